@@ -1,0 +1,157 @@
+package pipeline
+
+import "time"
+
+// Config is pipeline.yaml: where the parts are, how topics are set up, and the settings of
+// every stage. Load reads and checks it.
+type Config struct {
+	// Data is the folder of state, logs and the embedded parts' files; relative to the folder
+	// of pipeline.yaml.
+	Data       string           `yaml:"data"`
+	Kafka      Kafka            `yaml:"kafka"`
+	S3         S3               `yaml:"s3"`
+	ClickHouse ClickHouse       `yaml:"clickhouse"`
+	Topics     map[string]Topic `yaml:"topics"`
+	Stages     Stages           `yaml:"stages"`
+}
+
+// Kafka is where the broker is and how to talk to it.
+type Kafka struct {
+	Brokers []string `yaml:"brokers"`
+	TLS     TLS      `yaml:"tls"`
+	SASL    SASL     `yaml:"sasl"`
+	// Replication is the replication factor of topics that setup creates.
+	Replication int `yaml:"replication"`
+	// SessionTimeout of consumer groups; a killed member's partitions move after it.
+	SessionTimeout time.Duration `yaml:"session_timeout"`
+	// Group is the prefix of consumer group names ("forager" gives forager.parse-dom).
+	Group string `yaml:"group"`
+}
+
+// TLS switches on TLS; CA is a PEM file to trust beside the system's.
+type TLS struct {
+	Enabled bool   `yaml:"enabled"`
+	CA      string `yaml:"ca"`
+}
+
+// SASL is a user for the broker; empty Mechanism = none. The password is read from the
+// environment variable PasswordEnv.
+type SASL struct {
+	Mechanism   string `yaml:"mechanism"` // scram-sha-256, scram-sha-512, plain
+	User        string `yaml:"user"`
+	PasswordEnv string `yaml:"password_env"`
+}
+
+// S3 is the object store. Keys come from the environment variables named, or else from
+// AccessKey and SecretKey.
+type S3 struct {
+	Endpoint     string `yaml:"endpoint"` // http://host:port or https://host
+	Region       string `yaml:"region"`
+	Bucket       string `yaml:"bucket"`
+	AccessKey    string `yaml:"access_key"`
+	SecretKey    string `yaml:"secret_key"`
+	AccessKeyEnv string `yaml:"access_key_env"`
+	SecretKeyEnv string `yaml:"secret_key_env"`
+}
+
+// ClickHouse is the HTTP interface of a ClickHouse server.
+type ClickHouse struct {
+	URL         string `yaml:"url"` // http://host:port or https://host:port
+	Database    string `yaml:"database"`
+	User        string `yaml:"user"`
+	PasswordEnv string `yaml:"password_env"`
+}
+
+// Topic is how a topic is set up.
+type Topic struct {
+	Partitions int  `yaml:"partitions"`
+	Compact    bool `yaml:"compact"`
+	// Retention of records; 0 = for ever. Not for compacted topics.
+	Retention time.Duration `yaml:"retention"`
+	// MaxMessageBytes is the topic's max.message.bytes.
+	MaxMessageBytes int `yaml:"max_message_bytes"`
+}
+
+// Stages holds the settings of each stage.
+type Stages struct {
+	Fetch           Fetch           `yaml:"fetch"`
+	ParseDOM        ParseDOM        `yaml:"parse-dom"`
+	CriticScore     CriticScore     `yaml:"critic-score"`
+	FeatureExtract  FeatureExtract  `yaml:"feature-extract"`
+	Prioritize      Prioritize      `yaml:"prioritize"`
+	ApprenticeTrain ApprenticeTrain `yaml:"apprentice-train"`
+	LoadClickHouse  LoadClickHouse  `yaml:"load-clickhouse"`
+}
+
+// Common settings of every stage.
+type Common struct {
+	// Replicas that `forager up` starts.
+	Replicas int `yaml:"replicas"`
+	// Metrics is the address of the Prometheus endpoint; empty = none.
+	Metrics string `yaml:"metrics"`
+}
+
+// Fetch are the settings of the stage fetch.
+type Fetch struct {
+	Common `yaml:",inline"`
+	// Concurrency is the number of requests under way at most, of the process.
+	Concurrency int `yaml:"concurrency"`
+	// Hold is the time a request may wait in memory for its host; beyond it is deferred.
+	Hold time.Duration `yaml:"hold"`
+	// HeaderTimeout: no response header after it is a time-out; BodyTimeout is for the whole.
+	HeaderTimeout time.Duration `yaml:"header_timeout"`
+	BodyTimeout   time.Duration `yaml:"body_timeout"`
+	// MaxBody is the size at which a body is cut, bytes after decoding.
+	MaxBody int64 `yaml:"max_body"`
+	// SegmentBytes and SegmentAge close a WARC segment.
+	SegmentBytes int64         `yaml:"segment_bytes"`
+	SegmentAge   time.Duration `yaml:"segment_age"`
+	// Proxy is an HTTP proxy for every request ("http://127.0.0.1:8080"); empty = none.
+	Proxy string `yaml:"proxy"`
+	// AllowPrivate permits private, loopback and link-local addresses.
+	AllowPrivate bool `yaml:"allow_private"`
+	// RobotsTTL is how long robots.txt is kept (RFC 9309 §2.4: at most 24 h).
+	RobotsTTL time.Duration `yaml:"robots_ttl"`
+}
+
+// ParseDOM are the settings of the stage parse-dom.
+type ParseDOM struct {
+	Common  `yaml:",inline"`
+	Workers int `yaml:"workers"`
+}
+
+// CriticScore are the settings of the stage critic-score.
+type CriticScore struct {
+	Common  `yaml:",inline"`
+	Workers int `yaml:"workers"`
+}
+
+// FeatureExtract are the settings of the stage feature-extract.
+type FeatureExtract struct {
+	Common  `yaml:",inline"`
+	Workers int `yaml:"workers"`
+}
+
+// Prioritize are the settings of the stage prioritize.
+type Prioritize struct {
+	Common `yaml:",inline"`
+	// CacheBytes is Pebble's block cache, shared by all partitions of the process.
+	CacheBytes int64 `yaml:"cache_bytes"`
+	// RetryDelay is the pause before the second try of a URL; it doubles with every try.
+	RetryDelay time.Duration `yaml:"retry_delay"`
+	// RescoreBatch is the number of entries scored again between two looks at the input.
+	RescoreBatch int `yaml:"rescore_batch"`
+}
+
+// ApprenticeTrain are the settings of the stage apprentice-train.
+type ApprenticeTrain struct {
+	Common     `yaml:",inline"`
+	CacheBytes int64 `yaml:"cache_bytes"`
+}
+
+// LoadClickHouse are the settings of the stage load-clickhouse.
+type LoadClickHouse struct {
+	Common    `yaml:",inline"`
+	BatchRows int           `yaml:"batch_rows"`
+	Flush     time.Duration `yaml:"flush"`
+}

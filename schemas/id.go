@@ -1,0 +1,58 @@
+package schemas
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+)
+
+// ID is the 128-bit name of a request, a leap or a URL: the first 16 bytes of the SHA-256
+// of its length-prefixed parts.
+type ID [16]byte
+
+// String returns the id in lower-case hex.
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// Bytes returns the 16 bytes.
+func (id ID) Bytes() []byte { return id[:] }
+
+// ParseID reads the bytes of a record's id.
+func ParseID(b []byte) (ID, error) {
+	if len(b) != len(ID{}) {
+		return ID{}, fmt.Errorf("id of %d bytes, want 16", len(b))
+	}
+	return ID(b), nil
+}
+
+// ParseHex reads what String wrote.
+func ParseHex(s string) (ID, error) {
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		return ID{}, fmt.Errorf("id %q is not hexadecimal: %w", s, err)
+	}
+	return ParseID(b)
+}
+
+// RequestID names attempt (from 1) of fetching a canonical URL for a crawl.
+func RequestID(crawl, url string, attempt uint32) ID {
+	return makeID("request", crawl, url, strconv.FormatUint(uint64(attempt), 10))
+}
+
+// LeapID names the link from u to v (canonical URLs) in a crawl.
+func LeapID(crawl, u, v string) ID { return makeID("leap", crawl, u, v) }
+
+// URLID names a canonical URL; the seen-set is a set of these.
+func URLID(url string) ID { return makeID("url", url) }
+
+func makeID(parts ...string) ID {
+	var buf [512]byte
+	b := buf[:0]
+	for _, p := range parts {
+		b = binary.AppendUvarint(b, uint64(len(p)))
+		b = append(b, p...)
+	}
+	sum := sha256.Sum256(b)
+	return ID(sum[:16])
+}

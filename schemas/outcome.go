@@ -1,0 +1,56 @@
+package schemas
+
+import "strings"
+
+// Consequence says what follows from an outcome.
+type Consequence struct {
+	// Page: charged to Budget.pages, and counted in harvest and loss.
+	Page bool
+	// Request: charged to Budget.requests.
+	Request bool
+	// Final: the URL is done with; its leaps are settled. Otherwise prioritize goes on with it
+	// (another attempt, or the redirect's target).
+	Final bool
+	// Trains: the settled leaps have an R(v) and may train.
+	Trains bool
+	// Retry: prioritize tries again while Politeness allows: with Charged tries counted
+	// against max_attempts where Request is true, without a limit where it is false.
+	Retry bool
+}
+
+// Outcomes is the one table of what follows from every outcome. A retried outcome becomes
+// final when the tries are used up.
+//
+// Only a delivered page has a relevance: a 404, a time-out or a robots refusal settles the
+// leaps that led to it, so that nothing waits for them, but teaches nothing.
+var Outcomes = map[Outcome]Consequence{
+	Outcome_OUTCOME_DELIVERED:              {Page: true, Request: true, Final: true, Trains: true},
+	Outcome_OUTCOME_NOT_HTML:               {Request: true, Final: true},
+	Outcome_OUTCOME_CLIENT_ERROR:           {Request: true, Final: true},
+	Outcome_OUTCOME_SERVER_ERROR:           {Request: true, Retry: true},
+	Outcome_OUTCOME_TIMEOUT:                {Request: true, Retry: true},
+	Outcome_OUTCOME_CONNECTION_FAILED:      {Request: true, Retry: true},
+	Outcome_OUTCOME_REDIRECTED:             {},
+	Outcome_OUTCOME_BAD_REDIRECT:           {Request: true, Final: true},
+	Outcome_OUTCOME_DEFERRED:               {Retry: true},
+	Outcome_OUTCOME_ROBOTS_DISALLOWED:      {Final: true},
+	Outcome_OUTCOME_REFUSED:                {Final: true},
+	Outcome_OUTCOME_CANCELLED:              {Final: true},
+	Outcome_OUTCOME_FAILED_FETCH:           {Request: true, Final: true},
+	Outcome_OUTCOME_FAILED_PARSE_DOM:       {Request: true, Final: true},
+	Outcome_OUTCOME_FAILED_CRITIC_SCORE:    {Request: true, Final: true},
+	Outcome_OUTCOME_FAILED_FEATURE_EXTRACT: {Request: true, Final: true},
+	Outcome_OUTCOME_SEEDS:                  {},
+}
+
+// OutcomeName is the outcome as people read it: "delivered", "failed:parse-dom".
+func OutcomeName(o Outcome) string {
+	name := strings.ToLower(strings.TrimPrefix(o.String(), "OUTCOME_"))
+	if stage, ok := strings.CutPrefix(name, "failed_"); ok {
+		return "failed:" + strings.ReplaceAll(stage, "_", "-")
+	}
+	return strings.ReplaceAll(name, "_", "-")
+}
+
+// NoOffset is Feature.offset of a term that has no DOM offset (a topic feature).
+const NoOffset = 127

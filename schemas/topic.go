@@ -1,0 +1,85 @@
+package schemas
+
+import (
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Version is the schema version that this package writes.
+const Version = 1
+
+// Topics.
+const (
+	TopicCrawlControl   = "crawl.control"
+	TopicCrawlStatus    = "crawl.status"
+	TopicFetchRequested = "fetch.requested"
+	TopicPageFetched    = "page.fetched"
+	TopicPageParsed     = "page.parsed"
+	TopicPageJudged     = "page.judged"
+	TopicLinkFound      = "link.found"
+	TopicLeapSettled    = "leap.settled"
+	TopicModelPublished = "model.published"
+	TopicDeadLetter     = "dead.letter"
+)
+
+// Record returns an empty record of the topic's type, or nil for an unknown topic.
+func Record(topic string) proto.Message {
+	switch topic {
+	case TopicCrawlControl:
+		return new(CrawlControl)
+	case TopicCrawlStatus:
+		return new(CrawlStatus)
+	case TopicFetchRequested:
+		return new(FetchRequest)
+	case TopicPageFetched:
+		return new(PageFetched)
+	case TopicPageParsed:
+		return new(PageParsed)
+	case TopicPageJudged:
+		return new(PageJudged)
+	case TopicLinkFound:
+		return new(LinkFound)
+	case TopicLeapSettled:
+		return new(LeapSettled)
+	case TopicModelPublished:
+		return new(ModelPublished)
+	case TopicDeadLetter:
+		return new(DeadLetter)
+	}
+	return nil
+}
+
+// Headers of a Kafka message. They repeat what the record says, so that a record that cannot
+// be decoded can still be answered for.
+const (
+	// HeaderVersion is the schema version, decimal. On every message.
+	HeaderVersion = "v"
+	// HeaderCrawl is the crawl's name. On every message that concerns one.
+	HeaderCrawl = "crawl"
+	// HeaderID is the record's id in lower-case hex.
+	HeaderID = "id"
+	// HeaderURL is the canonical URL asked for.
+	HeaderURL = "url"
+	// HeaderHost is its politeness key.
+	HeaderHost = "host"
+	// HeaderShard is the shard, decimal.
+	HeaderShard = "shard"
+	// HeaderEpoch and HeaderOwner are the epoch and the partition of link.found of the
+	// prioritize that dispatched the request, decimal.
+	HeaderEpoch = "epoch"
+	HeaderOwner = "owner"
+)
+
+// ShardKey is the key of link.found and crawl.status.
+func ShardKey(crawl string, shard uint32) string {
+	return crawl + "/" + strconv.FormatUint(uint64(shard), 10)
+}
+
+// ModelKey is the key of model.published.
+func ModelKey(kind, crawl, name string) string {
+	if crawl != "" {
+		return crawl + "/" + kind
+	}
+	return "/" + kind + "/" + name
+}
