@@ -25,7 +25,8 @@ type CrawlState int32
 
 const (
 	CrawlState_CRAWL_STATE_UNSPECIFIED CrawlState = 0
-	CrawlState_CRAWL_STATE_RUNNING     CrawlState = 1
+	// Requests are dispatched.
+	CrawlState_CRAWL_STATE_RUNNING CrawlState = 1
 	// No request is dispatched; those in flight end.
 	CrawlState_CRAWL_STATE_PAUSED CrawlState = 2
 	// As paused, and fetch answers what it has not begun with OUTCOME_CANCELLED. Final.
@@ -138,7 +139,8 @@ type GateCondition int32
 
 const (
 	// No gate.
-	GateCondition_GATE_CONDITION_NONE      GateCondition = 0
+	GateCondition_GATE_CONDITION_NONE GateCondition = 0
+	// R(u) ≥ threshold.
 	GateCondition_GATE_CONDITION_RELEVANCE GateCondition = 1
 	// u's best class is a focus topic (hard focus, 1999).
 	GateCondition_GATE_CONDITION_BEST_TOPIC GateCondition = 2
@@ -243,10 +245,13 @@ const (
 	// Not set; read as COMBINE_MAXIMUM.
 	Combine_COMBINE_UNSPECIFIED Combine = 0
 	// The first u's score stays (2002).
-	Combine_COMBINE_FROZEN        Combine = 1
-	Combine_COMBINE_MAXIMUM       Combine = 2
+	Combine_COMBINE_FROZEN Combine = 1
+	// The largest score.
+	Combine_COMBINE_MAXIMUM Combine = 2
+	// The mean of the log odds, each clipped to probabilities in [5e-4, 1−5e-4].
 	Combine_COMBINE_MEAN_LOG_ODDS Combine = 3
-	Combine_COMBINE_NOISY_OR      Combine = 4
+	// 1 − Π(1 − score).
+	Combine_COMBINE_NOISY_OR Combine = 4
 )
 
 // Enum value maps for Combine.
@@ -453,26 +458,32 @@ type CrawlControl struct {
 	// Name of the crawl: 1–64 of a–z, 0–9, "-", "_"; first a letter or digit. Never used again.
 	Crawl string `protobuf:"bytes,1,opt,name=crawl,proto3" json:"crawl,omitempty"`
 	// Counts up with each record of this crawl, from 1; a lower revision is ignored.
-	Revision uint64     `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	State    CrawlState `protobuf:"varint,3,opt,name=state,proto3,enum=forager.v1.CrawlState" json:"state,omitempty"`
+	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// What the operator wants of it.
+	State CrawlState `protobuf:"varint,3,opt,name=state,proto3,enum=forager.v1.CrawlState" json:"state,omitempty"`
 	// Focus topics: class names of the critic; R(u) is the sum of their posteriors. At least one.
 	Focus []string `protobuf:"bytes,4,rep,name=focus,proto3" json:"focus,omitempty"`
 	// Version of the critic that judges this crawl ("schools/1f0c…"); see ModelPublished.version.
-	Critic string  `protobuf:"bytes,5,opt,name=critic,proto3" json:"critic,omitempty"`
+	Critic string `protobuf:"bytes,5,opt,name=critic,proto3" json:"critic,omitempty"`
+	// Where it ends; never empty.
 	Budget *Budget `protobuf:"bytes,6,opt,name=budget,proto3" json:"budget,omitempty"`
 	// Policies that order the frontier, at least one; names distinct. The first leads while
 	// no mixture is set.
 	Policies []*Policy `protobuf:"bytes,7,rep,name=policies,proto3" json:"policies,omitempty"`
-	Scope    *Scope    `protobuf:"bytes,8,opt,name=scope,proto3" json:"scope,omitempty"`
+	// Which URLs may be fetched.
+	Scope *Scope `protobuf:"bytes,8,opt,name=scope,proto3" json:"scope,omitempty"`
 	// Requests in flight at most, 1–100,000; 0 = min(rate × latency of the loop, budget/20).
 	Window uint32 `protobuf:"varint,9,opt,name=window,proto3" json:"window,omitempty"`
 	// Requests in flight at most to one host, 1–100; 0 = 2.
 	HostWindow uint32 `protobuf:"varint,10,opt,name=host_window,json=hostWindow,proto3" json:"host_window,omitempty"`
 	// Number of shards; 0 and 1 mean one. More are refused by this version.
-	Shards     uint32      `protobuf:"varint,11,opt,name=shards,proto3" json:"shards,omitempty"`
+	Shards uint32 `protobuf:"varint,11,opt,name=shards,proto3" json:"shards,omitempty"`
+	// How its requests treat hosts.
 	Politeness *Politeness `protobuf:"bytes,12,opt,name=politeness,proto3" json:"politeness,omitempty"`
-	Learning   *Learning   `protobuf:"bytes,13,opt,name=learning,proto3" json:"learning,omitempty"`
-	Leaves     LeafMode    `protobuf:"varint,14,opt,name=leaves,proto3,enum=forager.v1.LeafMode" json:"leaves,omitempty"`
+	// How its apprentice learns.
+	Learning *Learning `protobuf:"bytes,13,opt,name=learning,proto3" json:"learning,omitempty"`
+	// Which DOM nodes are numbered.
+	Leaves LeafMode `protobuf:"varint,14,opt,name=leaves,proto3,enum=forager.v1.LeafMode" json:"leaves,omitempty"`
 	// Tries of a request at most (first one included) while its outcome is retried; 0 = 3.
 	MaxAttempts uint32 `protobuf:"varint,15,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
 	// When the crawl was first written, Unix milliseconds.
@@ -692,9 +703,12 @@ func (x *Budget) GetRequests() uint64 {
 type Policy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name within the crawl ("apprentice").
-	Name    string  `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Ranker  Ranker  `protobuf:"varint,2,opt,name=ranker,proto3,enum=forager.v1.Ranker" json:"ranker,omitempty"`
-	Gate    *Gate   `protobuf:"bytes,3,opt,name=gate,proto3" json:"gate,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What gives an entry its score.
+	Ranker Ranker `protobuf:"varint,2,opt,name=ranker,proto3,enum=forager.v1.Ranker" json:"ranker,omitempty"`
+	// What u must be like for its links to be let through.
+	Gate *Gate `protobuf:"bytes,3,opt,name=gate,proto3" json:"gate,omitempty"`
+	// How the scores of several u become one.
 	Combine Combine `protobuf:"varint,4,opt,name=combine,proto3,enum=forager.v1.Combine" json:"combine,omitempty"`
 	// R the ranker reads (1999, 2002: raw).
 	Posterior     Posterior `protobuf:"varint,5,opt,name=posterior,proto3,enum=forager.v1.Posterior" json:"posterior,omitempty"`
@@ -770,9 +784,11 @@ func (x *Policy) GetPosterior() Posterior {
 // Gate looks at the source page u before its links are scored (2002 Fig. 1: "if Pr(c*|u) is
 // large enough"). With several sources a link is through when any of them is.
 type Gate struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Condition GateCondition          `protobuf:"varint,1,opt,name=condition,proto3,enum=forager.v1.GateCondition" json:"condition,omitempty"`
-	Action    GateAction             `protobuf:"varint,2,opt,name=action,proto3,enum=forager.v1.GateAction" json:"action,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is looked at.
+	Condition GateCondition `protobuf:"varint,1,opt,name=condition,proto3,enum=forager.v1.GateCondition" json:"condition,omitempty"`
+	// What happens to links of a page that does not pass.
+	Action GateAction `protobuf:"varint,2,opt,name=action,proto3,enum=forager.v1.GateAction" json:"action,omitempty"`
 	// For GATE_CONDITION_RELEVANCE: R(u) ≥ threshold passes, in [0,1].
 	Threshold     float64 `protobuf:"fixed64,3,opt,name=threshold,proto3" json:"threshold,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -990,7 +1006,8 @@ type Learning struct {
 	// Version of an apprentice model used from the start (regime prior, §2.2; protocol T);
 	// empty = none. It goes on learning from the counts stored in it.
 	Prior string `protobuf:"bytes,5,opt,name=prior,proto3" json:"prior,omitempty"`
-	Pairs Pairs  `protobuf:"varint,6,opt,name=pairs,proto3,enum=forager.v1.Pairs" json:"pairs,omitempty"`
+	// Which leaps train.
+	Pairs Pairs `protobuf:"varint,6,opt,name=pairs,proto3,enum=forager.v1.Pairs" json:"pairs,omitempty"`
 	// Leaps a target may train at most; 0 = 5.
 	MaxPairsPerTarget uint32 `protobuf:"varint,7,opt,name=max_pairs_per_target,json=maxPairsPerTarget,proto3" json:"max_pairs_per_target,omitempty"`
 	// The classes of u become features (2002 §2.2.3).

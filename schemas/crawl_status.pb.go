@@ -25,10 +25,13 @@ type ShardState int32
 
 const (
 	ShardState_SHARD_STATE_UNSPECIFIED ShardState = 0
-	ShardState_SHARD_STATE_RUNNING     ShardState = 1
-	ShardState_SHARD_STATE_PAUSED      ShardState = 2
+	// Dispatches while budget, window and hosts let it.
+	ShardState_SHARD_STATE_RUNNING ShardState = 1
+	// Dispatches nothing until it is resumed.
+	ShardState_SHARD_STATE_PAUSED ShardState = 2
 	// Stop was asked for; requests in flight end.
 	ShardState_SHARD_STATE_STOPPING ShardState = 3
+	// Nothing is in flight and nothing more will be dispatched.
 	ShardState_SHARD_STATE_FINISHED ShardState = 4
 )
 
@@ -81,9 +84,11 @@ func (ShardState) EnumDescriptor() ([]byte, []int) {
 // key = crawl "/" shard. Made by prioritize at most once a second and at every change of state.
 type CrawlStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Crawl string                 `protobuf:"bytes,1,opt,name=crawl,proto3" json:"crawl,omitempty"`
+	// Name of the crawl.
+	Crawl string `protobuf:"bytes,1,opt,name=crawl,proto3" json:"crawl,omitempty"`
 	// 0-based.
-	Shard uint32     `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	Shard uint32 `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	// What the shard does.
 	State ShardState `protobuf:"varint,3,opt,name=state,proto3,enum=forager.v1.ShardState" json:"state,omitempty"`
 	// Why state is SHARD_STATE_FINISHED; empty otherwise. One of "pages budget spent",
 	// "requests budget spent", "frontier empty", "stagnated: the gate let no link through", "stopped".
@@ -101,17 +106,22 @@ type CrawlStatus struct {
 	// Links refused by reason code (scope, depth, host cap, trap …).
 	Refused map[string]uint64 `protobuf:"bytes,10,rep,name=refused,proto3" json:"refused,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Pages delivered, and the sums over them of R, raw and tempered.
-	Pages             uint64  `protobuf:"varint,11,opt,name=pages,proto3" json:"pages,omitempty"`
-	RelevanceRaw      float64 `protobuf:"fixed64,12,opt,name=relevance_raw,json=relevanceRaw,proto3" json:"relevance_raw,omitempty"`
+	Pages uint64 `protobuf:"varint,11,opt,name=pages,proto3" json:"pages,omitempty"`
+	// Sum over the delivered pages of R, raw.
+	RelevanceRaw float64 `protobuf:"fixed64,12,opt,name=relevance_raw,json=relevanceRaw,proto3" json:"relevance_raw,omitempty"`
+	// Sum over the delivered pages of R, tempered.
 	RelevanceTempered float64 `protobuf:"fixed64,13,opt,name=relevance_tempered,json=relevanceTempered,proto3" json:"relevance_tempered,omitempty"`
 	// Charged requests.
 	Requests uint64 `protobuf:"varint,14,opt,name=requests,proto3" json:"requests,omitempty"`
 	// What is left, budget less charged less reserved; 0 for a limit that is not set.
-	PagesLeft    uint64 `protobuf:"varint,15,opt,name=pages_left,json=pagesLeft,proto3" json:"pages_left,omitempty"`
+	PagesLeft uint64 `protobuf:"varint,15,opt,name=pages_left,json=pagesLeft,proto3" json:"pages_left,omitempty"`
+	// As pages_left, for requests.
 	RequestsLeft uint64 `protobuf:"varint,16,opt,name=requests_left,json=requestsLeft,proto3" json:"requests_left,omitempty"`
 	// Distinct links known, leaps settled, and leaps sent to train.
-	Links   uint64 `protobuf:"varint,17,opt,name=links,proto3" json:"links,omitempty"`
-	Leaps   uint64 `protobuf:"varint,18,opt,name=leaps,proto3" json:"leaps,omitempty"`
+	Links uint64 `protobuf:"varint,17,opt,name=links,proto3" json:"links,omitempty"`
+	// Leaps settled.
+	Leaps uint64 `protobuf:"varint,18,opt,name=leaps,proto3" json:"leaps,omitempty"`
+	// Leaps sent to train.
 	Trained uint64 `protobuf:"varint,19,opt,name=trained,proto3" json:"trained,omitempty"`
 	// Model in use by the first policy; empty = none yet.
 	Model string `protobuf:"bytes,20,opt,name=model,proto3" json:"model,omitempty"`
@@ -120,9 +130,11 @@ type CrawlStatus struct {
 	// Latency of the loop, dispatch → verdict, milliseconds: median and 95th percentile of
 	// the last 1,024 verdicts.
 	LatencyP50Ms uint32 `protobuf:"varint,22,opt,name=latency_p50_ms,json=latencyP50Ms,proto3" json:"latency_p50_ms,omitempty"`
+	// 95th percentile of the same.
 	LatencyP95Ms uint32 `protobuf:"varint,23,opt,name=latency_p95_ms,json=latencyP95Ms,proto3" json:"latency_p95_ms,omitempty"`
 	// When this was written and when the first request was dispatched, Unix milliseconds.
-	At        int64 `protobuf:"varint,24,opt,name=at,proto3" json:"at,omitempty"`
+	At int64 `protobuf:"varint,24,opt,name=at,proto3" json:"at,omitempty"`
+	// When the first request was dispatched, Unix milliseconds.
 	StartedAt int64 `protobuf:"varint,25,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// The window in force.
 	Window uint32 `protobuf:"varint,26,opt,name=window,proto3" json:"window,omitempty"`
@@ -366,9 +378,11 @@ type TopicSpan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Smallest and largest offset of the crawl's records, by partition.
 	First map[uint32]int64 `protobuf:"bytes,1,rep,name=first,proto3" json:"first,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Last  map[uint32]int64 `protobuf:"bytes,2,rep,name=last,proto3" json:"last,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Largest offset, by partition.
+	Last map[uint32]int64 `protobuf:"bytes,2,rep,name=last,proto3" json:"last,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Number of distinct record ids and the XOR of them (16 bytes).
-	Count         uint64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	Count uint64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// XOR of the distinct record ids, 16 bytes.
 	Xor           []byte `protobuf:"bytes,4,opt,name=xor,proto3" json:"xor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -24,18 +24,26 @@ const (
 // DeadLetter is a record that a stage could not handle. Topic dead.letter, key = original key.
 type DeadLetter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Stage string                 `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
+	// Stage that gave it up.
+	Stage string `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
 	// Where it stood.
-	Topic     string    `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
-	Partition uint32    `protobuf:"varint,3,opt,name=partition,proto3" json:"partition,omitempty"`
-	Offset    int64     `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
-	Key       []byte    `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
-	Value     []byte    `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
-	Headers   []*Header `protobuf:"bytes,7,rep,name=headers,proto3" json:"headers,omitempty"`
-	Error     string    `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
+	Topic string `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
+	// Partition of that topic.
+	Partition uint32 `protobuf:"varint,3,opt,name=partition,proto3" json:"partition,omitempty"`
+	// Offset in that partition.
+	Offset int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Key of the record, unchanged.
+	Key []byte `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
+	// Value of the record, unchanged.
+	Value []byte `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
+	// Headers of the record, unchanged.
+	Headers []*Header `protobuf:"bytes,7,rep,name=headers,proto3" json:"headers,omitempty"`
+	// What went wrong, for people.
+	Error string `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
 	// Tries made.
-	Tries         uint32 `protobuf:"varint,9,opt,name=tries,proto3" json:"tries,omitempty"`
-	At            int64  `protobuf:"varint,10,opt,name=at,proto3" json:"at,omitempty"`
+	Tries uint32 `protobuf:"varint,9,opt,name=tries,proto3" json:"tries,omitempty"`
+	// When it was given up, Unix milliseconds.
+	At            int64 `protobuf:"varint,10,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -141,9 +149,11 @@ func (x *DeadLetter) GetAt() int64 {
 }
 
 type Header struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Header name.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Value of the record, unchanged.
+	Value         []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

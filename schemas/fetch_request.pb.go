@@ -26,7 +26,8 @@ const (
 type FetchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 16 bytes, RequestID(crawl, url, attempt); empty for a marker.
-	Id    []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the crawl.
 	Crawl string `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`
 	// Shard of the crawl, 0-based.
 	Shard uint32 `protobuf:"varint,3,opt,name=shard,proto3" json:"shard,omitempty"`
@@ -49,10 +50,13 @@ type FetchRequest struct {
 	Politeness *Politeness `protobuf:"bytes,11,opt,name=politeness,proto3" json:"politeness,omitempty"`
 	// Score under the policy that chose it, its tier, the policy's name, and the model used
 	// (empty = none). Copied to leap.settled, never computed again.
-	Score  float64 `protobuf:"fixed64,12,opt,name=score,proto3" json:"score,omitempty"`
-	Tier   uint32  `protobuf:"varint,13,opt,name=tier,proto3" json:"tier,omitempty"`
-	Policy string  `protobuf:"bytes,14,opt,name=policy,proto3" json:"policy,omitempty"`
-	Model  string  `protobuf:"bytes,15,opt,name=model,proto3" json:"model,omitempty"`
+	Score float64 `protobuf:"fixed64,12,opt,name=score,proto3" json:"score,omitempty"`
+	// Tier under that policy, 0 first.
+	Tier uint32 `protobuf:"varint,13,opt,name=tier,proto3" json:"tier,omitempty"`
+	// Name of the policy that chose it.
+	Policy string `protobuf:"bytes,14,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Model used, ModelPublished.version; empty = none.
+	Model string `protobuf:"bytes,15,opt,name=model,proto3" json:"model,omitempty"`
 	// Hops from a seed.
 	Depth uint32 `protobuf:"varint,16,opt,name=depth,proto3" json:"depth,omitempty"`
 	// Canonical URL of the u whose link decided the score; empty for a seed.

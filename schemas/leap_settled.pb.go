@@ -26,25 +26,33 @@ const (
 type LeapSettled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 16 bytes, LeapID(crawl, u, v); for a boundary LeapID(crawl, "boundary", decimal of pages).
-	Id    []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the crawl.
 	Crawl string `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`
+	// Shard of the crawl, 0-based.
 	Shard uint32 `protobuf:"varint,3,opt,name=shard,proto3" json:"shard,omitempty"`
 	// Canonical URLs.
 	U string `protobuf:"bytes,4,opt,name=u,proto3" json:"u,omitempty"`
+	// Canonical URL of v, the link as found on u.
 	V string `protobuf:"bytes,5,opt,name=v,proto3" json:"v,omitempty"`
 	// Final outcome of v; R(v) is set exactly when it is DELIVERED.
-	Outcome        Outcome `protobuf:"varint,6,opt,name=outcome,proto3,enum=forager.v1.Outcome" json:"outcome,omitempty"`
-	TargetRaw      float64 `protobuf:"fixed64,7,opt,name=target_raw,json=targetRaw,proto3" json:"target_raw,omitempty"`
+	Outcome Outcome `protobuf:"varint,6,opt,name=outcome,proto3,enum=forager.v1.Outcome" json:"outcome,omitempty"`
+	// R(v), raw, [0,1].
+	TargetRaw float64 `protobuf:"fixed64,7,opt,name=target_raw,json=targetRaw,proto3" json:"target_raw,omitempty"`
+	// R(v), tempered, [0,1].
 	TargetTempered float64 `protobuf:"fixed64,8,opt,name=target_tempered,json=targetTempered,proto3" json:"target_tempered,omitempty"`
 	// R(u).
-	SourceRaw      float64 `protobuf:"fixed64,9,opt,name=source_raw,json=sourceRaw,proto3" json:"source_raw,omitempty"`
+	SourceRaw float64 `protobuf:"fixed64,9,opt,name=source_raw,json=sourceRaw,proto3" json:"source_raw,omitempty"`
+	// R(u), tempered, [0,1].
 	SourceTempered float64 `protobuf:"fixed64,10,opt,name=source_tempered,json=sourceTempered,proto3" json:"source_tempered,omitempty"`
 	// Features of the link as the learner takes them.
 	Features []*Feature `protobuf:"bytes,11,rep,name=features,proto3" json:"features,omitempty"`
 	// As of the dispatch of v: score, policy, model (FetchRequest).
-	Score  float64 `protobuf:"fixed64,12,opt,name=score,proto3" json:"score,omitempty"`
-	Policy string  `protobuf:"bytes,13,opt,name=policy,proto3" json:"policy,omitempty"`
-	Model  string  `protobuf:"bytes,14,opt,name=model,proto3" json:"model,omitempty"`
+	Score float64 `protobuf:"fixed64,12,opt,name=score,proto3" json:"score,omitempty"`
+	// Name of the policy that chose it.
+	Policy string `protobuf:"bytes,13,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Model used, ModelPublished.version; empty = none.
+	Model string `protobuf:"bytes,14,opt,name=model,proto3" json:"model,omitempty"`
 	// It trains (outcome, pairs setting and cap a target say so).
 	Trains bool `protobuf:"varint,15,opt,name=trains,proto3" json:"trains,omitempty"`
 	// Request of v whose verdict settled it (RequestID).
@@ -226,9 +234,11 @@ func (x *LeapSettled) GetForward() bool {
 // Feature is ⟨term, DOM offset⟩ with its count.
 type Feature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Term  string                 `protobuf:"bytes,1,opt,name=term,proto3" json:"term,omitempty"`
+	// The term, lower case; "c:/…" for a topic feature.
+	Term string `protobuf:"bytes,1,opt,name=term,proto3" json:"term,omitempty"`
 	// DOM offset d; see NoOffset for terms without one.
-	Offset        int32  `protobuf:"zigzag32,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Offset int32 `protobuf:"zigzag32,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Times it occurs, ≥ 1.
 	Count         uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -27,19 +27,27 @@ const (
 type LinkFound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 16 bytes: RequestID of u, or for seeds RequestID(crawl, "seeds:" + digest of the list, 0).
-	Id    []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the crawl.
 	Crawl string `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`
+	// Shard of the crawl, 0-based.
 	Shard uint32 `protobuf:"varint,3,opt,name=shard,proto3" json:"shard,omitempty"`
 	// The FetchRequest for u, its bytes unchanged; empty for seeds.
 	Request []byte `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"`
 	// Canonical URL of u; empty for seeds.
-	Url       string  `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
-	Outcome   Outcome `protobuf:"varint,6,opt,name=outcome,proto3,enum=forager.v1.Outcome" json:"outcome,omitempty"`
-	Detail    string  `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`
-	Status    uint32  `protobuf:"varint,8,opt,name=status,proto3" json:"status,omitempty"`
-	Redirect  string  `protobuf:"bytes,9,opt,name=redirect,proto3" json:"redirect,omitempty"`
-	NotBefore int64   `protobuf:"varint,10,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
-	FetchedAt int64   `protobuf:"varint,11,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`
+	Url string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
+	// What came of the request.
+	Outcome Outcome `protobuf:"varint,6,opt,name=outcome,proto3,enum=forager.v1.Outcome" json:"outcome,omitempty"`
+	// One line for people where outcome is not DELIVERED.
+	Detail string `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`
+	// HTTP status of PageFetched, 0 where there was no answer.
+	Status uint32 `protobuf:"varint,8,opt,name=status,proto3" json:"status,omitempty"`
+	// Canonical target of a redirect (PageFetched).
+	Redirect string `protobuf:"bytes,9,opt,name=redirect,proto3" json:"redirect,omitempty"`
+	// PageFetched.not_before, Unix milliseconds.
+	NotBefore int64 `protobuf:"varint,10,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	// When the request began, Unix milliseconds (PageFetched).
+	FetchedAt int64 `protobuf:"varint,11,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`
 	// Set exactly when outcome is DELIVERED.
 	Judgement *Judgement `protobuf:"bytes,12,opt,name=judgement,proto3" json:"judgement,omitempty"`
 	// Links of u in document order with their leaf ranges; u's meta nofollow links left out.

@@ -37,16 +37,19 @@ type ModelPublished struct {
 	Object string `protobuf:"bytes,4,opt,name=object,proto3" json:"object,omitempty"`
 	// "sha256:" + hex of the object.
 	Digest string `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`
-	Size   uint64 `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`
+	// Size of the object, bytes.
+	Size uint64 `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`
 	// Offset in leap.settled (of the crawl's partition) of the last record it was trained on, and
 	// pages delivered then; for an apprentice.
-	TrainedThrough int64  `protobuf:"varint,7,opt,name=trained_through,json=trainedThrough,proto3" json:"trained_through,omitempty"`
-	Pages          uint64 `protobuf:"varint,8,opt,name=pages,proto3" json:"pages,omitempty"`
+	TrainedThrough int64 `protobuf:"varint,7,opt,name=trained_through,json=trainedThrough,proto3" json:"trained_through,omitempty"`
+	// Pages delivered.
+	Pages uint64 `protobuf:"varint,8,opt,name=pages,proto3" json:"pages,omitempty"`
 	// Distinct leaps it was trained on.
 	Leaps uint64 `protobuf:"varint,9,opt,name=leaps,proto3" json:"leaps,omitempty"`
 	// Measures by name ("accuracy", "cut", "median_low" …).
-	Measures      map[string]float64 `protobuf:"bytes,10,rep,name=measures,proto3" json:"measures,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	CreatedAt     int64              `protobuf:"varint,11,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	Measures map[string]float64 `protobuf:"bytes,10,rep,name=measures,proto3" json:"measures,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	// When it was made, Unix milliseconds.
+	CreatedAt     int64 `protobuf:"varint,11,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -266,7 +266,8 @@ type Link struct {
 	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
 	// First and last leaf below the <a>, inclusive (l(a) and r(a) of 2002 §2.2.1).
 	FirstLeaf uint32 `protobuf:"varint,2,opt,name=first_leaf,json=firstLeaf,proto3" json:"first_leaf,omitempty"`
-	LastLeaf  uint32 `protobuf:"varint,3,opt,name=last_leaf,json=lastLeaf,proto3" json:"last_leaf,omitempty"`
+	// Last leaf below the <a>, inclusive.
+	LastLeaf uint32 `protobuf:"varint,3,opt,name=last_leaf,json=lastLeaf,proto3" json:"last_leaf,omitempty"`
 	// Position among the page's links, 0-based, before duplicates were removed.
 	Position uint32 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
 	// rel=nofollow, ugc or sponsored.

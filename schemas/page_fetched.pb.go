@@ -49,10 +49,13 @@ const (
 	Outcome_OUTCOME_REFUSED Outcome = 10
 	// The crawl was stopped before the request began.
 	Outcome_OUTCOME_CANCELLED Outcome = 11
-	// A stage could not handle the record; it is in dead.letter.
-	Outcome_OUTCOME_FAILED_FETCH           Outcome = 12
-	Outcome_OUTCOME_FAILED_PARSE_DOM       Outcome = 13
-	Outcome_OUTCOME_FAILED_CRITIC_SCORE    Outcome = 14
+	// fetch could not handle the record; it is in dead.letter.
+	Outcome_OUTCOME_FAILED_FETCH Outcome = 12
+	// As above, in parse-dom.
+	Outcome_OUTCOME_FAILED_PARSE_DOM Outcome = 13
+	// As above, in critic-score.
+	Outcome_OUTCOME_FAILED_CRITIC_SCORE Outcome = 14
+	// As above, in feature-extract.
 	Outcome_OUTCOME_FAILED_FEATURE_EXTRACT Outcome = 15
 	// Not a request: the virtual page that carries seeds.
 	Outcome_OUTCOME_SEEDS Outcome = 16
@@ -136,11 +139,13 @@ type PageFetched struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The FetchRequest, its bytes unchanged.
 	Request []byte `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	Crawl   string `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`
+	// Name of the crawl.
+	Crawl string `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`
 	// RequestID, 16 bytes.
 	Id []byte `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	// Canonical URL asked for.
-	Url     string  `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
+	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
+	// What came of the request.
 	Outcome Outcome `protobuf:"varint,5,opt,name=outcome,proto3,enum=forager.v1.Outcome" json:"outcome,omitempty"`
 	// One line for people where outcome is not DELIVERED ("dial tcp …: connection refused").
 	Detail string `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
@@ -156,13 +161,17 @@ type PageFetched struct {
 	Digest string `protobuf:"bytes,11,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Where the WARC record of the answer is: object key, byte offset and length of its gzip member.
 	Object string `protobuf:"bytes,12,opt,name=object,proto3" json:"object,omitempty"`
+	// Byte offset of the gzip member in the object.
 	Offset uint64 `protobuf:"varint,13,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Length of the gzip member, bytes.
 	Length uint64 `protobuf:"varint,14,opt,name=length,proto3" json:"length,omitempty"`
 	// Size of the stored body, bytes; truncated says that a limit cut it.
-	Size      uint64 `protobuf:"varint,15,opt,name=size,proto3" json:"size,omitempty"`
-	Truncated bool   `protobuf:"varint,16,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	Size uint64 `protobuf:"varint,15,opt,name=size,proto3" json:"size,omitempty"`
+	// A limit cut the body.
+	Truncated bool `protobuf:"varint,16,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	// When the request began, Unix milliseconds, and how long it took to the last byte.
-	FetchedAt     int64  `protobuf:"varint,17,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`
+	FetchedAt int64 `protobuf:"varint,17,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`
+	// Time from begin to last byte, milliseconds.
 	DurationMs    uint32 `protobuf:"varint,18,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -25,7 +25,8 @@ const (
 type Judgement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// R(u) = sum of the posteriors of the focus topics, [0,1].
-	Raw      float64 `protobuf:"fixed64,1,opt,name=raw,proto3" json:"raw,omitempty"`
+	Raw float64 `protobuf:"fixed64,1,opt,name=raw,proto3" json:"raw,omitempty"`
+	// Posterior after tempering (POSTERIOR_TEMPERED), [0,1].
 	Tempered float64 `protobuf:"fixed64,2,opt,name=tempered,proto3" json:"tempered,omitempty"`
 	// The classes of highest posterior (tempered order), best first, at most 5.
 	Topics []*TopicScore `protobuf:"bytes,3,rep,name=topics,proto3" json:"topics,omitempty"`
@@ -113,9 +114,11 @@ func (x *Judgement) GetKnownTokens() uint64 {
 
 // TopicScore is one class with its tempered posterior.
 type TopicScore struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	Tempered      float64                `protobuf:"fixed64,2,opt,name=tempered,proto3" json:"tempered,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Class name ("Science/Chemistry"), or the Kafka topic in a dead letter.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// Posterior after tempering (POSTERIOR_TEMPERED), [0,1].
+	Tempered      float64 `protobuf:"fixed64,2,opt,name=tempered,proto3" json:"tempered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -167,8 +170,10 @@ func (x *TopicScore) GetTempered() float64 {
 // PageJudged is a page after critic-score. Topic page.judged, key = request id.
 type PageJudged struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Crawl string                 `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`
+	// RequestID, 16 bytes.
+	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the crawl.
+	Crawl string `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`
 	// As parsed, or FAILED_CRITIC_SCORE.
 	Outcome Outcome `protobuf:"varint,3,opt,name=outcome,proto3,enum=forager.v1.Outcome" json:"outcome,omitempty"`
 	// Set exactly when outcome is DELIVERED.

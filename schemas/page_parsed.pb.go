@@ -26,16 +26,22 @@ type PageParsed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The FetchRequest, its bytes unchanged.
 	Request []byte `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	Crawl   string `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`
-	Id      []byte `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the crawl.
+	Crawl string `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`
+	// RequestID, 16 bytes.
+	Id []byte `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	// As fetched, or FAILED_PARSE_DOM.
 	Outcome Outcome `protobuf:"varint,4,opt,name=outcome,proto3,enum=forager.v1.Outcome" json:"outcome,omitempty"`
 	// Of PageFetched, passed on for prioritize.
-	Status    uint32 `protobuf:"varint,5,opt,name=status,proto3" json:"status,omitempty"`
-	Redirect  string `protobuf:"bytes,6,opt,name=redirect,proto3" json:"redirect,omitempty"`
-	NotBefore int64  `protobuf:"varint,7,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
-	Detail    string `protobuf:"bytes,8,opt,name=detail,proto3" json:"detail,omitempty"`
-	FetchedAt int64  `protobuf:"varint,9,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`
+	Status uint32 `protobuf:"varint,5,opt,name=status,proto3" json:"status,omitempty"`
+	// Canonical target of a redirect (PageFetched).
+	Redirect string `protobuf:"bytes,6,opt,name=redirect,proto3" json:"redirect,omitempty"`
+	// PageFetched.not_before, Unix milliseconds.
+	NotBefore int64 `protobuf:"varint,7,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	// One line for people where outcome is not DELIVERED.
+	Detail string `protobuf:"bytes,8,opt,name=detail,proto3" json:"detail,omitempty"`
+	// When the request began, Unix milliseconds (PageFetched).
+	FetchedAt int64 `protobuf:"varint,9,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`
 	// Set exactly when outcome is DELIVERED.
 	Page          *Page `protobuf:"bytes,10,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
