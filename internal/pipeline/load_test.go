@@ -1,0 +1,127 @@
+package pipeline
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const shipped = "../../pipeline.yaml"
+
+func TestShippedFileLoads(t *testing.T) {
+	c, err := Load(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := filepath.Abs("../../build/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Data != want {
+		t.Errorf("data is %s, want it below the file's folder: %s", c.Data, want)
+	}
+	if c.Stages.Fetch.SegmentAge != 250*time.Millisecond || c.Stages.Prioritize.Replicas != 1 {
+		t.Errorf("values not read: %+v", c.Stages)
+	}
+	// The file spells out every default of the stages, so that a reader sees them.
+	if diff := cmp.Diff(defaults().Stages, c.Stages); diff != "" {
+		t.Errorf("the shipped stages differ from the defaults:\n%s", diff)
+	}
+}
+
+func TestEveryProblemIsReportedByItsPath(t *testing.T) {
+	b, err := os.ReadFile(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := string(b)
+	for _, r := range [][2]string{
+		{`brokers: ["127.0.0.1:19092"]`, `brokers: ["nowhere"]`},
+		{"  endpoint: http://127.0.0.1:19000\n", ""},
+		{"hold: 30s", "hold: soon"},
+		{"concurrency: 64", "concurrency: 0\n    speed: 11"},
+		{"  crawl.control:   {partitions: 1, compact: true", "  crawl.control:   {partitions: 3, compact: false"},
+		{"  dead.letter:", "  dead.letters:"},
+		{"bucket: forager", "bucket:"},
+		{"data: build/data", "data: build/data\ndata: twice"},
+	} {
+		if !strings.Contains(s, r[0]) {
+			t.Fatalf("the shipped file has no %q", r[0])
+		}
+		s = strings.Replace(s, r[0], r[1], 1)
+	}
+	path := filepath.Join(t.TempDir(), "pipeline.yaml")
+	if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(path)
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("error %v", err)
+	}
+	got := make(map[string]bool)
+	for _, p := range e.Problems {
+		got[p.Path] = true
+		if !strings.Contains(err.Error(), p.Path) {
+			t.Errorf("%s is not in the message", p.Path)
+		}
+	}
+	want := map[string]bool{
+		"kafka.brokers": true, "s3.endpoint": true, "stages.fetch.hold": true,
+		"stages.fetch.concurrency": true, "stages.fetch.speed": true,
+		"topics.crawl.control.partitions": true, "topics.crawl.control.compact": true,
+		"topics.dead.letter": true, "topics.dead.letters": true, "s3.bucket": true, "data": true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("paths reported (-want +got):\n%s\n%v", diff, err)
+	}
+}
+
+func TestMissingFileAndForeignFile(t *testing.T) {
+	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	for _, s := range []string{"\x00\x01", "- a\n- b", "a: [", "just words"} {
+		path := filepath.Join(t.TempDir(), "p.yaml")
+		if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var e *Error
+		if _, err := Load(path); !errors.As(err, &e) || len(e.Problems) == 0 {
+			t.Errorf("%q: error %v", s, err)
+		}
+	}
+}
+
+func TestKeysComeFromTheEnvironment(t *testing.T) {
+	t.Setenv("FORAGER_TEST_KEY", "k")
+	s := S3{AccessKey: "a", SecretKey: "b", AccessKeyEnv: "FORAGER_TEST_KEY"}
+	access, secret, err := s.Keys()
+	if err != nil || access != "k" || secret != "b" {
+		t.Errorf("%q %q %v", access, secret, err)
+	}
+	s.SecretKeyEnv = "FORAGER_TEST_NOT_SET"
+	if _, _, err := s.Keys(); err == nil || !strings.Contains(err.Error(), "FORAGER_TEST_NOT_SET") {
+		t.Errorf("error %v does not name the variable", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	b, err := os.ReadFile(shipped)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add([]byte("data: &a [*a]"))
+	f.Add([]byte("topics: {x: {partitions: 1e9}}"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if c, problems := parse(b); len(problems) == 0 && c == nil {
+			t.Error("neither a configuration nor a problem")
+		}
+	})
+}
