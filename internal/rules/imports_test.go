@@ -1,0 +1,138 @@
+package rules
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// machinery are the rooms that know brokers, stores and processes. Every other room below
+// internal is pure: it knows schemas and other pure rooms only, so that the same thinking
+// runs in a stage, in a test and in an experiment.
+var machinery = []string{
+	"forager/internal/analytics", "forager/internal/boot", "forager/internal/objects",
+	"forager/internal/pipeline", "forager/internal/segment", "forager/internal/stream",
+}
+
+// clients are libraries with one owner each.
+var clients = map[string][]string{
+	"github.com/segmentio/kafka-go":          {"forager/internal/stream"},
+	"github.com/minio/minio-go/v7":           {"forager/internal/objects"},
+	"github.com/ClickHouse/clickhouse-go/v2": {"forager/internal/analytics"},
+	"github.com/cockroachdb/pebble/v2":       {"forager/internal/stream"},
+	"github.com/twmb/franz-go/pkg/kfake":     {"forager/infra/local", "forager/internal/stream/streamtest"},
+	"github.com/versity/versitygw":           {"forager/infra/local"},
+	"github.com/ebitengine/purego":           {"forager/infra/local"},
+	"golang.org/x/net/html":                  {"forager/internal/dom"},
+	"github.com/nlnwa/whatwg-url":            {"forager/internal/weburl"},
+	"github.com/prometheus/client_golang":    {"forager/internal/boot", "forager/internal/stream", "forager/stages"},
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+// packages lists the module's packages as the build sees them, without their tests.
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Imports,Deps", "forager/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 20 {
+		t.Fatalf("go list sees %d packages only", len(all))
+	}
+	return all
+}
+
+func under(path, room string) bool { return path == room || strings.HasPrefix(path, room+"/") }
+
+func TestPureRoomsKnowNoMachinery(t *testing.T) {
+	pure := 0
+	for _, p := range packages(t) {
+		isMachinery := slices.ContainsFunc(machinery, func(m string) bool { return under(p.ImportPath, m) })
+		if !under(p.ImportPath, "forager/internal") || isMachinery {
+			continue
+		}
+		pure++
+		for _, d := range p.Deps {
+			if slices.ContainsFunc(machinery, func(m string) bool { return under(d, m) }) ||
+				under(d, "forager/stages") || under(d, "forager/infra") {
+				t.Errorf("%s is pure and depends on %s", p.ImportPath, d)
+			}
+		}
+	}
+	if pure < 10 {
+		t.Errorf("only %d pure rooms seen", pure)
+	}
+}
+
+func TestStagesImportSchemasAndInternalOnly(t *testing.T) {
+	stages := 0
+	for _, p := range packages(t) {
+		if !under(p.ImportPath, "forager/stages") {
+			continue
+		}
+		stages++
+		for _, i := range p.Imports {
+			if under(i, "forager") && !under(i, "forager/schemas") && !under(i, "forager/internal") {
+				t.Errorf("%s imports %s", p.ImportPath, i)
+			}
+		}
+	}
+	if want, err := filepath.Glob("../../stages/*/main.go"); err != nil || stages < len(want) || len(want) < 7 {
+		t.Errorf("%d packages seen for %d stages (%v)", stages, len(want), err)
+	}
+}
+
+func TestInternalKnowsNeitherStagesNorInfra(t *testing.T) {
+	for _, p := range packages(t) {
+		if !under(p.ImportPath, "forager/internal") && !under(p.ImportPath, "forager/schemas") {
+			continue
+		}
+		for _, i := range p.Imports {
+			if under(i, "forager/stages") || under(i, "forager/infra") {
+				t.Errorf("%s imports %s", p.ImportPath, i)
+			}
+		}
+	}
+}
+
+func TestEveryClientLibraryHasOneOwner(t *testing.T) {
+	used := make(map[string]bool)
+	for _, p := range packages(t) {
+		for _, i := range p.Imports {
+			for library, owners := range clients {
+				if !under(i, library) {
+					continue
+				}
+				used[library] = true
+				if !slices.ContainsFunc(owners, func(o string) bool { return under(p.ImportPath, o) }) {
+					t.Errorf("%s imports %s, which belongs to %s", p.ImportPath, i, strings.Join(owners, ", "))
+				}
+			}
+		}
+	}
+	for library := range clients {
+		if !used[library] {
+			t.Errorf("nobody imports %s: the rule is about nothing", library)
+		}
+	}
+}

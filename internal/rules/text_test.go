@@ -1,0 +1,105 @@
+package rules
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tracked lists the files git knows, relative to the top of the tree.
+func tracked(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command("git", "-C", "../..", "ls-files", "-z").Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	files := slices.DeleteFunc(strings.Split(string(out), "\x00"), func(f string) bool { return f == "" })
+	if len(files) < 50 {
+		t.Fatalf("git knows %d files only", len(files))
+	}
+	return files
+}
+
+var forbidden = []struct {
+	what    string
+	pattern *regexp.Regexp
+	except  func(path string) bool
+}{
+	{"the address of a package registry", regexp.MustCompile(`https?://(registry\.|proxy\.golang|pypi\.|files\.pythonhosted|repo[0-9]*\.maven|repo\.maven|deb\.debian)`), nil},
+	{"an absolute path of a machine", regexp.MustCompile(`(^|[^a-zA-Z0-9_.])/(work|root|home/[a-z]+)/`), nil},
+	{"something said to be unfinished", regexp.MustCompile(`\b(TODO|FIXME|XXX)\b|not implemented`), func(p string) bool {
+		return !strings.HasSuffix(p, ".go") && !strings.HasSuffix(p, ".md") && !strings.HasSuffix(p, ".proto")
+	}},
+	{"a test that can skip", regexp.MustCompile(`\.(Skip|Skipf|SkipNow)\(`), func(p string) bool { return !strings.HasSuffix(p, "_test.go") }},
+	{"a folder outside the tree", regexp.MustCompile(`\.\./shared`), func(p string) bool { return p == ".ci/run" }},
+}
+
+func TestNoFileSaysWhatItMustNot(t *testing.T) {
+	for _, path := range tracked(t) {
+		if path == "internal/rules/text_test.go" || filepath.Base(path) == "go.sum" {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join("../..", path))
+		if err != nil {
+			continue // deleted and not yet committed
+		}
+		if strings.Contains(string(b[:min(len(b), 8000)]), "\x00") {
+			continue
+		}
+		for n, line := range strings.Split(string(b), "\n") {
+			for _, f := range forbidden {
+				if (f.except == nil || !f.except(path)) && f.pattern.MatchString(line) {
+					t.Errorf("%s:%d: %s: %.120s", path, n+1, f.what, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+}
+
+func TestFilesStaySmall(t *testing.T) {
+	for _, path := range tracked(t) {
+		info, err := os.Stat(filepath.Join("../..", path))
+		if err != nil {
+			continue
+		}
+		if info.Size() > 500<<10 {
+			t.Errorf("%s has %d KiB", path, info.Size()>>10)
+		}
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".pb.go") && !strings.HasSuffix(path, "_test.go") {
+			b, err := os.ReadFile(filepath.Join("../..", path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(b), "\n"); n > 700 {
+				t.Errorf("%s has %d lines: does it still have one reason to exist?", path, n)
+			}
+		}
+	}
+}
+
+// TestEveryRoomIsIntroduced wants a doc.go with a package comment in every folder of Go code.
+func TestEveryRoomIsIntroduced(t *testing.T) {
+	rooms := make(map[string]bool)
+	for _, path := range tracked(t) {
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			rooms[filepath.Dir(path)] = true
+		}
+	}
+	for room := range rooms {
+		b, err := os.ReadFile(filepath.Join("../..", room, "doc.go"))
+		if err != nil && room == "schemas/generate" {
+			continue // one file, its comment at the top
+		}
+		if err != nil {
+			t.Errorf("%s has no doc.go", room)
+			continue
+		}
+		if !regexp.MustCompile(`(?m)^// (Package|Command) \S+ `).Match(b) {
+			t.Errorf("%s/doc.go does not begin with \"Package …\" or \"Command …\"", room)
+		}
+	}
+}
