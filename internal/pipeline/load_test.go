@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"forager/internal/strictyaml"
 )
 
 const shipped = "../../pipeline.yaml"
@@ -60,7 +62,7 @@ func TestEveryProblemIsReportedByItsPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Load(path)
-	var e *Error
+	var e *strictyaml.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("error %v", err)
 	}
@@ -91,7 +93,7 @@ func TestMissingFileAndForeignFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		var e *Error
+		var e *strictyaml.Error
 		if _, err := Load(path); !errors.As(err, &e) || len(e.Problems) == 0 {
 			t.Errorf("%q: error %v", s, err)
 		}

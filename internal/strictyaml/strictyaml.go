@@ -1,0 +1,183 @@
+package strictyaml
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Problem is one thing wrong with a file.
+type Problem struct {
+	// Path of the field ("stages.fetch.hold"), and its line, 0 where it is missing.
+	Path string
+	Line int
+	// Message says what is wrong and what would be right.
+	Message string
+}
+
+// Error is everything wrong with a file.
+type Error struct {
+	File     string
+	Problems []Problem
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d problem(s)", e.File, len(e.Problems))
+	for _, p := range e.Problems {
+		b.WriteString("\n  ")
+		if p.Line > 0 {
+			fmt.Fprintf(&b, "line %d: ", p.Line)
+		}
+		if p.Path != "" {
+			b.WriteString(p.Path + ": ")
+		}
+		b.WriteString(p.Message)
+	}
+	return b.String()
+}
+
+// Report collects what is wrong with a file, instead of stopping at the first problem.
+type Report struct {
+	problems []Problem
+	lines    map[string]int // path → line
+}
+
+// Decode lays YAML over the struct that v points to; fields that the file does not name keep
+// their values. Struct fields need yaml tags; maps have string keys. Checks of values that
+// the caller makes go into the same report.
+func Decode(b []byte, v any) *Report {
+	r := &Report{lines: make(map[string]int)}
+	var root yaml.Node
+	if err := yaml.Unmarshal(b, &root); err != nil {
+		r.Problem("", "not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return r
+	}
+	if len(root.Content) > 0 {
+		r.decode(root.Content[0], reflect.ValueOf(v).Elem(), "")
+	}
+	return r
+}
+
+// Problems are all that were found, in the order of lines.
+func (r *Report) Problems() []Problem {
+	slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.Line - b.Line })
+	return r.problems
+}
+
+// Problem adds one: the field's path, and what is wrong and what would be right.
+func (r *Report) Problem(path, format string, args ...any) {
+	r.problems = append(r.problems, Problem{Path: path, Line: r.lines[path], Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *Report) decode(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	r.lines[path] = n.Line
+	switch {
+	case v.Kind() == reflect.Struct:
+		r.fields(n, path, func(key, at string, child *yaml.Node) {
+			f, ok := field(v, key)
+			if !ok {
+				r.Problem(at, "unknown field; known here: %s", strings.Join(fieldNames(v.Type()), ", "))
+				return
+			}
+			r.decode(child, f, at)
+		})
+	case v.Kind() == reflect.Map:
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+		r.fields(n, path, func(key, at string, child *yaml.Node) {
+			element := reflect.New(v.Type().Elem()).Elem()
+			if old := v.MapIndex(reflect.ValueOf(key)); old.IsValid() {
+				element.Set(old)
+			}
+			r.decode(child, element, at)
+			v.SetMapIndex(reflect.ValueOf(key), element)
+		})
+	default:
+		if n.Tag == "!!null" {
+			r.Problem(path, "is empty; give a value or leave the field out")
+			return
+		}
+		if err := n.Decode(v.Addr().Interface()); err != nil {
+			r.Problem(path, "%q is not %s", n.Value, kindName(v.Type()))
+		}
+	}
+}
+
+// fields calls f for each key of a mapping, once.
+func (r *Report) fields(n *yaml.Node, path string, f func(key, at string, child *yaml.Node)) {
+	if n.Kind != yaml.MappingNode {
+		r.Problem(path, "wants fields (key: value)")
+		return
+	}
+	seen := make(map[string]bool)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, child := n.Content[i].Value, n.Content[i+1]
+		at := key
+		if path != "" {
+			at = path + "." + key
+		}
+		r.lines[at] = n.Content[i].Line
+		if seen[key] {
+			r.Problem(at, "is given twice")
+			continue
+		}
+		seen[key] = true
+		f(key, at, child)
+	}
+}
+
+func field(v reflect.Value, key string) (reflect.Value, bool) {
+	for i := range v.NumField() {
+		name, inline := tag(v.Type().Field(i))
+		if inline {
+			if f, ok := field(v.Field(i), key); ok {
+				return f, true
+			}
+		} else if name == key {
+			return v.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+func fieldNames(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		name, inline := tag(t.Field(i))
+		if inline {
+			names = append(names, fieldNames(t.Field(i).Type)...)
+		} else {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func tag(f reflect.StructField) (name string, inline bool) {
+	name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return name, options == "inline"
+}
+
+func kindName(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return `a duration ("250ms", "30s", "24h")`
+	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
+		return "a whole number"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Slice:
+		return "a list"
+	}
+	return "a text"
+}
