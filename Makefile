@@ -1,0 +1,72 @@
+# Forager. `make demo` and `make test` need Go and npm, nothing else; they install what they use.
+#   make demo [WEB=file.warc.gz TASKS=tasks.json.gz TASK=name]   a whole crawl, twice, with a report
+#   make test          every test that needs no data and no other program
+#   make test-webs     tests on frozen webs: FORAGER_WEBS, FORAGER_CASES, FORAGER_TAXONOMY name the folders
+#   make test-kafka    the stream runtime and a crawl on a real Apache Kafka (Java 17, Maven)
+#   make test-oracles  checks against programs that were not written here (Python 3.11)
+#   make test-race     the concurrent rooms under the race detector (a C compiler)
+#   make bench         benchmarks, each as a ratio to a floor measured in the same run
+#   make check         gofmt, go vet, generated code up to date
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+export CGO_ENABLED ?= 0
+export GOFLAGS += -buildvcs=false
+
+BIN     := build/bin
+STAGES  := $(notdir $(wildcard stages/*))
+ENGINE  := node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
+GOTEST  := go test -json
+REPORT  := go run ./infra/testreport
+
+.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race bench check generate clean
+
+all: build
+
+# The ClickHouse engine comes by npm, everything else by Go.
+deps: $(ENGINE)
+$(ENGINE): package-lock.json
+	@case "$$(uname -s)-$$(uname -m)" in Linux-x86_64) ;; *) \
+	  echo "the embedded ClickHouse engine runs on Linux x64 (glibc) only; elsewhere set clickhouse.url in pipeline.yaml to a server of your own" >&2; exit 1;; esac
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js" >&2; exit 1; }
+	npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+build: deps
+	@mkdir -p $(BIN)
+	go build -o $(BIN)/ $(addprefix ./stages/,$(STAGES)) ./infra/local ./infra/forager
+
+demo: build
+	$(BIN)/forager demo --out build/demo $(if $(WEB),--web '$(WEB)') $(if $(TASKS),--tasks '$(TASKS)') $(if $(TASK),--task '$(TASK)')
+
+test: build
+	$(GOTEST) -timeout 14m ./... | $(REPORT)
+
+test-webs: build
+	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"
+	$(GOTEST) -timeout 40m -tags webs -run Webs ./... | $(REPORT)
+
+test-kafka: build
+	infra/kafka/with-kafka.sh bash -c "$(GOTEST) -timeout 15m -tags kafka -count=1 ./internal/stream/... ./infra/forager/... | $(REPORT)"
+
+test-oracles: build
+	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"
+	infra/oracles/run.sh
+
+test-race: deps
+	CGO_ENABLED=1 $(GOTEST) -race -short -timeout 15m ./internal/stream/... ./internal/frontier/... ./stages/... | $(REPORT)
+
+bench: build
+	go test -run '^$$' -bench . -benchmem ./...
+
+generate:
+	cd schemas && go run ./generate
+
+check:
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these" >&2; exit 1; }
+	go vet ./... && go vet -tags webs ./...
+	cd schemas && go run ./generate && git diff --exit-code -- .
+
+clean:
+	rm -rf build
