@@ -1,0 +1,21 @@
+package frontier
+
+// Store is an ordered map of byte strings, the only place where a Shard keeps what must
+// survive it. stream.Store (Pebble) and NewMemory implement it.
+//
+// Slices handed out by Get and Scan belong to the store, are valid until the next call, and
+// are not changed; Set and Delete copy what they are given. The function given to Scan does not
+// call the store.
+type Store interface {
+	// Get returns the value of key; ok is false where there is none.
+	Get(key []byte) (value []byte, ok bool, err error)
+	Set(key, value []byte) error
+	Delete(key []byte) error
+	// DeleteRange deletes from ≤ key < to.
+	DeleteRange(from, to []byte) error
+	// Scan calls f for from ≤ key < to in ascending order while f wants more.
+	Scan(from, to []byte, f func(key, value []byte) (more bool, err error)) error
+}
+
+// NewMemory returns an empty Store in memory.
+func NewMemory() Store { return nil }
