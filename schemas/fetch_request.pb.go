@@ -68,7 +68,10 @@ type FetchRequest struct {
 	// State of a path-dependent ranker; opaque to every stage but prioritize.
 	PathState []byte `protobuf:"bytes,20,opt,name=path_state,json=pathState,proto3" json:"path_state,omitempty"`
 	// Ordinal of the dispatch within the shard, from 1.
-	Ordinal       uint64 `protobuf:"varint,21,opt,name=ordinal,proto3" json:"ordinal,omitempty"`
+	Ordinal uint64 `protobuf:"varint,21,opt,name=ordinal,proto3" json:"ordinal,omitempty"`
+	// Clock of the shard when it chose this request: verdicts applied so far. Links of the n-th
+	// applied verdict were known to this choice exactly when n ≤ clock.
+	Clock         uint64 `protobuf:"varint,22,opt,name=clock,proto3" json:"clock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -250,12 +253,19 @@ func (x *FetchRequest) GetOrdinal() uint64 {
 	return 0
 }
 
+func (x *FetchRequest) GetClock() uint64 {
+	if x != nil {
+		return x.Clock
+	}
+	return 0
+}
+
 var File_fetch_request_proto protoreflect.FileDescriptor
 
 const file_fetch_request_proto_rawDesc = "" +
 	"\n" +
 	"\x13fetch_request.proto\x12\n" +
-	"forager.v1\x1a\x13crawl_control.proto\"\x97\x04\n" +
+	"forager.v1\x1a\x13crawl_control.proto\"\xad\x04\n" +
 	"\fFetchRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -282,7 +292,8 @@ const file_fetch_request_proto_rawDesc = "" +
 	"\rdispatched_at\x18\x13 \x01(\x03R\fdispatchedAt\x12\x1d\n" +
 	"\n" +
 	"path_state\x18\x14 \x01(\fR\tpathState\x12\x18\n" +
-	"\aordinal\x18\x15 \x01(\x04R\aordinalB\x11Z\x0fforager/schemasb\x06proto3"
+	"\aordinal\x18\x15 \x01(\x04R\aordinal\x12\x14\n" +
+	"\x05clock\x18\x16 \x01(\x04R\x05clockB\x11Z\x0fforager/schemasb\x06proto3"
 
 var (
 	file_fetch_request_proto_rawDescOnce sync.Once
