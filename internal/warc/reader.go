@@ -1,0 +1,414 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// Record is the header of one record and its block as a stream.
+type Record struct {
+	// Type is WARC-Type in lower case: TypeResponse, TypeWarcinfo, "request" …
+	Type string
+	// ID is WARC-Record-ID without its angle brackets ("urn:uuid:…").
+	ID string
+	// Date is WARC-Date in UTC; zero where it is missing or not a date.
+	Date time.Time
+	// TargetURI as it stands in the record; not made canonical.
+	TargetURI string
+	// Header holds every field.
+	Header Header
+	// Length of the block, bytes.
+	Length int64
+	// Offset is where the record's gzip member, or the bare record, begins in the file.
+	Offset int64
+	// Block is the record's content, valid until the next call of Next. A member found damaged
+	// at its end gives a *DamagedError in place of io.EOF.
+	Block io.Reader
+}
+
+// Response reads the block as the HTTP answer that a response record holds.
+func (r *Record) Response() (*Response, error) {
+	block, err := io.ReadAll(r.Block)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := ParseResponse(block)
+	if err != nil {
+		return nil, fmt.Errorf("record of %s at offset %d: %w", r.TargetURI, r.Offset, err)
+	}
+	return answer, nil
+}
+
+// Limits bound what a file can make the reader hold or do. A zero field has its default.
+type Limits struct {
+	// Header of a record, bytes; 64 KiB.
+	Header int
+	// Block of a record, bytes; 1 GiB. Blocks are streamed, never held.
+	Block int64
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Header <= 0 {
+		l.Header = 64 << 10
+	}
+	if l.Block <= 0 {
+		l.Block = 1 << 30
+	}
+	return l
+}
+
+// DamagedError is a stretch of the file that is not a readable record. The reader goes on
+// behind it.
+type DamagedError struct {
+	// Offset is where the member, or the bare record, begins in the file, bytes.
+	Offset int64
+	Err    error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("WARC record at offset %d is damaged: %v", e.Offset, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// Reader reads the records of a file in their order.
+type Reader struct {
+	file   io.ReaderAt
+	size   int64
+	limits Limits
+
+	in     counter       // the file from some offset on
+	raw    *bufio.Reader // over in; stands exactly behind what was consumed
+	gz     gzip.Reader
+	text   *bufio.Reader // records: over gz, or raw itself in a file of bare records
+	member int64         // offset of the open member or bare record; -1 when none is open
+	zipped bool
+	block  *block // of the record handed out last
+	probe  prober
+}
+
+// NewReader reads a file of the given size, gzipped or bare, which it does by itself.
+func NewReader(file io.ReaderAt, size int64, limits Limits) *Reader {
+	r := &Reader{file: file, size: size, limits: limits.withDefaults(), member: -1}
+	r.raw = bufio.NewReaderSize(nil, 64<<10)
+	r.text = bufio.NewReaderSize(nil, 16<<10)
+	r.seek(0)
+	return r
+}
+
+// Next returns the next record; io.EOF at the end of the file; *DamagedError for a stretch that
+// cannot be read, behind which the next call goes on. A record whose damage shows only at its
+// end has been returned by then: where its block was not read to the end, Next reports it.
+// Any other error is one of reading the file and repeats.
+func (r *Reader) Next() (*Record, error) {
+	if err := r.leave(); err != nil {
+		return nil, err
+	}
+	for {
+		if r.member < 0 {
+			if err := r.open(); err != nil {
+				return nil, err
+			}
+		}
+		record, err := r.record()
+		if err == io.EOF { // of the member
+			r.member = -1
+			continue
+		}
+		if err != nil {
+			return nil, r.fail(err)
+		}
+		return record, nil
+	}
+}
+
+// leave reads what is left of the last block and goes behind it, or behind its damage; damage
+// that Block has not told yet is returned.
+func (r *Reader) leave() error {
+	b := r.block
+	if b == nil {
+		return nil
+	}
+	r.block = nil
+	told := b.failed != nil
+	_, err := io.Copy(io.Discard, b)
+	if b.failed == nil {
+		return err
+	}
+	if err := r.skip(b.failed.Offset); err != nil || told {
+		return err
+	}
+	return b.failed
+}
+
+// offset is the place in the file behind what was consumed.
+func (r *Reader) offset() int64 { return r.in.at - int64(r.raw.Buffered()) }
+
+func (r *Reader) seek(offset int64) {
+	r.in = counter{file: r.file, at: offset, end: r.size}
+	r.raw.Reset(&r.in)
+	r.member = -1
+}
+
+// open begins the member or bare record at the current offset.
+func (r *Reader) open() error {
+	start, err := r.raw.Peek(2)
+	if r.in.err != nil {
+		return r.in.err
+	}
+	if len(start) == 0 {
+		return err
+	}
+	r.member = r.offset()
+	if r.zipped = string(start) == gzipMagic; !r.zipped {
+		return nil
+	}
+	if err := r.gz.Reset(r.raw); err != nil {
+		return r.fail(fmt.Errorf("gzip header: %w", err))
+	}
+	r.gz.Multistream(false)
+	r.text.Reset(&r.gz)
+	return nil
+}
+
+// fail names the open member as damaged and goes behind it.
+func (r *Reader) fail(cause error) error {
+	if r.in.err != nil {
+		return r.in.err
+	}
+	damaged := &DamagedError{Offset: r.member, Err: cause}
+	if err := r.skip(damaged.Offset); err != nil {
+		return err
+	}
+	return damaged
+}
+
+// record reads the header of the next record of the open member; io.EOF where there is none.
+func (r *Reader) record() (*Record, error) {
+	text := r.text
+	if !r.zipped {
+		text = r.raw
+		if r.member != r.offset() {
+			return nil, io.EOF // every bare record is a member of its own
+		}
+	}
+	header, err := readHeader(text, r.limits.Header)
+	if err != nil {
+		return nil, err
+	}
+	record, err := newRecord(header, r.member, r.limits.Block)
+	if err != nil {
+		return nil, err
+	}
+	if !r.zipped {
+		// A bare record has no checksum: its length is believed when an empty line follows.
+		if err := r.checkEnd(r.offset() + record.Length); err != nil {
+			return nil, err
+		}
+	}
+	r.block = &block{reader: r, text: text, left: record.Length}
+	record.Block = r.block
+	return record, nil
+}
+
+// checkEnd looks whether a bare record can end at the offset.
+func (r *Reader) checkEnd(end int64) error {
+	var tail [len(recordEnd)]byte
+	n, err := r.file.ReadAt(tail[:], min(end, r.size))
+	switch {
+	case end > r.size:
+		return fmt.Errorf("block ends %d bytes behind the end of the file: %w", end-r.size, io.ErrUnexpectedEOF)
+	case n == len(tail) && string(tail[:]) == recordEnd, n >= 2 && string(tail[:2]) == "\n\n", n == 0 && err == io.EOF:
+		return nil
+	case err != nil && err != io.EOF:
+		return err
+	}
+	return errors.New("block is not followed by an empty line")
+}
+
+const (
+	recordEnd = "\r\n\r\n"
+	gzipMagic = "\x1f\x8b"
+)
+
+// block streams the content of a record and checks what follows it.
+type block struct {
+	reader *Reader
+	text   *bufio.Reader
+	left   int64
+	done   bool
+	failed *DamagedError
+}
+
+func (b *block) Read(p []byte) (int, error) {
+	switch {
+	case b.failed != nil, b.done:
+		return 0, io.EOF
+	case b.left == 0:
+		return 0, b.finish(b.end())
+	}
+	n, err := b.text.Read(p[:min(int64(len(p)), b.left)])
+	if b.left -= int64(n); err == io.EOF {
+		err = fmt.Errorf("block ends %d bytes early: %w", b.left, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return n, b.finish(err)
+	}
+	return n, nil
+}
+
+// finish turns the end of the block into io.EOF or into the error that names the damage, once.
+func (b *block) finish(cause error) error {
+	b.done = true
+	if cause == nil {
+		return io.EOF
+	}
+	if err := b.reader.in.err; err != nil {
+		return err
+	}
+	b.failed = &DamagedError{Offset: b.reader.member, Err: cause}
+	return b.failed
+}
+
+// end takes the empty line behind a block and, in a member, whatever shows whether the member
+// is whole: the next record's first byte, or the checksum.
+func (b *block) end() error {
+	for range 2 {
+		c, err := b.text.ReadByte()
+		if c == '\r' && err == nil {
+			c, err = b.text.ReadByte()
+		}
+		if err == io.EOF {
+			return nil // a last record without its empty line
+		}
+		if err != nil {
+			return err
+		}
+		if c != '\n' {
+			return errors.New("block is not followed by an empty line")
+		}
+	}
+	if !b.reader.zipped {
+		return nil
+	}
+	if _, err := b.text.Peek(1); err != nil && err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+// skip goes to the next place behind a damaged member where a record begins, or to the end.
+func (r *Reader) skip(damaged int64) error {
+	offset, err := r.search(damaged + 1)
+	if err != nil {
+		return err
+	}
+	r.seek(offset)
+	return nil
+}
+
+// search looks from the offset on for a gzip member that holds a record, or for a bare record
+// at the begin of a line; without one it returns the size of the file.
+func (r *Reader) search(from int64) (int64, error) {
+	const chunk, overlap = 256 << 10, len(recordEnd) + len(bareStart)
+	buf := make([]byte, chunk+overlap)
+	for at := max(0, from-int64(len(recordEnd))); at < r.size; at += chunk {
+		n, err := r.file.ReadAt(buf[:min(int64(len(buf)), r.size-at)], at)
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		for _, i := range candidates(buf[:n]) {
+			offset := at + int64(i)
+			if offset < from {
+				continue
+			}
+			if buf[i] == gzipMagic[0] && !r.probe.holdsRecord(r.file, offset, r.size) {
+				continue
+			}
+			return offset, nil
+		}
+	}
+	return r.size, nil
+}
+
+const (
+	memberStart = gzipMagic + "\x08"
+	bareStart   = "WARC/1."
+)
+
+// candidates lists where in a piece of the file a member or a bare record may begin, ascending.
+func candidates(piece []byte) []int {
+	next := func(i int, what string) int {
+		if k := bytes.Index(piece[i:], []byte(what)); k >= 0 {
+			return i + k
+		}
+		return len(piece)
+	}
+	var found []int
+	zip, bare := next(0, memberStart), next(0, "\n"+bareStart)
+	for zip < len(piece) || bare < len(piece) {
+		if zip < bare {
+			found = append(found, zip)
+			zip = next(zip+1, memberStart)
+		} else {
+			found = append(found, bare+1)
+			bare = next(bare+1, "\n"+bareStart)
+		}
+	}
+	return found
+}
+
+// prober looks whether a gzip member holds a record; it reads a few hundred bytes at most, so
+// that a file full of gzip headers costs no more than its size times a constant.
+type prober struct {
+	gz gzip.Reader
+	br *bufio.Reader
+}
+
+func (p *prober) holdsRecord(file io.ReaderAt, offset, size int64) bool {
+	section := io.NewSectionReader(file, offset, min(512, size-offset))
+	if p.br == nil {
+		p.br = bufio.NewReaderSize(section, 512)
+	} else {
+		p.br.Reset(section)
+	}
+	if p.gz.Reset(p.br) != nil {
+		return false
+	}
+	p.gz.Multistream(false)
+	var start [len(magic)]byte
+	_, err := io.ReadFull(&p.gz, start[:])
+	return err == nil && string(start[:]) == magic
+}
+
+// counter reads the file from an offset on and knows how far it came.
+type counter struct {
+	file    io.ReaderAt
+	at, end int64
+	err     error // of the file; io.EOF is none
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	if c.err != nil {
+		return 0, c.err
+	}
+	if c.at >= c.end {
+		return 0, io.EOF
+	}
+	n, err := c.file.ReadAt(p[:min(int64(len(p)), c.end-c.at)], c.at)
+	c.at += int64(n)
+	if n > 0 {
+		return n, nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF // the file is shorter than its size
+	}
+	c.err = fmt.Errorf("read WARC file at offset %d: %w", c.at, err)
+	return 0, c.err
+}
