@@ -1,0 +1,288 @@
+package stream
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
+
+	"forager/internal/pipeline"
+)
+
+// Client talks to one Kafka cluster. Its methods wait while the broker is unavailable, with
+// back-off, until their context ends; they say so in the log and in the metric waiting. The
+// errors that they return are marked (Broken), or the context's.
+type Client struct {
+	cfg       pipeline.Kafka
+	topics    map[string]pipeline.Topic
+	log       *slog.Logger
+	metrics   *metrics
+	kafka     *kafka.Client
+	transport *kafka.Transport
+	dialer    *kafka.Dialer
+
+	// life ends with Close, or with the error of a Follower: every Run method returns it.
+	life context.Context
+	fail context.CancelCauseFunc
+
+	mu         sync.Mutex
+	partitions map[string]int // topics seen, with their number of partitions
+	lanes      map[lane]*laneQueue
+	running    sync.WaitGroup // lanes and followers
+	produce    produceLimit
+}
+
+// requestTimeout is the time that one request may take; a broker that takes longer is away.
+const requestTimeout = 10 * time.Second
+
+// errClosed is the cause of life's end after Close.
+var errClosed = errors.New("the Kafka client is closed")
+
+// Dial makes a client. It needs no broker to be up: errors are those of the settings. topics are
+// those of pipeline.yaml; reg may be nil.
+func Dial(cfg pipeline.Kafka, topics map[string]pipeline.Topic, log *slog.Logger, reg prometheus.Registerer) (*Client, error) {
+	if len(cfg.Brokers) == 0 {
+		return nil, errors.New("kafka.brokers is empty")
+	}
+	if cfg.SessionTimeout == 0 {
+		cfg.SessionTimeout = 10 * time.Second
+	}
+	tlsConfig, err := tlsOf(cfg.TLS)
+	if err != nil {
+		return nil, err
+	}
+	mechanism, err := saslOf(cfg.SASL)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMetrics(reg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		cfg: cfg, topics: maps.Clone(topics), log: log, metrics: m,
+		transport: &kafka.Transport{
+			ClientID: "forager", TLS: tlsConfig, SASL: mechanism,
+			Dial:        (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
+			DialTimeout: 5 * time.Second,
+			// A leader's change or a new topic is seen after this time at most.
+			MetadataTTL: time.Second,
+		},
+		dialer:     &kafka.Dialer{ClientID: "forager", Timeout: 5 * time.Second, DualStack: true, TLS: tlsConfig, SASLMechanism: mechanism},
+		partitions: map[string]int{},
+		lanes:      map[lane]*laneQueue{},
+		produce:    newProduceLimit(),
+	}
+	c.kafka = &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: requestTimeout, Transport: c.transport}
+	c.life, c.fail = context.WithCancelCause(context.Background())
+	return c, nil
+}
+
+// Close ends what the client still does and closes its connections.
+func (c *Client) Close() {
+	c.fail(errClosed)
+	c.running.Wait()
+	c.transport.CloseIdleConnections()
+}
+
+func tlsOf(cfg pipeline.TLS) (*tls.Config, error) {
+	if !cfg.Enabled {
+		return nil, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // no system store: kafka.tls.ca has to name one
+	}
+	if cfg.CA != "" {
+		pem, err := os.ReadFile(cfg.CA)
+		if err != nil {
+			return nil, fmt.Errorf("kafka.tls.ca: %w", err)
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("kafka.tls.ca: %s holds no certificate in PEM form", cfg.CA)
+		}
+	}
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+}
+
+func saslOf(cfg pipeline.SASL) (sasl.Mechanism, error) {
+	if cfg.Mechanism == "" {
+		return nil, nil
+	}
+	password, ok := os.LookupEnv(cfg.PasswordEnv)
+	if !ok {
+		return nil, fmt.Errorf("kafka.sasl.password_env: environment variable %q is not set", cfg.PasswordEnv)
+	}
+	switch strings.ToLower(cfg.Mechanism) {
+	case "plain":
+		return plain.Mechanism{Username: cfg.User, Password: password}, nil
+	case "scram-sha-256":
+		return scram.Mechanism(scram.SHA256, cfg.User, password)
+	case "scram-sha-512":
+		return scram.Mechanism(scram.SHA512, cfg.User, password)
+	}
+	return nil, fmt.Errorf("kafka.sasl.mechanism: %q is none of plain, scram-sha-256, scram-sha-512", cfg.Mechanism)
+}
+
+// Partitions is the number of partitions of a topic. It waits while the topic does not exist
+// (a topic that was made a moment ago is not known at once). A number other than that of
+// pipeline.yaml is Broken: keys would change their partitions.
+func (c *Client) Partitions(ctx context.Context, topic string) (int, error) {
+	c.mu.Lock()
+	n := c.partitions[topic]
+	c.mu.Unlock()
+	if n > 0 {
+		return n, nil
+	}
+	err := c.retry(ctx, "partitions of "+topic, func(ctx context.Context) error {
+		meta, err := c.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
+		if err != nil {
+			return err
+		}
+		if len(meta.Topics) != 1 {
+			return fmt.Errorf("metadata of %d topics, want that of %s", len(meta.Topics), topic)
+		}
+		if err := meta.Topics[0].Error; err != nil {
+			if errors.Is(err, kafka.UnknownTopicOrPartition) {
+				return fmt.Errorf("topic %s does not exist; forager setup makes it: %w", topic, err)
+			}
+			return err
+		}
+		if n = len(meta.Topics[0].Partitions); n == 0 {
+			return fmt.Errorf("topic %s has no partition yet", topic)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("partitions of %s: %w", topic, err)
+	}
+	if t, ok := c.topics[topic]; ok && t.Partitions != n {
+		return 0, Broken(fmt.Errorf("topic %s has %d partitions and pipeline.yaml says %d: their number is fixed once the topic is made; mend pipeline.yaml or make the topic anew", topic, n, t.Partitions))
+	}
+	c.mu.Lock()
+	c.partitions[topic] = n
+	c.mu.Unlock()
+	return n, nil
+}
+
+// Offsets are the offset of the first record that the partition still holds, and the offset
+// behind its last one.
+func (c *Client) Offsets(ctx context.Context, topic string, partition int) (first, end int64, err error) {
+	err = c.retry(ctx, "offsets of "+topic, func(ctx context.Context) error {
+		r, err := c.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
+			topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)},
+		}})
+		if err != nil {
+			return err
+		}
+		for _, p := range r.Topics[topic] {
+			if p.Partition == partition {
+				first, end = p.FirstOffset, p.LastOffset
+				return p.Error
+			}
+		}
+		return fmt.Errorf("no offsets of partition %d in the answer", partition)
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("offsets of %s/%d: %w", topic, partition, err)
+	}
+	return first, end, nil
+}
+
+// maxMessage is the largest message a topic takes, bytes.
+func (c *Client) maxMessage(topic string) int {
+	if t := c.topics[topic]; t.MaxMessageBytes > 0 {
+		return t.MaxMessageBytes
+	}
+	return 1 << 20 // the broker's default
+}
+
+// retry calls f until it succeeds or fails for good. While the broker is unavailable it waits
+// between calls. The error is marked, or is that of ctx together with what was waited for.
+func (c *Client) retry(ctx context.Context, what string, f func(context.Context) error) error {
+	w := waiting{client: c, what: what}
+	defer w.over()
+	for {
+		err := f(ctx)
+		if err == nil {
+			return nil
+		}
+		switch class := brokerClass(err); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case class == broken || class == lost:
+			return classify(class, err)
+		}
+		if err := w.wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// Pauses between calls to something that is unavailable, and between two lines about it.
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = 2 * time.Second
+	logPause     = 10 * time.Second
+)
+
+// waiting is one wait for something unavailable: back-off, one line in the log at its begin,
+// one every logPause, and one at its end; the metric waiting counts it.
+type waiting struct {
+	client *Client
+	what   string
+	began  time.Time
+	logged time.Time
+	pause  time.Duration
+}
+
+// wait sleeps; it returns an error, which holds cause, when ctx ended meanwhile.
+func (w *waiting) wait(ctx context.Context, cause error) error {
+	now := time.Now()
+	if w.began.IsZero() {
+		w.began, w.pause = now, firstPause
+		w.client.metrics.waiting.Inc()
+	}
+	// What passes in a moment (a new topic, a new leader) is not worth a line.
+	if now.Sub(w.began) >= 4*firstPause && now.Sub(w.logged) >= logPause {
+		w.logged = now
+		w.client.log.Warn("waiting", "for", w.what, "since", w.began.UTC(), "cause", cause)
+	}
+	timer := time.NewTimer(w.pause)
+	defer timer.Stop()
+	w.pause = min(2*w.pause, longestPause)
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+	case <-w.client.life.Done():
+		return fmt.Errorf("%w, waiting for %s: %w", context.Cause(w.client.life), w.what, cause)
+	}
+	return fmt.Errorf("%w, waiting for %s: %w", ctx.Err(), w.what, cause)
+}
+
+// over ends the wait, if there was one.
+func (w *waiting) over() {
+	if w.began.IsZero() {
+		return
+	}
+	w.client.metrics.waiting.Dec()
+	if !w.logged.IsZero() {
+		w.client.log.Info("waited", "for", w.what, "seconds", time.Since(w.began).Seconds())
+	}
+	*w = waiting{client: w.client, what: w.what}
+}

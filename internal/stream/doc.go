@@ -1,0 +1,39 @@
+// Package stream is the loop of every stage: records in from Kafka, records out to Kafka,
+// input committed once its output is acknowledged. It is the only user of kafka-go.
+//
+//   - Client: Produce, Read, Offsets, Partitions, Setup, Check, Follow.
+//   - RunStateless: in parallel, out in the order of the input (parse-dom, critic-score, …).
+//   - RunUnordered: out as it comes, committed up to the lowest record under way (fetch).
+//   - RunStateful: one store a partition, state and offset in one batch (prioritize, apprentice-train).
+//
+// # Guarantees
+//
+// At least once: a record may come twice, after a crash, a rebalance or a retry; none is lost.
+// The order within a partition is kept by Produce, and by RunStateless from input to output.
+// What is in flight is bounded, in records and bytes.
+//
+// An error is one of these, and errors.go alone decides which:
+// unavailable – wait with back-off for ever, log it, show it in forager_stage_waiting;
+// of the record – bounded tries, then dead.letter together with what Poison lets travel on;
+// broken – stop, exit non-zero (offset out of range, schema version unknown, setting refused);
+// lost – the generation is over; drain and join again.
+//
+// When a generation ends (rebalance, SIGTERM) no more records are begun, those begun have half
+// the session timeout to end, what is done is sent and committed, the rest is left to the next
+// owner. A commit names the generation, so that one that comes too late is refused.
+//
+// # Decisions
+//
+// 2026-11-21: Client.Produce and Client.Fetch of kafka-go are used, not its Writer and Reader.
+// The Writer lingers, queues without bound and fails where it should wait; with one batch a
+// partition on its way, and the next one formed meanwhile, nothing lingers and order is certain.
+// The Reader hides offsets out of range and transient errors; Fetch shows the end of the
+// partition with every answer, which is the lag.
+//
+// 2026-11-21: a panic of a stage's logic is an error of its record (tries, then poison). A
+// process that died of it would die again at every restart, and with it every crawl, for
+// the sake of one page; dead.letter holds the record and the stack.
+//
+// 2026-11-21: a record without a schema version is poison (some other program wrote it); one
+// with a version unknown here is broken (a newer Forager wrote it, and goes on writing).
+package stream

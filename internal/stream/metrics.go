@@ -1,0 +1,46 @@
+package stream
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics of a process, which runs one stage. Labels are bounded: topics, partitions, classes.
+type metrics struct {
+	in, out, poison, void *prometheus.CounterVec
+	errors                *prometheus.CounterVec
+	lag                   *prometheus.GaugeVec
+	waiting               prometheus.Gauge
+	handle                prometheus.Histogram
+	generations           prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: name, Help: help}, labels)
+	}
+	m := &metrics{
+		in:     counter("records_in_total", "Records read from an input topic.", "topic"),
+		out:    counter("records_out_total", "Records acknowledged by the broker.", "topic"),
+		poison: counter("poison_total", "Records that went to dead.letter.", "topic"),
+		void:   counter("void_total", "Records that were void behind an epoch marker.", "topic"),
+		errors: counter("errors_total", "Errors by what was done about them: record (tried again or poison), unavailable (waited), lost (generation over), broken (stopped).", "class"),
+		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: "lag_records",
+			Help: "Records of a partition that are not dealt with yet."}, []string{"topic", "partition"}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: "waiting",
+			Help: "Waits under way for something unavailable (broker, store, model); 0 = none."}),
+		handle: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "forager", Subsystem: "stage", Name: "handle_seconds",
+			Help: "Time that the stage's logic took for one record.", Buckets: prometheus.ExponentialBuckets(1e-4, 4, 10)}),
+		generations: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: "generations_total",
+			Help: "Generations of the consumer group that this process took part in."}),
+	}
+	if reg == nil {
+		return m, nil
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.in, m.out, m.poison, m.void, m.errors, m.lag, m.waiting, m.handle, m.generations} {
+		errs = append(errs, reg.Register(c))
+	}
+	return m, errors.Join(errs...)
+}

@@ -1,0 +1,270 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/semaphore"
+)
+
+const (
+	// maxProducing bounds the bytes of messages that are on their way, of the whole client.
+	maxProducing = 64 << 20
+	// A batch holds at most this much, or one message that is larger. 1 MiB is what brokers
+	// take by default; compression makes it smaller.
+	maxBatchBytes   = 1<<20 - 4<<10
+	maxBatchRecords = 2000
+)
+
+// codec: lz4 costs about a third of zstd's time for the records of this pipeline, and what a
+// loop of five hops needs is time.
+const codec = kafka.Lz4
+
+type produceLimit struct{ bytes *semaphore.Weighted }
+
+func newProduceLimit() produceLimit { return produceLimit{semaphore.NewWeighted(maxProducing)} }
+
+// lane is where messages keep their order: one partition. At most one batch of a lane is on its
+// way; what is given meanwhile forms the next one. So nothing lingers and batches still grow
+// with the load.
+type lane struct {
+	topic     string
+	partition int
+}
+
+type laneQueue struct {
+	mu      sync.Mutex
+	queue   []*pending
+	running bool
+}
+
+// pending is a message of a call of Produce.
+type pending struct {
+	call *produceCall
+	out  *Out
+	pos  *Position
+	size int
+}
+
+type produceCall struct {
+	ctx  context.Context
+	left atomic.Int64
+	done chan struct{}
+	once sync.Once
+	err  error
+}
+
+// finish notes that n messages of the call are settled; the first error ends it.
+func (c *produceCall) finish(n int64, err error) {
+	if err != nil || c.left.Add(-n) == 0 {
+		c.once.Do(func() { c.err = err; close(c.done) })
+	}
+}
+
+// Produce writes messages and returns where each of them stands, once all in-sync replicas
+// acknowledged all of them. The order of messages of one partition is kept, within a call and
+// between calls of which one began after the other returned or that come from one goroutine.
+// While the broker is unavailable it waits and tries again, which may write a message twice.
+// When ctx ends first, each message may or may not be written. A message that is larger than
+// its topic takes is a *SizeError; then nothing of the call is written.
+func (c *Client) Produce(ctx context.Context, outs []Out) ([]Position, error) {
+	if len(outs) == 0 {
+		return nil, nil
+	}
+	if err := c.checkSizes(outs); err != nil {
+		return nil, err
+	}
+	positions := make([]Position, len(outs))
+	call := &produceCall{ctx: ctx, done: make(chan struct{})}
+	call.left.Store(int64(len(outs)))
+	lanes := map[lane][]*pending{}
+	var total int64
+	for i := range outs {
+		o := &outs[i]
+		n, err := c.Partitions(ctx, o.Topic)
+		if err != nil {
+			return nil, err
+		}
+		p := o.Partition
+		if p < 0 {
+			p = PartitionOf(o.Key, n)
+		} else if p >= n {
+			return nil, Broken(fmt.Errorf("message for partition %d of %s, which has %d", p, o.Topic, n))
+		}
+		positions[i].Partition = p
+		size := o.size()
+		total += int64(size)
+		key := lane{o.Topic, p}
+		lanes[key] = append(lanes[key], &pending{call: call, out: o, pos: &positions[i], size: size})
+	}
+	total = min(total, maxProducing)
+	if err := c.produce.bytes.Acquire(ctx, total); err != nil {
+		return nil, fmt.Errorf("waiting for messages on their way: %w", err)
+	}
+	defer c.produce.bytes.Release(total)
+	for key, ps := range lanes {
+		if err := c.enqueue(key, ps); err != nil {
+			return nil, err
+		}
+	}
+	select {
+	case <-call.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.life.Done():
+		return nil, context.Cause(c.life)
+	}
+	if call.err != nil {
+		return nil, call.err
+	}
+	return positions, nil
+}
+
+// checkSizes returns a *SizeError for the first message that its topic would refuse.
+func (c *Client) checkSizes(outs []Out) error {
+	for i := range outs {
+		if size, limit := outs[i].size(), c.maxMessage(outs[i].Topic); size > limit {
+			return &SizeError{Topic: outs[i].Topic, Size: size, Max: limit}
+		}
+	}
+	return nil
+}
+
+func (c *Client) enqueue(key lane, ps []*pending) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.life.Err() != nil {
+		return context.Cause(c.life)
+	}
+	q := c.lanes[key]
+	if q == nil {
+		q = new(laneQueue)
+		c.lanes[key] = q
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.queue = append(q.queue, ps...)
+	if !q.running {
+		q.running = true
+		c.running.Go(func() { c.runLane(key, q) })
+	}
+	return nil
+}
+
+// next takes the next batch, at least one message unless the queue is empty.
+func (q *laneQueue) next(maxBytes int) []*pending {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var batch []*pending
+	bytes, taken := 0, 0
+	for _, p := range q.queue {
+		if len(batch) > 0 && (bytes+p.size > maxBytes || len(batch) == maxBatchRecords) {
+			break
+		}
+		taken++
+		if err := p.call.ctx.Err(); err != nil {
+			p.call.finish(1, err) // nobody waits for it; what was not sent shall not be
+			continue
+		}
+		batch = append(batch, p)
+		bytes += p.size
+	}
+	q.queue = q.queue[taken:]
+	if len(q.queue) == 0 {
+		q.queue = nil
+		q.running = len(batch) > 0
+	}
+	return batch
+}
+
+func (c *Client) runLane(key lane, q *laneQueue) {
+	limit := min(maxBatchBytes, c.maxMessage(key.topic)-recordOverhead)
+	for {
+		batch := q.next(limit)
+		if len(batch) == 0 {
+			return
+		}
+		c.send(key, batch)
+	}
+}
+
+// send writes a batch; it returns when every message of it is settled.
+func (c *Client) send(key lane, batch []*pending) {
+	w := waiting{client: c, what: fmt.Sprintf("the broker to take messages for %s/%d", key.topic, key.partition)}
+	defer w.over()
+	for {
+		base, err := c.sendOnce(key, batch)
+		if err == nil {
+			for i, p := range batch {
+				p.pos.Offset = base + int64(i)
+				p.call.finish(1, nil)
+			}
+			c.metrics.out.WithLabelValues(key.topic).Add(float64(len(batch)))
+			return
+		}
+		class := brokerClass(err)
+		c.metrics.errors.WithLabelValues(class.String()).Inc()
+		if class == broken {
+			if len(batch) > 1 { // one of them may be to blame; the others are not
+				for i := range batch {
+					c.send(key, batch[i:i+1])
+				}
+				return
+			}
+			batch[0].call.finish(1, Broken(fmt.Errorf("write to %s/%d: %w", key.topic, key.partition, err)))
+			return
+		}
+		if werr := w.wait(context.Background(), err); werr != nil { // the client was closed
+			for _, p := range batch {
+				p.call.finish(1, werr)
+			}
+			return
+		}
+		alive := batch[:0:0]
+		for _, p := range batch {
+			if err := p.call.ctx.Err(); err != nil {
+				p.call.finish(1, err)
+				continue
+			}
+			alive = append(alive, p)
+		}
+		if batch = alive; len(batch) == 0 {
+			return
+		}
+	}
+}
+
+func (c *Client) sendOnce(key lane, batch []*pending) (base int64, err error) {
+	records := make([]kafka.Record, len(batch))
+	now := time.Now()
+	for i, p := range batch {
+		records[i] = kafka.Record{Time: now, Headers: wireHeaders(p.out.Headers)}
+		if p.out.Key != nil {
+			records[i].Key = kafka.NewBytes(p.out.Key)
+		}
+		if p.out.Value != nil {
+			records[i].Value = kafka.NewBytes(p.out.Value)
+		}
+	}
+	r, err := c.kafka.Produce(c.life, &kafka.ProduceRequest{
+		Topic: key.topic, Partition: key.partition, RequiredAcks: kafka.RequireAll,
+		Compression: codec, Records: kafka.NewRecordReader(records...),
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case r.Error != nil:
+		return 0, r.Error
+	case len(r.RecordErrors) > 0:
+		for i, e := range r.RecordErrors {
+			err = errors.Join(err, fmt.Errorf("message %d of the batch: %w", i, e))
+		}
+		return 0, Broken(err)
+	}
+	return r.BaseOffset, nil
+}

@@ -1,0 +1,231 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+
+	"forager/schemas"
+)
+
+const (
+	fetchBytes    = 1 << 20 // of one answer, compressed; a larger batch comes whole
+	maxFetchBytes = 64 << 20
+	fetchWait     = 500 * time.Millisecond // a broker answers an empty fetch after it
+)
+
+// chunk is what one fetch brought: records in order, the offset to go on at, and the offset
+// behind the partition's last record.
+type chunk struct {
+	records   []Record
+	next, end int64
+}
+
+// source is a partition to read from an offset up to another; group is whose offset from is,
+// for the error's sake.
+type source struct {
+	topic     string
+	partition int
+	from, to  int64
+	group     string
+}
+
+// endless is the to of a source that is read for ever.
+const endless = math.MaxInt64
+
+// Read calls f for each record of a partition with from <= offset < to, in order. Offsets that
+// the partition does not hold are an *OffsetError. The error of f ends it and is returned.
+func (c *Client) Read(ctx context.Context, topic string, partition int, from, to int64, f func(Record) error) error {
+	if from >= to {
+		return nil
+	}
+	first, end, err := c.Offsets(ctx, topic, partition)
+	if err != nil {
+		return err
+	}
+	for _, at := range []int64{from, to} {
+		if at < first || at > end {
+			return &OffsetError{Topic: topic, Partition: partition, Offset: at, First: first, End: end}
+		}
+	}
+	return c.consume(ctx, source{topic: topic, partition: partition, from: from, to: to}, func(ch chunk) error {
+		for _, r := range ch.records {
+			if err := checkVersion(&r); err != nil {
+				return err
+			}
+			if err := f(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// checkVersion is Broken for a record of a schema version that this program does not know. A
+// record without a version is left to its reader.
+func checkVersion(r *Record) error {
+	text, ok := r.Headers[schemas.HeaderVersion]
+	if !ok {
+		return nil
+	}
+	if v, err := strconv.Atoi(text); err != nil || v < 1 || v > schemas.Version {
+		return Broken(fmt.Errorf("%s/%d offset %d: schema version %q, and this program knows 1 to %d: run the version of Forager that wrote it, or a newer one",
+			r.Topic, r.Partition, r.Offset, text, schemas.Version))
+	}
+	return nil
+}
+
+// consume calls f for each chunk of the source until it is read, f fails or ctx ends. The next
+// chunk is fetched while f works.
+func (c *Client) consume(ctx context.Context, s source, f func(chunk) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	chunks := make(chan chunk)
+	fetched := make(chan error, 1)
+	go func() {
+		defer close(chunks)
+		fetched <- c.fetchAll(ctx, s, chunks)
+	}()
+	var err error
+	for ch := range chunks {
+		if err = f(ch); err != nil {
+			break
+		}
+	}
+	cancel()
+	if ferr := <-fetched; err == nil {
+		err = ferr
+	}
+	return err
+}
+
+func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) error {
+	maxBytes := int64(fetchBytes)
+	w := waiting{client: c, what: fmt.Sprintf("records of %s/%d", s.topic, s.partition)}
+	defer w.over()
+	for s.from < s.to {
+		ch, err := c.fetch(ctx, s, maxBytes)
+		switch class := brokerClass(err); {
+		case err == nil:
+			w.over()
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, kafka.OffsetOutOfRange):
+			first, end, err := c.Offsets(ctx, s.topic, s.partition)
+			if err != nil {
+				return err
+			}
+			if s.from < first || s.from > end {
+				return &OffsetError{Topic: s.topic, Partition: s.partition, Offset: s.from, First: first, End: end, Group: s.group}
+			}
+			continue // a new leader was behind for a moment
+		case class == broken:
+			return Broken(fmt.Errorf("read %s/%d: %w", s.topic, s.partition, err))
+		default:
+			c.metrics.errors.WithLabelValues(class.String()).Inc()
+			if err := w.wait(ctx, err); err != nil {
+				return err
+			}
+			continue
+		}
+		if ch.next == s.from {
+			if s.from < ch.end { // there are records and none came: one may be larger than was asked for
+				maxBytes = min(2*maxBytes, maxFetchBytes)
+			}
+			if len(ch.records) == 0 && s.to != endless {
+				continue
+			}
+		} else {
+			maxBytes = fetchBytes
+		}
+		s.from = ch.next
+		select {
+		case chunks <- ch:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// fetch asks the broker once.
+func (c *Client) fetch(ctx context.Context, s source, maxBytes int64) (chunk, error) {
+	r, err := c.kafka.Fetch(ctx, &kafka.FetchRequest{
+		Topic: s.topic, Partition: s.partition, Offset: s.from,
+		MinBytes: 1, MaxBytes: maxBytes, MaxWait: fetchWait,
+	})
+	if err != nil {
+		return chunk{}, err
+	}
+	if r.Error != nil {
+		return chunk{}, r.Error
+	}
+	ch := chunk{next: s.from, end: r.HighWatermark}
+	seen := int64(-1)
+	for _, batch := range batchesOf(r.Records) {
+		_, control := batch.(*protocol.ControlBatch)
+		for {
+			rec, err := batch.ReadRecord()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return chunk{}, err
+			}
+			out, err := copyRecord(s, rec)
+			if err != nil {
+				return chunk{}, err
+			}
+			seen = max(seen, rec.Offset)
+			if rec.Offset < ch.next || rec.Offset >= s.to {
+				continue // a batch comes whole, also when its begin was asked for long ago
+			}
+			ch.next = rec.Offset + 1
+			if !control {
+				ch.records = append(ch.records, out)
+			}
+		}
+	}
+	switch {
+	case seen >= s.to:
+		ch.next = s.to
+	case seen >= 0 && ch.next == s.from && seen < s.from:
+		// The batch that holds this offset came without it: compaction removed its last
+		// records. Nothing says how many, so the offsets are passed one by one.
+		ch.next++
+	}
+	return ch, nil
+}
+
+// batchesOf takes the batches out of the reader: kafka-go passes over control batches, whose
+// offsets must be passed too.
+func batchesOf(r kafka.RecordReader) []kafka.RecordReader {
+	if s, ok := r.(*protocol.RecordStream); ok {
+		return s.Records
+	}
+	return []kafka.RecordReader{r}
+}
+
+func copyRecord(s source, rec *kafka.Record) (Record, error) {
+	out := Record{Topic: s.topic, Partition: s.partition, Offset: rec.Offset, Headers: headersOf(rec.Headers), Time: rec.Time.UTC()}
+	var err error
+	if rec.Key != nil {
+		defer rec.Key.Close()
+		if out.Key, err = protocol.ReadAll(rec.Key); err != nil {
+			return out, fmt.Errorf("key at offset %d: %w", rec.Offset, err)
+		}
+	}
+	if rec.Value != nil {
+		defer rec.Value.Close()
+		if out.Value, err = protocol.ReadAll(rec.Value); err != nil {
+			return out, fmt.Errorf("value at offset %d: %w", rec.Offset, err)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,96 @@
+package stream
+
+import (
+	"cmp"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// Record is one message as it was read. Key and Value are the reader's own; a nil Value is a
+// tombstone.
+type Record struct {
+	Topic     string
+	Partition int
+	Offset    int64
+	Key       []byte
+	Value     []byte
+	Headers   map[string]string
+	// Time is the message's time stamp (when its producer sent it), milliseconds.
+	Time time.Time
+}
+
+// Out is one message to write. Key and Value must not be changed before Produce returned.
+type Out struct {
+	Topic string
+	// Partition to write to; -1 chooses PartitionOf(Key).
+	Partition int
+	Key       []byte
+	Value     []byte
+	Headers   map[string]string
+}
+
+// Position is where a message was written.
+type Position struct {
+	Partition int
+	Offset    int64
+}
+
+// PartitionOf is the partition, of n, of a key: FNV-1a, as kafka.Hash and Sarama compute it.
+func PartitionOf(key []byte, n int) int {
+	h := fnv.New32a()
+	h.Write(key)
+	p := int32(h.Sum32()) % int32(n)
+	if p < 0 {
+		p = -p
+	}
+	return int(p)
+}
+
+// recordOverhead is more than a batch with one record adds to its key, value and headers, and
+// more than a codec adds to bytes that do not compress (lz4 frames: 4 bytes in 64 KiB).
+const recordOverhead = 512
+
+// size bounds the bytes that the message takes in a batch of its own, compressed or not.
+func (o *Out) size() int {
+	n := recordOverhead + len(o.Key) + len(o.Value) + len(o.Value)>>12
+	for k, v := range o.Headers {
+		n += len(k) + len(v) + 10
+	}
+	return n
+}
+
+// size is the memory that a record holds.
+func (r *Record) size() int64 {
+	n := recordOverhead + len(r.Key) + len(r.Value)
+	for k, v := range r.Headers {
+		n += len(k) + len(v)
+	}
+	return int64(n)
+}
+
+// wireHeaders sorts headers by name, so that equal messages are equal bytes.
+func wireHeaders(h map[string]string) []kafka.Header {
+	if len(h) == 0 {
+		return nil
+	}
+	hs := make([]kafka.Header, 0, len(h))
+	for k, v := range h {
+		hs = append(hs, kafka.Header{Key: k, Value: []byte(v)})
+	}
+	slices.SortFunc(hs, func(a, b kafka.Header) int { return cmp.Compare(a.Key, b.Key) })
+	return hs
+}
+
+func headersOf(hs []kafka.Header) map[string]string {
+	if len(hs) == 0 {
+		return nil
+	}
+	m := make(map[string]string, len(hs))
+	for _, h := range hs {
+		m[h.Key] = string(h.Value)
+	}
+	return m
+}
