@@ -1,0 +1,18 @@
+// Package kafka serves a Kafka broker out of this process: kfake, a broker in pure Go that
+// speaks the real protocol and keeps topics, records and group offsets in a folder.
+//
+// What differs from Apache Kafka:
+//   - one copy of every partition, whatever replication a topic asks for beyond the number of
+//     brokers is refused; acknowledged means written to the file, not fsynced: a killed
+//     process loses nothing, a power cut may;
+//   - no TLS, no passwords, loopback addresses only;
+//   - restart reads every segment: about 1.6 s and 1.1 GB of memory for each GiB kept, so
+//     keep retention small locally;
+//   - topics are never made by asking for them; `forager setup` makes them.
+//
+// # Decisions
+//
+// 2026-11-21: the log cleaner runs every 15 s (kfake's default is an hour) and segments have
+// 16 MiB (default 100), as only whole closed segments are deleted: otherwise retention and
+// compaction would never be seen on one machine.
+package kafka

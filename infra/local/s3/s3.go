@@ -1,0 +1,168 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/versity/versitygw/backend/meta"
+	"github.com/versity/versitygw/backend/posix"
+	"github.com/versity/versitygw/embedgw"
+)
+
+// Settings of the endpoint.
+type Settings struct {
+	// AccessKey and SecretKey of the one user. Required.
+	AccessKey, SecretKey string
+	// Region that clients sign for; empty = us-east-1.
+	Region string
+	// Buckets to make where they are missing; may be empty.
+	Buckets []string
+}
+
+// Endpoint is a running S3 endpoint.
+type Endpoint struct {
+	address string
+	stop    context.CancelFunc
+	ended   chan struct{}
+	err     error
+}
+
+const (
+	objectsFolder    = "objects"
+	attributesFolder = "attributes"
+	healthPath       = "/_health"
+)
+
+// Start serves the objects below dir on address (host:port, loopback; port 0 takes a free
+// one); the folder is made if need be. It returns when the endpoint answers. ctx bounds the
+// start only. It changes the working directory of the process.
+func Start(ctx context.Context, dir, address string, s Settings) (*Endpoint, error) {
+	address, err := claim(address)
+	if err != nil {
+		return nil, err
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("s3: %w", err)
+	}
+	root := filepath.Join(dir, objectsFolder)
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return nil, fmt.Errorf("s3: %w", err)
+	}
+	for _, b := range s.Buckets {
+		if err := os.MkdirAll(filepath.Join(root, b), 0o755); err != nil {
+			return nil, fmt.Errorf("s3: %w", err)
+		}
+	}
+	attributes, options, err := attributesOf(dir, root)
+	if err != nil {
+		return nil, err
+	}
+	back, err := posix.New(root, attributes, options)
+	if err != nil {
+		return nil, fmt.Errorf("s3: open %s: %w", root, err)
+	}
+	running, stop := context.WithCancel(context.Background())
+	e := &Endpoint{address: address, stop: stop, ended: make(chan struct{})}
+	go func() {
+		defer close(e.ended)
+		e.err = embedgw.RunVersityGW(running, back, &embedgw.Config{
+			RootUserAccess: s.AccessKey, RootUserSecret: s.SecretKey, Region: s.Region,
+			Ports:          []string{address},
+			MaxConnections: 4096, MaxRequests: 1024, MultipartMaxParts: 10_000,
+			KeepAlive: true, Quiet: true, HealthPath: healthPath,
+		})
+	}()
+	if err := e.waitReady(ctx); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// claim checks that the address is a free loopback address and fills in a free port for 0:
+// the gateway does not say which one it took.
+func claim(address string) (string, error) {
+	tcp, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return "", fmt.Errorf("s3: address %q: %w", address, err)
+	}
+	if !tcp.IP.IsLoopback() {
+		return "", fmt.Errorf("s3: address %q: the embedded endpoint serves loopback addresses only", address)
+	}
+	l, err := net.ListenTCP("tcp", tcp)
+	if err != nil {
+		return "", fmt.Errorf("s3: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+func attributesOf(dir, root string) (meta.MetadataStorer, posix.PosixOpts, error) {
+	beside := filepath.Join(dir, attributesFolder)
+	_, err := os.Stat(beside)
+	if err != nil && (meta.XattrMeta{}).Test(root) == nil {
+		return meta.XattrMeta{}, posix.PosixOpts{}, nil
+	}
+	if err := os.MkdirAll(beside, 0o755); err != nil {
+		return nil, posix.PosixOpts{}, fmt.Errorf("s3: %w", err)
+	}
+	side, err := meta.NewSideCar(beside)
+	if err != nil {
+		return nil, posix.PosixOpts{}, fmt.Errorf("s3: attributes in %s: %w", beside, err)
+	}
+	return side, posix.PosixOpts{SideCarDir: beside}, nil
+}
+
+func (e *Endpoint) waitReady(ctx context.Context) error {
+	client := &http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.URL()+healthPath, nil)
+		if err != nil {
+			return fmt.Errorf("s3: %w", err)
+		}
+		if resp, err := client.Do(req); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("s3: the endpoint at %s does not answer: %w", e.address, ctx.Err())
+		case <-e.ended:
+			if e.err == nil {
+				return errors.New("s3: the endpoint ended as soon as it began")
+			}
+			return fmt.Errorf("s3: serve %s: %w", e.address, e.err)
+		case <-tick.C:
+		}
+	}
+}
+
+// Address is host:port; URL is what clients take as endpoint.
+func (e *Endpoint) Address() string { return e.address }
+
+// URL is the endpoint with its scheme.
+func (e *Endpoint) URL() string { return "http://" + e.address }
+
+// Ended is closed when the endpoint no longer serves, for whatever reason.
+func (e *Endpoint) Ended() <-chan struct{} { return e.ended }
+
+// Close finishes the requests under way and stops.
+func (e *Endpoint) Close() error {
+	e.stop()
+	<-e.ended
+	if e.err != nil && !errors.Is(e.err, context.Canceled) {
+		return fmt.Errorf("s3: %w", e.err)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package s3_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"forager/infra/local/s3"
+)
+
+func client(t *testing.T, e *s3.Endpoint) *minio.Client {
+	t.Helper()
+	c, err := minio.New(e.Address(), &minio.Options{Creds: credentials.NewStaticV4("forager", "forager-secret", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestObjectsOutliveTheEndpoint(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	t.Chdir(t.TempDir()) // puts the working directory back at the end, too
+	settings := s3.Settings{AccessKey: "forager", SecretKey: "forager-secret", Region: "us-east-1", Buckets: []string{"forager"}}
+	body := bytes.Repeat([]byte("0123456789"), 20_000)
+
+	e, err := s3.Start(ctx, dir, "127.0.0.1:0", settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := client(t, e)
+	const key = "segments/20261121/a.warc.gz"
+	info, err := c.PutObject(ctx, "forager", key, bytes.NewReader(body), int64(len(body)), minio.PutObjectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := minio.PutObjectOptions{}
+	once.SetMatchETagExcept("*")
+	_, err = c.PutObject(ctx, "forager", key, strings.NewReader("other"), 5, once)
+	if r := minio.ToErrorResponse(err); r.StatusCode != 412 {
+		t.Errorf("a second write with If-None-Match answered %v, want 412", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.StatObject(ctx, "forager", key, minio.StatObjectOptions{}); err == nil {
+		t.Error("the endpoint answers after Close")
+	}
+
+	e, err = s3.Start(ctx, dir, "127.0.0.1:0", settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	c = client(t, e)
+	part := minio.GetObjectOptions{}
+	if err := part.SetRange(100_003, 100_007); err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.GetObject(ctx, "forager", key, part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(o)
+	if err != nil || string(got) != "34567" {
+		t.Errorf("range read %q, %v", got, err)
+	}
+	stat, err := c.StatObject(ctx, "forager", key, minio.StatObjectOptions{})
+	if err != nil || stat.ETag != info.ETag {
+		t.Errorf("ETag %q before, %q after the restart (%v)", info.ETag, stat.ETag, err)
+	}
+	_, err = c.StatObject(ctx, "forager", "segments/none", minio.StatObjectOptions{})
+	if r := minio.ToErrorResponse(err); r.Code != "NoSuchKey" {
+		t.Errorf("a missing object answered %v", err)
+	}
+	wrong, err := minio.New(e.Address(), &minio.Options{Creds: credentials.NewStaticV4("forager", "wrong", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := wrong.ListBuckets(ctx); err == nil {
+		t.Error("a wrong secret is taken")
+	}
+}
+
+func TestStartRefusesWhatItCannotServe(t *testing.T) {
+	t.Chdir(t.TempDir())
+	settings := s3.Settings{AccessKey: "a", SecretKey: "b"}
+	if _, err := s3.Start(t.Context(), t.TempDir(), "192.0.2.1:9000", settings); err == nil || !strings.Contains(err.Error(), "loopback") {
+		t.Errorf("a foreign address: %v", err)
+	}
+	if _, err := s3.Start(t.Context(), t.TempDir(), "127.0.0.1:0", s3.Settings{}); err == nil || !strings.Contains(err.Error(), "secret") {
+		t.Errorf("no keys: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s3.Start(ctx, t.TempDir(), "127.0.0.1:0", settings); err == nil {
+		t.Error("started though the context had ended")
+	}
+}
