@@ -1,0 +1,262 @@
+package crawlfile
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"forager/internal/strictyaml"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+// File is a crawl file as a user writes it.
+type File struct {
+	// Name of the crawl: 1–64 of a–z, 0–9, "-", "_".
+	Name string `yaml:"name"`
+	// Critic that judges it: a name ("schools", its newest version) or a version ("schools/1f0c…").
+	Critic string `yaml:"critic"`
+	// Focus topics, classes of the critic.
+	Focus []string `yaml:"focus"`
+	// Seeds are URLs; SeedsFile has one a line ("#" begins a comment). At least one in all.
+	Seeds     []string `yaml:"seeds"`
+	SeedsFile string   `yaml:"seeds_file"`
+	Budget    struct {
+		Pages    uint64 `yaml:"pages"`
+		Requests uint64 `yaml:"requests"`
+	} `yaml:"budget"`
+	// Ranker is one of Rankers.
+	Ranker string `yaml:"ranker"`
+	Scope  struct {
+		Hosts    []string `yaml:"hosts"`
+		Prefixes []string `yaml:"prefixes"`
+		// URLList is a file of URLs, one a line: only these are fetched.
+		URLList  string `yaml:"url_list"`
+		MaxDepth uint32 `yaml:"max_depth"`
+		HostCap  uint32 `yaml:"host_cap"`
+	} `yaml:"scope"`
+	Window      uint32 `yaml:"window"`
+	HostWindow  uint32 `yaml:"host_window"`
+	MaxAttempts uint32 `yaml:"max_attempts"`
+	Politeness  struct {
+		// Delay between two requests to a host; 1s by default.
+		Delay time.Duration `yaml:"delay"`
+		// Contact is an e-mail address or URL at which the crawl's owner can be reached.
+		Contact      string `yaml:"contact"`
+		IgnoreRobots bool   `yaml:"ignore_robots"`
+	} `yaml:"politeness"`
+	Learning struct {
+		DMax        uint32 `yaml:"d_max"`
+		SwitchPages uint64 `yaml:"switch_pages"`
+		RefitPages  uint64 `yaml:"refit_pages"`
+		Sync        bool   `yaml:"sync"`
+		// Prior is the version of an apprentice model to begin with.
+		Prior  string `yaml:"prior"`
+		Pairs  string `yaml:"pairs"`  // both, forward
+		Topics string `yaml:"topics"` // none, top2
+	} `yaml:"learning"`
+	Leaves     string `yaml:"leaves"` // compact, paper
+	RandomSeed uint64 `yaml:"random_seed"`
+}
+
+// UserAgentProduct is the product token of every request; robots.txt files address it.
+const UserAgentProduct = "Forager"
+
+var crawlName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+// defaults are what a crawl file need not say.
+func defaults() *File {
+	f := &File{Ranker: "apprentice", Leaves: "compact"}
+	f.Politeness.Delay = time.Second
+	f.Learning.DMax, f.Learning.Pairs, f.Learning.Topics = 5, "both", "none"
+	return f
+}
+
+// Crawl is a crawl file after its checks.
+type Crawl struct {
+	// Control lacks what only the pipeline knows: revision, critic version and the object of
+	// the URL list.
+	Control *schemas.CrawlControl
+	// Seeds are canonical URLs, distinct, in the file's order.
+	Seeds []string
+	// URLList are the canonical URLs of scope.url_list; nil where there is none.
+	URLList []string
+}
+
+// Load reads a crawl file. Files that it names are relative to its folder. What is wrong
+// comes as *strictyaml.Error with every problem.
+func Load(path string) (*Crawl, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the crawl file: %w", err)
+	}
+	c, problems := Parse(b, filepath.Dir(path))
+	if len(problems) > 0 {
+		return nil, &strictyaml.Error{File: path, Problems: problems}
+	}
+	return c, nil
+}
+
+// Parse reads the text of a crawl file; dir is the folder that the files it names lie in.
+func Parse(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
+	f := defaults()
+	r := strictyaml.Decode(b, f)
+	c := &Crawl{Control: &schemas.CrawlControl{
+		Crawl: f.Name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: f.Focus, Critic: f.Critic,
+		Budget: &schemas.Budget{Pages: f.Budget.Pages, Requests: f.Budget.Requests},
+		Scope: &schemas.Scope{
+			Hosts: f.Scope.Hosts, Prefixes: f.Scope.Prefixes, MaxDepth: f.Scope.MaxDepth, HostCap: f.Scope.HostCap,
+		},
+		Window: f.Window, HostWindow: f.HostWindow, MaxAttempts: f.MaxAttempts, RandomSeed: f.RandomSeed,
+		Politeness: &schemas.Politeness{
+			DelayMs: uint32(max(0, f.Politeness.Delay.Milliseconds())), IgnoreRobots: f.Politeness.IgnoreRobots,
+			UserAgent: UserAgentProduct + "/1.0 (+" + contact(f.Politeness.Contact) + ")",
+		},
+		Learning: &schemas.Learning{
+			DMax: f.Learning.DMax, SwitchPages: f.Learning.SwitchPages, RefitPages: f.Learning.RefitPages,
+			Sync: f.Learning.Sync, Prior: f.Learning.Prior,
+		},
+	}}
+	if !crawlName.MatchString(f.Name) {
+		r.Problem("name", "%q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", f.Name)
+	}
+	if f.Critic == "" {
+		r.Problem("critic", "is missing; name the critic that judges the pages (forager critic train makes one)")
+	}
+	if len(f.Focus) == 0 {
+		r.Problem("focus", "is missing; name at least one topic of the critic")
+	}
+	if f.Budget.Pages == 0 && f.Budget.Requests == 0 {
+		r.Problem("budget", "is missing; set budget.pages, budget.requests or both")
+	}
+	if d := f.Politeness.Delay; d < 0 || d > time.Hour {
+		r.Problem("politeness.delay", "is %s; it must lie between 0s and 1h", d)
+	}
+	if f.Politeness.Contact == "" {
+		r.Problem("politeness.contact", "is missing; give an e-mail address or a page: site owners must be able to reach you")
+	} else if strings.ContainsAny(f.Politeness.Contact, "()\r\n") {
+		r.Problem("politeness.contact", "must not contain parentheses or line breaks")
+	}
+	if f.Learning.DMax > 100 {
+		r.Problem("learning.d_max", "is %d; it must lie between 0 and 100", f.Learning.DMax)
+	}
+	if p, err := Policy(f.Ranker); err != nil {
+		r.Problem("ranker", "%v", err)
+	} else {
+		c.Control.Policies = []*schemas.Policy{p}
+	}
+	choose(r, "learning.pairs", f.Learning.Pairs, &c.Control.Learning.Pairs, map[string]schemas.Pairs{
+		"both": schemas.Pairs_PAIRS_BOTH, "forward": schemas.Pairs_PAIRS_FORWARD,
+	})
+	choose(r, "learning.topics", f.Learning.Topics, &c.Control.Learning.Topics, map[string]schemas.TopicFeatures{
+		"none": schemas.TopicFeatures_TOPIC_FEATURES_NONE, "top2": schemas.TopicFeatures_TOPIC_FEATURES_TOP2,
+	})
+	choose(r, "leaves", f.Leaves, &c.Control.Leaves, map[string]schemas.LeafMode{
+		"compact": schemas.LeafMode_LEAF_MODE_COMPACT, "paper": schemas.LeafMode_LEAF_MODE_PAPER,
+	})
+	canonicalPrefixes(r, c.Control.Scope)
+	seeds := f.Seeds
+	if f.SeedsFile != "" {
+		seeds = append(seeds, lines(r, "seeds_file", dir, f.SeedsFile)...)
+	}
+	c.Seeds = canonical(r, "seeds", seeds)
+	if len(seeds) == 0 {
+		r.Problem("seeds", "is missing; give at least one URL")
+	}
+	if f.Scope.URLList != "" {
+		c.URLList = canonical(r, "scope.url_list", lines(r, "scope.url_list", dir, f.Scope.URLList))
+	}
+	return c, r.Problems()
+}
+
+// contact makes an e-mail address a mailto: URL.
+func contact(s string) string {
+	if strings.Contains(s, "@") && !strings.Contains(s, ":") {
+		return "mailto:" + s
+	}
+	return s
+}
+
+func choose[E any](r *strictyaml.Report, path, word string, to *E, known map[string]E) {
+	v, ok := known[word]
+	if !ok {
+		words := make([]string, 0, len(known))
+		for w := range known {
+			words = append(words, w)
+		}
+		// Two words at most: their order matters little, but must not change.
+		if len(words) == 2 && words[0] > words[1] {
+			words[0], words[1] = words[1], words[0]
+		}
+		r.Problem(path, "%q is not one of %s", word, strings.Join(words, ", "))
+		return
+	}
+	*to = v
+}
+
+// canonicalPrefixes brings scope prefixes into the form that URLs are compared in.
+func canonicalPrefixes(r *strictyaml.Report, s *schemas.Scope) {
+	for i, p := range s.Prefixes {
+		u, err := weburl.Parse(p)
+		if err != nil {
+			r.Problem("scope.prefixes", "number %d: %v", i+1, err)
+			continue
+		}
+		s.Prefixes[i] = u.String()
+	}
+	for i, h := range s.Hosts {
+		u, err := weburl.Parse("http://" + h + "/")
+		if err != nil {
+			r.Problem("scope.hosts", "number %d: %q is not a host name", i+1, h)
+			continue
+		}
+		s.Hosts[i] = u.Host()
+	}
+}
+
+// canonical returns the distinct canonical forms and reports what is not a URL.
+func canonical(r *strictyaml.Report, path string, raw []string) []string {
+	seen := make(map[string]bool, len(raw))
+	urls := make([]string, 0, len(raw))
+	for i, s := range raw {
+		u, err := weburl.Parse(s)
+		if err != nil {
+			r.Problem(path, "number %d: %v", i+1, err)
+			continue
+		}
+		if c := u.String(); !seen[c] {
+			seen[c] = true
+			urls = append(urls, c)
+		}
+	}
+	return urls
+}
+
+// lines reads a list file: one entry a line, "#" begins a comment line.
+func lines(r *strictyaml.Report, path, dir, name string) []string {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		r.Problem(path, "%v", err)
+		return nil
+	}
+	var out []string
+	s := bufio.NewScanner(bytes.NewReader(b))
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		if l := strings.TrimSpace(s.Text()); l != "" && !strings.HasPrefix(l, "#") {
+			out = append(out, l)
+		}
+	}
+	if err := s.Err(); err != nil {
+		r.Problem(path, "%s: %v", name, err)
+	}
+	return out
+}
