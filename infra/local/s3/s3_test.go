@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -13,13 +15,15 @@ import (
 	"forager/infra/local/s3"
 )
 
-func client(t *testing.T, e *s3.Endpoint) *minio.Client {
+// client returns a client and what closes its connections: the endpoint waits for open ones.
+func client(t *testing.T, e *s3.Endpoint) (*minio.Client, func()) {
 	t.Helper()
-	c, err := minio.New(e.Address(), &minio.Options{Creds: credentials.NewStaticV4("forager", "forager-secret", "")})
+	transport := new(http.Transport)
+	c, err := minio.New(e.Address(), &minio.Options{Creds: credentials.NewStaticV4("forager", "forager-secret", ""), Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, transport.CloseIdleConnections
 }
 
 func TestObjectsOutliveTheEndpoint(t *testing.T) {
@@ -32,7 +36,7 @@ func TestObjectsOutliveTheEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := client(t, e)
+	c, hangUp := client(t, e)
 	const key = "segments/20261121/a.warc.gz"
 	info, err := c.PutObject(ctx, "forager", key, bytes.NewReader(body), int64(len(body)), minio.PutObjectOptions{})
 	if err != nil {
@@ -44,10 +48,12 @@ func TestObjectsOutliveTheEndpoint(t *testing.T) {
 	if r := minio.ToErrorResponse(err); r.StatusCode != 412 {
 		t.Errorf("a second write with If-None-Match answered %v, want 412", err)
 	}
+	hangUp()
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.StatObject(ctx, "forager", key, minio.StatObjectOptions{}); err == nil {
+	if conn, err := net.Dial("tcp", e.Address()); err == nil {
+		conn.Close()
 		t.Error("the endpoint answers after Close")
 	}
 
@@ -56,7 +62,8 @@ func TestObjectsOutliveTheEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	c = client(t, e)
+	c, hangUp = client(t, e)
+	defer hangUp()
 	part := minio.GetObjectOptions{}
 	if err := part.SetRange(100_003, 100_007); err != nil {
 		t.Fatal(err)
