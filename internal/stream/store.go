@@ -1,0 +1,370 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Store is the state of one partition of a stateful stage: an ordered map of byte strings on
+// disk. What was written since the last commit (the transaction in hand) is read back at once
+// and becomes durable as a whole, together with the Marks, or not at all. It implements
+// frontier.Store.
+//
+// Slices handed out by Get and Scan are valid until the next call. The function given to Scan
+// does not call the Store. Keys that begin with a zero byte are the Store's own. A Store is not
+// safe for concurrent use. After an error it must be closed.
+//
+// Pebble keeps deleted keys as tombstones until a compaction. A Scan that begins below a long
+// run of them steps over each: who takes entries off the head of a queue remembers the last key
+// taken and scans from there.
+type Store struct {
+	db    *pebble.DB
+	batch *pebble.Batch // nil = nothing written since the last commit
+	marks Marks
+	fresh bool
+	value []byte
+	sync  func() bool
+}
+
+// Marks say how far the state of a Store has come.
+type Marks struct {
+	// Input is the offset of the first input record that the state does not know.
+	Input int64
+	// Log says the same for each partition of the decision log; empty without one.
+	Log []LogMark
+}
+
+// LogMark is how far the state knows one partition of the decision log.
+type LogMark struct {
+	// Offset of the first record that the state does not know.
+	Offset int64
+	// Epoch is the highest of the owner's markers below Offset; 0 = none.
+	Epoch uint64
+}
+
+// StoreOptions say where a Store is and whose.
+type StoreOptions struct {
+	Dir string
+	// Identity names what the state is of ("prioritize link.found/3"). A directory that holds
+	// another one's state is refused.
+	Identity string
+	// FS is the file system; nil = the machine's.
+	FS vfs.FS
+	// Cache is shared by the Stores of a process; nil = one of its own.
+	Cache *Cache
+	Log   *slog.Logger
+	// Sync says for each commit whether it waits for the disk; nil = never. It need not: what
+	// a crash loses is rebuilt from the topics.
+	Sync func() bool
+	// MemTable is the size of Pebble's write buffer, bytes; 0 = 8 MiB.
+	MemTable uint64
+}
+
+// Cache is a block cache shared by Stores.
+type Cache struct{ cache *pebble.Cache }
+
+// NewCache makes a cache of size bytes; release it with Close once every Store is closed.
+func NewCache(size int64) *Cache { return &Cache{pebble.NewCache(size)} }
+
+// Close releases the cache.
+func (c *Cache) Close() { c.cache.Unref() }
+
+// ErrLocked says that a directory's Store is open elsewhere: its former owner, in this process
+// or another one of this machine, has not let go of it yet.
+var ErrLocked = errors.New("the state directory is open elsewhere")
+
+var (
+	marksKey    = []byte("\x00marks")
+	identityKey = []byte("\x00identity")
+)
+
+// storeVersion is the version of the Store's own keys; it leads Identity.
+const storeVersion = "1"
+
+// OpenStore opens the Store in a directory, made where it is missing. Errors: ErrLocked, Broken
+// where the directory belongs to something else or is damaged.
+func OpenStore(o StoreOptions) (*Store, error) {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := o.FS.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, Broken(fmt.Errorf("state directory: %w", err))
+	}
+	lock, err := pebble.LockDirectory(o.Dir, o.FS)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrLocked, o.Dir, err)
+	}
+	defer lock.Close() // the open DB holds a reference of its own
+	opts := &pebble.Options{
+		FS: o.FS, Lock: lock, Logger: storeLog{o.Log, o.Dir}, FormatMajorVersion: pebble.FormatValueSeparation,
+		MemTableSize: o.MemTable,
+	}
+	if opts.MemTableSize == 0 {
+		opts.MemTableSize = 8 << 20
+	}
+	if o.Cache != nil {
+		opts.Cache = o.Cache.cache
+	}
+	// Most keys asked for are not there: URLs never seen, ids never settled.
+	for i := range opts.Levels {
+		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	db, err := pebble.Open(o.Dir, opts)
+	if err != nil {
+		return nil, Broken(fmt.Errorf("open state %s: %w (to build it anew from the topics, delete the directory)", o.Dir, err))
+	}
+	s := &Store{db: db, sync: o.Sync}
+	if err := s.begin(o); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+// begin reads the Store's own keys.
+func (s *Store) begin(o StoreOptions) error {
+	identity := storeVersion + " " + o.Identity
+	value, closer, err := s.db.Get(identityKey)
+	if errors.Is(err, pebble.ErrNotFound) {
+		s.fresh = true
+		if err := s.tx().Set(identityKey, []byte(identity), nil); err != nil {
+			return fmt.Errorf("state %s: %w", o.Dir, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("state %s: %w", o.Dir, err)
+	}
+	found := string(value)
+	if err := closer.Close(); err != nil {
+		return fmt.Errorf("state %s: %w", o.Dir, err)
+	}
+	if found != identity {
+		return Broken(fmt.Errorf("state %s is that of %q and not of %q: give the stage its own directory, or delete this one to build it anew", o.Dir, found, identity))
+	}
+	if value, closer, err = s.db.Get(marksKey); err != nil {
+		return fmt.Errorf("state %s: marks: %w", o.Dir, err)
+	}
+	defer closer.Close()
+	if s.marks, err = parseMarks(string(value)); err != nil {
+		return Broken(fmt.Errorf("state %s: %w", o.Dir, err))
+	}
+	return nil
+}
+
+// Fresh says that the Store was made just now: it holds nothing and knows no offset.
+func (s *Store) Fresh() bool { return s.fresh }
+
+// Marks are those of the last commit.
+func (s *Store) Marks() Marks { return s.marks.clone() }
+
+// Get returns the value of key, also one written since the last commit.
+func (s *Store) Get(key []byte) (value []byte, ok bool, err error) {
+	if err := checkKey(key); err != nil {
+		return nil, false, err
+	}
+	var r pebble.Reader = s.db
+	if s.batch != nil {
+		r = s.batch
+	}
+	v, closer, err := r.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("state: get %x: %w", key, err)
+	}
+	s.value = append(s.value[:0], v...)
+	if err := closer.Close(); err != nil {
+		return nil, false, fmt.Errorf("state: get %x: %w", key, err)
+	}
+	return s.value, true, nil
+}
+
+// Set writes key.
+func (s *Store) Set(key, value []byte) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if err := s.tx().Set(key, value, nil); err != nil {
+		return fmt.Errorf("state: set %x: %w", key, err)
+	}
+	return nil
+}
+
+// Delete deletes key, which need not exist.
+func (s *Store) Delete(key []byte) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if err := s.tx().Delete(key, nil); err != nil {
+		return fmt.Errorf("state: delete %x: %w", key, err)
+	}
+	return nil
+}
+
+// DeleteRange deletes from ≤ key < to.
+func (s *Store) DeleteRange(from, to []byte) error {
+	if err := checkKey(from); err != nil {
+		return err
+	}
+	if err := s.tx().DeleteRange(from, to, nil); err != nil {
+		return fmt.Errorf("state: delete %x to %x: %w", from, to, err)
+	}
+	return nil
+}
+
+// Scan calls f for from ≤ key < to in ascending order while f wants more. An empty to is the end.
+func (s *Store) Scan(from, to []byte, f func(key, value []byte) (more bool, err error)) error {
+	if err := checkKey(from); err != nil {
+		return err
+	}
+	var r pebble.Reader = s.db
+	if s.batch != nil {
+		r = s.batch
+	}
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return fmt.Errorf("state: scan %x to %x: %w", from, to, err)
+	}
+	for more := it.First(); more; more = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			break // it.Close returns it
+		}
+		wants, err := f(it.Key(), value)
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		if !wants {
+			break
+		}
+	}
+	if err := it.Close(); err != nil {
+		return fmt.Errorf("state: scan %x to %x: %w", from, to, err)
+	}
+	return nil
+}
+
+// Commit makes what was written since the last one durable together with the marks. It does
+// not wait for the disk; after a crash the state is that of some commit, not always the last.
+func (s *Store) Commit(m Marks) error {
+	tx := s.tx()
+	if err := tx.Set(marksKey, []byte(m.String()), nil); err != nil {
+		return Broken(fmt.Errorf("state: marks: %w", err))
+	}
+	opts := pebble.NoSync
+	if s.sync != nil && s.sync() {
+		opts = pebble.Sync
+	}
+	if err := tx.Commit(opts); err != nil {
+		return Broken(fmt.Errorf("state: commit: %w", err))
+	}
+	s.batch = nil
+	s.marks = m.clone()
+	if err := tx.Close(); err != nil {
+		return Broken(fmt.Errorf("state: commit: %w", err))
+	}
+	return nil
+}
+
+// Close drops what was not committed and closes the Store. Everything committed is on disk then.
+func (s *Store) Close() error {
+	var err error
+	if s.batch != nil {
+		err = s.batch.Close()
+		s.batch = nil
+	}
+	if err := errors.Join(err, s.db.Close()); err != nil {
+		return fmt.Errorf("close state: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) tx() *pebble.Batch {
+	if s.batch == nil {
+		s.batch = s.db.NewIndexedBatch()
+	}
+	return s.batch
+}
+
+func checkKey(key []byte) error {
+	if len(key) == 0 || key[0] == 0 {
+		return Broken(fmt.Errorf("state: key %x is empty or begins with a zero byte", key))
+	}
+	return nil
+}
+
+func (m Marks) clone() Marks {
+	m.Log = append([]LogMark(nil), m.Log...)
+	return m
+}
+
+// String writes the marks as they are stored: "i17 120:18 97:18", the input's offset and then
+// offset:epoch of each partition of the log.
+func (m Marks) String() string {
+	b := strconv.AppendInt([]byte{'i'}, m.Input, 10)
+	for _, l := range m.Log {
+		b = append(b, ' ')
+		b = strconv.AppendInt(b, l.Offset, 10)
+		b = append(b, ':')
+		b = strconv.AppendUint(b, l.Epoch, 10)
+	}
+	return string(b)
+}
+
+func parseMarks(text string) (Marks, error) {
+	var m Marks
+	for i, field := range strings.Fields(text) {
+		var err error
+		if i == 0 {
+			input, ok := strings.CutPrefix(field, "i")
+			if !ok {
+				return Marks{}, fmt.Errorf("marks %q do not begin with i", text)
+			}
+			if m.Input, err = strconv.ParseInt(input, 10, 64); err != nil {
+				return Marks{}, fmt.Errorf("marks %q: input: %w", text, err)
+			}
+			continue
+		}
+		var l LogMark
+		offset, epoch, _ := strings.Cut(field, ":")
+		if l.Offset, err = strconv.ParseInt(offset, 10, 64); err != nil {
+			return Marks{}, fmt.Errorf("marks %q: offset in the log's partition %d: %w", text, i-1, err)
+		}
+		if l.Epoch, err = strconv.ParseUint(epoch, 10, 64); err != nil {
+			return Marks{}, fmt.Errorf("marks %q: epoch in the log's partition %d: %w", text, i-1, err)
+		}
+		m.Log = append(m.Log, l)
+	}
+	if m.String() != text {
+		return Marks{}, fmt.Errorf("marks %q are not in the form that is written", text)
+	}
+	return m, nil
+}
+
+// storeLog gives Pebble's messages to slog. Pebble calls Fatalf where it cannot go on (a log
+// that cannot be written): the process must end, and a panic says where.
+type storeLog struct {
+	log *slog.Logger
+	dir string
+}
+
+func (storeLog) Infof(string, ...any) {}
+
+func (l storeLog) Errorf(format string, args ...any) {
+	l.log.Error("pebble", "dir", l.dir, "message", fmt.Sprintf(format, args...))
+}
+
+func (l storeLog) Fatalf(format string, args ...any) {
+	panic(fmt.Sprintf("state %s: %s", l.dir, fmt.Sprintf(format, args...)))
+}
