@@ -1,0 +1,236 @@
+package bayes
+
+import (
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func bag(features ...uint32) *Bag {
+	b := new(Bag)
+	for _, f := range features {
+		if i := slices.Index(b.Features, f); i >= 0 {
+			b.Counts[i]++
+		} else {
+			b.Features, b.Counts = append(b.Features, f), append(b.Counts, 1)
+		}
+	}
+	return b
+}
+
+func posterior(m *Model, d *Bag, temper bool) []float64 {
+	p := make([]float64, m.Classes())
+	known := m.LogLikelihood(p, d)
+	divisor := 1.0
+	if temper {
+		divisor = Temper(known)
+	}
+	m.Posterior(p, p, divisor)
+	return p
+}
+
+// TestPublishedExample is example 13.1 of Manning, Raghavan, Schütze, Introduction to
+// Information Retrieval: 3/4·(3/7)³·1/14·1/14 against 1/4·(2/9)³·2/9·2/9.
+func TestPublishedExample(t *testing.T) {
+	const chinese, beijing, shanghai, macao, tokyo, japan = 0, 1, 2, 3, 4, 5
+	counts, err := Count(6, [][]*Bag{
+		{bag(chinese, beijing, chinese), bag(chinese, chinese, shanghai), bag(chinese, macao)},
+		{bag(tokyo, japan, chinese)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := counts.Model()
+	d := bag(chinese, chinese, chinese, tokyo, japan)
+	sum := make([]float64, 2)
+	if known := m.LogLikelihood(sum, d); known != 5 {
+		t.Errorf("%d known words, want 5", known)
+	}
+	china := 3. / 4 * math.Pow(3./7, 3) / 14 / 14
+	other := 1. / 4 * math.Pow(2./9, 5)
+	for k, want := range []float64{china, other} {
+		if got := m.LogPrior(k) + sum[k]; math.Abs(got-math.Log(want)) > 1e-12 {
+			t.Errorf("class %d: log probability %v, want %v", k, got, math.Log(want))
+		}
+	}
+	if p := posterior(m, d, false); math.Abs(p[0]-china/(china+other)) > 1e-12 {
+		t.Errorf("Pr(China) = %v, want %v", p[0], china/(china+other))
+	}
+}
+
+var genBag = rapid.Custom(func(t *rapid.T) *Bag {
+	return bag(rapid.SliceOfN(rapid.Uint32Range(0, 8), 0, 12).Draw(t, "features")...)
+})
+
+var genClasses = rapid.Custom(func(t *rapid.T) [][]*Bag {
+	return rapid.SliceOfN(rapid.SliceOfN(genBag, 0, 5), 1, 5).Draw(t, "classes")
+})
+
+// brute is the formula as it stands, in rational numbers.
+func brute(classes [][]*Bag, d *Bag) []float64 {
+	n := make([]map[uint32]int64, len(classes))
+	total, vocabulary, documents := make([]int64, len(classes)), map[uint32]bool{}, int64(0)
+	for k, class := range classes {
+		n[k] = make(map[uint32]int64)
+		documents += int64(len(class))
+		for _, b := range class {
+			for i, f := range b.Features {
+				n[k][f] += int64(b.Counts[i])
+				total[k] += int64(b.Counts[i])
+				vocabulary[f] = true
+			}
+		}
+	}
+	joint, sum := make([]*big.Rat, len(classes)), new(big.Rat)
+	for k, class := range classes {
+		joint[k] = big.NewRat(1, 1)
+		if documents > 0 {
+			joint[k].SetFrac64(int64(len(class)), documents)
+		}
+		for i, f := range d.Features {
+			if vocabulary[f] {
+				for range d.Counts[i] {
+					joint[k].Mul(joint[k], big.NewRat(1+n[k][f], int64(len(vocabulary))+total[k]))
+				}
+			}
+		}
+		sum.Add(sum, joint[k])
+	}
+	p := make([]float64, len(classes))
+	for k := range p {
+		p[k], _ = new(big.Rat).Quo(joint[k], sum).Float64()
+	}
+	return p
+}
+
+func TestPosteriorIsTheFormula(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		classes, d := genClasses.Draw(t, "training"), genBag.Draw(t, "document")
+		counts, err := Count(9, classes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := posterior(counts.Model(), d, false), brute(classes, d)
+		for k := range want {
+			if math.Abs(got[k]-want[k]) > 1e-12 {
+				t.Fatalf("Pr = %v, want %v", got, want)
+			}
+		}
+	})
+}
+
+func TestTemperedPosteriorOfALongDocument(t *testing.T) {
+	counts, err := Count(2, [][]*Bag{{bag(0, 0, 0, 1)}, {bag(0, 1)}, {bag(1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := counts.Model()
+	// 3 : 1 of two words; |T| = 2. θ of the first word: 4/6, 2/4, 1/3; of the second 2/6, 2/4, 2/3.
+	d := &Bag{Features: []uint32{0, 1, 7}, Counts: []uint32{300, 100, 9}}
+	odds := make([]float64, 3)
+	var sum float64
+	for k, theta := range [][2]float64{{4. / 6, 2. / 6}, {2. / 4, 2. / 4}, {1. / 3, 2. / 3}} {
+		odds[k] = math.Pow(theta[0], 75) * math.Pow(theta[1], 25) / 3
+		sum += odds[k]
+	}
+	for k, got := range posterior(m, d, true) {
+		if want := odds[k] / sum; math.Abs(got-want) > 1e-12 {
+			t.Errorf("class %d: %v, want %v: as if the document had 75 and 25 words", k, got, want)
+		}
+	}
+	short := &Bag{Features: []uint32{0, 7}, Counts: []uint32{100, 1000}}
+	if diff := cmp.Diff(posterior(m, short, false), posterior(m, short, true)); diff != "" {
+		t.Errorf("100 known words are tempered: %s", diff)
+	}
+}
+
+func TestNothingKnownGivesThePrior(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		classes := genClasses.Draw(t, "training")
+		counts, err := Count(9, classes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := counts.Model()
+		var documents float64
+		for _, c := range classes {
+			documents += float64(len(c))
+		}
+		for k, got := range posterior(m, &Bag{Features: []uint32{9, 1 << 31}, Counts: []uint32{5, 1}}, true) {
+			want := 1 / float64(len(classes))
+			if documents > 0 {
+				want = float64(len(classes[k])) / documents
+			}
+			if math.Abs(got-want) > 1e-12 {
+				t.Fatalf("class %d: %v, want %v", k, got, want)
+			}
+		}
+	})
+}
+
+func TestOrderChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		classes := genClasses.Draw(t, "training")
+		want, err := Count(9, classes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shuffled := make([][]*Bag, len(classes))
+		for k, c := range classes {
+			shuffled[k] = rapid.Permutation(c).Draw(t, "documents")
+			for i, b := range shuffled[k] {
+				order := rapid.Permutation(slices.Collect(func(yield func(int) bool) {
+					for j := range b.Features {
+						if !yield(j) {
+							return
+						}
+					}
+				})).Draw(t, "features")
+				turned := new(Bag)
+				for _, j := range order {
+					turned.Features, turned.Counts = append(turned.Features, b.Features[j]), append(turned.Counts, b.Counts[j])
+				}
+				shuffled[k][i] = turned
+			}
+		}
+		got, err := Count(9, shuffled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func TestVocabularyIsWhatOccurs(t *testing.T) {
+	counts, err := Count(5, [][]*Bag{{{Features: []uint32{4, 1}, Counts: []uint32{2, 0}}}, {bag(2, 2)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := counts.Model()
+	for f, want := range []bool{false, false, true, false, true, false} {
+		if m.Known(uint32(f)) != want {
+			t.Errorf("feature %d known: %v, want %v", f, !want, want)
+		}
+	}
+	if n := counts.Vocabulary(); n != 2 {
+		t.Errorf("|T| = %d, want 2", n)
+	}
+}
+
+func TestCountRefuses(t *testing.T) {
+	for name, classes := range map[string][][]*Bag{
+		"no class":           nil,
+		"a feature too high": {{bag(3)}},
+		"counts missing":     {{{Features: []uint32{1}}}},
+	} {
+		if _, err := Count(3, classes); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package taxonomy
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Other is the last part of the class that holds an internal topic's own examples.
+const Other = "Other"
+
+// Settings of Prune.
+type Settings struct {
+	// Minimum is k, the examples a leaf must have to stay (2002: 300); 0 keeps every leaf.
+	Minimum int
+	// Cap is the number of examples a class has at most (2002: 300); 0 = no cap.
+	Cap int
+	// Seed of the samples that Cap draws.
+	Seed uint64
+}
+
+// Example is what pruning knows of an example: its URL and topics, names from ParseTopic.
+type Example struct {
+	URL    string
+	Topics []string
+}
+
+// Class is a leaf that was left.
+type Class struct {
+	// Name is the topic, or an internal topic + "/Other" ("Other" for the root's).
+	Name string
+	// Examples are indices into what Prune was given, ascending; at least one.
+	Examples []int
+	// Cut is the number of examples that the cap left out.
+	Cut int
+}
+
+// Pruned is a topic that was deleted.
+type Pruned struct {
+	// Topic that had too few examples.
+	Topic string
+	// Examples it had when it was deleted, its deleted children's included.
+	Examples int
+	// Into is the nearest ancestor that stayed; "" is the root.
+	Into string
+}
+
+// Tree is the outcome of Prune.
+type Tree struct {
+	Classes []Class  // by name
+	Pruned  []Pruned // by topic
+}
+
+// ParseTopic checks the topic of an example and returns it without leading and trailing "/",
+// and without a last part Other. "" is the root.
+func ParseTopic(name string) (string, error) {
+	topic := strings.Trim(name, "/")
+	if topic == "" {
+		return "", fmt.Errorf("topic %q is empty", name)
+	}
+	for rest, more := topic, true; more; {
+		var part string
+		part, rest, more = strings.Cut(rest, "/")
+		if part == "" || strings.TrimSpace(part) != part || strings.ContainsFunc(part, func(r rune) bool { return r < ' ' }) {
+			return "", fmt.Errorf("topic %q: part %q is empty, or has control characters or white space at its ends", name, part)
+		}
+		if part == Other {
+			if more {
+				return "", fmt.Errorf("topic %q: nothing may lie below %q, the name for a topic's own examples", name, Other)
+			}
+			topic = strings.TrimSuffix(strings.TrimSuffix(topic, Other), "/")
+		}
+	}
+	return topic, nil
+}
+
+type node struct {
+	topic    string
+	parent   *node
+	children int // that stayed
+	examples []int
+	deleted  bool
+}
+
+// Prune applies the steps of the package's description.
+func Prune(examples []Example, s Settings) (*Tree, error) {
+	nodes := map[string]*node{"": {}}
+	var place func(topic string) *node
+	place = func(topic string) *node {
+		n, ok := nodes[topic]
+		if !ok {
+			n = &node{topic: topic, parent: place(topic[:max(0, strings.LastIndexByte(topic, '/'))])}
+			n.parent.children++
+			nodes[topic] = n
+		}
+		return n
+	}
+	for i, e := range examples {
+		for _, topic := range e.Topics {
+			n := place(topic)
+			n.examples = append(n.examples, i)
+		}
+	}
+
+	// Deepest first: children are decided on before their parent.
+	order := make([]*node, 0, len(nodes))
+	for _, n := range nodes {
+		order = append(order, n)
+	}
+	slices.SortFunc(order, func(a, b *node) int {
+		return cmp.Or(-cmp.Compare(depth(a.topic), depth(b.topic)), strings.Compare(a.topic, b.topic))
+	})
+	for _, n := range order {
+		slices.Sort(n.examples)
+		n.examples = slices.Compact(n.examples)
+		if n.parent != nil && n.children == 0 && len(n.examples) < s.Minimum {
+			n.deleted = true
+			n.parent.children--
+			n.parent.examples = append(n.parent.examples, n.examples...)
+		}
+	}
+
+	t := new(Tree)
+	for _, n := range order {
+		switch {
+		case n.deleted:
+			into := n.parent
+			for into.deleted {
+				into = into.parent
+			}
+			t.Pruned = append(t.Pruned, Pruned{Topic: n.topic, Examples: len(n.examples), Into: into.topic})
+		case len(n.examples) > 0:
+			c := Class{Name: n.topic, Examples: n.examples}
+			if n.children > 0 || n.parent == nil {
+				c.Name = strings.TrimPrefix(n.topic+"/"+Other, "/")
+			}
+			t.Classes = append(t.Classes, c)
+		}
+	}
+	slices.SortFunc(t.Classes, func(a, b Class) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(t.Pruned, func(a, b Pruned) int { return strings.Compare(a.Topic, b.Topic) })
+	for i := range t.Classes {
+		c := &t.Classes[i]
+		if s.Cap > 0 && len(c.Examples) > s.Cap {
+			c.Cut = len(c.Examples) - s.Cap
+			c.Examples = sample(examples, c.Name, c.Examples, s)
+		}
+	}
+	if len(t.Classes) < 2 {
+		return nil, fmt.Errorf("%d examples at %d topics leave %d class with a minimum of %d; a critic needs two: give more examples or lower the minimum",
+			len(examples), len(nodes)-1, len(t.Classes), s.Minimum)
+	}
+	return t, nil
+}
+
+func depth(topic string) int {
+	if topic == "" {
+		return 0
+	}
+	return 1 + strings.Count(topic, "/")
+}
+
+// sample returns Cap of the examples of a class, ascending.
+func sample(examples []Example, class string, of []int, s Settings) []int {
+	type drawn struct {
+		hash  uint64
+		index int
+	}
+	all := make([]drawn, len(of))
+	for i, e := range of {
+		b := binary.LittleEndian.AppendUint64(nil, s.Seed)
+		b = append(append(append(b, class...), 0), examples[e].URL...)
+		all[i] = drawn{xxhash.Sum64(b), e}
+	}
+	slices.SortFunc(all, func(a, b drawn) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), strings.Compare(examples[a.index].URL, examples[b.index].URL), cmp.Compare(a.index, b.index))
+	})
+	kept := make([]int, s.Cap)
+	for i := range kept {
+		kept[i] = all[i].index
+	}
+	slices.Sort(kept)
+	return kept
+}
