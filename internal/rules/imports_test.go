@@ -25,7 +25,7 @@ var clients = map[string][]string{
 	"github.com/ClickHouse/clickhouse-go/v2": {"forager/internal/analytics"},
 	"github.com/cockroachdb/pebble/v2":       {"forager/internal/stream"},
 	"github.com/twmb/franz-go/pkg/kfake":     {"forager/infra/local", "forager/internal/stream/streamtest"},
-	"github.com/versity/versitygw":           {"forager/infra/local"},
+	"github.com/versity/versitygw":           {"forager/infra/local", "forager/internal/objects/objectstest"},
 	"github.com/ebitengine/purego":           {"forager/infra/local"},
 	"golang.org/x/net/html":                  {"forager/internal/dom"},
 	"github.com/nlnwa/whatwg-url":            {"forager/internal/weburl"},
