@@ -250,8 +250,8 @@ type waiting struct {
 	pause  time.Duration
 }
 
-// wait sleeps; it returns an error, which holds cause, when ctx ended meanwhile.
-func (w *waiting) wait(ctx context.Context, cause error) error {
+// note begins the wait, or says again that it goes on.
+func (w *waiting) note(cause error) {
 	now := time.Now()
 	if w.began.IsZero() {
 		w.began, w.pause = now, firstPause
@@ -262,6 +262,11 @@ func (w *waiting) wait(ctx context.Context, cause error) error {
 		w.logged = now
 		w.client.log.Warn("waiting", "for", w.what, "since", w.began.UTC(), "cause", cause)
 	}
+}
+
+// wait sleeps; it returns an error, which holds cause, when ctx or the client ended meanwhile.
+func (w *waiting) wait(ctx context.Context, cause error) error {
+	w.note(cause)
 	timer := time.NewTimer(w.pause)
 	defer timer.Stop()
 	w.pause = min(2*w.pause, longestPause)
@@ -269,10 +274,10 @@ func (w *waiting) wait(ctx context.Context, cause error) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
+		return classify(ended, fmt.Errorf("%w, waiting for %s: %w", ctx.Err(), w.what, cause))
 	case <-w.client.life.Done():
-		return fmt.Errorf("%w, waiting for %s: %w", context.Cause(w.client.life), w.what, cause)
+		return classify(ended, fmt.Errorf("%w, waiting for %s: %w", context.Cause(w.client.life), w.what, cause))
 	}
-	return fmt.Errorf("%w, waiting for %s: %w", ctx.Err(), w.what, cause)
 }
 
 // over ends the wait, if there was one.

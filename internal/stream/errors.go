@@ -68,7 +68,7 @@ func classOf(err error) class {
 		return c.class
 	case errors.As(err, new(*OffsetError)):
 		return broken
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kafka.ErrGenerationEnded):
 		return ended
 	}
 	return perRecord
@@ -112,7 +112,7 @@ func brokerClass(err error) class {
 		return broken
 	case errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid), errors.As(err, &header):
 		return broken
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, kafka.ErrGenerationEnded):
 		return ended
 	}
 	return unavailable

@@ -3,13 +3,128 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 )
 
 // Follower goes on reading a topic that Follow has read to its end.
-type Follower struct{}
+type Follower struct {
+	stop context.CancelFunc
+	done chan struct{}
+	err  error
+}
 
-// Follow reads a compacted topic of one partition to its end, calling f for each record, and
-// then goes on in the background until Close or the client's end.
+// Close ends the follower and waits until f returned.
+func (f *Follower) Close() {
+	f.stop()
+	<-f.done
+}
+
+// Done is closed when the follower ended: by Close, by the client's end or by an error.
+func (f *Follower) Done() <-chan struct{} { return f.done }
+
+// Err is why the follower ended, once Done is closed; nil after Close.
+func (f *Follower) Err() error {
+	select {
+	case <-f.done:
+		return f.err
+	default:
+		return nil
+	}
+}
+
+// Follow reads a compacted topic of one partition to its end (as of its begin), calling f for
+// each record in order, and then goes on in the background, one call of f at a time, until
+// Close or the client's end. No consumer group is concerned: every process reads everything.
+//
+// While f returns Unavailable it is called again with the same record. Any other error of f
+// ends Follow; in the background it ends the follower and every Run method of the client,
+// which return it. A tombstone has a nil Value.
 func (c *Client) Follow(ctx context.Context, topic string, f func(Record) error) (*Follower, error) {
-	return nil, errors.New("unfinished")
+	n, err := c.Partitions(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	if n != 1 {
+		return nil, Broken(fmt.Errorf("topic %s has %d partitions; only a topic of one can be followed", topic, n))
+	}
+	first, end, err := c.Offsets(ctx, topic, 0)
+	if err != nil {
+		return nil, err
+	}
+	life, stop := context.WithCancel(c.life)
+	fw := &Follower{stop: stop, done: make(chan struct{})}
+	caughtUp := make(chan struct{})
+	var once sync.Once
+	reached := func(next int64) {
+		if next >= end {
+			once.Do(func() { close(caughtUp) })
+		}
+	}
+	reached(first)
+	c.mu.Lock()
+	if c.life.Err() != nil {
+		c.mu.Unlock()
+		stop()
+		return nil, context.Cause(c.life)
+	}
+	c.running.Go(func() {
+		defer close(fw.done)
+		in := c.metrics.in.WithLabelValues(topic)
+		err := c.consume(life, source{topic: topic, from: first, to: endless}, func(ch chunk) error {
+			for i := range ch.records {
+				in.Inc()
+				if err := c.followed(life, &ch.records[i], f); err != nil {
+					return err
+				}
+			}
+			reached(ch.next)
+			return nil
+		})
+		if life.Err() != nil && classOf(err) == ended {
+			return
+		}
+		fw.err = fmt.Errorf("follow %s: %w", topic, err)
+		select {
+		case <-caughtUp:
+			c.metrics.errors.WithLabelValues(broken.String()).Inc()
+			c.fail(Broken(fw.err))
+		default: // Follow itself returns it
+		}
+	})
+	c.mu.Unlock()
+	select {
+	case <-caughtUp:
+		return fw, nil
+	case <-fw.done:
+		stop()
+		if fw.err == nil {
+			return nil, context.Cause(c.life)
+		}
+		return nil, fw.err
+	case <-ctx.Done():
+		fw.Close()
+		return nil, fmt.Errorf("read %s to its end: %w", topic, errors.Join(ctx.Err(), fw.err))
+	}
+}
+
+// followed calls f with a record until it is taken.
+func (c *Client) followed(ctx context.Context, r *Record, f func(Record) error) error {
+	w := waiting{client: c, what: fmt.Sprintf("what %s offset %d needs", r.Topic, r.Offset)}
+	defer w.over()
+	if err := checkVersion(r); err != nil {
+		return err
+	}
+	for {
+		_, err := attempt(func() ([]Out, error) { return nil, f(*r) })
+		if err == nil {
+			return nil
+		}
+		if classOf(err) != unavailable {
+			return fmt.Errorf("offset %d: %w", r.Offset, err)
+		}
+		if err := w.wait(ctx, err); err != nil {
+			return err
+		}
+	}
 }

@@ -2,15 +2,24 @@ package stream
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"maps"
+	"sync"
 	"time"
+
+	"github.com/segmentio/kafka-go"
 )
+
+// commitPause is the time that a commit may be behind what was acknowledged. More of it saves
+// requests and costs duplicates after a crash.
+const commitPause = 200 * time.Millisecond
 
 // claim is one partition in one generation of a consumer group.
 type claim struct {
-	topic     string
-	partition int
-	// offset to go on from: the committed one, or the partition's first where there is none.
+	generation *generation
+	topic      string
+	partition  int
+	// offset to go on from: the committed one, or the partition's first where there is none;
 	// committed says which.
 	offset    int64
 	committed bool
@@ -18,23 +27,244 @@ type claim struct {
 	metadata string
 	// end is the offset behind the last record when the claim began.
 	end int64
-	// hard ends half a session timeout after the generation did: whatever is not committed
-	// then is left to the next owner.
+	// hard ends half a session timeout after the generation did: what is not committed then is
+	// left to the next owner. The generation's own context says when draining begins.
 	hard context.Context
 }
 
-// commit notes that everything below next is dealt with. It is sent within commitPause, and by flush.
-func (cl *claim) commit(next int64, metadata string) {}
-
-// flush sends what was noted; its error is marked.
-func (cl *claim) flush(ctx context.Context) error { return errors.New("unfinished") }
-
-// runGroup joins the consumer group of the stage and calls run for each partition of the topics
-// that each generation gives to this process. run returns nil once its context ended (that is
-// when draining begins) and everything it wants to commit is flushed. An error of run that is
-// not the end of its context ends runGroup, which returns it. ctx ends it with nil.
-func (c *Client) runGroup(ctx context.Context, stage string, topics []string, run func(context.Context, *claim) error) error {
-	return errors.New("unfinished")
+// source is where the claim goes on reading.
+func (cl *claim) source() source {
+	return source{topic: cl.topic, partition: cl.partition, from: cl.offset, to: endless, group: cl.generation.gen.GroupID}
 }
 
-const commitPause = 200 * time.Millisecond
+// commit notes that everything below next is dealt with. It is sent within commitPause, and by flush.
+func (cl *claim) commit(next int64, metadata string) {
+	g := cl.generation
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := lane{cl.topic, cl.partition}
+	g.points[key] = kafka.OffsetCommit{Partition: cl.partition, Offset: next, Metadata: metadata}
+}
+
+// flush sends what was noted; its error is marked. lost: another generation has the partition.
+func (cl *claim) flush(ctx context.Context) error { return cl.generation.send(ctx) }
+
+// generation commits for all claims of one generation.
+type generation struct {
+	client *Client
+	gen    *kafka.Generation
+
+	sending sync.Mutex // one commit at a time: an older one must not come behind a newer one
+
+	mu     sync.Mutex
+	points map[lane]kafka.OffsetCommit // noted and not sent
+}
+
+func (g *generation) send(ctx context.Context) error {
+	g.sending.Lock()
+	defer g.sending.Unlock()
+	g.mu.Lock()
+	points := maps.Clone(g.points)
+	clear(g.points)
+	g.mu.Unlock()
+	if len(points) == 0 {
+		return nil
+	}
+	topics := map[string][]kafka.OffsetCommit{}
+	for key, p := range points {
+		topics[key.topic] = append(topics[key.topic], p)
+	}
+	err := g.client.retry(ctx, "commit of group "+g.gen.GroupID, func(ctx context.Context) error {
+		r, err := g.client.kafka.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
+			GroupID: g.gen.GroupID, GenerationID: int(g.gen.ID), MemberID: g.gen.MemberID, Topics: topics,
+		})
+		if err != nil {
+			return err
+		}
+		for topic, ps := range r.Topics {
+			for _, p := range ps {
+				if p.Error != nil {
+					return fmt.Errorf("%s/%d: %w", topic, p.Partition, p.Error)
+				}
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		return nil
+	}
+	g.mu.Lock()
+	for key, p := range points {
+		if _, newer := g.points[key]; !newer {
+			g.points[key] = p
+		}
+	}
+	g.mu.Unlock()
+	return fmt.Errorf("commit generation %d of group %s: %w", g.gen.ID, g.gen.GroupID, err)
+}
+
+// drain is the time that what was begun may take to end once a generation is over.
+func (c *Client) drain() time.Duration { return c.cfg.SessionTimeout / 2 }
+
+// runGroup joins the consumer group of the stage and calls run for each partition of the topics
+// that each generation gives to this process. run returns once its context ended (draining
+// begins) and everything it wants to commit is flushed; before that only with an error, which
+// ends runGroup and is its result. The end of ctx ends runGroup with nil.
+func (c *Client) runGroup(ctx context.Context, stage string, topics []string, run func(context.Context, *claim) error) error {
+	outer := ctx
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(c.life, func() { stop(context.Cause(c.life)) })()
+
+	err := c.joinAndRun(ctx, stage, topics, run, stop)
+	if ctx.Err() == nil {
+		return err
+	}
+	if cause := context.Cause(ctx); outer.Err() == nil || cause != context.Cause(outer) {
+		return cause // a claim or the client ended it, before the caller did
+	}
+	return nil
+}
+
+func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, run func(context.Context, *claim) error, stop context.CancelCauseFunc) error {
+	for _, topic := range topics {
+		// Waits until they exist: a group with unknown topics would be given nothing. It also
+		// finds wrong passwords and certificates, which the group would not tell.
+		if _, err := c.Partitions(ctx, topic); err != nil {
+			return err
+		}
+	}
+	name := c.groupName(stage)
+	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: name, Brokers: c.cfg.Brokers, Dialer: c.dialer, Topics: topics,
+		SessionTimeout: c.cfg.SessionTimeout,
+		// The others wait for our draining, not for longer than we may take.
+		RebalanceTimeout:  c.cfg.SessionTimeout,
+		HeartbeatInterval: min(max(c.cfg.SessionTimeout/20, 100*time.Millisecond), time.Second),
+		JoinGroupBackoff:  500 * time.Millisecond,
+		StartOffset:       kafka.FirstOffset,
+	})
+	if err != nil {
+		return Broken(fmt.Errorf("consumer group %s: %w", name, err))
+	}
+	defer group.Close() // drains and leaves
+	w := waiting{client: c, what: "consumer group " + name}
+	defer w.over()
+	for {
+		// Next must be asked again and again: the group stands still while nobody does.
+		gen, err := group.Next(ctx)
+		switch {
+		case err == nil:
+			w.over()
+			c.start(gen, run, stop)
+		case ctx.Err() != nil:
+			return nil
+		default:
+			class := brokerClass(err)
+			c.metrics.errors.WithLabelValues(class.String()).Inc()
+			if class == broken {
+				return Broken(fmt.Errorf("consumer group %s: %w", name, err))
+			}
+			if class == unavailable { // the group itself waits before it joins again
+				w.note(err)
+			}
+		}
+	}
+}
+
+func (c *Client) groupName(stage string) string { return c.cfg.Group + "." + stage }
+
+// start starts the claims of a generation.
+func (c *Client) start(gen *kafka.Generation, run func(context.Context, *claim) error, stop context.CancelCauseFunc) {
+	c.metrics.generations.Inc()
+	g := &generation{client: c, gen: gen, points: map[lane]kafka.OffsetCommit{}}
+	count := 0
+	for topic, assignments := range gen.Assignments {
+		for _, a := range assignments {
+			count++
+			gen.Start(func(ctx context.Context) {
+				// A function that returns ends the generation for all members of the group.
+				defer func() { <-ctx.Done() }()
+				if err := c.runClaim(ctx, g, topic, a.ID, run); err != nil {
+					stop(err)
+				}
+			})
+		}
+	}
+	gen.Start(func(ctx context.Context) {
+		defer func() { <-ctx.Done() }()
+		ticker := time.NewTicker(commitPause)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			switch err := g.send(ctx); classOf(err) {
+			case broken:
+				stop(err)
+				return
+			case lost:
+				return
+			}
+		}
+	})
+	c.log.Info("joined", "group", gen.GroupID, "generation", gen.ID, "partitions", count)
+}
+
+// runClaim runs one claim; its error is worth the end of the process.
+func (c *Client) runClaim(ctx context.Context, g *generation, topic string, partition int, run func(context.Context, *claim) error) error {
+	hard, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(c.drain(), cancel) })()
+	cl, err := c.newClaim(ctx, g, topic, partition)
+	if err == nil {
+		cl.hard = hard
+		err = run(ctx, cl)
+	}
+	switch class := classOf(err); {
+	case err == nil && ctx.Err() == nil:
+		return Broken(fmt.Errorf("the claim of %s/%d ended before its generation", topic, partition))
+	case err == nil, class == ended, class == lost:
+		return nil
+	}
+	c.metrics.errors.WithLabelValues(broken.String()).Inc()
+	return err
+}
+
+// newClaim reads where to go on, and compares it with what the partition holds.
+func (c *Client) newClaim(ctx context.Context, g *generation, topic string, partition int) (*claim, error) {
+	cl := &claim{generation: g, topic: topic, partition: partition, offset: -1}
+	err := c.retry(ctx, "committed offset of group "+g.gen.GroupID, func(ctx context.Context) error {
+		r, err := c.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: g.gen.GroupID, Topics: map[string][]int{topic: {partition}}})
+		if err != nil {
+			return err
+		}
+		if r.Error != nil {
+			return r.Error
+		}
+		for _, p := range r.Topics[topic] {
+			if p.Partition == partition {
+				cl.offset, cl.metadata = p.CommittedOffset, p.Metadata
+				return p.Error
+			}
+		}
+		return fmt.Errorf("no committed offset of %s/%d in the answer", topic, partition)
+	})
+	if err != nil {
+		return nil, err
+	}
+	first, end, err := c.Offsets(ctx, topic, partition)
+	if err != nil {
+		return nil, err
+	}
+	cl.end, cl.committed = end, cl.offset >= 0
+	switch {
+	case !cl.committed:
+		cl.offset = first
+	case cl.offset < first || cl.offset > end:
+		return nil, &OffsetError{Topic: topic, Partition: partition, Offset: cl.offset, First: first, End: end, Group: g.gen.GroupID}
+	}
+	return cl, nil
+}

@@ -22,7 +22,7 @@ type Record struct {
 	Time time.Time
 }
 
-// Out is one message to write. Key and Value must not be changed before Produce returned.
+// Out is one message to write. Key, Value and Headers must not be changed once given away.
 type Out struct {
 	Topic string
 	// Partition to write to; -1 chooses PartitionOf(Key).

@@ -2,7 +2,14 @@ package stream
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"forager/schemas"
 )
 
 // Stateless is a stage whose outputs depend on one record alone.
@@ -14,25 +21,288 @@ type Stateless struct {
 	// Workers is the number of records handled at a time, of all partitions; 0 = 1.
 	Workers int
 	// Handle is the stage's logic. It is called in parallel; its outputs are sent in the order
-	// of the input. Its error is Unavailable, Broken, or the record's own.
+	// of the input. Its error is Unavailable, Broken, or the record's own. When ctx ends, the
+	// partition was lost or the process must stop: what Handle returns then counts for nothing.
 	Handle func(ctx context.Context, r Record) ([]Out, error)
 	// Poison says what travels on for a record that Handle could not take, besides the dead
 	// letter. nil = nothing.
 	Poison func(r Record, cause error) ([]Out, error)
 	// MaxInFlight bounds the records of a partition that were read and not sent on; 0 = 256.
+	// Their bytes are bounded by 16 MiB besides.
 	MaxInFlight int
 	// Tries of a record before it is poison; 0 = 3.
 	Tries int
 }
 
+// inFlightBytes bounds the bytes of a partition's records that were read and not sent on.
+const inFlightBytes = 16 << 20
+
+// One batch of outputs, over all topics, for one wait for acknowledgements.
+const (
+	emitRecords = 1000
+	emitBytes   = 4 << 20
+)
+
 // Apply takes one record through Handle with its tries, and through Poison where they fail:
 // the very path of RunStateless, for tests without a broker. The dead letter is among the
-// outputs. An error is Unavailable (RunStateless would call again), Broken, or the end of ctx.
+// outputs. An error is Unavailable (RunStateless waits and calls again), Broken, or the end of ctx.
 func (s *Stateless) Apply(ctx context.Context, r Record) ([]Out, error) {
-	return nil, errors.New("unfinished")
+	outs, _, err := s.apply(ctx, r, func([]Out) error { return nil })
+	return outs, err
+}
+
+// apply also says why a record was poison, and takes outputs that check refuses for a failure
+// of the record.
+func (s *Stateless) apply(ctx context.Context, r Record, check func([]Out) error) (outs []Out, cause, err error) {
+	if err := checkVersion(&r); err != nil {
+		return nil, nil, err
+	}
+	made := 0
+	if _, ok := r.Headers[schemas.HeaderVersion]; !ok {
+		cause = errNoVersion
+	} else {
+		tries := s.Tries
+		if tries == 0 {
+			tries = 3
+		}
+		outs, made, cause = try(ctx, tries, func() ([]Out, error) {
+			outs, err := s.Handle(ctx, r)
+			if err != nil {
+				return nil, err
+			}
+			return outs, check(outs)
+		})
+	}
+	if cause == nil {
+		return outs, nil, nil
+	}
+	if classOf(cause) != perRecord {
+		return nil, nil, fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, cause)
+	}
+	if outs, err = poisoned(s.Stage, s.Poison, r, cause, made); err != nil {
+		return nil, nil, err
+	}
+	if err := check(outs); err != nil {
+		return nil, nil, Broken(fmt.Errorf("%s/%d offset %d is poison, and so is what says so: %w", r.Topic, r.Partition, r.Offset, err))
+	}
+	return outs, cause, nil
 }
 
 // RunStateless runs the stage until ctx ends (nil) or something is broken.
 func (c *Client) RunStateless(ctx context.Context, s Stateless) error {
-	return errors.New("unfinished")
+	if s.MaxInFlight == 0 {
+		s.MaxInFlight = 256
+	}
+	workers := make(chan struct{}, max(s.Workers, 1))
+	return c.runGroup(ctx, s.Stage, s.Inputs, func(ctx context.Context, cl *claim) error {
+		run := &statelessClaim{
+			client: c, stage: &s, claim: cl, workers: workers,
+			slots: make(chan *slot, s.MaxInFlight),
+			room:  semaphore.NewWeighted(int64(s.MaxInFlight)),
+			bytes: semaphore.NewWeighted(inFlightBytes),
+			lag:   c.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition)),
+		}
+		return run.run(ctx)
+	})
+}
+
+// slot is a record in flight; slots keep the order of the input.
+type slot struct {
+	record Record
+	bytes  int64
+	done   chan struct{} // closed when outs or err is set
+	outs   []Out
+	err    error
+}
+
+type statelessClaim struct {
+	client  *Client
+	stage   *Stateless
+	claim   *claim
+	workers chan struct{} // of all claims
+	slots   chan *slot
+	room    *semaphore.Weighted
+	bytes   *semaphore.Weighted
+	lag     interface{ Set(float64) }
+
+	mu  sync.Mutex
+	end int64 // of the partition, as of the last fetch
+}
+
+func (s *statelessClaim) run(ctx context.Context) error {
+	defer s.lag.Set(0) // another process may show it now
+	// reading ends with the generation, or when nothing more can be sent.
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	sent := make(chan error, 1)
+	go func() {
+		defer stop()
+		sent <- s.emit()
+	}()
+	in := s.client.metrics.in.WithLabelValues(s.claim.topic)
+	err := s.client.consume(reading, s.claim.source(), func(ch chunk) error {
+		s.setLag(ch.end, -1)
+		for _, r := range ch.records {
+			sl := &slot{record: r, bytes: min(r.size(), inFlightBytes), done: make(chan struct{})}
+			if err := s.room.Acquire(reading, 1); err != nil {
+				return err
+			}
+			if err := s.bytes.Acquire(reading, sl.bytes); err != nil {
+				return err
+			}
+			in.Inc()
+			go s.handle(reading, sl)
+			s.slots <- sl // room for it: it has one of MaxInFlight places
+		}
+		return nil
+	})
+	stop() // nothing more is begun, also when reading failed
+	close(s.slots)
+	if serr := <-sent; serr != nil {
+		return serr
+	}
+	return err
+}
+
+// setLag notes the end of the partition, or the next offset to be dealt with.
+func (s *statelessClaim) setLag(end, next int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if end >= 0 {
+		s.end = end
+	}
+	if next < 0 {
+		next = s.claim.offset
+	} else {
+		s.claim.offset = next
+	}
+	s.lag.Set(float64(max(0, s.end-next)))
+}
+
+// handle fills the slot. Once ctx ended nothing more is begun; what was begun may go on until
+// the claim's hard end.
+func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
+	defer close(sl.done)
+	r := &sl.record
+	w := waiting{client: s.client, what: fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset)}
+	defer w.over()
+	for {
+		select {
+		case s.workers <- struct{}{}:
+		case <-ctx.Done():
+			sl.err = classify(ended, ctx.Err())
+			return
+		}
+		began := time.Now()
+		outs, cause, err := s.stage.apply(s.claim.hard, *r, s.client.checkSizes)
+		s.client.metrics.handle.Observe(time.Since(began).Seconds())
+		<-s.workers
+		if cause != nil {
+			s.client.notePoison(r, cause)
+		}
+		if err == nil {
+			sl.outs = outs
+			return
+		}
+		class := classOf(err)
+		s.client.metrics.errors.WithLabelValues(class.String()).Inc()
+		if class != unavailable {
+			sl.err = err
+			return
+		}
+		if err := w.wait(ctx, err); err != nil {
+			sl.err = err
+			return
+		}
+	}
+}
+
+func (c *Client) notePoison(r *Record, cause error) {
+	c.metrics.poison.WithLabelValues(r.Topic).Inc()
+	c.metrics.errors.WithLabelValues(perRecord.String()).Inc()
+	c.log.Error("poison", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", cause)
+}
+
+// emit sends the outputs of slots in their order and commits behind them. It returns when the
+// slots end, or at the first that has none.
+func (s *statelessClaim) emit() error {
+	hard := s.claim.hard
+	var next *slot // taken from slots, not part of the last batch
+	for {
+		first := next
+		next = nil
+		if first == nil {
+			var ok bool
+			if first, ok = <-s.slots; !ok {
+				break
+			}
+		}
+		select {
+		case <-first.done:
+		case <-hard.Done(): // Handle does not care for its context
+			return nil
+		}
+		if first.err != nil {
+			if class := classOf(first.err); class != ended && class != lost {
+				return first.err
+			}
+			break
+		}
+		var batch []*slot
+		batch, next = s.gather(first)
+		if err := s.sendBatch(hard, batch); err != nil {
+			return err
+		}
+	}
+	return s.claim.flush(hard)
+}
+
+// gather takes the slots behind first that are done already. The one that ends the batch is
+// returned too, if there is one.
+func (s *statelessClaim) gather(first *slot) (batch []*slot, next *slot) {
+	batch = []*slot{first}
+	records, bytes := len(first.outs), 0
+	for records < emitRecords && bytes < emitBytes {
+		select {
+		case sl, ok := <-s.slots:
+			if !ok {
+				return batch, nil
+			}
+			select {
+			case <-sl.done:
+			default:
+				return batch, sl
+			}
+			if sl.err != nil {
+				return batch, sl
+			}
+			batch = append(batch, sl)
+			records += len(sl.outs)
+			for i := range sl.outs {
+				bytes += len(sl.outs[i].Value)
+			}
+		default:
+			return batch, nil
+		}
+	}
+	return batch, nil
+}
+
+func (s *statelessClaim) sendBatch(ctx context.Context, batch []*slot) error {
+	var outs []Out
+	var bytes int64
+	for _, sl := range batch {
+		outs = append(outs, sl.outs...)
+		bytes += sl.bytes
+	}
+	if _, err := s.client.Produce(ctx, outs); err != nil {
+		return err
+	}
+	Failpoint("acked-before-commit")
+	last := batch[len(batch)-1].record.Offset + 1
+	s.claim.commit(last, "")
+	s.setLag(-1, last)
+	s.room.Release(int64(len(batch)))
+	s.bytes.Release(bytes)
+	return nil
 }

@@ -1,0 +1,334 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"forager/schemas"
+)
+
+// Unordered is a stage whose records take very different times: each record's outputs are sent
+// as soon as they are there, and the committed offset is the lowest one under way. After a crash
+// all records from there on come again, also those that were answered: OnAssign is the place to
+// learn which.
+//
+// Its input is a decision log with epoch markers (see Fence). Markers and void records are not
+// handled; the fence as of the committed offset is kept in the commit's metadata.
+type Unordered struct {
+	// Stage names the consumer group, and the stage in dead letters.
+	Stage string
+	Input string
+	// MaxInFlight bounds the records of a partition that are handled at a time; 0 = 1024.
+	MaxInFlight int
+	// Handle begins with a record and returns soon; done is called once, from anywhere, when it
+	// is dealt with. ctx ends when draining begins: what has not really begun is then called off
+	// with done(nil, ctx.Err()), and the record is left to the next owner. done's error is else
+	// Unavailable (Handle is called again, after a pause), Broken, or the record's own (Handle is
+	// called again, Tries times, then Poison). What done brings later than half a session
+	// time-out after draining began is dropped.
+	Handle func(ctx context.Context, r Record, done func(outs []Out, err error))
+	// Poison says what travels on for a record that Handle could not take, besides the dead
+	// letter. nil = nothing.
+	Poison func(r Record, cause error) ([]Out, error)
+	// Tries of a record before it is poison; 0 = 3.
+	Tries int
+	// OnAssign is called for a partition, before its first record, when the group gives it to
+	// this process; from is the offset of the first record to come. nil = nothing to do.
+	OnAssign func(ctx context.Context, partition int, from int64) error
+	// OnRevoke is called when the partition is given up, after the last record was dealt with or
+	// dropped. nil = nothing to do.
+	OnRevoke func(partition int)
+}
+
+// windowPerFlight bounds the records between the lowest one under way and the newest one, in
+// multiples of MaxInFlight: that many may come again after a crash.
+const windowPerFlight = 64
+
+// RunUnordered runs the stage until ctx ends (nil) or something is broken.
+func (c *Client) RunUnordered(ctx context.Context, u Unordered) error {
+	if u.MaxInFlight == 0 {
+		u.MaxInFlight = 1024
+	}
+	if u.Tries == 0 {
+		u.Tries = 3
+	}
+	return c.runGroup(ctx, u.Stage, []string{u.Input}, func(ctx context.Context, cl *claim) error {
+		head, err := ParseFence(cl.metadata)
+		if err != nil {
+			return Broken(fmt.Errorf("commit of %s/%d: %w", cl.topic, cl.partition, err))
+		}
+		run := &unorderedClaim{
+			client: c, stage: &u, claim: cl, head: head,
+			slots:  semaphore.NewWeighted(int64(u.MaxInFlight)),
+			window: semaphore.NewWeighted(int64(u.MaxInFlight) * windowPerFlight),
+			low:    cl.offset, end: cl.end, fence: head.Clone(),
+			done: map[int64]settled{},
+			lag:  c.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition)),
+		}
+		return run.run(ctx)
+	})
+}
+
+// settled is a record that was dealt with: the offset behind it, and the marker that it was.
+type settled struct {
+	next   int64
+	marker bool
+	owner  uint32
+	epoch  uint64
+}
+
+type unorderedClaim struct {
+	client *Client
+	stage  *Unordered
+	claim  *claim
+	head   Fence // as of the newest record read; of the reading goroutine
+	slots  *semaphore.Weighted
+	window *semaphore.Weighted
+	lag    interface{ Set(float64) }
+	stop   context.CancelCauseFunc // ends reading
+	flying sync.WaitGroup
+
+	mu    sync.Mutex
+	low   int64 // everything below is dealt with
+	fence Fence // as of low
+	end   int64 // of the partition, as of the last fetch
+	// read holds the offsets from low on in their order, which may have holes; done those of
+	// them that are dealt with.
+	read []int64
+	done map[int64]settled
+}
+
+func (u *unorderedClaim) run(ctx context.Context) error {
+	defer u.lag.Set(0)
+	if u.stage.OnRevoke != nil {
+		defer u.stage.OnRevoke(u.claim.partition)
+	}
+	if u.stage.OnAssign != nil {
+		if err := u.assign(ctx); err != nil {
+			return err
+		}
+	}
+	reading, stop := context.WithCancelCause(ctx)
+	u.stop = stop
+	defer stop(nil)
+	err := u.client.consume(reading, u.claim.source(), func(ch chunk) error {
+		u.advance(func() { u.end = ch.end })
+		for i := range ch.records {
+			if err := u.take(reading, ch.records[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if cause := context.Cause(reading); cause != nil && ctx.Err() == nil {
+		err = cause // a record stopped it
+	}
+	stop(err) // what was begun learns that draining began
+	u.land()
+	if ferr := u.claim.flush(u.claim.hard); ferr != nil && (err == nil || classOf(err) == ended) {
+		return ferr
+	}
+	return err
+}
+
+func (u *unorderedClaim) assign(ctx context.Context) error {
+	w := waiting{client: u.client, what: fmt.Sprintf("what the assignment of %s/%d needs", u.claim.topic, u.claim.partition)}
+	defer w.over()
+	for {
+		err := u.stage.OnAssign(ctx, u.claim.partition, u.claim.offset)
+		if err == nil {
+			return nil
+		}
+		if classOf(err) != unavailable {
+			if ctx.Err() != nil {
+				return classify(ended, err)
+			}
+			return fmt.Errorf("assignment of %s/%d: %w", u.claim.topic, u.claim.partition, err)
+		}
+		if err := w.wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// land waits until what is under way is settled, or the claim's hard end.
+func (u *unorderedClaim) land() {
+	landed := make(chan struct{})
+	go func() {
+		u.flying.Wait()
+		close(landed)
+	}()
+	select {
+	case <-landed:
+	case <-u.claim.hard.Done():
+	}
+}
+
+// take begins with a record, once there is room for it.
+func (u *unorderedClaim) take(ctx context.Context, r Record) error {
+	if err := checkVersion(&r); err != nil {
+		return err
+	}
+	if err := u.window.Acquire(ctx, 1); err != nil {
+		return classify(ended, err)
+	}
+	u.client.metrics.in.WithLabelValues(r.Topic).Inc()
+	u.mu.Lock()
+	u.read = append(u.read, r.Offset)
+	u.mu.Unlock()
+	kind, ferr := u.head.Read(&r)
+	switch {
+	case ferr != nil: // headers of some other program; Handle shall not see them
+	case kind == Void:
+		u.client.metrics.void.WithLabelValues(r.Topic).Inc()
+		u.settle(r.Offset, settled{})
+		return nil
+	case kind == Claim:
+		u.settle(r.Offset, settled{})
+		return nil
+	case kind == Marker:
+		owner, _ := strconv.ParseUint(r.Headers[schemas.HeaderOwner], 10, 32)
+		epoch, _ := strconv.ParseUint(r.Headers[schemas.HeaderEpoch], 10, 64)
+		u.settle(r.Offset, settled{marker: true, owner: uint32(owner), epoch: epoch})
+		return nil
+	}
+	if err := u.slots.Acquire(ctx, 1); err != nil {
+		return classify(ended, err)
+	}
+	f := &flight{run: u, record: r, waiting: waiting{client: u.client, what: fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset)}}
+	u.flying.Add(1)
+	if _, ok := r.Headers[schemas.HeaderVersion]; !ok && ferr == nil {
+		ferr = errNoVersion
+	}
+	if ferr != nil {
+		go f.land(ctx, nil, ferr, true)
+		return nil
+	}
+	f.begin(ctx)
+	return nil
+}
+
+// flight is a record under way.
+type flight struct {
+	run     *unorderedClaim
+	record  Record
+	tries   int
+	waiting waiting
+}
+
+// begin calls Handle; its answer is dealt with in a goroutine of its own.
+func (f *flight) begin(ctx context.Context) {
+	var once sync.Once
+	done := func(outs []Out, err error) {
+		once.Do(func() { go f.land(ctx, outs, err, false) })
+	}
+	f.tries++
+	_, err := attempt(func() ([]Out, error) {
+		f.run.stage.Handle(ctx, f.record, done)
+		return nil, nil
+	})
+	if err != nil {
+		done(nil, err)
+	}
+}
+
+// land deals with the answer of Handle: outputs are sent, errors tried again, waited for or
+// made poison. The flight is over when it returns, unless Handle was called again.
+func (f *flight) land(ctx context.Context, outs []Out, err error, last bool) {
+	u, r := f.run, &f.record
+	over := func() {
+		f.waiting.over()
+		u.slots.Release(1)
+		u.flying.Done()
+	}
+	if err == nil {
+		err = u.client.checkSizes(outs)
+	}
+	if err != nil {
+		class := classOf(err)
+		u.client.metrics.errors.WithLabelValues(class.String()).Inc()
+		switch {
+		case class == unavailable:
+			if f.waiting.wait(ctx, err) != nil {
+				over()
+				return
+			}
+			f.begin(ctx)
+			return
+		case class == ended, class == lost:
+			over()
+			return
+		case class == broken:
+			u.stop(fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err))
+			over()
+			return
+		case f.tries < u.stage.Tries && !last:
+			f.begin(ctx)
+			return
+		}
+		cause := err
+		outs, err = poisoned(u.stage.Stage, u.stage.Poison, *r, cause, f.tries)
+		if err == nil {
+			if serr := u.client.checkSizes(outs); serr != nil {
+				err = Broken(fmt.Errorf("%s/%d offset %d is poison, and so is what says so: %w", r.Topic, r.Partition, r.Offset, serr))
+			}
+		}
+		if err != nil {
+			f.land(ctx, nil, err, last)
+			return
+		}
+		u.client.notePoison(r, cause)
+	}
+	if _, err := u.client.Produce(u.claim.hard, outs); err != nil {
+		if class := classOf(err); class != ended && class != lost {
+			u.stop(err)
+		}
+		over()
+		return
+	}
+	Failpoint("acked-before-commit")
+	u.settle(r.Offset, settled{})
+	over()
+}
+
+// settle notes that a record is dealt with, and commits as far as all are.
+func (u *unorderedClaim) settle(offset int64, s settled) {
+	s.next = offset + 1
+	u.advance(func() { u.done[offset] = s })
+}
+
+func (u *unorderedClaim) advance(change func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	change()
+	passed := int64(0)
+	for len(u.read) > 0 {
+		s, ok := u.done[u.read[0]]
+		if !ok {
+			break
+		}
+		delete(u.done, u.read[0])
+		u.read = u.read[1:]
+		u.low = s.next
+		if s.marker {
+			u.fence.Mark(s.owner, s.epoch)
+		}
+		passed++
+	}
+	if passed > 0 {
+		u.window.Release(passed)
+		u.claim.commit(u.low, u.fence.String())
+	}
+	u.lag.Set(float64(max(0, u.end-u.low)))
+}
+
+// errNotDealtWith is for stages: done(nil, NotDealtWith) calls a record off, as the end of ctx does.
+var errNotDealtWith = errors.New("called off")
+
+// CalledOff is an error for done that leaves the record to the next owner of the partition.
+func CalledOff() error { return classify(ended, errNotDealtWith) }
