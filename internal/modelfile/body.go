@@ -111,3 +111,19 @@ func (d *Decoder) String(what string) string {
 	d.at += n
 	return s
 }
+
+// Prefixed writes a string as what it shares with the string before it and its own rest.
+func (e *Encoder) Prefixed(last, s string) {
+	shared := 0
+	for shared < len(last) && shared < len(s) && last[shared] == s[shared] {
+		shared++
+	}
+	e.Uint(uint64(shared))
+	e.String(s[shared:])
+}
+
+// Prefixed reads what the Encoder's Prefixed wrote behind the string last.
+func (d *Decoder) Prefixed(what, last string) string {
+	shared := d.Uint(what, uint64(len(last)))
+	return last[:shared] + d.String(what)
+}

@@ -141,8 +141,34 @@ func Prune(examples []Example, s Settings) (*Tree, error) {
 			t.Classes = append(t.Classes, c)
 		}
 	}
-	slices.SortFunc(t.Classes, func(a, b Class) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(t.Pruned, func(a, b Pruned) int { return strings.Compare(a.Topic, b.Topic) })
+	if err := t.finish(examples, s); err != nil {
+		return nil, fmt.Errorf("%d examples at %d topics, with a minimum of %d: %w", len(examples), len(nodes)-1, s.Minimum, err)
+	}
+	return t, nil
+}
+
+// Flat takes the topics of the examples for classes, as they are: no tree, no minimum.
+func Flat(examples []Example, s Settings) (*Tree, error) {
+	classes := make(map[string][]int)
+	for i, e := range examples {
+		for _, topic := range e.Topics {
+			classes[topic] = append(classes[topic], i)
+		}
+	}
+	t := new(Tree)
+	for name, members := range classes {
+		t.Classes = append(t.Classes, Class{Name: name, Examples: slices.Compact(members)})
+	}
+	if err := t.finish(examples, s); err != nil {
+		return nil, fmt.Errorf("%d examples: %w", len(examples), err)
+	}
+	return t, nil
+}
+
+// finish sorts the classes and samples them down to the cap.
+func (t *Tree) finish(examples []Example, s Settings) error {
+	slices.SortFunc(t.Classes, func(a, b Class) int { return strings.Compare(a.Name, b.Name) })
 	for i := range t.Classes {
 		c := &t.Classes[i]
 		if s.Cap > 0 && len(c.Examples) > s.Cap {
@@ -151,10 +177,9 @@ func Prune(examples []Example, s Settings) (*Tree, error) {
 		}
 	}
 	if len(t.Classes) < 2 {
-		return nil, fmt.Errorf("%d examples at %d topics leave %d class with a minimum of %d; a critic needs two: give more examples or lower the minimum",
-			len(examples), len(nodes)-1, len(t.Classes), s.Minimum)
+		return fmt.Errorf("%d class is left, a critic needs two: give more examples or lower the minimum", len(t.Classes))
 	}
-	return t, nil
+	return nil
 }
 
 func depth(topic string) int {
