@@ -223,8 +223,8 @@ func TestLabelsUnderCanonicalisation(t *testing.T) {
 			"host in lower case":                 96,
 			"dot behind the host dropped":        1,
 			"escapes in capitals":                31, // "ncstrl.uwmadison%2fCS-TR-89-890"
-			"refused: ftp_:":                     46, // not URLs: file names of the 1997 crawl, "_" for ":"
-			"refused: file_:":                    6,
+			"refused: ftp_":                      46, // not URLs: file names of the 1997 crawl, "_" for ":"
+			"refused: file_":                     6,
 			// Ports stand in hosts in the same way ("cs-tr.cs.cornell.edu_80"); those stay.
 			"the same URL twice":             2,
 			"the same page as another label": 6, // with and without the slash behind the host
