@@ -1,0 +1,125 @@
+package crashtest
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"time"
+
+	"forager/internal/stream"
+)
+
+// Faults are the probabilities of what goes wrong, each in [0,1].
+type Faults struct {
+	// Double: after a message was appended, the producer does not learn it and sends a run of
+	// its last messages again.
+	Double float64
+	// Late: a copy of some messages of a call arrives again some time after it; and, of a
+	// process that is killed while it sends, the rest arrives.
+	Late float64
+	// Sync: a commit is on disk when it returns. Others are lost in a crash, together.
+	Sync float64
+}
+
+// World is a broker, a clock and the processes that use them.
+type World struct {
+	Rand *rand.Rand
+	// Now is the time; only the test moves it.
+	Now    time.Time
+	faults Faults
+	topics map[string][][]stream.Record
+	late   []lateMessages
+}
+
+// lateMessages are on their way to one partition.
+type lateMessages struct {
+	topic     string
+	partition int
+	outs      []stream.Out
+}
+
+// New makes a world with topics (name → partitions).
+func New(seed uint64, topics map[string]int, f Faults) *World {
+	w := &World{
+		Rand:   rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
+		Now:    time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
+		faults: f, topics: map[string][][]stream.Record{},
+	}
+	for name, n := range topics {
+		w.topics[name] = make([][]stream.Record, n)
+	}
+	return w
+}
+
+// Chance is true with probability p.
+func (w *World) Chance(p float64) bool { return p > 0 && w.Rand.Float64() < p }
+
+// Records are those of a partition, in order; the caller does not change them.
+func (w *World) Records(topic string, partition int) []stream.Record {
+	return w.topics[topic][partition]
+}
+
+// Partitions is the number of partitions of a topic.
+func (w *World) Partitions(topic string) int { return len(w.topics[topic]) }
+
+// Append writes a message at once, as somebody outside of the schedule.
+func (w *World) Append(out stream.Out) stream.Position {
+	partitions, ok := w.topics[out.Topic]
+	if !ok {
+		panic("crashtest: no topic " + out.Topic)
+	}
+	p := out.Partition
+	if p < 0 {
+		p = stream.PartitionOf(out.Key, len(partitions))
+	}
+	offset := int64(len(partitions[p]))
+	partitions[p] = append(partitions[p], stream.Record{
+		Topic: out.Topic, Partition: p, Offset: offset,
+		Key: out.Key, Value: out.Value, Headers: maps.Clone(out.Headers), Time: w.Now,
+	})
+	return stream.Position{Partition: p, Offset: offset}
+}
+
+// later lets messages arrive at some later Deliver.
+func (w *World) later(topic string, partition int, outs []stream.Out) {
+	if len(outs) > 0 {
+		w.late = append(w.late, lateMessages{topic, partition, outs})
+	}
+}
+
+// Late says how many runs of messages are still on their way.
+func (w *World) Late() int { return len(w.late) }
+
+// Deliver lets one run of late messages arrive.
+func (w *World) Deliver() {
+	if len(w.late) == 0 {
+		return
+	}
+	i := w.Rand.IntN(len(w.late))
+	l := w.late[i]
+	w.late = append(w.late[:i], w.late[i+1:]...)
+	for _, out := range l.outs {
+		out.Partition = l.partition
+		w.Append(out)
+	}
+}
+
+func (w *World) read(topic string, partition int, from, to int64, f func(stream.Record) error) error {
+	if from >= to {
+		return nil
+	}
+	records := w.topics[topic][partition]
+	if from < 0 || to > int64(len(records)) {
+		return &stream.OffsetError{Topic: topic, Partition: partition, Offset: from, End: int64(len(records))}
+	}
+	for _, r := range records[from:to] {
+		if err := f(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *World) String() string {
+	return fmt.Sprintf("%s, %d late", w.Now.Format(time.TimeOnly), len(w.late))
+}

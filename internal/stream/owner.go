@@ -1,0 +1,479 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/schemas"
+)
+
+// Broker is what an Owner needs of a broker. *Client is one; a simulation of crashes is another.
+type Broker interface {
+	Produce(ctx context.Context, outs []Out) ([]Position, error)
+	Partitions(ctx context.Context, topic string) (int, error)
+	Offsets(ctx context.Context, topic string, partition int) (first, end int64, err error)
+	Read(ctx context.Context, topic string, partition int, from, to int64, f func(Record) error) error
+}
+
+// Processor is the logic of a stateful stage for one partition of its input. It keeps what must
+// survive in the Store that it was opened with, writes to it without committing, and produces
+// nothing by itself. After an error it is thrown away and opened again on the last commit.
+type Processor interface {
+	// Recover takes a decision of this partition's owner that stands in the log behind what the
+	// state knows: it was made by an owner that crashed before its commit, or by another one
+	// meanwhile. The same decision may come more than once.
+	Recover(r Record) error
+	// Step takes the next records of the input, or none when it is time to wake.
+	Step(ctx context.Context, b Batch) (Result, error)
+}
+
+// Witness is a Processor that wants to know where its outputs were written. Acked is called
+// once all are, before the commit; what it writes to the Store belongs to the same commit.
+type Witness interface {
+	Acked(outs []Out, positions []Position) error
+}
+
+// Batch is what a Processor's step is about.
+type Batch struct {
+	// Records of the input in order; none = the time given as Wake has come, or something else
+	// than the input changed.
+	Records []Record
+	Now     time.Time
+	// Replaying: the input held more records than these when the owner started. They were
+	// answered to before, by this owner's predecessor: decisions had better wait for the rest.
+	Replaying bool
+}
+
+// Result is what a step comes to.
+type Result struct {
+	// Outs are sent in order and acknowledged before the state is committed.
+	Outs []Out
+	// Wake is when the Processor wants a step without records; zero = when records come.
+	Wake time.Time
+}
+
+// OwnerOptions set up an Owner.
+type OwnerOptions struct {
+	Stage string
+	// Input is the topic, and Partition the partition, whose records are processed.
+	Input     string
+	Partition int
+	// Log is the topic of the decision log; empty = the stage decides nothing that must not be
+	// decided twice, and has no epochs.
+	Log    string
+	Broker Broker
+	Store  *Store
+	// Open makes the Processor on what the Store holds. epoch is that of this owner (0 without
+	// a log).
+	Open func(epoch uint64) (Processor, error)
+	// AcceptLoss lets a fresh Store begin at records that are not the first of a topic.
+	AcceptLoss bool
+	Logger     *slog.Logger
+	// Failpoint is passed between the steps that a crash may part; nil = Failpoint.
+	Failpoint func(name string)
+}
+
+// Owner runs a Processor over one partition so that state, decisions and input agree whatever
+// crashes in between, and so that of two owners of the partition the older does no harm:
+//
+//   - Start writes a claim to partition 0 of the log. Its offset + 1 is the owner's epoch:
+//     unique, and higher than that of every owner before. Then it writes a marker of the epoch
+//     to each partition of the log and reads each from where the state stands to that marker:
+//     whatever stands there of this partition's owners and is not void is recovered.
+//   - Step: state changes in the Store's transaction; outputs are produced and acknowledged;
+//     partition 0 of the log is looked at for a claim of a newer owner; then state, input offset
+//     and log offsets are committed at once.
+//
+// What an older owner writes behind a newer one's markers is void for every reader (Fence).
+// What it wrote before them the newer one has recovered. The look at the claims keeps a void
+// decision from ever being committed: a newer owner's claim is acknowledged before its first
+// marker is sent, so a decision that stands behind such a marker was acknowledged after the
+// claim, and the look comes later still. So a directory that its owner left at any moment holds
+// a true past of the partition, and whoever opens it again can go on from there.
+//
+// An Owner is used by one goroutine. After an error it is dead: its Store must be closed.
+type Owner struct {
+	OwnerOptions
+	processor Processor
+	epoch     uint64
+	marks     Marks
+	// replayed is the end of the input when the owner started.
+	replayed int64
+	// looked is the offset in partition 0 of the log below which no newer claim stands.
+	looked int64
+	rested time.Time
+	dead   error
+}
+
+// Owner's settings.
+const (
+	// recoverBatch is the number of recovered decisions after which Start commits.
+	recoverBatch = 1000
+	// restEvery is how often an owner moves its log offsets to the ends of the partitions. They
+	// must not fall behind retention while the owner has nothing to decide.
+	restEvery = 10 * time.Minute
+)
+
+// ErrSuperseded says that another owner of the partition has a higher epoch: it has taken over,
+// and this one must stop.
+var ErrSuperseded = errors.New("superseded by a newer owner of the partition")
+
+// NewOwner makes an Owner; Start comes first.
+func NewOwner(o OwnerOptions) *Owner {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Failpoint == nil {
+		o.Failpoint = Failpoint
+	}
+	return &Owner{OwnerOptions: o}
+}
+
+// Epoch is the owner's epoch; 0 before Start and without a log.
+func (o *Owner) Epoch() uint64 { return o.epoch }
+
+// Next is the offset of the next record of the input.
+func (o *Owner) Next() int64 { return o.marks.Input }
+
+// Start claims the partition and recovers its decisions. Errors: Broken where records are
+// needed that the topics no longer hold; ErrSuperseded.
+func (o *Owner) Start(ctx context.Context, now time.Time) error {
+	o.rested = now
+	return o.fatal(o.start(ctx))
+}
+
+func (o *Owner) start(ctx context.Context) error {
+	o.marks = o.Store.Marks()
+	first, end, err := o.Broker.Offsets(ctx, o.Input, o.Partition)
+	if err != nil {
+		return err
+	}
+	if o.marks.Input, err = o.begin(o.Input, o.Partition, o.marks.Input, first, end); err != nil {
+		return err
+	}
+	if o.Log == "" {
+		return o.open(end)
+	}
+	n, err := o.Broker.Partitions(ctx, o.Log)
+	if err != nil {
+		return err
+	}
+	if len(o.marks.Log) == 0 {
+		o.marks.Log = make([]LogMark, n)
+	}
+	if len(o.marks.Log) != n {
+		return Broken(fmt.Errorf("%s has %d partitions, and the state of %s/%d was made with %d: their number is fixed for a deployment", o.Log, n, o.Input, o.Partition, len(o.marks.Log)))
+	}
+	for k := range o.marks.Log {
+		first, end, err := o.Broker.Offsets(ctx, o.Log, k)
+		if err != nil {
+			return err
+		}
+		if o.marks.Log[k].Offset, err = o.begin(o.Log, k, o.marks.Log[k].Offset, first, end); err != nil {
+			return err
+		}
+	}
+	markers, err := o.claim(ctx, n)
+	if err != nil {
+		return err
+	}
+	// The end of the input is asked for again: what came meanwhile is better known, too.
+	if _, end, err = o.Broker.Offsets(ctx, o.Input, o.Partition); err != nil {
+		return err
+	}
+	if err := o.open(end); err != nil {
+		return err
+	}
+	recovered := 0
+	for k := range o.marks.Log {
+		if err := o.readLog(ctx, k, markers[k], &recovered); err != nil {
+			return err
+		}
+	}
+	o.looked = markers[0] + 1
+	if err := o.Store.Commit(o.marks); err != nil {
+		return err
+	}
+	o.Logger.Info("owner started", "stage", o.Stage, "partition", o.Partition, "epoch", o.epoch,
+		"next", o.marks.Input, "behind", o.replayed-o.marks.Input, "recovered", recovered)
+	return nil
+}
+
+// begin checks the offset to go on from in a partition that holds [first, end).
+func (o *Owner) begin(topic string, partition int, offset, first, end int64) (int64, error) {
+	if o.Store.Fresh() && o.AcceptLoss {
+		return first, nil
+	}
+	if offset >= first && offset <= end {
+		return offset, nil
+	}
+	cause := &OffsetError{Topic: topic, Partition: partition, Offset: offset, First: first, End: end}
+	advice := "the topic was made anew or lost records, so the state is of another one: delete the state directory of the partition to build it anew"
+	if offset < first {
+		advice = "put back a newer copy of the partition's state directory; or, if no crawl that still runs began before the records that are gone, delete the directory, put an empty file named " + AcceptLossFile + " beside it and start again"
+	}
+	return 0, Broken(fmt.Errorf("state of %s, partition %d of %s, needs records that are not there: %w; %s", o.Stage, o.Partition, o.Input, cause, advice))
+}
+
+func (o *Owner) open(end int64) error {
+	o.replayed = end
+	p, err := o.Open(o.epoch)
+	if err != nil {
+		return fmt.Errorf("open the state of %s, partition %d of %s: %w", o.Stage, o.Partition, o.Input, err)
+	}
+	o.processor = p
+	return nil
+}
+
+// claim takes an epoch and marks it in each of the log's n partitions; it returns the markers'
+// offsets.
+func (o *Owner) claim(ctx context.Context, n int) ([]int64, error) {
+	owner := uint32(o.Partition)
+	out := func(partition int, epoch uint64) (Out, error) {
+		value, err := marker(owner, epoch)
+		return Out{Topic: o.Log, Partition: partition, Value: value, Headers: OwnerHeaders(owner, epoch)}, err
+	}
+	claim, err := out(0, 0)
+	if err != nil {
+		return nil, err
+	}
+	at, err := o.Broker.Produce(ctx, []Out{claim})
+	if err != nil {
+		return nil, fmt.Errorf("claim partition %d of %s: %w", o.Partition, o.Input, err)
+	}
+	o.epoch = uint64(at[0].Offset) + 1
+	o.Failpoint("owner-claimed")
+	outs := make([]Out, n)
+	for k := range outs {
+		if outs[k], err = out(k, o.epoch); err != nil {
+			return nil, err
+		}
+	}
+	if at, err = o.Broker.Produce(ctx, outs); err != nil {
+		return nil, fmt.Errorf("mark epoch %d of partition %d of %s: %w", o.epoch, o.Partition, o.Input, err)
+	}
+	o.Failpoint("owner-marked")
+	markers := make([]int64, n)
+	for k := range at {
+		markers[k] = at[k].Offset
+	}
+	return markers, nil
+}
+
+// readLog recovers what stands in partition k of the log up to the owner's marker.
+func (o *Owner) readLog(ctx context.Context, k int, marker int64, recovered *int) error {
+	fence, mark := Fence{}, &o.marks.Log[k]
+	owner := uint32(o.Partition)
+	if mark.Epoch != 0 {
+		fence.Mark(owner, mark.Epoch)
+	}
+	err := o.Broker.Read(ctx, o.Log, k, mark.Offset, marker+1, func(r Record) error {
+		kind, err := fence.Read(&r)
+		if err != nil {
+			return Broken(fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err))
+		}
+		if ours(&r, owner) {
+			if err := o.newer(kind, &r); err != nil {
+				return err
+			}
+			if kind == Decision {
+				if err := o.processor.Recover(r); err != nil {
+					return fmt.Errorf("recover %s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
+				}
+				*recovered++
+			}
+		}
+		mark.Offset, mark.Epoch = r.Offset+1, fence.Epoch(owner)
+		if kind == Decision && *recovered > 0 && *recovered%recoverBatch == 0 {
+			return o.Store.Commit(o.marks)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	*mark = LogMark{Offset: marker + 1, Epoch: fence.Epoch(owner)}
+	return nil
+}
+
+// newer is ErrSuperseded where a record of this partition's owners in the log comes of a newer one.
+func (o *Owner) newer(kind Kind, r *Record) error {
+	epoch := uint64(r.Offset) + 1 // of a claim
+	if kind != Claim {
+		var err error
+		if epoch, err = strconv.ParseUint(r.Headers[schemas.HeaderEpoch], 10, 64); err != nil {
+			return Broken(fmt.Errorf("%s/%d offset %d: header %q: %w", r.Topic, r.Partition, r.Offset, schemas.HeaderEpoch, err))
+		}
+	}
+	if epoch <= o.epoch {
+		return nil
+	}
+	return classify(lost, fmt.Errorf("%s, partition %d of %s: epoch %d is %w: epoch %d stands in %s/%d at offset %d",
+		o.Stage, o.Partition, o.Input, o.epoch, ErrSuperseded, epoch, r.Topic, r.Partition, r.Offset))
+}
+
+// ours says whether a record is of an owner of this partition.
+func ours(r *Record, owner uint32) bool {
+	text, ok := r.Headers[schemas.HeaderOwner]
+	return ok && text == strconv.FormatUint(uint64(owner), 10)
+}
+
+// look reads partition 0 of the log to its end, for a claim of a newer owner.
+func (o *Owner) look(ctx context.Context) error {
+	_, end, err := o.Broker.Offsets(ctx, o.Log, 0)
+	if err != nil {
+		return err
+	}
+	owner := uint32(o.Partition)
+	var fence Fence
+	if err := o.Broker.Read(ctx, o.Log, 0, o.looked, end, func(r Record) error {
+		if !ours(&r, owner) || r.Headers[schemas.HeaderID] != "" {
+			return nil
+		}
+		kind, err := fence.Read(&r)
+		if err != nil {
+			return Broken(fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err))
+		}
+		return o.newer(kind, &r)
+	}); err != nil {
+		return err
+	}
+	o.looked = max(o.looked, end)
+	return nil
+}
+
+// Step gives records, which begin at Next, to the Processor, sends what it answers and commits.
+// Without records it only wakes it. It returns when it wants to be woken next; zero = not before
+// there are records.
+func (o *Owner) Step(ctx context.Context, records []Record, now time.Time) (wake time.Time, err error) {
+	if o.dead != nil {
+		return time.Time{}, o.dead
+	}
+	wake, err = o.step(ctx, records, now)
+	return wake, o.fatal(err)
+}
+
+func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake time.Time, err error) {
+	next := o.marks.Input
+	for i := range records {
+		if records[i].Offset < next {
+			return time.Time{}, Broken(fmt.Errorf("%s/%d: record at offset %d, want %d or more", o.Input, o.Partition, records[i].Offset, next))
+		}
+		next = records[i].Offset + 1
+		if err := o.answered(&records[i]); err != nil {
+			return time.Time{}, err
+		}
+	}
+	r, err := o.processor.Step(ctx, Batch{Records: records, Now: now, Replaying: next < o.replayed})
+	if err != nil {
+		return time.Time{}, err
+	}
+	decided := false
+	if len(r.Outs) > 0 {
+		at, err := o.Broker.Produce(ctx, r.Outs)
+		if err != nil {
+			return time.Time{}, err
+		}
+		o.Failpoint("owner-acked-before-batch")
+		for i, out := range r.Outs {
+			if out.Topic == o.Log && o.Log != "" {
+				decided = true
+				mark := &o.marks.Log[at[i].Partition]
+				mark.Offset, mark.Epoch = max(mark.Offset, at[i].Offset+1), o.epoch
+			}
+		}
+		if w, ok := o.processor.(Witness); ok {
+			if err := w.Acked(r.Outs, at); err != nil {
+				return time.Time{}, err
+			}
+		}
+	}
+	if decided {
+		if err := o.look(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
+	o.marks.Input = next
+	o.Failpoint("owner-batch-before-commit")
+	if err := o.Store.Commit(o.marks); err != nil {
+		return time.Time{}, err
+	}
+	if now.Sub(o.rested) >= restEvery {
+		o.rested = now
+		if err := o.rest(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return r.Wake, nil
+}
+
+// answered is ErrSuperseded for a record of the input that answers a decision of a newer owner:
+// this one never made it and would take the answer for a stranger's.
+func (o *Owner) answered(r *Record) error {
+	if o.Log == "" || !ours(r, uint32(o.Partition)) {
+		return nil
+	}
+	epoch, err := strconv.ParseUint(r.Headers[schemas.HeaderEpoch], 10, 64)
+	if err != nil {
+		return nil // the answer to no decision
+	}
+	if epoch <= o.epoch {
+		return nil
+	}
+	return classify(lost, fmt.Errorf("%s, partition %d of %s: epoch %d is %w: offset %d answers epoch %d",
+		o.Stage, o.Partition, o.Input, o.epoch, ErrSuperseded, r.Offset, epoch))
+}
+
+// Rest moves the log offsets of the state to the ends of the log's partitions, so that the next
+// start has little to read. It is for an owner at the end of its work.
+func (o *Owner) Rest(ctx context.Context) error {
+	if o.dead != nil {
+		return o.dead
+	}
+	return o.fatal(o.rest(ctx))
+}
+
+func (o *Owner) rest(ctx context.Context) error {
+	if o.Log == "" {
+		return nil
+	}
+	ends := make([]int64, len(o.marks.Log))
+	for k := range ends {
+		var err error
+		if _, ends[k], err = o.Broker.Offsets(ctx, o.Log, k); err != nil {
+			return err
+		}
+	}
+	// No newer owner claimed the partition before this look, so none had written below the ends
+	// that were asked for earlier; what stands there of this partition is the owner's own.
+	if err := o.look(ctx); err != nil {
+		return err
+	}
+	for k := range ends {
+		mark := &o.marks.Log[k]
+		mark.Offset, mark.Epoch = max(mark.Offset, ends[k]), o.epoch
+	}
+	return o.Store.Commit(o.marks)
+}
+
+func (o *Owner) fatal(err error) error {
+	if err != nil {
+		o.dead = fmt.Errorf("the owner of %s/%d ended before: %w", o.Input, o.Partition, err)
+	}
+	return err
+}
+
+// marker is the value of a claim (epoch 0) and of a marker.
+func marker(owner uint32, epoch uint64) ([]byte, error) {
+	value, err := proto.Marshal(&schemas.FetchRequest{Marker: true, Owner: owner, Epoch: epoch})
+	if err != nil {
+		return nil, fmt.Errorf("marker of epoch %d: %w", epoch, err)
+	}
+	return value, nil
+}

@@ -1,0 +1,4 @@
+package stream
+
+// AcceptLossFile is the name of a file.
+const AcceptLossFile = "accept-loss"
