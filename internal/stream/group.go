@@ -156,7 +156,7 @@ func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, 
 		switch {
 		case err == nil:
 			w.over()
-			c.start(gen, run, stop)
+			c.start(ctx, gen, run, stop)
 		case ctx.Err() != nil:
 			return nil
 		default:
@@ -174,30 +174,38 @@ func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, 
 
 func (c *Client) groupName(stage string) string { return c.cfg.Group + "." + stage }
 
-// start starts the claims of a generation.
-func (c *Client) start(gen *kafka.Generation, run func(context.Context, *claim) error, stop context.CancelCauseFunc) {
+// start starts the claims of a generation. They drain when it ends, or when ctx does.
+func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(context.Context, *claim) error, stop context.CancelCauseFunc) {
+	startOne := func(f func(context.Context)) {
+		gen.Start(func(gctx context.Context) {
+			// A function that returns ends the generation for all members of the group.
+			defer func() { <-gctx.Done() }()
+			both, cancel := context.WithCancel(gctx)
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			f(both)
+		})
+	}
 	c.metrics.generations.Inc()
 	g := &generation{client: c, gen: gen, points: map[lane]kafka.OffsetCommit{}}
 	count := 0
 	for topic, assignments := range gen.Assignments {
 		for _, a := range assignments {
 			count++
-			gen.Start(func(ctx context.Context) {
-				// A function that returns ends the generation for all members of the group.
-				defer func() { <-ctx.Done() }()
+			startOne(func(ctx context.Context) {
 				if err := c.runClaim(ctx, g, topic, a.ID, run); err != nil {
 					stop(err)
 				}
 			})
 		}
 	}
-	gen.Start(func(ctx context.Context) {
-		defer func() { <-ctx.Done() }()
+	startOne(func(ctx context.Context) {
 		ticker := time.NewTicker(commitPause)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-ctx.Done():
+				c.log.Info("draining", "group", gen.GroupID, "generation", gen.ID)
 				return
 			case <-ticker.C:
 			}

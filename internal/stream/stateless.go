@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -150,6 +151,9 @@ func (s *statelessClaim) run(ctx context.Context) error {
 			if err := s.bytes.Acquire(reading, sl.bytes); err != nil {
 				return err
 			}
+			if err := s.worker(reading); err != nil { // records are begun in their order
+				return err
+			}
 			in.Inc()
 			go s.handle(reading, sl)
 			s.slots <- sl // room for it: it has one of MaxInFlight places
@@ -179,20 +183,27 @@ func (s *statelessClaim) setLag(end, next int64) {
 	s.lag.Set(float64(max(0, s.end-next)))
 }
 
-// handle fills the slot. Once ctx ended nothing more is begun; what was begun may go on until
-// the claim's hard end.
+// worker takes the place of a worker, unless ctx ended.
+func (s *statelessClaim) worker(ctx context.Context) error {
+	select {
+	case s.workers <- struct{}{}:
+		if ctx.Err() == nil {
+			return nil
+		}
+		<-s.workers
+	case <-ctx.Done():
+	}
+	return classify(ended, ctx.Err())
+}
+
+// handle fills the slot; it begins with the place of a worker. Once ctx ended nothing is called
+// again; what was begun may go on until the claim's hard end.
 func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
 	defer close(sl.done)
 	r := &sl.record
 	w := waiting{client: s.client, what: fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset)}
 	defer w.over()
 	for {
-		select {
-		case s.workers <- struct{}{}:
-		case <-ctx.Done():
-			sl.err = classify(ended, ctx.Err())
-			return
-		}
 		began := time.Now()
 		outs, cause, err := s.stage.apply(s.claim.hard, *r, s.client.checkSizes)
 		s.client.metrics.handle.Observe(time.Since(began).Seconds())
@@ -210,8 +221,10 @@ func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
 			sl.err = err
 			return
 		}
-		if err := w.wait(ctx, err); err != nil {
-			sl.err = err
+		if sl.err = w.wait(ctx, err); sl.err != nil {
+			return
+		}
+		if sl.err = s.worker(ctx); sl.err != nil {
 			return
 		}
 	}
@@ -242,11 +255,11 @@ func (s *statelessClaim) emit() error {
 		case <-hard.Done(): // Handle does not care for its context
 			return nil
 		}
-		if first.err != nil {
-			if class := classOf(first.err); class != ended && class != lost {
-				return first.err
+		if err := first.err; err != nil {
+			if class := classOf(err); class == ended || class == lost {
+				err = nil
 			}
-			break
+			return errors.Join(err, s.claim.flush(hard))
 		}
 		var batch []*slot
 		batch, next = s.gather(first)

@@ -1,0 +1,326 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"pgregory.net/rapid"
+
+	"forager/internal/pipeline"
+	"forager/internal/stream/streamtest"
+	"forager/schemas"
+)
+
+func TestProduceReturnsPositionsAndReadGivesThemBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	topic := w.topic(t, "numbers", 3)
+	c, _ := w.dial(t)
+	ctx := within(t, 30*time.Second)
+	outs := numbers(topic, -1, 5000)
+	positions, err := c.Produce(ctx, outs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type place struct {
+		partition int
+		offset    int64
+	}
+	at := map[place]Record{}
+	for p := range 3 {
+		for i, r := range readAll(t, c, topic, p) {
+			if r.Offset != int64(i) {
+				t.Fatalf("record %d of partition %d has offset %d", i, p, r.Offset)
+			}
+			at[place{p, r.Offset}] = r
+		}
+	}
+	if len(at) != len(outs) {
+		t.Fatalf("%d records, want %d", len(at), len(outs))
+	}
+	last := map[int]int64{0: -1, 1: -1, 2: -1}
+	for i, pos := range positions {
+		r := at[place{pos.Partition, pos.Offset}]
+		if !bytes.Equal(r.Key, outs[i].Key) || !bytes.Equal(r.Value, outs[i].Value) || r.Headers[schemas.HeaderVersion] != "1" {
+			t.Fatalf("message %d %q was said to be at %v; there is %q %q %v", i, outs[i].Key, pos, r.Key, r.Value, r.Headers)
+		}
+		if pos.Partition != PartitionOf(outs[i].Key, 3) {
+			t.Errorf("message %d is in partition %d", i, pos.Partition)
+		}
+		if pos.Offset <= last[pos.Partition] {
+			t.Errorf("message %d is out of order", i)
+		}
+		last[pos.Partition] = pos.Offset
+		if time.Since(r.Time) > time.Minute || time.Until(r.Time) > time.Minute {
+			t.Errorf("message %d has time %v", i, r.Time)
+		}
+	}
+}
+
+func TestProduceFromManyGoroutinesKeepsTheOrderOfEach(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	topic := w.topic(t, "many", 2)
+	c, _ := w.dial(t)
+	ctx := within(t, 30*time.Second)
+	const writers, calls = 8, 60
+	var wg sync.WaitGroup
+	for g := range writers {
+		wg.Go(func() {
+			for i := range calls {
+				outs := []Out{
+					{Topic: topic, Partition: 0, Value: fmt.Appendf(nil, "%d %d", g, 2*i)},
+					{Topic: topic, Partition: 1, Value: fmt.Appendf(nil, "%d %d", g, i)},
+					{Topic: topic, Partition: 0, Value: fmt.Appendf(nil, "%d %d", g, 2*i+1)},
+				}
+				if _, err := c.Produce(ctx, outs); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for p, each := range []int{2 * calls, calls} {
+		next := map[int]int{}
+		for _, r := range readAll(t, c, topic, p) {
+			var g, i int
+			if _, err := fmt.Sscanf(string(r.Value), "%d %d", &g, &i); err != nil || i != next[g] {
+				t.Fatalf("partition %d: %q, want number %d of writer %d (%v)", p, r.Value, next[g], g, err)
+			}
+			next[g]++
+		}
+		for g := range writers {
+			if next[g] != each {
+				t.Errorf("partition %d: %d of writer %d, want %d", p, next[g], g, each)
+			}
+		}
+	}
+}
+
+func TestMessagesOfEverySizeTravel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	large := w.broker.Topic("large")
+	w.topics[large] = pipeline.Topic{Partitions: 1, Retention: time.Hour, MaxMessageBytes: 8 << 20}
+	w.setup(t)
+	c, _ := w.dial(t)
+	ctx := within(t, 60*time.Second)
+	noise := make([]byte, 8<<20)
+	rng := rand.NewChaCha8([32]byte{1})
+	rng.Read(noise)
+	full := 8<<20 - 8<<20>>12 - 2*recordOverhead // what fits, however badly it compresses
+	outs := []Out{
+		{Topic: large, Value: nil, Key: []byte("tombstone")},
+		{Topic: large, Value: []byte{}, Key: []byte("empty")},
+		{Topic: large, Value: noise[:1<<20], Key: []byte("1 MiB")},
+		{Topic: large, Value: noise[:full], Key: []byte("8 MiB")},
+		{Topic: large, Value: bytes.Repeat([]byte("word "), full/5), Key: []byte("8 MiB of words")},
+		{Topic: large, Value: []byte("end"), Key: []byte("end")},
+	}
+	if _, err := c.Produce(ctx, outs); err != nil {
+		t.Fatal(err)
+	}
+	rs := readAll(t, c, large, 0)
+	if len(rs) != len(outs) {
+		t.Fatalf("%d records, want %d", len(rs), len(outs))
+	}
+	for i, r := range rs {
+		if !bytes.Equal(r.Value, outs[i].Value) || (r.Value == nil) != (outs[i].Value == nil) {
+			t.Errorf("%s: %d bytes (nil: %v), want %d", r.Key, len(r.Value), r.Value == nil, len(outs[i].Value))
+		}
+	}
+	_, err := c.Produce(ctx, []Out{{Topic: large, Value: []byte("small")}, {Topic: large, Value: noise}})
+	var size *SizeError
+	if !errors.As(err, &size) || size.Topic != large || size.Max != 8<<20 {
+		t.Errorf("a message too large: %v", err)
+	}
+	if _, end, _ := c.Offsets(ctx, large, 0); end != int64(len(outs)) {
+		t.Errorf("something of a refused call was written: end %d", end)
+	}
+}
+
+func TestReadBounds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	topic := w.topic(t, "bounds", 1)
+	c, _ := w.dial(t)
+	ctx := within(t, 30*time.Second)
+	if _, err := c.Produce(ctx, numbers(topic, 0, 100)); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []struct {
+		from, to int64
+		bad      bool
+	}{{0, 100, false}, {10, 20, false}, {99, 100, false}, {7, 7, false}, {50, 101, true}, {101, 102, true}, {-1, 5, true}} {
+		var got []int64
+		err := c.Read(ctx, topic, 0, k.from, k.to, func(r Record) error {
+			got = append(got, r.Offset)
+			return nil
+		})
+		var oe *OffsetError
+		if errors.As(err, &oe) != k.bad || (err != nil) != k.bad {
+			t.Errorf("[%d,%d): %v", k.from, k.to, err)
+		}
+		if k.bad {
+			if !IsBroken(err) {
+				t.Errorf("[%d,%d): %v is not broken", k.from, k.to, err)
+			}
+			continue
+		}
+		if n := k.to - k.from; int64(len(got)) != n || (n > 0 && (got[0] != k.from || got[n-1] != k.to-1)) {
+			t.Errorf("[%d,%d): %d records: %v", k.from, k.to, len(got), got)
+		}
+	}
+	stop := errors.New("enough")
+	if err := c.Read(ctx, topic, 0, 0, 100, func(r Record) error {
+		if r.Offset == 41 {
+			return stop
+		}
+		return nil
+	}); !errors.Is(err, stop) {
+		t.Errorf("f's error came back as %v", err)
+	}
+}
+
+func TestReadRefusesAnUnknownVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	topic := w.topic(t, "versions", 1)
+	c, _ := w.dial(t)
+	ctx := within(t, 30*time.Second)
+	for _, v := range []string{"1", "2"} {
+		if _, err := c.Produce(ctx, []Out{{Topic: topic, Value: []byte("x"), Headers: map[string]string{schemas.HeaderVersion: v}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 0
+	err := c.Read(ctx, topic, 0, 0, 2, func(Record) error { n++; return nil })
+	if !IsBroken(err) || n != 1 || !strings.Contains(err.Error(), "offset 1") {
+		t.Errorf("after %d records: %v", n, err)
+	}
+}
+
+// A topic whose records come with holes, as compaction leaves them, and at the end of a batch
+// too: each must be read once, and the reader must not stand still before a hole.
+func TestReadPassesHoles(t *testing.T) {
+	t.Parallel()
+	c, _ := dial(t, pipeline.Kafka{Brokers: []string{"127.0.0.1:1"}}, nil)
+	// The broker's answer to any fetch: the batch that holds the offset asked for, whole.
+	log := []struct{ base, last int64 }{{0, 9}, {10, 19}, {20, 29}}
+	kept := map[int64]bool{0: true, 3: true, 12: true, 13: true, 29: true}
+	c.kafka.Transport = roundTripper(func(from int64) []kafka.Record {
+		for _, b := range log {
+			if from > b.last {
+				continue
+			}
+			var rs []kafka.Record
+			for o := b.base; o <= b.last; o++ {
+				if kept[o] {
+					rs = append(rs, kafka.Record{Offset: o, Value: kafka.NewBytes(fmt.Appendf(nil, "%d", o))})
+				}
+			}
+			return rs
+		}
+		return nil
+	})
+	var got []int64
+	if err := c.consume(within(t, 10*time.Second), source{topic: "t", from: 0, to: 30}, func(ch chunk) error {
+		for _, r := range ch.records {
+			got = append(got, r.Offset)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(got) != "[0 3 12 13 29]" {
+		t.Errorf("read %v", got)
+	}
+}
+
+func TestPartitionOfIsKafkasHash(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := rapid.SliceOf(rapid.Byte()).Draw(t, "key")
+		n := rapid.IntRange(1, 64).Draw(t, "partitions")
+		all := make([]int, n)
+		for i := range all {
+			all[i] = i
+		}
+		if key == nil {
+			key = []byte{}
+		}
+		if want, got := new(kafka.Hash).Balance(kafka.Message{Key: key}, all...), PartitionOf(key, n); got != want {
+			t.Fatalf("partition %d, kafka.Hash says %d", got, want)
+		}
+	})
+}
+
+func TestWrongNumberOfPartitionsIsBroken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	topic := w.topic(t, "four", 4)
+	topics := map[string]pipeline.Topic{topic: {Partitions: 3}}
+	c, _ := dial(t, w.broker.Config(), topics)
+	if _, err := c.Partitions(within(t, 20*time.Second), topic); !IsBroken(err) || !strings.Contains(err.Error(), "has 4 partitions and pipeline.yaml says 3") {
+		t.Errorf("partitions: %v", err)
+	}
+}
+
+func TestWaitingForATopicEndsWhenItIsMade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	topic := w.broker.Topic("later")
+	w.topics[topic] = pipeline.Topic{Partitions: 2, Retention: time.Hour, MaxMessageBytes: 1 << 20}
+	c, l := w.dial(t)
+	ctx := within(t, 30*time.Second)
+	wrote := make(chan error, 1)
+	go func() {
+		_, err := c.Produce(ctx, numbers(topic, -1, 10))
+		wrote <- err
+	}()
+	eventually(t, func() bool { return strings.Contains(l.String(), "forager setup makes it") })
+	w.setup(t)
+	if err := <-wrote; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWaitEndsWithTheContextAndSaysForWhat(t *testing.T) {
+	t.Parallel()
+	c, l := dial(t, pipeline.Kafka{Brokers: []string{streamtest.FreeAddr(t)}}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for !strings.Contains(l.String(), "waiting") {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	_, _, err := c.Offsets(ctx, "t", 0)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "offsets of t") {
+		t.Errorf("offsets without a broker: %v", err)
+	}
+}
+
+func TestDialNamesTheSettingThatIsWrong(t *testing.T) {
+	for _, k := range []struct {
+		cfg  pipeline.Kafka
+		want string
+	}{
+		{pipeline.Kafka{}, "kafka.brokers"},
+		{pipeline.Kafka{Brokers: []string{"a:1"}, TLS: pipeline.TLS{Enabled: true, CA: "/no/such/file"}}, "kafka.tls.ca"},
+		{pipeline.Kafka{Brokers: []string{"a:1"}, SASL: pipeline.SASL{Mechanism: "plain", PasswordEnv: "NO_SUCH_VARIABLE"}}, "kafka.sasl.password_env"},
+		{pipeline.Kafka{Brokers: []string{"a:1"}, SASL: pipeline.SASL{Mechanism: "gssapi", PasswordEnv: "PATH"}}, "kafka.sasl.mechanism"},
+	} {
+		if _, err := Dial(k.cfg, nil, nil, nil); err == nil || !strings.Contains(err.Error(), k.want) {
+			t.Errorf("want an error about %s, got %v", k.want, err)
+		}
+	}
+}
