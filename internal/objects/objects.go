@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"net/url"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -42,13 +41,9 @@ func Open(cfg pipeline.S3) (*Store, error) {
 	if cfg.Bucket == "" {
 		return nil, errors.New("s3.bucket is empty")
 	}
-	access, err := secret("s3.access_key_env", cfg.AccessKeyEnv, cfg.AccessKey)
+	access, key, err := cfg.Keys()
 	if err != nil {
-		return nil, err
-	}
-	key, err := secret("s3.secret_key_env", cfg.SecretKeyEnv, cfg.SecretKey)
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("s3 keys: %w", err)
 	}
 	region := cfg.Region
 	if region == "" {
@@ -80,18 +75,6 @@ func lookup(endpoint *url.URL) minio.BucketLookupType {
 		return minio.BucketLookupAuto
 	}
 	return minio.BucketLookupPath
-}
-
-// secret is the value of the environment variable env, or plain where env is empty.
-func secret(field, env, plain string) (string, error) {
-	if env == "" {
-		return plain, nil
-	}
-	value, ok := os.LookupEnv(env)
-	if !ok {
-		return "", fmt.Errorf("%s: environment variable %s is not set", field, env)
-	}
-	return value, nil
 }
 
 // Bucket is the name of the bucket.

@@ -251,16 +251,16 @@ func TestAnswersHaveClasses(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	good := pipeline.S3{Endpoint: "http://127.0.0.1:1", Bucket: "b", AccessKey: "a", SecretKey: "b"}
-	for name, change := range map[string]func(*pipeline.S3){
+	for want, change := range map[string]func(*pipeline.S3){
 		"s3.endpoint":       func(c *pipeline.S3) { c.Endpoint = "127.0.0.1:9000" },
 		"s3.bucket":         func(c *pipeline.S3) { c.Bucket = "" },
-		"s3.access_key_env": func(c *pipeline.S3) { c.AccessKeyEnv = "FORAGER_NO_SUCH_VARIABLE" },
-		"s3.secret_key_env": func(c *pipeline.S3) { c.SecretKeyEnv = "FORAGER_NO_SUCH_VARIABLE" },
+		"FORAGER_NO_ACCESS": func(c *pipeline.S3) { c.AccessKeyEnv = "FORAGER_NO_ACCESS" },
+		"FORAGER_NO_SECRET": func(c *pipeline.S3) { c.SecretKeyEnv = "FORAGER_NO_SECRET" },
 	} {
 		cfg := good
 		change(&cfg)
-		if _, err := objects.Open(cfg); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: error %v", name, err)
+		if _, err := objects.Open(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", want, err)
 		}
 	}
 	if _, err := objects.Open(good); err != nil {
