@@ -1,0 +1,39 @@
+// Package clickhouse serves the HTTP interface of a ClickHouse server over the engine that
+// package chdb runs in this process, durable in a folder, so that clickhouse-go (protocol
+// HTTP), curl and every other client of that interface talk to it as to a server.
+//
+// What works as on a server: queries in ?query=, in the body or in both; FORMAT, default_format
+// and X-ClickHouse-Format; database; settings and param_NAME in the URL; rows of an INSERT in
+// any format; user default without a password; compression by HTTP and by ClickHouse's
+// blocks; sessions; exception codes, their HTTP statuses and the X-ClickHouse-* headers; GET
+// is read-only; KILL QUERY; /ping and /replicas_status. Reads and inserts run side by side.
+//
+// What it cannot do, each answered with an error that says so:
+//   - several statements in one request (a server refuses them, too); INTO OUTFILE, FROM INFILE;
+//   - external tables (multipart/form-data); INSERT … SELECT … FROM input();
+//   - Native framed for a client_protocol_version, except for clickhouse-go, which is told
+//     revision 0 when it connects;
+//   - users, passwords, roles and quotas: loopback is the only protection, and whoever may
+//     connect may do what this process may, files included;
+//   - SYSTEM SHUTDOWN and SYSTEM KILL, which would end the program;
+//   - addresses other than loopback, and requests that a web page makes through a browser.
+//
+// What is different without an error:
+//   - a result is held in memory before its first byte is sent: 256 MiB by default (setting
+//     max_result_bytes), so there are no progress headers and no errors in the middle of a
+//     body; the rows of an INSERT are held in memory likewise, 1 GiB at most;
+//   - query ids are made up by the engine; the one of the request (X-ClickHouse-Query-Id)
+//     stands in Settings['log_comment'] of system.processes, and KILL QUERY WHERE query_id = '…'
+//     means either;
+//   - a read whose client is gone is killed (on a server only with
+//     cancel_http_readonly_queries_on_client_close);
+//   - settings in the URL of a session's request stay for the session;
+//   - no query_log and no other log tables; no clusters, replicas or Keeper; the native
+//     protocol is not served.
+//
+// # Decisions
+//
+// 2026-11-21: each request has a connection of its own (0.3 ms): what it sets ends with it.
+// Eight reads and four other statements run at once, each kind waits for its own kind only,
+// and KILL QUERY for none.
+package clickhouse

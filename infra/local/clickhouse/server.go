@@ -1,0 +1,191 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"forager/infra/local/chdb"
+)
+
+const (
+	displayName = "forager-local"
+	// maxResultBytes is the default of the setting max_result_bytes.
+	maxResultBytes = 256 << 20
+	readsAtOnce    = 8
+	writesAtOnce   = 4
+	// closeWait is how long Close lets queries go on.
+	closeWait = 10 * time.Second
+)
+
+// config keeps the engine small beside the other programs of one machine.
+const config = `<clickhouse>
+  <max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>
+  <mark_cache_size>67108864</mark_cache_size>
+  <uncompressed_cache_size>0</uncompressed_cache_size>
+  <background_pool_size>2</background_pool_size>
+  <background_schedule_pool_size>4</background_schedule_pool_size>
+  <merge_tree>
+    <number_of_free_entries_in_pool_to_execute_mutation>1</number_of_free_entries_in_pool_to_execute_mutation>
+    <number_of_free_entries_in_pool_to_lower_max_size_of_merge>1</number_of_free_entries_in_pool_to_lower_max_size_of_merge>
+  </merge_tree>
+</clickhouse>
+`
+
+// Server is a running ClickHouse.
+type Server struct {
+	dir, address      string
+	args              []string
+	engine            *chdb.Conn // keeps the folder open
+	version, timezone string
+	http              *http.Server
+	ended             chan struct{}
+	reads, writes     chan struct{} // places
+	sessions          sessions
+}
+
+// Start serves what the folder holds on address (host:port, loopback; port 0 takes a free
+// one); the folder is made if need be. It returns when clients can connect. ctx bounds the
+// start only. A process can serve one folder at a time.
+func Start(ctx context.Context, dir, address string) (*Server, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	tcp, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("clickhouse: address %q: %w", address, err)
+	}
+	if !tcp.IP.IsLoopback() {
+		return nil, fmt.Errorf("clickhouse: address %q: the embedded ClickHouse serves loopback addresses only", address)
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	settings := filepath.Join(dir, "forager-config.xml")
+	if err := os.WriteFile(settings, []byte(config), 0o644); err != nil {
+		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	listener, err := net.ListenTCP("tcp", tcp)
+	if err != nil {
+		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	s := &Server{
+		dir: dir, address: listener.Addr().String(), args: []string{"--config-file=" + settings},
+		ended: make(chan struct{}),
+		reads: make(chan struct{}, readsAtOnce), writes: make(chan struct{}, writesAtOnce),
+	}
+	if err := s.open(); err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute, MaxHeaderBytes: 4 << 20}
+	go func() {
+		defer close(s.ended)
+		s.http.Serve(listener) // ends with Close
+	}()
+	return s, nil
+}
+
+func (s *Server) open() (err error) {
+	if s.engine, err = chdb.Connect(s.dir, s.args...); err != nil {
+		return err
+	}
+	r, err := s.engine.Query("SELECT version(), timezone()", "TabSeparated")
+	if err != nil {
+		s.engine.Close()
+		return fmt.Errorf("ask the engine for its version: %w", err)
+	}
+	defer r.Free()
+	s.version, s.timezone, _ = strings.Cut(strings.TrimSpace(string(r.Data)), "\t")
+	return nil
+}
+
+// Address is host:port; URL is what clients take.
+func (s *Server) Address() string { return s.address }
+
+// URL is the address with its scheme.
+func (s *Server) URL() string { return "http://" + s.address }
+
+// Close lets queries go on for up to ten seconds, kills what then still runs and closes the
+// folder.
+func (s *Server) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		if r, killErr := s.engine.Query("KILL QUERY WHERE query NOT LIKE 'KILL %'", "Null"); killErr == nil {
+			r.Free()
+		}
+		again, cancel := context.WithTimeout(context.Background(), closeWait)
+		defer cancel()
+		err = s.http.Shutdown(again)
+	}
+	<-s.ended
+	if err != nil {
+		s.http.Close()
+		return fmt.Errorf("clickhouse: a query does not end: %w", err)
+	}
+	s.sessions.closeAll()
+	s.engine.Close()
+	return nil
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-ClickHouse-Server-Display-Name", displayName)
+	if err := fromBrowser(r); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodPost && r.Method != http.MethodHead && r.Method != http.MethodPut:
+		http.Error(w, "the method "+r.Method+" is not served", http.StatusMethodNotAllowed)
+	case r.URL.Path == "/ping" || r.URL.Path == "/replicas_status":
+		io.WriteString(w, "Ok.\n")
+	case r.URL.Path != "/" && r.URL.Path != "":
+		http.Error(w, "There is no handle "+r.URL.Path+"\n\nUse / or /ping for health checks.\nSend queries with POST / or GET /?query=…", http.StatusNotFound)
+	default:
+		s.query(w, r)
+	}
+}
+
+// fromBrowser is an error for a request that a web page made: any page could otherwise post
+// statements to this address.
+func fromBrowser(r *http.Request) error {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "none" && site != "same-origin" {
+		return errors.New("the embedded ClickHouse takes no requests of web pages")
+	}
+	if origin := r.Header.Get("Origin"); origin != "" {
+		u, err := url.Parse(origin)
+		if err != nil || !loopbackHost(u.Host) {
+			return errors.New("the embedded ClickHouse takes no requests of web pages")
+		}
+	}
+	if !loopbackHost(r.Host) {
+		return fmt.Errorf("the embedded ClickHouse serves loopback addresses only, not %q", r.Host)
+	}
+	return nil
+}
+
+func loopbackHost(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return ip != nil && ip.IsLoopback()
+}
