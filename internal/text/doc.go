@@ -2,9 +2,9 @@
 // reader of a page count.
 //
 // A token is a word of Unicode Text Segmentation (UAX #29, word boundaries) that holds a letter
-// or a decimal digit, in lower case (the simple mapping of each character), cut to MaxToken
-// bytes at a whole character. Everything else (spaces, punctuation, symbols, bytes that are not
-// UTF-8) is dropped. Scripts without spaces come out as UAX #29 has them: Han, Hiragana and Thai
+// or a decimal digit, from its first letter, mark, number or connector on, in lower case (the
+// simple mapping of each character), cut to MaxToken bytes at a whole character. Everything else
+// (spaces, punctuation, symbols, bytes that are not UTF-8) is dropped. Scripts without spaces come out as UAX #29 has them: Han, Hiragana and Thai
 // one character a token, Katakana in runs.
 //
 // No stemming and no stop words here: methods that want them do that to tokens.

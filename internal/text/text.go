@@ -141,6 +141,12 @@ func (z *Scanner) nextASCII() (found, known bool) {
 	return found, true
 }
 
+// begins says whether a token may begin with r. A segment may begin with anything: a few letters
+// (U+FF9E) count as marks and hang on to whatever stands before them.
+func begins(r rune) bool {
+	return unicode.IsLetter(r) || unicode.In(r, unicode.M, unicode.N, unicode.Pc)
+}
+
 // nextUnicode takes the segment at z.at; found is false where it is no token.
 func (z *Scanner) nextUnicode() (found bool) {
 	if z.full == nil {
@@ -151,6 +157,9 @@ func (z *Scanner) nextUnicode() (found bool) {
 	z.at += len(word)
 	n := 0
 	for _, r := range word {
+		if n == 0 && !begins(r) {
+			continue
+		}
 		low := unicode.ToLower(r)
 		if n+utf8.RuneLen(low) > MaxToken {
 			break
