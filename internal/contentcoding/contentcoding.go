@@ -1,0 +1,120 @@
+package contentcoding
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Accept is the Accept-Encoding header for what NewReader undoes.
+const Accept = "gzip, deflate, br, zstd"
+
+// maxCodings bounds the codings over one another.
+const maxCodings = 3
+
+// maxWindow bounds the memory of a zstd decoder, bytes (RFC 9659 grants 8 MB).
+const maxWindow = 8 << 20
+
+// ErrUnknown is the class of codings that NewReader does not know.
+var ErrUnknown = errors.New("unknown content coding")
+
+// NewReader returns the decoded body of an answer with the given Content-Encoding header; "" and
+// "identity" return r itself. An empty body is empty in every coding.
+func NewReader(r io.Reader, contentEncoding string) (io.ReadCloser, error) {
+	codings := codingsOf(contentEncoding)
+	if len(codings) > maxCodings {
+		return nil, fmt.Errorf("content coding %.60q: more than %d", contentEncoding, maxCodings)
+	}
+	if len(codings) == 0 {
+		return io.NopCloser(r), nil
+	}
+	buffered := bufio.NewReader(r)
+	if _, err := buffered.Peek(1); err == io.EOF {
+		return io.NopCloser(buffered), nil
+	}
+	var d decoder
+	d.r = buffered
+	for i := len(codings) - 1; i >= 0; i-- { // the last one was applied last
+		if err := d.under(codings[i]); err != nil {
+			d.Close()
+			return nil, fmt.Errorf("content coding %.60q: %w", contentEncoding, err)
+		}
+	}
+	return &d, nil
+}
+
+// codingsOf lists the codings of a Content-Encoding header without "identity".
+func codingsOf(header string) []string {
+	var codings []string
+	for name := range strings.SplitSeq(header, ",") {
+		if name = strings.ToLower(strings.TrimSpace(name)); name != "" && name != "identity" {
+			codings = append(codings, name)
+		}
+	}
+	return codings
+}
+
+// decoder is a row of decoders.
+type decoder struct {
+	r     io.Reader
+	close []func()
+}
+
+func (d *decoder) under(coding string) error {
+	switch coding {
+	case "gzip", "x-gzip":
+		gz, err := gzip.NewReader(d.r)
+		if err != nil {
+			return err
+		}
+		d.r = gz
+	case "deflate":
+		inflated, err := inflate(bufio.NewReader(d.r))
+		if err != nil {
+			return err
+		}
+		d.r = inflated
+	case "br":
+		d.r = brotli.NewReader(d.r)
+	case "zstd":
+		z, err := zstd.NewReader(d.r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return err
+		}
+		d.close = append(d.close, z.Close)
+		d.r = z
+	default:
+		return ErrUnknown
+	}
+	return nil
+}
+
+// inflate reads "deflate", which is zlib by the standard and bare deflate by the habit of some
+// servers.
+func inflate(r *bufio.Reader) (io.Reader, error) {
+	head, err := r.Peek(2)
+	if len(head) < 2 {
+		return nil, fmt.Errorf("deflate: %w", errors.Join(err, io.ErrUnexpectedEOF))
+	}
+	if head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
+		return zlib.NewReader(r)
+	}
+	return flate.NewReader(r), nil
+}
+
+func (d *decoder) Read(p []byte) (int, error) { return d.r.Read(p) }
+
+func (d *decoder) Close() error {
+	for _, f := range d.close {
+		f()
+	}
+	return nil
+}
