@@ -95,11 +95,17 @@ type Reader struct {
 
 // NewReader reads a file of the given size, gzipped or bare, which it does by itself.
 func NewReader(file io.ReaderAt, size int64, limits Limits) *Reader {
-	r := &Reader{file: file, size: size, limits: limits.withDefaults(), member: -1}
-	r.raw = bufio.NewReaderSize(nil, 64<<10)
-	r.text = bufio.NewReaderSize(nil, 16<<10)
-	r.seek(0)
+	r := &Reader{limits: limits.withDefaults()}
+	r.raw = bufio.NewReaderSize(nil, int(min(max(size, 512), 64<<10)))
+	r.text = bufio.NewReaderSize(nil, 8<<10)
+	r.Reset(file, size)
 	return r
+}
+
+// Reset begins with another file and keeps the reader's memory.
+func (r *Reader) Reset(file io.ReaderAt, size int64) {
+	r.file, r.size, r.block = file, size, nil
+	r.seek(0)
 }
 
 // Next returns the next record; io.EOF at the end of the file; *DamagedError for a stretch that
