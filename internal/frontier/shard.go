@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"forager/internal/rank"
@@ -33,64 +34,183 @@ type Effects struct {
 	Duplicate bool
 }
 
-// Shard is one shard of a crawl. It is not safe for concurrent use. After an error it must be
-// thrown away and opened again on the last state that was committed.
-type Shard struct{}
-
-var errSkeleton = errors.New("frontier: skeleton")
-
-// Open reads a shard's state from the store; on an empty store the shard is new.
-func Open(store Store, crawl string, shard uint32) (*Shard, error) { return nil, errSkeleton }
-
-// Shards lists the shards that have state in the store.
-func Shards(store Store) ([]ShardName, error) { return nil, errSkeleton }
-
 // ShardName names a shard in a store.
 type ShardName struct {
 	Crawl string
+	// Shard is 0-based.
 	Shard uint32
 }
 
-// Configure sets the crawl's control record, at first and at every change. A revision lower
-// than the last is ignored.
-func (s *Shard) Configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) error {
-	return errSkeleton
+// Shard is one shard of a crawl. It is not safe for concurrent use. After an error it must be
+// thrown away and opened again on the last state that was committed: a call that failed may
+// have done half its work.
+type Shard struct {
+	name  ShardName
+	store Store
+	keys  keys
+	// value and from are scratch for encoded values and keys.
+	value, from []byte
+
+	// What is kept in memory beside the store; Open reads it from there.
+	c           counters
+	generations []generations // by policy
+	names       names
+	hosts       []*host // by number
+	hostByName  map[string]*host
+	flights     map[schemas.ID]*flight
+	// unplaced are recovered requests that no entry answers for yet, by URL.
+	unplaced map[string][]schemas.ID
+	pages    map[uint64]*page
+	tables   tableCache
+	waiting  *heap[*waiter]
+	waiters  map[uint64]*waiter // by ordinal
+	sleeping *heap[*host]       // hosts that wait, by notBefore
+	latency  latency
+
+	// What Configure and SetModel say.
+	ctl           *schemas.CrawlControl
+	scope         *scope.Scope
+	options       Options
+	policies      []*rank.Policy
+	policyNames   []uint32 // name numbers
+	learns        bool
+	limits        limits
+	using, newest model
+
+	// What follows from both; built by Configure.
+	ready, old []*heap[*host] // by policy
+	queued     [][slots]int   // keys by policy and slot
+	// backlog is the number of entries that the first policy can still fetch: queued or waiting,
+	// at hosts that have not reached their cap.
+	backlog int
 }
 
-// Model returns the version that the stored state ranks by, and the pages it was trained
-// through; "" while there is none. After Open, SetModel must give this model or a newer one
-// before Apply, Rescore or Dispatch.
-func (s *Shard) Model() (version string, pages uint64) { return "", 0 }
-
-// SetModel announces the newest apprentice model, trained through a number of pages; m is nil
-// for a model that has learnt nothing. Every unvisited entry is scored again, by Rescore.
-func (s *Shard) SetModel(version string, m Model, pages uint64) error { return errSkeleton }
-
-// Recover takes a dispatch found in the log that the state may lack.
-func (s *Shard) Recover(r *schemas.FetchRequest) error { return errSkeleton }
-
-// Apply takes a verdict on u with the links of u, or a virtual page of seeds.
-func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
-	return Effects{}, errSkeleton
+// model is an apprentice's model as the frontier ranks by it.
+type model struct {
+	// number of its version's name; 0 = no model.
+	number uint32
+	// model is nil for no model, and after Open until SetModel gives it.
+	model Model
+	pages uint64
 }
 
-// Dispatch chooses up to max requests, in order.
-func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error) {
-	return nil, errSkeleton
+// ErrNoModel says that the stored state ranks by a model that SetModel has not given yet.
+var ErrNoModel = errors.New("the shard ranks by a model that is not loaded")
+
+// errNotConfigured is a bug of the caller.
+var errNotConfigured = errors.New("frontier: the shard is not configured")
+
+// Open reads a shard's state from the store; on an empty store the shard is new. It then
+// needs Configure, and SetModel where Model names one, before anything else.
+func Open(store Store, crawl string, number uint32) (*Shard, error) {
+	if crawl == "" || len(crawl) > 255 {
+		return nil, fmt.Errorf("frontier: a crawl's name has 1–255 bytes, %q has %d", crawl, len(crawl))
+	}
+	name := ShardName{Crawl: crawl, Shard: number}
+	s := &Shard{
+		name: name, store: store, keys: newKeys(shardPrefix(name)),
+		hostByName: make(map[string]*host), flights: make(map[schemas.ID]*flight),
+		unplaced: make(map[string][]schemas.ID), pages: make(map[uint64]*page),
+		tables: newTableCache(), waiting: newWaiting(), waiters: make(map[uint64]*waiter),
+		sleeping: &heap[*host]{
+			less: func(a, b *host) bool { return a.notBefore < b.notBefore },
+			at:   func(h *host) *int { return &h.sleeping },
+		},
+	}
+	for _, load := range []func() error{
+		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadQueues, s.loadWaiting, s.loadFlights, s.loadPages, s.loadLatency,
+	} {
+		if err := load(); err != nil {
+			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)
+		}
+	}
+	s.using = model{number: s.c.model, pages: s.c.modelPages}
+	s.newest = s.using
+	return s, nil
 }
 
-// Rescore scores up to n entries again, best first, and says whether some are left.
-func (s *Shard) Rescore(n int) (more bool, err error) { return false, errSkeleton }
+// checkLayout refuses state of another layout and marks new state.
+func (s *Shard) checkLayout() error {
+	key := s.keys.kind(kindLayout)
+	v, ok, err := s.store.Get(key)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return s.store.Set(key, []byte{layout})
+	case len(v) != 1 || v[0] != layout:
+		return fmt.Errorf("state has layout %x, this program reads %d", v, layout)
+	}
+	return nil
+}
 
-// Reconsider scores the named URLs again where they are unvisited: a ranker given in Options
-// has changed its mind about them.
-func (s *Shard) Reconsider(urls ...string) error { return errSkeleton }
+// Shards lists the shards that have state in the store, in the order of their keys.
+func Shards(store Store) ([]ShardName, error) {
+	var all []ShardName
+	from, end := []byte{shardsPrefix}, after([]byte{shardsPrefix})
+	for {
+		var next *ShardName
+		err := store.Scan(from, end, func(key, _ []byte) (bool, error) {
+			n, err := parseShardPrefix(key)
+			next = &n
+			return false, err
+		})
+		if err != nil || next == nil {
+			return all, err
+		}
+		all = append(all, *next)
+		from = after(shardPrefix(*next))
+	}
+}
 
-// Wake returns when time alone will next make an entry ready; ok is false when none waits.
-func (s *Shard) Wake(now time.Time) (at time.Time, ok bool) { return time.Time{}, false }
+// usable says why the shard cannot work yet.
+func (s *Shard) usable() error {
+	if s.ctl == nil {
+		return errNotConfigured
+	}
+	if s.learns && s.using.number != 0 && s.using.model == nil {
+		return ErrNoModel
+	}
+	return nil
+}
 
-// Status says how the shard stands.
-func (s *Shard) Status(now time.Time) *schemas.CrawlStatus { return nil }
+// entry reads an entry.
+func (s *Shard) entry(ordinal uint64) (*entry, error) {
+	b, ok, err := s.store.Get(s.keys.u64(kindEntry, ordinal))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("frontier: entry %d is missing", ordinal)
+	}
+	e, err := decodeEntry(ordinal, b)
+	if err != nil {
+		return nil, err
+	}
+	if int(e.host) >= len(s.hosts) {
+		return nil, fmt.Errorf("frontier: entry %d has the unknown host %d", ordinal, e.host)
+	}
+	if e.state == stateQueued && len(e.places) != len(s.generations) {
+		return nil, fmt.Errorf("frontier: entry %d has %d places for %d policies", ordinal, len(e.places), len(s.generations))
+	}
+	return e, nil
+}
 
-// Finished says whether the crawl has ended, and why.
-func (s *Shard) Finished() (reason string, ok bool) { return "", false }
+func (s *Shard) saveEntry(e *entry) error {
+	s.value = e.append(s.value[:0])
+	return s.store.Set(s.keys.u64(kindEntry, e.ordinal), s.value)
+}
+
+// seen looks a canonical URL up in the seen-set.
+func (s *Shard) seen(url string) (ordinal uint64, ok bool, err error) {
+	b, ok, err := s.store.Get(s.keys.id(kindSeen, schemas.URLID(url)))
+	if err != nil || !ok {
+		return 0, false, err
+	}
+	r := reader{b: b}
+	ordinal = r.u64()
+	if err := r.end(); err != nil {
+		return 0, false, fmt.Errorf("frontier: seen-set at %s: %w", url, err)
+	}
+	return ordinal, true, nil
+}

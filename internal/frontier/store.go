@@ -16,6 +16,3 @@ type Store interface {
 	// Scan calls f for from ≤ key < to in ascending order while f wants more.
 	Scan(from, to []byte, f func(key, value []byte) (more bool, err error)) error
 }
-
-// NewMemory returns an empty Store in memory.
-func NewMemory() Store { return nil }

@@ -1,3 +1,28 @@
-// Package rank scores links: what a ranker thinks of one link (u,v), what a gate on u does to
-// it, and how several u that point at one v are combined into v's place in the frontier.
+// Package rank says where a URL belongs in the frontier: what a ranker thinks of one link
+// (u,v), what a gate on u does to that link, and how the several links that point at one v
+// combine into v's place.
+//
+// A policy (schemas.Policy) = ranker + gate + combination + the posterior it reads. Places are
+// ordered by tier ↑, failed tries ↑, score ↓, first discovery ↑; tries and discovery are the
+// frontier's to know.
+//
+// Everything is a left fold over the links of v in the order of their discovery (Policy.Add),
+// so a place that grows link by link is bit for bit the place computed from all links at once.
+//
+// # Decisions
+//
+// 2026-11-21: links that a gate defers form a tier of their own per link, not per URL: a URL
+// lies in the best tier of its links, and only links of that tier combine into its score. So
+// drop and defer see the same scores for what passes the gate, and a URL that moves up forgets
+// what links of the lower tier promised.
+//
+// 2026-11-21: a seed is placed by its seed link alone (tier 0; score 1, which no link exceeds),
+// whatever else points at it: seeds are always fetched (1999), and combining would push a seed
+// down for being linked to. Under unfocused it scores 0 like everything else.
+//
+// 2026-11-21: unfocused, random and the rankers of experiments combine by maximum (or stay
+// frozen): their scores are no probabilities, so log-odds and noisy-or mean nothing there.
+//
+// 2026-11-21: the mean of log-odds goes back through the logistic function, so that every
+// combined score of the built-in rankers lies in [0,1].
 package rank

@@ -1,5 +1,11 @@
 package rank
 
+import (
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+)
+
 // Source is one link (u,v) as rankers and gates see it.
 type Source struct {
 	// Seed: the link stands on the virtual page that carries the seeds; no other field is set.
@@ -13,9 +19,58 @@ type Source struct {
 	HasHigh bool
 }
 
-// Ranker scores one link to v, a canonical URL; higher is fetched earlier. It must be a
-// function of its arguments and of what its owner announces with Shard.Reconsider; NaN is
-// refused. Implementations that run in one process share nothing mutable.
+// Ranker scores one link to v, a canonical URL; higher is fetched earlier. It is a function of
+// its arguments and of what its owner announces with Shard.Reconsider; NaN and infinities are
+// refused. Rankers that run in one process share nothing mutable.
 type Ranker interface {
 	Score(v string, s *Source) float64
+}
+
+// seedScore is what the built-in rankers give a seed; no link scores higher.
+const seedScore = 1
+
+// unfocused is first in, first out (1999): all scores are equal, so first discovery decides.
+type unfocused struct{}
+
+func (unfocused) Score(string, *Source) float64 { return 0 }
+
+// softFocus is R(u) (1999; 2002 Fig. 1).
+type softFocus struct{ tempered bool }
+
+func (r softFocus) Score(_ string, s *Source) float64 {
+	switch {
+	case s.Seed:
+		return seedScore
+	case r.tempered:
+		return s.Tempered
+	}
+	return s.Raw
+}
+
+// apprentice is Pr(high | u,v) (2002 §2.2), and soft focus while there is no model (§3.7).
+type apprentice struct{ softFocus }
+
+func (r apprentice) Score(v string, s *Source) float64 {
+	if s.HasHigh {
+		return s.High
+	}
+	return r.softFocus.Score(v, s)
+}
+
+// random is a fixed pseudo-random order, uniform in [0,1), different for every seed.
+type random struct{ seed uint64 }
+
+func (r random) Score(v string, s *Source) float64 {
+	if s.Seed {
+		return seedScore
+	}
+	return float64(mix(xxhash.Sum64String(v)^mix(r.seed))>>11) / (1 << 53)
+}
+
+// mix is the finaliser of SplitMix64: every bit of x reaches every bit of the result.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return bits.RotateLeft64(x^x>>31, 32)
 }

@@ -1,0 +1,312 @@
+package frontier
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"forager/internal/scope"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+// Apply takes a verdict on u with the links of u, or a virtual page of seeds. Records are
+// applied in the order of their partition; one that answers no request in flight is a
+// duplicate.
+func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
+	if err := s.usable(); err != nil {
+		return Effects{}, err
+	}
+	if rec.GetCrawl() != s.name.Crawl || rec.GetShard() != s.name.Shard {
+		return Effects{}, fmt.Errorf("frontier: a record of %s came to shard %d of %s",
+			schemas.ShardKey(rec.GetCrawl(), rec.GetShard()), s.name.Shard, s.name.Crawl)
+	}
+	id, err := schemas.ParseID(rec.GetId())
+	if err != nil {
+		return Effects{}, fmt.Errorf("frontier: verdict on %s: %w", rec.GetUrl(), err)
+	}
+	var effects Effects
+	if rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
+		effects.Duplicate, err = s.applySeeds(id, rec)
+	} else if f, ok := s.flights[id]; ok {
+		effects.Settled, err = s.applyVerdict(id, f, rec, now.UnixMilli())
+	} else {
+		effects.Duplicate = true
+	}
+	if err != nil {
+		return Effects{}, fmt.Errorf("apply verdict %s on %q: %w", id, rec.GetUrl(), err)
+	}
+	if effects.Duplicate {
+		s.c.duplicates++
+	}
+	return effects, s.save()
+}
+
+// applySeeds takes a virtual page of seeds, once.
+func (s *Shard) applySeeds(id schemas.ID, rec *schemas.LinkFound) (duplicate bool, err error) {
+	key := s.keys.id(kindSeeds, id)
+	if _, ok, err := s.store.Get(key); err != nil || ok {
+		return ok, err
+	}
+	if err := s.store.Set(key, nil); err != nil {
+		return false, err
+	}
+	s.c.clock++
+	s.c.seeds++
+	s.c.spans[spanFound].add(id)
+	_, err = s.applyLinks(&page{number: s.c.clock, seeds: true}, nil, rec.GetLinks())
+	return false, err
+}
+
+// applyVerdict takes the verdict on a request in flight.
+func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, now int64) ([]*schemas.LeapSettled, error) {
+	outcome, raw, tempered := rec.GetOutcome(), rec.GetJudgement().GetRaw(), rec.GetJudgement().GetTempered()
+	consequence, known := schemas.Outcomes[outcome]
+	if !known {
+		return nil, fmt.Errorf("unknown outcome %v", outcome)
+	}
+	if consequence.Page && (rec.GetJudgement() == nil || !probability(raw) || !probability(tempered)) {
+		return nil, fmt.Errorf("a delivered page needs a judgement of numbers in [0,1], not %v", rec.GetJudgement())
+	}
+	s.c.clock++
+	s.c.spans[spanFound].add(id)
+	s.c.outcomes[outcome]++
+	if consequence.Page {
+		s.c.pages++
+		s.c.raw += raw
+		s.c.tempered += tempered
+	}
+	if consequence.Request {
+		s.c.requests++
+	}
+	if err := s.measure(now, now-f.at); err != nil {
+		return nil, err
+	}
+	e, err := s.land(id, f, outcome == schemas.Outcome_OUTCOME_DEFERRED)
+	if err != nil {
+		return nil, err
+	}
+	var settled []*schemas.LeapSettled
+	switch {
+	case e == nil: // the URL went on without this attempt
+	case outcome == schemas.Outcome_OUTCOME_REDIRECTED:
+		settled, err = s.redirect(e, rec.GetRedirect())
+	case consequence.Retry && (!consequence.Request || e.tries+1 < s.limits.attempts):
+		err = s.again(e, rec, consequence.Request, now)
+	default:
+		settled, err = s.finish(e, rec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if consequence.Page {
+		if b := s.boundary(); b != nil {
+			settled = append(settled, b)
+		}
+	}
+	return settled, nil
+}
+
+func probability(p float64) bool { return p >= 0 && p <= 1 }
+
+// finish gives the entry its final outcome, applies the links of a delivered page and settles
+// the leaps into it.
+func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
+	e.state, e.outcome, e.places = stateFinal, rec.GetOutcome(), nil
+	var settled []*schemas.LeapSettled
+	if e.outcome == schemas.Outcome_OUTCOME_DELIVERED {
+		j := rec.GetJudgement()
+		e.raw, e.tempered = j.GetRaw(), j.GetTempered()
+		// Stored before the links are looked at: one of them may be an alias of this page.
+		if err := s.saveEntry(e); err != nil {
+			return nil, err
+		}
+		p := &page{
+			number: s.c.clock, url: e.url, raw: e.raw, tempered: e.tempered, bestIsFocus: j.GetBestIsFocus(),
+			table: rec.GetTable(),
+		}
+		if p.table == nil {
+			p.table = new(schemas.LeafTable)
+		}
+		var err error
+		if settled, err = s.applyLinks(p, e, rec.GetLinks()); err != nil {
+			return nil, err
+		}
+	}
+	own, err := s.settle(e)
+	return append(settled, own...), err
+}
+
+// applyLinks takes the links of a page; u is the page's entry, nil for a page of seeds.
+func (s *Shard) applyLinks(p *page, u *entry, links []*schemas.Link) ([]*schemas.LeapSettled, error) {
+	s.pages[p.number] = p
+	var settled []*schemas.LeapSettled
+	once := make(map[string]bool, len(links))
+	for i, l := range links {
+		if once[l.GetUrl()] || (u != nil && l.GetUrl() == u.url) {
+			continue
+		}
+		once[l.GetUrl()] = true
+		leap, err := s.applyLink(p, u, l, uint32(i))
+		if err != nil {
+			return nil, fmt.Errorf("link to %s: %w", l.GetUrl(), err)
+		}
+		if leap != nil {
+			settled = append(settled, leap)
+		}
+	}
+	return settled, s.addPage(p)
+}
+
+// applyLink takes one link: it is refused, settled at once, or added to its target's entry.
+func (s *Shard) applyLink(p *page, u *entry, found *schemas.Link, index uint32) (*schemas.LeapSettled, error) {
+	var depth uint32
+	if u != nil {
+		depth = u.depth + 1
+	}
+	if reason := s.scope.Check(found.GetUrl(), depth); reason != "" {
+		s.c.refused[reason]++
+		return nil, nil
+	}
+	ordinal, known, err := s.seen(found.GetUrl())
+	if err != nil {
+		return nil, err
+	}
+	l := &link{page: p.number, index: index, first: found.GetFirstLeaf(), last: found.GetLastLeaf()}
+	if !known {
+		return nil, s.applyNew(p, found.GetUrl(), depth, l)
+	}
+	e, err := s.resolve(ordinal)
+	if err != nil {
+		return nil, err
+	}
+	if e.ordinal != ordinal {
+		l.alias = ordinal
+	}
+	if u != nil && e.ordinal == u.ordinal {
+		return nil, nil // an alias of u: the page links to itself
+	}
+	if e.state == stateFinal {
+		return s.settleLate(p, l, e)
+	}
+	return nil, s.addLink(e, p, l, depth)
+}
+
+// applyNew enters a URL that was not seen before.
+func (s *Shard) applyNew(p *page, url string, depth uint32, l *link) error {
+	e, err := s.admit(url, depth, 0)
+	if err != nil || e == nil {
+		return err
+	}
+	if err := s.keepLink(e, p, l); err != nil {
+		return err
+	}
+	if adopted, err := s.adopt(e); err != nil || adopted {
+		return err
+	}
+	e.places = s.noPlaces(nil)
+	if err := s.addPlace(e, p, l); err != nil {
+		return err
+	}
+	s.countGate(e)
+	return s.queuePlaced(e)
+}
+
+// admit discovers a URL unless its host has reached its cap; then the entry is nil.
+func (s *Shard) admit(url string, depth, hops uint32) (*entry, error) {
+	if h, ok := s.hostByName[weburl.Host(url)]; ok && s.capped(h) && len(s.unplaced[url]) == 0 {
+		s.c.refused[scope.HostCap]++
+		return nil, nil
+	}
+	return s.discover(url, depth, hops)
+}
+
+// addLink adds a link to an entry that is known and not final.
+func (s *Shard) addLink(e *entry, p *page, l *link, depth uint32) error {
+	if err := s.keepLink(e, p, l); err != nil {
+		return err
+	}
+	nearer := depth < e.depth
+	e.depth = min(depth, e.depth)
+	if e.state != stateQueued {
+		if nearer {
+			return s.saveEntry(e)
+		}
+		return nil
+	}
+	before := slices.Clone(e.places)
+	var err error
+	if s.fresh(e) {
+		err = s.addPlace(e, p, l)
+	} else {
+		err = s.place(e)
+	}
+	if err != nil {
+		return err
+	}
+	s.countGate(e)
+	if !nearer && slices.Equal(before, e.places) {
+		return nil
+	}
+	if err := s.requeue(e, before); err != nil {
+		return err
+	}
+	return s.saveEntry(e)
+}
+
+// keepLink stores a link until its target is final.
+func (s *Shard) keepLink(e *entry, p *page, l *link) error {
+	p.pending++
+	if !p.seeds {
+		s.c.links++
+	}
+	return s.saveLink(e.ordinal, l)
+}
+
+// countGate counts a link after which its target is still in no policy's queue.
+func (s *Shard) countGate(e *entry) {
+	if !slices.ContainsFunc(e.places, func(p placed) bool { return p.In }) {
+		s.c.refused[scope.Gate]++
+	}
+}
+
+// again queues the entry for another attempt: a host that asked to wait makes all its URLs
+// wait, a failed try only its own URL.
+func (s *Shard) again(e *entry, rec *schemas.LinkFound, charged bool, now int64) error {
+	at := rec.GetNotBefore()
+	if !charged {
+		if at <= 0 {
+			at = later(now, s.options.RetryDelay.Milliseconds(), 0)
+		}
+		if at > now {
+			if err := s.sleep(s.hosts[e.host], at); err != nil {
+				return err
+			}
+		}
+		return s.queue(e)
+	}
+	e.tries++
+	if adopted, err := s.adopt(e); err != nil || adopted {
+		return err
+	}
+	if at <= 0 {
+		at = later(now, s.options.RetryDelay.Milliseconds(), e.tries-1)
+	}
+	e.notBefore = at
+	if err := s.wait(e); err != nil {
+		return err
+	}
+	return s.saveEntry(e)
+}
+
+// later is now + delay·2^doublings, without overflow.
+func later(now, delay int64, doublings uint32) int64 {
+	if doublings > 20 {
+		doublings = 20
+	}
+	if delay > math.MaxInt32 {
+		delay = math.MaxInt32
+	}
+	return now + delay<<doublings
+}

@@ -1,0 +1,185 @@
+package frontier
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/rank"
+	"forager/internal/scope"
+	"forager/schemas"
+)
+
+// Configure sets the crawl's control record, after Open and at every change. A revision lower
+// than the last one is ignored, and so is any other state after CRAWL_STATE_STOPPED. A new
+// scope holds for links found from then on; new limits hold at once; other policies rank the
+// whole frontier anew before Configure returns.
+func (s *Shard) Configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) error {
+	if s.ctl != nil && ctl.GetRevision() < s.ctl.GetRevision() {
+		return nil
+	}
+	if err := s.configure(proto.CloneOf(ctl), sc, o); err != nil {
+		return fmt.Errorf("configure crawl %s: %w", ctl.GetCrawl(), err)
+	}
+	return s.save()
+}
+
+func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) error {
+	if ctl.GetCrawl() != s.name.Crawl {
+		return fmt.Errorf("the shard belongs to crawl %s", s.name.Crawl)
+	}
+	limits, err := newLimits(ctl)
+	if err != nil {
+		return err
+	}
+	policies, learns, err := newPolicies(ctl, o.Rankers)
+	if err != nil {
+		return err
+	}
+	if sc == nil {
+		return fmt.Errorf("there is no scope")
+	}
+	shape, err := shapeOf(ctl, o.Rankers)
+	if err != nil {
+		return err
+	}
+	s.ctl, s.scope, s.options = ctl, sc, o
+	s.limits, s.policies, s.learns = limits, policies, learns
+	s.c.stopped = s.c.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
+	s.policyNames = s.policyNames[:0]
+	for _, p := range policies {
+		n, err := s.nameNumber(p.Name())
+		if err != nil {
+			return err
+		}
+		s.policyNames = append(s.policyNames, n)
+	}
+	if shape != s.c.shape {
+		if err := s.rebuild(shape); err != nil {
+			return err
+		}
+	}
+	s.rebuildHeaps()
+	return nil
+}
+
+func newPolicies(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (policies []*rank.Policy, learns bool, err error) {
+	if n := len(ctl.GetPolicies()); n == 0 || n > 255 {
+		return nil, false, fmt.Errorf("%d policies, 1–255 can be", n)
+	}
+	names := make(map[string]bool)
+	for _, p := range ctl.GetPolicies() {
+		policy, err := rank.New(p, ctl.GetRandomSeed())
+		if err != nil {
+			return nil, false, err
+		}
+		if r, ok := override[p.GetName()]; ok {
+			policy = policy.With(r)
+		}
+		if names[policy.Name()] {
+			return nil, false, fmt.Errorf("two policies are called %q", policy.Name())
+		}
+		names[policy.Name()] = true
+		policies = append(policies, policy)
+		learns = learns || policy.Learns()
+	}
+	for name := range override {
+		if !names[name] {
+			return nil, false, fmt.Errorf("a ranker was given for %q, which is no policy", name)
+		}
+	}
+	return policies, learns, nil
+}
+
+// shapeOf names everything of a control record that places depend on.
+func shapeOf(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (schemas.ID, error) {
+	shape := &schemas.CrawlControl{
+		Policies: ctl.GetPolicies(), RandomSeed: ctl.GetRandomSeed(),
+		Learning: &schemas.Learning{DMax: ctl.GetLearning().GetDMax()},
+	}
+	for _, p := range ctl.GetPolicies() {
+		if _, ok := override[p.GetName()]; ok {
+			shape.Focus = append(shape.Focus, p.GetName()) // any list of names does
+		}
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(shape)
+	return schemas.URLID(string(b)), err
+}
+
+// rebuild empties all queues and places every unvisited entry anew.
+func (s *Shard) rebuild(shape schemas.ID) error {
+	from := append([]byte(nil), s.keys.kind(kindQueue)...)
+	if err := s.store.DeleteRange(from, after(from)); err != nil {
+		return err
+	}
+	s.c.shape, s.c.outside, s.c.mixed = shape, 0, false
+	s.c.generation++
+	s.generations = make([]generations, len(s.policies))
+	for p := range s.generations {
+		s.generations[p] = generations{current: s.c.generation, next: s.c.generation}
+	}
+	s.queued = make([][slots]int, len(s.policies))
+	for _, h := range s.hosts {
+		h.queues, h.backlog = newHostQueues(len(s.policies)), 0
+	}
+	for _, w := range s.waiters {
+		s.hosts[w.host].backlog++
+	}
+	s.rebuildHeaps()
+	if s.using.model == nil {
+		// Not given yet after Open: entries are placed without a model, and SetModel starts over.
+		if s.newest.model == nil {
+			s.newest = model{}
+		}
+		s.using, s.c.model, s.c.modelPages = model{}, 0, 0
+	}
+	from = append(from[:0], s.keys.kind(kindEntry)...)
+	var ordinals []uint64
+	err := s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
+		if len(value) > 1 && state(value[1]) == stateQueued {
+			o, err := s.keys.parseU64(key)
+			ordinals = append(ordinals, o)
+			return true, err
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, o := range ordinals {
+		b, _, err := s.store.Get(s.keys.u64(kindEntry, o))
+		if err != nil {
+			return err
+		}
+		e, err := decodeEntry(o, b)
+		if err != nil {
+			return err
+		}
+		if err := s.place(e); err != nil {
+			return err
+		}
+		if err := s.queuePlaced(e); err != nil {
+			return err
+		}
+	}
+	return s.nextPass()
+}
+
+// rebuildHeaps makes everything in memory that follows from the queues' heads and the limits.
+func (s *Shard) rebuildHeaps() {
+	s.ready, s.old = nil, nil
+	for p := range s.policies {
+		ready, old := newHeaps(p)
+		s.ready, s.old = append(s.ready, ready), append(s.old, old)
+	}
+	s.backlog = 0
+	for _, h := range s.hosts {
+		for p := range h.queues {
+			h.queues[p].ready, h.queues[p].old = -1, -1
+		}
+		s.refresh(h)
+		if !s.capped(h) {
+			s.backlog += h.backlog
+		}
+	}
+}

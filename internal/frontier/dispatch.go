@@ -1,0 +1,96 @@
+package frontier
+
+import (
+	"fmt"
+	"time"
+
+	"forager/schemas"
+)
+
+// rescoreStep is the number of entries scored at a time where dispatch waits for the end of a
+// pass.
+const rescoreStep = 1024
+
+// Dispatch chooses up to max requests, best first, as far as state, budget, window and hosts
+// allow. They are in flight when it returns. Under learning.sync it first finishes the
+// re-scoring, and chooses nothing while a model is due.
+func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	ms := now.UnixMilli()
+	if err := s.wakeHosts(ms); err != nil {
+		return nil, fmt.Errorf("wake hosts: %w", err)
+	}
+	if err := s.wakeEntries(ms); err != nil {
+		return nil, fmt.Errorf("queue what waited: %w", err)
+	}
+	var requests []*schemas.FetchRequest
+	if s.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !s.c.stopped && !s.modelDue() {
+		for more := s.limits.sync; more; {
+			var err error
+			if more, err = s.Rescore(rescoreStep); err != nil {
+				return nil, err
+			}
+		}
+		for len(requests) < max && s.room() && s.ready[0].len() > 0 {
+			r, err := s.dispatchBest(ms)
+			if err != nil {
+				return nil, fmt.Errorf("dispatch: %w", err)
+			}
+			requests = append(requests, r)
+		}
+	}
+	return requests, s.save()
+}
+
+// modelDue says that dispatch waits for the model of a boundary.
+func (s *Shard) modelDue() bool {
+	return s.limits.sync && s.learns && s.c.answered < s.c.boundary
+}
+
+// dispatchBest puts the first policy's best entry into flight.
+func (s *Shard) dispatchBest(now int64) (*schemas.FetchRequest, error) {
+	const lead = 0
+	h := s.ready[lead].top()
+	best, _, _ := h.queues[lead].best()
+	e, err := s.entry(best.ordinal)
+	if err != nil {
+		return nil, err
+	}
+	if e.state != stateQueued {
+		return nil, fmt.Errorf("entry %d is queued and has state %d", e.ordinal, e.state)
+	}
+	at := e.places[lead]
+	if err := s.dequeue(e); err != nil {
+		return nil, err
+	}
+	s.c.ordinal++
+	e.state, e.places = stateFlight, nil
+	e.attempt++
+	e.facts = facts{
+		score: at.Score, tier: at.Tier, policy: s.policyNames[lead], model: at.model,
+		ordinal: s.c.ordinal, clock: s.c.clock,
+	}
+	if err := s.saveEntry(e); err != nil {
+		return nil, err
+	}
+	version, err := s.nameOf(at.model)
+	if err != nil {
+		return nil, err
+	}
+	var via string
+	if p, ok := s.pages[at.Via]; ok {
+		via = p.url
+	}
+	id := schemas.RequestID(s.name.Crawl, e.url, e.attempt)
+	r := &schemas.FetchRequest{
+		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, Url: e.url, Host: h.name,
+		Attempt: e.attempt, Epoch: s.options.Epoch, Owner: s.options.Owner,
+		Politeness: s.ctl.GetPoliteness(), Score: at.Score, Tier: at.Tier,
+		Policy: s.policies[lead].Name(), Model: version, Depth: e.depth, Via: via, Hops: e.hops,
+		DispatchedAt: now, Ordinal: s.c.ordinal, Clock: s.c.clock,
+	}
+	s.countRequest(id, r)
+	return r, s.takeOff(id, &flight{ordinal: e.ordinal, attempt: e.attempt, host: e.host, at: now})
+}

@@ -1,0 +1,207 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"forager/internal/rank"
+	"forager/schemas"
+)
+
+// state of an entry.
+type state byte
+
+const (
+	// stateQueued: in the queue of every policy that did not drop it.
+	stateQueued state = iota
+	// stateWaiting: a failed try; queued again at notBefore.
+	stateWaiting
+	// stateFlight: its request was dispatched and has no verdict yet.
+	stateFlight
+	// stateFinal: it has its outcome.
+	stateFinal
+	// stateAlias: it redirected; what pointed at it now points at target.
+	stateAlias
+	states
+)
+
+// entry is what is known of one URL. Its links (the leaps into it) are kept beside it, see
+// link.go.
+type entry struct {
+	// ordinal of its discovery within the shard, from 1; the key, not part of the value.
+	ordinal uint64
+	url     string
+	host    uint32
+	state   state
+	// depth is the number of hops from a seed, the least of all links; hops the redirects.
+	depth, hops uint32
+	// attempt of the newest dispatch, 0 before the first; tries that failed.
+	attempt, tries uint32
+	// places has one element a policy while queued; otherwise it is empty.
+	places []placed
+	// notBefore ends the wait, Unix milliseconds.
+	notBefore int64
+	// facts of the newest dispatch, once attempt > 0.
+	facts facts
+	// outcome, once final, and R(v) where it was delivered.
+	outcome       schemas.Outcome
+	raw, tempered float64
+	// trained leaps into it, once final.
+	trained uint32
+	// target is the entry it redirected to.
+	target uint64
+}
+
+// placed is an entry's place under one policy and where the queue key for it is.
+type placed struct {
+	rank.Place
+	// generation of the queue that holds the key, if In.
+	generation uint32
+	// model that scored it, a name number; 0 = none.
+	model uint32
+}
+
+// facts are the circumstances of a dispatch that leaps into the entry are settled with.
+type facts struct {
+	score         float64
+	tier          uint32
+	policy, model uint32 // name numbers; 0 = none
+	ordinal       uint64 // of the dispatch
+	clock         uint64 // of the shard at dispatch
+}
+
+const entryVersion = 1
+
+// bits of an encoded place.
+const (
+	placeIn = 1 << iota
+	placePinned
+	placeBits
+)
+
+// append encodes the entry behind b.
+func (e *entry) append(b []byte) []byte {
+	b = append(b, entryVersion, byte(e.state))
+	b = appendString(b, e.url)
+	b = binary.AppendUvarint(b, uint64(e.host))
+	b = binary.AppendUvarint(b, uint64(e.depth))
+	b = binary.AppendUvarint(b, uint64(e.hops))
+	b = binary.AppendUvarint(b, uint64(e.attempt))
+	b = binary.AppendUvarint(b, uint64(e.tries))
+	if e.attempt > 0 {
+		b = appendFloat(b, e.facts.score)
+		b = binary.AppendUvarint(b, uint64(e.facts.tier))
+		b = binary.AppendUvarint(b, uint64(e.facts.policy))
+		b = binary.AppendUvarint(b, uint64(e.facts.model))
+		b = binary.AppendUvarint(b, e.facts.ordinal)
+		b = binary.AppendUvarint(b, e.facts.clock)
+	}
+	switch e.state {
+	case stateQueued:
+		b = binary.AppendUvarint(b, uint64(len(e.places)))
+		for i := range e.places {
+			b = e.places[i].append(b)
+		}
+	case stateWaiting:
+		b = binary.AppendUvarint(b, uint64(e.notBefore))
+	case stateFinal:
+		b = binary.AppendUvarint(b, uint64(e.outcome))
+		if e.outcome == schemas.Outcome_OUTCOME_DELIVERED {
+			b = appendFloat(b, e.raw)
+			b = appendFloat(b, e.tempered)
+		}
+		b = binary.AppendUvarint(b, uint64(e.trained))
+	case stateAlias:
+		b = binary.AppendUvarint(b, e.target)
+	}
+	return b
+}
+
+func (p *placed) append(b []byte) []byte {
+	var bits byte
+	if p.In {
+		bits |= placeIn
+	}
+	if p.Pinned {
+		bits |= placePinned
+	}
+	b = append(b, bits)
+	b = binary.AppendUvarint(b, uint64(p.generation))
+	b = binary.AppendUvarint(b, uint64(p.model))
+	if !p.In {
+		return b
+	}
+	b = append(b, byte(p.Tier))
+	b = appendFloat(b, p.Score)
+	b = appendFloat(b, p.Best)
+	b = binary.AppendUvarint(b, p.Via)
+	b = binary.AppendUvarint(b, uint64(p.Links))
+	return appendFloat(b, p.Sum)
+}
+
+// decodeEntry reads what append wrote. Any other bytes are an error, never a panic.
+func decodeEntry(ordinal uint64, b []byte) (*entry, error) {
+	r := reader{b: b}
+	r.version(entryVersion)
+	e := &entry{ordinal: ordinal, state: state(r.byte())}
+	e.url = r.string()
+	e.host, e.depth, e.hops = r.u32(), r.u32(), r.u32()
+	e.attempt, e.tries = r.u32(), r.u32()
+	if e.attempt > 0 {
+		e.facts = facts{score: r.float(), tier: r.u32(), policy: r.u32(), model: r.u32(), ordinal: r.u64(), clock: r.u64()}
+	}
+	switch e.state {
+	case stateQueued:
+		n := r.u64()
+		if n > uint64(len(r.b)) { // a place takes more than a byte
+			r.fail(errNumber)
+			n = 0
+		}
+		if n > 0 {
+			e.places = make([]placed, n)
+		}
+		for i := range e.places {
+			e.places[i].read(&r)
+		}
+	case stateWaiting:
+		e.notBefore = r.i64()
+	case stateFlight:
+	case stateFinal:
+		e.outcome = schemas.Outcome(r.u32())
+		if _, known := schemas.Outcomes[e.outcome]; !known && r.err == nil {
+			r.fail(fmt.Errorf("unknown outcome %d", e.outcome))
+		}
+		if e.outcome == schemas.Outcome_OUTCOME_DELIVERED {
+			e.raw, e.tempered = r.float(), r.float()
+		}
+		e.trained = r.u32()
+	case stateAlias:
+		e.target = r.u64()
+	default:
+		r.fail(fmt.Errorf("unknown state %d", e.state))
+	}
+	if err := r.end(); err != nil {
+		return nil, fmt.Errorf("frontier: entry %d: %w", ordinal, err)
+	}
+	return e, nil
+}
+
+func (p *placed) read(r *reader) {
+	bits := r.byte()
+	if bits >= placeBits {
+		r.fail(errNumber)
+	}
+	p.In, p.Pinned = bits&placeIn != 0, bits&placePinned != 0
+	p.generation, p.model = r.u32(), r.u32()
+	if !p.In {
+		return
+	}
+	p.Tier = uint32(r.byte())
+	p.Score, p.Best = r.float(), r.float()
+	p.Via, p.Links, p.Sum = r.u64(), r.u32(), r.float()
+}
+
+// order is where the entry stands in its host's queue under policy p.
+func (e *entry) order(p int) order {
+	return order{tier: e.places[p].Tier, tries: e.tries, score: e.places[p].Score, ordinal: e.ordinal}
+}

@@ -1,0 +1,215 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"forager/schemas"
+)
+
+// Keys of a shard: prefix, one byte that says which kind, then the parts of doc.go's table.
+// Numbers are big-endian, so that keys sort as numbers do.
+const (
+	kindLayout   = 'v' // → layout version
+	kindCounters = 'c' // → counters
+	kindName     = 'm' // name number → name
+	kindHost     = 'h' // host number → host
+	kindSeen     = 'u' // URLID → ordinal
+	kindEntry    = 'e' // ordinal → entry
+	kindLink     = 'l' // ordinal of v, page u, index on u → link
+	kindQueue    = 'q' // policy, generation, host number, tier, tries, score, ordinal → nothing
+	kindWaiting  = 'w' // not before, ordinal → nothing
+	kindFlight   = 'f' // request id → flight
+	kindPage     = 'p' // page → page
+	kindPending  = 'n' // page → links of the page whose target is not final
+	kindTable    = 't' // page → leaf table
+	kindSeeds    = 's' // id of a virtual page that was applied → nothing
+	kindLatency  = 'd' // slot → latency sample
+)
+
+// layout is the version of keys and values that this package writes; Open refuses others.
+const layout = 1
+
+// shardsPrefix begins every key of the package, so that a store can hold other things.
+const shardsPrefix = 'F'
+
+// shardPrefix is what every key of a shard begins with. The name's length stands before the
+// name, so that no shard's prefix begins with another's.
+func shardPrefix(n ShardName) []byte {
+	b := []byte{shardsPrefix, byte(len(n.Crawl))}
+	b = append(b, n.Crawl...)
+	return binary.BigEndian.AppendUint32(b, n.Shard)
+}
+
+// parseShardPrefix reads what shardPrefix wrote at the front of a key.
+func parseShardPrefix(key []byte) (ShardName, error) {
+	if len(key) < 2 || key[0] != shardsPrefix || len(key) < 2+int(key[1])+4 {
+		return ShardName{}, fmt.Errorf("frontier: key %x names no shard", key)
+	}
+	end := 2 + int(key[1])
+	return ShardName{Crawl: string(key[2:end]), Shard: binary.BigEndian.Uint32(key[end:])}, nil
+}
+
+// after returns the smallest key above every key that begins with prefix; prefixes hold a
+// kind byte or a crawl's name, so that not all bytes are 0xff.
+func after(prefix []byte) []byte {
+	b := append([]byte(nil), prefix...)
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] < math.MaxUint8 {
+			b[i]++
+			return b[:i+1]
+		}
+	}
+	return nil
+}
+
+// keys builds keys in one buffer: each call overwrites the key of the call before.
+type keys struct {
+	buf    []byte
+	prefix int
+}
+
+func newKeys(prefix []byte) keys {
+	return keys{buf: append(make([]byte, 0, len(prefix)+64), prefix...), prefix: len(prefix)}
+}
+
+func (k *keys) kind(kind byte) []byte { return append(k.buf[:k.prefix], kind) }
+
+func (k *keys) u32(kind byte, n uint32) []byte {
+	return binary.BigEndian.AppendUint32(k.kind(kind), n)
+}
+
+// parseU32 reads the number of a key that u32 made.
+func (k *keys) parseU32(key []byte) (uint32, error) {
+	b := key[min(len(key), k.prefix+1):]
+	if len(b) != 4 {
+		return 0, fmt.Errorf("frontier: key %x has the wrong length", key)
+	}
+	return binary.BigEndian.Uint32(b), nil
+}
+
+func (k *keys) u64(kind byte, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(k.kind(kind), n)
+}
+
+// parseU64 reads the number of a key that u64 made.
+func (k *keys) parseU64(key []byte) (uint64, error) {
+	b := key[min(len(key), k.prefix+1):]
+	if len(b) != 8 {
+		return 0, fmt.Errorf("frontier: key %x has the wrong length", key)
+	}
+	return binary.BigEndian.Uint64(b), nil
+}
+
+func (k *keys) id(kind byte, id schemas.ID) []byte { return append(k.kind(kind), id[:]...) }
+
+// link is the key of the link to entry v that page u has at index.
+func (k *keys) link(v, u uint64, index uint32) []byte {
+	b := binary.BigEndian.AppendUint64(k.kind(kindLink), v)
+	b = binary.BigEndian.AppendUint64(b, u)
+	return binary.BigEndian.AppendUint32(b, index)
+}
+
+// parseLink reads page and index of a link key.
+func (k *keys) parseLink(key []byte) (u uint64, index uint32, err error) {
+	b := key[min(len(key), k.prefix+1+8):]
+	if len(b) != 12 {
+		return 0, 0, fmt.Errorf("frontier: link key %x has the wrong length", key)
+	}
+	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:]), nil
+}
+
+// waiting is the key of an entry that waits until at (Unix milliseconds, ≥ 0).
+func (k *keys) waiting(at int64, ordinal uint64) []byte {
+	return binary.BigEndian.AppendUint64(k.u64(kindWaiting, uint64(at)), ordinal)
+}
+
+func (k *keys) parseWaiting(key []byte) (at int64, ordinal uint64, err error) {
+	b := key[min(len(key), k.prefix+1):]
+	if len(b) != 16 {
+		return 0, 0, fmt.Errorf("frontier: waiting key %x has the wrong length", key)
+	}
+	return int64(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint64(b[8:]), nil
+}
+
+// order is where an entry stands in its host's queue.
+type order struct {
+	tier, tries uint32
+	score       float64
+	ordinal     uint64
+}
+
+// less is the order of the frontier: tier ↑, failed tries ↑, score ↓, first discovery ↑.
+func (a order) less(b order) bool {
+	switch {
+	case a.tier != b.tier:
+		return a.tier < b.tier
+	case a.tries != b.tries:
+		return a.tries < b.tries
+	case a.score != b.score:
+		return a.score > b.score
+	}
+	return a.ordinal < b.ordinal
+}
+
+// queueHost is the prefix of one host's queue of a policy and generation.
+func (k *keys) queueHost(policy uint8, generation, host uint32) []byte {
+	b := binary.BigEndian.AppendUint32(append(k.kind(kindQueue), policy), generation)
+	return binary.BigEndian.AppendUint32(b, host)
+}
+
+// generation is the prefix of all queues of a policy and generation.
+func (k *keys) generation(policy uint8, generation uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(k.kind(kindQueue), policy), generation)
+}
+
+// queue is the key of an entry in a queue; keys of one host sort as order.less does.
+func (k *keys) queue(policy uint8, generation, host uint32, o order) []byte {
+	b := append(k.queueHost(policy, generation, host), byte(o.tier))
+	b = binary.BigEndian.AppendUint16(b, uint16(o.tries))
+	b = binary.BigEndian.AppendUint64(b, ^ascending(o.score))
+	return binary.BigEndian.AppendUint64(b, o.ordinal)
+}
+
+// queueKey is a queue key taken apart.
+type queueKey struct {
+	policy           uint8
+	generation, host uint32
+	order            order
+}
+
+func (k *keys) parseQueue(key []byte) (queueKey, error) {
+	b := key[min(len(key), k.prefix+1):]
+	if len(b) != 1+4+4+1+2+8+8 {
+		return queueKey{}, fmt.Errorf("frontier: queue key %x has the wrong length", key)
+	}
+	return queueKey{
+		policy: b[0], generation: binary.BigEndian.Uint32(b[1:]), host: binary.BigEndian.Uint32(b[5:]),
+		order: order{
+			tier: uint32(b[9]), tries: uint32(binary.BigEndian.Uint16(b[10:])),
+			score: fromAscending(^binary.BigEndian.Uint64(b[12:])), ordinal: binary.BigEndian.Uint64(b[20:]),
+		},
+	}, nil
+}
+
+// ascending maps a float to bits that sort as the floats do: positive numbers get their sign
+// bit set, negative ones are inverted. −0 becomes 0. NaN has no place in the order; scores are
+// checked where they are made (rank.Policy.Add).
+func ascending(f float64) uint64 {
+	if f == 0 {
+		f = 0 // −0 == 0, but their bits differ
+	}
+	b := math.Float64bits(f)
+	if b>>63 == 1 {
+		return ^b
+	}
+	return b | 1<<63
+}
+
+func fromAscending(b uint64) float64 {
+	if b>>63 == 1 {
+		return math.Float64frombits(b &^ (1 << 63))
+	}
+	return math.Float64frombits(^b)
+}

@@ -1,0 +1,112 @@
+package frontier
+
+import (
+	"strconv"
+
+	"forager/schemas"
+)
+
+// settle settles every pending leap into a final entry, in the order of discovery, and stores
+// the entry.
+func (s *Shard) settle(v *entry) ([]*schemas.LeapSettled, error) {
+	links, err := s.links(v.ordinal)
+	if err != nil {
+		return nil, err
+	}
+	var settled []*schemas.LeapSettled
+	for i := range links {
+		p, err := s.pageOf(&links[i])
+		if err != nil {
+			return nil, err
+		}
+		if !p.seeds {
+			leap, err := s.leap(p, &links[i], v)
+			if err != nil {
+				return nil, err
+			}
+			settled = append(settled, leap)
+		}
+		if err := s.settlePending(p); err != nil {
+			return nil, err
+		}
+	}
+	if len(links) > 0 {
+		if err := s.dropLinks(v.ordinal); err != nil {
+			return nil, err
+		}
+	}
+	return settled, s.saveEntry(v)
+}
+
+// settleLate settles a leap whose target was final before its link was found. Under
+// PAIRS_FORWARD there is no such leap.
+func (s *Shard) settleLate(p *page, l *link, v *entry) (*schemas.LeapSettled, error) {
+	if p.seeds || s.limits.forward {
+		return nil, nil
+	}
+	s.c.links++
+	trained := v.trained
+	leap, err := s.leap(p, l, v)
+	if err != nil || v.trained == trained {
+		return leap, err
+	}
+	return leap, s.saveEntry(v)
+}
+
+// leap makes the record of a settled leap (u,v) and counts it. Score, policy and model are
+// those of the dispatch that brought the outcome; a link that was redirected keeps its name.
+func (s *Shard) leap(u *page, l *link, v *entry) (*schemas.LeapSettled, error) {
+	found := v
+	if l.alias != 0 {
+		var err error
+		if found, err = s.entry(l.alias); err != nil {
+			return nil, err
+		}
+	}
+	features, err := s.features(u, l)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := s.nameOf(v.facts.policy)
+	if err != nil {
+		return nil, err
+	}
+	version, err := s.nameOf(v.facts.model)
+	if err != nil {
+		return nil, err
+	}
+	id := schemas.LeapID(s.name.Crawl, u.url, found.url)
+	request := schemas.RequestID(s.name.Crawl, v.url, v.attempt)
+	leap := &schemas.LeapSettled{
+		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, U: u.url, V: found.url,
+		Outcome: v.outcome, TargetRaw: v.raw, TargetTempered: v.tempered,
+		SourceRaw: u.raw, SourceTempered: u.tempered, Features: features,
+		Score: v.facts.score, Policy: policy, Model: version,
+		Request: request.Bytes(), Pages: s.c.pages,
+		Forward: u.number <= v.facts.clock,
+	}
+	// A link that redirects back to its own page is settled, but it leads nowhere.
+	leap.Trains = schemas.Outcomes[v.outcome].Trains && (leap.Forward || !s.limits.forward) &&
+		v.trained < s.limits.pairs && u.url != v.url
+	if leap.Trains {
+		v.trained++
+		s.c.trained++
+	}
+	s.c.leaps++
+	s.c.spans[spanSettled].add(id)
+	return leap, nil
+}
+
+// boundary returns the record that makes a new model due, if the pages delivered have just
+// reached one and a policy ranks by it.
+func (s *Shard) boundary() *schemas.LeapSettled {
+	if !s.learns || s.c.pages < s.limits.switchPages || (s.c.pages-s.limits.switchPages)%s.limits.refitPages != 0 {
+		return nil
+	}
+	s.c.boundary = s.c.pages
+	id := schemas.LeapID(s.name.Crawl, "boundary", strconv.FormatUint(s.c.pages, 10))
+	s.c.spans[spanSettled].add(id)
+	return &schemas.LeapSettled{
+		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, Pages: s.c.pages, Boundary: true,
+	}
+}

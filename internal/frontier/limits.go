@@ -1,0 +1,80 @@
+package frontier
+
+import (
+	"fmt"
+
+	"forager/schemas"
+)
+
+// limits are the numbers of a control record, with defaults filled in.
+type limits struct {
+	pages, requests uint64 // 0 = no limit
+	window          uint64 // 0 = by measured latency
+	windowCap       uint64 // of a measured window
+	hostWindow      uint32
+	hostCap         uint64 // 0 = no limit
+	attempts        uint32
+	dMax            int
+	switchPages     uint64
+	refitPages      uint64
+	sync, forward   bool
+	pairs           uint32
+}
+
+func newLimits(ctl *schemas.CrawlControl) (limits, error) {
+	b, learning := ctl.GetBudget(), ctl.GetLearning()
+	l := limits{
+		pages: b.GetPages(), requests: b.GetRequests(), window: uint64(ctl.GetWindow()),
+		hostWindow: ctl.GetHostWindow(), hostCap: uint64(ctl.GetScope().GetHostCap()),
+		attempts: ctl.GetMaxAttempts(), dMax: int(learning.GetDMax()),
+		switchPages: learning.GetSwitchPages(), refitPages: learning.GetRefitPages(),
+		sync: learning.GetSync(), pairs: learning.GetMaxPairsPerTarget(),
+	}
+	budget := l.pages
+	if budget == 0 {
+		budget = l.requests
+	}
+	switch learning.GetPairs() {
+	case schemas.Pairs_PAIRS_UNSPECIFIED, schemas.Pairs_PAIRS_BOTH:
+	case schemas.Pairs_PAIRS_FORWARD:
+		l.forward = true
+	default:
+		return l, fmt.Errorf("learning.pairs: unknown value %v", learning.GetPairs())
+	}
+	switch {
+	case budget == 0:
+		return l, fmt.Errorf("budget: neither pages nor requests are limited")
+	case ctl.GetWindow() > 100_000:
+		return l, fmt.Errorf("window %d is above 100,000", ctl.GetWindow())
+	case ctl.GetHostWindow() > 100:
+		return l, fmt.Errorf("host_window %d is above 100", ctl.GetHostWindow())
+	case ctl.GetShards() > 1:
+		return l, fmt.Errorf("%d shards: this version runs crawls of one shard", ctl.GetShards())
+	case ctl.GetMaxAttempts() > 1000:
+		return l, fmt.Errorf("max_attempts %d is above 1,000", ctl.GetMaxAttempts())
+	case l.dMax > 100:
+		return l, fmt.Errorf("learning.d_max %d is above 100", l.dMax)
+	}
+	l.windowCap = max(1, budget/20)
+	orDefault(&l.hostWindow, 2)
+	orDefault(&l.attempts, 3)
+	orDefault(&l.pairs, 5)
+	orDefault(&l.switchPages, max(30, budget/20))
+	orDefault(&l.refitPages, min(max(budget/40, 10), 100))
+	return l, nil
+}
+
+func orDefault[N uint32 | uint64](n *N, value N) {
+	if *n == 0 {
+		*n = value
+	}
+}
+
+// room says whether one more request may be dispatched: of both budgets what is charged and
+// what is in flight are taken, as any request in flight may come to be charged to both.
+func (s *Shard) room() bool {
+	inFlight := uint64(len(s.flights))
+	return inFlight < s.window() &&
+		(s.limits.pages == 0 || s.c.pages+inFlight < s.limits.pages) &&
+		(s.limits.requests == 0 || s.c.requests+inFlight < s.limits.requests)
+}

@@ -1,0 +1,148 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/schemas"
+)
+
+// page is a judged page u, or a virtual page of seeds, with what its links need of it. It is
+// kept, in memory and in the store, while a target of its links is not final.
+type page struct {
+	// number is the shard's clock at its verdict.
+	number uint64
+	// url is empty for a page of seeds.
+	url           string
+	seeds         bool
+	raw, tempered float64
+	bestIsFocus   bool
+	// pending links, whose targets are not final. Stored by itself, as it changes often.
+	pending uint32
+	// table of leaves; nil while it is not in memory.
+	table *schemas.LeafTable
+}
+
+const pageVersion = 1
+
+func (p *page) append(b []byte) []byte {
+	b = append(b, pageVersion)
+	b = appendString(b, p.url)
+	b = appendBool(appendBool(b, p.seeds), p.bestIsFocus)
+	return appendFloat(appendFloat(b, p.raw), p.tempered)
+}
+
+func decodePage(number uint64, b []byte) (*page, error) {
+	r := reader{b: b}
+	r.version(pageVersion)
+	p := &page{number: number, url: r.string(), seeds: r.bool(), bestIsFocus: r.bool(), raw: r.float(), tempered: r.float()}
+	if err := r.end(); err != nil {
+		return nil, fmt.Errorf("frontier: page %d: %w", number, err)
+	}
+	return p, nil
+}
+
+// addPage stores a page that was just applied, if it has pending links.
+func (s *Shard) addPage(p *page) error {
+	if p.pending == 0 {
+		delete(s.pages, p.number)
+		s.tables.drop(p)
+		return nil
+	}
+	s.value = p.append(s.value[:0])
+	if err := s.store.Set(s.keys.u64(kindPage, p.number), s.value); err != nil {
+		return err
+	}
+	if !p.seeds {
+		var err error
+		if s.value, err = (proto.MarshalOptions{}).MarshalAppend(s.value[:0], p.table); err != nil {
+			return fmt.Errorf("frontier: leaf table of %s: %w", p.url, err)
+		}
+		if err := s.store.Set(s.keys.u64(kindTable, p.number), s.value); err != nil {
+			return err
+		}
+		s.tables.keep(p)
+	}
+	return s.savePending(p)
+}
+
+func (s *Shard) savePending(p *page) error {
+	s.value = binary.AppendUvarint(s.value[:0], uint64(p.pending))
+	return s.store.Set(s.keys.u64(kindPending, p.number), s.value)
+}
+
+// settlePending takes one link off the page's pending ones; the last one takes the page along.
+func (s *Shard) settlePending(p *page) error {
+	if p.pending == 0 {
+		return fmt.Errorf("frontier: page %d (%s) settles more links than it has", p.number, p.url)
+	}
+	p.pending--
+	if p.pending > 0 {
+		return s.savePending(p)
+	}
+	delete(s.pages, p.number)
+	s.tables.drop(p)
+	for _, kind := range []byte{kindPage, kindPending, kindTable} {
+		if err := s.store.Delete(s.keys.u64(kind, p.number)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadPages reads all pages with pending links, without their tables.
+func (s *Shard) loadPages() error {
+	from := append([]byte(nil), s.keys.kind(kindPage)...)
+	err := s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
+		number, err := s.keys.parseU64(key)
+		if err != nil {
+			return false, err
+		}
+		s.pages[number], err = decodePage(number, value)
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	from = append(from[:0], s.keys.kind(kindPending)...)
+	return s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
+		number, err := s.keys.parseU64(key)
+		if err != nil {
+			return false, err
+		}
+		p, ok := s.pages[number]
+		if !ok {
+			return false, fmt.Errorf("frontier: pending links of the unknown page %d", number)
+		}
+		r := reader{b: value}
+		p.pending = r.u32()
+		if err := r.end(); err != nil {
+			return false, fmt.Errorf("frontier: pending links of page %d: %w", number, err)
+		}
+		return true, nil
+	})
+}
+
+// table returns the leaf table of a page.
+func (s *Shard) table(p *page) (*schemas.LeafTable, error) {
+	if p.table != nil {
+		s.tables.keep(p)
+		return p.table, nil
+	}
+	b, ok, err := s.store.Get(s.keys.u64(kindTable, p.number))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("frontier: page %d (%s) has lost its leaf table", p.number, p.url)
+	}
+	t := new(schemas.LeafTable)
+	if err := proto.Unmarshal(b, t); err != nil {
+		return nil, fmt.Errorf("frontier: leaf table of page %d (%s): %w", p.number, p.url, err)
+	}
+	p.table = t
+	s.tables.keep(p)
+	return t, nil
+}

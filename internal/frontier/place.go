@@ -1,0 +1,88 @@
+package frontier
+
+import "forager/internal/rank"
+
+// source is a link as rankers see it.
+func (s *Shard) source(p *page, l *link) (rank.Source, error) {
+	if p.seeds {
+		return rank.Source{Seed: true}, nil
+	}
+	src := rank.Source{Raw: p.raw, Tempered: p.tempered, BestIsFocus: p.bestIsFocus}
+	if s.learns && s.using.model != nil {
+		features, err := s.features(p, l)
+		if err != nil {
+			return src, err
+		}
+		src.High, src.HasHigh = s.using.model.Score(features), true
+	}
+	return src, nil
+}
+
+// model is the name number of the model that policy p ranks by now.
+func (s *Shard) modelOf(p int) uint32 {
+	if s.policies[p].Learns() {
+		return s.using.number
+	}
+	return 0
+}
+
+// place gives an unvisited entry the places that all its links add up to, under the newest
+// generation and the model in use. It changes no queue.
+func (s *Shard) place(e *entry) error {
+	links, err := s.links(e.ordinal)
+	if err != nil {
+		return err
+	}
+	e.places = s.noPlaces(e.places)
+	if len(links) == 0 && e.attempt > 0 {
+		// It came in by the verdict on a recovered request (landUnplaced): what that one was
+		// chosen by is all there is.
+		for p := range e.places {
+			e.places[p].Place = rank.Place{In: true, Pinned: true, Tier: e.facts.tier, Score: e.facts.score, Best: e.facts.score}
+		}
+	}
+	for i := range links {
+		p, err := s.pageOf(&links[i])
+		if err != nil {
+			return err
+		}
+		if err := s.addPlace(e, p, &links[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noPlaces returns the places of an entry without links.
+func (s *Shard) noPlaces(reuse []placed) []placed {
+	places := reuse[:0]
+	for p := range s.policies {
+		places = append(places, placed{generation: s.generations[p].next, model: s.modelOf(p)})
+	}
+	return places
+}
+
+// addPlace folds one more link into the entry's places.
+func (s *Shard) addPlace(e *entry, p *page, l *link) error {
+	src, err := s.source(p, l)
+	if err != nil {
+		return err
+	}
+	for i, policy := range s.policies {
+		if e.places[i].Place, err = policy.Add(e.places[i].Place, e.url, &src, p.number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fresh says that the entry's places were made under the newest generation and the model in
+// use, so that a further link can be folded into them.
+func (s *Shard) fresh(e *entry) bool {
+	for p := range s.policies {
+		if e.places[p].generation != s.generations[p].next || e.places[p].model != s.modelOf(p) {
+			return false
+		}
+	}
+	return true
+}

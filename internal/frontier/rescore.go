@@ -1,0 +1,179 @@
+package frontier
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Model returns the version that the stored state ranks by, and the pages it was trained
+// through; "" while there is none. After Open, SetModel must give this model or a newer one
+// before anything is applied or dispatched.
+func (s *Shard) Model() (version string, pages uint64) {
+	version, err := s.nameOf(s.using.number)
+	if err != nil {
+		return "", 0
+	}
+	return version, s.using.pages
+}
+
+// SetModel announces the newest apprentice model, trained through a number of pages delivered;
+// m is nil for one that has learnt nothing and ranks as soft focus. A model trained through
+// fewer pages than the last is ignored. Unvisited entries are scored again by Rescore; a pass
+// under way is finished first.
+func (s *Shard) SetModel(version string, m Model, pages uint64) error {
+	if s.ctl == nil {
+		return errNotConfigured
+	}
+	var number uint32
+	if m != nil {
+		var err error
+		if number, err = s.nameNumber(version); err != nil {
+			return err
+		}
+	}
+	if pages < s.newest.pages && s.newest.model != nil {
+		return nil
+	}
+	s.newest = model{number: number, model: m, pages: pages}
+	s.c.answered = max(s.c.answered, pages)
+	switch {
+	case number == s.using.number:
+		s.using = s.newest
+	case s.passing() && s.using.model == nil && s.using.number != 0:
+		// A pass begun before Open, whose model is not to be had any more: the newest one finishes
+		// it, and scores once more what the other one had scored.
+		s.using, s.c.mixed = s.newest, true
+	}
+	s.c.model, s.c.modelPages = s.using.number, s.using.pages
+	if err := s.nextPass(); err != nil {
+		return fmt.Errorf("re-score under %s: %w", version, err)
+	}
+	return s.save()
+}
+
+// passing says that a pass of re-scoring is under way.
+func (s *Shard) passing() bool {
+	return slices.ContainsFunc(s.generations, generations.passing)
+}
+
+// nextPass begins a pass where one is due and none is under way.
+func (s *Shard) nextPass() error {
+	if s.passing() || (s.using.number == s.newest.number && !s.c.mixed) {
+		return nil
+	}
+	s.using, s.c.mixed = s.newest, false
+	s.c.model, s.c.modelPages = s.using.number, s.using.pages
+	if !s.learns {
+		return nil
+	}
+	s.c.generation++
+	for p, policy := range s.policies {
+		if policy.Learns() {
+			s.generations[p].next = s.c.generation
+		}
+	}
+	for _, h := range s.hosts {
+		s.refresh(h)
+	}
+	for p := range s.policies {
+		if s.old[p].len() > 0 {
+			return nil
+		}
+	}
+	return s.endPass()
+}
+
+// Rescore scores up to n unvisited entries under the model that the pass was begun with, the
+// best ones first, and says whether some are left. A pass always ends before the next one,
+// under the newest model, begins.
+func (s *Shard) Rescore(n int) (more bool, err error) {
+	if err := s.usable(); err != nil {
+		return false, err
+	}
+	if !s.passing() {
+		return false, nil
+	}
+	for ; n > 0 && s.passing(); n-- {
+		if err := s.rescoreBest(); err != nil {
+			return false, fmt.Errorf("re-score: %w", err)
+		}
+	}
+	return s.passing(), s.save()
+}
+
+// rescoreBest scores the best entry of the old generation, or ends the pass.
+func (s *Shard) rescoreBest() error {
+	for p := range s.policies {
+		if s.old[p].len() == 0 {
+			continue
+		}
+		e, err := s.entry(s.old[p].top().queues[p].heads[slotOld].ordinal)
+		if err != nil {
+			return err
+		}
+		return s.replace(e)
+	}
+	return s.endPass()
+}
+
+// replace places a queued entry anew and moves it in the queues.
+func (s *Shard) replace(e *entry) error {
+	before := slices.Clone(e.places)
+	if err := s.place(e); err != nil {
+		return err
+	}
+	if err := s.requeue(e, before); err != nil {
+		return err
+	}
+	return s.saveEntry(e)
+}
+
+// endPass makes the new generation the only one.
+func (s *Shard) endPass() error {
+	for p := range s.policies {
+		g := &s.generations[p]
+		if !g.passing() {
+			continue
+		}
+		// The keys were deleted one by one; the range takes their tombstones along.
+		from := append([]byte(nil), s.keys.generation(uint8(p), g.current)...)
+		if err := s.store.DeleteRange(from, after(from)); err != nil {
+			return err
+		}
+		g.current = g.next
+		s.queued[p] = [slots]int{slotOld: s.queued[p][slotNew]}
+		for _, h := range s.hosts {
+			q := &h.queues[p]
+			q.heads = [slots]order{slotOld: q.heads[slotNew]}
+			q.has = [slots]bool{slotOld: q.has[slotNew]}
+		}
+	}
+	return s.nextPass()
+}
+
+// Reconsider scores the named URLs again where they are unvisited: a ranker given in Options
+// has changed its mind about them.
+func (s *Shard) Reconsider(urls ...string) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	for _, url := range urls {
+		ordinal, known, err := s.seen(url)
+		if err != nil {
+			return err
+		}
+		if !known {
+			continue
+		}
+		e, err := s.entry(ordinal)
+		if err != nil {
+			return err
+		}
+		if e.state == stateQueued {
+			if err := s.replace(e); err != nil {
+				return fmt.Errorf("reconsider %s: %w", url, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package frontier
+
+import (
+	"fmt"
+	"time"
+
+	"forager/schemas"
+)
+
+// End reasons, CrawlStatus.end_reason.
+const (
+	EndPages     = "pages budget spent"
+	EndRequests  = "requests budget spent"
+	EndEmpty     = "frontier empty"
+	EndStagnated = "stagnated: the gate let no link through"
+	EndStopped   = "stopped"
+)
+
+// Finished says whether the crawl has ended, and why. A crawl that ended goes on when seeds
+// are added or its budget is raised, unless it was stopped.
+func (s *Shard) Finished() (reason string, ok bool) {
+	switch {
+	case s.ctl == nil || len(s.flights) > 0:
+		return "", false
+	case s.c.stopped:
+		return EndStopped, true
+	case s.limits.pages > 0 && s.c.pages >= s.limits.pages:
+		return EndPages, true
+	case s.limits.requests > 0 && s.c.requests >= s.limits.requests:
+		return EndRequests, true
+	case s.c.seeds == 0 || s.backlog > 0:
+		return "", false
+	case s.c.outside > 0:
+		return EndStagnated, true
+	}
+	return EndEmpty, true
+}
+
+// Status says how the shard stands. Spans lack offsets, which the frontier does not know.
+func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
+	st := &schemas.CrawlStatus{
+		Crawl: s.name.Crawl, Shard: s.name.Shard, Epoch: s.options.Epoch,
+		Dispatched: s.c.dispatched, InFlight: uint64(len(s.flights)), Queued: uint64(s.backlog),
+		Outcomes: make(map[string]uint64), Refused: make(map[string]uint64),
+		Pages: s.c.pages, RelevanceRaw: s.c.raw, RelevanceTempered: s.c.tempered, Requests: s.c.requests,
+		Links: s.c.links, Leaps: s.c.leaps, Trained: s.c.trained, Duplicates: s.c.duplicates,
+		At: now.UnixMilli(), StartedAt: s.c.startedAt, Spans: make(map[string]*schemas.TopicSpan),
+	}
+	for o, n := range s.c.outcomes {
+		st.Outcomes[schemas.OutcomeName(o)] = n
+	}
+	for r, n := range s.c.refused {
+		st.Refused[string(r)] = n
+	}
+	for i, span := range s.c.spans {
+		st.Spans[spanNames[i]] = &schemas.TopicSpan{Count: span.count, Xor: span.xor.Bytes()}
+	}
+	st.LatencyP50Ms, st.LatencyP95Ms = s.percentiles()
+	if s.ctl == nil {
+		return st
+	}
+	st.PagesLeft = left(s.limits.pages, s.c.pages, st.InFlight)
+	st.RequestsLeft = left(s.limits.requests, s.c.requests, st.InFlight)
+	st.Window = uint32(s.window())
+	if s.policies[0].Learns() {
+		st.Model, _ = s.Model()
+	}
+	var ended bool
+	st.EndReason, ended = s.Finished()
+	switch {
+	case ended:
+		st.State = schemas.ShardState_SHARD_STATE_FINISHED
+	case s.c.stopped:
+		st.State = schemas.ShardState_SHARD_STATE_STOPPING
+	case s.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_PAUSED:
+		st.State = schemas.ShardState_SHARD_STATE_PAUSED
+	default:
+		st.State = schemas.ShardState_SHARD_STATE_RUNNING
+	}
+	if !ended {
+		st.Activity = s.activity()
+	}
+	return st
+}
+
+// left is what a limit leaves after what is charged and what is reserved.
+func left(limit, charged, reserved uint64) uint64 {
+	if charged+reserved >= limit {
+		return 0
+	}
+	return limit - charged - reserved
+}
+
+// activity says what the shard is busy with beside dispatching.
+func (s *Shard) activity() string {
+	if s.modelDue() {
+		return "model wait"
+	}
+	var done, all int
+	for p, g := range s.generations {
+		if g.passing() {
+			done += s.queued[p][slotNew]
+			all += s.queued[p][slotOld] + s.queued[p][slotNew]
+		}
+	}
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("re-scoring %d%%", done*100/all)
+}

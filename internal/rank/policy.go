@@ -1,0 +1,120 @@
+package rank
+
+import (
+	"fmt"
+	"math"
+
+	"forager/schemas"
+)
+
+// Policy is a schemas.Policy ready to place URLs. It is never changed after New.
+type Policy struct {
+	name    string
+	ranker  Ranker
+	gate    gate
+	combine schemas.Combine
+	learns  bool
+}
+
+// New checks a policy and makes it ready; seed is the crawl's random seed.
+func New(p *schemas.Policy, seed uint64) (*Policy, error) {
+	out := &Policy{name: p.GetName(), combine: p.GetCombine()}
+	if out.name == "" {
+		return nil, fmt.Errorf("a policy has no name")
+	}
+	var tempered bool
+	switch p.GetPosterior() {
+	case schemas.Posterior_POSTERIOR_UNSPECIFIED, schemas.Posterior_POSTERIOR_RAW:
+	case schemas.Posterior_POSTERIOR_TEMPERED:
+		tempered = true
+	default:
+		return nil, fmt.Errorf("policy %q: unknown posterior %v", out.name, p.GetPosterior())
+	}
+	switch out.combine {
+	case schemas.Combine_COMBINE_UNSPECIFIED:
+		out.combine = schemas.Combine_COMBINE_MAXIMUM
+	case schemas.Combine_COMBINE_FROZEN, schemas.Combine_COMBINE_MAXIMUM,
+		schemas.Combine_COMBINE_MEAN_LOG_ODDS, schemas.Combine_COMBINE_NOISY_OR:
+	default:
+		return nil, fmt.Errorf("policy %q: unknown combination %v", out.name, out.combine)
+	}
+	var err error
+	if out.gate, err = newGate(p.GetGate(), tempered); err != nil {
+		return nil, fmt.Errorf("policy %q: %w", out.name, err)
+	}
+	switch p.GetRanker() {
+	case schemas.Ranker_RANKER_UNFOCUSED:
+		return out.With(unfocused{}), nil
+	case schemas.Ranker_RANKER_RANDOM:
+		return out.With(random{seed: seed}), nil
+	case schemas.Ranker_RANKER_SOFT_FOCUS:
+		out.ranker = softFocus{tempered: tempered}
+	case schemas.Ranker_RANKER_APPRENTICE:
+		out.ranker, out.learns = apprentice{softFocus{tempered: tempered}}, true
+	default:
+		return nil, fmt.Errorf("policy %q: unknown ranker %v", out.name, p.GetRanker())
+	}
+	return out, nil
+}
+
+// With returns the policy with another ranker, of any finite score: an oracle, say. It
+// combines by maximum unless the policy is frozen, and reads no apprentice.
+func (p *Policy) With(r Ranker) *Policy {
+	q := *p
+	q.ranker, q.learns = r, false
+	if q.combine != schemas.Combine_COMBINE_FROZEN {
+		q.combine = schemas.Combine_COMBINE_MAXIMUM
+	}
+	return &q
+}
+
+// Name is the policy's name within its crawl.
+func (p *Policy) Name() string { return p.name }
+
+// Learns says that the policy ranks by the apprentice's model.
+func (p *Policy) Learns() bool { return p.learns }
+
+// Place is where a policy sees v after some of its links were added. The zero Place is v
+// without links.
+type Place struct {
+	// In: v is in the frontier under this policy; false while every link was dropped.
+	In bool
+	// Pinned: a seed link decided; no further link changes anything.
+	Pinned bool
+	// Tier sorts before everything else, ascending; 0 unless the gate deferred every link.
+	Tier uint32
+	// Score of v, and the best score of a single link of its tier.
+	Score, Best float64
+	// Via is the number, as given to Add, of the first link that scored Best.
+	Via uint64
+	// Links and Sum are what the combination remembers of the links of the tier: their number and
+	// the sum of their log-odds (mean of log-odds), or the product of 1 − score (noisy-or).
+	Links uint32
+	Sum   float64
+}
+
+// Add returns the place of v after one more link, s; via is the caller's number for it. Links
+// come in the order of their discovery. A ranker that answers NaN or an infinity is an error.
+func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
+	if at.Pinned {
+		return at, nil
+	}
+	tier, in := p.gate.tier(s)
+	if !in || (at.In && tier > at.Tier && !s.Seed) {
+		return at, nil
+	}
+	score := p.ranker.Score(v, s)
+	if math.IsNaN(score) || math.IsInf(score, 0) {
+		return at, fmt.Errorf("policy %q scores %s as %v", p.name, v, score)
+	}
+	if s.Seed {
+		return Place{In: true, Pinned: true, Score: score, Best: score, Via: via}, nil
+	}
+	first := !at.In || tier < at.Tier
+	at = combine(p.combine, at, score, first)
+	if first || (score > at.Best && p.combine != schemas.Combine_COMBINE_FROZEN) {
+		at.Best, at.Via = score, via
+	}
+	at.In, at.Tier = true, tier
+	return at, nil
+}
