@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend/meta"
 	"github.com/versity/versitygw/backend/posix"
 	"github.com/versity/versitygw/embedgw"
@@ -74,6 +75,7 @@ func Start(ctx context.Context, dir, address string, s Settings) (*Endpoint, err
 		defer close(e.ended)
 		e.err = embedgw.RunVersityGW(running, back, &embedgw.Config{
 			RootUserAccess: s.AccessKey, RootUserSecret: s.SecretKey, Region: s.Region,
+			IAMService:     auth.NewIAMServiceSingle(auth.Account{Access: s.AccessKey, Secret: s.SecretKey, Role: auth.RoleAdmin}),
 			Ports:          []string{address},
 			MaxConnections: 4096, MaxRequests: 1024, MultipartMaxParts: 10_000,
 			KeepAlive: true, Quiet: true, HealthPath: healthPath,

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"forager/infra/local/clickhouse"
+	"forager/infra/local/kafka"
+	"forager/infra/local/s3"
+	"forager/internal/pipeline"
+)
+
+// part is one server.
+type part struct {
+	name string
+	// addresses to listen on, host:port.
+	addresses []string
+	// elsewhere is why it is not served here; empty = it is.
+	elsewhere string
+}
+
+// choose decides which parts are served: those wanted, or those with loopback addresses.
+func choose(cfg *pipeline.Config, wanted []string) ([]part, error) {
+	all := []part{
+		{name: "clickhouse"}, {name: "s3"}, {name: "kafka", addresses: cfg.Kafka.Brokers},
+	}
+	var problems [3]error
+	all[0].addresses, problems[0] = httpAddress(cfg.ClickHouse.URL)
+	all[1].addresses, problems[1] = httpAddress(cfg.S3.Endpoint)
+	if cfg.Kafka.TLS.Enabled || cfg.Kafka.SASL.Mechanism != "" {
+		problems[2] = errors.New("the embedded broker has neither TLS nor passwords; take kafka.tls and kafka.sasl out of the pipeline file")
+	}
+	if c := cfg.ClickHouse; (c.User != "" && c.User != "default") || c.PasswordEnv != "" {
+		problems[0] = errors.Join(problems[0], errors.New("the embedded ClickHouse knows the user default without a password only; mend clickhouse.user and clickhouse.password_env"))
+	}
+	for _, w := range wanted {
+		if !slices.ContainsFunc(all, func(p part) bool { return p.name == w }) {
+			return nil, fmt.Errorf("no part is called %q; there are kafka, s3, clickhouse", w)
+		}
+	}
+	served := 0
+	for i := range all {
+		p := &all[i]
+		foreign := slices.IndexFunc(p.addresses, func(a string) bool { return !loopback(a) })
+		switch {
+		case wanted != nil && !slices.Contains(wanted, p.name):
+			p.elsewhere = "not asked for"
+			continue
+		case foreign >= 0 && wanted == nil:
+			p.elsewhere = "the pipeline file names " + p.addresses[foreign]
+			continue
+		case foreign >= 0:
+			return nil, fmt.Errorf("%s: %s is not a loopback address, and the embedded parts listen on no other", p.name, p.addresses[foreign])
+		case problems[i] != nil:
+			return nil, fmt.Errorf("%s: %w", p.name, problems[i])
+		}
+		served++
+	}
+	if served == 0 {
+		return nil, errors.New("nothing to serve: the pipeline file names no loopback address")
+	}
+	return all, nil
+}
+
+func httpAddress(raw string) ([]string, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443"}[u.Scheme]
+	}
+	if port == "" {
+		port = "80"
+	}
+	address := []string{net.JoinHostPort(u.Hostname(), port)}
+	if u.Scheme != "http" {
+		return address, fmt.Errorf("%s: the embedded parts serve http:// only", raw)
+	}
+	return address, nil
+}
+
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// serve runs the parts of the plan until ctx ends or one of them does.
+func serve(ctx context.Context, cfg *pipeline.Config, plan []part, out io.Writer, log *slog.Logger) (err error) {
+	dir := filepath.Join(cfg.Data, "local")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	unlock, err := lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var stops []func() error
+	defer func() {
+		err = errors.Join(err, stopAll(stops))
+		if err == nil {
+			fmt.Fprintln(out, "stopped")
+		}
+	}()
+	ended := make(<-chan struct{})
+	// ClickHouse goes first: S3 changes the working directory, where the engine is looked for.
+	for _, p := range plan {
+		if p.elsewhere != "" {
+			fmt.Fprintf(out, "%-12s not served: %s\n", p.name, p.elsewhere)
+			continue
+		}
+		at := p.addresses[0]
+		switch p.name {
+		case "clickhouse":
+			s, err := clickhouse.Start(ctx, filepath.Join(dir, p.name), at)
+			if err != nil {
+				return busy(err, "clickhouse.url", at)
+			}
+			stops = append(stops, s.Close)
+		case "s3":
+			access, secret, err := cfg.S3.Keys()
+			if err != nil {
+				return fmt.Errorf("s3: %w", err)
+			}
+			e, err := s3.Start(ctx, filepath.Join(dir, p.name), at, s3.Settings{AccessKey: access, SecretKey: secret, Region: cfg.S3.Region})
+			if err != nil {
+				return busy(err, "s3.endpoint", at)
+			}
+			ended = e.Ended()
+			stops = append(stops, e.Close)
+		case "kafka":
+			b, err := kafka.Start(ctx, filepath.Join(dir, p.name), p.addresses, kafka.Settings{Log: log})
+			if err != nil {
+				return busy(err, "kafka.brokers", strings.Join(p.addresses, ", "))
+			}
+			stops = append(stops, func() error { b.Close(); return nil })
+			at = strings.Join(p.addresses, ", ")
+		}
+		fmt.Fprintf(out, "%-12s ready at %s\n", p.name, at)
+	}
+	fmt.Fprintln(out, "ready")
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-ended:
+		return errors.New("the S3 endpoint ended by itself")
+	}
+}
+
+// busy says what to do about an address that is taken.
+func busy(err error, field, address string) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; if that is a server of your own, leave the part out of -parts, else change %s (%s)", err, field, address)
+	}
+	return err
+}
+
+// stopAll stops the parts side by side.
+func stopAll(stops []func() error) error {
+	errs := make([]error, len(stops))
+	var wg sync.WaitGroup
+	for i, stop := range stops {
+		wg.Go(func() { errs[i] = stop() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// lock makes sure that nobody else serves the folder.
+func lock(path string) (func(), error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("another process serves the embedded parts of %s (%w)", filepath.Dir(path), err)
+	}
+	return func() { f.Close() }, nil
+}
