@@ -77,6 +77,8 @@ type OwnerOptions struct {
 	Logger     *slog.Logger
 	// Failpoint is passed between the steps that a crash may part; nil = Failpoint.
 	Failpoint func(name string)
+	// Poison is told of records that went to dead.letter; nil = nobody is.
+	Poison func(r *Record, cause error)
 }
 
 // Owner runs a Processor over one partition so that state, decisions and input agree whatever
@@ -131,6 +133,9 @@ func NewOwner(o OwnerOptions) *Owner {
 	}
 	if o.Failpoint == nil {
 		o.Failpoint = Failpoint
+	}
+	if o.Poison == nil {
+		o.Poison = func(*Record, error) {}
 	}
 	return &Owner{OwnerOptions: o}
 }
@@ -360,20 +365,15 @@ func (o *Owner) Step(ctx context.Context, records []Record, now time.Time) (wake
 }
 
 func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake time.Time, err error) {
-	next := o.marks.Input
-	for i := range records {
-		if records[i].Offset < next {
-			return time.Time{}, Broken(fmt.Errorf("%s/%d: record at offset %d, want %d or more", o.Input, o.Partition, records[i].Offset, next))
-		}
-		next = records[i].Offset + 1
-		if err := o.answered(&records[i]); err != nil {
-			return time.Time{}, err
-		}
+	records, letters, next, err := o.screen(records)
+	if err != nil {
+		return time.Time{}, err
 	}
 	r, err := o.processor.Step(ctx, Batch{Records: records, Now: now, Replaying: next < o.replayed})
 	if err != nil {
 		return time.Time{}, err
 	}
+	r.Outs = append(r.Outs, letters...)
 	decided := false
 	if len(r.Outs) > 0 {
 		at, err := o.Broker.Produce(ctx, r.Outs)
@@ -411,6 +411,36 @@ func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake
 		}
 	}
 	return r.Wake, nil
+}
+
+// screen checks records before they change anything. Those without a schema version are taken
+// out and become dead letters. next is the offset behind the last record.
+func (o *Owner) screen(records []Record) (kept []Record, letters []Out, next int64, err error) {
+	next = o.marks.Input
+	for i := range records {
+		r := &records[i]
+		if r.Offset < next {
+			return nil, nil, 0, Broken(fmt.Errorf("%s/%d: record at offset %d, want %d or more", o.Input, o.Partition, r.Offset, next))
+		}
+		next = r.Offset + 1
+		if err := checkVersion(r); err != nil {
+			return nil, nil, 0, err
+		}
+		if _, ok := r.Headers[schemas.HeaderVersion]; !ok {
+			letter, err := deadLetter(o.Stage, *r, errNoVersion, 1)
+			if err != nil {
+				return nil, nil, 0, Broken(err)
+			}
+			o.Poison(r, errNoVersion)
+			letters = append(letters, letter)
+			continue
+		}
+		if err := o.answered(r); err != nil {
+			return nil, nil, 0, err
+		}
+		kept = append(kept, *r)
+	}
+	return kept, letters, next, nil
 }
 
 // answered is ErrSuperseded for a record of the input that answers a decision of a newer owner:

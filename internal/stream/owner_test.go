@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,88 +14,12 @@ import (
 	"forager/schemas"
 )
 
-// lots draws a number for each record of its input, and no record may get two: the smallest
-// stage for which it matters that a decision is made once.
-type lots struct {
-	store *stream.Store
-	owner int
-	epoch uint64
-	rand  *rand.Rand
-}
-
-func (l *lots) key(name string) []byte { return []byte("lot/" + name) }
-
-func (l *lots) Recover(r stream.Record) error { return l.store.Set(l.key(string(r.Key)), r.Value) }
-
-func (l *lots) Step(_ context.Context, b stream.Batch) (stream.Result, error) {
-	var res stream.Result
-	for _, r := range b.Records {
-		name := string(r.Key)
-		_, ok, err := l.store.Get(l.key(name))
-		if err != nil {
-			return res, err
-		}
-		if !ok {
-			value := strconv.AppendUint(nil, l.rand.Uint64(), 36)
-			if err := l.store.Set(l.key(name), value); err != nil {
-				return res, err
-			}
-			id := schemas.URLID(name)
-			res.Outs = append(res.Outs, stream.Out{Topic: "log", Partition: -1, Key: r.Key, Value: value, Headers: map[string]string{
-				schemas.HeaderVersion: "1", schemas.HeaderID: id.String(),
-				schemas.HeaderOwner: strconv.Itoa(l.owner), schemas.HeaderEpoch: strconv.FormatUint(l.epoch, 10),
-			}})
-		}
-		seen, _, err := l.store.Get([]byte("seen"))
-		if err != nil {
-			return res, err
-		}
-		n, _ := strconv.Atoi(string(seen))
-		if err := l.store.Set([]byte("seen"), strconv.AppendInt(nil, int64(n)+1, 10)); err != nil {
-			return res, err
-		}
-	}
-	return res, nil
-}
-
-func (l *lots) state() (map[string]string, int, error) {
-	drawn := map[string]string{}
-	err := l.store.Scan([]byte("lot/"), []byte("lot0"), func(k, v []byte) (bool, error) {
-		drawn[strings.TrimPrefix(string(k), "lot/")] = string(v)
-		return true, nil
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	seen, _, err := l.store.Get([]byte("seen"))
-	n, _ := strconv.Atoi(string(seen))
-	return drawn, n, err
-}
-
-// fenced are the decisions of an owner as a reader of the log sees them: those that are void
-// are left out. It fails where one name was given two values.
 func fenced(w *crashtest.World, owner int, ignoreFence bool) (map[string]string, error) {
-	drawn := map[string]string{}
-	for k := range w.Partitions("log") {
-		var fence stream.Fence
-		for _, r := range w.Records("log", k) {
-			kind, err := fence.Read(&r)
-			if err != nil {
-				return nil, err
-			}
-			if ignoreFence && kind == stream.Void {
-				kind = stream.Decision
-			}
-			if kind != stream.Decision || r.Headers[schemas.HeaderOwner] != strconv.Itoa(owner) {
-				continue
-			}
-			if was, ok := drawn[string(r.Key)]; ok && was != string(r.Value) {
-				return nil, fmt.Errorf("lot %s was drawn twice: %s and %s", r.Key, was, r.Value)
-			}
-			drawn[string(r.Key)] = string(r.Value)
-		}
+	log := make([][]stream.Record, w.Partitions("log"))
+	for k := range log {
+		log[k] = w.Records("log", k)
 	}
-	return drawn, nil
+	return stream.FencedLots(log, owner, ignoreFence)
 }
 
 // mutant breaks one rule of the owner from outside, in the broker that it sees.
@@ -159,12 +80,12 @@ func simulateLots(seed uint64, rule string) error {
 		if err != nil {
 			return err
 		}
-		var l *lots
+		var l *stream.Lots
 		m := &mutant{Process: p, rule: rule}
 		o := stream.NewOwner(stream.OwnerOptions{
 			Stage: "lots", Input: "in", Partition: owner, Log: "log", Broker: m, Store: s, Failpoint: p.Pass,
 			Open: func(epoch uint64) (stream.Processor, error) {
-				l = &lots{store: s, owner: owner, epoch: epoch, rand: rand.New(rand.NewPCG(w.Rand.Uint64(), 0))}
+				l = &stream.Lots{Store: s, Log: "log", Owner: owner, Epoch: epoch}
 				return l, nil
 			},
 		})
@@ -182,7 +103,7 @@ func simulateLots(seed uint64, rule string) error {
 			end := int64(len(w.Records("in", owner)))
 			records := w.Records("in", owner)[o.Next():min(end, o.Next()+int64(w.Rand.IntN(4)))]
 			if given == inputs && o.Next() == end && w.Chance(.2) {
-				if final, finalSeen, err = l.state(); err != nil {
+				if final, finalSeen, err = l.State(); err != nil {
 					return err
 				}
 				return p.CloseStore()
@@ -200,7 +121,7 @@ func simulateLots(seed uint64, rule string) error {
 		crashing := step < 600
 		switch roll := w.Rand.IntN(100); {
 		case roll < 5 && given < inputs:
-			w.Append(stream.Out{Topic: "in", Partition: owner, Key: fmt.Appendf(nil, "k%d", given)})
+			w.Append(stream.Out{Topic: "in", Partition: owner, Key: fmt.Appendf(nil, "k%d", given), Headers: map[string]string{schemas.HeaderVersion: "1"}})
 			given++
 		case roll < 7:
 			w.Deliver()

@@ -1,4 +1,248 @@
 package stream
 
-// AcceptLossFile is the name of a file.
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// Stateful is a stage that keeps state for each partition of its input: prioritize and
+// apprentice-train.
+type Stateful struct {
+	// Stage names the consumer group, and the stage in dead letters.
+	Stage string
+	Input string
+	// Log is the topic of its decision log; empty = none. See Owner.
+	Log string
+	// Open makes the Processor of a partition on what its Store holds. epoch is 0 without a log.
+	Open func(partition int, epoch uint64, store *Store) (Processor, error)
+	// Notify subscribes a partition to whatever else its Processor depends on: a value in the
+	// channel makes a step without records. cancel ends it. nil = nothing.
+	Notify func(partition int) (changed <-chan struct{}, cancel func())
+	// CacheBytes is the size of the block cache that the partitions of the process share;
+	// 0 = 32 MiB.
+	CacheBytes int64
+	// MaxBatch is the number of records of one step at most; 0 = 256.
+	MaxBatch int
+}
+
+// AcceptLossFile is the name of a file that an operator puts into a stage's state directory to
+// let partitions whose state is missing begin at records that are not the first of their topic.
 const AcceptLossFile = "accept-loss"
+
+// supersededWait is how long an owner that found a newer one waits for its generation to end,
+// in session time-outs. In a healthy group that is what comes next.
+const supersededWait = 3
+
+// RunStateful runs the stage until ctx ends (nil) or something is broken. Each partition that
+// the group gives to this process has a goroutine, a Store in dir/p<N>, a Processor and an
+// Owner of its own. When a generation ends, the step in hand is finished and committed within
+// half the session time-out and the Store is closed; the next owner opens its directory, where
+// it is the same, or brings its own up to date from the topics. The group's offsets are written
+// behind the state's, for those who look at the lag; nothing is read from them.
+func (c *Client) RunStateful(ctx context.Context, s Stateful, dir string) error {
+	if s.CacheBytes == 0 {
+		s.CacheBytes = 32 << 20
+	}
+	if s.MaxBatch == 0 {
+		s.MaxBatch = 256
+	}
+	cache := NewCache(s.CacheBytes)
+	defer cache.Close()
+	return c.runGroup(ctx, s.Stage, []string{s.Input}, func(ctx context.Context, cl *claim) error {
+		run := &statefulClaim{
+			client: c, stage: &s, claim: cl, dir: dir, cache: cache,
+			lag: c.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition)),
+		}
+		return run.run(ctx)
+	})
+}
+
+type statefulClaim struct {
+	client *Client
+	stage  *Stateful
+	claim  *claim
+	dir    string
+	cache  *Cache
+	lag    interface{ Set(float64) }
+	end    int64 // of the input, as of the last fetch
+}
+
+// run owns the partition until ctx ends. What is unavailable to its Processor makes it begin
+// again from the last commit.
+func (s *statefulClaim) run(ctx context.Context) error {
+	defer s.lag.Set(0) // another process may show it now
+	w := waiting{client: s.client, what: fmt.Sprintf("what the state of %s/%d needs", s.claim.topic, s.claim.partition)}
+	defer w.over()
+	for {
+		err := s.own(ctx, w.over)
+		switch class := classOf(err); {
+		case err == nil || ctx.Err() != nil && (class == ended || class == lost || class == unavailable):
+			return nil
+		case class == unavailable:
+			s.client.metrics.errors.WithLabelValues(class.String()).Inc()
+			if err := w.wait(ctx, err); err != nil {
+				return nil
+			}
+		case errors.Is(err, ErrSuperseded):
+			s.client.metrics.errors.WithLabelValues(class.String()).Inc()
+			s.client.log.Warn("superseded", "stage", s.stage.Stage, "partition", s.claim.partition, "error", err)
+			return s.leave(ctx, err)
+		case class == perRecord:
+			return Broken(err) // nothing says which record is to blame, and the state is half changed
+		default:
+			return err
+		}
+	}
+}
+
+// leave waits for the end of the generation that cause says is over.
+func (s *statefulClaim) leave(ctx context.Context, cause error) error {
+	timer := time.NewTimer(supersededWait * s.client.cfg.SessionTimeout)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-timer.C:
+		return Broken(fmt.Errorf("%w, and the group still gives the partition to this process: does another deployment use the same topics with another group?", cause))
+	}
+}
+
+// own opens the Store and works until ctx ends or something fails; working is called once the
+// first step was taken.
+func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
+	store, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	_, statErr := os.Stat(filepath.Join(s.dir, AcceptLossFile))
+	owner := NewOwner(OwnerOptions{
+		Stage: s.stage.Stage, Input: s.stage.Input, Partition: s.claim.partition, Log: s.stage.Log,
+		Broker: s.client, Store: store, AcceptLoss: statErr == nil, Logger: s.client.log,
+		Open: func(epoch uint64) (Processor, error) {
+			return s.stage.Open(s.claim.partition, epoch, store)
+		},
+		Poison: s.client.notePoison,
+	})
+	if err := owner.Start(ctx, time.Now()); err != nil {
+		return err
+	}
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	chunks := make(chan chunk)
+	read := make(chan error, 1)
+	go func() {
+		defer close(chunks)
+		from := source{topic: s.stage.Input, partition: s.claim.partition, from: owner.Next(), to: endless}
+		read <- s.client.consume(reading, from, func(ch chunk) error {
+			select {
+			case chunks <- ch:
+				return nil
+			case <-reading.Done():
+				return reading.Err()
+			}
+		})
+	}()
+	err = s.work(ctx, owner, chunks, working)
+	stop()
+	for range chunks { // until the reader is gone
+	}
+	if rerr := <-read; err == nil && ctx.Err() == nil {
+		err = rerr
+	}
+	if err != nil {
+		return err
+	}
+	// In order, and time is left: let the next start have little to read.
+	if err := owner.Rest(s.claim.hard); err != nil {
+		return err
+	}
+	return s.claim.flush(s.claim.hard)
+}
+
+// open opens the partition's Store; its former owner may take a while to let go of it.
+func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
+	dir := filepath.Join(s.dir, "p"+strconv.Itoa(s.claim.partition))
+	w := waiting{client: s.client, what: "the state directory " + dir}
+	defer w.over()
+	for {
+		store, err := OpenStore(StoreOptions{
+			Dir: dir, Identity: fmt.Sprintf("%s %s/%d", s.stage.Stage, s.stage.Input, s.claim.partition),
+			Cache: s.cache, Log: s.client.log,
+		})
+		if !errors.Is(err, ErrLocked) {
+			return store, err
+		}
+		if err := w.wait(ctx, err); err != nil {
+			return nil, classify(ended, err)
+		}
+	}
+}
+
+// work takes the owner's steps until ctx ends, which is no error. A step that was begun may go
+// on until the claim's hard end.
+func (s *statefulClaim) work(ctx context.Context, owner *Owner, chunks <-chan chunk, working func()) error {
+	var changed <-chan struct{}
+	if s.stage.Notify != nil {
+		var cancel func()
+		changed, cancel = s.stage.Notify(s.claim.partition)
+		defer cancel()
+	}
+	in := s.client.metrics.in.WithLabelValues(s.stage.Input)
+	alarm := time.NewTimer(0) // the first step needs no record
+	defer alarm.Stop()
+	step := func(records []Record) error {
+		began := time.Now()
+		wake, err := owner.Step(s.claim.hard, records, began)
+		if err != nil {
+			return err
+		}
+		s.client.metrics.handle.Observe(time.Since(began).Seconds())
+		in.Add(float64(len(records)))
+		working()
+		s.claim.commit(owner.Next(), "")
+		s.lag.Set(float64(max(0, s.end-owner.Next())))
+		if wake.IsZero() {
+			alarm.Stop()
+		} else {
+			alarm.Reset(time.Until(wake))
+		}
+		return nil
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case ch, ok := <-chunks:
+			if !ok {
+				return nil // own has the reason
+			}
+			s.end = ch.end
+			for records := ch.records; len(records) > 0 && ctx.Err() == nil; {
+				n := min(len(records), s.stage.MaxBatch)
+				if err := step(records[:n]); err != nil {
+					return err
+				}
+				records = records[n:]
+			}
+		case <-alarm.C:
+			if err := step(nil); err != nil {
+				return err
+			}
+		case <-changed:
+			if err := step(nil); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// DeadLetter makes the message for dead.letter about a record that a Processor could not take.
+func DeadLetter(stage string, r Record, cause error) (Out, error) {
+	return deadLetter(stage, r, cause, 1)
+}

@@ -1,0 +1,343 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"forager/internal/pipeline"
+	"forager/internal/stream/streamtest"
+	"forager/schemas"
+)
+
+// lotsStage is the stage of Lots; seen is told how many records the state of each partition
+// counts.
+func lotsStage(in, log string, seen func(partition, n int)) Stateful {
+	return Stateful{Stage: "lots", Input: in, Log: log, MaxBatch: 7,
+		Open: func(partition int, epoch uint64, store *Store) (Processor, error) {
+			return &Lots{Store: store, Log: log, Owner: partition, Epoch: epoch, Stepped: func(n int) { seen(partition, n) }}, nil
+		}}
+}
+
+// named are records in every partition of a topic: names p/0 … p/n-1.
+func named(topic string, partitions, n int) []Out {
+	var outs []Out
+	for p := range partitions {
+		for i := range n {
+			outs = append(outs, Out{Topic: topic, Partition: p, Key: fmt.Appendf(nil, "%d/%d", p, i), Headers: map[string]string{schemas.HeaderVersion: "1"}})
+		}
+	}
+	return outs
+}
+
+// checkLots compares each partition's state in dir with the log, and the log with the input.
+func checkLots(t *testing.T, c *Client, in, log, dir string, partitions, n int) {
+	t.Helper()
+	var records [][]Record
+	for k := range 3 {
+		records = append(records, readAll(t, c, log, k))
+	}
+	for p := range partitions {
+		drawn, err := FencedLots(records, p, false)
+		if err != nil {
+			t.Errorf("partition %d: %v", p, err)
+		}
+		if len(drawn) != n {
+			t.Errorf("partition %d: %d lots drawn, want %d", p, len(drawn), n)
+		}
+		s := openStore(t, StoreOptions{Dir: filepath.Join(dir, fmt.Sprint("p", p)), Identity: fmt.Sprintf("lots %s/%d", in, p)})
+		state, seen, err := (&Lots{Store: s}).State()
+		if err != nil || seen != n || !maps.Equal(state, drawn) {
+			t.Errorf("partition %d: the state counts %d records and %d lots, the log %d: equal %v, %v", p, seen, len(state), len(drawn), maps.Equal(state, drawn), err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// counter knows when every partition has counted n records.
+type counter struct {
+	mu   sync.Mutex
+	seen map[int]int
+}
+
+func (s *counter) note(partition, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.seen = map[int]int{}
+	}
+	s.seen[partition] = max(s.seen[partition], n)
+}
+
+func (s *counter) all(partitions, n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := range partitions {
+		if s.seen[p] < n {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *counter) any() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.seen) > 0
+}
+
+func TestStatefulMembersJoinAndLeave(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []bool{true, false} {
+		t.Run(fmt.Sprint("one directory ", shared), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, streamtest.Start(t))
+			const partitions, n = 4, 400
+			in, log := w.topic(t, "in", partitions), w.topic(t, "log", 3)
+			c, _ := w.dial(t)
+			ctx := within(t, 90*time.Second)
+			outs := named(in, partitions, n)
+			fed := 0
+			feed := func() *running { // a quarter of the records of every partition, while members come and go
+				from := fed
+				fed += n / 4
+				return run(t, func(context.Context) error {
+					for i := from; i < from+n/4; i++ {
+						var some []Out
+						for p := range partitions {
+							some = append(some, outs[p*n+i])
+						}
+						if _, err := c.Produce(ctx, some); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+			home := t.TempDir()
+			dir := func(member string) string {
+				if shared {
+					return home
+				}
+				return filepath.Join(home, member)
+			}
+			var seen counter
+			member := func(name string) (*running, *counter) {
+				mc, _ := w.dial(t)
+				own := new(counter)
+				return run(t, func(ctx context.Context) error {
+					return mc.RunStateful(ctx, lotsStage(in, log, func(p, n int) { seen.note(p, n); own.note(p, n) }), dir(name))
+				}), own
+			}
+			end := func(rs ...*running) {
+				t.Helper()
+				for _, r := range rs {
+					if err := r.end(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			fedAll := func(r *running) {
+				t.Helper()
+				if err := r.wait(ctx); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, func() bool { return seen.all(partitions, fed) })
+			}
+			a, _ := member("a")
+			fedAll(feed())
+			f := feed()
+			b, own := member("b")
+			eventually(t, func() bool { return own.any() })
+			fedAll(f)
+			f = feed()
+			end(a)
+			fedAll(f)
+			f = feed()
+			a, own = member("a")
+			eventually(t, func() bool { return own.any() })
+			end(b)
+			fedAll(f)
+			// The last member gets every partition, in whichever directory.
+			eventually(t, func() bool { return own.all(partitions, n) })
+			end(a)
+			checkLots(t, c, in, log, dir("a"), partitions, n)
+			// Built anew from nothing, the state is the same.
+			var again counter
+			fresh := t.TempDir()
+			mc, _ := w.dial(t)
+			r := run(t, func(ctx context.Context) error { return mc.RunStateful(ctx, lotsStage(in, log, again.note), fresh) })
+			eventually(t, func() bool { return again.all(partitions, n) })
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+			checkLots(t, c, in, log, fresh, partitions, n)
+		})
+	}
+}
+
+func init() {
+	children["lots"] = func() {
+		cfg := pipeline.Kafka{Brokers: []string{os.Getenv("LOTS_ADDR")}, Group: os.Getenv("LOTS_GROUP"), SessionTimeout: 4 * time.Second}
+		in, log := os.Getenv("LOTS_IN"), os.Getenv("LOTS_LOG")
+		want, err := strconv.Atoi(os.Getenv("LOTS_WANT"))
+		if err != nil {
+			panic(err)
+		}
+		c, err := Dial(cfg, map[string]pipeline.Topic{in: {Partitions: 2, MaxMessageBytes: 1 << 20}, log: {Partitions: 3, MaxMessageBytes: 1 << 20}}, discard, nil)
+		if err != nil {
+			panic(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		var seen counter
+		if err := c.RunStateful(ctx, lotsStage(in, log, func(p, n int) {
+			if seen.note(p, n); seen.all(2, want) {
+				cancel()
+			}
+		}), os.Getenv("LOTS_DIR")); err != nil {
+			panic(err)
+		}
+		fmt.Println("done")
+	}
+}
+
+func TestStatefulSurvivesKill(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"owner-claimed", "owner-marked", "owner-acked-before-batch:4", "owner-batch-before-commit:5"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, streamtest.Start(t))
+			const partitions, n = 2, 50
+			in, log := w.topic(t, "in", partitions), w.topic(t, "log", 3)
+			c, _ := w.dial(t)
+			if _, err := c.Produce(within(t, 30*time.Second), named(in, partitions, n)); err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			env := []string{"LOTS_ADDR=" + w.broker.Addr, "LOTS_GROUP=" + w.broker.Config().Group, "LOTS_IN=" + in, "LOTS_LOG=" + log, "LOTS_DIR=" + dir, "LOTS_WANT=" + strconv.Itoa(n)}
+			if out, killed := child(t, "lots", append(env, FailpointVariable+"="+point)...); !killed {
+				t.Fatalf("the failpoint did not kill the child, which said %q", out)
+			}
+			if out, killed := child(t, "lots", env...); killed || !strings.Contains(out, "done") {
+				t.Fatalf("killed %v, output %q", killed, out)
+			}
+			checkLots(t, c, in, log, dir, partitions, n)
+		})
+	}
+}
+
+func TestStatefulStopsLoudlyWhereItsStateNeedsRecordsThatAreGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in, log := w.topic(t, "in", 1), w.topic(t, "log", 3)
+	c, _ := w.dial(t)
+	dir := t.TempDir()
+	s := openStore(t, StoreOptions{Dir: filepath.Join(dir, "p0"), Identity: "lots " + in + "/0"})
+	if err := s.Commit(Marks{Input: 7, Log: make([]LogMark, 3)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err := c.RunStateful(within(t, 60*time.Second), lotsStage(in, log, func(int, int) {}), dir)
+	var gone *OffsetError
+	if !IsBroken(err) || !errors.As(err, &gone) || gone.Offset != 7 || !strings.Contains(err.Error(), "delete the state directory") {
+		t.Errorf("it says: %v", err)
+	}
+}
+
+func TestStatefulNamesASecondDeployment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Embedded(t))
+	in, log := w.topic(t, "in", 1), w.topic(t, "log", 3)
+	cfg := w.broker.Config()
+	cfg.SessionTimeout = time.Second
+	first, _ := dial(t, cfg, w.topics)
+	cfg.Group += "-other"
+	second, _ := dial(t, cfg, w.topics)
+	var seen counter
+	r := run(t, func(ctx context.Context) error {
+		return first.RunStateful(ctx, lotsStage(in, log, seen.note), t.TempDir())
+	})
+	send := func(from, to int) {
+		t.Helper()
+		if _, err := second.Produce(within(t, 30*time.Second), named(in, 1, to)[from:]); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool { return seen.all(1, to) })
+	}
+	send(0, 5)
+	run(t, func(ctx context.Context) error {
+		return second.RunStateful(ctx, lotsStage(in, log, seen.note), t.TempDir())
+	})
+	send(5, 10)
+	for n := 10; ; n += 5 { // the first notices when it next decides something
+		select {
+		case <-r.done:
+			if !IsBroken(r.err) || !errors.Is(r.err, ErrSuperseded) || !strings.Contains(r.err.Error(), "another deployment") {
+				t.Errorf("the older deployment ended with %v", r.err)
+			}
+			return
+		default:
+			send(n, n+5)
+		}
+	}
+}
+
+// failing is a Processor whose first steps fail.
+type failing struct {
+	*Lots
+	errs *[]error
+}
+
+func (f failing) Step(ctx context.Context, b Batch) (Result, error) {
+	r, err := f.Lots.Step(ctx, b) // the state is half changed when it fails
+	if errs := *f.errs; err == nil && len(errs) > 0 {
+		*f.errs = errs[1:]
+		err = errs[0]
+	}
+	return r, err
+}
+
+func TestStatefulBeginsAgainFromTheLastCommit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	const n = 30
+	in, log := w.topic(t, "in", 1), w.topic(t, "log", 3)
+	c, _ := w.dial(t)
+	if _, err := c.Produce(within(t, 30*time.Second), named(in, 1, n)); err != nil {
+		t.Fatal(err)
+	}
+	var seen counter
+	away := Unavailable(errors.New("the store is away"))
+	errs := []error{nil, nil, away, nil, away}
+	stage := lotsStage(in, log, seen.note)
+	open := stage.Open
+	stage.Open = func(partition int, epoch uint64, store *Store) (Processor, error) {
+		p, err := open(partition, epoch, store)
+		return failing{p.(*Lots), &errs}, err
+	}
+	dir := t.TempDir()
+	r := run(t, func(ctx context.Context) error { return c.RunStateful(ctx, stage, dir) })
+	eventually(t, func() bool { return seen.all(1, n) })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	checkLots(t, c, in, log, dir, 1, n)
+
+	bug := errors.New("a bug")
+	errs = []error{bug}
+	if err := c.RunStateful(within(t, 60*time.Second), stage, dir); !IsBroken(err) || !errors.Is(err, bug) {
+		t.Errorf("a bug: %v, want broken", err)
+	}
+}
