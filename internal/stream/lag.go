@@ -1,0 +1,61 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// Lag is the number of records that wait before a stage: over all partitions of the topics that
+// it reads, the end of the partition less what the stage's group has committed (or less the
+// first record there is, where it has committed nothing).
+func (c *Client) Lag(ctx context.Context, stage string, topics ...string) (int64, error) {
+	group := c.groupName(stage)
+	partitions := make(map[string][]int, len(topics))
+	ends := &kafka.ListOffsetsRequest{Topics: make(map[string][]kafka.OffsetRequest, len(topics))}
+	for _, topic := range topics {
+		n, err := c.Partitions(ctx, topic)
+		if err != nil {
+			return 0, err
+		}
+		for p := range n {
+			partitions[topic] = append(partitions[topic], p)
+			ends.Topics[topic] = append(ends.Topics[topic], kafka.FirstOffsetOf(p), kafka.LastOffsetOf(p))
+		}
+	}
+	committed, err := c.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: partitions})
+	if err == nil {
+		err = committed.Error
+	}
+	if err != nil {
+		return 0, fmt.Errorf("offsets of group %s: %w", group, err)
+	}
+	type place struct {
+		topic     string
+		partition int
+	}
+	read := make(map[place]int64)
+	for topic, ps := range committed.Topics {
+		for _, p := range ps {
+			if p.Error != nil {
+				return 0, fmt.Errorf("offset of group %s in %s/%d: %w", group, topic, p.Partition, p.Error)
+			}
+			read[place{topic, p.Partition}] = p.CommittedOffset
+		}
+	}
+	listed, err := c.kafka.ListOffsets(ctx, ends)
+	if err != nil {
+		return 0, fmt.Errorf("ends of the topics of group %s: %w", group, err)
+	}
+	var lag int64
+	for topic, ps := range listed.Topics {
+		for _, p := range ps {
+			if p.Error != nil {
+				return 0, fmt.Errorf("ends of %s/%d: %w", topic, p.Partition, p.Error)
+			}
+			lag += max(0, p.LastOffset-max(p.FirstOffset, read[place{topic, p.Partition}]))
+		}
+	}
+	return lag, nil
+}
