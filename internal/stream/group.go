@@ -209,11 +209,9 @@ func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(cont
 				return
 			case <-ticker.C:
 			}
-			switch err := g.send(ctx); classOf(err) {
-			case broken:
+			// Lost: the next heartbeat ends the generation.
+			if err := g.send(ctx); classOf(err) == broken {
 				stop(err)
-				return
-			case lost:
 				return
 			}
 		}

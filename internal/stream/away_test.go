@@ -1,0 +1,416 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"forager/internal/stream/streamtest"
+	"forager/schemas"
+)
+
+// network is a client's way to the broker, which a test can cut.
+type network struct {
+	mu    sync.Mutex
+	cut   bool
+	conns map[net.Conn]bool
+	dials int
+}
+
+// through makes the client use the network.
+func (n *network) through(c *Client) {
+	n.conns = map[net.Conn]bool{}
+	c.transport.Dial = n.dial
+	c.dialer.DialFunc = n.dial
+}
+
+func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	n.mu.Lock()
+	n.dials++
+	cut := n.cut
+	n.mu.Unlock()
+	if cut {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("the network is cut")}
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.conns[conn] = true
+	return conn, nil
+}
+
+func (n *network) set(cut bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut = cut
+	if cut {
+		for conn := range n.conns {
+			conn.Close()
+		}
+		clear(n.conns)
+	}
+}
+
+func (n *network) dialed() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dials
+}
+
+// checkCopies fails unless each partition of out holds 0 … n-1 in order, duplicates of what
+// came before allowed, and everything is committed.
+func checkCopies(t *testing.T, c *Client, stage, in, out string, partitions, n int) {
+	t.Helper()
+	for p := range partitions {
+		next := 0
+		for _, v := range values(t, c, out, p) {
+			i, err := strconv.Atoi(v)
+			if err != nil || i > next {
+				t.Fatalf("partition %d: %q comes before %d", p, v, next)
+			}
+			if i == next {
+				next++
+			}
+		}
+		if next != n {
+			t.Errorf("partition %d: %d records, want %d", p, next, n)
+		}
+		if at, _ := committed(t, c, stage, in, p); at != int64(n) {
+			t.Errorf("partition %d: committed %d, want %d", p, at, n)
+		}
+	}
+}
+
+func TestBrokerAwayInTheMiddle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in, out := w.topic(t, "in", 2), w.topic(t, "out", 2)
+	feeder, _ := w.dial(t)
+	c, l := w.dial(t)
+	var n network
+	n.through(c)
+	const half = 300
+	feed := func(from, to int) {
+		for p := range 2 {
+			if _, err := feeder.Produce(within(t, 20*time.Second), numbers(in, p, to)[from:]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	feed(0, half)
+	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("away", in, out)) })
+	eventually(t, func() bool { return w.count(t, feeder, out) > 0 })
+	n.set(true)
+	feed(half, 2*half)
+	eventually(t, func() bool { return strings.Contains(l.String(), "level=WARN msg=waiting") })
+	if gauge(c.metrics.waiting) < 1 {
+		t.Error("the metric waiting does not show it")
+	}
+	before := n.dialed()
+	eventually(t, func() bool { return n.dialed() > before+3 }) // it goes on trying
+	n.set(false)
+	eventually(t, func() bool {
+		for p := range 2 {
+			if at, _ := committed(t, feeder, "away", in, p); at != 2*half {
+				return false
+			}
+		}
+		return true
+	})
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	checkCopies(t, feeder, "away", in, out, 2, 2*half)
+	if at := gauge(c.metrics.waiting); at != 0 {
+		t.Errorf("the metric waiting is %v at the end", at)
+	}
+}
+
+func TestBrokerAwayAtStartAndStoppedInTheMiddle(t *testing.T) {
+	t.Parallel()
+	b := streamtest.Embedded(t)
+	w := newWorld(t, b)
+	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
+	feeder, _ := w.dial(t)
+	if _, err := feeder.Produce(within(t, 20*time.Second), numbers(in, 0, 100)); err != nil {
+		t.Fatal(err)
+	}
+	b.Stop()
+	c, l := w.dial(t)
+	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("late", in, out)) })
+	eventually(t, func() bool { return strings.Contains(l.String(), "level=WARN msg=waiting") })
+	b.Restart(t)
+	eventually(t, func() bool { at, _ := committed(t, feeder, "late", in, 0); return at == 100 })
+	b.Stop()
+	wrote := make(chan error, 1)
+	go func() { // waits for the broker, as a stage does
+		_, err := feeder.Produce(within(t, 60*time.Second), numbers(in, 0, 200)[100:])
+		wrote <- err
+	}()
+	eventually(t, func() bool { return strings.Count(l.String(), "level=WARN msg=waiting") > 1 })
+	b.Restart(t)
+	if err := <-wrote; err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { at, _ := committed(t, feeder, "late", in, 0); return at == 200 })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	checkCopies(t, feeder, "late", in, out, 1, 200)
+}
+
+// errorIn answers a request with an error of the broker.
+func errorIn(req kmsg.Request, code int16) kmsg.Response {
+	switch req := req.(type) {
+	case *kmsg.ProduceRequest:
+		resp := req.ResponseKind().(*kmsg.ProduceResponse)
+		for _, rt := range req.Topics {
+			t := kmsg.NewProduceResponseTopic()
+			t.Topic = rt.Topic
+			for _, rp := range rt.Partitions {
+				p := kmsg.NewProduceResponseTopicPartition()
+				p.Partition, p.ErrorCode = rp.Partition, code
+				t.Partitions = append(t.Partitions, p)
+			}
+			resp.Topics = append(resp.Topics, t)
+		}
+		return resp
+	case *kmsg.FetchRequest:
+		resp := req.ResponseKind().(*kmsg.FetchResponse)
+		for _, rt := range req.Topics {
+			t := kmsg.NewFetchResponseTopic()
+			t.Topic = rt.Topic
+			for _, rp := range rt.Partitions {
+				p := kmsg.NewFetchResponseTopicPartition()
+				p.Partition, p.ErrorCode = rp.Partition, code
+				t.Partitions = append(t.Partitions, p)
+			}
+			resp.Topics = append(resp.Topics, t)
+		}
+		return resp
+	case *kmsg.OffsetCommitRequest:
+		resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
+		for _, rt := range req.Topics {
+			t := kmsg.NewOffsetCommitResponseTopic()
+			t.Topic = rt.Topic
+			for _, rp := range rt.Partitions {
+				p := kmsg.NewOffsetCommitResponseTopicPartition()
+				p.Partition, p.ErrorCode = rp.Partition, code
+				t.Partitions = append(t.Partitions, p)
+			}
+			resp.Topics = append(resp.Topics, t)
+		}
+		return resp
+	case *kmsg.HeartbeatRequest:
+		resp := req.ResponseKind().(*kmsg.HeartbeatResponse)
+		resp.ErrorCode = code
+		return resp
+	}
+	panic(fmt.Sprintf("no answer to %T", req))
+}
+
+// Every second request of a kind fails, in every way that passes; nothing is lost.
+func TestPassingFaultsOfTheBroker(t *testing.T) {
+	t.Parallel()
+	const every, times = 2, 3
+	faults := map[string]struct {
+		key int16
+		err *kerr.Error // nil = the connection is closed
+	}{
+		"produce not leader":        {kmsg.Produce.Int16(), kerr.NotLeaderForPartition},
+		"produce too few replicas":  {kmsg.Produce.Int16(), kerr.NotEnoughReplicasAfterAppend},
+		"produce timed out":         {kmsg.Produce.Int16(), kerr.RequestTimedOut},
+		"produce unknown topic":     {kmsg.Produce.Int16(), kerr.UnknownTopicOrPartition},
+		"produce connection closed": {kmsg.Produce.Int16(), nil},
+		"fetch not leader":          {kmsg.Fetch.Int16(), kerr.NotLeaderForPartition},
+		"fetch out of range":        {kmsg.Fetch.Int16(), kerr.OffsetOutOfRange}, // and ListOffsets denies it
+		"fetch connection closed":   {kmsg.Fetch.Int16(), nil},
+		"commit not coordinator":    {kmsg.OffsetCommit.Int16(), kerr.NotCoordinator},
+		"commit connection closed":  {kmsg.OffsetCommit.Int16(), nil},
+		"commit stale generation":   {kmsg.OffsetCommit.Int16(), kerr.IllegalGeneration},
+		"heartbeat rebalance":       {kmsg.Heartbeat.Int16(), kerr.RebalanceInProgress},
+		"heartbeat unknown member":  {kmsg.Heartbeat.Int16(), kerr.UnknownMemberID},
+	}
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := streamtest.Embedded(t)
+			w := newWorld(t, b)
+			in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
+			c, _ := w.dial(t)
+			var asked, failed atomic.Int64
+			b.Fake().ControlKey(fault.key, func(req kmsg.Request) (kmsg.Response, error, bool) {
+				b.Fake().KeepControl()
+				if asked.Add(1)%every != 0 || failed.Load() >= times {
+					return nil, nil, false
+				}
+				failed.Add(1)
+				if fault.err == nil {
+					return nil, errors.New("closed"), true
+				}
+				return errorIn(req, fault.err.Code), nil, true
+			})
+			r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("faults", in, out)) })
+			n := 0
+			outs := numbers(in, 0, 1000)
+			for ; failed.Load() < times && n < len(outs); n += 10 {
+				before := asked.Load()
+				if _, err := c.Produce(within(t, 30*time.Second), outs[n:n+10]); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, func() bool { return asked.Load() > before })
+			}
+			eventually(t, func() bool { at, _ := committed(t, c, "faults", in, 0); return at == int64(n) })
+			if failed.Load() < times {
+				t.Errorf("the broker failed %d times only", failed.Load())
+			}
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+			checkCopies(t, c, "faults", in, out, 1, n)
+		})
+	}
+}
+
+func TestLastingFaultsOfTheBrokerAreBroken(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]struct {
+		key int16
+		err *kerr.Error
+	}{
+		"produce not allowed": {kmsg.Produce.Int16(), kerr.TopicAuthorizationFailed},
+		"produce refused":     {kmsg.Produce.Int16(), kerr.InvalidRecord},
+		"fetch not allowed":   {kmsg.Fetch.Int16(), kerr.TopicAuthorizationFailed},
+		"commit not allowed":  {kmsg.OffsetCommit.Int16(), kerr.GroupAuthorizationFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := streamtest.Embedded(t)
+			w := newWorld(t, b)
+			in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
+			c, _ := w.dial(t)
+			if _, err := c.Produce(within(t, 30*time.Second), numbers(in, 0, 3)); err != nil {
+				t.Fatal(err)
+			}
+			b.Fake().ControlKey(fault.key, func(req kmsg.Request) (kmsg.Response, error, bool) {
+				b.Fake().KeepControl()
+				return errorIn(req, fault.err.Code), nil, true
+			})
+			r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("faults", in, out)) })
+			if err := r.wait(within(t, 30*time.Second)); !IsBroken(err) || !errors.Is(err, kafka.Error(fault.err.Code)) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestOffsetsOutOfRangeAreBrokenAndSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
+	c, _ := w.dial(t)
+	ctx := within(t, 60*time.Second)
+	if _, err := c.Produce(ctx, numbers(in, 0, 100)); err != nil {
+		t.Fatal(err)
+	}
+	deleteBelow(t, c, in, 0, 40)
+	for _, k := range []struct {
+		stage string
+		at    int64
+		want  string
+	}{{"before", 30, "retention"}, {"behind", 101, "made anew"}} {
+		commitAt(t, c, k.stage, in, 0, k.at)
+		err := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo(k.stage, in, out)) }).wait(ctx)
+		var oe *OffsetError
+		if !errors.As(err, &oe) || oe.Offset != k.at || oe.First != 40 || oe.End != 100 || !IsBroken(err) {
+			t.Fatalf("%s: %v", k.stage, err)
+		}
+		for _, want := range []string{k.want, c.groupName(k.stage), "--reset-offsets", fmt.Sprint(k.at), "[40, 100)"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", k.stage, err, want)
+			}
+		}
+	}
+	// A reader that retention overtakes while it reads.
+	n := 0
+	err := c.consume(ctx, source{topic: in, from: 10, to: endless, group: "g"}, func(chunk) error { n++; return nil })
+	if !errors.As(err, new(*OffsetError)) || n != 0 {
+		t.Errorf("after %d chunks: %v", n, err)
+	}
+	if n := w.count(t, c, out); n != 0 {
+		t.Errorf("%d records were handled", n)
+	}
+	// Without a commit a group begins with what there is.
+	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("new", in, out)) })
+	eventually(t, func() bool { at, _ := committed(t, c, "new", in, 0); return at == 100 })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if vs := values(t, c, out, 0); len(vs) != 60 || vs[0] != "40" {
+		t.Errorf("%d records, from %v", len(vs), vs)
+	}
+}
+
+// A stalled owner's commit comes after another generation has the partition.
+func TestACommitOfAnOlderGenerationIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in := w.topic(t, "in", 1)
+	ctx := within(t, 60*time.Second)
+	claims := make(chan *claim, 2)
+	member := func() (*Client, *running) {
+		c, _ := w.dial(t)
+		return c, run(t, func(ctx context.Context) error {
+			return c.runGroup(ctx, "stale", []string{in}, func(ctx context.Context, cl *claim) error {
+				claims <- cl
+				<-ctx.Done()
+				return nil
+			})
+		})
+	}
+	c, first := member()
+	if _, err := c.Produce(ctx, []Out{{Topic: in, Headers: map[string]string{schemas.HeaderVersion: "1"}}, {Topic: in}, {Topic: in}}); err != nil {
+		t.Fatal(err)
+	}
+	old := <-claims
+	old.commit(1, "first")
+	if err := old.flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.end(); err != nil {
+		t.Fatal(err)
+	}
+	_, second := member()
+	new := <-claims
+	if new.offset != 1 || new.metadata != "first" || !new.committed || new.end != 3 {
+		t.Errorf("the next owner begins at %d (%v) with %q, end %d", new.offset, new.committed, new.metadata, new.end)
+	}
+	new.commit(2, "second")
+	if err := new.flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	old.commit(3, "late")
+	if err := old.flush(ctx); classOf(err) != lost {
+		t.Errorf("the late commit: %v", err)
+	}
+	if at, metadata := committed(t, c, "stale", in, 0); at != 2 || metadata != "second" {
+		t.Errorf("committed %d %q", at, metadata)
+	}
+	if err := second.end(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,71 @@
+package stream
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// kafka-go knows no DeleteRecords; tests need it to play retention.
+func init() { protocol.Register(&deleteRequest{}, &deleteResponse{}) }
+
+type deleteRequest struct {
+	Topics    []deleteTopic `kafka:"min=v0,max=v1"`
+	TimeoutMs int32         `kafka:"min=v0,max=v1"`
+}
+
+type deleteTopic struct {
+	Name       string            `kafka:"min=v0,max=v1"`
+	Partitions []deletePartition `kafka:"min=v0,max=v1"`
+}
+
+type deletePartition struct {
+	Partition int32 `kafka:"min=v0,max=v1"`
+	Offset    int64 `kafka:"min=v0,max=v1"`
+}
+
+type deleteResponse struct {
+	ThrottleTimeMs int32           `kafka:"min=v0,max=v1"`
+	Topics         []deletedTopics `kafka:"min=v0,max=v1"`
+}
+
+type deletedTopics struct {
+	Name       string             `kafka:"min=v0,max=v1"`
+	Partitions []deletedPartition `kafka:"min=v0,max=v1"`
+}
+
+type deletedPartition struct {
+	Partition    int32 `kafka:"min=v0,max=v1"`
+	LowWatermark int64 `kafka:"min=v0,max=v1"`
+	ErrorCode    int16 `kafka:"min=v0,max=v1"`
+}
+
+func (*deleteRequest) ApiKey() protocol.ApiKey  { return protocol.DeleteRecords }
+func (*deleteResponse) ApiKey() protocol.ApiKey { return protocol.DeleteRecords }
+
+func (r *deleteRequest) Broker(c protocol.Cluster) (protocol.Broker, error) {
+	return c.Brokers[c.Topics[r.Topics[0].Name].Partitions[r.Topics[0].Partitions[0].Partition].Leader], nil
+}
+
+// deleteBelow removes the records of a partition below an offset.
+func deleteBelow(t *testing.T, c *Client, topic string, partition int, offset int64) {
+	t.Helper()
+	err := c.retry(within(t, 20*time.Second), "delete records", func(ctx context.Context) error {
+		r, err := c.transport.RoundTrip(ctx, c.kafka.Addr, &deleteRequest{TimeoutMs: 5000, Topics: []deleteTopic{{
+			Name: topic, Partitions: []deletePartition{{Partition: int32(partition), Offset: offset}},
+		}}})
+		if err != nil {
+			return err
+		}
+		if code := r.(*deleteResponse).Topics[0].Partitions[0].ErrorCode; code != 0 {
+			return kafka.Error(code)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
