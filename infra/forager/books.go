@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/pipeline"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// books are the compacted topics, read to their end and kept up to date: what crawls there
+// are, how they stand and which models were published.
+type books struct {
+	client *stream.Client
+	mu     sync.Mutex
+	// controls by crawl; statuses by crawl and shard; models by version.
+	controls map[string]*schemas.CrawlControl
+	statuses map[string]map[uint32]*schemas.CrawlStatus
+	models   map[string]*schemas.ModelPublished
+	// critics are the newest versions by name.
+	critics   map[string]*schemas.ModelPublished
+	followers []*stream.Follower
+}
+
+// openBooks connects to the broker and reads the compacted topics to their end.
+func openBooks(ctx context.Context, s *session, cfg *pipeline.Config) (*books, error) {
+	client, err := stream.Dial(cfg.Kafka, cfg.Topics, s.log, nil)
+	if err != nil {
+		return nil, err
+	}
+	b := &books{
+		client: client, controls: make(map[string]*schemas.CrawlControl),
+		statuses: make(map[string]map[uint32]*schemas.CrawlStatus),
+		models:   make(map[string]*schemas.ModelPublished), critics: make(map[string]*schemas.ModelPublished),
+	}
+	for _, topic := range []string{schemas.TopicCrawlControl, schemas.TopicCrawlStatus, schemas.TopicModelPublished} {
+		f, err := client.Follow(ctx, topic, b.read)
+		if err != nil {
+			b.close()
+			return nil, fmt.Errorf("read topic %s: %w", topic, err)
+		}
+		b.followers = append(b.followers, f)
+	}
+	return b, nil
+}
+
+func (b *books) close() {
+	for _, f := range b.followers {
+		f.Close()
+	}
+	b.client.Close()
+}
+
+func (b *books) read(r stream.Record) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := schemas.Record(r.Topic)
+	if err := proto.Unmarshal(r.Value, m); err != nil {
+		return fmt.Errorf("record at %s/%d/%d cannot be read: %w", r.Topic, r.Partition, r.Offset, err)
+	}
+	switch m := m.(type) {
+	case *schemas.CrawlControl:
+		if old := b.controls[m.GetCrawl()]; old == nil || old.GetRevision() < m.GetRevision() {
+			b.controls[m.GetCrawl()] = m
+		}
+	case *schemas.CrawlStatus:
+		shards := b.statuses[m.GetCrawl()]
+		if shards == nil {
+			shards = make(map[uint32]*schemas.CrawlStatus)
+			b.statuses[m.GetCrawl()] = shards
+		}
+		// A stalled owner may write after its successor: the higher epoch counts.
+		if old := shards[m.GetShard()]; old == nil || old.GetEpoch() <= m.GetEpoch() {
+			shards[m.GetShard()] = m
+		}
+	case *schemas.ModelPublished:
+		b.models[m.GetVersion()] = m
+		if m.GetKind() == "critic" {
+			name, _, _ := strings.Cut(m.GetVersion(), "/")
+			b.critics[name] = m
+		}
+	}
+	return nil
+}
+
+func (b *books) control(crawl string) (*schemas.CrawlControl, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.controls[crawl]
+	if c == nil {
+		known := slices.Sorted(maps.Keys(b.controls))
+		if len(known) == 0 {
+			return nil, fmt.Errorf("no crawl %q; there is none yet (forager crawl start makes one)", crawl)
+		}
+		return nil, fmt.Errorf("no crawl %q; there are: %s", crawl, strings.Join(known, ", "))
+	}
+	return proto.Clone(c).(*schemas.CrawlControl), nil
+}
+
+// status returns shard 0 of the crawl, nil before prioritize has written one.
+func (b *books) status(crawl string) *schemas.CrawlStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	st := b.statuses[crawl][0]
+	if st == nil {
+		return nil
+	}
+	return proto.Clone(st).(*schemas.CrawlStatus)
+}
+
+// critic resolves a name or a version of a critic.
+func (b *books) critic(name string) (*schemas.ModelPublished, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m := b.critics[name]; m != nil {
+		return m, nil
+	}
+	if m := b.models[name]; m != nil && m.GetKind() == "critic" {
+		return m, nil
+	}
+	known := slices.Sorted(maps.Keys(b.critics))
+	if len(known) == 0 {
+		return nil, fmt.Errorf("no critic %q; there is none yet (forager critic train makes one)", name)
+	}
+	return nil, fmt.Errorf("no critic %q; there are: %s", name, strings.Join(known, ", "))
+}
+
+// send produces one record and waits until it is acknowledged.
+func (b *books) send(ctx context.Context, topic, key string, headers map[string]string, m proto.Message) error {
+	value, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if headers == nil {
+		headers = make(map[string]string)
+	}
+	headers[schemas.HeaderVersion] = fmt.Sprint(schemas.Version)
+	_, err = b.client.Produce(ctx, []stream.Out{{
+		Topic: topic, Partition: -1, Key: []byte(key), Value: value, Headers: headers,
+	}})
+	return err
+}

@@ -1,0 +1,353 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/apprentice"
+	"forager/internal/crawlfile"
+	"forager/internal/critic"
+	"forager/internal/objects"
+	"forager/internal/pipeline"
+	"forager/schemas"
+)
+
+type crawlCommand struct {
+	Start  crawlStart  `cmd:"" help:"Start the crawl that a crawl file describes."`
+	Status crawlStatus `cmd:"" help:"How crawls stand."`
+	Watch  crawlWatch  `cmd:"" help:"Follow a crawl until it has finished."`
+	Stop   crawlStop   `cmd:"" help:"Stop a crawl for good; requests in flight end."`
+}
+
+type crawlStart struct {
+	File  string `arg:"" help:"The crawl file." type:"existingfile"`
+	Watch bool   `help:"Follow the crawl until it has finished."`
+	Check bool   `help:"Check the file and the critic, start nothing."`
+}
+
+func (c *crawlStart) Help() string {
+	return `A crawl file:
+
+  name: chemistry
+  critic: schools                      # made by: forager critic train
+  focus: [Science/Chemistry]
+  seeds: ["https://example.org/chemistry/"]
+  budget: {pages: 3000}
+  ranker: apprentice                   # or soft-focus, unfocused, hard-focus, hard-defer, …
+  scope: {max_depth: 10, host_cap: 500}
+  politeness: {delay: 1s, contact: you@example.org}
+
+  forager crawl start chemistry.yaml --watch`
+}
+
+func (c *crawlStart) Run(s *session) error {
+	crawl, err := crawlfile.Load(c.File)
+	if err != nil {
+		return err
+	}
+	cfg, err := s.pipeline()
+	if err != nil {
+		return err
+	}
+	b, err := openBooks(s, s, cfg)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	if err := startCrawl(s, cfg, b, crawl, c.Check); err != nil {
+		return err
+	}
+	name := crawl.Control.GetCrawl()
+	if c.Check {
+		return s.print(map[string]any{"crawl": name, "ok": true}, func(w io.Writer) {
+			fmt.Fprintf(w, "%s: the crawl file is fine; %d seeds\n", name, len(crawl.Seeds))
+		})
+	}
+	if c.Watch {
+		return watch(s, b, name)
+	}
+	return s.print(map[string]any{"crawl": name, "seeds": len(crawl.Seeds)}, func(w io.Writer) {
+		fmt.Fprintf(w, "started %s with %d seeds\nfollow it:  forager crawl watch %s\n", name, len(crawl.Seeds), name)
+	})
+}
+
+// startCrawl completes the control record with what only the pipeline knows, stores the URL
+// list and sends control and seeds.
+func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *crawlfile.Crawl, checkOnly bool) error {
+	ctl := crawl.Control
+	name := ctl.GetCrawl()
+	if old, err := b.control(name); err == nil {
+		return fmt.Errorf("crawl %q exists already (started %s); a name is never used again, choose another",
+			name, time.UnixMilli(old.GetCreatedAt()).Format(time.RFC3339))
+	}
+	published, err := b.critic(ctl.GetCritic())
+	if err != nil {
+		return err
+	}
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return err
+	}
+	model, err := loadCritic(ctx, store, published)
+	if err != nil {
+		return err
+	}
+	if err := model.Focus(ctl.GetFocus()); err != nil {
+		return fmt.Errorf("focus: %w", err)
+	}
+	if v := ctl.GetLearning().GetPrior(); v != "" {
+		data, err := store.Get(ctx, "models/apprentice/"+v)
+		if err != nil {
+			return fmt.Errorf("learning.prior: model %q: %w", v, err)
+		}
+		if _, err := apprentice.Unmarshal(data); err != nil {
+			return fmt.Errorf("learning.prior: model %q: %w", v, err)
+		}
+	}
+	if checkOnly {
+		return nil
+	}
+	ctl.Critic = published.GetVersion()
+	ctl.Revision = 1
+	ctl.CreatedAt = time.Now().UnixMilli()
+	if crawl.URLList != nil {
+		list := []byte(strings.Join(crawl.URLList, "\n") + "\n")
+		sum := sha256.Sum256(list)
+		ctl.Scope.UrlList = "scopes/" + name + "/" + hex.EncodeToString(sum[:6]) + ".txt"
+		if err := putContent(ctx, store, ctl.Scope.UrlList, list); err != nil {
+			return fmt.Errorf("store the URL list: %w", err)
+		}
+	}
+	// The control record goes first: prioritize waits for the seeds of a crawl it knows, and
+	// never holds up a partition for a crawl that does not come.
+	if err := b.send(ctx, schemas.TopicCrawlControl, name, map[string]string{schemas.HeaderCrawl: name}, ctl); err != nil {
+		return fmt.Errorf("send the crawl's control record: %w", err)
+	}
+	seeds := seedRecord(name, crawl.Seeds)
+	headers := map[string]string{schemas.HeaderCrawl: name, schemas.HeaderShard: "0"}
+	if err := b.send(ctx, schemas.TopicLinkFound, schemas.ShardKey(name, 0), headers, seeds); err != nil {
+		return fmt.Errorf("send the seeds: %w", err)
+	}
+	return nil
+}
+
+// seedRecord makes the virtual page whose links are the seeds.
+func seedRecord(crawl string, seeds []string) *schemas.LinkFound {
+	sum := sha256.Sum256([]byte(strings.Join(seeds, "\n")))
+	id := schemas.RequestID(crawl, "seeds:"+hex.EncodeToString(sum[:]), 0)
+	r := &schemas.LinkFound{Id: id.Bytes(), Crawl: crawl, Outcome: schemas.Outcome_OUTCOME_SEEDS}
+	for i, u := range seeds {
+		r.Links = append(r.Links, &schemas.Link{Url: u, Position: uint32(i)})
+	}
+	return r
+}
+
+// loadCritic brings a published critic and checks that it is the one announced.
+func loadCritic(ctx context.Context, store *objects.Store, m *schemas.ModelPublished) (*critic.Model, error) {
+	data, err := store.Get(ctx, m.GetObject())
+	if err != nil {
+		return nil, fmt.Errorf("critic %s: %w", m.GetVersion(), err)
+	}
+	sum := sha256.Sum256(data)
+	if got := "sha256:" + hex.EncodeToString(sum[:]); got != m.GetDigest() {
+		return nil, fmt.Errorf("critic %s: object %s has digest %s, announced was %s", m.GetVersion(), m.GetObject(), got, m.GetDigest())
+	}
+	model, err := critic.Unmarshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("critic %s: %w", m.GetVersion(), err)
+	}
+	return model, nil
+}
+
+type crawlStatus struct {
+	Crawl string `arg:"" optional:"" help:"Name of a crawl; all without it."`
+}
+
+func (c *crawlStatus) Run(s *session) error {
+	cfg, err := s.pipeline()
+	if err != nil {
+		return err
+	}
+	b, err := openBooks(s, s, cfg)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	names := b.crawls()
+	if c.Crawl != "" {
+		if _, err := b.control(c.Crawl); err != nil {
+			return err
+		}
+		names = []string{c.Crawl}
+	}
+	list := make([]standing, 0, len(names))
+	for _, n := range names {
+		list = append(list, stand(n, b.status(n)))
+	}
+	return s.print(list, func(w io.Writer) {
+		if len(list) == 0 {
+			fmt.Fprintln(w, "no crawls; forager crawl start FILE makes one")
+			return
+		}
+		fmt.Fprintf(w, "%-24s %-9s %8s %8s %8s %8s %7s %7s  %s\n", "CRAWL", "STATE", "PAGES", "REQUESTS", "QUEUED", "FLIGHT", "HARVEST", "LOSS", "")
+		for _, x := range list {
+			fmt.Fprintf(w, "%-24s %-9s %8d %8d %8d %8d %7.3f %7.3f  %s\n",
+				x.Crawl, x.State, x.Pages, x.Requests, x.Queued, x.InFlight, x.Harvest, x.Loss, x.Reason)
+		}
+	})
+}
+
+// standing is how a crawl stands, as people read it.
+type standing struct {
+	Crawl    string            `json:"crawl"`
+	State    string            `json:"state"`
+	Reason   string            `json:"reason,omitempty"`
+	Pages    uint64            `json:"pages"`
+	Requests uint64            `json:"requests"`
+	Queued   uint64            `json:"queued"`
+	InFlight uint64            `json:"in_flight"`
+	Harvest  float64           `json:"harvest"`
+	Loss     float64           `json:"loss"`
+	Outcomes map[string]uint64 `json:"outcomes"`
+	Refused  map[string]uint64 `json:"refused"`
+	Leaps    uint64            `json:"leaps"`
+	Trained  uint64            `json:"trained"`
+	Model    string            `json:"model,omitempty"`
+	Latency  uint32            `json:"latency_ms"`
+	Activity string            `json:"activity,omitempty"`
+}
+
+func stand(crawl string, st *schemas.CrawlStatus) standing {
+	if st == nil {
+		return standing{Crawl: crawl, State: "waiting", Reason: "prioritize has not taken it up yet (forager up starts the stages)"}
+	}
+	x := standing{
+		Crawl: crawl, State: strings.ToLower(strings.TrimPrefix(st.GetState().String(), "SHARD_STATE_")), Reason: st.GetEndReason(),
+		Pages: st.GetPages(), Requests: st.GetRequests(), Queued: st.GetQueued(), InFlight: st.GetInFlight(),
+		Outcomes: st.GetOutcomes(), Refused: st.GetRefused(), Leaps: st.GetLeaps(), Trained: st.GetTrained(),
+		Model: st.GetModel(), Latency: st.GetLatencyP50Ms(), Activity: st.GetActivity(),
+	}
+	if st.GetPages() > 0 {
+		x.Harvest = st.GetRelevanceRaw() / float64(st.GetPages())
+		x.Loss = 1 - x.Harvest
+	}
+	return x
+}
+
+type crawlWatch struct {
+	Crawl string `arg:"" help:"Name of the crawl."`
+}
+
+func (c *crawlWatch) Run(s *session) error {
+	cfg, err := s.pipeline()
+	if err != nil {
+		return err
+	}
+	b, err := openBooks(s, s, cfg)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	if _, err := b.control(c.Crawl); err != nil {
+		return err
+	}
+	return watch(s, b, c.Crawl)
+}
+
+// watch prints a line of progress a second, in place on a terminal, until the crawl has
+// finished.
+func watch(s *session, b *books, crawl string) error {
+	terminal := interactive(s.err)
+	var last standing
+	var lastAt time.Time
+	begun := time.Now()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		st := b.status(crawl)
+		x := stand(crawl, st)
+		now := time.Now()
+		rate := 0.0
+		if !lastAt.IsZero() && now.After(lastAt) {
+			rate = float64(x.Pages-last.Pages) / now.Sub(lastAt).Seconds()
+		}
+		finished := st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED
+		if !s.json && (terminal || x.Pages != last.Pages || finished || lastAt.IsZero()) {
+			line := fmt.Sprintf("%s  %6.0fs  %s  pages %d  %.0f/s  harvest %.3f  loss %.3f  queued %d  in flight %d  loop %d ms %s",
+				crawl, now.Sub(begun).Seconds(), x.State, x.Pages, rate, x.Harvest, x.Loss, x.Queued, x.InFlight, x.Latency, x.Activity)
+			if terminal {
+				fmt.Fprintf(s.err, "\r\x1b[K%s", line)
+			} else {
+				fmt.Fprintln(s.err, line)
+			}
+		}
+		if finished {
+			if terminal && !s.json {
+				fmt.Fprintln(s.err)
+			}
+			return s.print(x, func(w io.Writer) {
+				fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f\nsee it:  forager report %s\n",
+					crawl, x.Reason, x.Pages, x.Harvest, x.Loss, crawl)
+			})
+		}
+		last, lastAt = x, now
+		select {
+		case <-s.Done():
+			return s.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+type crawlStop struct {
+	Crawl string        `arg:"" help:"Name of the crawl."`
+	Wait  time.Duration `help:"How long to wait until nothing is in flight; 0 = do not wait." default:"60s"`
+}
+
+func (c *crawlStop) Run(s *session) error {
+	cfg, err := s.pipeline()
+	if err != nil {
+		return err
+	}
+	b, err := openBooks(s, s, cfg)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	ctl, err := b.control(c.Crawl)
+	if err != nil {
+		return err
+	}
+	if st := b.status(c.Crawl); st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
+		return fmt.Errorf("crawl %q has finished already: %s", c.Crawl, st.GetEndReason())
+	}
+	next := proto.Clone(ctl).(*schemas.CrawlControl)
+	next.State = schemas.CrawlState_CRAWL_STATE_STOPPED
+	next.Revision++
+	if err := b.send(s, schemas.TopicCrawlControl, c.Crawl, map[string]string{schemas.HeaderCrawl: c.Crawl}, next); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(c.Wait)
+	for b.status(c.Crawl).GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
+		if c.Wait == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("crawl %q is told to stop, but %d requests are still in flight after %s", c.Crawl, b.status(c.Crawl).GetInFlight(), c.Wait)
+		}
+		select {
+		case <-s.Done():
+			return s.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	x := stand(c.Crawl, b.status(c.Crawl))
+	return s.print(x, func(w io.Writer) { fmt.Fprintf(w, "%s: %s %s\n", c.Crawl, x.State, x.Reason) })
+}

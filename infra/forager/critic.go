@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"forager/internal/critic"
+	"forager/internal/dom"
+	"forager/internal/objects"
+	"forager/internal/pipeline"
+	"forager/schemas"
+)
+
+type criticCommand struct {
+	Train criticTrain `cmd:"" help:"Train a critic on example pages and publish it."`
+}
+
+type criticTrain struct {
+	Examples string `arg:"" help:"JSON Lines {url, topics, text|html}; .gz is unpacked." type:"existingfile"`
+	Name     string `required:"" help:"Name of the critic."`
+	Minimum  int    `help:"Examples a class must have; smaller leaves join their parent (2002 §3.1)." default:"300"`
+	Cap      int    `help:"Examples a class uses at most." default:"300"`
+	Seed     uint64 `help:"Seed of the sampling."`
+	DryRun   bool   `help:"Train and report, publish nothing."`
+}
+
+func (c *criticTrain) Help() string {
+	return `Each line of the examples is a page and the topics it is about:
+
+  {"url": "https://example.org/a", "topics": ["Science/Chemistry"], "text": "…"}
+
+  forager critic train examples.jsonl.gz --name schools --minimum 50`
+}
+
+var criticName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+func (c *criticTrain) Run(s *session) error {
+	if !criticName.MatchString(c.Name) {
+		return usagef("--name: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", c.Name)
+	}
+	examples, err := readExamples(c.Examples)
+	if err != nil {
+		return err
+	}
+	model, report, err := critic.Train(examples, critic.Settings{
+		Minimum: c.Minimum, Cap: c.Cap, Seed: c.Seed,
+		Provenance: map[string]string{"examples": filepath.Base(c.Examples)},
+	})
+	if err != nil {
+		return err
+	}
+	var version string
+	if !c.DryRun {
+		cfg, err := s.pipeline()
+		if err != nil {
+			return err
+		}
+		b, err := openBooks(s, s, cfg)
+		if err != nil {
+			return err
+		}
+		defer b.close()
+		m, err := publishCritic(s, cfg, b, c.Name, model, map[string]float64{"accuracy": report.Accuracy})
+		if err != nil {
+			return err
+		}
+		version = m.GetVersion()
+	}
+	return s.print(map[string]any{"version": version, "report": report}, func(w io.Writer) {
+		fmt.Fprintf(w, "%d examples, %d classes, %d words; accuracy on held-out folds %.3f\n",
+			report.Examples, len(report.Classes), report.Words, report.Accuracy)
+		for _, p := range report.Pruned {
+			fmt.Fprintf(w, "  %s had %d examples; they went to %s\n", p.Topic, p.Examples, "/"+p.Into)
+		}
+		fmt.Fprintf(w, "%-48s %9s %7s %9s\n", "CLASS", "EXAMPLES", "RECALL", "PRECISION")
+		for _, x := range report.Classes {
+			fmt.Fprintf(w, "%-48s %9d %7.3f %9.3f\n", x.Name, x.Examples, x.Recall, x.Precision)
+		}
+		if version != "" {
+			fmt.Fprintf(w, "published %s\n", version)
+		}
+	})
+}
+
+func readExamples(path string) (*critic.Examples, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if strings.HasSuffix(path, ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			return nil, fmt.Errorf("%s is not gzipped: %w", path, err)
+		}
+	}
+	examples, err := critic.ReadExamples(r, func(body []byte, url string) (*schemas.Page, error) {
+		return dom.Parse(body, "text/html; charset=utf-8", url, dom.Settings{})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return examples, nil
+}
+
+// publishCritic stores a critic under a name that its bytes give it and announces it.
+func publishCritic(ctx context.Context, cfg *pipeline.Config, b *books, name string, model *critic.Model, measures map[string]float64) (*schemas.ModelPublished, error) {
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return nil, err
+	}
+	data := model.Marshal()
+	sum := sha256.Sum256(data)
+	digest := hex.EncodeToString(sum[:])
+	m := &schemas.ModelPublished{
+		Kind: "critic", Version: name + "/" + digest[:12], Digest: "sha256:" + digest, Size: uint64(len(data)),
+		Measures: measures, CreatedAt: time.Now().UnixMilli(),
+	}
+	m.Object = "models/critic/" + m.Version
+	if err := putContent(ctx, store, m.Object, data); err != nil {
+		return nil, fmt.Errorf("store critic %s: %w", m.Version, err)
+	}
+	if err := b.send(ctx, schemas.TopicModelPublished, schemas.ModelKey("critic", "", name), nil, m); err != nil {
+		return nil, fmt.Errorf("announce critic %s: %w", m.Version, err)
+	}
+	return m, nil
+}
+
+// putContent stores an object whose name says its content: one that is there already is the
+// same one.
+func putContent(ctx context.Context, store *objects.Store, key string, data []byte) error {
+	err := store.Put(ctx, key, bytes.NewReader(data), int64(len(data)))
+	if errors.Is(err, objects.ErrExists) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"forager/internal/analytics"
+	"forager/internal/objects"
+	"forager/internal/pipeline"
+	"forager/internal/stream"
+)
+
+type doctorCommand struct {
+	Timeout time.Duration `help:"How long to wait for each part." default:"5s"`
+}
+
+// finding is one line of the doctor's report.
+type finding struct {
+	What string `json:"what"`
+	OK   bool   `json:"ok"`
+	// Detail says what was seen; Fix what to do about it where OK is false.
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+func (c *doctorCommand) Run(s *session) error {
+	findings := c.examine(s)
+	bad := 0
+	for _, f := range findings {
+		if !f.OK {
+			bad++
+		}
+	}
+	err := s.print(findings, func(w io.Writer) {
+		for _, f := range findings {
+			mark := "ok  "
+			if !f.OK {
+				mark = "BAD "
+			}
+			fmt.Fprintf(w, "%s %-12s %s\n", mark, f.What, f.Detail)
+			if f.Fix != "" {
+				fmt.Fprintf(w, "     %-12s → %s\n", "", f.Fix)
+			}
+		}
+	})
+	if err == nil && bad > 0 {
+		err = fmt.Errorf("%d of %d checks failed", bad, len(findings))
+	}
+	return err
+}
+
+func (c *doctorCommand) examine(s *session) []finding {
+	cfg, err := s.pipeline()
+	if err != nil {
+		return []finding{{What: "config", Detail: err.Error(), Fix: "correct " + s.config}}
+	}
+	findings := []finding{{What: "config", OK: true, Detail: s.config}}
+	add := func(what, detail, fix string, err error) {
+		f := finding{What: what, OK: err == nil, Detail: detail}
+		if err != nil {
+			f.Detail, f.Fix = err.Error(), fix
+		}
+		findings = append(findings, f)
+	}
+	ctx, cancel := context.WithTimeout(s, c.Timeout)
+	states, err := checkTopics(ctx, cfg, s.log)
+	cancel()
+	add("kafka", fmt.Sprint(cfg.Kafka.Brokers), "start the broker (forager up --parts), or correct kafka.brokers", err)
+	if err == nil {
+		detail := fmt.Sprintf("%d topics as %s says", len(cfg.Topics), s.config)
+		var wrong error
+		for _, t := range states {
+			if !t.OK() {
+				wrong = errors.Join(wrong, errors.New(t.String()))
+			}
+		}
+		add("topics", detail, "forager setup creates what is missing; other differences are yours to decide", wrong)
+	}
+	ctx, cancel = context.WithTimeout(s, c.Timeout)
+	add("s3", cfg.S3.Endpoint+" bucket "+cfg.S3.Bucket, "start the store (forager up --parts), run forager setup, or correct s3.*", checkBucket(ctx, cfg))
+	cancel()
+	ctx, cancel = context.WithTimeout(s, c.Timeout)
+	add("clickhouse", cfg.ClickHouse.URL+" database "+cfg.ClickHouse.Database,
+		"start the server (forager up --parts), run forager setup, or correct clickhouse.*", checkTables(ctx, cfg))
+	cancel()
+	return findings
+}
+
+func checkTopics(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) ([]stream.TopicState, error) {
+	c, err := stream.Dial(cfg.Kafka, cfg.Topics, log, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Check(ctx)
+}
+
+func checkBucket(ctx context.Context, cfg *pipeline.Config) error {
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return err
+	}
+	ok, err := store.HasBucket(ctx)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s has no bucket %q", cfg.S3.Endpoint, cfg.S3.Bucket)
+	}
+	return err
+}
+
+func checkTables(ctx context.Context, cfg *pipeline.Config) error {
+	db, err := analytics.Open(cfg.ClickHouse)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.Check(ctx)
+}
+
+type setupCommand struct {
+	Timeout time.Duration `help:"How long to wait for the parts." default:"60s"`
+}
+
+func (c *setupCommand) Help() string {
+	return `Safe to run at any time: what exists already is compared, never changed. A topic whose partitions or
+settings differ from the pipeline file is reported and the command fails.`
+}
+
+func (c *setupCommand) Run(s *session) error {
+	cfg, err := s.pipeline()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(s, c.Timeout)
+	defer cancel()
+	if err := setUp(ctx, cfg, s.log); err != nil {
+		return err
+	}
+	return s.print(map[string]any{"ok": true}, func(w io.Writer) {
+		fmt.Fprintf(w, "%d topics, bucket %s and the tables of database %s are as they should be\n",
+			len(cfg.Topics), cfg.S3.Bucket, cfg.ClickHouse.Database)
+	})
+}
+
+// setUp creates what is missing in Kafka, S3 and ClickHouse and fails where something that
+// exists differs from the configuration.
+func setUp(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) error {
+	c, err := stream.Dial(cfg.Kafka, cfg.Topics, log, nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	states, err := c.Setup(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, t := range states {
+		if !t.OK() {
+			errs = append(errs, errors.New(t.String()))
+		}
+	}
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return err
+	}
+	if _, err := store.EnsureBucket(ctx); err != nil {
+		errs = append(errs, err)
+	}
+	db, err := analytics.Open(cfg.ClickHouse)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.Migrate(ctx); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

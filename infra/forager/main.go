@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"forager/internal/pipeline"
+)
+
+// Exit codes of the command.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// commands is the whole command line.
+type commands struct {
+	Config string `help:"The pipeline file." default:"pipeline.yaml" short:"c" type:"path" env:"FORAGER_CONFIG"`
+	JSON   bool   `help:"Print one JSON document instead of text." name:"json"`
+
+	Doctor     doctorCommand     `cmd:"" help:"Check the pipeline file and everything it points to."`
+	Setup      setupCommand      `cmd:"" help:"Create topics, bucket and tables; report what differs."`
+	Up         upCommand         `cmd:"" help:"Start the embedded parts that are needed and all stages, as processes."`
+	Down       downCommand       `cmd:"" help:"Stop what up started."`
+	Critic     criticCommand     `cmd:"" help:"Train critics."`
+	Crawl      crawlCommand      `cmd:"" help:"Start, watch and stop crawls."`
+	Report     reportCommand     `cmd:"" help:"Harvest and loss of a crawl, what it learned, where its data is."`
+	Query      queryCommand      `cmd:"" help:"Ask ClickHouse."`
+	Verify     verifyCommand     `cmd:"" help:"Audit a crawl from outside the stages."`
+	ServeWeb   serveWebCommand   `cmd:"" help:"Serve a WARC file as a web, behind an HTTP proxy."`
+	Experiment experimentCommand `cmd:"" help:"Crawl a frozen web in one process, with every ranker."`
+	Demo       demoCommand       `cmd:"" help:"Crawl a web twice, soft focus and apprentice, and report both."`
+}
+
+// session is what every command is given.
+type session struct {
+	context.Context
+	out, err io.Writer
+	json     bool
+	config   string
+	log      *slog.Logger
+}
+
+// pipeline reads the pipeline file.
+func (s *session) pipeline() (*pipeline.Config, error) { return pipeline.Load(s.config) }
+
+// print writes v as JSON, or text by calling f.
+func (s *session) print(v any, f func(w io.Writer)) error {
+	if !s.json {
+		f(s.out)
+		return nil
+	}
+	e := json.NewEncoder(s.out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// interactive reports whether w is a terminal.
+func interactive(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// errUsage marks an error that the way the command was called is to blame for.
+type errUsage struct{ error }
+
+func (e errUsage) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return errUsage{fmt.Errorf(format, args...)} }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the whole command but for the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var c commands
+	exit := -1
+	parser, err := kong.New(&c,
+		kong.Name("forager"),
+		kong.Description("A focused crawler that learns which links lead to pages on the topic."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { exit = code }),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+	)
+	if err != nil {
+		fmt.Fprintln(stderr, "forager:", err)
+		return exitFailure
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if exit >= 0 {
+		return exit // --help has printed
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "forager: %v\nTry: forager --help\n", err)
+		return exitUsage
+	}
+	s := &session{
+		Context: ctx, out: stdout, err: stderr, json: c.JSON, config: c.Config,
+		log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	if err := k.Run(s); err != nil {
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			fmt.Fprintln(stderr, "forager: interrupted")
+			return exitFailure
+		}
+		fmt.Fprintf(stderr, "forager: %v\n", err)
+		if usage := (errUsage{}); errors.As(err, &usage) {
+			return exitUsage
+		}
+		return exitFailure
+	}
+	return exitOK
+}

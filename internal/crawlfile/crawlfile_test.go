@@ -1,0 +1,115 @@
+package crawlfile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"forager/schemas"
+)
+
+const whole = `
+name: chemistry
+critic: schools
+focus: [Science/Chemistry]
+seeds: ["HTTP://Example.org/a#top", "http://example.org/a"]
+seeds_file: seeds.txt
+budget: {pages: 3000}
+ranker: apprentice-gated
+scope: {hosts: [Example.org], prefixes: ["http://example.org"], url_list: list.txt, max_depth: 4, host_cap: 9}
+politeness: {delay: 1500ms, contact: me@example.org}
+learning: {d_max: 7, pairs: forward, topics: top2}
+leaves: paper
+`
+
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestWholeFile(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"crawl.yaml": whole, "seeds.txt": "# seeds\n\nhttp://b.example/\n", "list.txt": "http://example.org/a\nhttp://b.example\n",
+	})
+	c, err := Load(filepath.Join(dir, "crawl.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"http://example.org/a", "http://b.example/"}, c.Seeds); diff != "" {
+		t.Errorf("seeds: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"http://example.org/a", "http://b.example/"}, c.URLList); diff != "" {
+		t.Errorf("URL list: %s", diff)
+	}
+	ctl := c.Control
+	if ctl.GetPoliteness().GetDelayMs() != 1500 || ctl.GetPoliteness().GetUserAgent() != "Forager/1.0 (+mailto:me@example.org)" {
+		t.Errorf("politeness: %v", ctl.GetPoliteness())
+	}
+	if s := ctl.GetScope(); s.GetHosts()[0] != "example.org" || s.GetPrefixes()[0] != "http://example.org/" || s.GetHostCap() != 9 {
+		t.Errorf("scope: %v", s)
+	}
+	if l := ctl.GetLearning(); l.GetDMax() != 7 || l.GetPairs() != schemas.Pairs_PAIRS_FORWARD || l.GetTopics() != schemas.TopicFeatures_TOPIC_FEATURES_TOP2 {
+		t.Errorf("learning: %v", l)
+	}
+	if ctl.GetLeaves() != schemas.LeafMode_LEAF_MODE_PAPER || ctl.GetPolicies()[0].GetGate().GetAction() != schemas.GateAction_GATE_ACTION_DEFER {
+		t.Errorf("control: %v", ctl)
+	}
+}
+
+func TestEveryProblemAtOnce(t *testing.T) {
+	dir := folder(t, nil)
+	_, problems := Parse([]byte(`
+name: "Not A Name"
+seeds: ["nonsense", "mailto:x@y"]
+seeds_file: none.txt
+ranker: psychic
+scope: {prefixes: ["/relative"], hosts: ["a b"], url_list: none.txt}
+politeness: {delay: -1s, contact: "a)b"}
+learning: {d_max: 101, pairs: sideways, topics: all}
+leaves: some
+speed: 11
+`), dir)
+	got := make(map[string]int)
+	for _, p := range problems {
+		got[p.Path]++
+	}
+	want := map[string]int{
+		"name": 1, "critic": 1, "focus": 1, "budget": 1, "seeds": 2, "seeds_file": 1, "ranker": 1,
+		"scope.prefixes": 1, "scope.hosts": 1, "scope.url_list": 1, "politeness.delay": 1, "politeness.contact": 1,
+		"learning.d_max": 1, "learning.pairs": 1, "learning.topics": 1, "leaves": 1, "speed": 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems by path (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryNamedRankerIsAPolicy(t *testing.T) {
+	for _, name := range Rankers {
+		p, err := Policy(name)
+		if err != nil || p.GetName() != name || p.GetRanker() == schemas.Ranker_RANKER_UNSPECIFIED {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+	if _, err := Policy("psychic"); err == nil {
+		t.Error("an unknown ranker is no error")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(whole))
+	f.Add([]byte("name: x\nseeds: &a [*a]\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, problems := Parse(b, t.TempDir())
+		if len(problems) == 0 && (len(c.Seeds) == 0 || len(c.Control.GetPolicies()) != 1) {
+			t.Errorf("no problem, yet %v", c)
+		}
+	})
+}

@@ -1,0 +1,28 @@
+// Package experiment crawls frozen webs in one process, without a broker, with the same pure
+// rooms as the pipeline: dom, critic, linkfeature, apprentice, rank and frontier. The same
+// task, draw and ranker give the same pages in the same order, on every machine and however
+// many crawls run side by side.
+//
+// # What a task is
+//
+// A frozen web (a WARC file), the pages of it that may be fetched, the examples that train the
+// critic, a focus class, seeds by draw, a budget in pages and the target pages, which carry
+// human labels. Links out of the web are out of scope and are not fetched; redirects are
+// followed and cost nothing. Pages on which the critic was trained cost budget but are not
+// counted: not as targets and not in the harvest.
+//
+// # Rankers
+//
+// Those of the crawl file (crawlfile.Rankers), and what only an experiment can have:
+//
+//   - apprentice-taught: apprentice-gated with a model trained on a finished soft-focus crawl
+//     of the same task and draw (protocol P of 2002 §3.5; that crawl's pages are not charged)
+//   - oracle-labels knows the labels of the frontier: targets first, else soft focus
+//   - oracle knows the whole web: it goes, again and again, the shortest path to the nearest
+//     unvisited target (ties: first discovered; none reachable: soft focus)
+//
+// # Decisions
+//
+// 2026-11-21: a page of a task costs its budget when it is delivered (200, HTML), as in the
+// pipeline; the denominators of harvest by label leave out pages that are not counted.
+package experiment

@@ -1,0 +1,197 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/critic"
+	"forager/internal/linkfeature"
+	"forager/internal/scope"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+// Ground is what all crawls of one task share: the web, the pages in scope with their
+// judgements and features, and the targets. It is safe for concurrent use.
+type Ground struct {
+	task    *Task
+	web     *Web
+	list    *scope.List
+	inScope map[string]bool
+	targets map[string]bool
+	left    func(url, label string) bool // out of every measure
+	// targetList is targets in order; aliases are the URLs that redirect to a page.
+	targetList []string
+	aliases    map[string][]string
+	verdicts   map[string]*schemas.LinkFound // by URL, without a request
+
+	parentsOnce sync.Once
+	parentsOf   map[string][]string
+}
+
+// NewGround prepares a task on its web: it judges every page in scope by the critic and
+// extracts the features of its links, as the stages would.
+func NewGround(f *TaskFile, task *Task, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
+	set := f.Critics[task.Critic]
+	left, err := set.notCounted()
+	if err != nil {
+		return nil, fmt.Errorf("critic %q: %w", task.Critic, err)
+	}
+	g := &Ground{
+		task: task, web: web, left: left, inScope: make(map[string]bool), targets: make(map[string]bool),
+		aliases: make(map[string][]string), verdicts: make(map[string]*schemas.LinkFound),
+	}
+	for u, p := range web.pages {
+		if _, err := weburl.Parse(u); err != nil {
+			continue
+		}
+		label := web.labels[u]
+		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED {
+			allowed, err := task.allows(label)
+			if err != nil {
+				return nil, err
+			}
+			if !allowed {
+				continue
+			}
+			if strings.HasPrefix(label, task.TargetLabel) && g.counted(u) {
+				g.targets[u] = true
+			}
+		}
+		g.inScope[u] = true
+	}
+	// A redirect is in scope when it leads to a page that is.
+	for u := range g.inScope {
+		if web.pages[u].outcome == schemas.Outcome_OUTCOME_REDIRECTED {
+			to := g.resolve(u)
+			if to == "" {
+				delete(g.inScope, u)
+				continue
+			}
+			g.aliases[to] = append(g.aliases[to], u)
+		}
+	}
+	urls := make([]string, 0, len(g.inScope))
+	for u := range g.inScope {
+		urls = append(urls, u)
+	}
+	slices.Sort(urls)
+	for _, list := range g.aliases {
+		slices.Sort(list)
+	}
+	g.list = scope.NewList(urls)
+	for t := range g.targets {
+		g.targetList = append(g.targetList, t)
+	}
+	slices.Sort(g.targetList)
+	if task.Targets != 0 && len(g.targets) != task.Targets {
+		return nil, fmt.Errorf("task %s names %d targets, its web has %d", task.Name, task.Targets, len(g.targets))
+	}
+	return g, g.judge(urls, model, settings)
+}
+
+// judge fills in the verdict of every page, without its request.
+func (g *Ground) judge(urls []string, model *critic.Model, settings linkfeature.Settings) error {
+	for _, u := range urls {
+		p := g.web.pages[u]
+		rec := &schemas.LinkFound{Url: u, Outcome: p.outcome, Status: uint32(p.status), Redirect: p.redirect, Detail: p.detail}
+		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED {
+			j, err := model.Judge(p.parsed, []string{g.task.FocusClass})
+			if err != nil {
+				return fmt.Errorf("judge %s: %w", u, err)
+			}
+			rec.Judgement, rec.Fingerprint = j, p.parsed.GetFingerprint()
+			rec.Table, rec.Links, rec.Cut = linkfeature.Extract(p.parsed, j, settings)
+		}
+		g.verdicts[u] = rec
+	}
+	return nil
+}
+
+// verdict is what the stages between fetch and feature-extract would answer to a request.
+func (g *Ground) verdict(r *schemas.FetchRequest) (*schemas.LinkFound, error) {
+	known := g.verdicts[r.GetUrl()]
+	if known == nil {
+		return nil, fmt.Errorf("%s was dispatched, but is not in the web", r.GetUrl())
+	}
+	request, err := proto.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	return &schemas.LinkFound{
+		Id: r.GetId(), Crawl: r.GetCrawl(), Shard: r.GetShard(), Request: request,
+		Url: known.Url, Outcome: known.Outcome, Status: known.Status, Redirect: known.Redirect, Detail: known.Detail,
+		Judgement: known.Judgement, Links: known.Links, Table: known.Table, Fingerprint: known.Fingerprint, Cut: known.Cut,
+	}, nil
+}
+
+// counted says whether a page takes part in the measures.
+func (g *Ground) counted(url string) bool { return !g.left(url, g.web.labels[url]) }
+
+// resolve follows redirects inside the web to a page in scope; "" where there is none.
+func (g *Ground) resolve(url string) string {
+	for range 10 {
+		p := g.web.pages[url]
+		if p == nil || !g.inScope[url] {
+			return ""
+		}
+		if p.outcome != schemas.Outcome_OUTCOME_REDIRECTED {
+			return url
+		}
+		url = p.redirect
+	}
+	return ""
+}
+
+// parents are the pages in scope that link to each page, redirects resolved.
+func (g *Ground) parents() map[string][]string {
+	g.parentsOnce.Do(func() {
+		g.parentsOf = make(map[string][]string)
+		for u, rec := range g.verdicts {
+			seen := map[string]bool{u: true}
+			for _, l := range rec.GetLinks() {
+				if v := g.resolve(l.GetUrl()); v != "" && !seen[v] {
+					seen[v] = true
+					g.parentsOf[v] = append(g.parentsOf[v], u)
+				}
+			}
+		}
+		for _, list := range g.parentsOf {
+			slices.Sort(list)
+		}
+	})
+	return g.parentsOf
+}
+
+// TrainCritic trains the critic of a task file on pages of a web, its classes as they stand.
+func TrainCritic(f *TaskFile, name string, web *Web) (*critic.Model, error) {
+	set, ok := f.Critics[name]
+	if !ok {
+		return nil, fmt.Errorf("no critic %q in the task file", name)
+	}
+	var examples critic.Examples
+	for _, class := range set.classes() {
+		for _, raw := range set.Examples[class] {
+			url := raw
+			if u, err := weburl.Parse(raw); err == nil {
+				url = u.String()
+			}
+			p := web.pages[url]
+			if p == nil || p.parsed == nil {
+				return nil, fmt.Errorf("critic %q: example %s is not a page of the web", name, raw)
+			}
+			if err := examples.AddPage(url, []string{class}, p.parsed); err != nil {
+				return nil, fmt.Errorf("critic %q: %w", name, err)
+			}
+		}
+	}
+	model, _, err := critic.Train(&examples, critic.Settings{Exact: true})
+	if err != nil {
+		return nil, fmt.Errorf("critic %q: %w", name, err)
+	}
+	return model, nil
+}
