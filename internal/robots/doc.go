@@ -1,0 +1,26 @@
+// Package robots reads robots.txt and says what it allows, as RFC 9309 has it. Fetching the file,
+// what follows from an answer other than 200 (§2.3.1) and keeping it (§2.4) are the fetcher's.
+//
+// # Points that the RFC leaves open, or that are often done otherwise
+//
+//   - The length of a match is the number of octets of the rule's pattern in its normal form,
+//     "*" and "$" included, as in the parser of the RFC's authors. Of matches of one length an
+//     allow rule wins, whatever the order of the lines.
+//   - Normal form (§2.2.2): octets outside ASCII and reserved ones are escaped, escapes of
+//     unreserved ones are undone. So "/a:b" and "/a%3Ab" are the same; "/" and "%2F" are the
+//     same behind "?" only, which is what the table in §2.2.2 shows: a slash within a path is
+//     a different path from an escaped one. "%2A" and "%24" in a rule mean "*" and "$"
+//     themselves (§2.2.3).
+//   - A group is named by what its user-agent line begins with: letters, digits, "-", "_" and
+//     ".". It applies when that equals the product token, without regard to case; "Foobot/1.0"
+//     names Foobot, "Foo" does not apply to Foobot.
+//   - Groups of one name are merged. Nothing but an allow or disallow line ends the run of
+//     user-agent lines of a group: neither blank lines nor records like Crawl-delay or Sitemap
+//     (§2.2.4: "MUST NOT interfere").
+//   - Patterns begin with "/" or "*"; other values make no rule. Neither does an empty one.
+//   - Crawl-delay, not in the RFC, belongs to the group in which it stands; of several the
+//     longest counts, at most a day.
+//   - Common misspellings of disallow and user-agent are understood: whoever wrote them meant it.
+//   - Of a file beyond 500 KiB only the whole lines within are read. A byte order mark is
+//     skipped, and a file in UTF-16 with one is understood.
+package robots

@@ -1,0 +1,153 @@
+package robots
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// MaxSize is how many bytes of a robots.txt are read (RFC 9309 §2.5: at least 500 KiB).
+const MaxSize = 500 << 10
+
+// maxDelay bounds a Crawl-delay; beyond it a host is not crawled but waited for.
+const maxDelay = 24 * time.Hour
+
+// File is a robots.txt that was read. It does not change and may be shared.
+type File struct {
+	groups []group
+}
+
+// group is one or more user-agent lines and the rules that follow them.
+type group struct {
+	agents   []string // in lower case; "*" applies where no other group does
+	rules    []rule
+	delay    time.Duration
+	hasDelay bool
+}
+
+var fields = map[string]func(*parser, string){
+	"user-agent": (*parser).userAgent,
+	"useragent":  (*parser).userAgent,
+	"user agent": (*parser).userAgent,
+
+	"allow": (*parser).allow,
+
+	"disallow":  (*parser).disallow,
+	"dissallow": (*parser).disallow,
+	"dissalow":  (*parser).disallow,
+	"disalow":   (*parser).disallow,
+	"diasllow":  (*parser).disallow,
+	"disallaw":  (*parser).disallow,
+
+	"crawl-delay": (*parser).crawlDelay,
+	"crawl delay": (*parser).crawlDelay,
+	"crawldelay":  (*parser).crawlDelay,
+}
+
+type parser struct {
+	groups []group
+	closed bool // the newest group has seen a rule: a user-agent line begins another
+}
+
+// Parse reads a robots.txt. Every sequence of bytes is one: what cannot be read is passed over,
+// the rest counts (RFC 9309 §2.3.1.5).
+func Parse(b []byte) *File {
+	if len(b) > MaxSize {
+		b = b[:MaxSize]
+		b = b[:bytes.LastIndexAny(b, "\r\n")+1] // half a line would forbid more, or less, than it says
+	}
+	p := parser{closed: true}
+	for rest := decode(b); rest != ""; {
+		var line string
+		if end := strings.IndexAny(rest, "\r\n"); end >= 0 {
+			line, rest = rest[:end], rest[end+1:]
+		} else {
+			line, rest = rest, ""
+		}
+		line, _, _ = strings.Cut(line, "#")
+		field, value, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		if read := fields[strings.ToLower(strings.Trim(field, " \t"))]; read != nil {
+			read(&p, strings.Trim(value, " \t"))
+		}
+	}
+	return &File{p.groups}
+}
+
+// decode makes a string of a file, less its byte order mark.
+func decode(b []byte) string {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(b, []byte("\xef\xbb\xbf")):
+		return string(b[3:])
+	case bytes.HasPrefix(b, []byte("\xff\xfe")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(b, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	default:
+		return string(b)
+	}
+	units := make([]uint16, 0, len(b)/2)
+	for b = b[2:]; len(b) >= 2; b = b[2:] {
+		units = append(units, order.Uint16(b))
+	}
+	return string(utf16.Decode(units))
+}
+
+func (p *parser) userAgent(value string) {
+	if p.closed {
+		p.groups = append(p.groups, group{})
+		p.closed = false
+	}
+	g := &p.groups[len(p.groups)-1]
+	g.agents = append(g.agents, agentName(value))
+}
+
+// agentName returns the product token that a user-agent line names, in lower case, "*", or ""
+// where it names none.
+func agentName(value string) string {
+	end := strings.IndexFunc(value, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
+	})
+	switch {
+	case end < 0:
+		return strings.ToLower(value)
+	case value == "*" || strings.HasPrefix(value, "* ") || strings.HasPrefix(value, "*\t"):
+		return "*"
+	}
+	return strings.ToLower(value[:end])
+}
+
+func (p *parser) allow(value string)    { p.rule(value, true) }
+func (p *parser) disallow(value string) { p.rule(value, false) }
+
+func (p *parser) rule(value string, allow bool) {
+	if len(p.groups) == 0 {
+		return // §2.2.2: rules outside groups are ignored
+	}
+	p.closed = true
+	if value == "" || value[0] != '/' && value[0] != '*' {
+		return
+	}
+	g := &p.groups[len(p.groups)-1]
+	g.rules = append(g.rules, newRule(value, allow))
+}
+
+func (p *parser) crawlDelay(value string) {
+	seconds, err := strconv.ParseFloat(value, 64)
+	if len(p.groups) == 0 || err != nil || math.IsNaN(seconds) || math.IsInf(seconds, 0) || seconds < 0 {
+		return
+	}
+	delay := maxDelay
+	if seconds < maxDelay.Seconds() {
+		delay = time.Duration(seconds * float64(time.Second))
+	}
+	g := &p.groups[len(p.groups)-1]
+	g.delay, g.hasDelay = max(g.delay, delay), true
+}
