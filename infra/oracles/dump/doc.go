@@ -1,0 +1,6 @@
+// Command dump writes what Forager makes of some input as JSON to standard output, for the Python
+// tests beside it, which compare it with what programs written by others make of the same
+// input.
+//
+//	dump robots -files FOLDER > robots.json
+package main

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// commands are the subcommands, one file each.
+var commands = map[string]func(args []string) error{}
+
+func register(name string, run func(args []string) error) { commands[name] = run }
+
+func main() {
+	names := strings.Join(slices.Sorted(maps.Keys(commands)), ", ")
+	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
+		fmt.Fprintf(os.Stderr, "usage: dump COMMAND [ARGUMENT …]\ncommands: %s\n", names)
+		os.Exit(2)
+	}
+	if err := commands[os.Args[1]](os.Args[2:]); err != nil {
+		fmt.Fprintf(os.Stderr, "dump %s: %v\n", os.Args[1], err)
+		os.Exit(1)
+	}
+}
