@@ -1,0 +1,212 @@
+package linkfeature
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"forager/schemas"
+)
+
+// MaxTable is the size of the largest table, bytes of the record.
+const MaxTable = 3 << 19
+
+// MaxOffset is the largest d_max.
+const MaxOffset = 100
+
+// Settings of Extract.
+type Settings struct {
+	// DMax is the largest |DOM offset| of a feature, 0 to MaxOffset.
+	DMax int
+	// Topics says whether classes of u become terms.
+	Topics schemas.TopicFeatures
+}
+
+// Extract returns the links of a page and the table of the leaves around them, which holds the
+// features of each; cut says that the table holds leaves nearer than d_max only. A page that
+// asks not to follow its links (nofollow) has none; the table of a page without links is nil.
+// j is what the critic says of the page, nil where nothing is said. The links are the page's
+// own, not copies. An error is a page that contradicts itself.
+func Extract(p *schemas.Page, j *schemas.Judgement, s Settings) (table *schemas.LeafTable, links []*schemas.Link, cut bool, err error) {
+	if s.DMax < 0 || s.DMax > MaxOffset {
+		return nil, nil, false, fmt.Errorf("d_max is %d, must be 0 to %d", s.DMax, MaxOffset)
+	}
+	if err := check(p); err != nil {
+		return nil, nil, false, fmt.Errorf("page %s: %w", p.GetUrl(), err)
+	}
+	if p.GetNofollow() || len(p.GetLinks()) == 0 {
+		return nil, nil, false, nil
+	}
+	links = p.GetLinks()
+	e := &extraction{page: p, near: distances(p, s.DMax), pageTerms: topicTerms(j, s.Topics)}
+	reach := e.reach(s.DMax)
+	return e.table(reach), links, reach < s.DMax, nil
+}
+
+// check refuses pages whose lists do not fit each other.
+func check(p *schemas.Page) error {
+	var sum uint64
+	for _, n := range p.GetLeafLengths() {
+		sum += uint64(n)
+	}
+	if sum != uint64(len(p.GetTokens())) {
+		return fmt.Errorf("its leaves have %d tokens, it has %d", sum, len(p.GetTokens()))
+	}
+	for _, t := range p.GetTokens() {
+		if int(t) >= len(p.GetTerms()) {
+			return fmt.Errorf("token of term %d, it has %d terms", t, len(p.GetTerms()))
+		}
+	}
+	for _, l := range p.GetLinks() {
+		if l.GetFirstLeaf() > l.GetLastLeaf() {
+			return fmt.Errorf("link to %s has leaves %d to %d", l.GetUrl(), l.GetFirstLeaf(), l.GetLastLeaf())
+		}
+	}
+	return nil
+}
+
+// beyond is the distance of leaves that no link reaches.
+const beyond = MaxOffset + 1
+
+// distances returns, for every leaf, its distance to the nearest link, beyond where that is
+// more than dMax.
+func distances(p *schemas.Page, dMax int) []uint8 {
+	n := len(p.LeafLengths)
+	begin := make([]int32, n+1) // links that begin at a leaf, less those that ended before it
+	near := make([]uint8, n)
+	for _, l := range p.Links {
+		if int(l.FirstLeaf) < n {
+			begin[l.FirstLeaf]++
+			begin[min(int(l.LastLeaf), n-1)+1]--
+		}
+	}
+	open, d := int32(0), beyond
+	for i := range near {
+		open += begin[i]
+		if open > 0 {
+			d = 0
+		} else if d < beyond {
+			d++
+		}
+		near[i] = uint8(d)
+	}
+	d = beyond
+	for i := n - 1; i >= 0; i-- {
+		d = min(d+1, int(near[i]))
+		near[i] = uint8(d)
+		if d > dMax {
+			near[i] = beyond
+		}
+	}
+	// A link behind the last leaf (of a page that was cut) still reaches back.
+	for _, l := range p.Links {
+		for i := max(0, int(l.FirstLeaf)-dMax); int(l.FirstLeaf) >= n && i < n; i++ {
+			near[i] = min(near[i], uint8(int(l.FirstLeaf)-i))
+		}
+	}
+	return near
+}
+
+type extraction struct {
+	page      *schemas.Page
+	near      []uint8
+	pageTerms []string
+}
+
+// reach returns the largest distance up to which the leaves fit a table; −1 where not even the
+// links' own leaves do.
+func (e *extraction) reach(dMax int) int {
+	tokenSize := protowire.SizeVarint(uint64(len(e.page.Terms)))
+	fixed := 64 // the lists' own tags and lengths
+	for _, t := range e.pageTerms {
+		fixed += termSize(t)
+	}
+	all := fixed
+	for i, n := range e.page.LeafLengths {
+		if e.near[i] != beyond && n > 0 {
+			all += leafSize(i, n, tokenSize)
+		}
+	}
+	for _, t := range e.page.Terms {
+		all += termSize(t)
+	}
+	if all <= MaxTable {
+		return dMax
+	}
+	// Exactly which terms are needed at which distance.
+	var size [beyond + 1]int
+	first := make([]uint8, len(e.page.Terms))
+	for i := range first {
+		first[i] = beyond
+	}
+	at := 0
+	for i, n := range e.page.LeafLengths {
+		size[e.near[i]] += leafSize(i, n, tokenSize)
+		for _, t := range e.page.Tokens[at : at+int(n)] {
+			first[t] = min(first[t], e.near[i])
+		}
+		at += int(n)
+	}
+	for i, d := range first {
+		size[d] += termSize(e.page.Terms[i])
+	}
+	reach, sum := -1, fixed
+	for d := 0; d <= dMax; d++ {
+		if sum += size[d]; sum > MaxTable {
+			break
+		}
+		reach = d
+	}
+	return reach
+}
+
+func leafSize(number int, tokens uint32, tokenSize int) int {
+	return protowire.SizeVarint(uint64(number)) + protowire.SizeVarint(uint64(tokens)) + int(tokens)*tokenSize
+}
+
+func termSize(t string) int { return 1 + protowire.SizeBytes(len(t)) }
+
+// table lists the leaves at most reach away from a link.
+func (e *extraction) table(reach int) *schemas.LeafTable {
+	t := &schemas.LeafTable{PageTerms: e.pageTerms}
+	number := make([]uint32, len(e.page.Terms)) // in the table, from 1
+	at := 0
+	for i, n := range e.page.LeafLengths {
+		tokens := e.page.Tokens[at : at+int(n)]
+		at += int(n)
+		if n == 0 || int(e.near[i]) > reach {
+			continue
+		}
+		t.Leaves = append(t.Leaves, uint32(i))
+		t.LeafLengths = append(t.LeafLengths, n)
+		for _, term := range tokens {
+			if number[term] == 0 {
+				t.Terms = append(t.Terms, e.page.Terms[term])
+				number[term] = uint32(len(t.Terms))
+			}
+			t.Tokens = append(t.Tokens, number[term]-1)
+		}
+	}
+	return t
+}
+
+// topicTerms returns the terms of the classes of a page, sorted.
+func topicTerms(j *schemas.Judgement, f schemas.TopicFeatures) []string {
+	if f != schemas.TopicFeatures_TOPIC_FEATURES_TOP2 {
+		return nil
+	}
+	var terms []string
+	for _, topic := range j.GetTopics()[:min(2, len(j.GetTopics()))] {
+		name := "/" + topic.GetTopic()
+		terms = append(terms, "c:/", "c:"+name)
+		for i, c := range name {
+			if c == '/' && i > 0 {
+				terms = append(terms, "c:"+name[:i])
+			}
+		}
+	}
+	slices.SortFunc(terms, strings.Compare)
+	return slices.Compact(terms)
+}
