@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"os"
 	"strings"
 	"sync"
@@ -34,6 +33,7 @@ type Client struct {
 	kafka     *kafka.Client
 	transport *kafka.Transport
 	dialer    *kafka.Dialer
+	conns     *connections
 
 	// life ends with Close, or with the error of a Follower: every Run method returns it.
 	life context.Context
@@ -73,11 +73,12 @@ func Dial(cfg pipeline.Kafka, topics map[string]pipeline.Topic, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
+	conns := &connections{open: map[*connection]bool{}}
 	c := &Client{
-		cfg: cfg, topics: maps.Clone(topics), log: log, metrics: m,
+		conns: conns, cfg: cfg, topics: maps.Clone(topics), log: log, metrics: m,
 		transport: &kafka.Transport{
 			ClientID: "forager", TLS: tlsConfig, SASL: mechanism,
-			Dial:        (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
+			Dial:        conns.dial,
 			DialTimeout: 5 * time.Second,
 			// A leader's change or a new topic is seen after this time at most.
 			MetadataTTL: time.Second,
@@ -97,6 +98,7 @@ func (c *Client) Close() {
 	c.fail(errClosed)
 	c.running.Wait()
 	c.transport.CloseIdleConnections()
+	c.conns.close()
 }
 
 func tlsOf(cfg pipeline.TLS) (*tls.Config, error) {

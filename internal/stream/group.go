@@ -27,8 +27,8 @@ type claim struct {
 	metadata string
 	// end is the offset behind the last record when the claim began.
 	end int64
-	// hard ends half a session timeout after the generation did: what is not committed then is
-	// left to the next owner. The generation's own context says when draining begins.
+	// hard ends half a session timeout after draining began (which the context of run tells):
+	// what is not committed then is left to the next owner.
 	hard context.Context
 }
 
@@ -53,6 +53,7 @@ func (cl *claim) flush(ctx context.Context) error { return cl.generation.send(ct
 type generation struct {
 	client *Client
 	gen    *kafka.Generation
+	hard   context.Context
 
 	sending sync.Mutex // one commit at a time: an older one must not come behind a newer one
 
@@ -60,6 +61,9 @@ type generation struct {
 	points map[lane]kafka.OffsetCommit // noted and not sent
 }
 
+// send sends what was noted, and waits while the broker is unavailable until ctx ends. A request
+// under way is not called off with ctx: it would still arrive, perhaps behind the next one, and
+// take the group back.
 func (g *generation) send(ctx context.Context) error {
 	g.sending.Lock()
 	defer g.sending.Unlock()
@@ -74,8 +78,8 @@ func (g *generation) send(ctx context.Context) error {
 	for key, p := range points {
 		topics[key.topic] = append(topics[key.topic], p)
 	}
-	err := g.client.retry(ctx, "commit of group "+g.gen.GroupID, func(ctx context.Context) error {
-		r, err := g.client.kafka.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
+	err := g.client.retry(ctx, "commit of group "+g.gen.GroupID, func(context.Context) error {
+		r, err := g.client.kafka.OffsetCommit(g.hard, &kafka.OffsetCommitRequest{
 			GroupID: g.gen.GroupID, GenerationID: int(g.gen.ID), MemberID: g.gen.MemberID, Topics: topics,
 		})
 		if err != nil {
@@ -187,7 +191,8 @@ func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(cont
 		})
 	}
 	c.metrics.generations.Inc()
-	g := &generation{client: c, gen: gen, points: map[lane]kafka.OffsetCommit{}}
+	hard, end := context.WithCancel(context.Background())
+	g := &generation{client: c, gen: gen, hard: hard, points: map[lane]kafka.OffsetCommit{}}
 	count := 0
 	for topic, assignments := range gen.Assignments {
 		for _, a := range assignments {
@@ -200,6 +205,7 @@ func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(cont
 		}
 	}
 	startOne(func(ctx context.Context) {
+		context.AfterFunc(ctx, func() { time.AfterFunc(c.drain(), end) })
 		ticker := time.NewTicker(commitPause)
 		defer ticker.Stop()
 		for {
@@ -221,12 +227,8 @@ func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(cont
 
 // runClaim runs one claim; its error is worth the end of the process.
 func (c *Client) runClaim(ctx context.Context, g *generation, topic string, partition int, run func(context.Context, *claim) error) error {
-	hard, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(c.drain(), cancel) })()
 	cl, err := c.newClaim(ctx, g, topic, partition)
 	if err == nil {
-		cl.hard = hard
 		err = run(ctx, cl)
 	}
 	switch class := classOf(err); {
@@ -241,7 +243,7 @@ func (c *Client) runClaim(ctx context.Context, g *generation, topic string, part
 
 // newClaim reads where to go on, and compares it with what the partition holds.
 func (c *Client) newClaim(ctx context.Context, g *generation, topic string, partition int) (*claim, error) {
-	cl := &claim{generation: g, topic: topic, partition: partition, offset: -1}
+	cl := &claim{generation: g, topic: topic, partition: partition, offset: -1, hard: g.hard}
 	err := c.retry(ctx, "committed offset of group "+g.gen.GroupID, func(ctx context.Context) error {
 		r, err := c.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: g.gen.GroupID, Topics: map[string][]int{topic: {partition}}})
 		if err != nil {

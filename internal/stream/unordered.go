@@ -327,8 +327,6 @@ func (u *unorderedClaim) advance(change func()) {
 	u.lag.Set(float64(max(0, u.end-u.low)))
 }
 
-// errNotDealtWith is for stages: done(nil, NotDealtWith) calls a record off, as the end of ctx does.
-var errNotDealtWith = errors.New("called off")
-
-// CalledOff is an error for done that leaves the record to the next owner of the partition.
-func CalledOff() error { return classify(ended, errNotDealtWith) }
+// CalledOff is an error for done: the record is left to the next owner of the partition, as
+// when ctx ended.
+var CalledOff = classify(ended, errors.New("called off"))

@@ -1,0 +1,355 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"forager/internal/pipeline"
+	"forager/internal/stream/streamtest"
+	"forager/schemas"
+)
+
+// held is an unordered stage whose records a test answers when it wants to.
+type held struct {
+	mu    sync.Mutex
+	begun []string
+	done  map[string]func([]Out, error)
+	ctx   context.Context
+}
+
+func (h *held) handle(ctx context.Context, r Record, done func([]Out, error)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.done == nil {
+		h.done = map[string]func([]Out, error){}
+	}
+	h.ctx = ctx
+	h.begun = append(h.begun, string(r.Value))
+	h.done[string(r.Value)] = done
+}
+
+func (h *held) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.begun)
+}
+
+func (h *held) answer(t testing.TB, v string, outs []Out, err error) {
+	t.Helper()
+	eventually(t, func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.done[v] != nil
+	})
+	h.mu.Lock()
+	done := h.done[v]
+	delete(h.done, v)
+	h.mu.Unlock()
+	done(outs, err)
+}
+
+func reply(topic, v string) []Out {
+	return []Out{{Topic: topic, Value: []byte(v), Headers: map[string]string{schemas.HeaderVersion: "1"}}}
+}
+
+func TestUnorderedSendsAtOnceAndCommitsTheLowestUnderWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
+	c, _ := w.dial(t)
+	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, 6)); err != nil {
+		t.Fatal(err)
+	}
+	var h held
+	var assigned, revoked atomic.Int64
+	assigned.Store(-1)
+	u := Unordered{Stage: "unordered", Input: in, Handle: h.handle,
+		OnAssign: func(_ context.Context, partition int, from int64) error { assigned.Store(from); return nil },
+		OnRevoke: func(int) { revoked.Add(1) },
+	}
+	r := run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	eventually(t, func() bool { return h.count() == 6 })
+	for _, v := range []string{"5", "1", "0"} {
+		h.answer(t, v, reply(out, v), nil)
+		eventually(t, func() bool { vs := values(t, c, out, 0); return len(vs) > 0 && vs[len(vs)-1] == v })
+	}
+	eventually(t, func() bool { at, _ := committed(t, c, "unordered", in, 0); return at == 2 })
+	h.answer(t, "3", nil, nil) // nothing to send
+	r.stop()
+	<-h.ctx.Done() // draining: what has not really begun is called off
+	h.answer(t, "4", nil, h.ctx.Err())
+	h.answer(t, "2", reply(out, "2"), nil)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if at, _ := committed(t, c, "unordered", in, 0); at != 4 {
+		t.Errorf("committed %d, want 4: 5 is answered, 4 is not", at)
+	}
+	if assigned.Load() != 0 || revoked.Load() != 1 {
+		t.Errorf("assigned from %d, revoked %d times", assigned.Load(), revoked.Load())
+	}
+	var again held
+	u.Handle = again.handle
+	r = run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	again.answer(t, "4", reply(out, "4"), nil)
+	again.answer(t, "5", nil, nil)
+	eventually(t, func() bool { at, _ := committed(t, c, "unordered", in, 0); return at == 6 })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if assigned.Load() != 4 || fmt.Sprint(again.begun) != "[4 5]" {
+		t.Errorf("the second run began at %d with %v", assigned.Load(), again.begun)
+	}
+	if got := fmt.Sprint(values(t, c, out, 0)); got != "[5 1 0 2 4]" {
+		t.Errorf("sent %s", got)
+	}
+}
+
+func TestUnorderedErrors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
+	c, l := w.dial(t)
+	ctx := within(t, 60*time.Second)
+	outs := numbers(in, 0, 5)
+	outs = append(outs, Out{Topic: in, Value: []byte("foreign")})
+	outs = append(outs, Out{Topic: in, Value: []byte("owner"), Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderOwner: "nobody"}})
+	if _, err := c.Produce(ctx, outs); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	calls := map[string]int{}
+	u := Unordered{Stage: "errors", Input: in, Tries: 2,
+		Handle: func(_ context.Context, r Record, done func([]Out, error)) {
+			v := string(r.Value)
+			mu.Lock()
+			calls[v]++
+			n := calls[v]
+			mu.Unlock()
+			switch {
+			case v == "1":
+				go done(nil, errors.New("no good"))
+			case v == "2":
+				panic("out of luck")
+			case v == "3" && n < 4:
+				done(nil, Unavailable(errors.New("S3 is away")))
+			default:
+				done(reply(out, v), nil)
+				done(reply(out, "twice"), nil) // counts for nothing
+			}
+		},
+		Poison: func(r Record, cause error) ([]Out, error) { return reply(out, "failed "+string(r.Value)), nil },
+	}
+	r := run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	eventually(t, func() bool { at, _ := committed(t, c, "errors", in, 0); return at == 7 })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	vs := values(t, c, out, 0)
+	slices.Sort(vs)
+	if got := strings.Join(vs, ", "); got != "0, 3, 4, failed 1, failed 2, failed foreign, failed owner" {
+		t.Errorf("sent %s", got)
+	}
+	if calls["1"] != 2 || calls["2"] != 2 || calls["3"] != 4 || calls["foreign"] != 0 || calls["owner"] != 0 {
+		t.Errorf("calls %v", calls)
+	}
+	var at []int64
+	for _, d := range letters(t, c, in) {
+		at = append(at, d.Offset)
+	}
+	slices.Sort(at)
+	if fmt.Sprint(at) != "[1 2 5 6]" {
+		t.Errorf("dead letters of offsets %v", at)
+	}
+	if !strings.Contains(l.String(), "poison") {
+		t.Error("the log does not tell of poison")
+	}
+
+	start := len(outs)
+	if _, err := c.Produce(ctx, numbers(in, 0, 2)); err != nil {
+		t.Fatal(err)
+	}
+	u.Handle = func(_ context.Context, r Record, done func([]Out, error)) {
+		if string(r.Value) == "1" {
+			done(nil, Broken(errors.New("impossible")))
+			return
+		}
+		done(nil, nil)
+	}
+	err := run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) }).wait(ctx)
+	if !IsBroken(err) || !strings.Contains(err.Error(), fmt.Sprintf("offset %d: impossible", start+1)) {
+		t.Errorf("broken: %v", err)
+	}
+	if at, _ := committed(t, c, "errors", in, 0); at != int64(start+1) {
+		t.Errorf("committed %d, want %d", at, start+1)
+	}
+}
+
+func TestUnorderedBoundsWhatIsInFlight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in := w.topic(t, "in", 1)
+	c, _ := w.dial(t)
+	const n, most = 500, 7
+	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, n)); err != nil {
+		t.Fatal(err)
+	}
+	var now, worst atomic.Int64
+	jobs := make(chan func([]Out, error), n)
+	u := Unordered{Stage: "bound", Input: in, MaxInFlight: most, Handle: func(_ context.Context, _ Record, done func([]Out, error)) {
+		worst.Store(max(worst.Load(), now.Add(1)))
+		jobs <- done
+	}}
+	r := run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	// The first record is answered last: the others must pass it, within the window.
+	eventually(t, func() bool { return len(jobs) == most })
+	first := <-jobs
+	for range most*windowPerFlight - 1 {
+		done := <-jobs
+		now.Add(-1)
+		done(nil, nil)
+	}
+	if at, _ := committed(t, c, "bound", in, 0); at > 0 {
+		t.Errorf("committed %d before the first record is answered", at)
+	}
+	now.Add(-1)
+	first(nil, nil)
+	for range n - most*windowPerFlight {
+		done := <-jobs
+		now.Add(-1)
+		done(nil, nil)
+	}
+	eventually(t, func() bool { at, _ := committed(t, c, "bound", in, 0); return at == n })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if worst.Load() > most {
+		t.Errorf("%d records were in flight, want at most %d", worst.Load(), most)
+	}
+}
+
+// What a fence knows as of the committed offset travels with the commit, no more and no less.
+func TestFenceOfAnUnorderedStageSurvivesRestarts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in := w.topic(t, "in", 1)
+	c, _ := w.dial(t)
+	ctx := within(t, 60*time.Second)
+	put := func(r Record, v string) {
+		if _, err := c.Produce(ctx, []Out{{Topic: in, Value: []byte(v), Headers: r.Headers}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	marker := func(owner uint32, epoch uint64) Record { return Record{Headers: OwnerHeaders(owner, epoch)} }
+	put(decision(1, 3), "a")                        // 0
+	put(Record{Headers: OwnerHeaders(1, 0)}, "own") // 1 a claim
+	put(decision(1, 3), "b")                        // 2 before the marker: stands
+	put(marker(1, 2), "mark")                       // 3
+	put(decision(1, 2), "c")                        // 4
+	put(marker(1, 5), "mark")                       // 5
+	put(decision(1, 3), "void")                     // 6
+	put(decision(1, 5), "d")                        // 7
+	put(decision(2, 1), "e")                        // 8
+	var h held
+	u := Unordered{Stage: "fence", Input: in, Handle: h.handle}
+	r := run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	eventually(t, func() bool { return h.count() == 5 })
+	for _, v := range []string{"a", "b", "d"} {
+		h.answer(t, v, nil, nil)
+	}
+	eventually(t, func() bool { at, _ := committed(t, c, "fence", in, 0); return at == 4 })
+	if _, m := committed(t, c, "fence", in, 0); m != "fence1 1=2" {
+		t.Errorf("metadata at offset 4: %q; the marker at 5 is not behind it", m)
+	}
+	r.stop()
+	<-h.ctx.Done()
+	h.answer(t, "c", nil, nil)
+	h.answer(t, "e", nil, CalledOff)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if at, m := committed(t, c, "fence", in, 0); at != 8 || m != "fence1 1=5" {
+		t.Errorf("committed %d with %q, want 8", at, m)
+	}
+	put(decision(1, 3), "void") // 9
+	put(decision(1, 6), "f")    // 10
+	var again held
+	u.Handle = again.handle
+	r = run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	again.answer(t, "e", nil, nil)
+	again.answer(t, "f", nil, nil)
+	eventually(t, func() bool { at, _ := committed(t, c, "fence", in, 0); return at == 11 })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(h.begun, again.begun); got != "[a b c d e] [e f]" {
+		t.Errorf("handled %s", got)
+	}
+}
+
+func init() {
+	children["unordered"] = func() {
+		in, out := os.Getenv("COPY_IN"), os.Getenv("COPY_OUT")
+		topics := map[string]pipeline.Topic{in: {Partitions: 1, MaxMessageBytes: 1 << 20}, out: {Partitions: 1, MaxMessageBytes: 1 << 20}}
+		c, err := Dial(pipeline.Kafka{Brokers: []string{os.Getenv("COPY_BROKER")}, Group: os.Getenv("COPY_GROUP"), SessionTimeout: time.Second}, topics, discard, nil)
+		if err != nil {
+			panic(err)
+		}
+		defer c.Close()
+		if err := c.RunUnordered(context.Background(), Unordered{Stage: "crash", Input: in, MaxInFlight: 8, Handle: func(_ context.Context, r Record, done func([]Out, error)) {
+			done(reply(out, string(r.Value)), nil)
+		}}); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func TestUnorderedKilledLosesNothing(t *testing.T) {
+	t.Parallel()
+	b := streamtest.Start(t)
+	w := newWorld(t, b)
+	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
+	c, _ := w.dial(t)
+	const n = 300
+	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, n)); err != nil {
+		t.Fatal(err)
+	}
+	if _, killed := child(t, "unordered", "COPY_IN="+in, "COPY_OUT="+out, "COPY_BROKER="+b.Addr, "COPY_GROUP="+b.Config().Group, FailpointVariable+"=acked-before-commit:100"); !killed {
+		t.Fatal("the failpoint did not kill the child")
+	}
+	r := run(t, func(ctx context.Context) error {
+		return c.RunUnordered(ctx, Unordered{Stage: "crash", Input: in, Handle: func(_ context.Context, r Record, done func([]Out, error)) {
+			done(reply(out, string(r.Value)), nil)
+		}})
+	})
+	eventually(t, func() bool { at, _ := committed(t, c, "crash", in, 0); return at == n })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, v := range values(t, c, out, 0) {
+		seen[v]++
+	}
+	twice := 0
+	for i := range n {
+		switch seen[strconv.Itoa(i)] {
+		case 0:
+			t.Errorf("%d was lost", i)
+		case 1:
+		default:
+			twice++
+		}
+	}
+	if twice == 0 {
+		t.Error("no record came twice")
+	}
+}
