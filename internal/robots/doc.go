@@ -18,8 +18,9 @@
 //     user-agent lines of a group: neither blank lines nor records like Crawl-delay or Sitemap
 //     (§2.2.4: "MUST NOT interfere").
 //   - Patterns begin with "/" or "*"; other values make no rule. Neither does an empty one.
-//   - Crawl-delay, not in the RFC, belongs to the group in which it stands; of several the
-//     longest counts, at most a day.
+//   - Crawl-delay, not in the RFC, is for the user-agent lines before it, back to the last rule
+//     or Crawl-delay: many files have one group a crawler with nothing else in it, and those
+//     delays are not meant for the next crawler. Of several the longest counts, at most a day.
 //   - Common misspellings of disallow and user-agent are understood: whoever wrote them meant it.
 //   - Of a file beyond 500 KiB only the whole lines within are read. A byte order mark is
 //     skipped, and a file in UTF-16 with one is understood.

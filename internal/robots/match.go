@@ -33,25 +33,30 @@ func (f *File) Allowed(productToken, pathAndQuery string) bool {
 // CrawlDelay returns the pause between requests that the file asks this crawler for, at most
 // 24 hours; ok says that it asks for one.
 func (f *File) CrawlDelay(productToken string) (delay time.Duration, ok bool) {
-	f.each(productToken, func(g *group) {
-		delay, ok = max(delay, g.delay), ok || g.hasDelay
-	})
+	delay, ok = f.delays[f.agent(productToken)]
 	return delay, ok
 }
 
-// each calls do for the groups that a crawler obeys: those of its name, or else those of "*"
-// (RFC 9309 §2.2.1).
+// each calls do for the groups that a crawler obeys.
 func (f *File) each(productToken string, do func(*group)) {
-	name := strings.ToLower(productToken)
-	isNamed := func(g group) bool { return name != "" && slices.Contains(g.agents, name) }
-	if !slices.ContainsFunc(f.groups, isNamed) {
-		isNamed = func(g group) bool { return slices.Contains(g.agents, "*") }
-	}
+	agent := f.agent(productToken)
 	for i := range f.groups {
-		if isNamed(f.groups[i]) {
+		if slices.Contains(f.groups[i].agents, agent) {
 			do(&f.groups[i])
 		}
 	}
+}
+
+// agent returns the name of the groups that a crawler obeys: its own where the file has it, or
+// else "*" (RFC 9309 §2.2.1).
+func (f *File) agent(productToken string) string {
+	name := strings.ToLower(productToken)
+	for _, g := range f.groups {
+		if name != "" && slices.Contains(g.agents, name) {
+			return name
+		}
+	}
+	return "*"
 }
 
 // rule is an allow or disallow line.

@@ -19,14 +19,13 @@ const maxDelay = 24 * time.Hour
 // File is a robots.txt that was read. It does not change and may be shared.
 type File struct {
 	groups []group
+	delays map[string]time.Duration // by agent, as in group
 }
 
 // group is one or more user-agent lines and the rules that follow them.
 type group struct {
-	agents   []string // in lower case; "*" applies where no other group does
-	rules    []rule
-	delay    time.Duration
-	hasDelay bool
+	agents []string // in lower case; "*" applies where no other group does
+	rules  []rule
 }
 
 var fields = map[string]func(*parser, string){
@@ -49,8 +48,11 @@ var fields = map[string]func(*parser, string){
 }
 
 type parser struct {
-	groups []group
+	file   File
 	closed bool // the newest group has seen a rule: a user-agent line begins another
+	// Agents of the newest user-agent lines, for Crawl-delay: a rule or a Crawl-delay ends them.
+	run      []string
+	runEnded bool
 }
 
 // Parse reads a robots.txt. Every sequence of bytes is one: what cannot be read is passed over,
@@ -60,7 +62,7 @@ func Parse(b []byte) *File {
 		b = b[:MaxSize]
 		b = b[:bytes.LastIndexAny(b, "\r\n")+1] // half a line would forbid more, or less, than it says
 	}
-	p := parser{closed: true}
+	p := parser{file: File{delays: make(map[string]time.Duration)}, closed: true}
 	for rest := decode(b); rest != ""; {
 		var line string
 		if end := strings.IndexAny(rest, "\r\n"); end >= 0 {
@@ -77,7 +79,7 @@ func Parse(b []byte) *File {
 			read(&p, strings.Trim(value, " \t"))
 		}
 	}
-	return &File{p.groups}
+	return &p.file
 }
 
 // decode makes a string of a file, less its byte order mark.
@@ -102,11 +104,16 @@ func decode(b []byte) string {
 
 func (p *parser) userAgent(value string) {
 	if p.closed {
-		p.groups = append(p.groups, group{})
+		p.file.groups = append(p.file.groups, group{})
 		p.closed = false
 	}
-	g := &p.groups[len(p.groups)-1]
-	g.agents = append(g.agents, agentName(value))
+	if p.runEnded {
+		p.run, p.runEnded = nil, false
+	}
+	name := agentName(value)
+	g := &p.file.groups[len(p.file.groups)-1]
+	g.agents = append(g.agents, name)
+	p.run = append(p.run, name)
 }
 
 // agentName returns the product token that a user-agent line names, in lower case, "*", or ""
@@ -128,26 +135,28 @@ func (p *parser) allow(value string)    { p.rule(value, true) }
 func (p *parser) disallow(value string) { p.rule(value, false) }
 
 func (p *parser) rule(value string, allow bool) {
-	if len(p.groups) == 0 {
+	if len(p.file.groups) == 0 {
 		return // §2.2.2: rules outside groups are ignored
 	}
-	p.closed = true
+	p.closed, p.runEnded = true, true
 	if value == "" || value[0] != '/' && value[0] != '*' {
 		return
 	}
-	g := &p.groups[len(p.groups)-1]
+	g := &p.file.groups[len(p.file.groups)-1]
 	g.rules = append(g.rules, newRule(value, allow))
 }
 
 func (p *parser) crawlDelay(value string) {
+	p.runEnded = true
 	seconds, err := strconv.ParseFloat(value, 64)
-	if len(p.groups) == 0 || err != nil || math.IsNaN(seconds) || math.IsInf(seconds, 0) || seconds < 0 {
+	if err != nil || math.IsNaN(seconds) || math.IsInf(seconds, 0) || seconds < 0 {
 		return
 	}
 	delay := maxDelay
 	if seconds < maxDelay.Seconds() {
 		delay = time.Duration(seconds * float64(time.Second))
 	}
-	g := &p.groups[len(p.groups)-1]
-	g.delay, g.hasDelay = max(g.delay, delay), true
+	for _, agent := range p.run {
+		p.file.delays[agent] = max(p.file.delays[agent], delay)
+	}
 }

@@ -198,9 +198,11 @@ func TestCrawlDelay(t *testing.T) {
 			t.Errorf("crawl-delay %q counts for another crawler: %v", value, got)
 		}
 	}
-	f := Parse([]byte("user-agent: *\ncrawl-delay: 3\nuser-agent: a\ndisallow: /x\ncrawl-delay: 5\nuser-agent: a\ncrawl-delay: 4\ndisallow:\n" +
-		"user-agent: b\ndisallow: /\n"))
-	for token, want := range map[string]time.Duration{"a": 5 * time.Second, "b": -1, "c": 5 * time.Second} {
+	f := Parse([]byte("user-agent: *\ncrawl-delay: 3\nuser-agent: a\nsitemap: x\nuser-agent: d\n\ndisallow: /x\ncrawl-delay: 5\n" +
+		"user-agent: a\ncrawl-delay: 4\ndisallow:\nuser-agent: b\ndisallow: /\n"))
+	for token, want := range map[string]time.Duration{
+		"a": 5 * time.Second, "b": -1, "c": 3 * time.Second, "d": 5 * time.Second,
+	} {
 		if got, ok := f.CrawlDelay(token); ok != (want >= 0) || got != max(0, want) {
 			t.Errorf("crawl-delay of %s: %v, %v", token, got, ok)
 		}

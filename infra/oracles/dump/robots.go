@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"forager/internal/robots"
 )
@@ -68,20 +70,20 @@ func dumpRobots(args []string) error {
 
 // answerRobots asks for paths near the patterns of a file, and for random ones.
 func answerRobots(text []byte, path func() string) robotsCase {
-	agents, paths := []string{"forager", "Googlebot"}, []string{"/"}
+	agents, paths := []string{"forager"}, []string{"/"}
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(line, "#")
 		field, value, _ := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
 		switch field = strings.ToLower(strings.TrimSpace(field)); {
-		case strings.HasPrefix(field, "user") && len(agents) < 4 && isToken(value) && !slices.Contains(agents, value):
+		case strings.HasPrefix(field, "user") && len(agents) < 3 && isToken(value) && !slices.Contains(agents, value):
 			agents = append(agents, value)
-		case strings.HasSuffix(field, "allow") && strings.HasPrefix(value, "/") && len(value) < 500 && len(paths) < 60:
+		case strings.HasSuffix(field, "allow") && strings.HasPrefix(value, "/") && len(value) < 500 && len(paths) < 48:
 			base := strings.NewReplacer("*", "x", "$", "").Replace(value)
 			paths = append(paths, base, base+"x", base[:len(base)-1]+"/y?z=/1", strings.ReplaceAll(value, "*", ""))
 		}
 	}
-	for path != nil && len(paths) < 80 {
+	for path != nil && len(paths) < 60 {
 		paths = append(paths, path())
 	}
 	f := robots.Parse(text)
@@ -94,13 +96,16 @@ func answerRobots(text []byte, path func() string) robotsCase {
 			c.Delays[agent] = nil
 		}
 		for _, p := range paths {
-			if strings.HasPrefix(p, "/") && strings.ToValidUTF8(p, "") == p {
+			if strings.HasPrefix(p, "/") && utf8.ValidString(p) && !strings.ContainsFunc(p, isBlank) {
 				c.Answers = append(c.Answers, robotsAnswer{agent, p, f.Allowed(agent, p)})
 			}
 		}
 	}
 	return c
 }
+
+// isBlank: Python's URL functions drop some of these.
+func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\u2028' }
 
 // isToken: a product token as RFC 9309 §2.2.1 has it.
 func isToken(s string) bool {
@@ -111,12 +116,13 @@ func pick(random *rand.Rand, from []string) string { return from[random.IntN(len
 
 var (
 	robotsPieces = []string{"/", "/", "/", "a", "b", "ab", "c.html", "index.html", "?", "?q=", "&", "=", ":", "~", "-", "+", ",", ";", "@",
-		"%61", "%7e", "%7E", "%2F", "%2f", "%3A", "%3d", "%3F", "%2a", "%24", "%25", "%", "%zz", "ü", "%C3%BC", "%c3%bc", "A", "!"}
+		"%61", "%7e", "%7E", "%FC", "%fd", "%2F", "%2f", "%3A", "%3d", "%3F", "%2a", "%24", "%25", "%", "%zz", "ü", "%C3%BC", "%c3%bc", "A", "!"}
 	patternPieces = append([]string{"*", "*", "*", "$", "$", " "}, robotsPieces...)
 	agentValues   = []string{"*", "*", "*", "forager", "Forager", "FORAGER", "forager/1.0", "forage", "forager-news", "Googlebot", "googlebot-image",
 		"other", "forager*", "", "* x", "forager other"}
 	otherLines = []string{"", "", "# comment", "Crawl-delay: 2", "Crawl-delay: 0.5", "crawl-delay: x", "Sitemap: http://example.com/s.xml",
-		"Host: example.com", "Noindex: /a", "unknown", "Disallow", "Disallow /a", "User-agent forager", "Request-rate: 1/5", "Disallow: a", "Disallow:", "Allow:", "Allow: index.html"}
+		"Host: example.com", "Noindex: /a", "unknown", "Disallow", "Disallow /a", "User-agent forager", "Request-rate: 1/5", "Disallow: a",
+		"Disallow: http://a", "Disallow:", "Allow:", "Allow: index.html"}
 	lineEnds = []string{"\n", "\n", "\n", "\n", "\r\n", "\r", "\v", "\u2028"}
 )
 
@@ -145,7 +151,12 @@ func generateRobots(random *rand.Rand) string {
 	return b.String()
 }
 
-func generatePath(random *rand.Rand) string { return "/" + pieces(random, robotsPieces) }
+func generatePath(random *rand.Rand) string {
+	if random.IntN(20) == 0 {
+		return "/http://a" + pieces(random, robotsPieces)
+	}
+	return "/" + pieces(random, robotsPieces)
+}
 
 func pieces(random *rand.Rand, from []string) string {
 	var b strings.Builder
