@@ -50,8 +50,9 @@ def rewrite(text, corrections):
     """Returns robots.txt without what Protego reads otherwise than RFC 9309."""
     if "mark" in corrections:
         text = text.removeprefix("\ufeff")
-    lines = (correct(line.split("#")[0], corrections) for line in (LINES.split if "lines" in corrections else str.splitlines)(text))
-    return "\n".join(line for line in lines if line is not None)
+    lines = LINES.split(text) if "lines" in corrections else text.splitlines()
+    corrected = (correct(line.split("#")[0], corrections) for line in lines)
+    return "\n".join(line for line in corrected if line is not None)
 
 
 def correct(line, corrections):
@@ -79,7 +80,6 @@ def correct(line, corrections):
 def patch(monkeypatch, corrections):
     """Takes departures out of Protego itself."""
     rules = _ruleset._RuleSet
-    originals = {"allow": rules.allow, "disallow": rules.disallow}
 
     def add(self, field, pattern):
         if "dollar" not in corrections and "$" in pattern:
@@ -91,7 +91,7 @@ def patch(monkeypatch, corrections):
     def allow(self, pattern):
         add(self, "allow", pattern)
         if "index" not in corrections and pattern.endswith("/index.html"):
-            add(self, "allow", pattern.removesuffix("index.html") + "$") if "dollar" in corrections else originals["allow"](self, pattern)
+            add(self, "allow", pattern.removesuffix("index.html") + "$")
 
     if {"dollar", "index"} & corrections:
         monkeypatch.setattr(rules, "allow", allow)
