@@ -170,7 +170,15 @@ func termSize(t string) int { return 1 + protowire.SizeBytes(len(t)) }
 
 // table lists the leaves at most reach away from a link.
 func (e *extraction) table(reach int) *schemas.LeafTable {
-	t := &schemas.LeafTable{PageTerms: e.pageTerms}
+	var leaves, words int
+	for i, n := range e.page.LeafLengths {
+		if n > 0 && int(e.near[i]) <= reach {
+			leaves, words = leaves+1, words+int(n)
+		}
+	}
+	t := &schemas.LeafTable{
+		PageTerms: e.pageTerms, Leaves: make([]uint32, 0, leaves), LeafLengths: make([]uint32, 0, leaves), Tokens: make([]uint32, 0, words),
+	}
 	number := make([]uint32, len(e.page.Terms)) // in the table, from 1
 	at := 0
 	for i, n := range e.page.LeafLengths {

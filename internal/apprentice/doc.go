@@ -1,0 +1,33 @@
+// Package apprentice learns, while the crawl goes on, which links lead to relevant pages (2002
+// §2.2–2.3): naive Bayes with two classes, low and high, over the features of links.
+//
+// A settled leap (u,v) is an instance: the features of the link and R(v). Counts keeps exact
+// integers, for every feature how often it came with R(v) in each bin of 1/256. Where low
+// ends and high begins is decided when a model is made, so that equally probable intervals
+// (Torgo and Gama) cost nothing and learning from one leap after another gives the same bits
+// as learning from all at once, in any order.
+//
+//	high ⇔ R(v) ≥ cut
+//	θ(c,τ) = (1 + n(c,τ)) / (|T| + n(c)), Pr(c) = (1 + leaps of c) / (2 + leaps)
+//
+// cut is the median of R(v) over the first training set, clipped to [.1, .9] and a multiple of
+// 1/256; it is fixed by the first model made of at least one leap. |T| is the number of
+// distinct features seen. Features not seen are ignored. The score of a link is Pr(high|u,v).
+//
+// A model is a function of its Counts, and its file is theirs, so that a model of one crawl can
+// go on learning in another.
+//
+// # Decisions
+//
+// 2026-11-21: the log odds of a feature are rounded to multiples of 2⁻³⁸. Sums of them are exact
+// in a float64 up to 32,768, far beyond where Pr(high) is 0 or 1 to the last bit, so a score
+// does not depend on the order or grouping of a link's features. The error is below 2e-12 a token.
+//
+// 2026-11-21: bins are 0 to 256, bin = ⌊256 R⌋: R = 1 has a bin of its own, so that comparing
+// bins is comparing R with any cut that is a multiple of 1/256. The median of an even number of
+// leaps is the mean of the middle two bins, rounded up. A bin stands for its middle where
+// medians of low and high are reported, bin 256 for 1.
+//
+// 2026-11-21: the weights of a term lie side by side by offset, so a score takes one look-up a
+// distinct term and none a feature.
+package apprentice

@@ -1,0 +1,192 @@
+package apprentice
+
+import (
+	"maps"
+	"math"
+
+	"forager/internal/linkfeature"
+	"forager/schemas"
+)
+
+// Model scores links. It is safe for concurrent use.
+type Model struct {
+	facts Facts
+	prior float64 // log odds of high
+	index map[string]uint32
+	rows  []row // by term
+	// weights are log θ(high,τ)/θ(low,τ), multiples of 1/weightScale; 0 for features not seen.
+	weights []float64
+}
+
+// row says where the weights of a term are: of its offsets from, from+1, ….
+type row struct {
+	at   uint32
+	from int16
+	n    uint16
+}
+
+const weightScale = 1 << 38
+
+// Facts are what there is to say of a model.
+type Facts struct {
+	// Leaps it was trained on, and how many of them are low and high.
+	Leaps, Low, High uint64
+	// Features is |T|, the number of distinct ⟨t, d⟩ seen.
+	Features int
+	// Cut: high ⇔ R(v) ≥ Cut; 0 while nothing was learnt.
+	Cut float64
+	// MedianLow and MedianHigh of R(v); 0 and 1 where there is no such leap.
+	MedianLow, MedianHigh float64
+}
+
+// Model makes a model of what was learnt so far. The first call with at least one leap fixes
+// the cut, which Marshal then writes too. Later Adds do not change the model.
+func (c *Counts) Model() *Model {
+	c.fixCut()
+	m := &Model{index: maps.Clone(c.index), rows: make([]row, len(c.terms))}
+	m.facts = Facts{Cut: float64(c.cut) / 256, MedianLow: 0, MedianHigh: 1}
+	for b, n := range c.leaps {
+		if b < c.cut {
+			m.facts.Low += n
+		} else {
+			m.facts.High += n
+		}
+	}
+	m.facts.Leaps = m.facts.Low + m.facts.High
+	if m.facts.Low > 0 {
+		m.facts.MedianLow = c.median(0, c.cut, m.facts.Low)
+	}
+	if m.facts.High > 0 {
+		m.facts.MedianHigh = c.median(c.cut, bins, m.facts.High)
+	}
+	m.prior = math.Log(float64(m.facts.High+1)) - math.Log(float64(m.facts.Low+1))
+	m.weigh(c)
+	return m
+}
+
+// weigh sets rows and weights.
+func (m *Model) weigh(c *Counts) {
+	type item struct {
+		cell cell
+		n    uint64
+	}
+	items := make([]item, 0, len(c.cells))
+	for cell, n := range c.cells {
+		items = append(items, item{cell, n})
+		r, d := &m.rows[cell.term()], int16(cell.offset())
+		switch {
+		case r.n == 0:
+			r.from, r.n = d, 1
+		case d < r.from:
+			r.from, r.n = d, r.n+uint16(r.from-d)
+		case d >= r.from+int16(r.n):
+			r.n = uint16(d-r.from) + 1
+		}
+	}
+	at := uint32(0)
+	for i := range m.rows {
+		m.rows[i].at = at
+		at += uint32(m.rows[i].n)
+	}
+	type pair struct{ low, high uint64 }
+	pairs := make([]pair, at)
+	var tokens pair
+	for _, i := range items {
+		r := m.rows[i.cell.term()]
+		p := &pairs[r.at+uint32(i.cell.offset()-int32(r.from))]
+		if i.cell.bin() < c.cut {
+			p.low += i.n
+			tokens.low += i.n
+		} else {
+			p.high += i.n
+			tokens.high += i.n
+		}
+	}
+	for _, p := range pairs {
+		if p != (pair{}) {
+			m.facts.Features++
+		}
+	}
+	vocabulary := float64(m.facts.Features)
+	denominators := math.Log(vocabulary+float64(tokens.low)) - math.Log(vocabulary+float64(tokens.high))
+	m.weights = make([]float64, len(pairs))
+	for i, p := range pairs {
+		if p != (pair{}) {
+			w := math.Log(float64(p.high+1)) - math.Log(float64(p.low+1)) + denominators
+			m.weights[i] = math.RoundToEven(w*weightScale) / weightScale
+		}
+	}
+}
+
+// Facts returns what there is to say of the model.
+func (m *Model) Facts() Facts { return m.facts }
+
+// Trained reports whether the model has learnt anything; if not, all its scores are equal.
+func (m *Model) Trained() bool { return m.facts.Leaps > 0 }
+
+// Score returns Pr(high | u,v) of a link with these features.
+func (m *Model) Score(features []*schemas.Feature) float64 {
+	var sum float64
+	var r row
+	for i, f := range features {
+		if i == 0 || f.GetTerm() != features[i-1].GetTerm() {
+			r = m.row(f.GetTerm())
+		}
+		if slot := f.GetOffset() - int32(r.from); slot >= 0 && slot < int32(r.n) {
+			sum += float64(f.GetCount()) * m.weights[r.at+uint32(slot)]
+		}
+	}
+	return sigmoid(m.prior + sum)
+}
+
+// row returns an empty row for a term that was not seen.
+func (m *Model) row(term string) row {
+	if n, ok := m.index[term]; ok {
+		return m.rows[n]
+	}
+	return row{}
+}
+
+func sigmoid(x float64) float64 {
+	if x >= 0 {
+		return 1 / (1 + math.Exp(-x))
+	}
+	e := math.Exp(x)
+	return e / (1 + e)
+}
+
+// Value is the R(v) to expect where Pr(high) is p: the medians of low and high, weighted (2002
+// §2.3). It orders links as p does and is on the scale of R.
+func (m *Model) Value(p float64) float64 {
+	return (1-p)*m.facts.MedianLow + p*m.facts.MedianHigh
+}
+
+// Page scores the links of one page; it looks each of the page's terms up once. It is not safe
+// for concurrent use.
+type Page struct {
+	model *Model
+	table *linkfeature.Table
+	rows  []row  // by term of the table
+	known []bool // rows that were looked up
+}
+
+// Page returns a scorer of the links of a page.
+func (m *Model) Page(t *linkfeature.Table) *Page {
+	return &Page{model: m, table: t, rows: make([]row, t.Terms()), known: make([]bool, t.Terms())}
+}
+
+// Score returns what Model.Score returns for the link's features, to the bit, without making
+// them.
+func (p *Page) Score(l *schemas.Link, dMax int) float64 {
+	var sum float64
+	for term, offset := range p.table.Tokens(l, dMax) {
+		if !p.known[term] {
+			p.rows[term], p.known[term] = p.model.row(p.table.Term(term)), true
+		}
+		r := &p.rows[term]
+		if slot := offset - int(r.from); slot >= 0 && slot < int(r.n) {
+			sum += p.model.weights[r.at+uint32(slot)]
+		}
+	}
+	return sigmoid(p.model.prior + sum)
+}
