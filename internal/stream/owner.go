@@ -30,7 +30,7 @@ type Processor interface {
 	// meanwhile. The same decision may come more than once.
 	Recover(r Record) error
 	// Step takes the next records of the input, or none when it is time to wake.
-	Step(ctx context.Context, b Batch) (Result, error)
+	Step(ctx context.Context, w Work) (Result, error)
 }
 
 // Witness is a Processor that wants to know where its outputs were written. Acked is called
@@ -39,8 +39,8 @@ type Witness interface {
 	Acked(outs []Out, positions []Position) error
 }
 
-// Batch is what a Processor's step is about.
-type Batch struct {
+// Work is what a Processor's step is about.
+type Work struct {
 	// Records of the input in order; none = the time given as Wake has come, or something else
 	// than the input changed.
 	Records []Record
@@ -369,7 +369,7 @@ func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake
 	if err != nil {
 		return time.Time{}, err
 	}
-	r, err := o.processor.Step(ctx, Batch{Records: records, Now: now, Replaying: next < o.replayed})
+	r, err := o.processor.Step(ctx, Work{Records: records, Now: now, Replaying: next < o.replayed})
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -25,13 +25,13 @@ func (l *Lots) key(name string) []byte { return []byte("lot/" + name) }
 
 func (l *Lots) Recover(r Record) error { return l.Store.Set(l.key(string(r.Key)), r.Value) }
 
-func (l *Lots) Step(_ context.Context, b Batch) (Result, error) {
+func (l *Lots) Step(_ context.Context, w Work) (Result, error) {
 	var res Result
 	seen, err := l.seen()
 	if err != nil {
 		return res, err
 	}
-	for _, r := range b.Records {
+	for _, r := range w.Records {
 		name := string(r.Key)
 		_, ok, err := l.Store.Get(l.key(name))
 		if err != nil {

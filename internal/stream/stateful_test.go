@@ -300,8 +300,8 @@ type failing struct {
 	errs *[]error
 }
 
-func (f failing) Step(ctx context.Context, b Batch) (Result, error) {
-	r, err := f.Lots.Step(ctx, b) // the state is half changed when it fails
+func (f failing) Step(ctx context.Context, w Work) (Result, error) {
+	r, err := f.Lots.Step(ctx, w) // the state is half changed when it fails
 	if errs := *f.errs; err == nil && len(errs) > 0 {
 		*f.errs = errs[1:]
 		err = errs[0]
