@@ -9,7 +9,7 @@ import (
 
 // Lag is the number of records that wait before a stage: over all partitions of the topics that
 // it reads, the end of the partition less what the stage's group has committed (or less the
-// first record there is, where it has committed nothing).
+// first record there is, where it has committed nothing). It waits while the broker is away.
 func (c *Client) Lag(ctx context.Context, stage string, topics ...string) (int64, error) {
 	group := c.groupName(stage)
 	partitions := make(map[string][]int, len(topics))
@@ -24,6 +24,15 @@ func (c *Client) Lag(ctx context.Context, stage string, topics ...string) (int64
 			ends.Topics[topic] = append(ends.Topics[topic], kafka.FirstOffsetOf(p), kafka.LastOffsetOf(p))
 		}
 	}
+	var lag int64
+	err := c.retry(ctx, "the lag of group "+group, func(ctx context.Context) (err error) {
+		lag, err = c.lagOnce(ctx, group, partitions, ends)
+		return err
+	})
+	return lag, err
+}
+
+func (c *Client) lagOnce(ctx context.Context, group string, partitions map[string][]int, ends *kafka.ListOffsetsRequest) (int64, error) {
 	committed, err := c.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: partitions})
 	if err == nil {
 		err = committed.Error

@@ -21,8 +21,9 @@ const (
 	maxBatchRecords = 2000
 )
 
-// codec: lz4 costs about a third of zstd's time for the records of this pipeline, and what a
-// loop of five hops needs is time.
+// codec: a hop of a 20 KiB record takes 0.95 ms with lz4 and 1.5 ms with zstd, and 1 KiB records
+// go out at 180,000 a second against 107,000 (BenchmarkHop, BenchmarkProduce, embedded broker, a
+// busy machine). What a loop of five hops needs is time.
 const codec = kafka.Lz4
 
 type produceLimit struct{ bytes *semaphore.Weighted }

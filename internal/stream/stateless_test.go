@@ -558,6 +558,36 @@ func TestDrainHasAnEnd(t *testing.T) {
 	}
 }
 
+func TestLagIsWhatWaitsBeforeAStage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in, other, out := w.topic(t, "in", 2), w.topic(t, "other", 1), w.topic(t, "out", 2)
+	c, _ := w.dial(t)
+	ctx := within(t, 60*time.Second)
+	lag := func() int64 {
+		n, err := c.Lag(ctx, "lagging", in, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if _, err := c.Produce(ctx, append(numbers(in, -1, 100), numbers(other, 0, 20)...)); err != nil {
+		t.Fatal(err)
+	}
+	if n := lag(); n != 120 {
+		t.Errorf("lag %d before the first commit, want 120", n)
+	}
+	deleteBelow(t, c, other, 0, 5)
+	if n := lag(); n != 115 {
+		t.Errorf("lag %d after 5 records were deleted, want 115", n)
+	}
+	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("lagging", in, out)) })
+	eventually(t, func() bool { return lag() == 15 })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestApplyIsThePathWithoutABroker(t *testing.T) {
 	s := Stateless{Stage: "unit", Tries: 2, Handle: func(_ context.Context, r Record) ([]Out, error) {
 		switch string(r.Value) {

@@ -23,7 +23,8 @@ type Unordered struct {
 	// Stage names the consumer group, and the stage in dead letters.
 	Stage string
 	Input string
-	// MaxInFlight bounds the records of a partition that are handled at a time; 0 = 1024.
+	// MaxInFlight bounds the records of a partition that are handled at a time; 0 = 1024. Their
+	// bytes are bounded by 16 MiB besides.
 	MaxInFlight int
 	// Handle begins with a record and returns soon; done is called once, from anywhere, when it
 	// is dealt with. ctx ends when draining begins: what has not really begun is then called off
@@ -65,6 +66,7 @@ func (c *Client) RunUnordered(ctx context.Context, u Unordered) error {
 		run := &unorderedClaim{
 			client: c, stage: &u, claim: cl, head: head,
 			slots:  semaphore.NewWeighted(int64(u.MaxInFlight)),
+			bytes:  semaphore.NewWeighted(inFlightBytes),
 			window: semaphore.NewWeighted(int64(u.MaxInFlight) * windowPerFlight),
 			low:    cl.offset, end: cl.end, fence: head.Clone(),
 			done: map[int64]settled{},
@@ -88,6 +90,7 @@ type unorderedClaim struct {
 	claim  *claim
 	head   Fence // as of the newest record read; of the reading goroutine
 	slots  *semaphore.Weighted
+	bytes  *semaphore.Weighted
 	window *semaphore.Weighted
 	lag    interface{ Set(float64) }
 	stop   context.CancelCauseFunc // ends reading
@@ -200,7 +203,11 @@ func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 	if err := u.slots.Acquire(ctx, 1); err != nil {
 		return classify(ended, err)
 	}
-	f := &flight{run: u, record: r, waiting: waiting{client: u.client, what: fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset)}}
+	bytes := min(r.size(), inFlightBytes)
+	if err := u.bytes.Acquire(ctx, bytes); err != nil {
+		return classify(ended, err)
+	}
+	f := &flight{run: u, record: r, bytes: bytes, waiting: waiting{client: u.client, what: fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset)}}
 	u.flying.Add(1)
 	if _, ok := r.Headers[schemas.HeaderVersion]; !ok && ferr == nil {
 		ferr = errNoVersion
@@ -217,6 +224,7 @@ func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 type flight struct {
 	run     *unorderedClaim
 	record  Record
+	bytes   int64
 	tries   int
 	waiting waiting
 }
@@ -244,6 +252,7 @@ func (f *flight) land(ctx context.Context, outs []Out, err error, last bool) {
 	over := func() {
 		f.waiting.over()
 		u.slots.Release(1)
+		u.bytes.Release(f.bytes)
 		u.flying.Done()
 	}
 	if err == nil {

@@ -22,6 +22,7 @@ type Broker struct {
 	Addr string
 	run  string
 	dir  string
+	opts []kfake.Opt
 	fake *kfake.Cluster
 }
 
@@ -35,10 +36,11 @@ func Start(t testing.TB) *Broker {
 }
 
 // Embedded starts an embedded broker, durable in a folder of the test, whatever FORAGER_KAFKA
-// says: for tests that stop it or make it fail. It ends with the test.
-func Embedded(t testing.TB) *Broker {
+// says: for tests that stop it, make it fail or need it with further options. It ends with the
+// test.
+func Embedded(t testing.TB, opts ...kfake.Opt) *Broker {
 	t.Helper()
-	b := &Broker{run: newRun(), dir: t.TempDir(), Addr: FreeAddr(t)}
+	b := &Broker{run: newRun(), dir: t.TempDir(), Addr: FreeAddr(t), opts: opts}
 	b.Restart(t)
 	t.Cleanup(b.Stop)
 	return b
@@ -72,10 +74,10 @@ func (b *Broker) Restart(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.fake, err = kfake.NewCluster(
+	b.fake, err = kfake.NewCluster(append([]kfake.Opt{
 		kfake.NumBrokers(1), kfake.Ports(addr.Port), kfake.DataDir(b.dir),
 		kfake.GroupMinSessionTimeout(time.Second),
-	)
+	}, b.opts...)...)
 	if err != nil {
 		t.Fatalf("start the embedded broker: %v", err)
 	}

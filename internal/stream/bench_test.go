@@ -1,0 +1,107 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"forager/internal/stream/streamtest"
+	"forager/schemas"
+)
+
+// payload is text of n bytes, another one for each seed.
+func payload(n int, seed uint64) []byte {
+	var b bytes.Buffer
+	for rng := rand.New(rand.NewPCG(seed, 0)); b.Len() < n; {
+		fmt.Fprintf(&b, "leaf %x of %d ", rng.Uint32()>>8, rng.IntN(100))
+	}
+	return b.Bytes()[:n]
+}
+
+func bulk(topic string, n, size int) []Out {
+	outs := make([]Out, n)
+	for i := range outs {
+		v := payload(size, uint64(i))
+		outs[i] = Out{Topic: topic, Partition: -1, Key: []byte(strconv.Itoa(i)), Value: v, Headers: map[string]string{schemas.HeaderVersion: "1"}}
+	}
+	return outs
+}
+
+// BenchmarkProduce writes 1 KiB records into 4 partitions, 2,000 a call.
+func BenchmarkProduce(b *testing.B) {
+	w := newWorld(b, streamtest.Start(b))
+	topic := w.topic(b, "bulk", 4)
+	c, _ := w.dial(b)
+	outs := bulk(topic, 2000, 1024)
+	for b.Loop() {
+		if _, err := c.Produce(b.Context(), outs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N*len(outs))/b.Elapsed().Seconds(), "records/s")
+}
+
+// BenchmarkRead reads a partition of 1 KiB records from end to end.
+func BenchmarkRead(b *testing.B) {
+	w := newWorld(b, streamtest.Start(b))
+	topic := w.topic(b, "bulk", 1)
+	c, _ := w.dial(b)
+	const n = 40000
+	outs := bulk(topic, 2000, 1024)
+	for range n / len(outs) {
+		if _, err := c.Produce(b.Context(), outs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		got := 0
+		if err := c.Read(b.Context(), topic, 0, 0, n, func(Record) error { got++; return nil }); err != nil || got != n {
+			b.Fatal(got, err)
+		}
+	}
+	b.ReportMetric(float64(b.N*n)/b.Elapsed().Seconds(), "records/s")
+}
+
+// BenchmarkHop is the time from the call of Produce, through a stage that sends a record on, to
+// a reader that sees it; the floor is the same way without the stage.
+func BenchmarkHop(b *testing.B) {
+	w := newWorld(b, streamtest.Start(b))
+	in, out := w.topic(b, "in", 1), w.topic(b, "out", 1)
+	c, _ := w.dial(b)
+	seen := map[string]chan int64{in: make(chan int64, 1), out: make(chan int64, 1)}
+	for topic, ch := range seen {
+		f, err := c.Follow(b.Context(), topic, func(r Record) error { ch <- r.Offset; return nil })
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer f.Close()
+	}
+	r := run(b, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("hop", in, out)) })
+	value := payload(20<<10, 1)
+	var floor, hop time.Duration
+	once := func() {
+		began := time.Now()
+		if _, err := c.Produce(b.Context(), []Out{{Topic: in, Value: value, Headers: map[string]string{schemas.HeaderVersion: "1"}}}); err != nil {
+			b.Fatal(err)
+		}
+		<-seen[in]
+		floor += time.Since(began)
+		<-seen[out]
+		hop += time.Since(began)
+	}
+	once() // joins the group
+	floor, hop = 0, 0
+	for b.Loop() {
+		once()
+	}
+	b.ReportMetric(floor.Seconds()*1e3/float64(b.N), "ms/produce+read")
+	b.ReportMetric(hop.Seconds()*1e3/float64(b.N), "ms/produce+stage+read")
+	b.ReportMetric(hop.Seconds()/floor.Seconds(), "ratio")
+	if err := r.end(); err != nil {
+		b.Fatal(err)
+	}
+}
