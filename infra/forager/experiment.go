@@ -3,10 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
@@ -56,7 +53,7 @@ func (c *experimentCommand) Run(s *session) error {
 	for d := range c.Draws {
 		b.Draws = append(b.Draws, c.FirstDraw+d)
 	}
-	if b.Grounds, err = experiment.Prepare(file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: c.DMax, Topics: learning.Topics}); err != nil {
+	if b.Grounds, err = experiment.Prepare(file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: int(c.DMax), Topics: learning.Topics}); err != nil {
 		return err
 	}
 	if terminal := interactive(s.err); !s.json {
@@ -76,47 +73,10 @@ func (c *experimentCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	groups, err := experiment.Summarise(results)
-	if err != nil {
-		return err
-	}
+	groups := experiment.Summarise(results)
 	return s.print(map[string]any{"groups": groups, "results": results}, func(w io.Writer) {
 		for _, g := range groups {
-			printGroup(w, g)
+			fmt.Fprintf(w, "\n%s", g.Table())
 		}
 	})
-}
-
-func printGroup(w io.Writer, g experiment.Group) {
-	fmt.Fprintf(w, "\n%s: %d tasks, %d draws; mean ± 95 %% interval over draws\n", g.Name, g.Tasks, g.Draws)
-	columns := []string{"label@25", "label@50", "label@100", "recall", "AUC", "nAUC", "critic@25", "critic@50", "critic@100", "loss-cut@25", "loss-cut@100"}
-	fmt.Fprintf(w, "%-20s", "ranker")
-	for _, c := range columns {
-		fmt.Fprintf(w, " %13s", c)
-	}
-	fmt.Fprintln(w)
-	for _, r := range g.Rankers {
-		fmt.Fprintf(w, "%-20s", r.Ranker)
-		for _, c := range columns {
-			v, ok := r.Measures[c]
-			switch {
-			case !ok:
-				fmt.Fprintf(w, " %13s", "–")
-			case len(v.Interval()) == 0:
-				fmt.Fprintf(w, " %13.3f", v.Mean)
-			default:
-				fmt.Fprintf(w, "   %.3f ±%s", v.Mean, strings.TrimPrefix(v.Interval(), "0"))
-			}
-		}
-		fmt.Fprintln(w)
-	}
-	ends := make(map[string][]string)
-	for _, r := range g.Rankers {
-		for _, e := range slices.Sorted(maps.Keys(r.Ends)) {
-			ends[e] = append(ends[e], fmt.Sprintf("%s %d", r.Ranker, r.Ends[e]))
-		}
-	}
-	for _, e := range slices.Sorted(maps.Keys(ends)) {
-		fmt.Fprintf(w, "  ended with %q: %s\n", e, strings.Join(ends[e], ", "))
-	}
 }

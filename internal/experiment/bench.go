@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
 	"forager/internal/rank"
 	"forager/schemas"
@@ -151,22 +150,15 @@ func oraclePolicy(name string) *schemas.Policy {
 
 // teach makes a soft-focus crawl of the same draw and trains an apprentice on all its leaps
 // (2002 §3.5).
-func (g *Ground) teach(draw int, learning *schemas.Learning) (*apprentice.Model, error) {
+func (g *Ground) teach(draw int, learning *schemas.Learning) ([]byte, error) {
 	policy, err := crawlfile.Policy("soft-focus")
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Ground: g, Seeds: g.task.Seeds[draw], Learning: learning, Policy: policy, Keep: true}
+	run := &Run{Ground: g, Seeds: g.task.Seeds[draw], Learning: learning, Policy: policy}
 	c, err := run.Crawl()
 	if err != nil {
 		return nil, err
 	}
-	l := newLearner(nil)
-	for _, leap := range c.Settled {
-		if leap.GetTrains() && !leap.GetBoundary() {
-			l.add(leap)
-		}
-	}
-	_, m, err := l.publish(uint64(len(c.Steps)))
-	return m, err
+	return c.Learnt, nil
 }

@@ -34,9 +34,9 @@ type Crawl struct {
 	// Requests that were charged; the end reason as crawl.status gives it.
 	Requests  uint64
 	EndReason string
-	// Leaps that trained, and the model at the end (nil where nothing was learnt).
+	// Trained leaps, and the file of what was learnt at the end.
 	Trained uint64
-	Model   *apprentice.Model
+	Learnt  []byte
 	// Settled are all leaps and boundaries in their order, kept where Run.Keep asks for it.
 	Settled []*schemas.LeapSettled
 }
@@ -52,8 +52,8 @@ type Run struct {
 	Rankers map[string]rank.Ranker
 	// Observe is called after each verdict, for oracles; nil = nobody looks.
 	Observe func(s *frontier.Shard, u string) error
-	// Prior is a model to begin with; nil = none.
-	Prior *apprentice.Model
+	// Prior is the file of a model to begin with; empty = none.
+	Prior []byte
 	// RandomSeed of the crawl (ranker random).
 	RandomSeed uint64
 	Keep       bool
@@ -93,10 +93,13 @@ func (r *Run) Crawl() (*Crawl, error) {
 	if err := shard.Configure(ctl, sc, frontier.Options{Epoch: 1, Rankers: r.Rankers}); err != nil {
 		return nil, err
 	}
-	c := &Crawl{Model: r.Prior}
-	learner := newLearner(r.Prior)
-	if r.Prior != nil {
-		if err := shard.SetModel("prior", r.Prior, 0); err != nil {
+	c := &Crawl{}
+	learner, err := newLearner(r.Prior)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Prior) > 0 {
+		if err := setModel(shard, "prior", learner.publish(), 0); err != nil {
 			return nil, err
 		}
 	}
@@ -115,19 +118,15 @@ func (r *Run) Crawl() (*Crawl, error) {
 			}
 			if !leap.GetBoundary() {
 				if leap.GetTrains() {
-					learner.add(leap)
+					if err := learner.add(leap); err != nil {
+						return err
+					}
 					c.Trained++
 				}
 				continue
 			}
-			version, model, err := learner.publish(leap.GetPages())
-			if err != nil {
-				return err
-			}
-			if model != nil {
-				c.Model = model
-			}
-			if err := setModel(shard, version, model, leap.GetPages()); err != nil {
+			version := fmt.Sprintf("experiment/%d", leap.GetPages())
+			if err := setModel(shard, version, learner.publish(), leap.GetPages()); err != nil {
 				return err
 			}
 		}
@@ -155,7 +154,7 @@ func (r *Run) Crawl() (*Crawl, error) {
 			if !ok {
 				return nil, fmt.Errorf("the crawl stands still after %d pages: %v", len(c.Steps), shard.Status(now))
 			}
-			c.EndReason = reason
+			c.EndReason, c.Learnt = reason, learner.counts.Marshal()
 			c.Requests = shard.Status(now).GetRequests()
 			return c, nil
 		}

@@ -20,7 +20,9 @@ import (
 type Ground struct {
 	task    *Task
 	web     *Web
+	model   *critic.Model
 	list    *scope.List
+	urls    []string // in scope, sorted
 	inScope map[string]bool
 	targets map[string]bool
 	left    func(url, label string) bool // out of every measure
@@ -42,7 +44,7 @@ func NewGround(f *TaskFile, task *Task, web *Web, model *critic.Model, settings 
 		return nil, fmt.Errorf("critic %q: %w", task.Critic, err)
 	}
 	g := &Ground{
-		task: task, web: web, left: left, inScope: make(map[string]bool), targets: make(map[string]bool),
+		task: task, web: web, model: model, left: left, inScope: make(map[string]bool), targets: make(map[string]bool),
 		aliases: make(map[string][]string), verdicts: make(map[string]*schemas.LinkFound),
 	}
 	for u, p := range web.pages {
@@ -75,15 +77,14 @@ func NewGround(f *TaskFile, task *Task, web *Web, model *critic.Model, settings 
 			g.aliases[to] = append(g.aliases[to], u)
 		}
 	}
-	urls := make([]string, 0, len(g.inScope))
 	for u := range g.inScope {
-		urls = append(urls, u)
+		g.urls = append(g.urls, u)
 	}
-	slices.Sort(urls)
+	slices.Sort(g.urls)
 	for _, list := range g.aliases {
 		slices.Sort(list)
 	}
-	g.list = scope.NewList(urls)
+	g.list = scope.NewList(g.urls)
 	for t := range g.targets {
 		g.targetList = append(g.targetList, t)
 	}
@@ -91,21 +92,25 @@ func NewGround(f *TaskFile, task *Task, web *Web, model *critic.Model, settings 
 	if task.Targets != 0 && len(g.targets) != task.Targets {
 		return nil, fmt.Errorf("task %s names %d targets, its web has %d", task.Name, task.Targets, len(g.targets))
 	}
-	return g, g.judge(urls, model, settings)
+	return g, g.judge(settings)
 }
 
 // judge fills in the verdict of every page, without its request.
-func (g *Ground) judge(urls []string, model *critic.Model, settings linkfeature.Settings) error {
-	for _, u := range urls {
+func (g *Ground) judge(settings linkfeature.Settings) error {
+	for _, u := range g.urls {
 		p := g.web.pages[u]
 		rec := &schemas.LinkFound{Url: u, Outcome: p.outcome, Status: uint32(p.status), Redirect: p.redirect, Detail: p.detail}
 		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED {
-			j, err := model.Judge(p.parsed, []string{g.task.FocusClass})
+			j, err := g.model.Judge(p.parsed, []string{g.task.FocusClass})
 			if err != nil {
 				return fmt.Errorf("judge %s: %w", u, err)
 			}
 			rec.Judgement, rec.Fingerprint = j, p.parsed.GetFingerprint()
-			rec.Table, rec.Links, rec.Cut = linkfeature.Extract(p.parsed, j, settings)
+			var cut bool
+			if rec.Table, rec.Links, cut, err = linkfeature.Extract(p.parsed, j, settings); err != nil {
+				return fmt.Errorf("links of %s: %w", u, err)
+			}
+			rec.Cut = cut || p.parsed.GetCut()
 		}
 		g.verdicts[u] = rec
 	}
@@ -180,7 +185,7 @@ func TrainCritic(f *TaskFile, name string, web *Web) (*critic.Model, error) {
 			if u, err := weburl.Parse(raw); err == nil {
 				url = u.String()
 			}
-			p := web.pages[url]
+			p := web.example(url)
 			if p == nil || p.parsed == nil {
 				return nil, fmt.Errorf("critic %q: example %s is not a page of the web", name, raw)
 			}
@@ -195,3 +200,12 @@ func TrainCritic(f *TaskFile, name string, web *Web) (*critic.Model, error) {
 	}
 	return model, nil
 }
+
+// Critic is the model that judges this ground's pages.
+func (g *Ground) Critic() *critic.Model { return g.model }
+
+// URLs are the canonical URLs in scope, sorted.
+func (g *Ground) URLs() []string { return g.urls }
+
+// Target says whether a page is one of the task's.
+func (g *Ground) Target(url string) bool { return g.targets[url] }

@@ -10,22 +10,29 @@ import (
 // learner does what the stage apprentice-train does, without a topic and a store.
 type learner struct{ counts *apprentice.Counts }
 
-func newLearner(prior *apprentice.Model) *learner {
-	if prior != nil {
-		return &learner{prior.Counts()}
+// newLearner begins with what the file of a model holds, nothing where it is empty.
+func newLearner(prior []byte) (*learner, error) {
+	if len(prior) == 0 {
+		return &learner{apprentice.NewCounts()}, nil
 	}
-	return &learner{apprentice.NewCounts()}
+	counts, err := apprentice.UnmarshalCounts(prior)
+	if err != nil {
+		return nil, fmt.Errorf("prior model: %w", err)
+	}
+	return &learner{counts}, nil
 }
 
-func (l *learner) add(leap *schemas.LeapSettled) {
-	l.counts.Add(leap.GetFeatures(), leap.GetTargetRaw())
+func (l *learner) add(leap *schemas.LeapSettled) error {
+	if err := l.counts.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {
+		return fmt.Errorf("learn from the link from %s to %s: %w", leap.GetU(), leap.GetV(), err)
+	}
+	return nil
 }
 
 // publish makes the model of a boundary; nil while nothing was learnt.
-func (l *learner) publish(pages uint64) (version string, m *apprentice.Model, err error) {
-	version = fmt.Sprintf("experiment/%d", pages)
+func (l *learner) publish() *apprentice.Model {
 	if l.counts.Leaps() == 0 {
-		return version, nil, nil
+		return nil
 	}
-	return version, l.counts.Model(), nil
+	return l.counts.Model()
 }

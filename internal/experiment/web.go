@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,6 +22,8 @@ import (
 type Web struct {
 	pages  map[string]*page // by canonical URL, or the target URI where that is no URL
 	labels map[string]string
+	// unescaped are the pages whose URLs have escapes, by the URL without them.
+	unescaped map[string]*page
 	// Damaged are the records of the file that could not be read.
 	Damaged []error
 }
@@ -47,7 +50,7 @@ func LoadWeb(path string) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Web{pages: make(map[string]*page)}
+	w := &Web{pages: make(map[string]*page), unescaped: make(map[string]*page)}
 	labels := filepath.Join(filepath.Dir(path), strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".warc")+".labels.tsv")
 	if w.labels, err = readLabels(labels); err != nil {
 		return nil, err
@@ -69,6 +72,9 @@ func LoadWeb(path string) (*Web, error) {
 					failed = errors.Join(failed, err)
 				} else if w.pages[p.url] == nil {
 					w.pages[p.url] = p
+					if plain, err := url.PathUnescape(p.url); err == nil && plain != p.url {
+						w.unescaped[plain] = p
+					}
 				}
 				mu.Unlock()
 			}
@@ -110,13 +116,13 @@ func LoadWeb(path string) (*Web, error) {
 // newPage turns a stored answer into what fetch and parse-dom would make of it.
 func newPage(target string, stored *warc.Response) (*page, error) {
 	p := &page{url: target, status: stored.Status}
-	u, err := weburl.Parse(target)
-	if err == nil {
-		p.url = u.String()
-	}
 	body, err := stored.Payload(64 << 20)
 	if err != nil {
 		return nil, fmt.Errorf("body of %s: %w", target, err)
+	}
+	u, err := weburl.Parse(target)
+	if err == nil {
+		p.url = u.String()
 	}
 	kind := stored.Header.Get("Content-Type")
 	meaning := answer.Of(u, stored.Status, stored.Header.Get("Location"), kind, body)
@@ -124,8 +130,21 @@ func newPage(target string, stored *warc.Response) (*page, error) {
 	if p.outcome != schemas.Outcome_OUTCOME_DELIVERED {
 		return p, nil
 	}
-	if p.parsed, err = dom.Parse(body, kind, p.url, dom.Settings{}); err != nil {
+	at := p.url
+	if err != nil { // a page that only trains critics (ftp): its links lead nowhere
+		at = "http://not-a-url.invalid/"
+	}
+	if p.parsed, err = dom.Parse(body, kind, at, dom.Settings{}); err != nil {
 		return nil, fmt.Errorf("parse %s: %w", target, err)
 	}
 	return p, nil
+}
+
+// example finds a page that trains a critic; lists of examples may have escapes of their URLs
+// undone ("a%2fb" as "a/b").
+func (w *Web) example(url string) *page {
+	if p := w.pages[url]; p != nil {
+		return p
+	}
+	return w.unescaped[url]
 }

@@ -1,0 +1,92 @@
+//go:build webs
+
+package experiment
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"forager/internal/linkfeature"
+	"forager/schemas"
+)
+
+// folder is where the frozen webs lie.
+func folder(t testing.TB) string {
+	dir := os.Getenv("FORAGER_WEBS")
+	if dir == "" {
+		t.Fatal("FORAGER_WEBS must name the folder of frozen webs")
+	}
+	return dir
+}
+
+func bench(t testing.TB, tasks []string, draws int, rankers []string) []Result {
+	t.Helper()
+	file, err := LoadTasks(filepath.Join(folder(t), "tasks.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	selected, err := file.Select(tasks...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	grounds, err := Prepare(file, folder(t), selected, linkfeature.Settings{DMax: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("webs read, critics trained, pages judged: %.1f s", time.Since(began).Seconds())
+	b := &Bench{
+		Tasks: selected, Rankers: rankers, RandomRuns: 10, Grounds: grounds,
+		Learning: &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH},
+	}
+	for d := range draws {
+		b.Draws = append(b.Draws, d)
+	}
+	results, err := b.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d crawls: %.1f s in all", len(results), time.Since(began).Seconds())
+	return results
+}
+
+// TestWebsTable prints the table of every task; FORAGER_DRAWS says how many draws (2).
+func TestWebsTable(t *testing.T) {
+	draws := 2
+	if s := os.Getenv("FORAGER_DRAWS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatalf("FORAGER_DRAWS: %v", err)
+		}
+		draws = n
+	}
+	tasks := []string{"webkb-uni:*", "webplatform:*"}
+	if s := os.Getenv("FORAGER_TASKS"); s != "" {
+		tasks = []string{s}
+	}
+	groups := Summarise(bench(t, tasks, draws, Rankers))
+	for _, g := range groups {
+		t.Logf("\n%s", g.Table())
+		find := func(ranker string) RankerSummary {
+			i := slices.IndexFunc(g.Rankers, func(r RankerSummary) bool { return r.Ranker == ranker })
+			if i < 0 {
+				t.Fatalf("%s: no line for %s", g.Name, ranker)
+			}
+			return g.Rankers[i]
+		}
+		oracle, random := find("oracle").Measures["AUC"].Mean, find("random").Measures["AUC"].Mean
+		for _, r := range g.Rankers {
+			if a := r.Measures["AUC"].Mean; a > oracle+1e-9 {
+				t.Errorf("%s: %s has AUC %.3f, more than the oracle's %.3f", g.Name, r.Ranker, a, oracle)
+			}
+		}
+		if soft := find("soft-focus").Measures["AUC"].Mean; soft <= random {
+			t.Errorf("%s: soft focus has AUC %.3f, no more than random order's %.3f", g.Name, soft, random)
+		}
+	}
+}
