@@ -55,7 +55,7 @@ func (s *Shard) applySeeds(id schemas.ID, rec *schemas.LinkFound) (duplicate boo
 	s.c.clock++
 	s.c.seeds++
 	s.c.spans[spanFound].add(id)
-	_, err = s.applyLinks(&page{number: s.c.clock, seeds: true}, nil, rec.GetLinks())
+	_, err = s.applyLinks(&page{number: s.c.clock, seeds: true}, nil, rec)
 	return false, err
 }
 
@@ -122,15 +122,9 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 		if err := s.saveEntry(e); err != nil {
 			return nil, err
 		}
-		p := &page{
-			number: s.c.clock, url: e.url, raw: e.raw, tempered: e.tempered, bestIsFocus: j.GetBestIsFocus(),
-			table: rec.GetTable(),
-		}
-		if p.table == nil {
-			p.table = new(schemas.LeafTable)
-		}
+		p := &page{number: s.c.clock, url: e.url, raw: e.raw, tempered: e.tempered, bestIsFocus: j.GetBestIsFocus()}
 		var err error
-		if settled, err = s.applyLinks(p, e, rec.GetLinks()); err != nil {
+		if settled, err = s.applyLinks(p, e, rec); err != nil {
 			return nil, err
 		}
 	}
@@ -139,8 +133,14 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 }
 
 // applyLinks takes the links of a page; u is the page's entry, nil for a page of seeds.
-func (s *Shard) applyLinks(p *page, u *entry, links []*schemas.Link) ([]*schemas.LeapSettled, error) {
+func (s *Shard) applyLinks(p *page, u *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
+	links := rec.GetLinks()
 	s.pages[p.number] = p
+	if !p.seeds {
+		if err := s.tables.put(p, rec.GetTable()); err != nil {
+			return nil, err
+		}
+	}
 	var settled []*schemas.LeapSettled
 	once := make(map[string]bool, len(links))
 	for i, l := range links {
@@ -156,7 +156,7 @@ func (s *Shard) applyLinks(p *page, u *entry, links []*schemas.Link) ([]*schemas
 			settled = append(settled, leap)
 		}
 	}
-	return settled, s.addPage(p)
+	return settled, s.addPage(p, rec.GetTable())
 }
 
 // applyLink takes one link: it is refused, settled at once, or added to its target's entry.

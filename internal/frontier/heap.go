@@ -37,15 +37,6 @@ func (h *heap[T]) fix(x T, in bool) {
 	}
 }
 
-// empty takes everything out.
-func (h *heap[T]) empty() {
-	for _, x := range h.items {
-		*h.at(x) = -1
-	}
-	clear(h.items)
-	h.items = h.items[:0]
-}
-
 func (h *heap[T]) swap(i, j int) {
 	if i == j {
 		return

@@ -3,8 +3,6 @@ package frontier
 import (
 	"encoding/binary"
 	"fmt"
-
-	"forager/schemas"
 )
 
 // link is one leap (u,v) that is known and not settled: v's entry has it until v is final. It is
@@ -72,13 +70,4 @@ func (s *Shard) pageOf(l *link) (*page, error) {
 		return nil, fmt.Errorf("frontier: link %d of page %d: the page is gone", l.index, l.page)
 	}
 	return p, nil
-}
-
-// features of a link as the learner takes them.
-func (s *Shard) features(p *page, l *link) ([]*schemas.Feature, error) {
-	t, err := s.table(p)
-	if err != nil {
-		return nil, err
-	}
-	return featuresOf(t, &schemas.Link{FirstLeaf: l.first, LastLeaf: l.last}, s.limits.dMax), nil
 }

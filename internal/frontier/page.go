@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/apprentice"
+	"forager/internal/linkfeature"
 	"forager/schemas"
 )
 
@@ -21,8 +23,11 @@ type page struct {
 	bestIsFocus   bool
 	// pending links, whose targets are not final. Stored by itself, as it changes often.
 	pending uint32
-	// table of leaves; nil while it is not in memory.
-	table *schemas.LeafTable
+	// table of leaves, and what scores links by it under a model; nil while not in memory.
+	table  *linkfeature.Table
+	size   int // of the table, see tableSize
+	scorer *apprentice.Page
+	model  uint32 // of the scorer, a name number
 }
 
 const pageVersion = 1
@@ -44,8 +49,8 @@ func decodePage(number uint64, b []byte) (*page, error) {
 	return p, nil
 }
 
-// addPage stores a page that was just applied, if it has pending links.
-func (s *Shard) addPage(p *page) error {
+// addPage stores a page whose links were just applied, if some are pending.
+func (s *Shard) addPage(p *page, table *schemas.LeafTable) error {
 	if p.pending == 0 {
 		delete(s.pages, p.number)
 		s.tables.drop(p)
@@ -57,13 +62,12 @@ func (s *Shard) addPage(p *page) error {
 	}
 	if !p.seeds {
 		var err error
-		if s.value, err = (proto.MarshalOptions{}).MarshalAppend(s.value[:0], p.table); err != nil {
+		if s.value, err = (proto.MarshalOptions{}).MarshalAppend(s.value[:0], table); err != nil {
 			return fmt.Errorf("frontier: leaf table of %s: %w", p.url, err)
 		}
 		if err := s.store.Set(s.keys.u64(kindTable, p.number), s.value); err != nil {
 			return err
 		}
-		s.tables.keep(p)
 	}
 	return s.savePending(p)
 }
@@ -123,26 +127,4 @@ func (s *Shard) loadPages() error {
 		}
 		return true, nil
 	})
-}
-
-// table returns the leaf table of a page.
-func (s *Shard) table(p *page) (*schemas.LeafTable, error) {
-	if p.table != nil {
-		s.tables.keep(p)
-		return p.table, nil
-	}
-	b, ok, err := s.store.Get(s.keys.u64(kindTable, p.number))
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, fmt.Errorf("frontier: page %d (%s) has lost its leaf table", p.number, p.url)
-	}
-	t := new(schemas.LeafTable)
-	if err := proto.Unmarshal(b, t); err != nil {
-		return nil, fmt.Errorf("frontier: leaf table of page %d (%s): %w", p.number, p.url, err)
-	}
-	p.table = t
-	s.tables.keep(p)
-	return t, nil
 }

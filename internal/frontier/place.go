@@ -9,11 +9,11 @@ func (s *Shard) source(p *page, l *link) (rank.Source, error) {
 	}
 	src := rank.Source{Raw: p.raw, Tempered: p.tempered, BestIsFocus: p.bestIsFocus}
 	if s.learns && s.using.model != nil {
-		features, err := s.features(p, l)
-		if err != nil {
+		var err error
+		if src.High, err = s.high(p, l); err != nil {
 			return src, err
 		}
-		src.High, src.HasHigh = s.using.model.Score(features), true
+		src.HasHigh = true
 	}
 	return src, nil
 }

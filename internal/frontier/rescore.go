@@ -3,6 +3,8 @@ package frontier
 import (
 	"fmt"
 	"slices"
+
+	"forager/internal/apprentice"
 )
 
 // Model returns the version that the stored state ranks by, and the pages it was trained
@@ -17,12 +19,15 @@ func (s *Shard) Model() (version string, pages uint64) {
 }
 
 // SetModel announces the newest apprentice model, trained through a number of pages delivered;
-// m is nil for one that has learnt nothing and ranks as soft focus. A model trained through
+// m is nil, or not trained, for one that has learnt nothing and ranks as soft focus. A model trained through
 // fewer pages than the last is ignored. Unvisited entries are scored again by Rescore; a pass
 // under way is finished first.
 func (s *Shard) SetModel(version string, m Model, pages uint64) error {
 	if s.ctl == nil {
 		return errNotConfigured
+	}
+	if a, ok := m.(*apprentice.Model); ok && (a == nil || !a.Trained()) {
+		m = nil
 	}
 	var number uint32
 	if m != nil {
@@ -93,27 +98,33 @@ func (s *Shard) Rescore(n int) (more bool, err error) {
 	if !s.passing() {
 		return false, nil
 	}
-	for ; n > 0 && s.passing(); n-- {
-		if err := s.rescoreBest(); err != nil {
+	for s.passing() {
+		e, err := s.bestOld()
+		switch {
+		case err != nil:
+		case e == nil:
+			err = s.endPass()
+		case n <= 0:
+			return true, s.save()
+		default:
+			n--
+			err = s.replace(e)
+		}
+		if err != nil {
 			return false, fmt.Errorf("re-score: %w", err)
 		}
 	}
-	return s.passing(), s.save()
+	return false, s.save()
 }
 
-// rescoreBest scores the best entry of the old generation, or ends the pass.
-func (s *Shard) rescoreBest() error {
+// bestOld returns the best entry that the pass has not scored yet, or nil.
+func (s *Shard) bestOld() (*entry, error) {
 	for p := range s.policies {
-		if s.old[p].len() == 0 {
-			continue
+		if s.old[p].len() > 0 {
+			return s.entry(s.old[p].top().queues[p].heads[slotOld].ordinal)
 		}
-		e, err := s.entry(s.old[p].top().queues[p].heads[slotOld].ordinal)
-		if err != nil {
-			return err
-		}
-		return s.replace(e)
 	}
-	return s.endPass()
+	return nil, nil
 }
 
 // replace places a queued entry anew and moves it in the queues.

@@ -50,6 +50,7 @@ type Shard struct {
 	keys  keys
 	// value and from are scratch for encoded values and keys.
 	value, from []byte
+	leafRange   schemas.Link
 
 	// What is kept in memory beside the store; Open reads it from there.
 	c           counters

@@ -1,45 +1,112 @@
 package frontier
 
-import "container/list"
+import (
+	"container/list"
+	"fmt"
 
-// tableBudget bounds the decoded leaf tables in memory, in tokens (four bytes each, and about
-// as much again for terms and leaves). Re-scoring goes best first, so it jumps from page to
-// page and wants the tables of all pages with pending links: 4 million tokens are some 10,000
-// pages.
-const tableBudget = 4 << 20
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/apprentice"
+	"forager/internal/linkfeature"
+	"forager/schemas"
+)
+
+// tableBudget bounds the leaf tables in memory, in bytes as tableSize estimates them.
+// Re-scoring goes best first, so it jumps from page to page and wants the tables of all pages
+// with pending links.
+const tableBudget = 128 << 20
 
 // tableCache keeps the leaf tables that were used last.
 type tableCache struct {
 	recent list.List // of *page, the most recent first
 	at     map[uint64]*list.Element
-	tokens int
+	bytes  int
 }
 
 func newTableCache() tableCache { return tableCache{at: make(map[uint64]*list.Element)} }
 
-func tableSize(p *page) int { return len(p.table.GetTokens()) + 64 }
+// tableSize is about what a table and a scorer of its page take.
+func tableSize(t *schemas.LeafTable) int {
+	return 256 + 4*len(t.GetTokens()) + 12*len(t.GetLeaves()) + 48*(len(t.GetTerms())+len(t.GetPageTerms()))
+}
 
-// keep marks the page's table as just used and lets go of others beyond the budget.
-func (c *tableCache) keep(p *page) {
-	if e, ok := c.at[p.number]; ok {
-		c.recent.MoveToFront(e)
-		return
+// put gives the page its table and lets go of tables beyond the budget.
+func (c *tableCache) put(p *page, t *schemas.LeafTable) error {
+	table, err := linkfeature.Open(t)
+	if err != nil {
+		return fmt.Errorf("frontier: page %d (%s): %w", p.number, p.url, err)
 	}
+	p.table, p.size = table, tableSize(t)
 	c.at[p.number] = c.recent.PushFront(p)
-	c.tokens += tableSize(p)
-	for c.tokens > tableBudget && c.recent.Len() > 1 {
+	c.bytes += p.size
+	for c.bytes > tableBudget && c.recent.Len() > 1 {
 		c.drop(c.recent.Back().Value.(*page))
 	}
+	return nil
 }
 
 // drop lets go of the page's table.
 func (c *tableCache) drop(p *page) {
-	e, ok := c.at[p.number]
-	if !ok {
-		return
+	if e, ok := c.at[p.number]; ok {
+		c.bytes -= p.size
+		c.recent.Remove(e)
+		delete(c.at, p.number)
+		p.table, p.scorer = nil, nil
 	}
-	c.tokens -= tableSize(p)
-	c.recent.Remove(e)
-	delete(c.at, p.number)
-	p.table = nil
+}
+
+// table returns the leaf table of a page.
+func (s *Shard) table(p *page) (*linkfeature.Table, error) {
+	if p.table != nil {
+		s.tables.recent.MoveToFront(s.tables.at[p.number])
+		return p.table, nil
+	}
+	b, ok, err := s.store.Get(s.keys.u64(kindTable, p.number))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("frontier: page %d (%s) has lost its leaf table", p.number, p.url)
+	}
+	t := new(schemas.LeafTable)
+	if err := proto.Unmarshal(b, t); err != nil {
+		return nil, fmt.Errorf("frontier: leaf table of page %d (%s): %w", p.number, p.url, err)
+	}
+	return p.table, s.tables.put(p, t)
+}
+
+// features of a link as the learner takes them.
+func (s *Shard) features(p *page, l *link) ([]*schemas.Feature, error) {
+	t, err := s.table(p)
+	if err != nil {
+		return nil, err
+	}
+	return t.Features(s.leaves(l), s.limits.dMax), nil
+}
+
+// high is Pr(high | u,v) under the model in use. An apprentice.Model scores a link without
+// making its features, to the same bits.
+func (s *Shard) high(p *page, l *link) (float64, error) {
+	m, ok := s.using.model.(*apprentice.Model)
+	if !ok {
+		features, err := s.features(p, l)
+		if err != nil {
+			return 0, err
+		}
+		return s.using.model.Score(features), nil
+	}
+	t, err := s.table(p)
+	if err != nil {
+		return 0, err
+	}
+	if p.scorer == nil || p.model != s.using.number {
+		p.scorer, p.model = m.Page(t), s.using.number
+	}
+	return p.scorer.Score(s.leaves(l), s.limits.dMax), nil
+}
+
+// leaves is the link as linkfeature wants it; valid until the next call.
+func (s *Shard) leaves(l *link) *schemas.Link {
+	s.leafRange.FirstLeaf, s.leafRange.LastLeaf = l.first, l.last
+	return &s.leafRange
 }

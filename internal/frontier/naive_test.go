@@ -1,0 +1,801 @@
+package frontier
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+
+	"forager/internal/linkfeature"
+	"forager/internal/rank"
+	"forager/internal/scope"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+// naive is the frontier written down as plainly as possible: maps, lists and sorts over
+// everything, no store, nothing incremental. It is the oracle of the property tests.
+type naive struct {
+	crawl   string
+	ctl     *schemas.CrawlControl
+	scope   *scope.Scope
+	options Options
+
+	entries []*nEntry
+	byURL   map[string]*nEntry
+	hosts   map[string]*nHost
+	flights map[schemas.ID]*nFlight
+	log     []*schemas.FetchRequest
+
+	using, newest nModel
+	passing       bool
+	mixed         bool
+	answered      uint64
+	boundary      uint64
+
+	clock, pages, requests, links, leaps, trained, duplicates, seeds uint64
+	raw, tempered                                                    float64
+	outcomes, refused                                                map[string]uint64
+	seedIDs                                                          map[schemas.ID]bool
+	found, settled, requested                                        []schemas.ID
+	latency                                                          [][2]int64
+	startedAt                                                        int64
+	stopped                                                          bool
+}
+
+type nModel struct {
+	version string
+	model   Model
+	pages   uint64
+}
+
+type nHost struct {
+	dispatched uint64
+	notBefore  int64
+}
+
+type nPage struct {
+	number        uint64
+	url           string
+	seeds         bool
+	raw, tempered float64
+	best          bool
+	table         *schemas.LeafTable
+}
+
+type nLink struct {
+	page  *nPage
+	index int
+	link  *schemas.Link
+}
+
+type nPlace struct {
+	in    bool
+	tier  uint32
+	score float64
+	via   string
+	model string
+}
+
+type nEntry struct {
+	url         string
+	ordinal     int
+	state       state
+	depth, hops uint32
+	attempt     uint32
+	tries       uint32
+	links       []nLink
+	places      []nPlace
+	done        bool // scored in the pass under way
+	notBefore   int64
+	request     *schemas.FetchRequest // of the last dispatch
+	outcome     schemas.Outcome
+	raw         float64
+	tempered    float64
+	trained     uint32
+	target      *nEntry
+}
+
+type nFlight struct {
+	entry   *nEntry
+	request *schemas.FetchRequest
+}
+
+func newNaive(crawl string) *naive {
+	return &naive{
+		crawl: crawl, byURL: map[string]*nEntry{}, hosts: map[string]*nHost{}, flights: map[schemas.ID]*nFlight{},
+		outcomes: map[string]uint64{}, refused: map[string]uint64{}, seedIDs: map[schemas.ID]bool{},
+	}
+}
+
+func (n *naive) host(url string) *nHost {
+	name := weburl.Host(url)
+	if n.hosts[name] == nil {
+		n.hosts[name] = &nHost{}
+	}
+	return n.hosts[name]
+}
+
+func (n *naive) capped(url string) bool {
+	c := n.ctl.GetScope().GetHostCap()
+	return c > 0 && n.host(url).dispatched >= uint64(c)
+}
+
+func (n *naive) budget() uint64 {
+	if b := n.ctl.GetBudget().GetPages(); b > 0 {
+		return b
+	}
+	return n.ctl.GetBudget().GetRequests()
+}
+
+func or[T uint32 | uint64](v, d T) T {
+	if v == 0 {
+		return d
+	}
+	return v
+}
+
+func (n *naive) learnsPolicy(p *schemas.Policy) bool {
+	_, overridden := n.options.Rankers[p.GetName()]
+	return p.GetRanker() == schemas.Ranker_RANKER_APPRENTICE && !overridden
+}
+
+func (n *naive) learns() bool { return slices.ContainsFunc(n.ctl.GetPolicies(), n.learnsPolicy) }
+
+func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) {
+	if n.ctl != nil && ctl.GetRevision() < n.ctl.GetRevision() {
+		return
+	}
+	changed := n.ctl != nil && fmt.Sprint(n.ctl.GetPolicies(), n.ctl.GetLearning().GetDMax()) !=
+		fmt.Sprint(ctl.GetPolicies(), ctl.GetLearning().GetDMax())
+	n.ctl, n.scope, n.options = ctl, sc, o
+	n.stopped = n.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
+	if changed {
+		n.passing, n.mixed = false, false
+		for _, e := range n.entries {
+			if e.state == stateQueued {
+				n.place(e)
+			}
+		}
+		n.nextPass()
+	}
+}
+
+// reopened is what becomes of the model when the process was restarted and m is the newest.
+func (n *naive) reopened() {
+	if n.passing && n.using.version != "" && n.using.version != n.newest.version {
+		n.using, n.mixed = n.newest, true
+	}
+}
+
+func (n *naive) setModel(version string, m Model, pages uint64) {
+	if m == nil {
+		version = ""
+	}
+	if pages < n.newest.pages && n.newest.model != nil {
+		return
+	}
+	n.newest = nModel{version, m, pages}
+	n.answered = max(n.answered, pages)
+	if n.using.version == version {
+		n.using = n.newest
+	}
+	n.nextPass()
+}
+
+func (n *naive) nextPass() {
+	if n.passing || (n.using.version == n.newest.version && !n.mixed) {
+		return
+	}
+	n.using, n.mixed = n.newest, false
+	if !n.learns() {
+		return
+	}
+	n.passing = true
+	for _, e := range n.entries {
+		e.done = false
+	}
+	if n.bestOld() == nil {
+		n.passing = false
+		n.nextPass()
+	}
+}
+
+func (n *naive) bestOld() *nEntry {
+	for p, policy := range n.ctl.GetPolicies() {
+		if !n.learnsPolicy(policy) {
+			continue
+		}
+		if es := n.order(p, func(e *nEntry) bool { return !e.done }); len(es) > 0 {
+			return es[0]
+		}
+	}
+	return nil
+}
+
+func (n *naive) rescore(count int) bool {
+	for n.passing {
+		e := n.bestOld()
+		switch {
+		case e == nil:
+			n.passing = false
+			n.nextPass()
+		case count <= 0:
+			return true
+		default:
+			count--
+			n.place(e)
+		}
+	}
+	return false
+}
+
+// order lists the queued entries of policy p, best first.
+func (n *naive) order(p int, which func(*nEntry) bool) []*nEntry {
+	var es []*nEntry
+	for _, e := range n.entries {
+		if e.state == stateQueued && e.places[p].in && which(e) {
+			es = append(es, e)
+		}
+	}
+	slices.SortFunc(es, func(a, b *nEntry) int {
+		return cmp.Or(cmp.Compare(a.places[p].tier, b.places[p].tier), cmp.Compare(a.tries, b.tries),
+			cmp.Compare(b.places[p].score, a.places[p].score), cmp.Compare(a.ordinal, b.ordinal))
+	})
+	return es
+}
+
+func (n *naive) sortedLinks(e *nEntry) []nLink {
+	ls := slices.Clone(e.links)
+	slices.SortFunc(ls, func(a, b nLink) int {
+		return cmp.Or(cmp.Compare(a.page.number, b.page.number), cmp.Compare(a.index, b.index))
+	})
+	return ls
+}
+
+func (n *naive) place(e *nEntry) {
+	e.done = true
+	e.places = nil
+	for _, p := range n.ctl.GetPolicies() {
+		e.places = append(e.places, n.placeUnder(e, p))
+	}
+}
+
+func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
+	if n.learnsPolicy(p) {
+		out.model = n.using.version
+	}
+	r := func(l nLink) float64 {
+		if p.GetPosterior() == schemas.Posterior_POSTERIOR_TEMPERED {
+			return l.page.tempered
+		}
+		return l.page.raw
+	}
+	score := func(l nLink) float64 {
+		src := &rank.Source{Seed: l.page.seeds, Raw: l.page.raw, Tempered: l.page.tempered, BestIsFocus: l.page.best}
+		if o, ok := n.options.Rankers[p.GetName()]; ok {
+			return o.Score(e.url, src)
+		}
+		switch p.GetRanker() {
+		case schemas.Ranker_RANKER_UNFOCUSED:
+			return 0
+		case schemas.Ranker_RANKER_RANDOM:
+			policy, err := rank.New(&schemas.Policy{Name: "r", Ranker: p.GetRanker()}, n.ctl.GetRandomSeed())
+			if err != nil {
+				panic(err)
+			}
+			at, err := policy.Add(rank.Place{}, e.url, src, 0)
+			if err != nil {
+				panic(err)
+			}
+			return at.Score
+		case schemas.Ranker_RANKER_APPRENTICE:
+			if n.using.model != nil && !src.Seed {
+				return n.using.model.Score(linkfeature.Features(l.page.table, l.link, int(n.ctl.GetLearning().GetDMax())))
+			}
+		}
+		if src.Seed {
+			return 1
+		}
+		return r(l)
+	}
+	links := n.sortedLinks(e)
+	for _, l := range links {
+		if l.page.seeds {
+			return nPlace{in: true, score: score(l), model: out.model}
+		}
+	}
+	if len(links) == 0 && e.attempt > 0 {
+		return nPlace{in: true, tier: e.request.GetTier(), score: e.request.GetScore(), model: out.model}
+	}
+	passes := func(l nLink) bool {
+		switch p.GetGate().GetCondition() {
+		case schemas.GateCondition_GATE_CONDITION_RELEVANCE:
+			return r(l) >= p.GetGate().GetThreshold()
+		case schemas.GateCondition_GATE_CONDITION_BEST_TOPIC:
+			return l.page.best
+		}
+		return true
+	}
+	var through, held []nLink
+	for _, l := range links {
+		if passes(l) {
+			through = append(through, l)
+		} else {
+			held = append(held, l)
+		}
+	}
+	if len(through) == 0 {
+		if p.GetGate().GetAction() == schemas.GateAction_GATE_ACTION_DROP {
+			return out
+		}
+		through, out.tier = held, 1
+	}
+	if len(through) == 0 {
+		return out
+	}
+	out.in = true
+	var scores []float64
+	best := 0
+	for i, l := range through {
+		scores = append(scores, score(l))
+		if scores[i] > scores[best] {
+			best = i
+		}
+	}
+	how := p.GetCombine()
+	_, overridden := n.options.Rankers[p.GetName()]
+	probabilities := p.GetRanker() == schemas.Ranker_RANKER_SOFT_FOCUS || p.GetRanker() == schemas.Ranker_RANKER_APPRENTICE
+	if (overridden || !probabilities) && how != schemas.Combine_COMBINE_FROZEN {
+		how = schemas.Combine_COMBINE_MAXIMUM
+	}
+	switch how {
+	case schemas.Combine_COMBINE_FROZEN:
+		best = 0
+		out.score = scores[0]
+	case schemas.Combine_COMBINE_MEAN_LOG_ODDS:
+		var sum float64
+		for _, s := range scores {
+			s = math.Max(5e-4, math.Min(1-5e-4, s))
+			sum += math.Log(s) - math.Log1p(-s)
+		}
+		out.score = 1 / (1 + math.Exp(-sum/float64(len(scores))))
+	case schemas.Combine_COMBINE_NOISY_OR:
+		none := 1.0
+		for _, s := range scores {
+			none *= 1 - s
+		}
+		out.score = 1 - none
+	default:
+		out.score = slices.Max(scores)
+	}
+	out.via = through[best].page.url
+	return out
+}
+
+func (n *naive) resolve(e *nEntry) *nEntry {
+	for e.state == stateAlias {
+		e = e.target
+	}
+	return e
+}
+
+// discover returns nil where the host has reached its cap.
+func (n *naive) discover(url string, depth, hops uint32) *nEntry {
+	if n.capped(url) {
+		n.refused["host-cap"]++
+		return nil
+	}
+	n.host(url)
+	e := &nEntry{url: url, ordinal: len(n.entries) + 1, depth: depth, hops: hops}
+	n.entries = append(n.entries, e)
+	n.byURL[url] = e
+	return e
+}
+
+func (n *naive) queue(e *nEntry) {
+	e.state = stateQueued
+	n.place(e)
+}
+
+func (n *naive) applyLinks(p *nPage, u *nEntry, links []*schemas.Link) (out []*schemas.LeapSettled) {
+	seen := map[string]bool{}
+	for i, l := range links {
+		if seen[l.GetUrl()] || (u != nil && u.url == l.GetUrl()) {
+			continue
+		}
+		seen[l.GetUrl()] = true
+		var depth uint32
+		if u != nil {
+			depth = u.depth + 1
+		}
+		if reason := n.scope.Check(l.GetUrl(), depth); reason != "" {
+			n.refused[string(reason)]++
+			continue
+		}
+		found := n.byURL[l.GetUrl()]
+		nl := nLink{page: p, index: i, link: l}
+		var e *nEntry
+		isNew := found == nil
+		if isNew {
+			if e = n.discover(l.GetUrl(), depth, 0); e == nil {
+				continue
+			}
+		} else if e = n.resolve(found); e == u && u != nil {
+			continue
+		}
+		if e.state == stateFinal {
+			if !p.seeds && n.ctl.GetLearning().GetPairs() != schemas.Pairs_PAIRS_FORWARD {
+				n.links++
+				out = append(out, n.leap(nl, e))
+			}
+			continue
+		}
+		if !p.seeds {
+			n.links++
+		}
+		e.depth = min(e.depth, depth)
+		e.links = append(e.links, nl)
+		if isNew || e.state == stateQueued {
+			n.queue(e)
+			if !slices.ContainsFunc(e.places, func(p nPlace) bool { return p.in }) {
+				n.refused["gate"]++
+			}
+		}
+	}
+	return out
+}
+
+func (n *naive) leap(l nLink, v *nEntry) *schemas.LeapSettled {
+	id := schemas.LeapID(n.crawl, l.page.url, l.link.GetUrl())
+	request := schemas.RequestID(n.crawl, v.url, v.attempt)
+	forward := n.ctl.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD
+	out := &schemas.LeapSettled{
+		Id: id.Bytes(), Crawl: n.crawl, U: l.page.url, V: l.link.GetUrl(), Outcome: v.outcome,
+		TargetRaw: v.raw, TargetTempered: v.tempered, SourceRaw: l.page.raw, SourceTempered: l.page.tempered,
+		Features: linkfeature.Features(l.page.table, l.link, int(n.ctl.GetLearning().GetDMax())),
+		Score:    v.request.GetScore(), Policy: v.request.GetPolicy(), Model: v.request.GetModel(),
+		Request: request.Bytes(), Pages: n.pages, Forward: v.request.GetClock() >= l.page.number,
+	}
+	if v.outcome == schemas.Outcome_OUTCOME_DELIVERED && (out.Forward || !forward) && l.page.url != v.url &&
+		v.trained < or(n.ctl.GetLearning().GetMaxPairsPerTarget(), 5) {
+		out.Trains = true
+		v.trained++
+		n.trained++
+	}
+	n.leaps++
+	n.settled = append(n.settled, id)
+	return out
+}
+
+func (n *naive) settle(v *nEntry) (out []*schemas.LeapSettled) {
+	for _, l := range n.sortedLinks(v) {
+		if !l.page.seeds {
+			out = append(out, n.leap(l, v))
+		}
+	}
+	v.links = nil
+	return out
+}
+
+func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSettled, duplicate bool) {
+	id := schemas.ID(rec.GetId())
+	if rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
+		if n.seedIDs[id] {
+			n.duplicates++
+			return nil, true
+		}
+		n.seedIDs[id] = true
+		n.clock++
+		n.seeds++
+		n.found = append(n.found, id)
+		return n.applyLinks(&nPage{number: n.clock, seeds: true}, nil, rec.GetLinks()), false
+	}
+	f := n.flights[id]
+	if f == nil {
+		n.duplicates++
+		return nil, true
+	}
+	delete(n.flights, id)
+	n.clock++
+	n.found = append(n.found, id)
+	n.latency = append(n.latency, [2]int64{now, now - f.request.GetDispatchedAt()})
+	e, outcome := f.entry, rec.GetOutcome()
+	n.outcomes[schemas.OutcomeName(outcome)]++
+	row := schemas.Outcomes[outcome]
+	if row.Request {
+		n.requests++
+	}
+	if row.Page {
+		n.pages++
+		n.raw += rec.GetJudgement().GetRaw()
+		n.tempered += rec.GetJudgement().GetTempered()
+	}
+	delay := n.options.RetryDelay.Milliseconds()
+	final := func(o schemas.Outcome) []*schemas.LeapSettled {
+		e.state, e.outcome = stateFinal, o
+		return n.settle(e)
+	}
+	switch {
+	case outcome == schemas.Outcome_OUTCOME_DEFERRED:
+		n.host(e.url).dispatched--
+		at := rec.GetNotBefore()
+		if at == 0 {
+			at = now + delay
+		}
+		if h := n.host(e.url); at > now && at > h.notBefore {
+			h.notBefore = at
+		}
+		n.queue(e)
+	case row.Retry && e.tries+1 < or(n.ctl.GetMaxAttempts(), 3):
+		e.tries++
+		e.state, e.notBefore = stateWaiting, rec.GetNotBefore()
+		if e.notBefore == 0 {
+			e.notBefore = now + delay*int64(1<<(e.tries-1))
+		}
+	case outcome == schemas.Outcome_OUTCOME_REDIRECTED:
+		out = n.redirect(e, rec.GetRedirect(), final)
+	case outcome == schemas.Outcome_OUTCOME_DELIVERED:
+		j := rec.GetJudgement()
+		e.state, e.outcome, e.raw, e.tempered = stateFinal, outcome, j.GetRaw(), j.GetTempered()
+		p := &nPage{n.clock, e.url, false, j.GetRaw(), j.GetTempered(), j.GetBestIsFocus(), rec.GetTable()}
+		out = n.applyLinks(p, e, rec.GetLinks())
+		out = append(out, n.settle(e)...)
+		l := n.ctl.GetLearning()
+		first := or(l.GetSwitchPages(), max(30, n.budget()/20))
+		every := or(l.GetRefitPages(), min(max(n.budget()/40, 10), 100))
+		if n.learns() && n.pages >= first && (n.pages-first)%every == 0 {
+			n.boundary = n.pages
+			id := schemas.LeapID(n.crawl, "boundary", strconv.Itoa(int(n.pages)))
+			n.settled = append(n.settled, id)
+			out = append(out, &schemas.LeapSettled{Id: id.Bytes(), Crawl: n.crawl, Pages: n.pages, Boundary: true})
+		}
+	default:
+		out = final(outcome)
+	}
+	return out, false
+}
+
+func (n *naive) redirect(v *nEntry, target string, final func(schemas.Outcome) []*schemas.LeapSettled) []*schemas.LeapSettled {
+	u, err := weburl.Parse(target)
+	if err != nil || v.hops == 10 {
+		return final(schemas.Outcome_OUTCOME_BAD_REDIRECT)
+	}
+	t := n.byURL[u.String()]
+	isNew := t == nil
+	if !isNew {
+		if t = n.resolve(t); t == v {
+			return final(schemas.Outcome_OUTCOME_BAD_REDIRECT)
+		}
+	} else {
+		if reason := n.scope.Check(u.String(), v.depth); reason != "" {
+			n.refused[string(reason)]++
+			return final(schemas.Outcome_OUTCOME_REDIRECTED)
+		}
+		if t = n.discover(u.String(), v.depth, v.hops+1); t == nil {
+			return final(schemas.Outcome_OUTCOME_REDIRECTED)
+		}
+	}
+	v.state, v.target = stateAlias, t
+	t.links, v.links = append(t.links, v.links...), nil
+	t.depth = min(t.depth, v.depth)
+	switch {
+	case isNew || t.state == stateQueued:
+		n.queue(t)
+	case t.state == stateFinal:
+		return n.settle(t)
+	}
+	return nil
+}
+
+func (n *naive) wakeUp(now int64) {
+	for _, h := range n.hosts {
+		if h.notBefore <= now {
+			h.notBefore = 0
+		}
+	}
+	for _, e := range n.entries {
+		if e.state == stateWaiting && e.notBefore <= now {
+			n.queue(e)
+		}
+	}
+}
+
+func (n *naive) inFlight(host string) (count uint32) {
+	for _, f := range n.flights {
+		if weburl.Host(f.entry.url) == host {
+			count++
+		}
+	}
+	return count
+}
+
+func (n *naive) window() uint64 {
+	if w := n.ctl.GetWindow(); w > 0 {
+		return uint64(w)
+	}
+	var measured, floor int64
+	for i := 32; i <= len(n.latency); i += 32 { // every 32 verdicts, over the last 256
+		last := n.latency[max(0, i-256):i]
+		took := make([]int64, len(last))
+		for j := range last {
+			took[j] = last[j][1]
+		}
+		slices.Sort(took)
+		if m := took[len(took)/2]; floor == 0 || m < floor {
+			floor = m
+		}
+		if span := last[len(last)-1][0] - last[0][0]; span > 0 {
+			measured = int64(math.Ceil(float64(2*int64(len(last)-1)*floor) / float64(span)))
+		}
+	}
+	return min(max(4, uint64(measured)), max(1, n.budget()/20))
+}
+
+func (n *naive) modelDue() bool {
+	return n.ctl.GetLearning().GetSync() && n.learns() && n.answered < n.boundary
+}
+
+func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
+	n.wakeUp(now)
+	if n.ctl.GetState() != schemas.CrawlState_CRAWL_STATE_RUNNING || n.stopped || n.modelDue() {
+		return nil
+	}
+	if n.ctl.GetLearning().GetSync() {
+		n.rescore(1 << 30)
+	}
+	for len(out) < most {
+		taken := uint64(len(n.flights))
+		b := n.ctl.GetBudget()
+		if taken >= n.window() || (b.GetPages() > 0 && n.pages+taken >= b.GetPages()) ||
+			(b.GetRequests() > 0 && n.requests+taken >= b.GetRequests()) {
+			break
+		}
+		es := n.order(0, func(e *nEntry) bool {
+			return !n.capped(e.url) && n.host(e.url).notBefore == 0 &&
+				n.inFlight(weburl.Host(e.url)) < or(n.ctl.GetHostWindow(), 2)
+		})
+		if len(es) == 0 {
+			break
+		}
+		e := es[0]
+		e.state = stateFlight
+		e.attempt++
+		at := e.places[0]
+		id := schemas.RequestID(n.crawl, e.url, e.attempt)
+		e.request = &schemas.FetchRequest{
+			Id: id.Bytes(), Crawl: n.crawl, Url: e.url, Host: weburl.Host(e.url), Attempt: e.attempt,
+			Epoch: n.options.Epoch, Owner: n.options.Owner, Politeness: n.ctl.GetPoliteness(),
+			Score: at.score, Tier: at.tier, Policy: n.ctl.GetPolicies()[0].GetName(), Model: at.model,
+			Depth: e.depth, Via: at.via, Hops: e.hops, DispatchedAt: now, Ordinal: uint64(len(n.log) + 1), Clock: n.clock,
+		}
+		if len(n.log) == 0 || now < n.startedAt {
+			n.startedAt = now
+		}
+		n.log = append(n.log, e.request)
+		n.requested = append(n.requested, id)
+		n.flights[id] = &nFlight{e, e.request}
+		n.host(e.url).dispatched++
+		out = append(out, e.request)
+	}
+	return out
+}
+
+// backlog counts what the first policy can still fetch, and what its gate left outside.
+func (n *naive) backlog() (inside, outside uint64) {
+	for _, e := range n.entries {
+		switch {
+		case e.state == stateQueued && !e.places[0].in:
+			outside++
+		case (e.state == stateQueued || e.state == stateWaiting) && !n.capped(e.url):
+			inside++
+		}
+	}
+	return inside, outside
+}
+
+func (n *naive) finished() (string, bool) {
+	b := n.ctl.GetBudget()
+	inside, outside := n.backlog()
+	switch {
+	case len(n.flights) > 0:
+		return "", false
+	case n.stopped:
+		return EndStopped, true
+	case b.GetPages() > 0 && n.pages >= b.GetPages():
+		return EndPages, true
+	case b.GetRequests() > 0 && n.requests >= b.GetRequests():
+		return EndRequests, true
+	case n.seeds == 0 || inside > 0:
+		return "", false
+	case outside > 0:
+		return EndStagnated, true
+	}
+	return EndEmpty, true
+}
+
+func (n *naive) wake() (time.Time, bool) {
+	var times []int64
+	for _, h := range n.hosts {
+		if h.notBefore > 0 {
+			times = append(times, h.notBefore)
+		}
+	}
+	for _, e := range n.entries {
+		if e.state == stateWaiting {
+			times = append(times, e.notBefore)
+		}
+	}
+	if len(times) == 0 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(slices.Min(times)), true
+}
+
+func (n *naive) status(now int64) *schemas.CrawlStatus {
+	inside, _ := n.backlog()
+	reason, ended := n.finished()
+	st := &schemas.CrawlStatus{
+		Crawl: n.crawl, EndReason: reason, Epoch: n.options.Epoch, Dispatched: uint64(len(n.log)),
+		InFlight: uint64(len(n.flights)), Queued: inside, Outcomes: n.outcomes, Refused: n.refused,
+		Pages: n.pages, RelevanceRaw: n.raw, RelevanceTempered: n.tempered, Requests: n.requests,
+		Links: n.links, Leaps: n.leaps, Trained: n.trained, Duplicates: n.duplicates,
+		At: now, StartedAt: n.startedAt, Window: uint32(n.window()),
+		Spans: map[string]*schemas.TopicSpan{
+			"fetch.requested": nSpan(n.requested), "link.found": nSpan(n.found), "leap.settled": nSpan(n.settled),
+		},
+	}
+	limit := func(limit, used uint64) uint64 {
+		return uint64(max(0, int64(limit)-int64(used)-int64(len(n.flights))))
+	}
+	st.PagesLeft = limit(n.ctl.GetBudget().GetPages(), n.pages)
+	st.RequestsLeft = limit(n.ctl.GetBudget().GetRequests(), n.requests)
+	if took := n.latency[max(0, len(n.latency)-1024):]; len(took) > 0 {
+		sorted := make([]int, len(took))
+		for i := range took {
+			sorted[i] = int(took[i][1])
+		}
+		sort.Ints(sorted)
+		st.LatencyP50Ms, st.LatencyP95Ms = uint32(sorted[len(sorted)/2]), uint32(sorted[min(len(sorted)-1, len(sorted)*95/100)])
+	}
+	if n.learnsPolicy(n.ctl.GetPolicies()[0]) {
+		st.Model = n.using.version
+	}
+	switch {
+	case ended:
+		st.State = schemas.ShardState_SHARD_STATE_FINISHED
+		return st
+	case n.stopped:
+		st.State = schemas.ShardState_SHARD_STATE_STOPPING
+	case n.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_PAUSED:
+		st.State = schemas.ShardState_SHARD_STATE_PAUSED
+	default:
+		st.State = schemas.ShardState_SHARD_STATE_RUNNING
+	}
+	var done, all int
+	for p, policy := range n.ctl.GetPolicies() {
+		if n.passing && n.learnsPolicy(policy) {
+			all += len(n.order(p, func(*nEntry) bool { return true }))
+			done += len(n.order(p, func(e *nEntry) bool { return e.done }))
+		}
+	}
+	if n.modelDue() {
+		st.Activity = "model wait"
+	} else if all > 0 {
+		st.Activity = fmt.Sprintf("re-scoring %d%%", done*100/all)
+	}
+	return st
+}
+
+func nSpan(ids []schemas.ID) *schemas.TopicSpan {
+	xor := make([]byte, 16)
+	for _, id := range ids {
+		for i := range xor {
+			xor[i] ^= id[i]
+		}
+	}
+	return &schemas.TopicSpan{Count: uint64(len(ids)), Xor: xor}
+}

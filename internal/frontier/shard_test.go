@@ -1,0 +1,458 @@
+package frontier
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"pgregory.net/rapid"
+
+	"forager/internal/apprentice"
+	"forager/internal/linkfeature"
+	"forager/internal/rank"
+	"forager/internal/scope"
+	"forager/schemas"
+)
+
+// fakeModel scores a link by a hash of its features, in eighths, so that ties happen.
+type fakeModel string
+
+func (m fakeModel) Score(features []*schemas.Feature) float64 {
+	h := fnv.New32a()
+	h.Write([]byte(m))
+	for _, f := range features {
+		fmt.Fprint(h, f.GetTerm(), f.GetOffset(), f.GetCount(), ";")
+	}
+	return float64(h.Sum32()%9) / 8
+}
+
+// moody is a ranker that changes its mind.
+type moody map[string]float64
+
+func (m moody) Score(v string, s *rank.Source) float64 { return 3*m[v] - 1 + s.Raw/8 }
+
+func universe() []string {
+	var urls []string
+	for h := range 4 {
+		for p := range 12 {
+			urls = append(urls, fmt.Sprintf("http://h%d.example/%d", h, p))
+		}
+	}
+	return append(urls, "http://elsewhere.test/", "http://h1.example/"+strings.Repeat("a/", 30))
+}
+
+var eighths = rapid.Map(rapid.IntRange(0, 8), func(n int) float64 { return float64(n) / 8 })
+
+func drawPolicy(t *rapid.T, name string) *schemas.Policy {
+	gate := &schemas.Gate{
+		Condition: schemas.GateCondition(rapid.IntRange(0, 2).Draw(t, "gate")),
+		Action:    schemas.GateAction(rapid.IntRange(1, 2).Draw(t, "action")),
+		Threshold: eighths.Draw(t, "threshold"),
+	}
+	return &schemas.Policy{
+		Name: name, Gate: gate,
+		Ranker:    schemas.Ranker(rapid.SampledFrom([]int{1, 2, 3, 3, 3, 4}).Draw(t, "ranker")),
+		Combine:   schemas.Combine(rapid.IntRange(0, 4).Draw(t, "combine")),
+		Posterior: schemas.Posterior(rapid.IntRange(0, 2).Draw(t, "posterior")),
+	}
+}
+
+func drawPolicies(t *rapid.T) (ps []*schemas.Policy) {
+	for _, name := range []string{"one", "two", "three"}[:rapid.IntRange(1, 3).Draw(t, "policies")] {
+		ps = append(ps, drawPolicy(t, name))
+	}
+	return ps
+}
+
+func drawControl(t *rapid.T, crawl string) *schemas.CrawlControl {
+	ctl := &schemas.CrawlControl{
+		Crawl: crawl, Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING,
+		Policies: drawPolicies(t),
+		Budget: &schemas.Budget{
+			Pages:    rapid.SampledFrom([]uint64{4, 40, 4000, 4000}).Draw(t, "pages"),
+			Requests: rapid.SampledFrom([]uint64{0, 0, 0, 5, 50}).Draw(t, "requests"),
+		},
+		Scope: &schemas.Scope{
+			Hosts:    []string{"example"},
+			MaxDepth: rapid.SampledFrom([]uint32{0, 0, 2, 3}).Draw(t, "depth"),
+			HostCap:  rapid.SampledFrom([]uint32{0, 0, 1, 4}).Draw(t, "host cap"),
+		},
+		Window:     rapid.SampledFrom([]uint32{0, 0, 1, 3, 10}).Draw(t, "window"),
+		HostWindow: rapid.Uint32Range(0, 3).Draw(t, "host window"),
+		Politeness: &schemas.Politeness{DelayMs: 7, UserAgent: "test"},
+		Learning: &schemas.Learning{
+			DMax: rapid.Uint32Range(0, 2).Draw(t, "d_max"), SwitchPages: rapid.Uint64Range(1, 5).Draw(t, "switch"),
+			RefitPages: rapid.Uint64Range(1, 4).Draw(t, "refit"), Sync: rapid.IntRange(0, 3).Draw(t, "sync") == 0,
+			Pairs:             schemas.Pairs(rapid.IntRange(0, 2).Draw(t, "pairs")),
+			MaxPairsPerTarget: rapid.Uint32Range(0, 2).Draw(t, "a target"),
+		},
+		MaxAttempts: rapid.Uint32Range(0, 4).Draw(t, "attempts"), RandomSeed: 5,
+	}
+	if ctl.Budget.Requests > 0 && rapid.Bool().Draw(t, "no page limit") {
+		ctl.Budget.Pages = 0
+	}
+	return ctl
+}
+
+// dice draws details from one drawn number, which is much faster than drawing each of them.
+type dice struct{ *rand.Rand }
+
+func drawDice(t *rapid.T) dice {
+	return dice{rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "dice"), 0))}
+}
+
+func (d dice) url(urls []string) string { return urls[d.IntN(len(urls))] }
+
+func (d dice) eighth() float64 { return float64(d.IntN(9)) / 8 }
+
+func (d dice) table() *schemas.LeafTable {
+	table := &schemas.LeafTable{Terms: []string{"a", "b", "c"}}
+	for leaf := range uint32(6) {
+		n := d.Uint32N(3)
+		if n == 0 {
+			continue
+		}
+		table.Leaves = append(table.Leaves, leaf)
+		table.LeafLengths = append(table.LeafLengths, n)
+		for range n {
+			table.Tokens = append(table.Tokens, d.Uint32N(3))
+		}
+	}
+	return table
+}
+
+func (d dice) links(urls []string) (links []*schemas.Link) {
+	for range d.IntN(8) {
+		first := d.Uint32N(6)
+		links = append(links, &schemas.Link{Url: d.url(urls), FirstLeaf: first, LastLeaf: first + d.Uint32N(3)})
+	}
+	return links
+}
+
+func seedPage(crawl string, n int, links []*schemas.Link) *schemas.LinkFound {
+	id := schemas.RequestID(crawl, fmt.Sprintf("seeds:%d", n), 0)
+	return &schemas.LinkFound{Id: id.Bytes(), Crawl: crawl, Outcome: schemas.Outcome_OUTCOME_SEEDS, Links: links}
+}
+
+// verdict draws an answer to r.
+func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schemas.LinkFound {
+	rec := &schemas.LinkFound{Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl()}
+	outcomes := []schemas.Outcome{
+		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 7, 7, 7, 7, 8, 8, 8, 9, 10, 11, 12, 13, 14, 15, 17,
+	}
+	rec.Outcome = outcomes[d.IntN(len(outcomes))]
+	switch rec.Outcome {
+	case schemas.Outcome_OUTCOME_DELIVERED:
+		rec.Judgement = &schemas.Judgement{Raw: d.eighth(), Tempered: d.eighth(), BestIsFocus: d.IntN(2) == 0}
+		rec.Table = d.table()
+		rec.Links = d.links(urls)
+	case schemas.Outcome_OUTCOME_REDIRECTED:
+		rec.Redirect = d.url(append([]string{"", "not a URL"}, urls...))
+	case schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_SERVER_ERROR:
+		rec.NotBefore = []int64{0, now - 5, now, now + 7_000, now + 60_000}[d.IntN(5)]
+	}
+	return rec
+}
+
+// machine drives a Shard and the naive frontier side by side.
+type machine struct {
+	store   Store
+	shard   *Shard
+	naive   *naive
+	scope   *scope.Scope
+	ctl     *schemas.CrawlControl
+	options Options
+	moods   moody
+	now     int64
+	urls    []string
+	seeds   int
+	models  int
+	newest  nModel
+	old     []*schemas.LinkFound
+}
+
+func must[T any](t *rapid.T, what string) func(T, error) T {
+	return func(v T, err error) T {
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		return v
+	}
+}
+
+func (m *machine) configure(t *rapid.T) {
+	m.scope = must[*scope.Scope](t, "scope")(scope.New(m.ctl.GetScope(), nil))
+	if err := m.shard.Configure(m.ctl, m.scope, m.options); err != nil {
+		t.Fatalf("configure: %v", err)
+	}
+}
+
+func (m *machine) compare(t *rapid.T, what string, got, want any) {
+	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
+		t.Fatalf("%s (− naive, + shard):\n%s", what, d)
+	}
+}
+
+func (m *machine) check(t *rapid.T) {
+	m.compare(t, "status", m.shard.Status(time.UnixMilli(m.now)), m.naive.status(m.now))
+	reason, ended := m.shard.Finished()
+	wantReason, wantEnded := m.naive.finished()
+	if reason != wantReason || ended != wantEnded {
+		t.Fatalf("finished: %q %t, want %q %t", reason, ended, wantReason, wantEnded)
+	}
+	m.checkStore(t)
+	at, ok := m.shard.Wake(time.UnixMilli(m.now))
+	wantAt, wantOK := m.naive.wake()
+	if ok != wantOK || !at.Equal(wantAt) {
+		t.Fatalf("wake: %v %t, want %v %t", at, ok, wantAt, wantOK)
+	}
+}
+
+// checkStore compares the books that no call shows with the naive frontier.
+func (m *machine) checkStore(t *rapid.T) {
+	count := func(kind byte) (n int) {
+		from := append([]byte(nil), m.shard.keys.kind(kind)...)
+		if err := m.store.Scan(from, after(from), func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	var keys, links, waiting int
+	pages := map[uint64]uint32{}
+	for _, e := range m.naive.entries {
+		for _, p := range e.places {
+			if e.state == stateQueued && p.in {
+				keys++
+			}
+		}
+		if e.state == stateWaiting {
+			waiting++
+		}
+		links += len(e.links)
+		for _, l := range e.links {
+			pages[l.page.number]++
+		}
+	}
+	tables := 0
+	for n, pending := range pages {
+		if p := m.shard.pages[n]; p == nil || p.pending != pending {
+			t.Fatalf("page %d has %+v, want %d pending links", n, p, pending)
+		} else if !p.seeds {
+			tables++
+		}
+	}
+	for kind, want := range map[byte]int{
+		kindQueue: keys, kindLink: links, kindWaiting: waiting, kindFlight: len(m.naive.flights),
+		kindPage: len(pages), kindPending: len(pages), kindTable: tables,
+		kindEntry: len(m.naive.entries), kindSeen: len(m.naive.entries),
+	} {
+		if got := count(kind); got != want {
+			t.Fatalf("%d keys of kind %c, want %d", got, kind, want)
+		}
+	}
+	if _, outside := m.naive.backlog(); m.shard.c.outside != outside || len(m.shard.pages) != len(pages) {
+		t.Fatalf("%d entries outside, want %d; %d pages, want %d", m.shard.c.outside, outside, len(m.shard.pages), len(pages))
+	}
+}
+
+func (m *machine) apply(t *rapid.T, rec *schemas.LinkFound) {
+	effects := must[Effects](t, "apply")(m.shard.Apply(rec, time.UnixMilli(m.now)))
+	settled, duplicate := m.naive.apply(rec, m.now)
+	if effects.Duplicate != duplicate {
+		t.Fatalf("duplicate: %t, want %t", effects.Duplicate, duplicate)
+	}
+	m.compare(t, "settled", effects.Settled, settled)
+	if !duplicate {
+		m.old = append(m.old, rec)
+	}
+}
+
+func (m *machine) dispatch(t *rapid.T, most int) {
+	got := must[[]*schemas.FetchRequest](t, "dispatch")(m.shard.Dispatch(time.UnixMilli(m.now), most))
+	m.compare(t, "dispatch", got, m.naive.dispatch(m.now, most))
+}
+
+func (m *machine) reopen(t *rapid.T) {
+	m.shard = must[*Shard](t, "open")(Open(m.store, m.ctl.GetCrawl(), 0))
+	m.configure(t)
+	if m.newest.version != "" || m.newest.pages > 0 {
+		if err := m.shard.SetModel(m.newest.version, m.newest.model, m.newest.pages); err != nil {
+			t.Fatalf("set model: %v", err)
+		}
+	}
+	m.naive.reopened()
+}
+
+func (m *machine) setModel(t *rapid.T, version string, model Model, pages uint64) {
+	if err := m.shard.SetModel(version, model, pages); err != nil {
+		t.Fatalf("set model: %v", err)
+	}
+	m.naive.setModel(version, model, pages)
+	if m.naive.newest.pages == pages {
+		m.newest = m.naive.newest
+	}
+}
+
+// newModel announces a made-up model, or one that an apprentice learnt from made-up leaps.
+func (m *machine) newModel(t *rapid.T, pages uint64) {
+	m.models++
+	version := fmt.Sprintf("m%d", m.models)
+	if rapid.Bool().Draw(t, "made up") {
+		m.setModel(t, version, fakeModel(version), pages)
+		return
+	}
+	d, counts := drawDice(t), apprentice.NewCounts()
+	for range 1 + d.IntN(5) {
+		first := d.Uint32N(6)
+		features := linkfeature.Features(d.table(), &schemas.Link{FirstLeaf: first, LastLeaf: first}, 2)
+		if err := counts.Add(features, d.eighth()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.setModel(t, version, counts.Model(), pages)
+}
+
+func (m *machine) rescore(t *rapid.T, n int) {
+	got := must[bool](t, "rescore")(m.shard.Rescore(n))
+	if want := m.naive.rescore(n); got != want {
+		t.Fatalf("rescore: more %t, want %t", got, want)
+	}
+}
+
+// flying lists the requests in flight in the order of their dispatch.
+func (m *machine) flying() []*schemas.FetchRequest {
+	var rs []*schemas.FetchRequest
+	for _, r := range m.naive.log {
+		if m.naive.flights[schemas.ID(r.GetId())] != nil {
+			rs = append(rs, r)
+		}
+	}
+	return rs
+}
+
+func (m *machine) step(t *rapid.T) {
+	switch op := rapid.SampledFrom([]string{
+		"dispatch", "dispatch", "verdict", "verdict", "verdict", "crawl", "crawl", "seeds", "duplicate", "time",
+		"model", "model", "models", "empty model", "rescore", "configure", "policies", "reopen", "mood",
+	}).Draw(t, "op"); op {
+	case "dispatch":
+		m.dispatch(t, rapid.IntRange(0, 6).Draw(t, "most"))
+	case "verdict":
+		if rs := m.flying(); len(rs) > 0 {
+			m.apply(t, drawDice(t).verdict(rapid.SampledFrom(rs).Draw(t, "request"), m.urls, m.now))
+		}
+	case "crawl":
+		d := drawDice(t)
+		for range rapid.IntRange(1, 8).Draw(t, "rounds") {
+			m.dispatch(t, 100)
+			m.now += d.Int64N(2_000)
+			for _, r := range m.flying() {
+				m.apply(t, d.verdict(r, m.urls, m.now))
+			}
+		}
+	case "seeds":
+		m.seeds++
+		m.apply(t, seedPage(m.ctl.GetCrawl(), m.seeds, drawDice(t).links(m.urls)))
+	case "duplicate":
+		if len(m.old) > 0 {
+			m.apply(t, rapid.SampledFrom(m.old).Draw(t, "again"))
+		}
+	case "time":
+		m.now += rapid.SampledFrom([]int64{0, 1, 20, 3_000, 60_000, 1e7}).Draw(t, "ms")
+	case "model":
+		m.newModel(t, m.naive.pages-min(m.naive.pages, rapid.Uint64Range(0, 1).Draw(t, "late")))
+	case "models": // the second comes while the first one's pass is under way, and then a restart
+		m.newModel(t, m.naive.pages)
+		m.rescore(t, rapid.IntRange(0, 4).Draw(t, "n"))
+		m.newModel(t, m.naive.pages)
+		if rapid.Bool().Draw(t, "reopen") {
+			m.reopen(t)
+		}
+	case "empty model":
+		if m.newest.model == nil {
+			m.setModel(t, "empty", nil, m.naive.pages)
+		} else if rapid.IntRange(0, 9).Draw(t, "untrained") == 0 {
+			if err := m.shard.SetModel("untrained", apprentice.NewCounts().Model(), m.naive.pages); err != nil {
+				t.Fatal(err)
+			}
+			m.naive.setModel("", nil, m.naive.pages)
+			m.newest = m.naive.newest
+		}
+	case "rescore":
+		m.rescore(t, rapid.IntRange(0, 12).Draw(t, "n"))
+	case "configure":
+		m.ctl = proto.CloneOf(m.ctl)
+		m.ctl.Revision++
+		m.ctl.State = schemas.CrawlState(rapid.SampledFrom([]int{1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3}).Draw(t, "state"))
+		m.ctl.Window = rapid.SampledFrom([]uint32{0, 1, 3, 10}).Draw(t, "window")
+		m.ctl.Scope.HostCap = rapid.SampledFrom([]uint32{0, 0, 2, 5}).Draw(t, "host cap")
+		m.ctl.Budget.Pages += rapid.Uint64Range(0, 20).Draw(t, "more")
+		m.ctl.Budget.Requests += rapid.Uint64Range(0, 20).Draw(t, "more")
+		m.configure(t)
+		m.naive.configure(m.ctl, m.scope, m.options)
+	case "policies":
+		m.ctl = proto.CloneOf(m.ctl)
+		m.ctl.Revision++
+		m.ctl.Policies = drawPolicies(t)
+		m.drawOverride(t)
+		m.configure(t)
+		m.naive.configure(m.ctl, m.scope, m.options)
+	case "reopen":
+		m.reopen(t)
+	case "mood":
+		var changed []string
+		for _, u := range rapid.SliceOfN(rapid.SampledFrom(m.urls), 1, 5).Draw(t, "changed") {
+			m.moods[u] = eighths.Draw(t, "mood")
+			changed = append(changed, u)
+		}
+		if err := m.shard.Reconsider(changed...); err != nil {
+			t.Fatalf("reconsider: %v", err)
+		}
+		for _, u := range changed {
+			if e := m.naive.byURL[u]; e != nil && e.state == stateQueued {
+				m.naive.place(e)
+			}
+		}
+	}
+}
+
+// drawOverride gives one of the policies a ranker of its own, sometimes.
+func (m *machine) drawOverride(t *rapid.T) {
+	m.options.Rankers = nil
+	if rapid.IntRange(0, 2).Draw(t, "override") == 0 {
+		p := rapid.SampledFrom(m.ctl.GetPolicies()).Draw(t, "whose")
+		m.options.Rankers = map[string]rank.Ranker{p.GetName(): m.moods}
+	}
+}
+
+func newMachine(t *rapid.T, store Store) *machine {
+	m := &machine{
+		store: store, naive: newNaive("c"), ctl: drawControl(t, "c"), now: 1_000_000, urls: universe(), moods: moody{},
+		options: Options{Epoch: 3, Owner: 1, RetryDelay: 10 * time.Second},
+	}
+	m.drawOverride(t)
+	m.shard = must[*Shard](t, "open")(Open(store, "c", 0))
+	m.configure(t)
+	m.naive.configure(m.ctl, m.scope, m.options)
+	return m
+}
+
+// TestShardAgreesWithTheNaiveFrontier applies random operations to a Shard, which is opened
+// again over its store at random points, and to the naive frontier: dispatches, settled
+// leaps, status, wake-up times and the end must be the same.
+func TestShardAgreesWithTheNaiveFrontier(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMachine(t, NewMemory())
+		m.apply(t, seedPage("c", 0, drawDice(t).links(m.urls)))
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			m.step(t)
+			m.check(t)
+		}
+	})
+}
