@@ -4,6 +4,7 @@
 //   - Client: Produce, Read, Offsets, Partitions, Setup, Check, Follow.
 //   - RunStateless: in parallel, out in the order of the input (parse-dom, critic-score, …).
 //   - RunUnordered: out as it comes, committed up to the lowest record under way (fetch).
+//   - RunBatched: many records at a time into a store of its own (load-clickhouse).
 //   - RunStateful: one store a partition, state and offset in one batch (prioritize, apprentice-train).
 //
 // # Guarantees

@@ -1,0 +1,310 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"forager/schemas"
+)
+
+// Batched is a stage that takes many records at a time and writes to a store of its own: the
+// offsets of a batch are committed once Handle took it whole.
+type Batched struct {
+	// Stage names the consumer group, and the stage in dead letters.
+	Stage string
+	// Inputs are topics. A batch holds records of any of them and of any partition that this
+	// process has; those of one partition come in their order, within and between batches.
+	Inputs []string
+	// MaxRecords and MaxBytes end a batch (of keys, values and headers); 0 = 10,000 and 32 MiB.
+	MaxRecords int
+	MaxBytes   int64
+	// Flush is how long the first record of a batch waits for more at most; 0 = 1 s.
+	Flush time.Duration
+	// Handle takes a batch, one at a time. Called again with the same records, or some of them,
+	// it must come to the same. Its error is Unavailable (it is called again, after a pause),
+	// Broken, or that of some record: then the batch is halved until the records are found that
+	// fail alone; they are poison after Tries. When ctx ends, what Handle returns counts for
+	// nothing.
+	Handle func(ctx context.Context, rs []Record) error
+	// Tries of a record that fails alone; 0 = 3.
+	Tries int
+}
+
+// RunBatched runs the stage until ctx ends (nil) or something is broken.
+func (c *Client) RunBatched(ctx context.Context, b Batched) error {
+	if b.MaxRecords == 0 {
+		b.MaxRecords = 10_000
+	}
+	if b.MaxBytes == 0 {
+		b.MaxBytes = 32 << 20
+	}
+	if b.Flush == 0 {
+		b.Flush = time.Second
+	}
+	if b.Tries == 0 {
+		b.Tries = 3
+	}
+	pots := &pots{client: c, stage: &b, open: map[*generation]*pot{}}
+	return c.runGroup(ctx, b.Stage, b.Inputs, pots.run)
+}
+
+// pots hold one pot for each generation, into which its claims put what they read.
+type pots struct {
+	client *Client
+	stage  *Batched
+
+	mu   sync.Mutex
+	open map[*generation]*pot
+}
+
+// pot collects the records of a generation's claims and hands them on in batches.
+type pot struct {
+	client *Client
+	stage  *Batched
+	hard   context.Context
+	// soft ends when draining begins, or when a claim or the pot fails.
+	soft   context.Context
+	cancel context.CancelFunc
+	in     chan potted
+	bytes  *semaphore.Weighted // of records read and not committed
+	done   chan struct{}       // closed when nothing more is handed on
+	err    error               // why, where it was not the end of the claims
+
+	claims int // guarded by pots.mu
+}
+
+// potted is a record with the claim that read it.
+type potted struct {
+	claim  *batchClaim
+	record Record
+	size   int64
+}
+
+// batchClaim is a claim with how far it is.
+type batchClaim struct {
+	*claim
+	mu   sync.Mutex
+	end  int64 // of the partition, as of the last fetch
+	next int64
+	lag  interface{ Set(float64) }
+}
+
+func (b *batchClaim) progress(end, next int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.end, b.next = max(b.end, end), max(b.next, next)
+	b.lag.Set(float64(max(0, b.end-b.next)))
+}
+
+// run reads one claim into the pot of its generation.
+func (p *pots) run(ctx context.Context, cl *claim) error {
+	b := &batchClaim{claim: cl, end: cl.end, next: cl.offset, lag: p.client.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition))}
+	defer b.lag.Set(0)
+	pt := p.join(cl)
+	defer context.AfterFunc(ctx, pt.cancel)() // all claims of a generation drain together
+	in := p.client.metrics.in.WithLabelValues(cl.topic)
+	err := p.client.consume(pt.soft, cl.source(), func(ch chunk) error {
+		b.progress(ch.end, 0)
+		for _, r := range ch.records {
+			if err := checkVersion(&r); err != nil {
+				return err
+			}
+			in.Inc()
+			if err := pt.put(potted{b, r, min(r.size(), p.stage.MaxBytes)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if p.leave(cl.generation, pt) {
+		close(pt.in)
+	}
+	if class := classOf(err); err != nil && class != ended && class != lost {
+		pt.cancel()
+		return err // it ends the process; the others drain
+	}
+	<-pt.done
+	if pt.err != nil {
+		return pt.err
+	}
+	if ferr := cl.flush(cl.hard); ferr != nil {
+		return ferr
+	}
+	return err
+}
+
+// join returns the pot of the claim's generation.
+func (p *pots) join(cl *claim) *pot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pt := p.open[cl.generation]
+	if pt == nil {
+		soft, cancel := context.WithCancel(context.Background())
+		pt = &pot{
+			client: p.client, stage: p.stage, hard: cl.hard, soft: soft, cancel: cancel,
+			in: make(chan potted), done: make(chan struct{}),
+			bytes: semaphore.NewWeighted(2 * p.stage.MaxBytes), // one batch handed on, one in the making
+		}
+		p.open[cl.generation] = pt
+		go pt.run()
+	}
+	pt.claims++
+	return pt
+}
+
+// leave reports whether the claim was the pot's last.
+func (p *pots) leave(g *generation, pt *pot) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pt.claims--
+	if pt.claims > 0 {
+		return false
+	}
+	delete(p.open, g)
+	return true
+}
+
+func (p *pot) put(x potted) error {
+	if err := p.bytes.Acquire(p.soft, x.size); err != nil {
+		return classify(ended, err)
+	}
+	select {
+	case p.in <- x:
+		return nil
+	case <-p.soft.Done():
+		return classify(ended, p.soft.Err())
+	}
+}
+
+// run hands batches on until the claims are gone or a batch fails for good.
+func (p *pot) run() {
+	defer close(p.done)
+	defer p.cancel()
+	timer := time.NewTimer(p.stage.Flush)
+	timer.Stop()
+	var batch []potted
+	var bytes int64
+	// hand is false when no batch may follow: what it left must come first.
+	hand := func() bool {
+		timer.Stop()
+		err := p.settle(batch)
+		if class := classOf(err); err != nil && class != ended && class != lost {
+			p.err = err
+		}
+		p.bytes.Release(bytes)
+		batch, bytes = nil, 0
+		return err == nil
+	}
+	for {
+		select {
+		case x, ok := <-p.in:
+			if !ok {
+				if len(batch) > 0 {
+					hand()
+				}
+				return
+			}
+			if len(batch) == 0 {
+				timer.Reset(p.stage.Flush)
+			}
+			batch = append(batch, x)
+			if bytes += x.size; (len(batch) >= p.stage.MaxRecords || bytes >= p.stage.MaxBytes) && !hand() {
+				return
+			}
+		case <-timer.C:
+			if len(batch) > 0 && !hand() {
+				return
+			}
+		case <-p.hard.Done():
+			return // a claim does not leave
+		}
+	}
+}
+
+// settle hands a batch on and notes its offsets.
+func (p *pot) settle(batch []potted) error {
+	rs := make([]Record, len(batch))
+	for i := range batch {
+		rs[i] = batch[i].record
+	}
+	began := time.Now()
+	err := p.take(rs)
+	p.client.metrics.handle.Observe(time.Since(began).Seconds())
+	if err != nil {
+		return err
+	}
+	Failpoint("acked-before-commit")
+	for _, x := range batch {
+		x.claim.commit(x.record.Offset+1, "")
+		x.claim.progress(0, x.record.Offset+1)
+	}
+	return nil
+}
+
+// take hands records on until all are taken or poison; it waits while something is unavailable.
+func (p *pot) take(rs []Record) error {
+	good := rs[:0:0]
+	for i := range rs {
+		if _, ok := rs[i].Headers[schemas.HeaderVersion]; ok {
+			good = append(good, rs[i])
+		} else if err := p.poison(rs[i], errNoVersion, 0); err != nil {
+			return err
+		}
+	}
+	return p.split(good)
+}
+
+func (p *pot) split(rs []Record) error {
+	if len(rs) == 0 {
+		return nil
+	}
+	w := waiting{client: p.client, what: fmt.Sprintf("a batch of %d records to be taken", len(rs))}
+	defer w.over()
+	for {
+		tries := p.stage.Tries
+		if len(rs) > 1 {
+			tries = 1 // the halves are the next try
+		}
+		_, made, err := try(p.hard, tries, func() ([]Out, error) { return nil, p.stage.Handle(p.hard, rs) })
+		if err == nil {
+			return nil
+		}
+		class := classOf(err)
+		if class != perRecord || len(rs) == 1 {
+			p.client.metrics.errors.WithLabelValues(class.String()).Inc()
+		}
+		switch {
+		case class == unavailable:
+			if err := w.wait(p.soft, err); err != nil {
+				return err
+			}
+		case class != perRecord:
+			return fmt.Errorf("batch of %d records from %s/%d offset %d on: %w", len(rs), rs[0].Topic, rs[0].Partition, rs[0].Offset, err)
+		case len(rs) == 1:
+			return p.poison(rs[0], err, made)
+		default:
+			w.over()
+			if err := p.split(rs[:len(rs)/2]); err != nil {
+				return err
+			}
+			return p.split(rs[len(rs)/2:])
+		}
+	}
+}
+
+func (p *pot) poison(r Record, cause error, tries int) error {
+	outs, err := poisoned(p.stage.Stage, nil, r, cause, tries)
+	if err != nil {
+		return err
+	}
+	if _, err := p.client.Produce(p.hard, outs); err != nil {
+		return fmt.Errorf("dead letter of %s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
+	}
+	p.client.notePoison(&r, cause)
+	return nil
+}

@@ -1,0 +1,382 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"forager/internal/pipeline"
+	"forager/internal/stream/streamtest"
+	"forager/schemas"
+)
+
+// shelf is a store that batches are written to.
+type shelf struct {
+	mu      sync.Mutex
+	batches [][]Record
+}
+
+func (s *shelf) take(_ context.Context, rs []Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.batches = append(s.batches, slices.Clone(rs))
+	return nil
+}
+
+// rows are the values by partition, in the order in which they came.
+func (s *shelf) rows() map[string][]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := map[string][]string{}
+	for _, b := range s.batches {
+		for _, r := range b {
+			key := fmt.Sprintf("%s/%d", r.Topic, r.Partition)
+			m[key] = append(m[key], string(r.Value))
+		}
+	}
+	return m
+}
+
+func (s *shelf) size() (n int) {
+	for _, vs := range s.rows() {
+		n += len(vs)
+	}
+	return n
+}
+
+func produced(t *testing.T, c *Client, topic string, partitions, n int) {
+	t.Helper()
+	for p := range partitions {
+		if _, err := c.Produce(within(t, 20*time.Second), numbers(topic, p, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestBatchesHoldManyRecordsInTheirOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	a, b := w.topic(t, "a", 2), w.topic(t, "b", 1)
+	c, _ := w.dial(t)
+	const n = 500
+	produced(t, c, a, 2, n)
+	produced(t, c, b, 1, n)
+	var s shelf
+	r := run(t, func(ctx context.Context) error {
+		return c.RunBatched(ctx, Batched{Stage: "order", Inputs: []string{a, b}, MaxRecords: 400, Flush: 50 * time.Millisecond, Handle: s.take})
+	})
+	eventually(t, func() bool { return s.size() >= 3*n })
+	// The last records wait for time to pass, not for a full batch.
+	produced(t, c, b, 1, 1)
+	eventually(t, func() bool { return s.size() == 3*n+1 })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	for key, vs := range s.rows() {
+		for i, v := range vs[:n] {
+			if v != strconv.Itoa(i) {
+				t.Fatalf("%s: %s at place %d", key, v, i)
+			}
+		}
+	}
+	if len(s.batches) > 40 {
+		t.Errorf("%d batches for %d records", len(s.batches), 3*n+1)
+	}
+	for _, batch := range s.batches {
+		if len(batch) > 400 {
+			t.Errorf("a batch of %d records", len(batch))
+		}
+	}
+	for p := range 2 {
+		if at, _ := committed(t, c, "order", a, p); at != n {
+			t.Errorf("%s/%d: committed %d, want %d", a, p, at, n)
+		}
+	}
+	if at, _ := committed(t, c, "order", b, 0); at != n+1 {
+		t.Errorf("%s: committed %d, want %d", b, at, n+1)
+	}
+}
+
+func TestBatchesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in := w.topic(t, "in", 1)
+	c, _ := w.dial(t)
+	var outs []Out
+	for range 20 {
+		outs = append(outs, Out{Topic: in, Value: make([]byte, 100_000), Headers: map[string]string{schemas.HeaderVersion: "1"}})
+	}
+	if _, err := c.Produce(within(t, 20*time.Second), outs); err != nil {
+		t.Fatal(err)
+	}
+	var s shelf
+	r := run(t, func(ctx context.Context) error {
+		return c.RunBatched(ctx, Batched{Stage: "bytes", Inputs: []string{in}, MaxBytes: 250_000, Flush: time.Hour, Handle: s.take})
+	})
+	eventually(t, func() bool { return s.size() >= 18 })
+	if err := r.end(); err != nil { // the rest is handed on when the stage is stopped
+		t.Fatal(err)
+	}
+	if s.size() != 20 {
+		t.Errorf("%d records came, want 20", s.size())
+	}
+	for _, batch := range s.batches {
+		if len(batch) > 3 {
+			t.Errorf("a batch of %d records", len(batch))
+		}
+	}
+	if at, _ := committed(t, c, "bytes", in, 0); at != 20 {
+		t.Errorf("committed %d, want 20", at)
+	}
+}
+
+func TestBatchIsHalvedUntilThePoisonIsFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in := w.topic(t, "in", 1)
+	c, _ := w.dial(t)
+	outs := numbers(in, 0, 100)
+	outs[17].Value = []byte("bad")
+	outs[60].Value = []byte("panic")
+	outs[61].Headers = nil
+	outs[62].Value = []byte("once")
+	if _, err := c.Produce(within(t, 20*time.Second), outs); err != nil {
+		t.Fatal(err)
+	}
+	var s shelf
+	var calls, once atomic.Int64
+	r := run(t, func(ctx context.Context) error {
+		return c.RunBatched(ctx, Batched{Stage: "poison", Inputs: []string{in}, MaxRecords: 100, Flush: time.Hour, Tries: 2, Handle: func(ctx context.Context, rs []Record) error {
+			calls.Add(1)
+			for _, r := range rs {
+				switch v := string(r.Value); {
+				case v == "bad":
+					return errors.New("this one is bad")
+				case v == "panic":
+					panic("this one, too")
+				case v == "once" && len(rs) == 1 && once.Add(1) == 1:
+					return errors.New("only once")
+				case v == "once" && once.Load() == 0:
+					return errors.New("not in company")
+				}
+			}
+			return s.take(ctx, rs)
+		}})
+	})
+	eventually(t, func() bool { at, _ := committed(t, c, "poison", in, 0); return at == 100 })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	got := s.rows()[in+"/0"]
+	if len(got) != 97 || !slices.Contains(got, "once") || !slices.IsSortedFunc(slices.DeleteFunc(slices.Clone(got), func(v string) bool { return v == "once" }), func(a, b string) int {
+		x, _ := strconv.Atoi(a)
+		y, _ := strconv.Atoi(b)
+		return x - y
+	}) {
+		t.Errorf("%d records were taken: %v", len(got), got)
+	}
+	if n := calls.Load(); n > 60 {
+		t.Errorf("%d calls to find three records of a hundred", n)
+	}
+	want := map[int64]string{17: "this one is bad", 60: "panic: this one, too", 61: "no program of Forager"}
+	ls := letters(t, c, in)
+	for _, l := range ls {
+		if !strings.Contains(l.Error, want[l.Offset]) || want[l.Offset] == "" || l.Stage != "poison" {
+			t.Errorf("dead letter of offset %d: %.200s", l.Offset, l.Error)
+		}
+	}
+	if len(ls) != 3 {
+		t.Errorf("%d dead letters, want 3", len(ls))
+	}
+}
+
+func TestBatchWaitsForWhatIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in := w.topic(t, "in", 1)
+	c, _ := w.dial(t)
+	produced(t, c, in, 1, 50)
+	var s shelf
+	var away atomic.Bool
+	var calls atomic.Int64
+	away.Store(true)
+	b := Batched{Stage: "away", Inputs: []string{in}, MaxRecords: 10, Flush: 10 * time.Millisecond, Handle: func(ctx context.Context, rs []Record) error {
+		calls.Add(1)
+		if away.Load() {
+			return Unavailable(errors.New("the store is away"))
+		}
+		return s.take(ctx, rs)
+	}}
+	r := run(t, func(ctx context.Context) error { return c.RunBatched(ctx, b) })
+	eventually(t, func() bool { return calls.Load() >= 3 })
+	// Stopped while the store is away: nothing was taken, so nothing may be committed, also
+	// if the store comes back while the stage drains.
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if at, _ := committed(t, c, "away", in, 0); at > 0 || s.size() > 0 {
+		t.Errorf("committed %d, taken %d, while the store was away", at, s.size())
+	}
+	b.Handle = func(ctx context.Context, rs []Record) error {
+		if calls.Add(1)%3 != 0 {
+			return Unavailable(errors.New("the store is away"))
+		}
+		return s.take(ctx, rs)
+	}
+	r = run(t, func(ctx context.Context) error { return c.RunBatched(ctx, b) })
+	eventually(t, func() bool { at, _ := committed(t, c, "away", in, 0); return at == 50 })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.rows()[in+"/0"]; len(got) != 50 {
+		t.Errorf("%d records were taken, want 50", len(got))
+	}
+}
+
+// TestNoBatchPassesOneThatWasLeft has the store come back at the very moment of draining: the
+// batch that was left must not be overtaken by the next one's commit.
+func TestNoBatchPassesOneThatWasLeft(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in := w.topic(t, "in", 2)
+	c, _ := w.dial(t)
+	produced(t, c, in, 2, 400)
+	for i := range 5 {
+		var s shelf
+		var calls atomic.Int64
+		stage := "left" + strconv.Itoa(i)
+		ctx, stop := context.WithCancel(t.Context())
+		err := c.RunBatched(ctx, Batched{Stage: stage, Inputs: []string{in}, MaxRecords: 20, Flush: time.Millisecond, Handle: func(ctx context.Context, rs []Record) error {
+			if calls.Add(1) == int64(3*i+1) {
+				stop()
+				return Unavailable(errors.New("away, just now"))
+			}
+			return s.take(ctx, rs)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := s.rows()
+		for p := range 2 {
+			at, _ := committed(t, c, stage, in, p)
+			if taken := len(rows[fmt.Sprintf("%s/%d", in, p)]); at > int64(taken) {
+				t.Errorf("%s: partition %d: committed %d, taken %d", stage, p, at, taken)
+			}
+		}
+	}
+}
+
+func TestBrokenBatchStopsTheStage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in := w.topic(t, "in", 3)
+	c, _ := w.dial(t)
+	produced(t, c, in, 3, 10)
+	err := c.RunBatched(within(t, 60*time.Second), Batched{Stage: "broken", Inputs: []string{in}, Flush: time.Millisecond, Handle: func(context.Context, []Record) error {
+		return Broken(errors.New("the table is gone"))
+	}})
+	if err == nil || !IsBroken(err) || !strings.Contains(err.Error(), "the table is gone") {
+		t.Errorf("it ended with %v", err)
+	}
+	for p := range 3 {
+		if at, _ := committed(t, c, "broken", in, p); at > 0 {
+			t.Errorf("partition %d: committed %d", p, at)
+		}
+	}
+	outs := numbers(in, 1, 1)
+	outs[0].Headers[schemas.HeaderVersion] = "99"
+	if _, err := c.Produce(within(t, 20*time.Second), outs); err != nil {
+		t.Fatal(err)
+	}
+	var s shelf
+	err = c.RunBatched(within(t, 60*time.Second), Batched{Stage: "version", Inputs: []string{in}, Flush: time.Millisecond, Handle: s.take})
+	if err == nil || !strings.Contains(err.Error(), `schema version "99"`) {
+		t.Errorf("a record of another version: %v", err)
+	}
+}
+
+func init() {
+	children["batch"] = func() {
+		in := os.Getenv("BATCH_IN")
+		topics := map[string]pipeline.Topic{in: {Partitions: 2, Retention: time.Hour, MaxMessageBytes: 1 << 20}}
+		c, err := Dial(pipeline.Kafka{Brokers: []string{os.Getenv("BATCH_BROKER")}, Group: os.Getenv("BATCH_GROUP"), SessionTimeout: time.Second}, topics, discard, nil)
+		if err != nil {
+			panic(err)
+		}
+		err = c.RunBatched(context.Background(), Batched{Stage: "crash", Inputs: []string{in}, MaxRecords: 30, Flush: time.Millisecond, Handle: func(_ context.Context, rs []Record) error {
+			for _, r := range rs {
+				fmt.Printf("%d %s\n", r.Partition, r.Value)
+			}
+			return nil
+		}})
+		panic(err)
+	}
+}
+
+func TestKilledBehindABatchNothingIsLost(t *testing.T) {
+	t.Parallel()
+	b := streamtest.Start(t)
+	w := newWorld(t, b)
+	in := w.topic(t, "in", 2)
+	c, _ := w.dial(t)
+	const n = 200
+	produced(t, c, in, 2, n)
+	var taken [2][]string
+	for i := range 3 {
+		out, killed := child(t, "batch", "BATCH_IN="+in, "BATCH_BROKER="+b.Addr, "BATCH_GROUP="+b.Config().Group, FailpointVariable+"=acked-before-commit:"+strconv.Itoa(i+1))
+		if !killed {
+			t.Fatal("the failpoint did not kill the child")
+		}
+		for line := range strings.Lines(out) {
+			var p int
+			var v string
+			if _, err := fmt.Sscan(line, &p, &v); err != nil {
+				t.Fatal(err)
+			}
+			taken[p] = append(taken[p], v)
+		}
+	}
+	var s shelf
+	r := run(t, func(ctx context.Context) error {
+		return c.RunBatched(ctx, Batched{Stage: "crash", Inputs: []string{in}, Flush: time.Millisecond, Handle: s.take})
+	})
+	eventually(t, func() bool {
+		for p := range 2 {
+			if at, _ := committed(t, c, "crash", in, p); at != n {
+				return false
+			}
+		}
+		return true
+	})
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	duplicates := 0
+	for p := range 2 {
+		next := 0
+		for _, v := range append(taken[p], s.rows()[fmt.Sprintf("%s/%d", in, p)]...) {
+			switch i, err := strconv.Atoi(v); {
+			case err != nil || i > next:
+				t.Fatalf("partition %d: %q comes before %d", p, v, next)
+			case i == next:
+				next++
+			default:
+				duplicates++
+			}
+		}
+		if next != n {
+			t.Errorf("partition %d: %d records, want %d", p, next, n)
+		}
+	}
+	if duplicates == 0 {
+		t.Error("no record came twice, though each child died before it committed")
+	}
+}
