@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/segmentio/kafka-go"
@@ -36,6 +37,9 @@ func (c *Client) lagOnce(ctx context.Context, group string, partitions map[strin
 	committed, err := c.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: partitions})
 	if err == nil {
 		err = committed.Error
+	}
+	if errors.Is(err, kafka.GroupIdNotFound) { // the stage was never there
+		committed, err = new(kafka.OffsetFetchResponse), nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("offsets of group %s: %w", group, err)
