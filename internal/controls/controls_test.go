@@ -1,0 +1,61 @@
+package controls
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/schemas"
+)
+
+func record(t testing.TB, crawl string, revision uint64, critic string) []byte {
+	t.Helper()
+	b, err := proto.Marshal(&schemas.CrawlControl{Crawl: crawl, Revision: revision, Critic: critic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestNewestRevisionCounts(t *testing.T) {
+	b := New()
+	if b.Look("a") != nil {
+		t.Error("an empty book knows a crawl")
+	}
+	for _, r := range []struct {
+		revision uint64
+		critic   string
+		want     string
+	}{{1, "first", "first"}, {3, "third", "third"}, {2, "late", "third"}, {3, "again", "again"}} {
+		if err := b.Take([]byte("a"), record(t, "a", r.revision, r.critic)); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Look("a").GetCritic(); got != r.want {
+			t.Errorf("after revision %d: critic %q, want %q", r.revision, got, r.want)
+		}
+	}
+	if err := b.Take([]byte("a"), nil); err != nil || b.Look("a") != nil {
+		t.Errorf("after a tombstone: %v, %v", b.Look("a"), err)
+	}
+}
+
+func TestTakeRefuses(t *testing.T) {
+	b := New()
+	if err := b.Take([]byte("a"), []byte{0xff}); err == nil || !strings.Contains(err.Error(), `"a"`) {
+		t.Errorf("an undecodable record: %v", err)
+	}
+	if err := b.Take([]byte("a"), record(t, "b", 1, "")); err == nil || b.Look("a") != nil || b.Look("b") != nil {
+		t.Errorf("a record under another crawl's key: %v", err)
+	}
+}
+
+func FuzzTake(f *testing.F) {
+	f.Add([]byte("a"), record(f, "a", 1, "c"))
+	f.Fuzz(func(t *testing.T, key, value []byte) {
+		b := New()
+		if b.Take(key, value) == nil && value != nil && b.Look(string(key)) == nil {
+			t.Error("taken and not known")
+		}
+	})
+}

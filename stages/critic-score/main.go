@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+
+	"forager/internal/boot"
+	"forager/internal/controls"
+	"forager/internal/objects"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+func main() { boot.Main("critic-score", run) }
+
+func run(ctx context.Context, env *boot.Env) error {
+	store, err := objects.Open(env.Config.S3)
+	if err != nil {
+		return err
+	}
+	client, err := stream.Dial(env.Config.Kafka, env.Config.Topics, env.Log, env.Metrics)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	s := &scorer{crawls: controls.New(), critics: newCritics(store.Get)}
+	for topic, take := range map[string]func(key, value []byte) error{
+		schemas.TopicCrawlControl:   s.crawls.Take,
+		schemas.TopicModelPublished: s.critics.take,
+	} {
+		follow := func(r stream.Record) error { return stream.Broken(take(r.Key, r.Value)) }
+		if _, err := client.Follow(ctx, topic, follow); err != nil {
+			return err
+		}
+	}
+	return client.RunStateless(ctx, s.stage(env.Config.Stages.CriticScore.Workers))
+}
