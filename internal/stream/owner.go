@@ -89,15 +89,17 @@ type OwnerOptions struct {
 //     to each partition of the log and reads each from where the state stands to that marker:
 //     whatever stands there of this partition's owners and is not void is recovered.
 //   - Step: state changes in the Store's transaction; outputs are produced and acknowledged;
-//     partition 0 of the log is looked at for a claim of a newer owner; then state, input offset
-//     and log offsets are committed at once.
+//     behind outputs, partition 0 of the log is looked at for a claim of a newer owner; then
+//     state, input offset and log offsets are committed at once.
 //
 // What an older owner writes behind a newer one's markers is void for every reader (Fence).
 // What it wrote before them the newer one has recovered. The look at the claims keeps a void
 // decision from ever being committed: a newer owner's claim is acknowledged before its first
 // marker is sent, so a decision that stands behind such a marker was acknowledged after the
 // claim, and the look comes later still. So a directory that its owner left at any moment holds
-// a true past of the partition, and whoever opens it again can go on from there.
+// a true past of the partition, and whoever opens it again can go on from there. (The look
+// follows outputs to other topics too, so that the last record of a compacted topic, a status
+// say, is not left to an owner of the past.)
 //
 // An Owner is used by one goroutine. After an error it is dead: its Store must be closed.
 type Owner struct {
@@ -331,6 +333,9 @@ func ours(r *Record, owner uint32) bool {
 
 // look reads partition 0 of the log to its end, for a claim of a newer owner.
 func (o *Owner) look(ctx context.Context) error {
+	if o.Log == "" {
+		return nil
+	}
 	_, end, err := o.Broker.Offsets(ctx, o.Log, 0)
 	if err != nil {
 		return err
@@ -374,7 +379,6 @@ func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake
 		return time.Time{}, err
 	}
 	r.Outs = append(r.Outs, letters...)
-	decided := false
 	if len(r.Outs) > 0 {
 		at, err := o.Broker.Produce(ctx, r.Outs)
 		if err != nil {
@@ -383,7 +387,6 @@ func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake
 		o.Failpoint("owner-acked-before-batch")
 		for i, out := range r.Outs {
 			if out.Topic == o.Log && o.Log != "" {
-				decided = true
 				mark := &o.marks.Log[at[i].Partition]
 				mark.Offset, mark.Epoch = max(mark.Offset, at[i].Offset+1), o.epoch
 			}
@@ -393,8 +396,6 @@ func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake
 				return time.Time{}, err
 			}
 		}
-	}
-	if decided {
 		if err := o.look(ctx); err != nil {
 			return time.Time{}, err
 		}

@@ -34,9 +34,10 @@ type Stateful struct {
 // let partitions whose state is missing begin at records that are not the first of their topic.
 const AcceptLossFile = "accept-loss"
 
-// supersededWait is how long an owner that found a newer one waits for its generation to end,
-// in session time-outs. In a healthy group that is what comes next.
-const supersededWait = 3
+// mostSuperseded is how often in one generation an owner may find that a newer one has claimed
+// its partition. Once happens: the process that had the partition before may have been held up
+// between joining and claiming.
+const mostSuperseded = 3
 
 // RunStateful runs the stage until ctx ends (nil) or something is broken. Each partition that
 // the group gives to this process has a goroutine, a Store in dir/p<N>, a Processor and an
@@ -72,43 +73,43 @@ type statefulClaim struct {
 	end    int64 // of the input, as of the last fetch
 }
 
-// run owns the partition until ctx ends. What is unavailable to its Processor makes it begin
-// again from the last commit.
+// run owns the partition until ctx ends. It begins again from the last commit when something is
+// unavailable to its Processor, and when another owner's claim came behind its own: while the
+// generation lasts, the partition is this process's, and so is the last claim.
 func (s *statefulClaim) run(ctx context.Context) error {
 	defer s.lag.Set(0) // another process may show it now
 	w := waiting{client: s.client, what: fmt.Sprintf("what the state of %s/%d needs", s.claim.topic, s.claim.partition)}
 	defer w.over()
-	for {
+	for superseded := 0; ; {
 		err := s.own(ctx, w.over)
-		switch class := classOf(err); {
-		case err == nil || ctx.Err() != nil && (class == ended || class == lost || class == unavailable):
+		class := classOf(err)
+		if err == nil || ctx.Err() != nil && (class == ended || class == lost || class == unavailable) {
 			return nil
+		}
+		s.client.metrics.errors.WithLabelValues(class.String()).Inc()
+		switch {
 		case class == unavailable:
-			s.client.metrics.errors.WithLabelValues(class.String()).Inc()
 			if err := w.wait(ctx, err); err != nil {
 				return nil
 			}
 		case errors.Is(err, ErrSuperseded):
-			s.client.metrics.errors.WithLabelValues(class.String()).Inc()
 			s.client.log.Warn("superseded", "stage", s.stage.Stage, "partition", s.claim.partition, "error", err)
-			return s.leave(ctx, err)
+			if superseded++; superseded >= mostSuperseded {
+				return Broken(fmt.Errorf("%w, %d times while the group gave the partition to this process: does another deployment use the same topics with another group?", err, superseded))
+			}
+			// If the generation is over, that shows within a session time-out.
+			timer := time.NewTimer(s.client.cfg.SessionTimeout)
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return nil
+			case <-timer.C:
+			}
 		case class == perRecord:
 			return Broken(err) // nothing says which record is to blame, and the state is half changed
 		default:
 			return err
 		}
-	}
-}
-
-// leave waits for the end of the generation that cause says is over.
-func (s *statefulClaim) leave(ctx context.Context, cause error) error {
-	timer := time.NewTimer(supersededWait * s.client.cfg.SessionTimeout)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-timer.C:
-		return Broken(fmt.Errorf("%w, and the group still gives the partition to this process: does another deployment use the same topics with another group?", cause))
 	}
 }
 

@@ -277,12 +277,16 @@ func TestStatefulNamesASecondDeployment(t *testing.T) {
 		eventually(t, func() bool { return seen.all(1, to) })
 	}
 	send(0, 5)
-	run(t, func(ctx context.Context) error {
+	other := run(t, func(ctx context.Context) error {
 		return second.RunStateful(ctx, lotsStage(in, log, seen.note), t.TempDir())
 	})
 	send(5, 10)
-	for n := 10; ; n += 5 { // the first notices when it next decides something
+	// Each takes the partition from the other when it next decides something, until one gives up.
+	for n := 10; ; n += 5 {
 		select {
+		case <-other.done:
+			t.Errorf("the newer deployment ended before the older one: %v", other.err)
+			return
 		case <-r.done:
 			if !IsBroken(r.err) || !errors.Is(r.err, ErrSuperseded) || !strings.Contains(r.err.Error(), "another deployment") {
 				t.Errorf("the older deployment ended with %v", r.err)

@@ -25,7 +25,10 @@ type Faults struct {
 type World struct {
 	Rand *rand.Rand
 	// Now is the time; only the test moves it.
-	Now    time.Time
+	Now time.Time
+	// OnAppend is told of every message that any topic takes, in the order in which they come.
+	OnAppend func(stream.Record)
+
 	faults Faults
 	topics map[string][][]stream.Record
 	late   []lateMessages
@@ -73,10 +76,14 @@ func (w *World) Append(out stream.Out) stream.Position {
 		p = stream.PartitionOf(out.Key, len(partitions))
 	}
 	offset := int64(len(partitions[p]))
-	partitions[p] = append(partitions[p], stream.Record{
+	r := stream.Record{
 		Topic: out.Topic, Partition: p, Offset: offset,
 		Key: out.Key, Value: out.Value, Headers: maps.Clone(out.Headers), Time: w.Now,
-	})
+	}
+	partitions[p] = append(partitions[p], r)
+	if w.OnAppend != nil {
+		w.OnAppend(r)
+	}
 	return stream.Position{Partition: p, Offset: offset}
 }
 
