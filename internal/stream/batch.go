@@ -238,7 +238,7 @@ func (p *pot) settle(batch []potted) error {
 	if err != nil {
 		return err
 	}
-	Failpoint("acked-before-commit")
+	Failpoint("inserted-before-commit")
 	for _, x := range batch {
 		x.claim.commit(x.record.Offset+1, "")
 		x.claim.progress(0, x.record.Offset+1)

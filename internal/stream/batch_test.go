@@ -331,7 +331,7 @@ func TestKilledBehindABatchNothingIsLost(t *testing.T) {
 	produced(t, c, in, 2, n)
 	var taken [2][]string
 	for i := range 3 {
-		out, killed := child(t, "batch", "BATCH_IN="+in, "BATCH_BROKER="+b.Addr, "BATCH_GROUP="+b.Config().Group, FailpointVariable+"=acked-before-commit:"+strconv.Itoa(i+1))
+		out, killed := child(t, "batch", "BATCH_IN="+in, "BATCH_BROKER="+b.Addr, "BATCH_GROUP="+b.Config().Group, FailpointVariable+"=inserted-before-commit:"+strconv.Itoa(i+1))
 		if !killed {
 			t.Fatal("the failpoint did not kill the child")
 		}
