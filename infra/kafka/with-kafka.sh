@@ -33,9 +33,10 @@ if [ "$(cat "$libs/ready" 2> /dev/null || true)" != "$want" ]; then
 fi
 
 run=$(mktemp -d "$build/run-XXXXXX")
-pid=
+pid= command=
 stop() {
   trap - EXIT INT TERM
+  [ -z "$command" ] || kill "$command" 2> /dev/null || true
   if [ -n "$pid" ] && kill -0 "$pid" 2> /dev/null; then
     kill "$pid" 2> /dev/null || true
     for _ in $(seq 100); do kill -0 "$pid" 2> /dev/null || break; sleep 0.1; done
@@ -86,4 +87,10 @@ for i in $(seq 600); do
   sleep 0.1
 done
 
-FORAGER_KAFKA=127.0.0.1:$port "$@"
+# In the background, so that a signal to this script ends both at once.
+FORAGER_KAFKA=127.0.0.1:$port "$@" <&0 &
+command=$!
+code=0
+wait "$command" || code=$?
+command=
+exit "$code"
