@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"forager/internal/segment"
+)
+
+// metrics of the stage, beside those of the stream. Labels are bounded: outcomes and results.
+type metrics struct {
+	requests, robots, skipped *prometheus.CounterVec
+	wait, answer, upload      prometheus.Histogram
+	bytes                     prometheus.Counter
+	segments, segmentBytes    prometheus.Counter
+	storeAway                 prometheus.Gauge
+}
+
+func newMetrics(reg prometheus.Registerer, counts func() (hosts, waiting, underWay int)) (*metrics, error) {
+	const namespace, subsystem = "forager", "fetch"
+	seconds := prometheus.ExponentialBuckets(1e-3, 2.5, 12)
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help})
+	}
+	vec := func(name, help, label string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, []string{label})
+	}
+	histogram := func(name, help string) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help, Buckets: seconds})
+	}
+	gauge := func(name, help string, which int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, func() float64 {
+			var n [3]int
+			n[0], n[1], n[2] = counts()
+			return float64(n[which])
+		})
+	}
+	m := &metrics{
+		requests:     vec("requests_total", "Requests answered, by outcome.", "outcome"),
+		robots:       vec("robots_total", "robots.txt asked for: read, none (everything allowed), unreachable, refused.", "result"),
+		skipped:      vec("skipped_total", "Requests not begun: answered (by an earlier owner of the partition), duplicate.", "reason"),
+		wait:         histogram("wait_seconds", "Time from a request's arrival to its begin."),
+		answer:       histogram("answer_seconds", "Time from a request's begin to the last byte of its answer."),
+		upload:       histogram("segment_store_seconds", "Time to store a segment, back-off included."),
+		bytes:        counter("body_bytes_total", "Bytes of bodies read, after decoding."),
+		segments:     counter("segments_total", "Segments stored."),
+		segmentBytes: counter("segment_bytes_total", "Bytes of segments stored."),
+		storeAway: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "store_waiting",
+			Help: "Uploads that wait for the object store to come back."}),
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{
+		m.requests, m.robots, m.skipped, m.wait, m.answer, m.upload, m.bytes, m.segments, m.segmentBytes, m.storeAway,
+		gauge("hosts", "Hosts whose politeness is remembered.", 0),
+		gauge("parked_requests", "Requests that wait in memory for their host or a slot.", 1),
+		gauge("under_way_requests", "Requests under way.", 2),
+	} {
+		errs = append(errs, reg.Register(c))
+	}
+	return m, errors.Join(errs...)
+}
+
+func (m *metrics) stored(s segment.Stored) {
+	m.segments.Inc()
+	m.segmentBytes.Add(float64(s.Bytes))
+	m.upload.Observe(s.Duration.Seconds())
+}
+
+func (m *metrics) waiting(on bool) {
+	if on {
+		m.storeAway.Inc()
+	} else {
+		m.storeAway.Dec()
+	}
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/answer"
+	"forager/internal/segment"
+	"forager/internal/stream"
+	"forager/internal/warc"
+	"forager/internal/webclient"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+// request is one fetch.requested on its way to its page.fetched. It is the scheduler's job.
+type request struct {
+	stage *stage
+	ctx   context.Context
+	raw   []byte // the FetchRequest as it came
+	req   *schemas.FetchRequest
+	url   weburl.URL
+	// arrived and began: when it came, and when its page was first asked for.
+	arrived time.Time
+	// finish ends the record, once.
+	finish func(outs []stream.Out, err error)
+}
+
+// newRequest reads a record and checks what the stage relies on.
+func newRequest(r stream.Record) (*request, error) {
+	req := &schemas.FetchRequest{}
+	if err := proto.Unmarshal(r.Value, req); err != nil {
+		return nil, fmt.Errorf("decode FetchRequest: %w", err)
+	}
+	id, err := schemas.ParseID(req.Id)
+	if err != nil {
+		return nil, fmt.Errorf("FetchRequest: %w", err)
+	}
+	if want := schemas.RequestID(req.Crawl, req.Url, req.Attempt); id != want {
+		return nil, fmt.Errorf("FetchRequest: id %s is not that of crawl %q, attempt %d of %s", id, req.Crawl, req.Attempt, req.Url)
+	}
+	u, err := weburl.Parse(req.Url)
+	if err != nil {
+		return nil, fmt.Errorf("FetchRequest %s: url: %w", id, err)
+	}
+	switch {
+	case u.String() != req.Url:
+		return nil, fmt.Errorf("FetchRequest %s: url %s is not canonical, %s would be", id, req.Url, u)
+	case u.Host() != req.Host:
+		return nil, fmt.Errorf("FetchRequest %s: host %q is not that of %s", id, req.Host, u)
+	case productToken(req.GetPoliteness().GetUserAgent()) == "":
+		return nil, fmt.Errorf("FetchRequest %s: user_agent %q does not begin with a product token", id, req.GetPoliteness().GetUserAgent())
+	}
+	return &request{raw: r.Value, req: req, url: u, arrived: time.Now()}, nil
+}
+
+// productToken is the name by which robots.txt speaks of a crawler (RFC 9309 §2.2.1): what the
+// User-Agent begins with.
+func productToken(userAgent string) string {
+	for i := range len(userAgent) {
+		c := userAgent[i] | 0x20
+		if (c < 'a' || c > 'z') && userAgent[i] != '-' && userAgent[i] != '_' {
+			return userAgent[:i]
+		}
+	}
+	return userAgent
+}
+
+// delay is the pause that the crawl keeps on every host.
+func (r *request) delay() time.Duration {
+	return time.Duration(r.req.GetPoliteness().GetDelayMs()) * time.Millisecond
+}
+
+func (r *request) calledOff() { r.finish(nil, stream.CalledOff) }
+
+func (r *request) cancelled() {
+	r.settle(&schemas.PageFetched{Outcome: schemas.Outcome_OUTCOME_CANCELLED, Detail: "the crawl was stopped"})
+}
+
+func (r *request) deferred(until time.Time, why string) {
+	r.settle(&schemas.PageFetched{Outcome: schemas.Outcome_OUTCOME_DEFERRED, Detail: why, NotBefore: millis(until)})
+}
+
+// visit is the request's turn.
+func (r *request) visit(pause time.Duration) report {
+	if r.ctx.Err() != nil {
+		r.calledOff()
+		return report{}
+	}
+	known := report{}
+	if !r.req.GetPoliteness().GetIgnoreRobots() {
+		userAgent := r.req.GetPoliteness().GetUserAgent()
+		ruling, asked, err := r.stage.robots.ruling(r.ctx, r.url, userAgent)
+		if err != nil {
+			r.calledOff()
+			return report{asked: asked}
+		}
+		known.asked = asked
+		if ruling.outcome != schemas.Outcome_OUTCOME_UNSPECIFIED {
+			r.settle(&schemas.PageFetched{Outcome: ruling.outcome, Detail: ruling.detail, NotBefore: millis(ruling.notBefore)})
+			return known
+		}
+		if ruling.file != nil {
+			token := productToken(userAgent)
+			if !ruling.file.Allowed(token, r.url.PathAndQuery()) {
+				r.settle(&schemas.PageFetched{Outcome: schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED, Detail: "robots.txt disallows it"})
+				return known
+			}
+			known.crawlDelay, _ = ruling.file.CrawlDelay(token)
+		}
+		if asked || known.crawlDelay > pause {
+			known.again = true // behind the pause
+			return known
+		}
+	}
+	return report{asked: r.fetch(), crawlDelay: known.crawlDelay}
+}
+
+// fetch asks for the page and settles the request. It says whether the host was asked.
+func (r *request) fetch() (asked bool) {
+	began := time.Now()
+	r.stage.metrics.wait.Observe(began.Sub(r.arrived).Seconds())
+	got, err := r.stage.client.Get(r.ctx, webclient.Request{
+		URL: r.url, UserAgent: r.req.GetPoliteness().GetUserAgent(), MaxBody: r.stage.set.MaxBody,
+		Want: want, Sniff: answer.SniffLength,
+	})
+	took := time.Since(began)
+	page := &schemas.PageFetched{FetchedAt: began.UnixMilli(), DurationMs: uint32(min(took.Milliseconds(), 1<<31))}
+	var refused *webclient.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		page.Outcome, page.Detail = schemas.Outcome_OUTCOME_REFUSED, refused.Reason
+		r.settle(page)
+		return false
+	case err != nil && r.ctx.Err() != nil:
+		r.calledOff()
+		return true
+	case errors.Is(err, webclient.ErrTimeout):
+		page.Outcome, page.Detail = schemas.Outcome_OUTCOME_TIMEOUT, err.Error()
+	case err != nil:
+		page.Outcome, page.Detail = schemas.Outcome_OUTCOME_CONNECTION_FAILED, err.Error()
+	default:
+		r.stage.metrics.answer.Observe(took.Seconds())
+		r.stage.metrics.bytes.Add(float64(len(got.Body)))
+		r.answered(page, got)
+	}
+	if page.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
+		r.settle(page)
+		return true
+	}
+	r.store(page, got, began)
+	return true
+}
+
+// want says whether a body is worth reading: only pages are.
+func want(a *webclient.Answer, start []byte) bool {
+	contentType := a.Header.Get("Content-Type")
+	if start == nil {
+		return a.Status == http.StatusOK && answer.MayBeHTML(contentType)
+	}
+	return answer.HTML(contentType, start)
+}
+
+// answered fills in what the answer means.
+func (r *request) answered(page *schemas.PageFetched, got *webclient.Answer) {
+	contentType := got.Header.Get("Content-Type")
+	meaning := answer.Of(r.url, got.Status, got.Header.Get("Location"), contentType, got.Body)
+	if meaning.Outcome == schemas.Outcome_OUTCOME_DELIVERED && got.Body == nil {
+		// want saw the first bytes and said no.
+		meaning = answer.Meaning{Outcome: schemas.Outcome_OUTCOME_NOT_HTML, Detail: "the content is not that of a page"}
+	}
+	page.Status, page.ContentType = uint32(got.Status), text(contentType, 256)
+	page.Outcome, page.Detail, page.Redirect = meaning.Outcome, meaning.Detail, meaning.Redirect
+	if got.Status != http.StatusTooManyRequests && got.Status != http.StatusServiceUnavailable {
+		r.stage.schedule.answered(r.req.Host)
+		return
+	}
+	retryAfter, said := retryAfter(got.Header.Get("Retry-After"), time.Now())
+	until, times := r.stage.schedule.refused(r.req.Host, retryAfter)
+	page.NotBefore = millis(until)
+	switch {
+	case times > maxRefusals:
+		// Deferring it further would never end: now its tries are counted.
+		page.Outcome = schemas.Outcome_OUTCOME_SERVER_ERROR
+		page.Detail += fmt.Sprintf(", refusal %d in a row", times)
+	case said || got.Status == http.StatusTooManyRequests:
+		page.Outcome = schemas.Outcome_OUTCOME_DEFERRED
+	}
+}
+
+// maxRefusals of a host in a row are answered with a later date.
+const maxRefusals = 6
+
+// retryAfter reads the header: seconds or a date (RFC 9110 §10.2.3).
+func retryAfter(value string, now time.Time) (time.Duration, bool) {
+	if seconds, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second, true
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return max(0, date.Sub(now)), true
+	}
+	return 0, false
+}
+
+// store packs the page and settles the request when it is stored.
+func (r *request) store(page *schemas.PageFetched, got *webclient.Answer, began time.Time) {
+	page.Size, page.Truncated = uint64(len(got.Body)), got.Truncated
+	stored := &warc.Page{
+		ID: [16]byte(r.req.Id), URL: r.req.Url, Date: began, IP: got.IP, Protocol: got.Protocol,
+		Status: got.Status, Reason: got.Reason, Header: got.Header, Body: got.Body,
+	}
+	if got.Truncated {
+		stored.Truncated = "length"
+	}
+	// Not r.ctx: what was fetched while the partition is being given up is still worth sending.
+	err := r.stage.segments.Add(r.stage.storing, stored, func(at segment.Location, err error) {
+		if err != nil {
+			r.abandoned(err)
+			return
+		}
+		page.Object, page.Offset, page.Length, page.Digest = at.Object, uint64(at.Offset), uint64(at.Length), at.Digest
+		stream.Failpoint("segment-before-record")
+		r.settle(page)
+	})
+	if err != nil {
+		r.abandoned(err)
+	} else if r.ctx.Err() != nil {
+		r.stage.segments.Flush() // there is little time left
+	}
+}
+
+// abandoned ends a request whose page could not be stored: the store refuses for good, or the
+// process ends.
+func (r *request) abandoned(err error) {
+	if r.ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		r.calledOff()
+		return
+	}
+	r.finish(nil, stream.Broken(err))
+}
+
+// settle sends the page.fetched.
+func (r *request) settle(page *schemas.PageFetched) {
+	out, err := fetched(r.raw, r.req, page)
+	if err == nil {
+		r.stage.metrics.requests.WithLabelValues(schemas.OutcomeName(page.Outcome)).Inc()
+	}
+	r.finish([]stream.Out{out}, err)
+}
+
+// fetched makes the page.fetched of a request.
+func fetched(raw []byte, req *schemas.FetchRequest, page *schemas.PageFetched) (stream.Out, error) {
+	page.Request, page.Crawl, page.Id, page.Url = raw, req.Crawl, req.Id, req.Url
+	page.Detail = text(page.Detail, 500)
+	if page.FetchedAt == 0 {
+		page.FetchedAt = time.Now().UnixMilli()
+	}
+	value, err := proto.Marshal(page)
+	if err != nil {
+		return stream.Out{}, fmt.Errorf("encode PageFetched of %s: %w", req.Url, err)
+	}
+	return stream.Out{Topic: schemas.TopicPageFetched, Partition: -1, Key: []byte(req.Host), Value: value, Headers: schemas.RequestHeaders(req)}, nil
+}
+
+// text makes one line of valid UTF-8, of at most limit bytes.
+func text(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s) // also replaces what is not UTF-8
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "")
+	}
+	return s
+}
+
+// millis is t in Unix milliseconds; 0 for the zero time. It is rounded up: what must not be
+// before t is not before.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Add(time.Millisecond - 1).UnixMilli()
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"forager/internal/robots"
+	"forager/internal/webclient"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+// getter asks web servers; *webclient.Client.
+type getter interface {
+	Get(ctx context.Context, r webclient.Request) (*webclient.Answer, error)
+}
+
+// ruling is what is known of the robots.txt of one origin (scheme, host and port, RFC 9309 §2.3).
+type ruling struct {
+	// file; nil = everything is allowed. Not to be used where outcome is set.
+	file *robots.File
+	// outcome of every request to the origin while its robots.txt cannot be had, why, and when
+	// it will be asked for again; OUTCOME_UNSPECIFIED otherwise.
+	outcome   schemas.Outcome
+	detail    string
+	notBefore time.Time
+}
+
+// robotsBook keeps the robots.txt of origins.
+//
+// What follows from the answer (RFC 9309 §2.3.1): 2xx is read. 4xx, a redirect without a target
+// or a sixth one: everything is allowed. 5xx, 429 and time-outs: nothing is allowed for a while
+// that doubles with each failure, and requests are deferred; after maxFailures in a row they are
+// disallowed. Where nobody can be connected to, requests fail as their pages would. While a
+// robots.txt cannot be had, an older one goes on counting (§2.4).
+type robotsBook struct {
+	client getter
+	ttl    time.Duration
+	count  func(result string)
+
+	mu      sync.Mutex
+	origins map[string]*list.Element // of *origin
+	recent  list.List                // the one used last in front
+	bytes   int64                    // of the files kept
+}
+
+type origin struct {
+	name     string
+	asking   sync.Mutex // held while the file is asked for
+	ruling   ruling
+	until    time.Time // the ruling holds; zero = there is none yet
+	failures int
+	size     int64
+}
+
+const (
+	maxFailures    = 5
+	firstRetry     = 30 * time.Second
+	lastRetry      = time.Hour
+	robotsHops     = 5 // RFC 9309 §2.3.1.2
+	originOverhead = 1 << 10
+	// keepRobots bounds the bytes of robots.txt files kept in memory.
+	keepRobots = 256 << 20
+)
+
+func newRobotsBook(client getter, ttl time.Duration, count func(string)) *robotsBook {
+	return &robotsBook{client: client, ttl: ttl, count: count, origins: map[string]*list.Element{}}
+}
+
+// ruling is what holds for a URL now. asked says that the host was asked for its robots.txt. An
+// error is the end of ctx.
+func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string) (r ruling, asked bool, err error) {
+	o := b.origin(u.Scheme() + "://" + u.Host())
+	o.asking.Lock()
+	defer o.asking.Unlock()
+	if time.Now().Before(o.until) {
+		return o.ruling, false, nil
+	}
+	answer, err := b.ask(ctx, u, userAgent)
+	if ctx.Err() != nil && err != nil {
+		return ruling{}, true, ctx.Err()
+	}
+	var refused *webclient.RefusedError
+	asked = !errors.As(err, &refused)
+	b.judge(o, answer, err)
+	return o.ruling, asked, nil
+}
+
+// origin finds or makes the entry and forgets those not used for longest.
+func (b *robotsBook) origin(name string) *origin {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e, ok := b.origins[name]; ok {
+		b.recent.MoveToFront(e)
+		return e.Value.(*origin)
+	}
+	o := &origin{name: name}
+	b.origins[name] = b.recent.PushFront(o)
+	b.bytes += originOverhead
+	for b.bytes > keepRobots && b.recent.Len() > 1 {
+		last := b.recent.Remove(b.recent.Back()).(*origin)
+		delete(b.origins, last.name)
+		b.bytes -= originOverhead + last.size
+	}
+	return o
+}
+
+// ask asks for robots.txt and follows its redirects, to other hosts too (§2.3.1.2), at once: the
+// pauses of the hosts they lead to are not kept.
+func (b *robotsBook) ask(ctx context.Context, u weburl.URL, userAgent string) (*webclient.Answer, error) {
+	at, err := weburl.NewBase(u).Resolve("/robots.txt")
+	if err != nil {
+		return nil, err
+	}
+	for hop := 0; ; hop++ {
+		answer, err := b.client.Get(ctx, webclient.Request{
+			URL: at, UserAgent: userAgent, Accept: "text/plain,*/*;q=0.5", MaxBody: robots.MaxSize,
+			Want: func(a *webclient.Answer, _ []byte) bool { return a.Status >= 200 && a.Status < 300 },
+		})
+		if err != nil {
+			return nil, fmt.Errorf("robots.txt: %w", err)
+		}
+		location := answer.Header.Get("Location")
+		if answer.Status < 300 || answer.Status >= 400 || location == "" || hop == robotsHops {
+			return answer, nil
+		}
+		if at, err = weburl.NewBase(at).Resolve(location); err != nil {
+			return answer, nil // a redirect to nowhere
+		}
+	}
+}
+
+// judge makes the ruling of an answer.
+func (b *robotsBook) judge(o *origin, answer *webclient.Answer, err error) {
+	now := time.Now()
+	var failed schemas.Outcome
+	var detail string
+	var refused *webclient.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		o.ruling = ruling{outcome: schemas.Outcome_OUTCOME_REFUSED, detail: refused.Reason}
+		o.until = now.Add(firstRetry)
+		b.count("refused")
+		return
+	case errors.Is(err, webclient.ErrTimeout):
+		failed, detail = schemas.Outcome_OUTCOME_DEFERRED, err.Error()
+	case err != nil:
+		failed, detail = schemas.Outcome_OUTCOME_CONNECTION_FAILED, err.Error()
+	case answer.Status >= 200 && answer.Status < 300:
+		b.mu.Lock()
+		b.bytes += int64(len(answer.Body)) - o.size
+		o.size = int64(len(answer.Body))
+		b.mu.Unlock()
+		o.ruling, o.until, o.failures = ruling{file: robots.Parse(answer.Body)}, now.Add(b.ttl), 0
+		b.count("read")
+		return
+	case answer.Status >= 300 && answer.Status < 500 && answer.Status != http.StatusTooManyRequests:
+		o.ruling, o.until, o.failures = ruling{}, now.Add(b.ttl), 0
+		b.count("none")
+		return
+	default:
+		failed, detail = schemas.Outcome_OUTCOME_DEFERRED, fmt.Sprintf("robots.txt: status %d", answer.Status)
+	}
+	b.count("unreachable")
+	had := !o.until.IsZero() && o.ruling.outcome == schemas.Outcome_OUTCOME_UNSPECIFIED
+	o.failures++
+	o.until = now.Add(min(firstRetry<<min(o.failures-1, 16), lastRetry))
+	if had {
+		return // the older one goes on counting
+	}
+	if failed == schemas.Outcome_OUTCOME_DEFERRED && o.failures > maxFailures {
+		failed, detail = schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED, fmt.Sprintf("%s, %d times in a row", detail, o.failures)
+	}
+	o.ruling = ruling{outcome: failed, detail: detail, notBefore: o.until}
+}
