@@ -13,7 +13,7 @@
 #   KAFKA_HEAP   heap of the broker                          (512m)
 set -euo pipefail
 
-[ $# -gt 0 ] || { sed -n '2,14p' "$0" | cut -c3- >&2; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,13p' "$0" | cut -c3- >&2; exit 2; }
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=${KAFKA_BUILD:-$here/../../build/kafka}
 mkdir -p "$build"
