@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/controls"
+	"forager/internal/linkfeature"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// extractor is the stage's logic.
+type extractor struct{ crawls *controls.Book }
+
+// stage is the extractor as the runtime takes it.
+func (x *extractor) stage(workers int) stream.Stateless {
+	return stream.Stateless{
+		Stage: "feature-extract", Inputs: []string{schemas.TopicPageJudged}, Workers: workers,
+		Handle: x.handle, Poison: poison,
+	}
+}
+
+// handle makes the record of link.found for one record of page.judged.
+func (x *extractor) handle(_ context.Context, r stream.Record) ([]stream.Out, error) {
+	judged, parsed, err := decode(r)
+	if err != nil {
+		return nil, err
+	}
+	found := verdict(judged.GetOutcome(), parsed)
+	if judged.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+		found.Judgement = judged.GetJudgement()
+		if err := x.links(found, judged, parsed.GetPage()); err != nil {
+			return nil, err
+		}
+	}
+	return send(r, found)
+}
+
+// decode reads a record of page.judged and the page.parsed within.
+func decode(r stream.Record) (*schemas.PageJudged, *schemas.PageParsed, error) {
+	judged, parsed := new(schemas.PageJudged), new(schemas.PageParsed)
+	if err := proto.Unmarshal(r.Value, judged); err != nil {
+		return nil, nil, fmt.Errorf("decode %s: %w", r.Topic, err)
+	}
+	if err := proto.Unmarshal(judged.GetParsed(), parsed); err != nil {
+		return nil, nil, fmt.Errorf("decode the parsed page in %s: %w", r.Topic, err)
+	}
+	id, crawl := r.Headers[schemas.HeaderID], r.Headers[schemas.HeaderCrawl]
+	if hex.EncodeToString(judged.GetId()) != id || hex.EncodeToString(parsed.GetId()) != id || judged.GetCrawl() != crawl || parsed.GetCrawl() != crawl {
+		return nil, nil, errors.New("the record and its headers name different requests")
+	}
+	return judged, parsed, nil
+}
+
+// verdict is a record of link.found without what comes of a delivered page. Shard and URL
+// follow from the headers (send).
+func verdict(outcome schemas.Outcome, parsed *schemas.PageParsed) *schemas.LinkFound {
+	return &schemas.LinkFound{
+		Id: parsed.GetId(), Crawl: parsed.GetCrawl(), Request: parsed.GetRequest(),
+		Outcome: outcome, Detail: parsed.GetDetail(), Status: parsed.GetStatus(),
+		Redirect: parsed.GetRedirect(), NotBefore: parsed.GetNotBefore(), FetchedAt: parsed.GetFetchedAt(),
+	}
+}
+
+// links adds the links of a delivered page.
+func (x *extractor) links(found *schemas.LinkFound, judged *schemas.PageJudged, page *schemas.Page) error {
+	if page == nil || judged.GetJudgement() == nil {
+		return errors.New("a delivered page without the page or its judgement")
+	}
+	control := x.crawls.Look(judged.GetCrawl())
+	if control == nil {
+		return stream.Unavailable(fmt.Errorf("crawl %q has no control record yet", judged.GetCrawl()))
+	}
+	learning := control.GetLearning()
+	table, links, cut, err := linkfeature.Extract(page, judged.GetJudgement(), linkfeature.Settings{
+		DMax: int(learning.GetDMax()), Topics: learning.GetTopics(),
+	})
+	if err != nil {
+		return err
+	}
+	found.Table, found.Links = table, links
+	found.Fingerprint, found.Cut = page.GetFingerprint(), page.GetCut() || cut
+	return nil
+}
+
+// poison answers for the request of a record that could not be handled.
+func poison(r stream.Record, cause error) ([]stream.Out, error) {
+	_, parsed, err := decode(r)
+	if err != nil {
+		request, err := schemas.RequestFromHeaders(r.Headers)
+		if err != nil {
+			return nil, err
+		}
+		parsed = &schemas.PageParsed{Crawl: request.GetCrawl(), Id: request.GetId()}
+		if parsed.Request, err = proto.Marshal(request); err != nil {
+			return nil, err
+		}
+	}
+	found := verdict(schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT, parsed)
+	found.Detail = schemas.DetailOf(cause)
+	return send(r, found)
+}
+
+func send(r stream.Record, found *schemas.LinkFound) ([]stream.Out, error) {
+	// The request itself is opaque here; its headers say what is needed of it.
+	request, err := schemas.RequestFromHeaders(r.Headers)
+	if err != nil {
+		return nil, err
+	}
+	found.Shard, found.Url = request.GetShard(), request.GetUrl()
+	b, err := proto.Marshal(found)
+	if err != nil {
+		return nil, err
+	}
+	key := schemas.ShardKey(found.GetCrawl(), found.GetShard())
+	return []stream.Out{{Topic: schemas.TopicLinkFound, Partition: -1, Key: []byte(key), Value: b, Headers: r.Headers}}, nil
+}
