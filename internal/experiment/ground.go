@@ -11,9 +11,11 @@ import (
 	"forager/internal/critic"
 	"forager/internal/linkfeature"
 	"forager/internal/scope"
-	"forager/internal/weburl"
 	"forager/schemas"
 )
+
+// maxHops is the number of redirects followed in a row, as in package frontier.
+const maxHops = 10
 
 // Ground is what all crawls of one task share: the web, the pages in scope with their
 // judgements and features, and the targets. It is safe for concurrent use.
@@ -37,8 +39,7 @@ type Ground struct {
 
 // NewGround prepares a task on its web: it judges every page in scope by the critic and
 // extracts the features of its links, as the stages would.
-func NewGround(f *TaskFile, task *Task, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
-	set := f.Critics[task.Critic]
+func NewGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
 	left, err := set.notCounted()
 	if err != nil {
 		return nil, fmt.Errorf("critic %q: %w", task.Critic, err)
@@ -48,9 +49,6 @@ func NewGround(f *TaskFile, task *Task, web *Web, model *critic.Model, settings 
 		aliases: make(map[string][]string), verdicts: make(map[string]*schemas.LinkFound),
 	}
 	for u, p := range web.pages {
-		if _, err := weburl.Parse(u); err != nil {
-			continue
-		}
 		label := web.labels[u]
 		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED {
 			allowed, err := task.allows(label)
@@ -107,7 +105,7 @@ func (g *Ground) judge(settings linkfeature.Settings) error {
 			}
 			rec.Judgement, rec.Fingerprint = j, p.parsed.GetFingerprint()
 			var cut bool
-			if rec.Table, rec.Links, cut, err = linkfeature.Extract(p.parsed, j, settings); err != nil {
+			if rec.Table, rec.Links, cut, err = p.extract(j, settings); err != nil {
 				return fmt.Errorf("links of %s: %w", u, err)
 			}
 			rec.Cut = cut || p.parsed.GetCut()
@@ -139,7 +137,7 @@ func (g *Ground) counted(url string) bool { return !g.left(url, g.web.labels[url
 
 // resolve follows redirects inside the web to a page in scope; "" where there is none.
 func (g *Ground) resolve(url string) string {
-	for range 10 {
+	for range maxHops + 1 {
 		p := g.web.pages[url]
 		if p == nil || !g.inScope[url] {
 			return ""
@@ -170,35 +168,6 @@ func (g *Ground) parents() map[string][]string {
 		}
 	})
 	return g.parentsOf
-}
-
-// TrainCritic trains the critic of a task file on pages of a web, its classes as they stand.
-func TrainCritic(f *TaskFile, name string, web *Web) (*critic.Model, error) {
-	set, ok := f.Critics[name]
-	if !ok {
-		return nil, fmt.Errorf("no critic %q in the task file", name)
-	}
-	var examples critic.Examples
-	for _, class := range set.classes() {
-		for _, raw := range set.Examples[class] {
-			url := raw
-			if u, err := weburl.Parse(raw); err == nil {
-				url = u.String()
-			}
-			p := web.example(url)
-			if p == nil || p.parsed == nil {
-				return nil, fmt.Errorf("critic %q: example %s is not a page of the web", name, raw)
-			}
-			if err := examples.AddPage(url, []string{class}, p.parsed); err != nil {
-				return nil, fmt.Errorf("critic %q: %w", name, err)
-			}
-		}
-	}
-	model, _, err := critic.Train(&examples, critic.Settings{Exact: true})
-	if err != nil {
-		return nil, fmt.Errorf("critic %q: %w", name, err)
-	}
-	return model, nil
 }
 
 // Critic is the model that judges this ground's pages.

@@ -1,10 +1,9 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
-	"sync"
 
 	"forager/internal/critic"
 	"forager/internal/linkfeature"
@@ -14,7 +13,7 @@ import (
 // pages: the grounds on which crawls are made. Each web is read once.
 func Prepare(f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings) (map[*Task]*Ground, error) {
 	webs := make(map[string]*Web)
-	critics := make(map[string]*critic.Model)
+	models := make(map[string]*critic.Model)
 	for _, t := range tasks {
 		if webs[t.Warc] == nil {
 			w, err := LoadWeb(filepath.Join(dir, t.Warc))
@@ -23,35 +22,31 @@ func Prepare(f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settin
 			}
 			webs[t.Warc] = w
 		}
-		if critics[t.Critic] == nil {
-			m, err := TrainCritic(f, t.Critic, webs[t.Warc])
+		if models[t.Critic] == nil {
+			set := f.Critics[t.Critic]
+			m, err := webs[t.Warc].trainCritic(&set)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("critic %q: %w", t.Critic, err)
 			}
-			critics[t.Critic] = m
+			models[t.Critic] = m
 		}
 	}
-	grounds := make(map[*Task]*Ground, len(tasks))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	var failed error
-	for _, t := range tasks {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			g, err := NewGround(f, t, webs[t.Warc], critics[t.Critic], settings)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil && failed == nil {
-				failed = fmt.Errorf("task %s: %w", t.Name, err)
-			}
-			grounds[t] = g
-		})
+	made, errs := make([]*Ground, len(tasks)), make([]error, len(tasks))
+	each(len(tasks), func(i int) {
+		t := tasks[i]
+		set := f.Critics[t.Critic]
+		g, err := NewGround(t, &set, webs[t.Warc], models[t.Critic], settings)
+		if err != nil {
+			err = fmt.Errorf("task %s: %w", t.Name, err)
+		}
+		made[i], errs[i] = g, err
+	})
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
-	wg.Wait()
-	if failed != nil {
-		return nil, failed
+	grounds := make(map[*Task]*Ground, len(tasks))
+	for i, t := range tasks {
+		grounds[t] = made[i]
 	}
 	return grounds, nil
 }

@@ -158,7 +158,10 @@ func readLabels(path string) (map[string]string, error) {
 		if err != nil {
 			continue // a page that no crawler can ask for (ftp)
 		}
-		labels[u.String()] = label
+		// As with answers, the first of several spellings of a URL wins.
+		if _, known := labels[u.String()]; !known {
+			labels[u.String()] = label
+		}
 	}
 	return labels, nil
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/url"
 	"os"
@@ -12,139 +13,240 @@ import (
 	"sync"
 
 	"forager/internal/answer"
+	"forager/internal/critic"
 	"forager/internal/dom"
+	"forager/internal/linkfeature"
 	"forager/internal/warc"
+	"forager/internal/webarchive"
 	"forager/internal/weburl"
 	"forager/schemas"
 )
 
-// Web is a frozen web in memory: every page parsed once, with its label.
+// maxBody bounds the body of a page that is no URL's, bytes.
+const maxBody = 64 << 20
+
+// Web is a frozen web in memory: every page parsed once, with its label. It is safe for
+// concurrent use.
 type Web struct {
-	pages  map[string]*page // by canonical URL, or the target URI where that is no URL
-	labels map[string]string
+	pages  map[string]*page  // by canonical URL
+	labels map[string]string // of pages, by canonical URL
 	// unescaped are the pages whose URLs have escapes, by the URL without them.
 	unescaped map[string]*page
-	// Damaged are the records of the file that could not be read.
-	Damaged []error
+	// strays are pages that no crawler can ask for, by what stands in the place of their URL.
+	strays map[string]*page
 }
 
-// page is one record of a web.
+// page is one answer of a web.
 type page struct {
 	url      string
 	outcome  schemas.Outcome
 	status   int
 	redirect string
 	detail   string
-	parsed   *schemas.Page // where outcome is DELIVERED
+	// parsed where outcome is DELIVERED; also of plain text, which can train a critic.
+	parsed *schemas.Page
+
+	// What extract keeps, for its first settings.
+	once  sync.Once
+	kept  linkfeature.Settings
+	table *schemas.LeafTable
+	links []*schemas.Link
+	cut   bool
+	err   error
+}
+
+// extract returns what linkfeature.Extract does; without topic features that is the same for all
+// critics and is made once.
+func (p *page) extract(j *schemas.Judgement, s linkfeature.Settings) (*schemas.LeafTable, []*schemas.Link, bool, error) {
+	if s.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE {
+		p.once.Do(func() {
+			p.kept = s
+			p.table, p.links, p.cut, p.err = linkfeature.Extract(p.parsed, nil, s)
+		})
+		if p.kept == s {
+			return p.table, p.links, p.cut, p.err
+		}
+	}
+	return linkfeature.Extract(p.parsed, j, s)
 }
 
 // LoadWeb reads a WARC file and its labels (NAME.labels.tsv beside NAME.warc.gz) and parses
-// the pages, several at once.
+// the pages, several at once. What stands at which URL is decided by package webarchive, as for
+// the proxy that serves the same file; damaged records are missing.
 func LoadWeb(path string) (*Web, error) {
+	w, err := loadWeb(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the web %s: %w", path, err)
+	}
+	return w, nil
+}
+
+func loadWeb(path string) (*Web, error) {
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".warc")
+	labels, err := readLabels(filepath.Join(filepath.Dir(path), name+".labels.tsv"))
+	if err != nil {
+		return nil, err
+	}
+	archive, err := webarchive.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer archive.Close()
+	urls := archive.URLs()
+	pages, errs := make([]*page, len(urls)), make([]error, len(urls))
+	each(len(urls), func(i int) {
+		stored, _, err := archive.Lookup(urls[i])
+		if err == nil {
+			pages[i], err = newPage(stored)
+		}
+		errs[i] = err
+	})
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	w := &Web{pages: make(map[string]*page, len(pages)), labels: labels, unescaped: make(map[string]*page)}
+	for _, p := range pages {
+		w.pages[p.url] = p
+		if plain, err := url.PathUnescape(p.url); err == nil && plain != p.url && w.unescaped[plain] == nil {
+			w.unescaped[plain] = p
+		}
+	}
+	w.strays, err = readStrays(path)
+	return w, err
+}
+
+// each calls f(0) … f(n−1), as many at once as there are processors.
+func each(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// newPage turns a stored answer into what fetch and parse-dom would make of it.
+func newPage(stored *webarchive.Page) (*page, error) {
+	p := &page{url: stored.URL, status: stored.Status}
+	u, err := weburl.Parse(stored.URL)
+	if err != nil {
+		return nil, err
+	}
+	kind := stored.Header.Get("Content-Type")
+	meaning := answer.Of(u, stored.Status, stored.Location, kind, stored.Body)
+	p.outcome, p.redirect, p.detail = meaning.Outcome, meaning.Redirect, meaning.Detail
+	switch {
+	case p.outcome == schemas.Outcome_OUTCOME_DELIVERED:
+		p.parsed, err = dom.Parse(stored.Body, kind, p.url, dom.Settings{})
+	case p.outcome == schemas.Outcome_OUTCOME_NOT_HTML && strings.HasPrefix(kind, "text/plain"):
+		p.parsed, err = parseText(stored.Body, kind, p.url)
+	}
+	return p, err
+}
+
+// parseText parses a page of plain text.
+func parseText(body []byte, kind, at string) (*schemas.Page, error) {
+	return dom.Parse([]byte(html.EscapeString(string(body))), kind, at, dom.Settings{})
+}
+
+// readStrays reads the pages whose target URI is no URL ("ftp_//host/path"): no link leads to
+// them, but they may train critics.
+func readStrays(path string) (map[string]*page, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the web: %w", err)
+		return nil, err
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	w := &Web{pages: make(map[string]*page), unescaped: make(map[string]*page)}
-	labels := filepath.Join(filepath.Dir(path), strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".warc")+".labels.tsv")
-	if w.labels, err = readLabels(labels); err != nil {
-		return nil, err
-	}
-	type job struct {
-		url    string
-		answer *warc.Response
-	}
-	jobs := make(chan job)
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	var failed error
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for j := range jobs {
-				p, err := newPage(j.url, j.answer)
-				mu.Lock()
-				if err != nil {
-					failed = errors.Join(failed, err)
-				} else if w.pages[p.url] == nil {
-					w.pages[p.url] = p
-					if plain, err := url.PathUnescape(p.url); err == nil && plain != p.url {
-						w.unescaped[plain] = p
-					}
-				}
-				mu.Unlock()
-			}
-		})
-	}
+	strays := make(map[string]*page)
 	reader := warc.NewReader(file, info.Size(), warc.Limits{})
 	for {
 		record, err := reader.Next()
-		if err == io.EOF {
-			break
-		}
 		var damaged *warc.DamagedError
-		if errors.As(err, &damaged) {
-			w.Damaged = append(w.Damaged, err)
+		switch {
+		case err == io.EOF:
+			return strays, nil
+		case errors.As(err, &damaged):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if _, err := weburl.Parse(record.TargetURI); err == nil || record.Type != warc.TypeResponse || strays[record.TargetURI] != nil {
 			continue
 		}
+		stored, err := record.Response()
+		if err != nil || stored.Status != 200 {
+			continue
+		}
+		body, err := stored.Payload(maxBody)
 		if err != nil {
-			failed = err
+			return nil, fmt.Errorf("body of %s: %w", record.TargetURI, err)
+		}
+		p := &page{url: record.TargetURI}
+		const nowhere = "http://stray.invalid/" // its links are not followed
+		if p.parsed, err = dom.Parse(body, stored.Header.Get("Content-Type"), nowhere, dom.Settings{}); err != nil {
+			return nil, err
+		}
+		strays[p.url] = p
+	}
+}
+
+// example finds a page that trains a critic. Lists of examples may name a page by an alias, or
+// have the escapes of its URL undone ("a%2fb" as "a/b").
+func (w *Web) example(raw string) *page {
+	name := raw
+	if u, err := weburl.Parse(raw); err == nil {
+		name = u.String()
+	}
+	p := w.pages[name]
+	if p == nil {
+		p = w.unescaped[name]
+	}
+	for range maxHops {
+		if p == nil || p.outcome != schemas.Outcome_OUTCOME_REDIRECTED {
 			break
 		}
-		if record.Type != "response" {
-			continue
-		}
-		answer, err := record.Response()
-		if err != nil {
-			w.Damaged = append(w.Damaged, err)
-			continue
-		}
-		jobs <- job{record.TargetURI, answer}
+		p = w.pages[p.redirect]
 	}
-	close(jobs)
-	wg.Wait()
-	if failed != nil {
-		return nil, fmt.Errorf("%s: %w", path, failed)
+	if p == nil {
+		p = w.strays[raw]
 	}
-	return w, nil
+	if p == nil || p.parsed == nil {
+		return nil
+	}
+	return p
 }
 
-// newPage turns a stored answer into what fetch and parse-dom would make of it.
-func newPage(target string, stored *warc.Response) (*page, error) {
-	p := &page{url: target, status: stored.Status}
-	body, err := stored.Payload(64 << 20)
-	if err != nil {
-		return nil, fmt.Errorf("body of %s: %w", target, err)
+// trainCritic trains a critic on pages of a web, its classes as they stand.
+func (w *Web) trainCritic(set *CriticSet) (*critic.Model, error) {
+	var examples critic.Examples
+	var missing []string
+	for _, class := range set.classes() {
+		for _, raw := range set.Examples[class] {
+			p := w.example(raw)
+			if p == nil {
+				missing = append(missing, raw)
+				continue
+			}
+			if err := examples.AddPage(p.url, []string{class}, p.parsed); err != nil {
+				return nil, err
+			}
+		}
 	}
-	u, err := weburl.Parse(target)
-	if err == nil {
-		p.url = u.String()
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%d of its examples are no pages of the web, such as %s", len(missing), missing[0])
 	}
-	kind := stored.Header.Get("Content-Type")
-	meaning := answer.Of(u, stored.Status, stored.Header.Get("Location"), kind, body)
-	p.outcome, p.redirect, p.detail = meaning.Outcome, meaning.Redirect, meaning.Detail
-	if p.outcome != schemas.Outcome_OUTCOME_DELIVERED {
-		return p, nil
-	}
-	at := p.url
-	if err != nil { // a page that only trains critics (ftp): its links lead nowhere
-		at = "http://not-a-url.invalid/"
-	}
-	if p.parsed, err = dom.Parse(body, kind, at, dom.Settings{}); err != nil {
-		return nil, fmt.Errorf("parse %s: %w", target, err)
-	}
-	return p, nil
-}
-
-// example finds a page that trains a critic; lists of examples may have escapes of their URLs
-// undone ("a%2fb" as "a/b").
-func (w *Web) example(url string) *page {
-	if p := w.pages[url]; p != nil {
-		return p
-	}
-	return w.unescaped[url]
+	model, _, err := critic.Train(&examples, critic.Settings{Exact: true})
+	return model, err
 }
