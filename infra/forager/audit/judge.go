@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -83,6 +84,7 @@ func (e *Evidence) Judge() *Result {
 	j.ledger()
 	j.status()
 	j.tables()
+	slices.Sort(j.Problems) // maps have no order
 	return j.Result
 }
 

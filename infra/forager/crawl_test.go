@@ -1,0 +1,101 @@
+package main
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"forager/schemas"
+)
+
+// TestACrawlThroughEveryStage is the loop once, with the apprentice learning in it.
+func TestACrawlThroughEveryStage(t *testing.T) {
+	g, _ := simulated(t)
+	r := newRig(t, g.handler)
+	r.parts()
+	r.start(stageNames)
+	r.begin(r.crawl(g, "loop", "apprentice", 300, nil))
+	st := r.until("loop", "finished", 2*time.Minute, finished)
+	if st.GetPages() != 300 || st.GetEndReason() != "pages budget spent" {
+		t.Errorf("%d pages, ended with %q", st.GetPages(), st.GetEndReason())
+	}
+	if st.GetModel() == "" || st.GetTrained() == 0 {
+		t.Errorf("the apprentice learnt nothing: model %q, %d leaps trained", st.GetModel(), st.GetTrained())
+	}
+	r.verified("loop")
+}
+
+// TestKilledStages kills every stage at the points that matter while records wait, starts it
+// again, and wants a complete crawl, clean books, and duplicates that came and were dropped.
+func TestKilledStages(t *testing.T) {
+	g, _ := simulated(t)
+	r := newRig(t, g.handler)
+	r.parts()
+	failpoints := map[string]string{
+		"fetch": "segment-before-record:3", "parse-dom": "acked-before-commit:3", "critic-score": "acked-before-commit:3",
+		"feature-extract": "acked-before-commit:3", "prioritize": "owner-acked-before-batch:8",
+		"apprentice-train": "owner-acked-before-batch:3", "load-clickhouse": "inserted-before-commit:2",
+	}
+	for _, stage := range stageNames {
+		r.start([]string{stage}, "FORAGER_FAILPOINT="+failpoints[stage])
+	}
+	r.begin(r.crawl(g, "killed", "apprentice", 300, nil))
+	for _, stage := range stageNames {
+		if err := r.gone(stage+"-0", time.Minute); err != nil {
+			t.Fatalf("its failpoint was never reached: %v", err)
+		}
+		r.start([]string{stage})
+	}
+	// Once more, each in the middle of whatever it is doing.
+	for _, stage := range stageNames {
+		r.until("killed", "a little further", time.Minute, func(*schemas.CrawlStatus) bool { return true })
+		if err := syscall.Kill(r.pid(stage+"-0"), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.gone(stage+"-0", 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		r.start([]string{stage})
+	}
+	st := r.until("killed", "finished", 3*time.Minute, finished)
+	if st.GetPages() != 300 {
+		t.Errorf("%d pages, want 300", st.GetPages())
+	}
+	if st.GetDuplicates() == 0 {
+		t.Error("no duplicate came: the kills proved nothing")
+	}
+	r.verified("killed")
+}
+
+// TestPartsAway starts the stages before there is a broker, a store and a ClickHouse, takes them
+// away in the middle, and wants a complete crawl.
+func TestPartsAway(t *testing.T) {
+	g, _ := simulated(t)
+	r := newRig(t, g.handler)
+	r.start(stageNames)
+	time.Sleep(time.Second) // they meet nobody
+	for _, stage := range stageNames {
+		r.pid(stage + "-0") // and wait
+	}
+	r.parts()
+	r.begin(r.crawl(g, "away", "soft-focus", 300, nil))
+	r.until("away", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 30 })
+	if err := syscall.Kill(r.pid("local"), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.gone("local", 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	for _, stage := range stageNames {
+		r.pid(stage + "-0")
+	}
+	if _, err := r.stack.startParts(r.s, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	st := r.until("away", "finished", 3*time.Minute, finished)
+	if st.GetPages() != 300 {
+		t.Errorf("%d pages, want 300", st.GetPages())
+	}
+	r.verified("away")
+}

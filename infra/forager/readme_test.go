@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"forager/infra/simweb"
+)
+
+// readme returns the code blocks of a language in the README, in order.
+func readme(t testing.TB, language string) []string {
+	t.Helper()
+	b, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(b), -1) {
+		blocks = append(blocks, m[1])
+	}
+	return blocks
+}
+
+// TestREADME runs what the README tells a user to run, on a synthetic web: its seed, topic and
+// examples take the place of the README's, nothing else is changed.
+func TestREADME(t *testing.T) {
+	ground, web := simulated(t)
+	r := newRig(t, ground.handler)
+	topic := ground.topic
+
+	// The examples: pages of another web about the same topics.
+	other, err := simweb.New(simweb.Default(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for _, name := range other.Topics() {
+		for _, url := range other.Examples(name, 40) {
+			html, _, _ := other.Page(url)
+			b, err := json.Marshal(map[string]any{"url": url, "topics": []string{name}, "html": html})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines.Write(append(b, '\n'))
+		}
+	}
+	write := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("examples.jsonl", lines.String())
+	files := readme(t, "yaml")
+	if len(files) != 1 || !strings.HasPrefix(files[0], "# chemistry.yaml") {
+		t.Fatalf("the README has %d YAML blocks", len(files))
+	}
+	write("chemistry.yaml", strings.NewReplacer(
+		"Science/Chemistry", topic, "https://example.org/chemistry/", web.Examples(topic, 1)[0],
+		"pages: 3000", "pages: 60", "delay: 1s", "delay: 20ms",
+	).Replace(files[0]))
+
+	var script strings.Builder
+	script.WriteString("set -eu -o pipefail\n")
+	ran := 0
+	for _, block := range readme(t, "sh") {
+		for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
+			line, _, _ = strings.Cut(line, " #")
+			switch line = strings.TrimSpace(line); {
+			case line == "make build", strings.HasPrefix(line, "make demo"), strings.HasPrefix(line, "forager experiment"):
+				// The build is done; the others have tests on frozen webs.
+			case strings.HasPrefix(line, "forager serve-web"):
+				// The pages that the crawl stored are a web, too: served until it has told its address.
+				script.WriteString("cp \"$(ls data/local/s3/forager/segments/*/*.warc.gz | head -1)\" web.warc.gz\n" +
+					line + " > served.txt & web=$!\nfor i in $(seq 100); do [ -s served.txt ] && break; sleep 0.1; done\n" +
+					"kill $web; [ -s served.txt ] && [ -s web.urls ]\n")
+				ran++
+			case strings.HasPrefix(line, "export PATH"):
+				script.WriteString("export PATH=\"" + bin(t) + ":$PATH\"\n")
+			default:
+				script.WriteString("echo \"\\$ " + strings.ReplaceAll(line, "\"", "\\\"") + "\"\n" + line + "\n")
+				ran++
+			}
+		}
+	}
+	if ran < 8 {
+		t.Fatalf("only %d commands in the README", ran)
+	}
+	cmd := exec.CommandContext(r.s, "bash", "-c", script.String())
+	cmd.Dir = r.dir
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	// What up started is in the list that the rig stops.
+	if p, listErr := openProcesses(r.cfg.Data); listErr == nil {
+		r.stack.processes = p
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"has finished: pages budget spent; 60 pages", "stopped 8 processes", "delivered"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in what was printed", want)
+		}
+	}
+}
+
+// TestREADMENamesEveryStage keeps the README's table and picture complete.
+func TestREADMENamesEveryStage(t *testing.T) {
+	b, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range stageNames {
+		if strings.Count(string(b), stage) < 2 {
+			t.Errorf("the README names %s less than twice", stage)
+		}
+	}
+}
