@@ -73,7 +73,10 @@ func (c *experimentCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	groups := experiment.Summarise(results)
+	groups, err := experiment.Summarise(tasks, results)
+	if err != nil {
+		return err
+	}
 	return s.print(map[string]any{"groups": groups, "results": results}, func(w io.Writer) {
 		for _, g := range groups {
 			fmt.Fprintf(w, "\n%s", g.Table())

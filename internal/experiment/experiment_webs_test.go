@@ -24,7 +24,7 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-func bench(t testing.TB, tasks []string, draws int, rankers []string) []Result {
+func bench(t testing.TB, tasks []string, draws int, rankers []string) []Group {
 	t.Helper()
 	file, err := LoadTasks(filepath.Join(folder(t), "tasks.json.gz"))
 	if err != nil {
@@ -52,7 +52,11 @@ func bench(t testing.TB, tasks []string, draws int, rankers []string) []Result {
 		t.Fatal(err)
 	}
 	t.Logf("%d crawls: %.1f s in all", len(results), time.Since(began).Seconds())
-	return results
+	groups, err := Summarise(selected, results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return groups
 }
 
 // TestWebsTable prints the table of every task; FORAGER_DRAWS says how many draws (2).
@@ -69,7 +73,7 @@ func TestWebsTable(t *testing.T) {
 	if s := os.Getenv("FORAGER_TASKS"); s != "" {
 		tasks = []string{s}
 	}
-	groups := Summarise(bench(t, tasks, draws, Rankers))
+	groups := bench(t, tasks, draws, Rankers)
 	for _, g := range groups {
 		t.Logf("\n%s", g.Table())
 		find := func(ranker string) RankerSummary {

@@ -1,5 +1,7 @@
 package experiment
 
+import "forager/internal/harvest"
+
 // Measures are what one crawl is worth, by human labels and by the critic.
 type Measures struct {
 	// Pages delivered, requests charged, and why the crawl ended.
@@ -18,43 +20,26 @@ type Measures struct {
 	AUC    float64 `json:"auc"`
 }
 
-// Measure judges a crawl of the task.
-func (g *Ground) Measure(c *Crawl) Measures {
-	m := Measures{Pages: len(c.Steps), Requests: c.Requests, EndReason: c.EndReason}
-	budget := int(g.task.Budget)
-	marks := [3]int{budget / 4, budget / 2, budget}
-	var counted, found, area int
-	var relevance, loss float64
-	for n := 1; n <= budget; n++ {
-		if n <= len(c.Steps) {
-			s := c.Steps[n-1]
-			if s.Counted {
-				counted++
-				relevance += s.Raw
-				loss += 1 - s.Raw
-				if s.Target {
-					found++
-				}
-			}
-		} else {
-			counted++
-			loss++
-		}
-		area += found
-		for i, at := range marks {
-			if n == at && counted > 0 {
-				m.HarvestLabel[i] = float64(found) / float64(counted)
-				m.HarvestCritic[i] = relevance / float64(counted)
-			}
-		}
-		if n == marks[0] {
-			m.Loss[0] = loss
-		}
+// Curve is a crawl of the ground, measured after each page.
+func (g *Ground) Curve(c *Crawl) *harvest.Curve {
+	pages := make([]harvest.Page, len(c.Steps))
+	for i, s := range c.Steps {
+		pages[i] = harvest.Page{Relevance: s.Raw, Target: s.Target, Ignored: !s.Counted}
 	}
-	m.Loss[1] = loss
-	if t := len(g.targets); t > 0 {
-		m.Recall = float64(found) / float64(t)
-		m.AUC = float64(area) / float64(t) / float64(budget)
+	return harvest.NewCurve(pages, int(g.task.Budget), len(g.targets))
+}
+
+// Measure judges a crawl of the ground.
+func (g *Ground) Measure(c *Crawl) Measures {
+	curve := g.Curve(c)
+	budget := curve.Budget()
+	m := Measures{
+		Pages: len(c.Steps), Requests: c.Requests, EndReason: c.EndReason,
+		Loss:   [2]float64{curve.Loss(budget / 4), curve.Loss(budget)},
+		Recall: curve.Recall(budget), AUC: curve.AUC(),
+	}
+	for i, n := range []int{budget / 4, budget / 2, budget} {
+		m.HarvestLabel[i], m.HarvestCritic[i] = curve.LabelRate(n), curve.Rate(n)
 	}
 	return m
 }

@@ -1,49 +1,50 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
+
+	"forager/internal/harvest"
 )
 
 // Group is the tasks of one web ("webkb-uni": what stands before ":" in their names).
 type Group struct {
-	Name    string          `json:"name"`
-	Tasks   int             `json:"tasks"`
-	Draws   int             `json:"draws"`
-	Rankers []RankerSummary `json:"rankers"`
+	Name  string `json:"name"`
+	Tasks int    `json:"tasks"`
+	Draws int    `json:"draws"`
+	// Diagnostic: no ranker is to be judged on these tasks.
+	Diagnostic bool            `json:"diagnostic"`
+	Rankers    []RankerSummary `json:"rankers"`
+	// Comparisons of rankers in AUC over tasks, one family for Holm's correction.
+	Comparisons []Comparison `json:"comparisons"`
 }
 
 // RankerSummary is one line of a table.
 type RankerSummary struct {
 	Ranker string `json:"ranker"`
-	// Measures by column name; nAUC is missing without runs of random and oracle, loss cuts
-	// (over soft-focus, same task and draw) without runs of soft-focus.
-	Measures map[string]Estimate `json:"measures"`
+	// Measures by column name: means over draws, tasks averaged within a draw. nAUC is missing
+	// without runs of random and oracle, loss cuts (over soft-focus, same task and draw) without
+	// runs of soft-focus.
+	Measures map[string]harvest.Estimate `json:"measures"`
 	// Ends counts runs by end reason.
 	Ends map[string]int `json:"ends"`
 }
 
-// Estimate is a mean over draws, tasks averaged within a draw, with the half width of its 95 %
-// t-interval; NaN-free: Half is 0 with one draw. It shows the noise of the seeds only.
-type Estimate struct {
-	Mean  float64 `json:"mean"`
-	Half  float64 `json:"half"`
-	Draws int     `json:"draws"`
+// Comparison is the difference of one ranker to another, paired by task, draws averaged.
+type Comparison struct {
+	Ranker string `json:"ranker"`
+	To     string `json:"to"`
+	harvest.Comparison
 }
 
-func estimate(byDraw []float64) Estimate {
-	e := Estimate{Mean: stat.Mean(byDraw, nil), Draws: len(byDraw)}
-	if n := float64(len(byDraw)); n > 1 {
-		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
-		e.Half = t * stat.StdDev(byDraw, nil) / math.Sqrt(n)
-	}
-	return e
+// columns of a table in their order.
+var columns = []string{
+	"label@25", "label@50", "label@100", "recall", "AUC", "nAUC", "critic@25", "critic@50", "critic@100", "loss-cut@25", "loss-cut@100",
 }
 
 // columns are the measures of a run by the names of their columns.
@@ -51,22 +52,52 @@ func (m *Measures) columns() map[string]float64 {
 	return map[string]float64{
 		"label@25": m.HarvestLabel[0], "label@50": m.HarvestLabel[1], "label@100": m.HarvestLabel[2],
 		"critic@25": m.HarvestCritic[0], "critic@50": m.HarvestCritic[1], "critic@100": m.HarvestCritic[2],
-		"recall": m.Recall, "AUC": m.AUC,
+		"recall": m.Recall, "AUC": m.AUC, "loss@25": m.Loss[0], "loss@100": m.Loss[1],
 	}
 }
 
-// Summarise makes the tables, one a group, rankers in the order of Rankers.
-func Summarise(results []Result) []Group {
-	byGroup := make(map[string][]Result)
-	for _, r := range results {
-		name, _, _ := strings.Cut(r.Task, ":")
-		byGroup[name] = append(byGroup[name], r)
+// baseline is the ranker that others are compared with, and whose loss they cut.
+const baseline = "soft-focus"
+
+// claims says with what a ranker is compared besides the baseline: the gated apprentice with
+// its gate alone, so that what is won by the features can be told apart.
+var claims = map[string][]string{
+	"apprentice-gated":  {"gate-fifo", "gate-random"},
+	"apprentice-taught": {"gate-fifo", "gate-random", "apprentice-gated"},
+}
+
+// Summarise makes the tables, one a group, rankers in the order of Rankers. The results are
+// those of a Bench over the tasks.
+func Summarise(tasks []*Task, results []Result) ([]Group, error) {
+	diagnostic := make(map[string]bool)
+	for _, t := range tasks {
+		diagnostic[t.group()] = diagnostic[t.group()] || t.DiagnosticOnly
+	}
+	byGroup := make(map[string]*sample)
+	for i := range results {
+		r := &results[i]
+		name := (&Task{Name: r.Task}).group()
+		if byGroup[name] == nil {
+			byGroup[name] = newSample()
+		}
+		byGroup[name].add(r)
 	}
 	var groups []Group
 	for _, name := range slices.Sorted(maps.Keys(byGroup)) {
-		groups = append(groups, summarise(name, byGroup[name]))
+		g, err := byGroup[name].summarise()
+		if err != nil {
+			return nil, fmt.Errorf("summarise %s: %w", name, err)
+		}
+		g.Name, g.Diagnostic = name, diagnostic[name]
+		groups = append(groups, *g)
 	}
-	return groups
+	return groups, nil
+}
+
+// group is what stands before ":" in the task's name.
+func (t *Task) group() string {
+	name, _, _ := strings.Cut(t.Name, ":")
+	return name
 }
 
 // cell is one task and draw of one ranker; several runs (random) are averaged.
@@ -76,119 +107,188 @@ type cell struct {
 	ranker string
 }
 
-func summarise(name string, results []Result) Group {
-	values := make(map[cell]map[string]float64)
-	runs := make(map[cell]int)
-	loss := make(map[cell][2]float64)
-	ends := make(map[string]map[string]int)
-	tasks, draws := make(map[string]bool), make(map[int]bool)
-	for _, r := range results {
-		c := cell{r.Task, r.Draw, r.Ranker}
-		tasks[r.Task], draws[r.Draw] = true, true
-		if values[c] == nil {
-			values[c] = make(map[string]float64)
-		}
-		for k, v := range r.columns() {
-			values[c][k] += v
-		}
-		l := loss[c]
-		loss[c] = [2]float64{l[0] + r.Loss[0], l[1] + r.Loss[1]}
-		runs[c]++
-		if ends[r.Ranker] == nil {
-			ends[r.Ranker] = make(map[string]int)
-		}
-		ends[r.Ranker][r.EndReason]++
+// sample is the results of a group.
+type sample struct {
+	tasks map[string]bool
+	draws map[int]bool
+	cells map[cell]map[string][]float64 // by column, one a run
+	ends  map[string]map[string]int     // by ranker
+}
+
+func newSample() *sample {
+	return &sample{
+		tasks: make(map[string]bool), draws: make(map[int]bool),
+		cells: make(map[cell]map[string][]float64), ends: make(map[string]map[string]int),
 	}
-	for c, n := range runs {
-		for k := range values[c] {
-			values[c][k] /= float64(n)
-		}
-		l := loss[c]
-		loss[c] = [2]float64{l[0] / float64(n), l[1] / float64(n)}
+}
+
+func (s *sample) add(r *Result) {
+	s.tasks[r.Task], s.draws[r.Draw] = true, true
+	c := cell{r.Task, r.Draw, r.Ranker}
+	if s.cells[c] == nil {
+		s.cells[c] = make(map[string][]float64)
 	}
-	for c := range values {
-		base, ok := loss[cell{c.task, c.draw, "soft-focus"}]
-		for i, column := range []string{"loss-cut@25", "loss-cut@100"} {
-			if ok && base[i] > 0 {
-				values[c][column] = 1 - loss[c][i]/base[i]
+	for k, v := range r.columns() {
+		s.cells[c][k] = append(s.cells[c][k], v)
+	}
+	if s.ends[r.Ranker] == nil {
+		s.ends[r.Ranker] = make(map[string]int)
+	}
+	s.ends[r.Ranker][r.EndReason]++
+}
+
+// value of a column in a cell, runs averaged; ok is false where there is none.
+func (s *sample) value(c cell, column string) (v float64, ok bool) {
+	if at, isCut := strings.CutPrefix(column, "loss-cut"); isCut {
+		loss, have := s.value(c, "loss"+at)
+		base, haveBase := s.value(cell{c.task, c.draw, baseline}, "loss"+at)
+		if !have || !haveBase || base <= 0 {
+			return 0, false
+		}
+		return 1 - loss/base, true
+	}
+	runs := s.cells[c][column]
+	if len(runs) == 0 {
+		return 0, false
+	}
+	return stat.Mean(runs, nil), true
+}
+
+// byDraw is a ranker's value of a column for each draw, tasks averaged; draws without all
+// tasks are left out.
+func (s *sample) byDraw(ranker, column string) []float64 {
+	var out []float64
+	for _, d := range slices.Sorted(maps.Keys(s.draws)) {
+		var values []float64
+		for _, t := range slices.Sorted(maps.Keys(s.tasks)) {
+			if v, ok := s.value(cell{t, d, ranker}, column); ok {
+				values = append(values, v)
+			}
+		}
+		if len(values) == len(s.tasks) {
+			out = append(out, stat.Mean(values, nil))
+		}
+	}
+	return out
+}
+
+// byTask is a ranker's values of a column for each task, one a draw.
+func (s *sample) byTask(ranker, column string) map[string][]float64 {
+	out := make(map[string][]float64)
+	for t := range s.tasks {
+		for _, d := range slices.Sorted(maps.Keys(s.draws)) {
+			if v, ok := s.value(cell{t, d, ranker}, column); ok {
+				out[t] = append(out[t], v)
 			}
 		}
 	}
-	g := Group{Name: name, Tasks: len(tasks), Draws: len(draws)}
-	taskNames, drawNumbers := slices.Sorted(maps.Keys(tasks)), slices.Sorted(maps.Keys(draws))
-	byDraw := func(ranker, column string) []float64 {
-		var out []float64
-		for _, d := range drawNumbers {
-			sum, n := 0.0, 0
-			for _, t := range taskNames {
-				if v, ok := values[cell{t, d, ranker}][column]; ok {
-					sum, n = sum+v, n+1
-				}
-			}
-			if n == len(taskNames) {
-				out = append(out, sum/float64(n))
-			}
-		}
-		return out
-	}
-	random, oracle := byDraw("random", "AUC"), byDraw("oracle", "AUC")
+	return out
+}
+
+func (s *sample) summarise() (*Group, error) {
+	g := &Group{Tasks: len(s.tasks), Draws: len(s.draws)}
+	random, oracle := s.byDraw("random", "AUC"), s.byDraw("oracle", "AUC")
 	for _, ranker := range Rankers {
-		if ends[ranker] == nil {
+		if s.ends[ranker] == nil {
 			continue
 		}
-		s := RankerSummary{Ranker: ranker, Measures: make(map[string]Estimate), Ends: ends[ranker]}
-		for _, column := range []string{"label@25", "label@50", "label@100", "critic@25", "critic@50", "critic@100", "recall", "AUC", "loss-cut@25", "loss-cut@100"} {
-			if v := byDraw(ranker, column); len(v) > 0 {
-				s.Measures[column] = estimate(v)
+		line := RankerSummary{Ranker: ranker, Measures: make(map[string]harvest.Estimate), Ends: s.ends[ranker]}
+		for _, column := range columns {
+			if values := s.byDraw(ranker, column); len(values) > 0 {
+				line.Measures[column] = harvest.Interval(values)
 			}
 		}
-		if a := byDraw(ranker, "AUC"); len(a) > 0 && len(a) == len(oracle) && len(random) > 0 {
-			// Random is a constant of the task: its mean over all draws and runs.
-			base := stat.Mean(random, nil)
-			n := make([]float64, len(a))
+		if a := s.byDraw(ranker, "AUC"); len(a) > 0 && len(a) == len(oracle) && len(random) > 0 {
+			// Random is one number: its mean over all draws and runs.
+			base, n := stat.Mean(random, nil), make([]float64, len(a))
+			known := true
 			for i := range a {
-				n[i] = (a[i] - base) / (oracle[i] - base)
+				var ok bool
+				n[i], ok = harvest.NormalisedAUC(a[i], base, oracle[i])
+				known = known && ok
 			}
-			s.Measures["nAUC"] = estimate(n)
+			if known {
+				line.Measures["nAUC"] = harvest.Interval(n)
+			}
 		}
-		g.Rankers = append(g.Rankers, s)
+		g.Rankers = append(g.Rankers, line)
 	}
-	return g
+	return g, s.compare(g)
 }
 
-// tableColumns are the columns of a table in their order.
-var tableColumns = []string{
-	"label@25", "label@50", "label@100", "recall", "AUC", "nAUC", "critic@25", "critic@50", "critic@100", "loss-cut@25", "loss-cut@100",
+// compare makes the group's comparisons, where it has tasks enough.
+func (s *sample) compare(g *Group) error {
+	if g.Tasks < harvest.MinTasks {
+		return nil
+	}
+	for _, ranker := range Rankers {
+		if ranker == "random" || strings.HasPrefix(ranker, "oracle") || s.ends[ranker] == nil {
+			continue // nothing is claimed of these
+		}
+		for _, to := range append([]string{baseline}, claims[ranker]...) {
+			if to == ranker || s.ends[to] == nil {
+				continue
+			}
+			c, err := harvest.Compare(s.byTask(ranker, "AUC"), s.byTask(to, "AUC"))
+			if err != nil {
+				return fmt.Errorf("%s and %s: %w", ranker, to, err)
+			}
+			g.Comparisons = append(g.Comparisons, Comparison{ranker, to, c})
+		}
+	}
+	family := make([]*harvest.Comparison, len(g.Comparisons))
+	for i := range g.Comparisons {
+		family[i] = &g.Comparisons[i].Comparison
+	}
+	harvest.Correct(family)
+	return nil
 }
 
-// Table is the group as text: a line a ranker, mean ± half width of the 95 % interval.
+// Table is the group as text: a line a ranker, mean ± half width of the 95 % interval, then the
+// comparisons.
 func (g Group) Table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d tasks, %d draws; mean ± 95 %% interval over draws\n%-18s", g.Name, g.Tasks, g.Draws, "ranker")
-	for _, c := range tableColumns {
+	fmt.Fprintf(&b, "%s: %d tasks, %d draws; mean ± 95 %% interval over draws", g.Name, g.Tasks, g.Draws)
+	if g.Diagnostic {
+		b.WriteString("; a diagnostic, not to judge rankers by")
+	}
+	fmt.Fprintf(&b, "\n%-18s", "ranker")
+	for _, c := range columns {
 		fmt.Fprintf(&b, " %12s", c)
 	}
 	b.WriteByte('\n')
 	for _, r := range g.Rankers {
 		fmt.Fprintf(&b, "%-18s", r.Ranker)
-		for _, c := range tableColumns {
-			cell := "–"
+		for _, c := range columns {
+			text := "–"
 			if v, ok := r.Measures[c]; ok {
-				cell = fmt.Sprintf("%.3f", v.Mean)
-				if v.Draws > 1 {
-					cell += fmt.Sprintf("±%.3f", v.Half)
+				text = fmt.Sprintf("%.3f", v.Mean)
+				if v.N > 1 {
+					text += fmt.Sprintf("±%.3f", v.Half)
 				}
 			}
-			fmt.Fprintf(&b, " %12s", cell)
+			fmt.Fprintf(&b, " %12s", text)
 		}
 		b.WriteByte('\n')
 	}
 	for _, r := range g.Rankers {
 		for _, end := range slices.Sorted(maps.Keys(r.Ends)) {
 			if !strings.HasSuffix(end, "budget spent") {
-				fmt.Fprintf(&b, "  %s ended %d times with %q\n", r.Ranker, r.Ends[end], end)
+				fmt.Fprintf(&b, "%s ended %d times with %q\n", r.Ranker, r.Ends[end], end)
 			}
 		}
 	}
+	if len(g.Comparisons) == 0 {
+		fmt.Fprintf(&b, "Too few tasks, or rankers, to compare rankers over tasks: that takes %d tasks.\n", harvest.MinTasks)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "Differences in AUC over %d tasks, paired: mean, 95 %% bootstrap interval, tasks above and below, sign-flip p, p after Holm's correction for %d claims\n",
+		g.Tasks, len(g.Comparisons))
+	for _, c := range g.Comparisons {
+		fmt.Fprintf(&b, "%-36s %+.3f  [%+.3f, %+.3f]  %2d above %2d below  p %.4f  %.4f\n",
+			c.Ranker+" − "+c.To, c.Mean, c.Low, c.High, c.Above, c.Below, value(c.P), value(c.Corrected))
+	}
 	return b.String()
 }
+
+func value(p *float64) float64 { return *cmp.Or(p, new(float64)) }
