@@ -74,11 +74,7 @@ func newStage(ctx context.Context, set settings, store *objects.Store, client ge
 
 // run runs the stage until ctx ends or something is broken.
 func run(ctx context.Context, cfg *pipeline.Config, replica int, log *slog.Logger, reg prometheus.Registerer) error {
-	set := settings{Fetch: cfg.Stages.Fetch, SessionTimeout: cfg.Kafka.SessionTimeout, Instance: fmt.Sprintf("%s-%d", name, replica)}
-	store, err := objects.Open(cfg.S3)
-	if err != nil {
-		return err
-	}
+	set := cfg.Stages.Fetch
 	client, err := webclient.New(webclient.Settings{
 		HeaderTimeout: set.HeaderTimeout, BodyTimeout: set.BodyTimeout,
 		Proxy: set.Proxy, AllowPrivate: set.AllowPrivate, Connections: set.Concurrency,
@@ -87,6 +83,15 @@ func run(ctx context.Context, cfg *pipeline.Config, replica int, log *slog.Logge
 		return err
 	}
 	defer client.Close()
+	return runWith(ctx, client, cfg, replica, log, reg)
+}
+
+func runWith(ctx context.Context, client getter, cfg *pipeline.Config, replica int, log *slog.Logger, reg prometheus.Registerer) error {
+	set := settings{Fetch: cfg.Stages.Fetch, SessionTimeout: cfg.Kafka.SessionTimeout, Instance: fmt.Sprintf("%s-%d", name, replica)}
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return err
+	}
 	kafka, err := stream.Dial(cfg.Kafka, cfg.Topics, log, reg)
 	if err != nil {
 		return err
@@ -177,8 +182,12 @@ func (s *stage) handle(ctx context.Context, rec stream.Record, done func([]strea
 	if r.req.NotBefore > 0 {
 		t.notBefore = time.UnixMilli(r.req.NotBefore)
 	}
-	s.schedule.add(t)
 	if s.isStopped(r.req.Crawl) {
+		r.cancelled()
+		return
+	}
+	s.schedule.add(t)
+	if s.isStopped(r.req.Crawl) { // since then
 		s.schedule.cancel(r.req.Crawl)
 	}
 }

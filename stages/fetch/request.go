@@ -85,7 +85,16 @@ func (r *request) cancelled() {
 }
 
 func (r *request) deferred(until time.Time, why string) {
+	politeness := r.req.GetPoliteness()
+	if !politeness.GetIgnoreRobots() && r.stage.robots.disallows(r.url, politeness.GetUserAgent()) {
+		r.disallowed() // coming back would not change it
+		return
+	}
 	r.settle(&schemas.PageFetched{Outcome: schemas.Outcome_OUTCOME_DEFERRED, Detail: why, NotBefore: millis(until)})
+}
+
+func (r *request) disallowed() {
+	r.settle(&schemas.PageFetched{Outcome: schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED, Detail: "robots.txt disallows it"})
 }
 
 // visit is the request's turn.
@@ -110,7 +119,7 @@ func (r *request) visit(pause time.Duration) report {
 		if ruling.file != nil {
 			token := productToken(userAgent)
 			if !ruling.file.Allowed(token, r.url.PathAndQuery()) {
-				r.settle(&schemas.PageFetched{Outcome: schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED, Detail: "robots.txt disallows it"})
+				r.disallowed()
 				return known
 			}
 			known.crawlDelay, _ = ruling.file.CrawlDelay(token)

@@ -91,6 +91,17 @@ func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string)
 	return o.ruling, asked, nil
 }
 
+// disallows says whether robots.txt is known and disallows the URL. It asks nobody and waits for
+// nobody.
+func (b *robotsBook) disallows(u weburl.URL, userAgent string) bool {
+	o := b.origin(u.Scheme() + "://" + u.Host())
+	if !o.asking.TryLock() {
+		return false
+	}
+	defer o.asking.Unlock()
+	return time.Now().Before(o.until) && o.ruling.file != nil && !o.ruling.file.Allowed(productToken(userAgent), u.PathAndQuery())
+}
+
 // origin finds or makes the entry and forgets those not used for longest.
 func (b *robotsBook) origin(name string) *origin {
 	b.mu.Lock()
