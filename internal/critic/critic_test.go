@@ -160,16 +160,16 @@ func TestTrainedPagesAreJudgedUnseen(t *testing.T) {
 	all := sentences(12, "A/B", "A/C", "D")
 	m, r := train(t, all, Settings{})
 	right := 0
-	for fold := range folds {
+	for fold := range Folds {
 		var others []labelled
 		for _, x := range all {
-			if foldOf(x.url) != fold {
+			if FoldOf(x.url) != fold {
 				others = append(others, x)
 			}
 		}
 		without, _ := train(t, others, Settings{})
 		for _, x := range all {
-			if foldOf(x.url) != fold {
+			if FoldOf(x.url) != fold {
 				continue
 			}
 			p := page(x.url, x.text)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// folds of the out-of-fold posteriors.
-	folds = 5
+	// Folds is the number of parts that held-out pages are judged in.
+	Folds = 5
 	// leastShare is the smallest out-of-fold posterior that is stored.
 	leastShare = 1e-12
 )
@@ -93,7 +93,7 @@ func Train(e *Examples, s Settings) (*Model, *Report, error) {
 	}
 	newModel(m)
 	best := make(map[int]int) // example → class it is judged to be of
-	for fold := range folds {
+	for fold := range Folds {
 		if err := m.holdOut(e, bags, members, fold, best); err != nil {
 			return nil, nil, fmt.Errorf("train critic without fold %d: %w", fold, err)
 		}
@@ -175,11 +175,12 @@ func choose(bags map[int]*bayes.Bag, members [][]int, want func(example int) boo
 	return classes
 }
 
-func foldOf(url string) int { return int(xxhash.Sum64String(url) % folds) }
+// FoldOf returns the fold of a page, by its canonical URL: 0 to Folds − 1.
+func FoldOf(url string) int { return int(xxhash.Sum64String(url) % Folds) }
 
 // holdOut judges the pages of one fold by a model of the others.
 func (m *Model) holdOut(e *Examples, bags map[int]*bayes.Bag, members [][]int, fold int, best map[int]int) error {
-	counts, err := bayes.Count(len(m.words), choose(bags, members, func(i int) bool { return foldOf(e.items[i].url) != fold }))
+	counts, err := bayes.Count(len(m.words), choose(bags, members, func(i int) bool { return FoldOf(e.items[i].url) != fold }))
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func (m *Model) holdOut(e *Examples, bags map[int]*bayes.Bag, members [][]int, f
 	raw, tempered := make([]float64, len(members)), make([]float64, len(members))
 	for i, bag := range bags {
 		url := e.items[i].url
-		if foldOf(url) != fold {
+		if FoldOf(url) != fold {
 			continue
 		}
 		// Words in the order of the vocabulary: the sums do not depend on how the page was given.

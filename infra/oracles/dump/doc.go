@@ -3,4 +3,5 @@
 // input.
 //
 //	dump robots -files FOLDER > robots.json
+//	dump bayes -taxonomy FILE > bayes.json
 package main

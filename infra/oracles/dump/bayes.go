@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+
+	"forager/internal/apprentice"
+	"forager/internal/bayes"
+	"forager/internal/critic"
+	"forager/internal/text"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+func init() { register("bayes", dumpBayes) }
+
+// bayesDump is what naive Bayes under test makes of count matrices, and the matrices.
+type bayesDump struct {
+	Generated  []bayesCase       `json:"generated"`
+	Articles   *bayesArticles    `json:"articles,omitempty"`
+	Apprentice []apprenticeLeaps `json:"apprentice"`
+}
+
+// bayesRows is a count matrix: row i has Columns[Starts[i]:Starts[i+1]] with Counts beside.
+type bayesRows struct {
+	Starts  []int    `json:"starts"`
+	Columns []uint32 `json:"columns"`
+	Counts  []uint32 `json:"counts"`
+}
+
+func (m *bayesRows) add(b *bayes.Bag) {
+	if m.Starts == nil {
+		m.Starts = []int{0}
+	}
+	m.Columns, m.Counts = append(m.Columns, b.Features...), append(m.Counts, b.Counts...)
+	m.Starts = append(m.Starts, len(m.Columns))
+}
+
+// bayesCase is training, test, and log Pr(c) + log Pr(u|c) of each test row.
+type bayesCase struct {
+	Train  bayesRows   `json:"train"`
+	Labels []int       `json:"labels"`
+	Test   bayesRows   `json:"test"`
+	Joint  [][]float64 `json:"joint"`
+}
+
+// bayesArticles is the taxonomy by main subject: every article judged by a model of the other
+// folds, and the raw posterior that a critic trained on all of them answers with.
+type bayesArticles struct {
+	Rows      bayesRows   `json:"rows"`
+	Labels    []int       `json:"labels"`
+	Folds     []int       `json:"folds"`
+	Joint     [][]float64 `json:"joint"`
+	Posterior [][]float64 `json:"posterior"`
+}
+
+// apprenticeLeaps is a training set of leaps, the cut, and Pr(high) of test links.
+type apprenticeLeaps struct {
+	Train bayesRows `json:"train"`
+	R     []float64 `json:"r"`
+	Cut   float64   `json:"cut"`
+	Test  bayesRows `json:"test"`
+	High  []float64 `json:"high"`
+}
+
+func dumpBayes(args []string) error {
+	flags := flag.NewFlagSet("bayes", flag.ExitOnError)
+	taxonomy := flags.String("taxonomy", "", "examples, JSON Lines, gzipped")
+	n := flags.Int("generate", 100, "number of generated matrices")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	var out bayesDump
+	random := rand.New(rand.NewPCG(2002, 1))
+	for range *n {
+		c, err := generateBayes(random)
+		if err != nil {
+			return err
+		}
+		out.Generated = append(out.Generated, c)
+		leaps, err := generateLeaps(random)
+		if err != nil {
+			return err
+		}
+		out.Apprentice = append(out.Apprentice, leaps)
+	}
+	if *taxonomy != "" {
+		var err error
+		if out.Articles, err = judgeArticles(*taxonomy); err != nil {
+			return err
+		}
+	}
+	w := bufio.NewWriter(os.Stdout)
+	if err := json.NewEncoder(w).Encode(out); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// generateBag draws up to most of the features, low numbers more often.
+func generateBag(random *rand.Rand, features, most int) *bayes.Bag {
+	b := new(bayes.Bag)
+	for f := range features {
+		if random.IntN(features) < most && random.IntN(f+1) <= most {
+			b.Features, b.Counts = append(b.Features, uint32(f)), append(b.Counts, 1+uint32(random.ExpFloat64()*float64(1+random.IntN(50))))
+		}
+	}
+	return b
+}
+
+func generateBayes(random *rand.Rand) (bayesCase, error) {
+	var c bayesCase
+	features := 1 + random.IntN(200)
+	classes := make([][]*bayes.Bag, 2+random.IntN(20))
+	for k := range classes {
+		for range 1 + random.IntN(8) {
+			b := generateBag(random, features, 1+random.IntN(features))
+			classes[k] = append(classes[k], b)
+			c.Train.add(b)
+			c.Labels = append(c.Labels, k)
+		}
+	}
+	counts, err := bayes.Count(features, classes)
+	if err != nil {
+		return c, err
+	}
+	model := counts.Model()
+	for range 10 {
+		b := generateBag(random, features+3, 1+random.IntN(features)) // three features that training has not
+		c.Test.add(b)
+		c.Joint = append(c.Joint, joint(model, b))
+	}
+	return c, nil
+}
+
+func joint(m *bayes.Model, b *bayes.Bag) []float64 {
+	sum := make([]float64, m.Classes())
+	m.LogLikelihood(sum, b)
+	for k := range sum {
+		sum[k] += m.LogPrior(k)
+	}
+	return sum
+}
+
+func generateLeaps(random *rand.Rand) (apprenticeLeaps, error) {
+	var l apprenticeLeaps
+	features := 5 + random.IntN(100)
+	counts := apprentice.NewCounts()
+	draw := func() (*bayes.Bag, []*schemas.Feature) {
+		b := generateBag(random, features, 1+random.IntN(features))
+		var list []*schemas.Feature
+		for i, f := range b.Features {
+			list = append(list, &schemas.Feature{Term: fmt.Sprint("term", f/7), Offset: int32(f%7) - 3, Count: b.Counts[i]})
+		}
+		return b, list
+	}
+	for range 2 + random.IntN(40) {
+		b, list := draw()
+		r := random.Float64()
+		if random.IntN(2) == 0 {
+			r = float64(random.IntN(2))
+		}
+		if err := counts.Add(list, r); err != nil {
+			return l, err
+		}
+		l.Train.add(b)
+		l.R = append(l.R, r)
+	}
+	m := counts.Model()
+	l.Cut = m.Facts().Cut
+	for range 10 {
+		b, list := draw()
+		l.Test.add(b)
+		l.High = append(l.High, m.Score(list))
+	}
+	return l, nil
+}
+
+// judgeArticles judges every article of the taxonomy by its main subject.
+func judgeArticles(path string) (*bayesArticles, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		a        = new(bayesArticles)
+		examples critic.Examples
+		urls     []string
+		bags     []*bayes.Bag
+		words    = make(map[string]uint32)
+		subjects = make(map[string]int)
+		names    []string
+	)
+	for d := json.NewDecoder(z); ; {
+		var x struct {
+			URL, Text string
+			Topics    []string
+		}
+		if err := d.Decode(&x); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		subject, _, _ := strings.Cut(x.Topics[0], "/")
+		if _, ok := subjects[subject]; !ok {
+			subjects[subject] = len(subjects)
+			names = append(names, subject)
+		}
+		url, err := weburl.Parse(x.URL)
+		if err != nil {
+			return nil, err
+		}
+		if err := examples.AddText(x.URL, []string{subject}, x.Text); err != nil {
+			return nil, err
+		}
+		bag := bagOf(words, x.Text)
+		urls, bags = append(urls, url.String()), append(bags, bag)
+		a.Rows.add(bag)
+		a.Labels = append(a.Labels, subjects[subject])
+		a.Folds = append(a.Folds, critic.FoldOf(url.String()))
+	}
+	a.Joint = make([][]float64, len(bags))
+	for fold := range critic.Folds {
+		classes := make([][]*bayes.Bag, len(subjects))
+		for i, b := range bags {
+			if a.Folds[i] != fold {
+				classes[a.Labels[i]] = append(classes[a.Labels[i]], b)
+			}
+		}
+		counts, err := bayes.Count(len(words), classes)
+		if err != nil {
+			return nil, err
+		}
+		model := counts.Model()
+		for i, b := range bags {
+			if a.Folds[i] == fold {
+				a.Joint[i] = joint(model, b)
+			}
+		}
+	}
+	model, _, err := critic.Train(&examples, critic.Settings{Exact: true})
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]int) // class of the critic, by name
+	for k, name := range model.Classes() {
+		at[name] = k
+	}
+	for _, url := range urls {
+		raw, _, err := model.Posteriors(&schemas.Page{Url: url})
+		if err != nil {
+			return nil, err
+		}
+		row := make([]float64, len(names))
+		for k, name := range names {
+			row[k] = raw[at[name]]
+		}
+		a.Posterior = append(a.Posterior, row)
+	}
+	return a, nil
+}
+
+func bagOf(words map[string]uint32, s string) *bayes.Bag {
+	var (
+		b  bayes.Bag
+		z  text.Scanner
+		at = make(map[uint32]int)
+	)
+	for z.Reset(s); z.Next(); {
+		f, ok := words[string(z.Token())]
+		if !ok {
+			f = uint32(len(words))
+			words[string(z.Token())] = f
+		}
+		i, ok := at[f]
+		if !ok {
+			i = len(b.Features)
+			at[f] = i
+			b.Features, b.Counts = append(b.Features, f), append(b.Counts, 0)
+		}
+		b.Counts[i]++
+	}
+	return &b
+}

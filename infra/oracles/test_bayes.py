@@ -1,0 +1,82 @@
+"""Naive Bayes: internal/bayes, the critic and the apprentice against scikit-learn's MultinomialNB.
+
+All are given the same count matrices. scikit-learn takes its vocabulary from the columns that it
+is given, so columns without a count in training are left out, as they are no words there.
+"""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.naive_bayes import MultinomialNB
+
+TOLERANCE = 1e-9
+
+
+@pytest.fixture(scope="module")
+def cases(dump, folder):
+    return dump("bayes", "-taxonomy", folder("FORAGER_TAXONOMY") / "schools-wikipedia.jsonl.gz")
+
+
+def matrix(rows, columns):
+    starts = rows["starts"]
+    data = np.array(rows["counts"] or [], dtype=float), np.array(rows["columns"] or [], dtype=int), starts
+    return csr_matrix(data, shape=(len(starts) - 1, columns))
+
+
+def pair(case):
+    """The training and the test matrix over the words of training."""
+    columns = 1 + max([0, *(case["train"]["columns"] or []), *(case["test"]["columns"] or [])])
+    train, test = matrix(case["train"], columns), matrix(case["test"], columns)
+    known = np.asarray(train.sum(axis=0)).ravel() > 0
+    return train[:, known], test[:, known]
+
+
+def test_generated_matrices(cases):
+    compared = 0
+    for case in cases["generated"]:
+        train, test = pair(case)
+        if train.shape[1] == 0:
+            continue
+        model = MultinomialNB(alpha=1).fit(train, case["labels"])
+        joint = np.array(case["joint"])
+        assert np.abs(model.predict_joint_log_proba(test) - joint).max() < TOLERANCE
+        compared += joint.size
+    assert compared > 5000
+
+
+def test_articles_and_critic(cases):
+    """Every article of the taxonomy, judged by a model of the other folds."""
+    articles = cases["articles"]
+    labels, folds = np.array(articles["labels"]), np.array(articles["folds"])
+    words = matrix(articles["rows"], 1 + max(articles["rows"]["columns"]))
+    joint, posterior = np.array(articles["joint"]), np.array(articles["posterior"])
+    worst, worst_posterior, right = 0, 0, 0
+    for fold in np.unique(folds):
+        train, test = words[folds != fold], words[folds == fold]
+        known = np.asarray(train.sum(axis=0)).ravel() > 0
+        model = MultinomialNB(alpha=1).fit(train[:, known], labels[folds != fold])
+        want = model.predict_joint_log_proba(test[:, known])
+        # The logarithms reach 10⁵, where neighbouring doubles are 1.5e-11 apart and sums of
+        # thousands of terms, in whatever order, cannot agree to 1e-9: there 13 digits must.
+        worst = max(worst, (np.abs(want - joint[folds == fold]) / np.maximum(1, np.abs(want) * 1e-4)).max())
+        worst_posterior = max(worst_posterior, np.abs(model.predict_proba(test[:, known]) - posterior[folds == fold]).max())
+        predicted = posterior[folds == fold].argmax(axis=1)
+        assert (model.predict(test[:, known]) == predicted).all()
+        right += (predicted == labels[folds == fold]).sum()
+    print(f"{len(labels)} articles: log probabilities differ by {worst:.1e} (or that times |log|/10⁴), posteriors by {worst_posterior:.1e}, ")
+    print(f"accuracy of both {right / len(labels):.4f}")
+    assert worst < TOLERANCE and worst_posterior < TOLERANCE
+
+
+def test_apprentice(cases):
+    compared = 0
+    for case in cases["apprentice"]:
+        train, test = pair(case)
+        high = np.array(case["r"]) >= case["cut"]
+        if train.shape[1] == 0 or high.all() or not high.any():
+            continue
+        prior = [(1 + (~high).sum()) / (2 + len(high)), (1 + high.sum()) / (2 + len(high))]
+        model = MultinomialNB(alpha=1, class_prior=prior).fit(train, high)
+        assert np.abs(model.predict_proba(test)[:, 1] - case["high"]).max() < TOLERANCE
+        compared += len(case["high"])
+    assert compared > 500
