@@ -1,0 +1,39 @@
+// Apprentice-train learns, crawl by crawl, which links lead to relevant pages.
+//
+// # Card
+//
+// Purpose: the apprentice's models (package apprentice) from settled leaps.
+//
+// In: leap.settled. Followed to its end first, and on: crawl.control (a crawl's prior). Out:
+// model.published, one record at each boundary, behind its object.
+//
+// Touches: the object store: models/apprentice/CRAWL/PAGES-DIGEST12. The name holds the digest
+// of the bytes, so an object is never overwritten; one that is there already is compared.
+//
+// State, in Pebble, a store a partition: the ids of the leaps noted; a journal of the leaps and
+// boundaries since the last model; the last model's announcement. What was learnt before is in
+// that model's object. It is rebuilt by reading leap.settled again, which gives the same
+// models, bit for bit: counts are integers, each leap counts once, by id, in the order of first
+// records, and a boundary says where a training set ends.
+//
+// A crawl without a control record, a prior that is not there or cannot be read, an object store
+// that is away: the crawl's journal waits, and the other crawls go on. It is logged and tried
+// again for ever.
+//
+// Refuses, with a dead letter: records that cannot be decoded, leaps whose R(v) or features the
+// learner does not take.
+//
+// Running twice is safe: two owners of a partition, or one that begins again, publish the same
+// models under the same versions.
+//
+// # Decisions
+//
+// 2026-11-21: state holds a journal and not the counts. Counts change in hundreds of cells a leap
+// and are written whole, as the model's object, at each boundary anyway.
+//
+// 2026-11-21: a boundary that comes again, when its model is the crawl's last one, is answered
+// again. A late copy of an older announcement may have become the last record of its key, and
+// what compaction then removes is asked for by prioritize with such a boundary.
+//
+// 2026-11-21: R(v) is the raw posterior, as in the paper.
+package main

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/apprentice"
+	"forager/internal/controls"
+	"forager/internal/objects"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+const (
+	// slice is the number of a crawl's leaps that one step learns, so that the others are not
+	// kept waiting.
+	slice = 2048
+	// mostLearners is the number of crawls of a partition whose counts are held in memory.
+	mostLearners = 8
+	// Pauses between two tries of what the object store or crawl.control does not have yet.
+	firstRetry   = time.Second
+	longestRetry = 30 * time.Second
+)
+
+// store is what the trainer needs of the object store; *objects.Store is one.
+type store interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	Put(ctx context.Context, key string, r io.Reader, size int64) error
+}
+
+// trainer is the Processor of one partition of leap.settled.
+type trainer struct {
+	state    state
+	controls *controls.Book
+	objects  store
+	log      *slog.Logger
+
+	crawls map[string]*crawl
+	clock  uint64 // counts uses of learners
+}
+
+// crawl is what is in memory of one crawl.
+type crawl struct {
+	*entry
+	name string
+	// counts are what was learnt from the last model and the journal below next; nil = not loaded.
+	counts *apprentice.Counts
+	next   uint64
+	used   uint64
+	// retryAt is when to try again after failures tries failed; zero = at once.
+	retryAt  time.Time
+	failures int
+}
+
+func newTrainer(kv keyValue, book *controls.Book, objects store, log *slog.Logger) (*trainer, error) {
+	t := &trainer{state: state{kv}, controls: book, objects: objects, log: log, crawls: make(map[string]*crawl)}
+	entries, err := t.state.entries()
+	for name, e := range entries {
+		t.crawls[name] = &crawl{entry: e, name: name, next: e.first}
+	}
+	return t, err
+}
+
+// Recover is never called: the stage has no decision log.
+func (t *trainer) Recover(stream.Record) error {
+	return stream.Broken(errors.New("apprentice-train decides nothing"))
+}
+
+// Step notes settled leaps in the journals of their crawls, each leap once, and learns what
+// the journals hold.
+func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error) {
+	var res stream.Result
+	for _, r := range w.Records {
+		if err := t.take(r, &res); err != nil {
+			return res, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.crawls)) {
+		c := t.crawls[name]
+		// Leaps are learnt as they come while the counts are in memory; a boundary fetches them.
+		if due := c.boundary > c.published.GetPages(); c.next == c.end || c.counts == nil && !due {
+			continue
+		}
+		if w.Now.Before(c.retryAt) {
+			wakeAt(&res, c.retryAt)
+			continue
+		}
+		more, err := t.learn(ctx, c, w.Now, &res)
+		var await *awaitError
+		switch {
+		case errors.As(err, &await):
+			c.retryAt = w.Now.Add(min(firstRetry<<min(c.failures, 10), longestRetry))
+			c.failures++
+			t.log.Warn("waiting", "crawl", name, "tries", c.failures, "cause", err)
+			wakeAt(&res, c.retryAt)
+		case err != nil:
+			return res, fmt.Errorf("crawl %s: %w", name, err)
+		default:
+			c.retryAt, c.failures = time.Time{}, 0
+			if more {
+				wakeAt(&res, w.Now)
+			}
+		}
+	}
+	t.forget()
+	return res, nil
+}
+
+// wakeAt asks for a step at a time or earlier; zero = none.
+func wakeAt(res *stream.Result, at time.Time) {
+	if !at.IsZero() && (res.Wake.IsZero() || at.Before(res.Wake)) {
+		res.Wake = at
+	}
+}
+
+// take notes one record.
+func (t *trainer) take(r stream.Record, res *stream.Result) error {
+	leap := new(schemas.LeapSettled)
+	err := proto.Unmarshal(r.Value, leap)
+	if err == nil {
+		err = check(leap)
+	}
+	if err != nil {
+		t.log.Error("poison", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", err)
+		letter, err := stream.DeadLetter(stage, r, err)
+		res.Outs = append(res.Outs, letter)
+		return stream.Broken(err)
+	}
+	if !leap.GetBoundary() && !leap.GetTrains() {
+		return nil
+	}
+	c := t.crawls[leap.GetCrawl()]
+	if c == nil {
+		c = &crawl{entry: new(entry), name: leap.GetCrawl()}
+		t.crawls[c.name] = c
+	}
+	if leap.GetBoundary() {
+		if leap.GetPages() <= c.boundary {
+			// A copy. If nobody seems to know the model that answers it, say so again.
+			if c.published != nil && leap.GetPages() == c.published.GetPages() {
+				return t.announce(c.published, res)
+			}
+			return nil
+		}
+		c.boundary = leap.GetPages()
+	} else if fresh, err := t.state.see(c.name, leap.GetId()); err != nil || !fresh {
+		return err
+	}
+	if err := t.state.note(c.name, c.end, r.Offset, leap); err != nil {
+		return err
+	}
+	c.end++
+	return t.state.save(c.name, c.entry)
+}
+
+// check says why a leap cannot be learnt.
+func check(l *schemas.LeapSettled) error {
+	switch {
+	case l.GetCrawl() == "":
+		return errors.New("leap.settled names no crawl")
+	case l.GetBoundary() && l.GetPages() == 0:
+		return errors.New("leap.settled is a boundary at no page")
+	case l.GetBoundary() || !l.GetTrains():
+		return nil
+	}
+	if _, err := schemas.ParseID(l.GetId()); err != nil {
+		return fmt.Errorf("leap.settled: %w", err)
+	}
+	// The rules of features are the learner's.
+	return apprentice.NewCounts().Add(l.GetFeatures(), l.GetTargetRaw())
+}
+
+// awaitError says what is not there yet.
+type awaitError struct{ err error }
+
+func (e *awaitError) Error() string { return e.err.Error() }
+func (e *awaitError) Unwrap() error { return e.err }
+
+func await(format string, args ...any) error { return &awaitError{fmt.Errorf(format, args...)} }
+
+// learn takes some of the crawl's journal and publishes a model at each boundary.
+func (t *trainer) learn(ctx context.Context, c *crawl, now time.Time, res *stream.Result) (more bool, err error) {
+	if err := t.load(ctx, c); err != nil {
+		return false, err
+	}
+	t.clock++
+	c.used = t.clock
+	for n := 0; n < slice && c.next < c.end; n++ {
+		offset, leap, err := t.state.read(c.name, c.next)
+		if err != nil {
+			return false, err
+		}
+		if leap.GetBoundary() {
+			published, err := t.publish(ctx, c, leap.GetPages(), offset, now)
+			if err != nil {
+				return false, err
+			}
+			if err := t.announce(published, res); err != nil {
+				return false, err
+			}
+			c.published = published
+			if err := t.state.forget(c.name, c.first, c.next+1); err != nil {
+				return false, err
+			}
+			c.first = c.next + 1
+			if err := t.state.save(c.name, c.entry); err != nil {
+				return false, err
+			}
+		} else if err := c.counts.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {
+			return false, fmt.Errorf("leap at offset %d: %w", offset, err)
+		}
+		c.next++
+	}
+	return c.next < c.end, nil
+}
+
+// load brings the crawl's counts into memory: those of its last model, of its prior, or none.
+// The journal from first on is learnt again.
+func (t *trainer) load(ctx context.Context, c *crawl) error {
+	if c.counts != nil {
+		return nil
+	}
+	version := c.published.GetVersion()
+	if version == "" {
+		ctl := t.controls.Look(c.name)
+		if ctl == nil {
+			return await("the crawl has no control record yet")
+		}
+		version = ctl.GetLearning().GetPrior()
+	}
+	counts := apprentice.NewCounts()
+	if version != "" {
+		b, err := t.objects.Get(ctx, modelObject(version))
+		if err != nil {
+			return await("model %s: %w", version, err)
+		}
+		if counts, err = apprentice.UnmarshalCounts(b); err != nil {
+			return await("model %s: %w", version, err)
+		}
+	}
+	c.counts, c.next = counts, c.first
+	return nil
+}
+
+// publish stores the model of the counts. The name holds the digest of the bytes: what is there
+// already is the same model.
+func (t *trainer) publish(ctx context.Context, c *crawl, pages uint64, offset int64, now time.Time) (*schemas.ModelPublished, error) {
+	facts := c.counts.Model().Facts() // fixes the cut, which belongs to the bytes
+	b := c.counts.Marshal()
+	sum := sha256.Sum256(b)
+	digest := hex.EncodeToString(sum[:])
+	version := c.name + "/" + strconv.FormatUint(pages, 10) + "-" + digest[:12]
+	m := &schemas.ModelPublished{
+		Kind: "apprentice", Crawl: c.name, Version: version, Object: modelObject(version),
+		Digest: "sha256:" + digest, Size: uint64(len(b)), TrainedThrough: offset, Pages: pages, Leaps: facts.Leaps,
+		Measures: map[string]float64{
+			"cut": facts.Cut, "low": float64(facts.Low), "high": float64(facts.High), "features": float64(facts.Features),
+			"median_low": facts.MedianLow, "median_high": facts.MedianHigh,
+		},
+		CreatedAt: now.UnixMilli(),
+	}
+	err := t.objects.Put(ctx, m.Object, bytes.NewReader(b), int64(len(b)))
+	if errors.Is(err, objects.ErrExists) {
+		var there []byte
+		if there, err = t.objects.Get(ctx, m.Object); err == nil && !bytes.Equal(there, b) {
+			return nil, stream.Broken(fmt.Errorf("object %s holds another model than its name says", m.Object))
+		}
+	}
+	if err != nil {
+		return nil, await("store model %s: %w", version, err)
+	}
+	t.log.Info("published", "crawl", c.name, "model", version, "leaps", facts.Leaps, "cut", facts.Cut)
+	return m, nil
+}
+
+func (t *trainer) announce(m *schemas.ModelPublished, res *stream.Result) error {
+	value, err := proto.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("model %s: %w", m.GetVersion(), err)
+	}
+	res.Outs = append(res.Outs, stream.Out{
+		Topic: schemas.TopicModelPublished, Partition: -1, Key: []byte(schemas.ModelKey(m.GetKind(), m.GetCrawl(), "")), Value: value,
+		Headers: map[string]string{schemas.HeaderVersion: strconv.Itoa(schemas.Version), schemas.HeaderCrawl: m.GetCrawl()},
+	})
+	return nil
+}
+
+// forget drops the counts that were used least recently from memory.
+func (t *trainer) forget() {
+	var held []*crawl
+	for _, c := range t.crawls {
+		if c.counts != nil {
+			held = append(held, c)
+		}
+	}
+	if len(held) <= mostLearners {
+		return
+	}
+	slices.SortFunc(held, func(a, b *crawl) int { return int(int64(a.used) - int64(b.used)) })
+	for _, c := range held[:len(held)-mostLearners] {
+		c.counts, c.next = nil, c.first
+	}
+}
+
+// modelObject is the key of an apprentice model's object.
+func modelObject(version string) string { return "models/apprentice/" + version }

@@ -1,0 +1,525 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/apprentice"
+	"forager/internal/controls"
+	"forager/internal/frontier"
+	"forager/internal/objects"
+	"forager/internal/stream"
+	"forager/internal/stream/crashtest"
+	"forager/schemas"
+)
+
+// bucket is an object store in memory that never overwrites.
+type bucket struct {
+	objects map[string][]byte
+	away    func() bool
+}
+
+func (b *bucket) Get(_ context.Context, key string) ([]byte, error) {
+	if b.away != nil && b.away() {
+		return nil, objects.ErrUnavailable
+	}
+	o, ok := b.objects[key]
+	if !ok {
+		return nil, objects.ErrNotFound
+	}
+	return o, nil
+}
+
+func (b *bucket) Put(_ context.Context, key string, r io.Reader, size int64) error {
+	if b.away != nil && b.away() {
+		return objects.ErrUnavailable
+	}
+	if _, ok := b.objects[key]; ok {
+		return objects.ErrExists
+	}
+	o, err := io.ReadAll(r)
+	if err != nil || int64(len(o)) != size {
+		return fmt.Errorf("%d bytes, %d announced: %w", len(o), size, err)
+	}
+	b.objects[key] = o
+	return nil
+}
+
+// drawLeaps makes what prioritize sends for a crawl: leaps, and a boundary now and then.
+func drawLeaps(r *rand.Rand, crawl string, n int) []*schemas.LeapSettled {
+	words := []string{"alpha", "beta", "gamma", "delta"}
+	var all []*schemas.LeapSettled
+	pages := uint64(0)
+	for i := range n {
+		u, v := fmt.Sprintf("http://h/%d", r.IntN(8)), fmt.Sprintf("http://h/%d", i)
+		l := &schemas.LeapSettled{
+			Id: schemas.LeapID(crawl, u, v).Bytes(), Crawl: crawl, U: u, V: v, Outcome: schemas.Outcome_OUTCOME_DELIVERED,
+			TargetRaw: float64(r.IntN(101)) / 100, Trains: r.IntN(4) > 0,
+		}
+		for offset := range int32(r.IntN(4)) {
+			l.Features = append(l.Features, &schemas.Feature{Term: words[r.IntN(4)], Offset: offset, Count: 1 + uint32(r.IntN(2))})
+		}
+		slices.SortStableFunc(l.Features, func(a, b *schemas.Feature) int { return strings.Compare(a.GetTerm(), b.GetTerm()) })
+		all = append(all, l)
+		if r.IntN(6) == 0 {
+			pages += 1 + uint64(r.IntN(10))
+			all = append(all, &schemas.LeapSettled{
+				Id: schemas.LeapID(crawl, "boundary", fmt.Sprint(pages)).Bytes(), Crawl: crawl, Pages: pages, Boundary: true,
+			})
+		}
+	}
+	return all
+}
+
+// retrain makes the models of a sequence of leaps the plain way: objects by version.
+func retrain(prior []byte, leaps []*schemas.LeapSettled) (versions []string, models map[string][]byte) {
+	counts := apprentice.NewCounts()
+	if prior != nil {
+		var err error
+		if counts, err = apprentice.UnmarshalCounts(prior); err != nil {
+			panic(err)
+		}
+	}
+	models = make(map[string][]byte)
+	for _, l := range leaps {
+		switch {
+		case l.GetBoundary():
+			counts.Model()
+			b := counts.Marshal()
+			sum := sha256.Sum256(b)
+			version := fmt.Sprintf("%s/%d-%s", l.GetCrawl(), l.GetPages(), hex.EncodeToString(sum[:6]))
+			versions, models[version] = append(versions, version), b
+		case l.GetTrains():
+			if err := counts.Add(l.GetFeatures(), l.GetTargetRaw()); err != nil {
+				panic(err)
+			}
+		}
+	}
+	return versions, models
+}
+
+func leapOut(l *schemas.LeapSettled) stream.Out {
+	value, err := proto.Marshal(l)
+	if err != nil {
+		panic(err)
+	}
+	return stream.Out{Topic: schemas.TopicLeapSettled, Partition: -1, Key: []byte(l.GetCrawl()), Value: value, Headers: map[string]string{schemas.HeaderVersion: "1"}}
+}
+
+func control(crawl, prior string) []byte {
+	b, err := proto.Marshal(&schemas.CrawlControl{Crawl: crawl, Revision: 1, Learning: &schemas.Learning{Prior: prior}})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// simulate runs one schedule: leaps of two crawls, some of them twice, owners of the one
+// partition that crash, stall and begin with nothing, a store that is away.
+func simulate(seed uint64) error {
+	w := crashtest.New(seed, map[string]int{schemas.TopicLeapSettled: 1, schemas.TopicModelPublished: 1, schemas.TopicDeadLetter: 1},
+		crashtest.Faults{Double: .03, Late: .03, Sync: .3})
+	chaos := true
+	b := &bucket{objects: make(map[string][]byte), away: func() bool { return chaos && w.Chance(.3) }}
+	prior := apprentice.NewCounts()
+	if err := prior.Add([]*schemas.Feature{{Term: "alpha", Count: 2}}, .7); err != nil {
+		return err
+	}
+	prior.Model()
+	b.objects[modelObject("earlier/5-abc")] = prior.Marshal()
+	want, announced := make(map[string][]byte), make(map[string][]string)
+	var sequences [][]*schemas.LeapSettled
+	for crawl, from := range map[string][]byte{"a": nil, "b": prior.Marshal()} {
+		leaps := drawLeaps(rand.New(rand.NewPCG(seed, uint64(crawl[0]))), crawl, 40)
+		sequences = append(sequences, leaps)
+		versions, models := retrain(from, leaps)
+		maps.Copy(want, models)
+		announced[crawl] = versions
+	}
+	slices.SortFunc(sequences, func(x, y []*schemas.LeapSettled) int { return strings.Compare(x[0].GetCrawl(), y[0].GetCrawl()) })
+	sent := make([]int, len(sequences))
+	send := func() { // the next one of a crawl, or some again
+		i := w.Rand.IntN(len(sequences))
+		if n := sent[i]; n > 0 && w.Rand.IntN(8) == 0 {
+			for _, l := range sequences[i][w.Rand.IntN(n):n] {
+				w.Append(leapOut(l))
+			}
+		}
+		if sent[i] < len(sequences[i]) {
+			w.Append(leapOut(sequences[i][sent[i]]))
+			sent[i]++
+		}
+	}
+	var book *controls.Book
+	known := map[string]bool{}
+	tell := func(crawl, priorVersion string) error {
+		known[crawl] = true
+		return book.Take([]byte(crawl), control(crawl, priorVersion))
+	}
+	book = controls.New()
+	type life struct {
+		*crashtest.Process
+		idle bool
+		next int64
+		wake time.Time
+	}
+	var lives []*life
+	var dirs []*crashtest.Dir
+	spawn := func() {
+		var dir *crashtest.Dir
+		for _, d := range dirs {
+			if d.Free() && w.Rand.IntN(3) > 0 {
+				dir = d
+			}
+		}
+		if dir == nil {
+			dir = crashtest.NewDir(fmt.Sprint("d", len(dirs)))
+			dirs = append(dirs, dir)
+		}
+		l := new(life)
+		l.Process = w.Spawn(fmt.Sprint("owner ", len(lives)), dir, func(p *crashtest.Process) error {
+			s, err := p.OpenStore(stage)
+			if err != nil {
+				return err
+			}
+			o := stream.NewOwner(stream.OwnerOptions{
+				Stage: stage, Input: schemas.TopicLeapSettled, Broker: p, Store: s, Failpoint: p.Pass,
+				Open: func(uint64) (stream.Processor, error) {
+					return newTrainer(s, book, b, slog.New(slog.DiscardHandler))
+				},
+			})
+			if err := o.Start(context.Background(), w.Now); err != nil {
+				return err
+			}
+			for {
+				l.next, l.idle = o.Next(), true
+				p.Pass("idle")
+				l.idle = false
+				records := w.Records(schemas.TopicLeapSettled, 0)[o.Next():]
+				records = records[:min(len(records), w.Rand.IntN(8))]
+				if len(records) == 0 && (l.wake.IsZero() || w.Now.Before(l.wake)) {
+					continue
+				}
+				if l.wake, err = o.Step(context.Background(), records, w.Now); err != nil {
+					return err
+				}
+			}
+		})
+		lives = append(lives, l)
+	}
+	defer func() {
+		for _, l := range lives {
+			l.Kill()
+		}
+	}()
+	for turn := 0; ; turn++ {
+		if turn > 40_000 {
+			return errors.New("no end")
+		}
+		if turn == 1500 {
+			chaos = false
+			for i := range sequences {
+				for sent[i] < len(sequences[i]) {
+					send()
+				}
+			}
+			for w.Late() > 0 {
+				w.Deliver()
+			}
+			if err := errors.Join(tell("a", ""), tell("b", "earlier/5-abc")); err != nil {
+				return err
+			}
+		}
+		alive := slices.DeleteFunc(slices.Clone(lives), func(l *life) bool { return l.Done() })
+		switch roll := w.Rand.IntN(100); {
+		case len(alive) == 0 || roll < 2 && chaos && len(alive) < 3:
+			spawn()
+		case roll < 4 && chaos:
+			alive[w.Rand.IntN(len(alive))].Kill()
+		case roll < 12:
+			send()
+		case roll < 14:
+			w.Deliver()
+		case roll < 20:
+			w.Now = w.Now.Add(time.Duration(w.Rand.IntN(5000)) * time.Millisecond)
+		case roll < 21 && !known["a"]:
+			if err := tell("a", ""); err != nil {
+				return err
+			}
+		case roll < 22 && !known["b"]:
+			if err := tell("b", "earlier/5-abc"); err != nil {
+				return err
+			}
+		default:
+			l := alive[w.Rand.IntN(len(alive))]
+			for n := w.Rand.IntN(10); n >= 0 && l.Run(); n-- {
+			}
+			if l.Done() {
+				return fmt.Errorf("%s: %w", l.Name, l.Err)
+			}
+		}
+		if turn > 1500 && !slices.ContainsFunc(alive, func(l *life) bool {
+			return !l.idle || !l.wake.IsZero() || l.next < int64(len(w.Records(schemas.TopicLeapSettled, 0)))
+		}) && sent[0] == len(sequences[0]) && sent[1] == len(sequences[1]) {
+			break
+		}
+	}
+	delete(b.objects, modelObject("earlier/5-abc"))
+	for key, o := range b.objects {
+		if version := strings.TrimPrefix(key, "models/apprentice/"); !bytes.Equal(want[version], o) {
+			return fmt.Errorf("object %s is no model of a plain training", key)
+		}
+	}
+	if len(b.objects) != len(want) {
+		return fmt.Errorf("%d models are stored, want %d", len(b.objects), len(want))
+	}
+	got := make(map[string][]string)
+	through := make(map[string]int64)
+	for _, r := range w.Records(schemas.TopicModelPublished, 0) {
+		m := new(schemas.ModelPublished)
+		if err := proto.Unmarshal(r.Value, m); err != nil {
+			return err
+		}
+		if was, ok := through[m.GetVersion()]; ok && was != m.GetTrainedThrough() {
+			return fmt.Errorf("model %s was trained through %d and %d", m.GetVersion(), was, m.GetTrainedThrough())
+		}
+		through[m.GetVersion()] = m.GetTrainedThrough()
+		if !slices.Contains(got[m.GetCrawl()], m.GetVersion()) {
+			got[m.GetCrawl()] = append(got[m.GetCrawl()], m.GetVersion())
+		}
+		if o := b.objects[m.GetObject()]; uint64(len(o)) != m.GetSize() || m.GetPages() == 0 {
+			return fmt.Errorf("announced before it was stored: %v", m)
+		}
+	}
+	for crawl, versions := range announced {
+		if !slices.Equal(got[crawl], versions) {
+			return fmt.Errorf("crawl %s: models %v were announced, want %v", crawl, got[crawl], versions)
+		}
+	}
+	if n := len(w.Records(schemas.TopicDeadLetter, 0)); n > 0 {
+		return fmt.Errorf("%d dead letters", n)
+	}
+	return nil
+}
+
+func TestTrainingSurvivesCrashes(t *testing.T) {
+	crashtest.Seeds(t, 200, simulate)
+}
+
+// bench is a trainer without a broker.
+type bench struct {
+	t       *testing.T
+	trainer *trainer
+	bucket  *bucket
+	book    *controls.Book
+	now     time.Time
+	offset  int64
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{t: t, bucket: &bucket{objects: make(map[string][]byte)}, book: controls.New(), now: time.Unix(1000, 0)}
+	var err error
+	if b.trainer, err = newTrainer(frontier.NewMemory(), b.book, b.bucket, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// step gives leaps and returns the models announced and the number of dead letters.
+func (b *bench) step(leaps ...*schemas.LeapSettled) (models []*schemas.ModelPublished, letters int, wake time.Time) {
+	b.t.Helper()
+	var records []stream.Record
+	for _, l := range leaps {
+		out := leapOut(l)
+		records = append(records, stream.Record{Topic: out.Topic, Offset: b.offset, Key: out.Key, Value: out.Value, Headers: out.Headers})
+		b.offset++
+	}
+	res, err := b.trainer.Step(b.t.Context(), stream.Work{Records: records, Now: b.now})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, out := range res.Outs {
+		if out.Topic == schemas.TopicDeadLetter {
+			letters++
+			continue
+		}
+		m := new(schemas.ModelPublished)
+		if err := proto.Unmarshal(out.Value, m); err != nil {
+			b.t.Fatal(err)
+		}
+		if string(out.Key) != m.GetCrawl()+"/apprentice" || out.Headers[schemas.HeaderVersion] != "1" {
+			b.t.Errorf("model %v under key %q with headers %v", m, out.Key, out.Headers)
+		}
+		models = append(models, m)
+	}
+	return models, letters, res.Wake
+}
+
+func boundaryAt(crawl string, pages uint64) *schemas.LeapSettled {
+	return &schemas.LeapSettled{Id: schemas.LeapID(crawl, "boundary", fmt.Sprint(pages)).Bytes(), Crawl: crawl, Pages: pages, Boundary: true}
+}
+
+func leapOf(crawl, v string, r float64) *schemas.LeapSettled {
+	return &schemas.LeapSettled{
+		Id: schemas.LeapID(crawl, "u", v).Bytes(), Crawl: crawl, U: "u", V: v, Outcome: schemas.Outcome_OUTCOME_DELIVERED, Trains: true,
+		TargetRaw: r, Features: []*schemas.Feature{{Term: v, Offset: 1, Count: 1}},
+	}
+}
+
+func TestABoundaryWithoutLeapsIsAnswered(t *testing.T) {
+	b := newBench(t)
+	if err := b.book.Take([]byte("c"), control("c", "")); err != nil {
+		t.Fatal(err)
+	}
+	models, _, _ := b.step(boundaryAt("c", 30))
+	if len(models) != 1 || models[0].GetLeaps() != 0 || models[0].GetPages() != 30 {
+		t.Fatalf("models %v", models)
+	}
+	if _, err := apprentice.Unmarshal(b.bucket.objects[models[0].GetObject()]); err != nil {
+		t.Error(err)
+	}
+	// Asked again, the last model is announced again; an older boundary is nothing new.
+	b.step(leapOf("c", "v", .5), boundaryAt("c", 40))
+	if models, _, _ := b.step(boundaryAt("c", 30)); len(models) != 0 {
+		t.Errorf("an old boundary is answered with %v", models)
+	}
+	if models, _, _ := b.step(boundaryAt("c", 40)); len(models) != 1 || models[0].GetPages() != 40 || models[0].GetLeaps() != 1 {
+		t.Errorf("the last boundary again is answered with %v", models)
+	}
+}
+
+func TestWhatIsMissingHoldsUpItsOwnCrawlOnly(t *testing.T) {
+	b := newBench(t)
+	if err := errors.Join(b.book.Take([]byte("known"), control("known", "")), b.book.Take([]byte("prior"), control("prior", "earlier/1-x"))); err != nil {
+		t.Fatal(err)
+	}
+	models, _, wake := b.step(leapOf("unknown", "v", .5), boundaryAt("unknown", 3), leapOf("prior", "v", .5), boundaryAt("prior", 4), leapOf("known", "v", .5), boundaryAt("known", 5))
+	if len(models) != 1 || models[0].GetCrawl() != "known" {
+		t.Fatalf("models %v", models)
+	}
+	if !wake.Equal(b.now.Add(firstRetry)) {
+		t.Errorf("it wakes at %v", wake)
+	}
+	b.bucket.objects[modelObject("earlier/1-x")] = []byte("half a mod")
+	b.now = b.now.Add(firstRetry)
+	if models, _, _ := b.step(); len(models) != 0 {
+		t.Fatalf("a broken prior gave %v", models)
+	}
+	prior := apprentice.NewCounts()
+	if err := prior.Add(nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	b.bucket.objects[modelObject("earlier/1-x")] = prior.Marshal()
+	if err := b.book.Take([]byte("unknown"), control("unknown", "")); err != nil {
+		t.Fatal(err)
+	}
+	b.now = b.now.Add(time.Minute)
+	models, _, _ = b.step()
+	if len(models) != 2 || models[0].GetCrawl() != "prior" || models[0].GetLeaps() != 2 || models[1].GetCrawl() != "unknown" || models[1].GetLeaps() != 1 {
+		t.Errorf("models %v", models)
+	}
+}
+
+func TestMoreCrawlsThanFitMemory(t *testing.T) {
+	b := newBench(t)
+	const crawls = mostLearners + 5
+	sequences := make([][]*schemas.LeapSettled, crawls)
+	want := make(map[string][]byte)
+	for i := range sequences {
+		name := fmt.Sprintf("crawl-%02d", i)
+		if err := b.book.Take([]byte(name), control(name, "")); err != nil {
+			t.Fatal(err)
+		}
+		sequences[i] = drawLeaps(rand.New(rand.NewPCG(9, uint64(i))), name, 30)
+		_, models := retrain(nil, sequences[i])
+		maps.Copy(want, models)
+	}
+	for n := 0; len(sequences) > 0; n++ {
+		i := n % len(sequences)
+		b.step(sequences[i][0])
+		if sequences[i] = sequences[i][1:]; len(sequences[i]) == 0 {
+			sequences = slices.Delete(sequences, i, i+1)
+		}
+		held := 0
+		for _, c := range b.trainer.crawls {
+			if c.counts != nil {
+				held++
+			}
+		}
+		if held > mostLearners {
+			t.Fatalf("%d crawls are held in memory", held)
+		}
+	}
+	if len(b.bucket.objects) != len(want) {
+		t.Errorf("%d models, want %d", len(b.bucket.objects), len(want))
+	}
+	for version, o := range want {
+		if !bytes.Equal(b.bucket.objects[modelObject(version)], o) {
+			t.Errorf("model %s differs", version)
+		}
+	}
+}
+
+func TestAnotherModelUnderTheNameIsBroken(t *testing.T) {
+	b := newBench(t)
+	if err := b.book.Take([]byte("c"), control("c", "")); err != nil {
+		t.Fatal(err)
+	}
+	models, _, _ := b.step(leapOf("c", "v", .5), boundaryAt("c", 3))
+	b.bucket.objects[models[0].GetObject()] = []byte("something else")
+	again := newBench(t)
+	again.book, again.bucket = b.book, b.bucket
+	again.trainer.controls, again.trainer.objects = b.book, b.bucket
+	out := leapOut(leapOf("c", "v", .5))
+	mark := leapOut(boundaryAt("c", 3))
+	_, err := again.trainer.Step(t.Context(), stream.Work{Now: b.now, Records: []stream.Record{
+		{Topic: out.Topic, Offset: 0, Value: out.Value}, {Topic: out.Topic, Offset: 1, Value: mark.Value},
+	}})
+	if !stream.IsBroken(err) {
+		t.Errorf("error %v, want broken", err)
+	}
+}
+
+func TestPoisonGoesToDeadLetters(t *testing.T) {
+	b := newBench(t)
+	bad := leapOf("c", "v", .5)
+	bad.TargetRaw = 2
+	noID := leapOf("c", "w", .5)
+	noID.Id = noID.Id[:3]
+	noTerm := leapOf("c", "x", .5)
+	noTerm.Features[0].Term = ""
+	untrained := leapOf("c", "y", 7) // it does not train: what it says does not matter
+	untrained.Trains = false
+	_, letters, _ := b.step(bad, noID, noTerm, untrained, &schemas.LeapSettled{Trains: true}, &schemas.LeapSettled{Crawl: "c", Boundary: true})
+	if letters != 5 {
+		t.Errorf("%d dead letters, want 5", letters)
+	}
+	res, err := b.trainer.Step(t.Context(), stream.Work{Now: b.now, Records: []stream.Record{{Topic: schemas.TopicLeapSettled, Offset: 99, Value: []byte("\xff")}}})
+	if err != nil || len(res.Outs) != 1 {
+		t.Errorf("an undecodable record: %v, %v", res.Outs, err)
+	}
+}
+
+func FuzzReadEntry(f *testing.F) {
+	f.Add([]byte{stateVersion, 1, 2, 3})
+	f.Add([]byte{stateVersion})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if e, err := readEntry(b); err == nil && e == nil {
+			t.Error("nothing, and no error")
+		}
+	})
+}
