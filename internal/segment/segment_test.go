@@ -238,9 +238,11 @@ func TestStoreAway(t *testing.T) {
 					if taken < 3 || taken > 30 {
 						t.Errorf("%d pages taken while the store is away", taken)
 					}
+					m.mu.Lock()
 					if n := len(m.puts); n > 20 {
 						t.Errorf("%d tries in 10 s", n)
 					}
+					m.mu.Unlock()
 				} else {
 					add(t, w, r, 0, 1, "x")
 					taken = 1

@@ -47,6 +47,14 @@ func newWorld(t *testing.T, slots int, hold time.Duration) *world {
 	return w
 }
 
+// seen is what the hosts saw until now.
+func (w *world) seen() []ask {
+	synctest.Wait()
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	return slices.Clone(w.asks)
+}
+
 func (w *world) note(j *fakeJob, how string) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
@@ -196,7 +204,7 @@ func properties(t *testing.T, rng *rand.Rand) {
 			t.Errorf("job %d was called off while its partition is here", i)
 		}
 	}
-	for _, a := range w.asks {
+	for _, a := range w.seen() {
 		if held := a.begin.Sub(a.job.arrived); held > hold {
 			t.Errorf("%s was asked for a job held for %v, may be for %v", a.host, held, hold)
 		}
@@ -204,8 +212,8 @@ func properties(t *testing.T, rng *rand.Rand) {
 			t.Errorf("%s was asked %v after its partition came, pause %v", a.host, a.begin.Sub(since), a.pause)
 		}
 	}
-	checkPolite(t, w.asks)
-	checkSlots(t, w.asks, slots)
+	checkPolite(t, w.seen())
+	checkSlots(t, w.seen(), slots)
 }
 
 // checkPolite is the oracle of politeness, from what the hosts saw alone.
@@ -278,7 +286,7 @@ func TestSchedulerIsFair(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		for _, crawl := range []string{"small", "large"} {
 			n := 0
-			for _, a := range w.asks {
+			for _, a := range w.seen() {
 				if a.crawl == crawl && a.begin.After(begin) && a.begin.Sub(begin) < 5*time.Second {
 					n++
 				}
@@ -288,6 +296,7 @@ func TestSchedulerIsFair(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		for j, how := range w.settl {
 			if len(how) != 1 {
 				t.Fatalf("%s settled as %q", j.task.host, how)
@@ -311,8 +320,9 @@ func TestSlowHostHoldsUpNobody(t *testing.T) {
 			w.add(t.Context(), &fakeJob{takes: time.Millisecond}, "crawl", "fast", time.Second)
 		}
 		time.Sleep(15 * time.Second)
+		synctest.Wait()
 		n := 0
-		for _, a := range w.asks {
+		for _, a := range w.seen() {
 			if a.host == "fast" {
 				n++
 			}
@@ -323,6 +333,7 @@ func TestSlowHostHoldsUpNobody(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		close(blocked)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		deferred := 0
 		for j, how := range w.settl {
 			if how[0] == "deferred" {
@@ -367,10 +378,11 @@ func TestNoPause(t *testing.T) {
 			w.add(t.Context(), &fakeJob{takes: time.Second}, "c", "a", 0)
 		}
 		time.Sleep(time.Minute)
-		if n := len(w.asks); n != 9 {
+		synctest.Wait()
+		if n := len(w.seen()); n != 9 {
 			t.Fatalf("%d asked", n)
 		}
-		if last := w.asks[8].end.Sub(begin); last != 2*time.Second {
+		if last := w.seen()[8].end.Sub(begin); last != 2*time.Second {
 			t.Errorf("nine pages of one second took %v: the first alone, the others together", last)
 		}
 		if w.idles != 1 {
@@ -411,7 +423,8 @@ func TestRefusalsBackOff(t *testing.T) {
 			w.add(t.Context(), &fakeJob{}, "c", "a", time.Millisecond)
 		}
 		time.Sleep(5 * time.Minute)
-		if second := w.asks[2].begin.Sub(w.asks[1].end); second < slower/2 || second > slower {
+		synctest.Wait()
+		if second := w.seen()[2].begin.Sub(w.seen()[1].end); second < slower/2 || second > slower {
 			t.Errorf("a pause of %v was kept as %v after one answer", slower, second)
 		}
 		for range 12 {
@@ -433,6 +446,7 @@ func TestHostsAreForgotten(t *testing.T) {
 			w.add(t.Context(), &fakeJob{}, "c", fmt.Sprint(i), time.Second)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if hosts, _, _ := w.s.counts(); hosts != 100 {
 			t.Errorf("%d hosts known", hosts)
 		}
