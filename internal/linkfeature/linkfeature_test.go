@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"forager/internal/dom"
 	"forager/schemas"
 )
 
@@ -51,10 +52,12 @@ func feature(term string, offset int32, count uint32) *schemas.Feature {
 	return &schemas.Feature{Term: term, Offset: offset, Count: count}
 }
 
-// TestFigure3 has the leaves of Fig. 3 of the 2002 paper:
-// <ul><li><tt>A</tt></li><li>B</li><li><a href=v>C<font>D</font></a>E<em>F</em></li><li>G</li></ul>
 func TestFigure3(t *testing.T) {
-	p := page([]string{"a", "b", "c", "d", "e", "f", "g"}, link(2, 3))
+	const html = "<ul><li><tt>A</tt></li><li>B</li><li><a href=v>C<font>D</font></a>E<em>F</em></li><li>G</li></ul>"
+	p, err := dom.Parse([]byte(html), "text/html", "http://h/u", dom.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	table, links := extract(t, p, nil, Settings{DMax: 5})
 	want := []*schemas.Feature{
 		feature("a", -2, 1), feature("b", -1, 1), feature("c", 0, 1), feature("d", 0, 1), feature("e", 1, 1), feature("f", 2, 1), feature("g", 3, 1),
