@@ -1,0 +1,230 @@
+package analytics
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"forager/internal/pipeline"
+	tables "forager/schemas/clickhouse"
+)
+
+// DB is a database of ClickHouse. It is safe for concurrent use.
+type DB struct {
+	url, database string
+	// conn works in the database; admin in none, as the database may not exist.
+	conn, admin driver.Conn
+}
+
+// Open makes a DB. It needs no server to be up: errors are those of the settings.
+func Open(cfg pipeline.ClickHouse) (*DB, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("clickhouse.url: %w", err)
+	}
+	password, err := pipeline.Password(cfg.PasswordEnv)
+	if err != nil {
+		return nil, fmt.Errorf("clickhouse.password_env: %w", err)
+	}
+	options := clickhouse.Options{
+		Protocol:    clickhouse.HTTP,
+		Addr:        []string{hostPort(u)},
+		HttpUrlPath: strings.TrimSuffix(u.Path, "/"),
+		Auth:        clickhouse.Auth{Username: cfg.User, Password: password},
+		Compression: &clickhouse.Compression{Method: clickhouse.CompressionLZ4},
+		DialTimeout: 5 * time.Second,
+		// Nothing comes before a query ended where results are held in memory.
+		ReadTimeout:  10 * time.Minute,
+		MaxOpenConns: 16, MaxIdleConns: 4,
+	}
+	if u.Scheme == "https" {
+		options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	d := &DB{url: cfg.URL, database: cfg.Database}
+	if d.admin, err = clickhouse.Open(&options); err != nil {
+		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	options.Auth.Database = cfg.Database
+	if d.conn, err = clickhouse.Open(&options); err != nil {
+		return nil, errors.Join(fmt.Errorf("clickhouse: %w", err), d.admin.Close())
+	}
+	return d, nil
+}
+
+func hostPort(u *url.URL) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	if u.Scheme == "https" {
+		return net.JoinHostPort(u.Hostname(), "443")
+	}
+	return net.JoinHostPort(u.Hostname(), "80")
+}
+
+// Close closes the connections.
+func (d *DB) Close() error { return errors.Join(d.conn.Close(), d.admin.Close()) }
+
+// Version asks the server for its version ("26.5.1.1").
+func (d *DB) Version(ctx context.Context) (string, error) {
+	var version string
+	if err := d.admin.QueryRow(ctx, "SELECT version()").Scan(&version); err != nil {
+		return "", d.failed(ctx, "ask for its version", err)
+	}
+	return version, nil
+}
+
+// failed names the server and what was asked of it.
+func (d *DB) failed(ctx context.Context, what string, err error) error {
+	return classify(ctx, fmt.Errorf("ClickHouse at %s: %s: %w", d.url, what, err))
+}
+
+// Migrate makes the database with its tables and views, where they are missing or older. It may
+// run several times at once. A table file that was applied in another form is an error.
+func (d *DB) Migrate(ctx context.Context) error {
+	err := d.admin.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+quoted(d.database))
+	if err != nil {
+		return d.failed(ctx, "make the database", err)
+	}
+	err = d.conn.Exec(ctx, `CREATE TABLE IF NOT EXISTS migrations (file String, digest String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3))
+		ENGINE = ReplacingMergeTree(applied_at) ORDER BY file COMMENT 'Files of schemas/clickhouse that were applied.'`)
+	if err != nil {
+		return d.failed(ctx, "make the table of migrations", err)
+	}
+	applied, err := d.applied(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range tables.Tables() {
+		switch digest, ok := applied[f.Name]; {
+		case !ok:
+			if err := d.apply(ctx, f); err != nil {
+				return err
+			}
+		case digest != f.Digest:
+			return d.otherVersion(f.Name)
+		}
+	}
+	if v := tables.Views(); applied[v.Name] != v.Digest {
+		return d.apply(ctx, v)
+	}
+	return nil
+}
+
+func (d *DB) otherVersion(file string) error {
+	return fmt.Errorf("ClickHouse at %s: the tables of database %s were made by another version of Forager (%s differs): use that version, or another database", d.url, d.database, file)
+}
+
+func (d *DB) applied(ctx context.Context) (map[string]string, error) {
+	rows, err := d.conn.Query(ctx, "SELECT file, digest FROM migrations FINAL")
+	if err != nil {
+		return nil, d.failed(ctx, "read the table of migrations", err)
+	}
+	defer rows.Close()
+	applied := map[string]string{}
+	for rows.Next() {
+		var file, digest string
+		if err := rows.Scan(&file, &digest); err != nil {
+			return nil, d.failed(ctx, "read the table of migrations", err)
+		}
+		applied[file] = digest
+	}
+	if err := rows.Err(); err != nil {
+		return nil, d.failed(ctx, "read the table of migrations", err)
+	}
+	return applied, nil
+}
+
+func (d *DB) apply(ctx context.Context, f tables.File) error {
+	for i, statement := range f.Statements {
+		if err := d.conn.Exec(ctx, statement); err != nil {
+			return d.failed(ctx, fmt.Sprintf("apply %s, statement %d", f.Name, i+1), err)
+		}
+	}
+	err := d.conn.Exec(ctx, "INSERT INTO migrations (file, digest) SELECT {file:String}, {digest:String}",
+		clickhouse.Named("file", f.Name), clickhouse.Named("digest", f.Digest))
+	if err != nil {
+		return d.failed(ctx, "note that "+f.Name+" was applied", err)
+	}
+	return nil
+}
+
+// Check compares the database with what Migrate would make; it changes nothing.
+func (d *DB) Check(ctx context.Context) error {
+	var exists uint64
+	err := d.admin.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = {database:String} AND name = 'migrations'",
+		clickhouse.Named("database", d.database)).Scan(&exists)
+	if err != nil {
+		return d.failed(ctx, "look for the database", err)
+	}
+	if exists == 0 {
+		return fmt.Errorf("ClickHouse at %s has no tables of Forager in database %s; forager setup makes them", d.url, d.database)
+	}
+	applied, err := d.applied(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range append(tables.Tables(), tables.Views()) {
+		switch digest, ok := applied[f.Name]; {
+		case !ok, digest != f.Digest && f.Name == tables.Views().Name:
+			return fmt.Errorf("ClickHouse at %s: %s is not applied to database %s; forager setup does that", d.url, f.Name, d.database)
+		case digest != f.Digest:
+			return d.otherVersion(f.Name)
+		}
+	}
+	return nil
+}
+
+// Insert writes rows, all of them or, when it fails, perhaps some.
+func Insert[R Row](ctx context.Context, d *DB, rows []R) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	table := tableOf(rows[0])
+	what := fmt.Sprintf("insert %d rows into %s", len(rows), table)
+	batch, err := d.conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+strings.Join(columns(reflect.TypeFor[R]()), ", ")+")")
+	if err != nil {
+		return d.failed(ctx, what, err)
+	}
+	defer batch.Close()
+	for i := range rows {
+		if err := batch.AppendStruct(&rows[i]); err != nil {
+			return d.failed(ctx, what+fmt.Sprintf(", row %d", i), &columnError{err})
+		}
+	}
+	if err := batch.Send(); err != nil {
+		return d.failed(ctx, what, err)
+	}
+	return nil
+}
+
+// columnError is a row that does not fit its table.
+type columnError struct{ error }
+
+func (e *columnError) Unwrap() error { return e.error }
+
+// columns are the tags of a row's type.
+func columns(t reflect.Type) []string {
+	var all []string
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous {
+			all = append(all, columns(f.Type)...)
+		} else {
+			all = append(all, f.Tag.Get("ch"))
+		}
+	}
+	return slices.Clip(all)
+}
+
+func quoted(name string) string {
+	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
+}

@@ -1,0 +1,146 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// Params are the values of {name:Type} places of a query.
+type Params map[string]any
+
+func (p Params) args() []any {
+	var all []any
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		all = append(all, clickhouse.Named(name, p[name]))
+	}
+	return all
+}
+
+// Column is a column of a result.
+type Column struct {
+	Name string `json:"name"`
+	// Type is ClickHouse's, "Array(String)".
+	Type string `json:"type"`
+}
+
+// Table is a result. Values are Go's: integers and floats of their size, bool, string,
+// time.Time, slices, maps; nil for NULL.
+type Table struct {
+	Columns []Column
+	Rows    [][]any
+}
+
+// Query runs a query and returns its result whole.
+func (d *DB) Query(ctx context.Context, sql string, params Params) (*Table, error) {
+	t := new(Table)
+	err := d.each(ctx, sql, params, func(columns []Column) { t.Columns = columns }, func(row []any) error {
+		t.Rows = append(t.Rows, row)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(t.Columns) == 0 {
+		t.Columns = d.describe(ctx, sql, params)
+	}
+	return t, nil
+}
+
+// describe asks for the columns of a query: over HTTP a result without rows is an empty answer.
+// It returns none for a statement that is no query.
+func (d *DB) describe(ctx context.Context, sql string, params Params) (columns []Column) {
+	rows, err := d.conn.Query(ctx, "DESCRIBE (\n"+strings.TrimRight(strings.TrimSpace(sql), ";")+"\n)", params.args()...)
+	if err != nil {
+		return nil
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c Column
+		var rest [5]string
+		if rows.Scan(&c.Name, &c.Type, &rest[0], &rest[1], &rest[2], &rest[3], &rest[4]) != nil {
+			return nil
+		}
+		columns = append(columns, c)
+	}
+	return columns
+}
+
+// Each runs a query and calls f for each row, which is f's own. The error of f ends it and is
+// returned.
+func (d *DB) Each(ctx context.Context, sql string, params Params, f func(row []any) error) error {
+	return d.each(ctx, sql, params, func([]Column) {}, f)
+}
+
+func (d *DB) each(ctx context.Context, sql string, params Params, head func([]Column), f func(row []any) error) error {
+	rows, err := d.conn.Query(ctx, sql, params.args()...)
+	if err != nil {
+		return d.failed(ctx, "query", err)
+	}
+	defer rows.Close()
+	types := rows.ColumnTypes()
+	columns := make([]Column, len(types))
+	for i, t := range types {
+		columns[i] = Column{t.Name(), t.DatabaseTypeName()}
+	}
+	head(columns)
+	for rows.Next() {
+		into := make([]any, len(types))
+		for i, t := range types {
+			into[i] = reflect.New(t.ScanType()).Interface()
+		}
+		if err := rows.Scan(into...); err != nil {
+			return fmt.Errorf("read a row of the result: %w", err)
+		}
+		for i := range into {
+			into[i] = plain(reflect.ValueOf(into[i]).Elem())
+		}
+		if err := f(into); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return d.failed(ctx, "query", err)
+	}
+	return nil
+}
+
+// plain takes pointers and interfaces away, which stand for NULL.
+func plain(v reflect.Value) any {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return nil
+		}
+		v = v.Elem()
+	}
+	return v.Interface()
+}
+
+// Copy runs a query and writes its result in one of ClickHouse's formats (CSV, JSONEachRow,
+// PrettyCompact, Parquet …). The query must name no format itself.
+func (d *DB) Copy(ctx context.Context, w io.Writer, format, sql string, params Params) error {
+	r, err := d.conn.QueryFormat(ctx, format, sql, params.args()...)
+	if err != nil {
+		return d.failed(ctx, "query", err)
+	}
+	_, err = io.Copy(w, r)
+	if err != nil {
+		r.Close()
+		return d.failed(ctx, "read the result", err)
+	}
+	return r.Close()
+}
+
+// Exec runs a statement that has no result.
+func (d *DB) Exec(ctx context.Context, sql string, params Params) error {
+	if err := d.conn.Exec(ctx, sql, params.args()...); err != nil {
+		return d.failed(ctx, "statement", err)
+	}
+	return nil
+}

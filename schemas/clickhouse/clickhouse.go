@@ -1,0 +1,89 @@
+package clickhouse
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"strings"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// tableFiles in the order in which they are applied.
+var tableFiles = []string{"001_tables.sql"}
+
+// File is one file of statements.
+type File struct {
+	Name string
+	// Digest is the SHA-256 of the file, hexadecimal.
+	Digest     string
+	Statements []string
+}
+
+// Tables are the files that make the tables, in order.
+func Tables() []File {
+	var all []File
+	for _, name := range tableFiles {
+		all = append(all, read(name))
+	}
+	return all
+}
+
+// Views is the file that makes the views.
+func Views() File { return read("views.sql") }
+
+func read(name string) File {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		panic("clickhouse: " + name + " is not embedded: " + err.Error())
+	}
+	sum := sha256.Sum256(b)
+	return File{Name: name, Digest: hex.EncodeToString(sum[:]), Statements: statements(string(b))}
+}
+
+// statements splits at semicolons that end a line; lines of comment between statements are
+// left out.
+func statements(source string) []string {
+	var all []string
+	var b strings.Builder
+	for line := range strings.Lines(source) {
+		if b.Len() == 0 && (strings.TrimSpace(line) == "" || strings.HasPrefix(line, "--")) {
+			continue
+		}
+		b.WriteString(line)
+		if s, ok := strings.CutSuffix(strings.TrimSpace(b.String()), ";"); ok {
+			all = append(all, s)
+			b.Reset()
+		}
+	}
+	return all
+}
+
+// Query is a documented question.
+type Query struct {
+	// Name is one word; Title says what it shows.
+	Name, Title string
+	SQL         string
+	// OfCrawl says that the query takes the parameter crawl.
+	OfCrawl bool
+}
+
+// Queries are the questions of queries.sql, in their order.
+func Queries() []Query {
+	b, err := files.ReadFile("queries.sql")
+	if err != nil {
+		panic("clickhouse: queries.sql is not embedded: " + err.Error())
+	}
+	var all []Query
+	for _, block := range strings.Split(string(b), "\n\n") {
+		head, sql, _ := strings.Cut(strings.TrimSpace(block), "\n")
+		name, title, ok := strings.Cut(strings.TrimPrefix(head, "-- "), ": ")
+		sql, ends := strings.CutSuffix(strings.TrimSpace(sql), ";")
+		if !ok || !ends || strings.Contains(name, " ") {
+			continue // the comment at the top
+		}
+		all = append(all, Query{Name: name, Title: title, SQL: sql, OfCrawl: strings.Contains(sql, "{crawl:String}")})
+	}
+	return all
+}

@@ -1,0 +1,116 @@
+-- What is to be read: each record once, the first one, ids in lower-case hex. They are made anew
+-- whenever this file changed.
+
+CREATE OR REPLACE VIEW requests AS
+WITH marks AS
+(
+    SELECT partition, owner, groupArray((bitNot(precedence), epoch)) AS seen
+    FROM markers_rows FINAL
+    GROUP BY partition, owner
+)
+SELECT
+    crawl, lower(hex(r.id)) AS id,
+    argMax(shard, p) AS shard, argMax(url, p) AS url, argMax(host, p) AS host, argMax(attempt, p) AS attempt,
+    argMax(not_before, p) AS not_before, argMax(score, p) AS score, argMax(tier, p) AS tier, argMax(policy, p) AS policy,
+    argMax(model, p) AS model, argMax(depth, p) AS depth, argMax(via, p) AS via, argMax(hops, p) AS hops,
+    argMax(dispatched_at, p) AS dispatched_at, argMax(ordinal, p) AS ordinal, argMax(clock, p) AS clock,
+    argMax(epoch, p) AS epoch, argMax(owner, p) AS owner, argMax(partition, p) AS partition,
+    bitNot(max(precedence)) AS offset, argMax(recorded_at, p) AS recorded_at
+FROM
+(
+    -- Of two dispatches of one id that are both valid the first counts, whoever made it.
+    SELECT *, precedence AS p
+    FROM requests_rows FINAL
+) AS r
+LEFT JOIN marks ON marks.partition = r.partition AND marks.owner = r.owner
+WHERE NOT arrayExists(m -> m.1 < bitNot(r.precedence) AND m.2 > r.epoch, marks.seen)
+GROUP BY crawl, r.id;
+
+CREATE OR REPLACE VIEW fetches AS
+SELECT
+    crawl, lower(hex(fetches_rows.id)) AS id, url, host, outcome, detail, status, redirect, not_before, content_type,
+    digest, object, object_offset, object_length, size, truncated, fetched_at, duration_ms,
+    partition, bitNot(precedence) AS offset, recorded_at
+FROM fetches_rows FINAL;
+
+CREATE OR REPLACE VIEW judgements AS
+SELECT
+    crawl, lower(hex(judgements_rows.id)) AS id, outcome, relevance, tempered, topics, posteriors, best_is_focus, critic,
+    known_tokens, url, title, description, language, charset, canonical, fingerprint, leaves, tokens, links, size,
+    nofollow, noindex, cut, tokenizer_only,
+    partition, bitNot(precedence) AS offset, recorded_at
+FROM judgements_rows FINAL;
+
+CREATE OR REPLACE VIEW verdicts AS
+SELECT
+    crawl, shard, lower(hex(verdicts_rows.id)) AS id, url, outcome, detail, status, redirect, not_before, fetched_at,
+    relevance, tempered, best_is_focus, links, fingerprint, cut,
+    partition, bitNot(precedence) AS offset, recorded_at
+FROM verdicts_rows FINAL
+WHERE outcome != 'seeds';
+
+CREATE OR REPLACE VIEW links AS
+SELECT
+    crawl, lower(hex(links_rows.id)) AS id, shard, u, v, u_host, v_host, lower(hex(links_rows.request)) AS request,
+    position, first_leaf, last_leaf, nofollow, relevance, tempered, found_at,
+    partition, bitNot(precedence) AS offset, recorded_at
+FROM links_rows FINAL;
+
+CREATE OR REPLACE VIEW leaps AS
+SELECT
+    crawl, lower(hex(leaps_rows.id)) AS id, shard, u, v, outcome, target, target_tempered, source, source_tempered,
+    terms, offsets, counts, score, policy, model, trains, lower(hex(leaps_rows.request)) AS request, pages, forward,
+    partition, bitNot(precedence) AS offset, recorded_at
+FROM leaps_rows FINAL
+WHERE NOT boundary;
+
+CREATE OR REPLACE VIEW boundaries AS
+SELECT crawl, lower(hex(leaps_rows.id)) AS id, shard, pages, partition, bitNot(precedence) AS offset, recorded_at
+FROM leaps_rows FINAL
+WHERE boundary;
+
+CREATE OR REPLACE VIEW models AS
+SELECT
+    crawl, kind, model, object, digest, size, trained_through, pages, leaps, measures, created_at,
+    partition, bitNot(precedence) AS offset, recorded_at
+FROM models_rows FINAL;
+
+CREATE OR REPLACE VIEW controls AS
+SELECT
+    crawl, revision, state, focus, critic, pages, requests, policies, rankers, prior, created_at, control,
+    partition, bitNot(precedence) AS offset, recorded_at
+FROM controls_rows FINAL;
+
+CREATE OR REPLACE VIEW statuses AS
+SELECT
+    crawl, shard, epoch, at, state, end_reason, activity, dispatched, in_flight, queued, pages, relevance, tempered,
+    requests, pages_left, requests_left, links, leaps, trained, model, duplicates, latency_p50_ms, latency_p95_ms,
+    window, outcomes, refused,
+    partition, bitNot(precedence) AS offset, recorded_at
+FROM statuses_rows FINAL;
+
+CREATE OR REPLACE VIEW letters AS
+SELECT
+    stage, topic, of_partition, of_offset, crawl, url, error, tries, at,
+    partition, bitNot(precedence) AS offset, recorded_at
+FROM letters_rows FINAL;
+
+-- One row for each request with all that is known of it. outcome is the final one; empty = no
+-- verdict yet. applied orders the verdicts of a shard: the unit of time of a crawl is the pages
+-- delivered, counted in this order.
+CREATE OR REPLACE VIEW pages AS
+SELECT
+    r.crawl AS crawl, r.id AS id, r.shard AS shard, r.ordinal AS ordinal, r.url AS url, r.host AS host, r.attempt AS attempt,
+    v.outcome AS outcome, v.status AS status, v.detail AS detail, v.redirect AS redirect,
+    v.relevance AS relevance, v.tempered AS tempered, v.best_is_focus AS best_is_focus, v.links AS links, v.cut AS cut,
+    v.offset AS applied, v.recorded_at AS applied_at,
+    r.depth AS depth, r.via AS via, r.hops AS hops, r.score AS score, r.tier AS tier, r.policy AS policy, r.model AS model,
+    r.dispatched_at AS dispatched_at, f.fetched_at AS fetched_at, f.duration_ms AS duration_ms,
+    f.outcome AS fetch_outcome, f.content_type AS content_type, f.digest AS digest, f.object AS object,
+    f.object_offset AS object_offset, f.object_length AS object_length, f.size AS size, f.truncated AS truncated,
+    j.topics AS topics, j.posteriors AS posteriors, j.critic AS critic, j.title AS title, j.description AS description,
+    j.language AS language, j.leaves AS leaves, j.tokens AS tokens, v.fingerprint AS fingerprint
+FROM requests AS r
+LEFT JOIN fetches AS f ON f.crawl = r.crawl AND f.id = r.id
+LEFT JOIN judgements AS j ON j.crawl = r.crawl AND j.id = r.id
+LEFT JOIN verdicts AS v ON v.crawl = r.crawl AND v.id = r.id;
