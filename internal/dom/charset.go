@@ -1,0 +1,104 @@
+package dom
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+)
+
+// encodingOf is the character encoding of a page.
+type encodingOf struct {
+	enc encoding.Encoding
+	// name as the WHATWG encoding standard has it.
+	name string
+	// guessed: nothing named it, neither the bytes nor the header nor the first 1,024 bytes.
+	guessed bool
+}
+
+var byteOrderMark = []byte("\uFEFF")
+
+// detect finds the encoding of a body as browsers do: a byte order mark, else the charset of
+// Content-Type, else that of a <meta> in the first 1,024 bytes, else UTF-8 for what is valid and
+// not plain ASCII, else windows-1252.
+func detect(body []byte, contentType string) encodingOf {
+	header := ""
+	if label := charsetParameter(contentType); label != "" {
+		if _, name := charset.Lookup(label); name != "" {
+			header = "text/html; charset=" + name
+		}
+	}
+	e, name, _ := charset.DetermineEncoding(body, header)
+	guess := encodingOf{enc: e, name: name}
+	// The library looks at 1,024 bytes. It has two answers when those name no encoding, and
+	// returns neither of them otherwise.
+	if guess.guessed = e == encoding.Nop && name == "utf-8" || e == encoding.Encoding(charmap.Windows1252); guess.guessed {
+		guess.enc, guess.name = charmap.Windows1252, "windows-1252"
+		if !isASCII(body) && utf8.Valid(body) {
+			guess.enc, guess.name = encoding.Nop, "utf-8"
+		}
+	}
+	return guess
+}
+
+// charsetParameter finds charset in a Content-Type as servers send it, which is often none by
+// the book: without a type, with a stray semicolon, the value in half a pair of quotes.
+func charsetParameter(contentType string) string {
+	for _, part := range strings.Split(contentType, ";") {
+		name, value, ok := strings.Cut(part, "=")
+		if ok && strings.EqualFold(strings.TrimSpace(name), "charset") {
+			return strings.Trim(value, " \t\r\n\"'")
+		}
+	}
+	return ""
+}
+
+// corrected is the encoding declared by a <meta> of a page that was guessed at before, where
+// it makes another text.
+func (e encodingOf) corrected(label string) (encodingOf, bool) {
+	if !e.guessed || label == "" {
+		return e, false
+	}
+	enc, name := charset.Lookup(label)
+	if strings.HasPrefix(name, "utf-16") { // a meta that can be read is not in UTF-16
+		enc, name = charset.Lookup("utf-8")
+	}
+	if enc == nil || name == e.name {
+		return e, false
+	}
+	return encodingOf{enc: enc, name: name}, true
+}
+
+// decode makes the body valid UTF-8, without a byte order mark. It returns body itself, or a
+// part of it, where that is possible.
+func (e encodingOf) decode(body []byte) []byte {
+	switch e.name {
+	case "utf-8":
+		body = bytes.TrimPrefix(body, byteOrderMark)
+		if utf8.Valid(body) {
+			return body
+		}
+	case "utf-16le", "utf-16be", "iso-2022-jp", "replacement":
+	default:
+		if isASCII(body) {
+			return body
+		}
+	}
+	text, err := e.enc.NewDecoder().Bytes(body)
+	if err != nil || !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	}
+	return bytes.TrimPrefix(text, byteOrderMark)
+}
+
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,132 @@
+//go:build webs
+
+package dom
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"forager/internal/warc"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+// stored is a page of a frozen web.
+type stored struct {
+	url, contentType string
+	body             []byte
+}
+
+// frozen reads the pages of a web under FORAGER_WEBS.
+func frozen(tb testing.TB, web string) []stored {
+	tb.Helper()
+	folder := os.Getenv("FORAGER_WEBS")
+	if folder == "" {
+		tb.Fatal("FORAGER_WEBS is not set: it names the folder of the frozen webs")
+	}
+	f, err := os.Open(filepath.Join(folder, web+".warc.gz"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var pages []stored
+	for r := warc.NewReader(f, info.Size(), warc.Limits{}); ; {
+		record, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if record.Type != warc.TypeResponse {
+			continue
+		}
+		answer, err := record.Response()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if answer.Status == 200 {
+			if _, err := weburl.Parse(record.TargetURI); err != nil {
+				record.TargetURI = "http://unnamed.invalid/" // a few pages were stored under names that are no URLs
+			}
+			pages = append(pages, stored{record.TargetURI, answer.Header.Get("Content-Type"), answer.Body})
+		}
+	}
+	return pages
+}
+
+// BenchmarkWebs measures Parse beside html.Parse alone, on the pages of a web; "of-html" is the
+// speed of Parse as a share of that of html.Parse.
+func BenchmarkWebs(b *testing.B) {
+	for _, web := range []string{"webkb", "webplatform"} {
+		pages := frozen(b, web)
+		b.Run(web, func(b *testing.B) {
+			var whole, bare time.Duration
+			size := 0
+			for b.Loop() {
+				for _, p := range pages {
+					start := time.Now()
+					if _, err := Parse(p.body, p.contentType, p.url, Settings{}); err != nil {
+						b.Fatal(err)
+					}
+					middle := time.Now()
+					if _, err := html.Parse(bytes.NewReader(p.body)); err != nil {
+						b.Log(p.url, err)
+					}
+					whole += middle.Sub(start)
+					bare += time.Since(middle)
+					size += len(p.body)
+				}
+			}
+			b.ReportMetric(bare.Seconds()/whole.Seconds(), "of-html")
+			b.ReportMetric(float64(size)/1e6/whole.Seconds(), "MB/s")
+		})
+	}
+}
+
+// TestWebsPagesKeepTheirPromises reads every page of the frozen webs in both modes: all as trees,
+// none cut, leaves and links as the definition has them.
+func TestWebsPagesKeepTheirPromises(t *testing.T) {
+	for web, want := range map[string]int{"webkb": 8275, "webplatform": 5194} {
+		pages := frozen(t, web)
+		if len(pages) != want {
+			t.Errorf("%s has %d pages, want %d", web, len(pages), want)
+		}
+		for _, p := range pages {
+			var lengths [2]int
+			for i, mode := range []schemas.LeafMode{schemas.LeafMode_LEAF_MODE_COMPACT, schemas.LeafMode_LEAF_MODE_PAPER} {
+				page, err := Parse(p.body, p.contentType, p.url, Settings{Leaves: mode})
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, page)
+				if page.TokenizerOnly || page.Cut {
+					t.Errorf("%s: tokenizer only %v, cut %v", p.url, page.TokenizerOnly, page.Cut)
+				}
+				lengths[i] = len(page.LeafLengths)
+			}
+			enc := detect(p.body, p.contentType)
+			doc, err := html.ParseWithOptions(bytes.NewReader(enc.decode(p.body)), html.ParseOptionEnableScripting(false))
+			if err != nil {
+				t.Fatal(p.url, err)
+			}
+			compact, paper := numbering{}, numbering{paper: true}
+			compact.walk(doc)
+			paper.walk(doc)
+			if lengths != [2]int{len(compact.leaves), len(paper.leaves)} {
+				t.Errorf("%s has %v leaves, want %d and %d", p.url, lengths, len(compact.leaves), len(paper.leaves))
+			}
+		}
+	}
+}
