@@ -140,6 +140,18 @@ type Answer struct {
 	IP string
 }
 
+// Page is the answer as it is stored: id is the request's, url what was asked for at began.
+func (a *Answer) Page(id [16]byte, url string, began time.Time) *warc.Page {
+	p := &warc.Page{
+		ID: id, URL: url, Date: began, IP: a.IP, Protocol: a.Protocol,
+		Status: a.Status, Reason: a.Reason, Header: a.Header, Body: a.Body,
+	}
+	if a.Truncated {
+		p.Truncated = "length"
+	}
+	return p
+}
+
 const acceptPages = "text/html,application/xhtml+xml,*/*;q=0.5"
 
 // Get makes the request. The end of ctx ends it as long as the header has not come; from then

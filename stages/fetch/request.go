@@ -14,7 +14,6 @@ import (
 	"forager/internal/answer"
 	"forager/internal/segment"
 	"forager/internal/stream"
-	"forager/internal/warc"
 	"forager/internal/webclient"
 	"forager/internal/weburl"
 	"forager/schemas"
@@ -221,15 +220,8 @@ func retryAfter(value string, now time.Time) (time.Duration, bool) {
 // store packs the page and settles the request when it is stored.
 func (r *request) store(page *schemas.PageFetched, got *webclient.Answer, began time.Time) {
 	page.Size, page.Truncated = uint64(len(got.Body)), got.Truncated
-	stored := &warc.Page{
-		ID: [16]byte(r.req.Id), URL: r.req.Url, Date: began, IP: got.IP, Protocol: got.Protocol,
-		Status: got.Status, Reason: got.Reason, Header: got.Header, Body: got.Body,
-	}
-	if got.Truncated {
-		stored.Truncated = "length"
-	}
 	// Not r.ctx: what was fetched while the partition is being given up is still worth sending.
-	err := r.stage.segments.Add(r.stage.storing, stored, func(at segment.Location, err error) {
+	err := r.stage.segments.Add(r.stage.storing, got.Page([16]byte(r.req.Id), r.req.Url, began), func(at segment.Location, err error) {
 		if err != nil {
 			r.abandoned(err)
 			return
