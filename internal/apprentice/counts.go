@@ -3,6 +3,7 @@ package apprentice
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"forager/schemas"
 )
@@ -19,27 +20,31 @@ const (
 // Counts is all that was learnt from leaps, in integers. It is not safe for concurrent use.
 type Counts struct {
 	index map[string]uint32 // term → number
-	terms []string          // in the order of their first use
-	cells map[cell]uint64
+	terms []term            // in the order of their first use
 	leaps [bins]uint64
 	cut   int // a bin; 0 = not fixed yet
 }
 
-// cell is a term's number, an offset and a bin.
-type cell uint64
-
-func newCell(term uint32, offset int32, bin int) cell {
-	return cell(term)<<17 | cell(offset-minOffset)<<9 | cell(bin)
+// term holds the counts of a term's features: tallies[i], ≥ 1, at places[i], ascending.
+type term struct {
+	name    string
+	places  []place
+	tallies []uint64
 }
 
-func (c cell) term() uint32  { return uint32(c >> 17) }
-func (c cell) offset() int32 { return int32(c>>9&0xff) + minOffset }
-func (c cell) bin() int      { return int(c & 0x1ff) }
+// place is an offset and a bin.
+type place uint32
+
+func newPlace(offset int32, bin int) place { return place(offset-minOffset)<<9 | place(bin) }
+
+func (p place) offset() int32 { return int32(p>>9) + minOffset }
+func (p place) bin() int      { return int(p & 0x1ff) }
+
+// maxPlace is the highest place.
+const maxPlace = (maxOffset-minOffset)<<9 | (bins - 1)
 
 // NewCounts returns counts of nothing.
-func NewCounts() *Counts {
-	return &Counts{index: make(map[string]uint32), cells: make(map[cell]uint64)}
-}
+func NewCounts() *Counts { return &Counts{index: make(map[string]uint32)} }
 
 // Leaps returns the number of leaps added.
 func (c *Counts) Leaps() uint64 {
@@ -63,28 +68,38 @@ func (c *Counts) Add(features []*schemas.Feature, relevance float64) error {
 	}
 	bin := int(relevance * 256)
 	c.leaps[bin]++
-	var term uint32
-	for i, f := range features {
+	var t *term
+	for _, f := range features {
 		if f.GetCount() == 0 {
 			continue
 		}
-		// Features come sorted by term.
-		if i == 0 || f.Term != features[i-1].GetTerm() || features[i-1].GetCount() == 0 {
-			term = c.number(f.Term)
+		if t == nil || t.name != f.Term { // features come sorted by term
+			t = c.term(f.Term)
 		}
-		c.cells[newCell(term, f.Offset, bin)] += uint64(f.Count)
+		t.add(newPlace(f.Offset, bin), uint64(f.Count))
 	}
 	return nil
 }
 
-func (c *Counts) number(term string) uint32 {
-	n, ok := c.index[term]
+// term returns the place of a term's counts, valid until the next call.
+func (c *Counts) term(name string) *term {
+	n, ok := c.index[name]
 	if !ok {
 		n = uint32(len(c.terms))
-		c.index[term] = n
-		c.terms = append(c.terms, term)
+		c.index[name] = n
+		c.terms = append(c.terms, term{name: name})
 	}
-	return n
+	return &c.terms[n]
+}
+
+func (t *term) add(p place, n uint64) {
+	i, found := slices.BinarySearch(t.places, p)
+	if found {
+		t.tallies[i] += n
+		return
+	}
+	t.places = slices.Insert(t.places, i, p)
+	t.tallies = slices.Insert(t.tallies, i, n)
 }
 
 // fixCut sets the cut, once there is a leap to take it from.

@@ -2,6 +2,7 @@ package apprentice
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"forager/internal/modelfile"
@@ -22,34 +23,18 @@ func (c *Counts) Marshal() []byte {
 	for _, n := range c.leaps {
 		e.Uint(n)
 	}
-	// By term, offset and bin.
-	order := make([]uint32, len(c.terms))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int {
-		if c.terms[a] < c.terms[b] {
-			return -1
-		}
-		return 1
-	})
-	of := make([][]cell, len(c.terms))
-	for cell := range c.cells {
-		of[cell.term()] = append(of[cell.term()], cell)
-	}
-	e.Uint(uint64(len(order)))
+	e.Uint(uint64(len(c.terms)))
 	last := ""
-	for _, term := range order {
-		e.Prefixed(last, c.terms[term])
-		last = c.terms[term]
-		cells := of[term]
-		slices.Sort(cells)
-		e.Uint(uint64(len(cells)))
-		before := cell(0)
-		for _, x := range cells {
-			e.Uint(uint64(x&places - before))
-			before = x & places
-			e.Uint(c.cells[x])
+	for _, name := range slices.Sorted(maps.Keys(c.index)) {
+		t := &c.terms[c.index[name]]
+		e.Prefixed(last, name)
+		last = name
+		e.Uint(uint64(len(t.places)))
+		before := place(0)
+		for i, p := range t.places {
+			e.Uint(uint64(p - before))
+			before = p
+			e.Uint(t.tallies[i])
 		}
 	}
 	return modelfile.Seal(fileKind, fileVersion, e.Bytes())
@@ -78,9 +63,6 @@ func Unmarshal(b []byte) (*Model, error) {
 	return c.Model(), nil
 }
 
-// places are the bits of a cell that say offset and bin.
-const places = 1<<17 - 1
-
 func decode(body []byte) (*Counts, error) {
 	d := modelfile.NewDecoder(body)
 	c := NewCounts()
@@ -96,32 +78,32 @@ func decode(body []byte) (*Counts, error) {
 	}
 	n, last := d.Len("terms", 5), ""
 	for range n {
-		term := d.Prefixed("term", last)
-		if term <= last {
-			d.Fail("term %q behind %q", term, last)
+		name := d.Prefixed("term", last)
+		if name <= last {
+			d.Fail("term %q behind %q", name, last)
 		}
-		last = term
+		last = name
 		cells := d.Len("counts of a term", 2)
 		if cells == 0 {
-			d.Fail("term %q never occurs", term)
+			d.Fail("term %q never occurs", name)
 		}
-		number := c.number(term)
-		place := uint64(0)
+		if d.Err() != nil {
+			return nil, d.Err()
+		}
+		t := c.term(name)
+		t.places, t.tallies = make([]place, 0, cells), make([]uint64, 0, cells)
+		before := place(0)
 		for i := range cells {
-			step := d.Uint("place of a count", places)
-			count := d.Uint("count", countLimit)
-			place += step
-			x := cell(number)<<17 | cell(place)
-			if i > 0 && step == 0 || place > places || x.bin() >= bins || count == 0 || c.leaps[x.bin()] == 0 {
-				d.Fail("term %q: count %d at place %d", term, count, place)
+			p := before + place(d.Uint("place of a count", uint64(maxPlace-before)))
+			n := d.Uint("count", countLimit)
+			if i > 0 && p == before || p.bin() >= bins || n == 0 || c.leaps[p.bin()] == 0 {
+				d.Fail("term %q: count %d at offset %d, bin %d", name, n, p.offset(), p.bin())
 			}
 			if d.Err() != nil {
 				return nil, d.Err()
 			}
-			c.cells[x] = count
-		}
-		if d.Err() != nil {
-			return nil, d.Err()
+			t.places, t.tallies = append(t.places, p), append(t.tallies, n)
+			before = p
 		}
 	}
 	if err := d.End(); err != nil {

@@ -66,40 +66,26 @@ func (c *Counts) Model() *Model {
 
 // weigh sets rows and weights.
 func (m *Model) weigh(c *Counts) {
-	type item struct {
-		cell cell
-		n    uint64
-	}
-	items := make([]item, 0, len(c.cells))
-	for cell, n := range c.cells {
-		items = append(items, item{cell, n})
-		r, d := &m.rows[cell.term()], int16(cell.offset())
-		switch {
-		case r.n == 0:
-			r.from, r.n = d, 1
-		case d < r.from:
-			r.from, r.n = d, r.n+uint16(r.from-d)
-		case d >= r.from+int16(r.n):
-			r.n = uint16(d-r.from) + 1
-		}
-	}
 	at := uint32(0)
-	for i := range m.rows {
-		m.rows[i].at = at
+	for i, t := range c.terms {
+		from, to := t.places[0].offset(), t.places[len(t.places)-1].offset()
+		m.rows[i] = row{at: at, from: int16(from), n: uint16(to - from + 1)}
 		at += uint32(m.rows[i].n)
 	}
 	type pair struct{ low, high uint64 }
 	pairs := make([]pair, at)
 	var tokens pair
-	for _, i := range items {
-		r := m.rows[i.cell.term()]
-		p := &pairs[r.at+uint32(i.cell.offset()-int32(r.from))]
-		if i.cell.bin() < c.cut {
-			p.low += i.n
-			tokens.low += i.n
-		} else {
-			p.high += i.n
-			tokens.high += i.n
+	for i, t := range c.terms {
+		r := m.rows[i]
+		for j, place := range t.places {
+			p, n := &pairs[r.at+uint32(place.offset()-int32(r.from))], t.tallies[j]
+			if place.bin() < c.cut {
+				p.low += n
+				tokens.low += n
+			} else {
+				p.high += n
+				tokens.high += n
+			}
 		}
 	}
 	for _, p := range pairs {

@@ -1,0 +1,59 @@
+package critic
+
+import (
+	"flag"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the stored file of a format version that has none yet")
+
+// TestStoredFile decodes a file that was written once, with the first release of its format
+// version. Stored files are never written again.
+func TestStoredFile(t *testing.T) {
+	const path = "testdata/v1.model"
+	all := []labelled{
+		{"http://h/1", "Games/Chess", "chess mate in two"}, {"http://h/2", "Games/Chess", "a game of chess"}, {"http://h/3", "Games/Go", "a game of go"},
+		{"http://h/4", "Games/Go", "go stones"}, {"http://h/5", "Games/Go/Ladders", "go ladders"}, {"http://h/6", "Home", "soups at home"},
+		{"http://h/7", "Home", "home page"}, {"http://h/8", "Home", "a page"},
+	}
+	want, _ := train(t, all, Settings{Minimum: 2, Cap: 2, Seed: 9, Provenance: map[string]string{"examples": "by hand"}})
+	if _, err := os.Stat(path); os.IsNotExist(err) && *update {
+		if err := os.WriteFile(path, want.Marshal(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Unmarshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Settings(), m.Settings()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"Games/Chess", "Games/Go", "Home"}, m.Classes()); diff != "" {
+		t.Error(diff)
+	}
+	if err := m.Focus([]string{"Games/Go/Ladders"}); err == nil {
+		t.Error("the pruned topic is forgotten")
+	}
+	for _, x := range append(all, labelled{"http://new/", "", "a chess game at home"}) {
+		got, err := m.Judge(page(x.url, x.text), []string{"Games"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted, err := want.Judge(page(x.url, x.text), []string{"Games"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got.Raw-wanted.Raw) > 1e-12 || math.Abs(got.Tempered-wanted.Tempered) > 1e-12 || got.KnownTokens != wanted.KnownTokens {
+			t.Errorf("%s: %v, want %v", x.url, got, wanted)
+		}
+	}
+}
