@@ -1,4 +1,4 @@
-// Critic-score says how relevant each page is to the topics of its crawl.
+// Command critic-score says how relevant each page is to the topics of its crawl.
 //
 // # Card
 //

@@ -1,4 +1,4 @@
-// Feature-extract sends what a crawl needs to know of each page it asked for: the verdict on it
+// Command feature-extract sends what a crawl needs to know of each page it asked for: the verdict on it
 // and every link on it with its features.
 //
 // # Card
