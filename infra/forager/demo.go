@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"forager/infra/forager/audit"
 	"forager/infra/simweb"
 	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
@@ -73,8 +74,8 @@ type demoReport struct {
 	Topic  string    `json:"topic"`
 	Runs   []demoRun `json:"runs"`
 	Verify struct {
-		OK     bool           `json:"ok"`
-		Crawls []*auditResult `json:"crawls"`
+		OK     bool            `json:"ok"`
+		Crawls []*audit.Result `json:"crawls"`
 	} `json:"verify"`
 	// PeakMemory by process, bytes.
 	PeakMemory map[string]int64 `json:"peak_memory"`
@@ -167,7 +168,7 @@ func (d *demo) run() error {
 	d.say("")
 	report.Verify.OK = true
 	for _, n := range names {
-		result, err := auditCrawl(d.s, d.config, d.books, n, d.s.log)
+		result, err := auditCrawl(d.s, d.config, d.books, n)
 		if err != nil {
 			return fmt.Errorf("verify %s: %w", n, err)
 		}

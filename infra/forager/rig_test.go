@@ -222,7 +222,7 @@ func (r *rig) verified(crawl string) {
 	if err := d.settle(crawl); err != nil {
 		r.t.Fatal(err)
 	}
-	result, err := auditCrawl(r.s, r.cfg, r.books, crawl, r.s.log)
+	result, err := auditCrawl(r.s, r.cfg, r.books, crawl)
 	if err != nil {
 		r.t.Fatal(err)
 	}

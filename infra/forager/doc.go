@@ -1,0 +1,17 @@
+// Command forager is the operator's command: it checks and sets up a deployment, starts and
+// stops the embedded parts and the stages on this machine, trains critics, runs crawls and
+// reports on them, audits them from outside (package audit), and crawls frozen webs.
+//
+// Every command prints text for people, or one JSON document with --json. Progress goes to
+// standard error, in place on a terminal and in plain lines in a pipe. Exit codes: 0 done, 1 it
+// failed (the last line says why and what to do), 2 the command line is wrong.
+//
+// # Decisions
+//
+// 2026-11-21: up starts an embedded part for a loopback address at which nobody answers, so
+// that pointing to servers of one's own is a change of addresses only.
+//
+// 2026-11-21: crawl start sends the control record before the seeds. prioritize takes no crawl
+// for finished before its seeds have come, and never waits for a control record that an
+// interrupted start did not send.
+package main

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"forager/internal/analytics"
+	tables "forager/schemas/clickhouse"
+)
+
+type queryCommand struct {
+	SQL     string            `arg:"" optional:"" help:"The query; it must name no format."`
+	Example string            `help:"A documented query by its name instead."`
+	List    bool              `help:"List the documented queries."`
+	Crawl   string            `help:"The crawl that a documented query is about."`
+	Param   map[string]string `help:"Values of {name:Type} places of the query (name=value)."`
+	Format  string            `help:"Format of the result (CSV, JSONEachRow, Parquet, …)." default:"PrettyCompactMonoBlock"`
+}
+
+func (c *queryCommand) Help() string {
+	return `  forager query "SELECT crawl, avg(relevance) AS harvest FROM pages WHERE outcome = 'delivered' GROUP BY crawl"
+  forager query --list
+  forager query --example harvest
+  forager query --format CSV "SELECT url, relevance FROM pages WHERE crawl = {c:String}" --param c=chemistry`
+}
+
+func (c *queryCommand) Run(s *session) error {
+	if c.List {
+		return s.print(tables.Queries(), func(w io.Writer) {
+			for _, q := range tables.Queries() {
+				fmt.Fprintf(w, "%-20s %s\n", q.Name, q.Title)
+			}
+		})
+	}
+	sql, params := c.SQL, analytics.Params{}
+	for k, v := range c.Param {
+		params[k] = v
+	}
+	switch {
+	case (c.SQL == "") == (c.Example == ""):
+		return usagef("give a query, or --example NAME (forager query --list shows the names)")
+	case c.Example != "":
+		q, ok := documented(c.Example)
+		if !ok {
+			return usagef("no documented query %q; forager query --list shows the names", c.Example)
+		}
+		if q.OfCrawl {
+			if c.Crawl == "" {
+				return usagef("the query %s is about a crawl: give --crawl NAME", q.Name)
+			}
+			params["crawl"] = c.Crawl
+		}
+		sql = q.SQL
+	}
+	cfg, err := s.pipeline()
+	if err != nil {
+		return err
+	}
+	db, err := analytics.Open(cfg.ClickHouse)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	format := c.Format
+	if s.json {
+		format = "JSON"
+	}
+	return db.Copy(s, s.out, format, sql, params)
+}
+
+func documented(name string) (tables.Query, bool) {
+	for _, q := range tables.Queries() {
+		if q.Name == name {
+			return q, true
+		}
+	}
+	return tables.Query{}, false
+}

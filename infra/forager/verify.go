@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"forager/infra/forager/audit"
+	"forager/internal/analytics"
+	"forager/internal/objects"
+	"forager/internal/pipeline"
+	"forager/schemas"
+)
+
+type verifyCommand struct {
+	Crawl string `arg:"" help:"Name of the crawl."`
+}
+
+func (c *verifyCommand) Help() string {
+	return `Reads the topics, the object store and ClickHouse itself and compares them with one another and with
+what the crawl was allowed. Prints each figure; fails on any difference and names it. Wants a crawl that
+has finished and whose records are still retained.`
+}
+
+func (c *verifyCommand) Run(s *session) error {
+	cfg, err := s.pipeline()
+	if err != nil {
+		return err
+	}
+	b, err := openBooks(s, s, cfg)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	result, err := auditCrawl(s, cfg, b, c.Crawl)
+	if err != nil {
+		return err
+	}
+	if err := s.print(result, func(w io.Writer) { printAudit(w, result) }); err != nil {
+		return err
+	}
+	if !result.OK {
+		return fmt.Errorf("%s: %d differences", c.Crawl, len(result.Problems)+result.More)
+	}
+	return nil
+}
+
+// auditCrawl gathers and judges the evidence about a crawl.
+func auditCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl string) (*audit.Result, error) {
+	e, err := gatherEvidence(ctx, cfg, b, crawl)
+	if err != nil {
+		return nil, err
+	}
+	return e.Judge(), nil
+}
+
+func gatherEvidence(ctx context.Context, cfg *pipeline.Config, b *books, crawl string) (*audit.Evidence, error) {
+	ctl, err := b.control(crawl)
+	if err != nil {
+		return nil, err
+	}
+	st := b.status(crawl)
+	if st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
+		return nil, fmt.Errorf("crawl %q has not finished; its books are still being written (forager crawl watch %s)", crawl, crawl)
+	}
+	for _, stage := range stageNames {
+		n, err := b.client.Lag(ctx, stage, stageInputs[stage]...)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			return nil, fmt.Errorf("%d records still wait before %s; verify again when it has read them", n, stage)
+		}
+	}
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return nil, err
+	}
+	db, err := analytics.Open(cfg.ClickHouse)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows := func(ctx context.Context, crawl string) (audit.Tables, error) { return readTables(ctx, db, crawl) }
+	return audit.Gather(ctx, b.client, store, rows, ctl, st)
+}
+
+// readTables reads the views that are compared.
+func readTables(ctx context.Context, db *analytics.DB, crawl string) (audit.Tables, error) {
+	t := make(audit.Tables)
+	for _, table := range audit.Compared {
+		sql := "SELECT " + strings.Join(table.Columns, ", ") + " FROM " + table.Name + " WHERE crawl = {crawl:String}"
+		err := db.Each(ctx, sql, analytics.Params{"crawl": crawl}, func(row []any) error {
+			texts := make([]string, len(row))
+			for i, v := range row {
+				s, ok := v.(string)
+				if !ok {
+					return fmt.Errorf("column %s is %T, not a text", table.Columns[i], v)
+				}
+				texts[i] = s
+			}
+			t[table.Name] = append(t[table.Name], texts)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("view %s: %w", table.Name, err)
+		}
+	}
+	return t, nil
+}
+
+func printAudit(w io.Writer, r *audit.Result) {
+	for _, f := range r.Figures {
+		fmt.Fprintf(w, "%9d  %s\n", f.Value, f.Name)
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "DIFFERENCE  %s\n", p)
+	}
+	if r.More > 0 {
+		fmt.Fprintf(w, "… and %d more\n", r.More)
+	}
+	if r.OK {
+		fmt.Fprintf(w, "%s: everything agrees\n", r.Crawl)
+	}
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+
+	"forager/internal/boot"
+	"forager/internal/controls"
+	"forager/internal/objects"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+func main() { boot.Main("parse-dom", run) }
+
+func run(ctx context.Context, env *boot.Env) error {
+	store, err := objects.Open(env.Config.S3)
+	if err != nil {
+		return err
+	}
+	client, err := stream.Dial(env.Config.Kafka, env.Config.Topics, env.Log, env.Metrics)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	p := &parser{crawls: controls.New(), store: store}
+	follow := func(r stream.Record) error { return stream.Broken(p.crawls.Take(r.Key, r.Value)) }
+	if _, err := client.Follow(ctx, schemas.TopicCrawlControl, follow); err != nil {
+		return err
+	}
+	return client.RunStateless(ctx, p.stage(env.Config.Stages.ParseDOM.Workers))
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/controls"
+	"forager/internal/dom"
+	"forager/internal/objects"
+	"forager/internal/segment"
+	"forager/internal/stream"
+	"forager/internal/warc"
+	"forager/schemas"
+)
+
+// ranger is the object store.
+type ranger interface {
+	Range(ctx context.Context, key string, offset, length int64) ([]byte, error)
+}
+
+// parser is the stage's logic.
+type parser struct {
+	crawls *controls.Book
+	store  ranger
+}
+
+// stage is the parser as the runtime takes it.
+func (p *parser) stage(workers int) stream.Stateless {
+	return stream.Stateless{
+		Stage: "parse-dom", Inputs: []string{schemas.TopicPageFetched}, Workers: workers,
+		Handle: p.handle, Poison: poison,
+	}
+}
+
+// handle makes the record of page.parsed for one record of page.fetched.
+func (p *parser) handle(ctx context.Context, r stream.Record) ([]stream.Out, error) {
+	fetched, err := decode(r)
+	if err != nil {
+		return nil, err
+	}
+	parsed := answer(fetched)
+	if fetched.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+		if parsed.Page, err = p.parse(ctx, fetched); err != nil {
+			return nil, err
+		}
+	}
+	return send(r, parsed)
+}
+
+// decode reads a record of page.fetched.
+func decode(r stream.Record) (*schemas.PageFetched, error) {
+	fetched := new(schemas.PageFetched)
+	if err := proto.Unmarshal(r.Value, fetched); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", r.Topic, err)
+	}
+	if hex.EncodeToString(fetched.GetId()) != r.Headers[schemas.HeaderID] || fetched.GetCrawl() != r.Headers[schemas.HeaderCrawl] {
+		return nil, errors.New("the record and its headers name different requests")
+	}
+	return fetched, nil
+}
+
+// answer is a record of page.parsed without what comes of a delivered page.
+func answer(f *schemas.PageFetched) *schemas.PageParsed {
+	return &schemas.PageParsed{
+		Request: f.GetRequest(), Crawl: f.GetCrawl(), Id: f.GetId(), Outcome: f.GetOutcome(), Status: f.GetStatus(),
+		Redirect: f.GetRedirect(), NotBefore: f.GetNotBefore(), Detail: f.GetDetail(), FetchedAt: f.GetFetchedAt(),
+	}
+}
+
+// parse reads the stored page.
+func (p *parser) parse(ctx context.Context, f *schemas.PageFetched) (*schemas.Page, error) {
+	control := p.crawls.Look(f.GetCrawl())
+	if control == nil {
+		return nil, stream.Unavailable(fmt.Errorf("crawl %q has no control record yet", f.GetCrawl()))
+	}
+	stored, err := segment.Read(ctx, p.store, f.GetObject(), f.GetOffset(), f.GetLength())
+	switch {
+	case errors.Is(err, objects.ErrUnavailable), errors.Is(err, objects.ErrDenied):
+		return nil, stream.Unavailable(err)
+	case err != nil:
+		return nil, err
+	}
+	if digest := warc.Digest(stored.Body); digest != f.GetDigest() {
+		return nil, fmt.Errorf("%s at %d+%d holds a body of digest %s, page.fetched says %q",
+			f.GetObject(), f.GetOffset(), f.GetLength(), digest, f.GetDigest())
+	}
+	page, err := dom.Parse(stored.Body, f.GetContentType(), f.GetUrl(), dom.Settings{Leaves: control.GetLeaves()})
+	if err != nil {
+		return nil, err
+	}
+	page.Cut = page.Cut || f.GetTruncated()
+	return page, nil
+}
+
+// poison answers for the request of a record that could not be handled.
+func poison(r stream.Record, cause error) ([]stream.Out, error) {
+	fetched, err := decode(r)
+	if err != nil {
+		request, err := schemas.RequestFromHeaders(r.Headers)
+		if err != nil {
+			return nil, err
+		}
+		fetched = &schemas.PageFetched{Crawl: request.GetCrawl(), Id: request.GetId()}
+		if fetched.Request, err = proto.Marshal(request); err != nil {
+			return nil, err
+		}
+	}
+	parsed := answer(fetched)
+	parsed.Outcome, parsed.Detail = schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, schemas.DetailOf(cause)
+	return send(r, parsed)
+}
+
+func send(r stream.Record, parsed *schemas.PageParsed) ([]stream.Out, error) {
+	b, err := proto.Marshal(parsed)
+	if err != nil {
+		return nil, err
+	}
+	return []stream.Out{{Topic: schemas.TopicPageParsed, Partition: -1, Key: parsed.GetId(), Value: b, Headers: r.Headers}}, nil
+}
