@@ -1,0 +1,557 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// audit keeps books of its own while the simulation runs, from nothing but the records in the
+// order in which they came, and compares.
+type audit struct {
+	s      *simulation
+	err    error
+	began  map[string]bool
+	crawls map[string]*auditCrawl
+	fences []stream.Fence
+	seen   map[string]int // how often something was met
+}
+
+// auditCrawl is a crawl as the records show it.
+type auditCrawl struct {
+	seen     map[string]int
+	ctl      *schemas.CrawlControl
+	web      *simWeb
+	requests map[string]*auditRequest // by id
+	order    []*schemas.LinkFound     // first verdicts and seeds, in their order
+	applied  map[string]bool          // ids of order
+
+	pages, charged, flying uint64
+	raw, tempered          float64
+	hostFlying, hostCount  map[string]uint64
+	hostAll                map[string]uint64 // with those that came back deferred
+	outcomes               map[string]uint64
+	leaps                  map[string]*schemas.LeapSettled
+	leapOrder              []*schemas.LeapSettled
+	status                 *schemas.CrawlStatus
+}
+
+type auditRequest struct {
+	*schemas.FetchRequest
+	verdict *schemas.LinkFound
+}
+
+func newAudit(s *simulation) *audit {
+	a := &audit{s: s, seen: make(map[string]int), began: make(map[string]bool), crawls: make(map[string]*auditCrawl), fences: make([]stream.Fence, s.Partitions(schemas.TopicFetchRequested))}
+	for _, ctl := range s.controls {
+		a.crawls[ctl.GetCrawl()] = &auditCrawl{
+			seen: a.seen, ctl: ctl, web: s.down.web[ctl.GetCrawl()], requests: make(map[string]*auditRequest), applied: make(map[string]bool),
+			hostFlying: make(map[string]uint64), hostCount: make(map[string]uint64), hostAll: make(map[string]uint64), outcomes: make(map[string]uint64),
+			leaps: make(map[string]*schemas.LeapSettled),
+		}
+	}
+	s.OnAppend = func(r stream.Record) {
+		if err := a.record(r); err != nil && a.err == nil {
+			a.err = fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
+		}
+	}
+	return a
+}
+
+func (a *audit) record(r stream.Record) error {
+	switch r.Topic {
+	case schemas.TopicFetchRequested:
+		kind, err := a.fences[r.Partition].Read(&r)
+		if kind == stream.Void {
+			a.seen["requests that are void"]++
+		}
+		if err != nil || kind == stream.Claim || kind == stream.Marker || kind == stream.Void && !a.s.down.noFence {
+			return err
+		}
+		req := new(schemas.FetchRequest)
+		if err := proto.Unmarshal(r.Value, req); err != nil {
+			return err
+		}
+		return a.crawls[req.GetCrawl()].dispatched(req)
+	case schemas.TopicLinkFound:
+		rec := new(schemas.LinkFound)
+		if err := proto.Unmarshal(r.Value, rec); err != nil {
+			// Nobody can read it; its request has failed.
+			a.seen["verdicts that cannot be decoded"]++
+			req, err := schemas.RequestFromHeaders(r.Headers)
+			if err != nil {
+				return err
+			}
+			rec = &schemas.LinkFound{Id: req.GetId(), Crawl: req.GetCrawl(), Url: req.GetUrl(), Outcome: schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT}
+		}
+		return a.crawls[rec.GetCrawl()].answered(rec)
+	case schemas.TopicLeapSettled:
+		l := new(schemas.LeapSettled)
+		if err := proto.Unmarshal(r.Value, l); err != nil {
+			return err
+		}
+		return a.crawls[l.GetCrawl()].settled(l)
+	case schemas.TopicCrawlStatus:
+		st := new(schemas.CrawlStatus)
+		if err := proto.Unmarshal(r.Value, st); err != nil {
+			return err
+		}
+		if c := a.crawls[st.GetCrawl()]; c.status == nil || st.GetEpoch() > c.status.GetEpoch() || st.GetEpoch() == c.status.GetEpoch() && st.GetAt() >= c.status.GetAt() {
+			c.status = st
+		}
+	case schemas.TopicDeadLetter:
+		letter := new(schemas.DeadLetter)
+		if err := proto.Unmarshal(r.Value, letter); err != nil {
+			return err
+		}
+		if letter.GetStage() != stage || letter.GetTopic() != schemas.TopicLinkFound {
+			return fmt.Errorf("dead letter of %s about %s", letter.GetStage(), letter.GetTopic())
+		}
+	}
+	return nil
+}
+
+// dispatched takes a request that is not void.
+func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
+	id := string(req.GetId())
+	if was, ok := c.requests[id]; ok {
+		if !proto.Equal(was.FetchRequest, req) {
+			return fmt.Errorf("%s, attempt %d, was dispatched twice: %v and %v", req.GetUrl(), req.GetAttempt(), was.FetchRequest, req)
+		}
+		c.seen["requests that came twice"]++
+		return nil
+	}
+	if want := schemas.RequestID(req.GetCrawl(), req.GetUrl(), req.GetAttempt()); id != string(want.Bytes()) {
+		return fmt.Errorf("%s, attempt %d, has another id", req.GetUrl(), req.GetAttempt())
+	}
+	if req.GetModel() != "" {
+		c.seen["models in use"]++
+	}
+	if n := req.GetAttempt(); n > 1 {
+		c.seen["second attempts"]++
+		before := c.requests[string(schemas.RequestID(req.GetCrawl(), req.GetUrl(), n-1).Bytes())]
+		if before == nil || before.verdict == nil || !schemas.Outcomes[before.verdict.GetOutcome()].Retry {
+			return fmt.Errorf("%s, attempt %d, does not follow a failed one: %v", req.GetUrl(), n, before)
+		}
+	}
+	c.requests[id] = &auditRequest{FetchRequest: req}
+	c.flying++
+	c.hostFlying[req.GetHost()]++
+	c.hostCount[req.GetHost()]++
+	c.hostAll[req.GetHost()]++
+	limit := func(what string, n, most uint64) error {
+		if most > 0 && n > most {
+			return fmt.Errorf("%s, attempt %d: %s is %d, and %d are allowed", req.GetUrl(), req.GetAttempt(), what, n, most)
+		}
+		return nil
+	}
+	budget := max(c.ctl.GetBudget().GetPages(), 1)
+	if c.ctl.GetBudget().GetPages() == 0 {
+		budget = c.ctl.GetBudget().GetRequests()
+	}
+	window := uint64(c.ctl.GetWindow())
+	if window == 0 {
+		window = max(1, budget/20)
+	}
+	hostWindow := uint64(c.ctl.GetHostWindow())
+	if hostWindow == 0 {
+		hostWindow = 2
+	}
+	return errors.Join(
+		limit("pages and requests in flight", c.pages+c.flying, c.ctl.GetBudget().GetPages()),
+		limit("requests charged and in flight", c.charged+c.flying, c.ctl.GetBudget().GetRequests()),
+		limit("window", c.flying, window),
+		limit("window of the host", c.hostFlying[req.GetHost()], hostWindow),
+		limit("requests of the host", c.hostCount[req.GetHost()], uint64(c.ctl.GetScope().GetHostCap())),
+	)
+}
+
+// answered takes a verdict or a page of seeds; only the first of an id counts.
+func (c *auditCrawl) answered(rec *schemas.LinkFound) error {
+	id := string(rec.GetId())
+	if c.applied[id] {
+		c.seen["verdicts that came twice"]++
+		return nil
+	}
+	outcome := rec.GetOutcome()
+	if outcome != schemas.Outcome_OUTCOME_SEEDS {
+		req := c.requests[id]
+		if req == nil {
+			c.seen["verdicts of no valid request"]++
+			return nil // nobody counts it
+		}
+		req.verdict = rec
+		c.flying--
+		c.hostFlying[req.GetHost()]--
+		if outcome == schemas.Outcome_OUTCOME_REDIRECTED {
+			c.seen["redirects"]++
+		}
+		if outcome == schemas.Outcome_OUTCOME_DEFERRED {
+			c.seen["deferrals"]++
+			c.hostCount[req.GetHost()]--
+		}
+		consequence := schemas.Outcomes[outcome]
+		if consequence.Page {
+			c.pages++
+			c.raw += rec.GetJudgement().GetRaw()
+			c.tempered += rec.GetJudgement().GetTempered()
+		}
+		if consequence.Request {
+			c.charged++
+		}
+		c.outcomes[schemas.OutcomeName(outcome)]++
+	}
+	c.applied[id] = true
+	c.order = append(c.order, rec)
+	return nil
+}
+
+// settled takes a leap; a second one of the same id must be the same.
+func (c *auditCrawl) settled(l *schemas.LeapSettled) error {
+	id := string(l.GetId())
+	if was, ok := c.leaps[id]; ok {
+		if !proto.Equal(was, l) {
+			return fmt.Errorf("a leap was settled in two ways: %v and %v", was, l)
+		}
+		c.seen["leaps that came twice"]++
+		return nil
+	}
+	if l.GetBoundary() {
+		c.seen["boundaries"]++
+	}
+	c.leaps[id] = l
+	c.leapOrder = append(c.leapOrder, l)
+	return nil
+}
+
+// ended says that everybody waits and nothing is left to wait for.
+func (a *audit) ended() (bool, error) {
+	if a.err != nil {
+		return false, a.err
+	}
+	s := a.s
+	if len(s.down.pending) > 0 || s.down.unread() || len(s.train.queue) > 0 {
+		return false, nil
+	}
+	for k := range s.train.read {
+		if s.train.read[k] < int64(len(s.Records(schemas.TopicLeapSettled, k))) {
+			return false, nil
+		}
+	}
+	for p := range s.dirs {
+		if s.newest(p).Done() {
+			return false, nil
+		}
+	}
+	for _, o := range s.alive() {
+		if !s.waits(o) || !o.wake.IsZero() || s.rest.IsZero() || o.stepped.Before(s.rest) {
+			return false, nil
+		}
+	}
+	for name, c := range a.crawls {
+		if c.status.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
+			return false, fmt.Errorf("everybody waits, and crawl %s has not ended: %v", name, c.status)
+		}
+	}
+	return true, nil
+}
+
+// requests counts the valid requests.
+func (a *audit) requests() (n int) {
+	for _, c := range a.crawls {
+		n += len(c.requests)
+	}
+	return n
+}
+
+func (a *audit) state() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(a.crawls)) {
+		c := a.crawls[name]
+		fmt.Fprintf(&b, "%s: %d in flight, status %v; ", name, c.flying, c.status)
+	}
+	for _, o := range a.s.alive() {
+		fmt.Fprintf(&b, "%s at %s, idle %v, next %d of %d, wake %v; ", o.Name, o.Point(), o.idle, o.next, len(a.s.Records(schemas.TopicLinkFound, o.partition)), o.wake.Sub(a.s.Now))
+	}
+	return b.String()
+}
+
+// check compares the last status of every crawl with the audit's books.
+func (a *audit) check() error {
+	if a.err != nil {
+		return a.err
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.crawls)) {
+		if err := a.crawls[name].check(); err != nil {
+			return fmt.Errorf("crawl %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (c *auditCrawl) check() error {
+	st := c.status
+	var errs []error
+	equal := func(what string, got, want any) {
+		if got != want {
+			errs = append(errs, fmt.Errorf("%s is %v in the status, %v by the records", what, got, want))
+		}
+	}
+	equal("dispatched", st.GetDispatched(), uint64(len(c.requests)))
+	equal("in flight", st.GetInFlight(), c.flying)
+	equal("pages", st.GetPages(), c.pages)
+	equal("requests", st.GetRequests(), c.charged)
+	equal("relevance", st.GetRelevanceRaw(), c.raw)
+	equal("tempered relevance", st.GetRelevanceTempered(), c.tempered)
+	for _, name := range slices.Sorted(maps.Keys(c.outcomes)) {
+		equal("outcome "+name, st.GetOutcomes()[name], c.outcomes[name])
+	}
+	equal("outcomes", len(st.GetOutcomes()), len(c.outcomes))
+	var trained, leaps uint64
+	for _, l := range c.leapOrder {
+		if l.GetBoundary() {
+			continue
+		}
+		leaps++
+		if l.GetTrains() {
+			trained++
+		}
+	}
+	equal("leaps", st.GetLeaps(), leaps)
+	equal("trained", st.GetTrained(), trained)
+	span := func(topic string, ids [][]byte) {
+		want := make([]byte, 16)
+		for _, id := range ids {
+			for i := range want {
+				want[i] ^= id[i]
+			}
+		}
+		got := st.GetSpans()[topic]
+		equal("count of "+topic, got.GetCount(), uint64(len(ids)))
+		if len(ids) > 0 && !bytes.Equal(got.GetXor(), want) {
+			errs = append(errs, fmt.Errorf("XOR of %s differs", topic))
+		}
+		if len(ids) > 0 && len(got.GetFirst()) == 0 {
+			errs = append(errs, fmt.Errorf("%s has no offsets", topic))
+		}
+	}
+	var requests, verdicts, settled [][]byte
+	for id := range c.requests {
+		requests = append(requests, []byte(id))
+	}
+	for _, v := range c.order {
+		verdicts = append(verdicts, v.GetId())
+	}
+	for _, l := range c.leapOrder {
+		settled = append(settled, l.GetId())
+	}
+	span(schemas.TopicFetchRequested, requests)
+	span(schemas.TopicLinkFound, verdicts)
+	span(schemas.TopicLeapSettled, settled)
+	if c.flying != 0 {
+		errs = append(errs, fmt.Errorf("%d requests have no verdict", c.flying))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return errors.Join(c.checkEnd(), c.checkLeaps())
+}
+
+// inScope repeats the little of scope that the simulation uses.
+func (c *auditCrawl) inScope(url string) bool {
+	sc := c.ctl.GetScope()
+	if len(sc.GetPrefixes()) > 0 && !strings.HasPrefix(url, "http://h") {
+		return false
+	}
+	return sc.GetUrlList() == "" || c.web.pages[url] != nil
+}
+
+// fate is what the records say of one URL.
+type fate struct {
+	requests []*auditRequest // by attempt
+	final    bool
+	verdict  *schemas.LinkFound // the last one
+	alias    string             // target, where it redirected to a URL that could be fetched
+}
+
+// fates reads what became of every URL that was requested.
+func (c *auditCrawl) fates() map[string]*fate {
+	all := make(map[string]*fate)
+	for _, req := range c.requests {
+		f := all[req.GetUrl()]
+		if f == nil {
+			f = new(fate)
+			all[req.GetUrl()] = f
+		}
+		f.requests = append(f.requests, req)
+	}
+	attempts := int(c.ctl.GetMaxAttempts())
+	if attempts == 0 {
+		attempts = 3
+	}
+	for _, f := range all {
+		slices.SortFunc(f.requests, func(a, b *auditRequest) int { return int(a.GetAttempt()) - int(b.GetAttempt()) })
+		tries := 0
+		for _, r := range f.requests {
+			if r.verdict == nil {
+				continue
+			}
+			f.verdict = r.verdict
+			consequence := schemas.Outcomes[r.verdict.GetOutcome()]
+			if consequence.Retry && consequence.Request {
+				tries++
+			}
+			f.final = consequence.Final || consequence.Retry && consequence.Request && tries >= attempts
+			if r.verdict.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
+				f.alias = r.verdict.GetRedirect()
+				f.final = false
+			}
+		}
+	}
+	return all
+}
+
+// checkEnd compares the reason why the crawl ended with what was fetched: where the frontier is
+// said to be empty, everything that could be fetched was.
+func (c *auditCrawl) checkEnd() error {
+	st, b := c.status, c.ctl.GetBudget()
+	c.seen["ended: "+st.GetEndReason()]++
+	switch st.GetEndReason() {
+	case "stopped":
+		if c.ctl.GetState() != schemas.CrawlState_CRAWL_STATE_STOPPED {
+			return errors.New("it says that it was stopped")
+		}
+		return nil
+	case "pages budget spent":
+		if c.pages != b.GetPages() {
+			return fmt.Errorf("it says that the budget of %d pages is spent after %d", b.GetPages(), c.pages)
+		}
+		return nil
+	case "requests budget spent":
+		if c.charged != b.GetRequests() {
+			return fmt.Errorf("it says that the budget of %d requests is spent after %d", b.GetRequests(), c.charged)
+		}
+		return nil
+	case "frontier empty", "stagnated: the gate let no link through":
+	default:
+		return fmt.Errorf("it ended for the reason %q", st.GetEndReason())
+	}
+	fates := c.fates()
+	gate := c.ctl.GetPolicies()[0].GetGate()
+	passes := func(rec *schemas.LinkFound) bool {
+		return rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS || gate.GetAction() != schemas.GateAction_GATE_ACTION_DROP || rec.GetJudgement().GetRaw() >= gate.GetThreshold()
+	}
+	admitted := make(map[string]bool) // through the gate
+	var admit func(url string)
+	admit = func(url string) {
+		if admitted[url] || !c.inScope(url) {
+			return
+		}
+		admitted[url] = true
+		if f := fates[url]; f != nil && f.alias != "" {
+			admit(f.alias)
+		}
+	}
+	for _, rec := range c.order {
+		if rec.GetOutcome() != schemas.Outcome_OUTCOME_SEEDS && rec.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED || !passes(rec) {
+			continue
+		}
+		for _, l := range rec.GetLinks() {
+			if l.GetUrl() != rec.GetUrl() {
+				admit(l.GetUrl())
+			}
+		}
+	}
+	for url := range admitted {
+		f := fates[url]
+		host := strings.Split(url, "/")[2]
+		if cap := uint64(c.ctl.GetScope().GetHostCap()); cap > 0 && c.hostAll[host] >= cap {
+			continue // full, or it was while a request was in flight that came back deferred
+		}
+		if f == nil || !f.final && f.alias == "" {
+			return fmt.Errorf("it says that the frontier is empty, and %s was not fetched to its end: %+v", url, f)
+		}
+	}
+	return nil
+}
+
+// checkLeaps compares the settled leaps with the links of the pages delivered.
+func (c *auditCrawl) checkLeaps() error {
+	fates := c.fates()
+	// resolve follows redirects to the URL whose verdict counts.
+	resolve := func(url string) (string, *fate) {
+		f := fates[url]
+		for hops := 0; f != nil && f.alias != "" && hops < 50; hops++ {
+			next := fates[f.alias]
+			if !c.inScope(f.alias) || next == nil {
+				return url, f
+			}
+			url, f = f.alias, next
+		}
+		return url, f
+	}
+	pages := make(map[string]*schemas.LinkFound)
+	for _, rec := range c.order {
+		if rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+			pages[rec.GetUrl()] = rec
+		}
+	}
+	trained := make(map[string]uint32)
+	for _, l := range c.leapOrder {
+		if l.GetBoundary() {
+			continue
+		}
+		if !bytes.Equal(l.GetId(), schemas.LeapID(l.GetCrawl(), l.GetU(), l.GetV()).Bytes()) {
+			return fmt.Errorf("leap %s → %s has another id", l.GetU(), l.GetV())
+		}
+		u := pages[l.GetU()]
+		if u == nil || !slices.ContainsFunc(u.GetLinks(), func(k *schemas.Link) bool { return k.GetUrl() == l.GetV() }) {
+			return fmt.Errorf("leap %s → %s is no link of a page that was delivered", l.GetU(), l.GetV())
+		}
+		if l.GetSourceRaw() != u.GetJudgement().GetRaw() {
+			return fmt.Errorf("leap %s → %s has R(u) %v", l.GetU(), l.GetV(), l.GetSourceRaw())
+		}
+		target, f := resolve(l.GetV())
+		if f == nil {
+			return fmt.Errorf("leap %s → %s is settled, and its target was never fetched", l.GetU(), l.GetV())
+		}
+		if delivered := pages[target]; (l.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED) != (delivered != nil && f.final) ||
+			delivered != nil && l.GetTargetRaw() != delivered.GetJudgement().GetRaw() {
+			return fmt.Errorf("leap %s → %s says %v of %s: %v", l.GetU(), l.GetV(), l.GetOutcome(), target, l)
+		}
+		if l.GetTrains() {
+			if !schemas.Outcomes[l.GetOutcome()].Trains || c.ctl.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD && !l.GetForward() {
+				return fmt.Errorf("leap %s → %s trains", l.GetU(), l.GetV())
+			}
+			if trained[target]++; trained[target] > 5 {
+				return fmt.Errorf("more than five leaps into %s train", target)
+			}
+		}
+		if l.GetPolicy() == "" || len(l.GetFeatures()) == 0 && len(u.GetLinks()) > 0 {
+			return fmt.Errorf("leap %s → %s has policy %q and %d features", l.GetU(), l.GetV(), l.GetPolicy(), len(l.GetFeatures()))
+		}
+	}
+	if c.ctl.GetScope().GetHostCap() > 0 || c.ctl.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD {
+		return nil // links to a host that is full are refused; late links are not leaps
+	}
+	for url, rec := range pages {
+		for _, k := range rec.GetLinks() {
+			target, f := resolve(k.GetUrl())
+			if k.GetUrl() == url || target == url || !c.inScope(k.GetUrl()) || f == nil || !f.final {
+				continue
+			}
+			if c.leaps[string(schemas.LeapID(rec.GetCrawl(), url, k.GetUrl()).Bytes())] == nil {
+				return fmt.Errorf("link %s → %s is not settled, and its target ended with %v", url, k.GetUrl(), f.verdict.GetOutcome())
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/controls"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// book holds what crawl.control and model.published say, as they were read: the newest control
+// record of every crawl and its newest apprentice. All partitions of the process look things up
+// in it; it may be used by several goroutines.
+type book struct {
+	controls *controls.Book
+
+	mu     sync.Mutex
+	names  map[string]bool                    // of crawls
+	models map[string]*schemas.ModelPublished // by crawl
+	// changes counts; readers is told of each.
+	changes uint64
+	readers map[chan struct{}]bool
+}
+
+func newBook() *book {
+	return &book{
+		controls: controls.New(), names: make(map[string]bool), models: make(map[string]*schemas.ModelPublished),
+		readers: make(map[chan struct{}]bool),
+	}
+}
+
+// control takes a record of crawl.control.
+func (b *book) control(r stream.Record) error {
+	if err := b.controls.Take(r.Key, r.Value); err != nil {
+		return stream.Broken(fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.Value == nil {
+		delete(b.names, string(r.Key))
+	} else {
+		b.names[string(r.Key)] = true
+	}
+	b.changed()
+	return nil
+}
+
+// model takes a record of model.published; models of fewer pages than a known one are late
+// copies and change nothing.
+func (b *book) model(r stream.Record) error {
+	m := new(schemas.ModelPublished)
+	if err := proto.Unmarshal(r.Value, m); err != nil {
+		return stream.Broken(fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err))
+	}
+	if m.GetKind() != "apprentice" || m.GetCrawl() == "" {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if old := b.models[m.GetCrawl()]; m.GetPages() < old.GetPages() {
+		return nil
+	}
+	b.models[m.GetCrawl()] = m
+	b.changed()
+	return nil
+}
+
+// version counts the changes of the book.
+func (b *book) version() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.changes
+}
+
+// look returns a crawl's newest control record and apprentice; nil where there is none.
+func (b *book) look(crawl string) (*schemas.CrawlControl, *schemas.ModelPublished) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.controls.Look(crawl), b.models[crawl]
+}
+
+// crawls lists the crawls that have a control record, by name.
+func (b *book) crawls() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.names))
+}
+
+// changed counts a change and wakes the readers; the caller holds mu.
+func (b *book) changed() {
+	b.changes++
+	for c := range b.readers {
+		select {
+		case c <- struct{}{}:
+		default: // one is on its way
+		}
+	}
+}
+
+// notify wakes the readers though the book did not change: an object has arrived.
+func (b *book) notify() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.changed()
+}
+
+// subscribe returns a channel that gets a value after every change, until cancel.
+func (b *book) subscribe(int) (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.readers[c] = true
+	return c, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.readers, c)
+	}
+}

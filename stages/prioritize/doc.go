@@ -1,0 +1,50 @@
+// Prioritize decides which URL is fetched next, and keeps the ledger of leaps.
+//
+// # Card
+//
+// Purpose: the frontier (package frontier) of every crawl: one shard a crawl, the shards spread
+// over the partitions of link.found.
+//
+// In: link.found. Followed to their end first, and on: crawl.control, model.published. Out:
+// fetch.requested, which is also its decision log; leap.settled; crawl.status, at every change of
+// state and at most once a second else.
+//
+// Touches: the object store, read only, for URL lists and apprentice models; they are fetched
+// beside the loop.
+//
+// State, in Pebble, a store a partition: the shards; of each crawl the offsets of its records and
+// the last boundary; records that wait for their crawl. It is rebuilt by replay of link.found and
+// fetch.requested: what the log says was dispatched is in flight, whatever would be chosen now,
+// and nothing is dispatched before the end of link.found, as of the start, is reached.
+//
+// A crawl that lacks something waits, the others go on: without a control record or its URL
+// list, or while the model that its state ranks by is being fetched, its records (and decisions to be
+// recovered) are parked in the store, in order, and applied before any later one once the crawl
+// is ready. A newer model that cannot be fetched or read leaves the one in use; status says so.
+//
+// Fairness: each step takes some hundred records; then every crawl, another one first each
+// time, may score and dispatch a slice. So one crawl's re-scoring or backlog holds up the others of its partition
+// by milliseconds.
+//
+// Refuses: records that cannot be decoded or whose numbers are out of range: dead.letter, and the
+// request named in the headers is answered as failed:feature-extract, so that it does not stay
+// in flight for ever. A control record that cannot be run (more than one shard, unknown policy,
+// no budget): a crawl that never ran gets the status finished, "refused: …"; one that runs goes
+// on as before and says so in its activity.
+//
+// Running twice is safe: see stream.Owner. Verdicts count once, by request id; leaps and
+// boundaries sent again are the same records.
+//
+// # Decisions
+//
+// 2026-11-21: a finished crawl is put away: its shard leaves memory, its last status is kept and
+// repeated by every new owner, lest an older one's stand. A record or a control record of higher
+// revision brings it back.
+//
+// 2026-11-21: statuses of one epoch have rising times, so that readers of a topic in which copies
+// may come late can tell the newest: highest epoch, then latest time.
+//
+// 2026-11-21: a boundary that no model has answered for half a minute while dispatch waits for it
+// is sent again. apprentice-train then repeats its announcement, which compaction may have
+// removed behind a late copy of an older one.
+package main

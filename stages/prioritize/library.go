@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"forager/internal/frontier"
+	"forager/internal/scope"
+)
+
+// library fetches what crawls need from the object store: URL lists and apprentice models. It
+// fetches beside the loop, so that one crawl's object, or a store that is away, holds up nobody
+// else; who asks for an object that is not there yet asks again. It may be used by several
+// goroutines.
+type library struct {
+	// get reads an object.
+	get func(ctx context.Context, key string) ([]byte, error)
+	// readModel reads the bytes of an apprentice model.
+	readModel func([]byte) (frontier.Model, error)
+	// begin runs a fetch; arrived is called behind each.
+	begin   func(func())
+	arrived func()
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	objects map[string]*object
+}
+
+// object is one that was asked for and not handed out yet.
+type object struct {
+	fetching bool
+	value    any // *scope.List or frontier.Model
+	err      error
+	failures int
+	retryAt  time.Time
+}
+
+// Pauses between two tries to fetch an object, and the time that one may take.
+const (
+	firstRetry   = time.Second
+	longestRetry = 30 * time.Second
+	fetchTimeout = 2 * time.Minute
+)
+
+func newLibrary(get func(context.Context, string) ([]byte, error), readModel func([]byte) (frontier.Model, error), arrived func(), log *slog.Logger) *library {
+	return &library{
+		get: get, readModel: readModel, arrived: arrived, log: log,
+		begin:   func(f func()) { go f() },
+		objects: make(map[string]*object),
+	}
+}
+
+// waitingError says what is awaited, and when to ask again.
+type waitingError struct {
+	what string
+	at   time.Time // zero = when the book changes
+}
+
+func (e *waitingError) Error() string { return "waiting for " + e.what }
+
+// modelObject is the key of an apprentice model's object.
+func modelObject(version string) string { return "models/apprentice/" + version }
+
+// list returns the URL list in an object. It is handed out once; a *waitingError says that it
+// is not there yet.
+func (l *library) list(key string, now time.Time) (*scope.List, error) {
+	value, err := l.take("list "+key, now, func(ctx context.Context) (any, error) {
+		b, err := l.get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		return scope.ReadList(bytes.NewReader(b))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return value.(*scope.List), nil
+}
+
+// model returns the apprentice model of a version, like list.
+func (l *library) model(version string, now time.Time) (frontier.Model, error) {
+	value, err := l.take("model "+version, now, func(ctx context.Context) (any, error) {
+		b, err := l.get(ctx, modelObject(version))
+		if err != nil {
+			return nil, err
+		}
+		return l.readModel(b)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return value.(frontier.Model), nil
+}
+
+func (l *library) take(what string, now time.Time, fetch func(context.Context) (any, error)) (any, error) {
+	l.mu.Lock()
+	o := l.objects[what]
+	if o == nil {
+		o = new(object)
+		l.objects[what] = o
+	}
+	if !o.fetching && o.value == nil && !now.Before(o.retryAt) {
+		o.fetching = true
+		l.mu.Unlock()
+		l.begin(func() { l.fetch(o, what, now, fetch) })
+		l.mu.Lock()
+	}
+	defer l.mu.Unlock()
+	if o.value != nil {
+		delete(l.objects, what)
+		return o.value, nil
+	}
+	if o.fetching {
+		return nil, &waitingError{what: what}
+	}
+	return nil, &waitingError{what: fmt.Sprintf("%s (%v)", what, o.err), at: o.retryAt}
+}
+
+func (l *library) fetch(o *object, what string, now time.Time, fetch func(context.Context) (any, error)) {
+	ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
+	defer cancel()
+	value, err := fetch(ctx)
+	l.mu.Lock()
+	o.fetching = false
+	if err != nil {
+		pause := min(firstRetry<<min(o.failures, 10), longestRetry)
+		o.err, o.retryAt = err, now.Add(pause)
+		o.failures++
+		l.log.Warn("waiting for an object", "object", what, "tries", o.failures, "error", err)
+	} else {
+		o.value = value
+	}
+	l.mu.Unlock()
+	l.arrived()
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+
+	"forager/internal/apprentice"
+	"forager/internal/boot"
+	"forager/internal/frontier"
+	"forager/internal/objects"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+const stage = "prioritize"
+
+func main() { boot.Main(stage, run) }
+
+func run(ctx context.Context, env *boot.Env) error {
+	store, err := objects.Open(env.Config.S3)
+	if err != nil {
+		return err
+	}
+	client, err := stream.Dial(env.Config.Kafka, env.Config.Topics, env.Log, env.Metrics)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	book := newBook()
+	for topic, take := range map[string]func(stream.Record) error{
+		schemas.TopicCrawlControl: book.control, schemas.TopicModelPublished: book.model,
+	} {
+		if _, err := client.Follow(ctx, topic, take); err != nil {
+			return err
+		}
+	}
+	partitions, err := client.Partitions(ctx, schemas.TopicLinkFound)
+	if err != nil {
+		return err
+	}
+	readModel := func(b []byte) (frontier.Model, error) { return apprentice.Unmarshal(b) }
+	conf := env.Config.Stages.Prioritize
+	s := settings{
+		book: book, library: newLibrary(store.Get, readModel, book.notify, env.Log), partitions: partitions,
+		retryDelay: conf.RetryDelay, rescoreBatch: conf.RescoreBatch, log: env.Log,
+	}
+	return client.RunStateful(ctx, stream.Stateful{
+		Stage: stage, Input: schemas.TopicLinkFound, Log: schemas.TopicFetchRequested,
+		CacheBytes: conf.CacheBytes, Notify: book.subscribe,
+		Open: func(partition int, epoch uint64, kv *stream.Store) (stream.Processor, error) {
+			return s.open(partition, epoch, kv)
+		},
+	}, env.StateDir)
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/frontier"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// Keys of the stage's own in a partition's Store; the frontier's begin with another byte.
+//
+//	1 'm' crawl                        → memo
+//	1 'r' len(crawl) crawl seq         → a decision of the log that waits for its crawl
+//	1 'p' len(crawl) crawl offset      → a record of link.found that waits for its crawl
+const (
+	ownPrefix   = 1
+	memoKind    = 'm'
+	recoverKind = 'r'
+	parkedKind  = 'p'
+)
+
+// memo is what the stage itself keeps of a crawl.
+type memo struct {
+	// finished is the revision of the control record under which the crawl was found finished;
+	// 0 = it is not.
+	finished uint64
+	// boundary is the last boundary sent, in pages.
+	boundary uint64
+	// spans are the offsets of the crawl's records by topic; counts are the frontier's.
+	spans map[string]*schemas.TopicSpan
+	// last is the status of a finished crawl; nil for others.
+	last *schemas.CrawlStatus
+}
+
+const memoVersion = 1
+
+func memoKey(crawl string) []byte { return append([]byte{ownPrefix, memoKind}, crawl...) }
+
+func (m *memo) bytes() ([]byte, error) {
+	b := []byte{memoVersion}
+	b = binary.AppendUvarint(b, m.finished)
+	b = binary.AppendUvarint(b, m.boundary)
+	st := m.last
+	if st == nil {
+		st = &schemas.CrawlStatus{Spans: m.spans}
+	}
+	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, st)
+}
+
+func readMemo(b []byte) (*memo, error) {
+	if len(b) == 0 || b[0] != memoVersion {
+		return nil, errors.New("memo of another version")
+	}
+	b = b[1:]
+	m := new(memo)
+	for _, n := range []*uint64{&m.finished, &m.boundary} {
+		v, k := binary.Uvarint(b)
+		if k <= 0 {
+			return nil, errors.New("memo is cut short")
+		}
+		*n, b = v, b[k:]
+	}
+	s := new(schemas.CrawlStatus)
+	if err := proto.Unmarshal(b, s); err != nil {
+		return nil, fmt.Errorf("memo: %w", err)
+	}
+	if m.spans = s.GetSpans(); m.spans == nil {
+		m.spans = make(map[string]*schemas.TopicSpan)
+	}
+	if m.finished > 0 {
+		m.last = s
+	}
+	return m, nil
+}
+
+// wake says that the crawl goes on.
+func (m *memo) wake() { m.finished, m.last = 0, nil }
+
+// note widens the span of a topic by one record.
+func (m *memo) note(topic string, partition int, offset int64) {
+	s := m.spans[topic]
+	if s == nil {
+		s = &schemas.TopicSpan{First: make(map[uint32]int64), Last: make(map[uint32]int64)}
+		m.spans[topic] = s
+	}
+	if s.First == nil {
+		s.First, s.Last = make(map[uint32]int64), make(map[uint32]int64)
+	}
+	p := uint32(partition)
+	if first, ok := s.First[p]; !ok || offset < first {
+		s.First[p] = offset
+	}
+	if last, ok := s.Last[p]; !ok || offset > last {
+		s.Last[p] = offset
+	}
+}
+
+// loadMemos reads the memos of every crawl of the partition.
+func loadMemos(store frontier.Store) (map[string]*memo, error) {
+	memos := make(map[string]*memo)
+	from, to := []byte{ownPrefix, memoKind}, []byte{ownPrefix, memoKind + 1}
+	err := store.Scan(from, to, func(key, value []byte) (bool, error) {
+		m, err := readMemo(value)
+		if err != nil {
+			return false, fmt.Errorf("state of crawl %s: %w", key[2:], err)
+		}
+		memos[string(key[2:])] = m
+		return true, nil
+	})
+	return memos, err
+}
+
+// waitingRoom is where records of one crawl wait, in order, until it can take them.
+type waitingRoom struct {
+	store  frontier.Store
+	prefix []byte
+	// The records that wait are count of those numbered from first to next−1.
+	first, next uint64
+	count       int
+}
+
+func newWaitingRoom(store frontier.Store, kind byte, crawl string) (*waitingRoom, error) {
+	w := &waitingRoom{store: store, prefix: append([]byte{ownPrefix, kind, byte(len(crawl))}, crawl...)}
+	err := store.Scan(w.key(0), w.key(1<<63), func(key, _ []byte) (bool, error) {
+		if w.count++; w.count == 1 {
+			w.first = binary.BigEndian.Uint64(key[len(key)-8:])
+		}
+		w.next = binary.BigEndian.Uint64(key[len(key)-8:]) + 1
+		return true, nil
+	})
+	return w, err
+}
+
+func (w *waitingRoom) key(n uint64) []byte {
+	return binary.BigEndian.AppendUint64(append([]byte(nil), w.prefix...), n)
+}
+
+// put lets a record wait behind the others.
+func (w *waitingRoom) put(r stream.Record) error {
+	b, err := proto.Marshal(letterOf(r))
+	if err != nil {
+		return fmt.Errorf("park %s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
+	}
+	if err := w.store.Set(w.key(w.next), b); err != nil {
+		return err
+	}
+	w.next++
+	w.count++
+	return nil
+}
+
+// take removes the first n records that wait.
+func (w *waitingRoom) take(n int) ([]stream.Record, error) {
+	var records []stream.Record
+	var keys [][]byte
+	if w.count == 0 {
+		return nil, nil
+	}
+	err := w.store.Scan(w.key(w.first), w.key(w.next), func(key, value []byte) (bool, error) {
+		letter := new(schemas.DeadLetter)
+		if err := proto.Unmarshal(value, letter); err != nil {
+			return false, fmt.Errorf("parked record %x: %w", key, err)
+		}
+		records = append(records, recordOf(letter))
+		keys = append(keys, append([]byte(nil), key...))
+		return len(records) < n, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(records) == 0 {
+		return nil, fmt.Errorf("%d parked records are gone", w.count)
+	}
+	for _, key := range keys {
+		if err := w.store.Delete(key); err != nil {
+			return nil, err
+		}
+	}
+	w.count -= len(records)
+	w.first = binary.BigEndian.Uint64(keys[len(keys)-1][len(w.prefix):]) + 1
+	return records, nil
+}
+
+// letterOf and recordOf keep a record in the form of a dead letter, which has a field for all
+// of it.
+func letterOf(r stream.Record) *schemas.DeadLetter {
+	l := &schemas.DeadLetter{Topic: r.Topic, Partition: uint32(r.Partition), Offset: r.Offset, Key: r.Key, Value: r.Value}
+	for k, v := range r.Headers {
+		l.Headers = append(l.Headers, &schemas.Header{Key: k, Value: []byte(v)})
+	}
+	return l
+}
+
+func recordOf(l *schemas.DeadLetter) stream.Record {
+	r := stream.Record{
+		Topic: l.GetTopic(), Partition: int(l.GetPartition()), Offset: l.GetOffset(), Key: l.GetKey(), Value: l.GetValue(),
+		Headers: make(map[string]string, len(l.GetHeaders())),
+	}
+	for _, h := range l.GetHeaders() {
+		r.Headers[h.GetKey()] = string(h.GetValue())
+	}
+	return r
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// decode reads a record of link.found and checks what the frontier relies on.
+func decode(r stream.Record) (*schemas.LinkFound, error) {
+	rec := new(schemas.LinkFound)
+	if err := proto.Unmarshal(r.Value, rec); err != nil {
+		return nil, fmt.Errorf("link.found: %w", err)
+	}
+	if rec.GetCrawl() == "" {
+		return nil, fmt.Errorf("link.found names no crawl")
+	}
+	if rec.GetShard() != 0 {
+		return nil, fmt.Errorf("link.found is for shard %d of %s, and crawls have one", rec.GetShard(), rec.GetCrawl())
+	}
+	if _, err := schemas.ParseID(rec.GetId()); err != nil {
+		return nil, fmt.Errorf("link.found: %w", err)
+	}
+	consequence, ok := schemas.Outcomes[rec.GetOutcome()]
+	if !ok {
+		return nil, fmt.Errorf("link.found has the unknown outcome %v", rec.GetOutcome())
+	}
+	if consequence.Page {
+		j := rec.GetJudgement()
+		if j == nil || !probability(j.GetRaw()) || !probability(j.GetTempered()) {
+			return nil, fmt.Errorf("link.found says %s and its judgement is %v", schemas.OutcomeName(rec.GetOutcome()), j)
+		}
+	}
+	for _, l := range rec.GetLinks() {
+		if l.GetUrl() == "" {
+			return nil, fmt.Errorf("link.found has a link without a URL")
+		}
+	}
+	return rec, nil
+}
+
+func probability(p float64) bool { return p >= 0 && p <= 1 } // false for NaN
+
+// rescue makes the verdict for a record that cannot be decoded, from its headers: its request
+// failed, and is answered for. nil where the headers name no request.
+func rescue(r stream.Record, cause error) *schemas.LinkFound {
+	request, err := schemas.RequestFromHeaders(r.Headers)
+	if err != nil || request.GetShard() != 0 {
+		return nil
+	}
+	return &schemas.LinkFound{
+		Id: request.GetId(), Crawl: request.GetCrawl(), Shard: request.GetShard(), Url: request.GetUrl(),
+		Outcome: schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT, Detail: cause.Error(),
+	}
+}
+
+func headers(crawl string) map[string]string {
+	return map[string]string{
+		schemas.HeaderVersion: strconv.Itoa(schemas.Version), schemas.HeaderCrawl: crawl, schemas.HeaderShard: "0",
+	}
+}
+
+func requestOut(r *schemas.FetchRequest) (stream.Out, error) {
+	value, err := proto.Marshal(r)
+	if err != nil {
+		return stream.Out{}, fmt.Errorf("request for %s: %w", r.GetUrl(), err)
+	}
+	return stream.Out{Topic: schemas.TopicFetchRequested, Partition: -1, Key: []byte(r.GetHost()), Value: value, Headers: schemas.RequestHeaders(r)}, nil
+}
+
+func leapOut(l *schemas.LeapSettled) (stream.Out, error) {
+	value, err := proto.Marshal(l)
+	if err != nil {
+		return stream.Out{}, fmt.Errorf("leap %s → %s: %w", l.GetU(), l.GetV(), err)
+	}
+	h := headers(l.GetCrawl())
+	id, err := schemas.ParseID(l.GetId())
+	if err != nil {
+		return stream.Out{}, fmt.Errorf("leap %s → %s: %w", l.GetU(), l.GetV(), err)
+	}
+	h[schemas.HeaderID] = id.String()
+	if !l.GetBoundary() {
+		h[schemas.HeaderURL] = l.GetV()
+	}
+	return stream.Out{Topic: schemas.TopicLeapSettled, Partition: -1, Key: []byte(l.GetCrawl()), Value: value, Headers: h}, nil
+}
+
+func statusOut(s *schemas.CrawlStatus) (stream.Out, error) {
+	value, err := proto.Marshal(s)
+	if err != nil {
+		return stream.Out{}, fmt.Errorf("status of %s: %w", s.GetCrawl(), err)
+	}
+	return stream.Out{
+		Topic: schemas.TopicCrawlStatus, Partition: -1, Key: []byte(schemas.ShardKey(s.GetCrawl(), s.GetShard())),
+		Value: value, Headers: headers(s.GetCrawl()),
+	}, nil
+}
+
+// boundary is the record that makes the model through pages due.
+func boundary(crawl string, pages uint64) *schemas.LeapSettled {
+	return &schemas.LeapSettled{
+		Id:    schemas.LeapID(crawl, "boundary", strconv.FormatUint(pages, 10)).Bytes(),
+		Crawl: crawl, Pages: pages, Boundary: true,
+	}
+}

@@ -1,0 +1,589 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/stream"
+	"forager/internal/stream/crashtest"
+	"forager/schemas"
+)
+
+// simulation is one schedule: crawls over simulated webs, owners of each partition of link.found
+// that crash, stall, come back with their directory, an old one or none, and everything around
+// them, under virtual time.
+type simulation struct {
+	*crashtest.World
+	rule     string // what is broken on purpose; "" = nothing
+	down     *downstream
+	train    *trainer
+	controls []*schemas.CrawlControl
+	owners   []*simOwner
+	dirs     [][]*crashtest.Dir // by partition
+	spawned  int
+	chaos    bool
+	seeds    []stream.Out // that were not sent yet
+	rest     time.Time    // when everybody had nothing to do for so long that all look around
+	audit    *audit
+}
+
+// simOwner is one life of a stage process, for one partition.
+type simOwner struct {
+	*crashtest.Process
+	partition int
+	// idle: it waits for records, for wake or for the book.
+	idle    bool
+	wake    time.Time
+	next    int64
+	stalled int // turns that it stands still
+	book    *book
+	// controls and models are how many records of these topics it has followed.
+	controls, models int
+	// stepped is when it took its last step.
+	stepped time.Time
+}
+
+// restEvery is the longest pause of an owner (RunStateful).
+const restEvery = 10 * time.Minute
+
+const identity = "prioritize link.found"
+
+// body is what the stage's process does, over the world's broker.
+func (s *simulation) body(o *simOwner) func(*crashtest.Process) error {
+	return func(p *crashtest.Process) error {
+		store, err := p.OpenStore(fmt.Sprintf("%s/%d", identity, o.partition))
+		if err != nil {
+			return err
+		}
+		o.book = newBook()
+		follow := func() error { // what Client.Follow does
+			for _, r := range s.Records(schemas.TopicCrawlControl, 0)[o.controls:] {
+				o.controls++
+				if err := o.book.control(r); err != nil {
+					return err
+				}
+			}
+			for _, r := range s.Records(schemas.TopicModelPublished, 0)[o.models:] {
+				o.models++
+				if err := o.book.model(r); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		lib := newLibrary(func(_ context.Context, key string) ([]byte, error) {
+			if s.chaos && s.Chance(.3) {
+				return nil, errAway
+			}
+			if crawl, ok := strings.CutPrefix(key, "lists/"); ok {
+				return []byte(strings.Join(s.down.web[crawl].urls, "\n")), nil
+			}
+			return []byte(key), nil
+		}, readSimModel, func() {}, slog.New(slog.DiscardHandler))
+		lib.begin = func(f func()) { f() }
+		conf := settings{
+			book: o.book, library: lib, partitions: s.Partitions(schemas.TopicLinkFound),
+			retryDelay: 30 * time.Second, rescoreBatch: 3, log: slog.New(slog.DiscardHandler),
+		}
+		m := &mutant{Process: p, rule: s.rule}
+		owner := stream.NewOwner(stream.OwnerOptions{
+			Stage: stage, Input: schemas.TopicLinkFound, Partition: o.partition, Log: schemas.TopicFetchRequested,
+			Broker: m, Store: store, Failpoint: p.Pass,
+			Open: func(epoch uint64) (stream.Processor, error) {
+				processor, err := conf.open(o.partition, epoch, store)
+				if err == nil && s.rule == "recover nothing" {
+					return forgetful{processor}, nil
+				}
+				return processor, err
+			},
+		})
+		if err := follow(); err != nil {
+			return err
+		}
+		if err := owner.Start(context.Background(), s.Now); err != nil {
+			return err
+		}
+		m.started = true
+		var version uint64 // of no book: the first step needs no record
+		for {
+			if err := m.flush(); err != nil {
+				return err
+			}
+			o.next = owner.Next()
+			o.idle = true
+			p.Pass("idle")
+			o.idle = false
+			if err := follow(); err != nil {
+				return err
+			}
+			records := s.Records(schemas.TopicLinkFound, o.partition)[owner.Next():]
+			records = records[:min(len(records), s.Rand.IntN(5))]
+			if len(records) == 0 && version == o.book.version()+1 && (o.wake.IsZero() || s.Now.Before(o.wake)) && s.Now.Before(o.stepped.Add(restEvery)) {
+				continue
+			}
+			o.stepped = s.Now
+			version = o.book.version() + 1
+			if o.wake, err = owner.Step(context.Background(), records, s.Now); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// forgetful breaks recovery from inside.
+type forgetful struct{ *prioritizer }
+
+func (forgetful) Recover(stream.Record) error { return nil }
+
+// mutant breaks one rule of the owner from outside, in the broker that it sees.
+type mutant struct {
+	*crashtest.Process
+	rule    string
+	started bool
+	pending []stream.Out
+}
+
+func (m *mutant) Produce(ctx context.Context, outs []stream.Out) ([]stream.Position, error) {
+	marks := outs[0].Topic == schemas.TopicFetchRequested && outs[0].Headers[schemas.HeaderID] == ""
+	switch {
+	case m.rule == "commit before ack" && m.started:
+		// Sent by flush, after the commit; positions are made up.
+		m.pending = outs
+		at := make([]stream.Position, len(outs))
+		for i := range outs {
+			at[i].Partition = stream.PartitionOf(outs[i].Key, m.World.Partitions(outs[i].Topic))
+			at[i].Offset = int64(len(m.World.Records(outs[i].Topic, at[i].Partition))) - 1
+		}
+		return at, nil
+	case m.rule == "no markers" && len(outs) > 1 && marks:
+		at := make([]stream.Position, len(outs))
+		for k := range outs {
+			at[k] = stream.Position{Partition: k, Offset: int64(len(m.World.Records(schemas.TopicFetchRequested, k))) - 1}
+		}
+		return at, nil
+	}
+	return m.Process.Produce(ctx, outs)
+}
+
+// flush sends what was said to be acknowledged.
+func (m *mutant) flush() error {
+	outs := m.pending
+	m.pending = nil
+	if len(outs) == 0 {
+		return nil
+	}
+	_, err := m.Process.Produce(context.Background(), outs)
+	return err
+}
+
+func (m *mutant) Read(ctx context.Context, topic string, partition int, from, to int64, f func(stream.Record) error) error {
+	if topic == schemas.TopicFetchRequested && (m.rule == "log ignored" && !m.started || m.rule == "no look" && m.started) {
+		return nil
+	}
+	return m.Process.Read(ctx, topic, partition, from, to, f)
+}
+
+func newSimulation(seed uint64, rule string) *simulation {
+	const found, log = 2, 3
+	s := &simulation{
+		World: crashtest.New(seed, map[string]int{
+			schemas.TopicLinkFound: found, schemas.TopicFetchRequested: log, schemas.TopicLeapSettled: 2,
+			schemas.TopicCrawlStatus: 1, schemas.TopicCrawlControl: 1, schemas.TopicModelPublished: 1, schemas.TopicDeadLetter: 1,
+		}, crashtest.Faults{Double: .03, Late: .03, Sync: .3}),
+		rule: rule, chaos: true, dirs: make([][]*crashtest.Dir, found),
+	}
+	web := make(map[string]*simWeb)
+	for i := range 1 + s.Rand.IntN(2) {
+		name := fmt.Sprintf("crawl-%d", i+s.Rand.IntN(2)*10)
+		web[name] = newSimWeb(s.Rand)
+		s.controls = append(s.controls, drawControl(s.Rand, name))
+		s.seeds = append(s.seeds, s.drawSeeds(web[name], name)...)
+	}
+	s.down = newDownstream(s.World, web)
+	s.down.noFence = rule == "no fence"
+	s.train = &trainer{world: s.World}
+	s.audit = newAudit(s)
+	return s
+}
+
+// drawControl draws a crawl.
+func drawControl(r *rand.Rand, name string) *schemas.CrawlControl {
+	ctl := &schemas.CrawlControl{
+		Crawl: name, Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: []string{"/focus"}, Critic: "c/1",
+		Budget: &schemas.Budget{}, Scope: &schemas.Scope{}, Learning: &schemas.Learning{DMax: 3},
+		Window: uint32(r.IntN(6)), HostWindow: uint32(r.IntN(3)), MaxAttempts: uint32(r.IntN(4)), RandomSeed: r.Uint64(),
+		Politeness: &schemas.Politeness{UserAgent: "sim"},
+	}
+	if r.IntN(3) > 0 {
+		ctl.Budget.Pages = 1 + uint64(r.IntN(16))
+	}
+	if ctl.Budget.Pages == 0 || r.IntN(3) == 0 {
+		ctl.Budget.Requests = 1 + uint64(r.IntN(20))
+	}
+	if r.IntN(2) == 0 {
+		ctl.Scope.Prefixes = []string{"http://h"}
+	}
+	if r.IntN(4) == 0 {
+		ctl.Scope.UrlList = "lists/" + name
+	}
+	if r.IntN(5) == 0 {
+		ctl.Scope.HostCap = 1 + uint32(r.IntN(6))
+	}
+	policy := &schemas.Policy{Name: "p", Ranker: schemas.Ranker(1 + r.IntN(4)), Combine: schemas.Combine(r.IntN(5))}
+	if r.IntN(3) == 0 {
+		policy.Gate = &schemas.Gate{Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Threshold: .4, Action: schemas.GateAction(1 + r.IntN(2))}
+	}
+	ctl.Policies = []*schemas.Policy{policy}
+	if r.IntN(4) == 0 {
+		ctl.Policies = append(ctl.Policies, &schemas.Policy{Name: "q", Ranker: schemas.Ranker_RANKER_APPRENTICE})
+	}
+	ctl.Learning.SwitchPages, ctl.Learning.RefitPages = 1+uint64(r.IntN(4)), 1+uint64(r.IntN(3))
+	ctl.Learning.Sync = r.IntN(2) == 0
+	ctl.Learning.Pairs = schemas.Pairs(r.IntN(3))
+	if r.IntN(6) == 0 {
+		ctl.Learning.Prior = "earlier/9-abc"
+	}
+	return ctl
+}
+
+// drawSeeds makes one or two virtual pages of seeds.
+func (s *simulation) drawSeeds(w *simWeb, crawl string) []stream.Out {
+	var outs []stream.Out
+	for n := range 1 + s.Rand.IntN(2) {
+		rec := &schemas.LinkFound{
+			Id: schemas.RequestID(crawl, fmt.Sprint("seeds:", n), 0).Bytes(), Crawl: crawl, Outcome: schemas.Outcome_OUTCOME_SEEDS,
+		}
+		for range 1 + s.Rand.IntN(3) {
+			rec.Links = append(rec.Links, &schemas.Link{Url: w.urls[s.Rand.IntN(len(w.urls))]})
+		}
+		value, err := proto.Marshal(rec)
+		if err != nil {
+			panic(err)
+		}
+		outs = append(outs, stream.Out{
+			Topic: schemas.TopicLinkFound, Partition: -1, Key: []byte(schemas.ShardKey(crawl, 0)), Value: value,
+			Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: crawl},
+		})
+	}
+	return outs
+}
+
+// control writes a crawl's control record.
+func (s *simulation) control(ctl *schemas.CrawlControl) {
+	value, err := proto.Marshal(ctl)
+	if err != nil {
+		panic(err)
+	}
+	s.Append(stream.Out{Topic: schemas.TopicCrawlControl, Key: []byte(ctl.GetCrawl()), Value: value, Headers: map[string]string{schemas.HeaderVersion: "1"}})
+}
+
+// operate is what the operator does: crawls begin, their seeds come, they are paused, go on
+// and, rarely, are stopped.
+func (s *simulation) operate() {
+	r := s.Rand
+	if len(s.seeds) > 0 && r.IntN(3) == 0 { // also before the control record
+		i := r.IntN(len(s.seeds))
+		s.Append(s.seeds[i])
+		s.seeds = slices.Delete(s.seeds, i, i+1)
+		return
+	}
+	ctl := s.controls[r.IntN(len(s.controls))]
+	if s.audit.began[ctl.GetCrawl()] {
+		switch roll := r.IntN(30); {
+		case roll == 0 && ctl.GetState() != schemas.CrawlState_CRAWL_STATE_STOPPED:
+			ctl.State = schemas.CrawlState_CRAWL_STATE_STOPPED
+		case roll < 3 && ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING:
+			ctl.State = schemas.CrawlState_CRAWL_STATE_PAUSED
+		case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_PAUSED:
+			ctl.State = schemas.CrawlState_CRAWL_STATE_RUNNING
+		default:
+			return
+		}
+		ctl.Revision++
+	}
+	s.audit.began[ctl.GetCrawl()] = true
+	s.control(ctl)
+}
+
+func (s *simulation) alive() []*simOwner {
+	return slices.DeleteFunc(slices.Clone(s.owners), func(o *simOwner) bool { return o.Done() })
+}
+
+// waits says that the owner has read everything there is and waits for time or records.
+func (s *simulation) waits(o *simOwner) bool {
+	return !o.Done() && o.idle && o.next == int64(len(s.Records(schemas.TopicLinkFound, o.partition))) &&
+		o.controls == len(s.Records(schemas.TopicCrawlControl, 0)) && o.models == len(s.Records(schemas.TopicModelPublished, 0))
+}
+
+// newest is the owner of a partition that was started last.
+func (s *simulation) newest(partition int) *simOwner {
+	for _, o := range slices.Backward(s.owners) {
+		if o.partition == partition {
+			return o
+		}
+	}
+	return nil
+}
+
+// spawn starts an owner of a partition: in a directory left by another, or in a new one.
+func (s *simulation) spawn(partition int) {
+	dirs := s.dirs[partition]
+	free := slices.DeleteFunc(slices.Clone(dirs), func(d *crashtest.Dir) bool { return !d.Free() })
+	var dir *crashtest.Dir
+	if len(free) == 0 || s.Rand.IntN(6) == 0 {
+		dir = crashtest.NewDir(fmt.Sprintf("p%d-%d", partition, len(dirs)))
+		s.dirs[partition] = append(dirs, dir)
+		s.audit.seen["owners that began with nothing"]++
+	} else {
+		dir = free[s.Rand.IntN(len(free))]
+	}
+	s.spawned++
+	o := &simOwner{partition: partition}
+	o.Process = s.Spawn(fmt.Sprintf("owner %d of partition %d in %s", s.spawned, partition, dir.Name), dir, s.body(o))
+	s.owners = append(s.owners, o)
+}
+
+// turn is one choice of the schedule.
+func (s *simulation) turn() error {
+	alive := s.alive()
+	for p := range s.dirs {
+		// The group gives a partition to somebody else when its newest owner is gone, or seems to be.
+		if o := s.newest(p); o == nil || o.Done() || o.stalled > 0 && s.Chance(.1) {
+			s.spawn(p)
+			return nil
+		}
+	}
+	switch roll := s.Rand.IntN(100); {
+	case roll < 12:
+		return s.down.fetch()
+	case roll < 30:
+		return s.down.answer()
+	case roll < 34:
+		if err := s.train.learn(); err != nil {
+			return err
+		}
+	case roll < 37:
+		return s.train.publish()
+	case roll < 39:
+		s.Deliver()
+	case roll < 44:
+		s.Now = s.Now.Add(time.Duration(s.Rand.IntN(2000)) * time.Millisecond)
+	case roll < 46 && s.chaos:
+		s.operate()
+	case roll < 48 && s.chaos:
+		o := alive[s.Rand.IntN(len(alive))]
+		if s.Rand.IntN(2) == 0 {
+			o.Kill()
+			s.audit.seen["owners that crashed"]++
+		} else {
+			o.stalled = s.Rand.IntN(400)
+		}
+	case roll < 49 && s.chaos && len(alive) < 5:
+		s.spawn(s.Rand.IntN(len(s.dirs)))
+	default:
+		o := alive[s.Rand.IntN(len(alive))]
+		if o.stalled > 0 {
+			o.stalled--
+			return nil
+		}
+		for n := 1 + s.Rand.IntN(12); n > 0 && o.Run(); n-- {
+		}
+		if o.Done() && o.Err != nil {
+			if !errors.Is(o.Err, stream.ErrSuperseded) {
+				return fmt.Errorf("%s: %w", o.Name, o.Err)
+			}
+			s.audit.seen["owners that were superseded"]++
+		}
+	}
+	return nil
+}
+
+// settle is the end of the chaos: everything arrives, every crawl goes on.
+func (s *simulation) settle() {
+	s.chaos = false
+	for s.Late() > 0 {
+		s.Deliver()
+	}
+	for _, o := range s.owners {
+		o.stalled = 0
+	}
+	for _, out := range s.seeds {
+		s.Append(out)
+	}
+	s.seeds = nil
+	for _, ctl := range s.controls {
+		if ctl.GetState() == schemas.CrawlState_CRAWL_STATE_PAUSED {
+			ctl.State = schemas.CrawlState_CRAWL_STATE_RUNNING
+			ctl.Revision++
+		}
+		s.control(ctl)
+	}
+}
+
+// jump moves time to when something happens, once everybody waits.
+func (s *simulation) jump() {
+	if len(s.down.pending) > 0 || s.down.unread() || len(s.train.queue) > 0 {
+		return
+	}
+	var next time.Time
+	for _, o := range s.alive() {
+		if !s.waits(o) {
+			return
+		}
+		if !o.wake.IsZero() && (next.IsZero() || o.wake.Before(next)) {
+			next = o.wake
+		}
+	}
+	if next.IsZero() && s.rest.IsZero() {
+		s.rest = s.Now.Add(restEvery)
+		next = s.rest
+	}
+	if next.After(s.Now) {
+		s.Now = next
+	}
+}
+
+// simulate runs one seed.
+func simulate(seed uint64, rule string) (*simulation, error) {
+	s := newSimulation(seed, rule)
+	defer func() {
+		for _, o := range s.owners {
+			o.Kill()
+		}
+	}()
+	chaos := 100 + s.Rand.IntN(700)
+	for turn := 0; ; turn++ {
+		if err := s.turn(); err != nil {
+			return s, fmt.Errorf("turn %d: %w", turn, err)
+		}
+		if turn == chaos {
+			s.settle()
+		}
+		if turn > chaos && turn%20 == 0 {
+			s.jump()
+			if done, err := s.audit.ended(); err != nil {
+				return s, err
+			} else if done {
+				break
+			}
+		}
+		if turn > 60_000 {
+			return s, fmt.Errorf("the crawls do not end: %v", s.audit.state())
+		}
+	}
+	if err := s.audit.check(); err != nil {
+		return s, err
+	}
+	return s, s.rebuild()
+}
+
+// rebuild starts an owner of each partition with nothing: it must come to the same books and
+// choose nothing more.
+func (s *simulation) rebuild() error {
+	before := s.audit.requests()
+	for _, o := range s.owners {
+		o.Kill()
+	}
+	for p := range s.dirs {
+		s.dirs[p] = nil
+		s.spawn(p)
+	}
+	fresh := s.owners[len(s.owners)-len(s.dirs):]
+	for turn := 0; ; turn++ {
+		if turn > 60_000 {
+			return errors.New("the rebuilt owners do not come to rest")
+		}
+		busy := false
+		var wake time.Time
+		for _, o := range fresh {
+			if !o.Run() {
+				return fmt.Errorf("%s: %w", o.Name, o.Err)
+			}
+			busy = busy || !s.waits(o)
+			if !o.wake.IsZero() && (wake.IsZero() || o.wake.Before(wake)) {
+				wake = o.wake
+			}
+		}
+		if !busy && wake.IsZero() {
+			break
+		}
+		if !busy && wake.After(s.Now) {
+			s.Now = wake
+		}
+	}
+	if after := s.audit.requests(); after != before {
+		return fmt.Errorf("rebuilt from nothing, owners sent %d requests more", after-before)
+	}
+	if err := s.audit.check(); err != nil {
+		return fmt.Errorf("rebuilt from nothing: %w", err)
+	}
+	return nil
+}
+
+// seen counts, over all seeds of a test, what a simulation of recovery has to have met.
+type seen struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (s *seen) add(counts map[string]int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for what, n := range counts {
+		s.counts[what] += n
+	}
+}
+
+func TestSimulation(t *testing.T) {
+	all := seen{counts: make(map[string]int)}
+	crashtest.Seeds(t, 2000, func(seed uint64) error {
+		s, err := simulate(seed, "")
+		all.add(s.audit.seen)
+		return err
+	})
+	for _, what := range slices.Sorted(maps.Keys(all.counts)) {
+		t.Logf("%7d %s", all.counts[what], what)
+	}
+	if flag.Lookup("crash.seed").Value.String() != "-1" || flag.Lookup("crash.seeds").Value.String() != "0" {
+		return
+	}
+	for _, what := range []string{
+		"owners that crashed", "owners that were superseded", "owners that began with nothing", "requests that are void",
+		"requests that came twice", "verdicts that came twice", "leaps that came twice",
+		"verdicts that cannot be decoded", "boundaries", "redirects", "deferrals", "second attempts", "models in use",
+		"ended: pages budget spent", "ended: requests budget spent", "ended: frontier empty",
+		"ended: stagnated: the gate let no link through", "ended: stopped",
+	} {
+		if all.counts[what] < 20 {
+			t.Errorf("the simulation has met %q %d times only", what, all.counts[what])
+		}
+	}
+}
+
+// TestSimulationSeesBrokenOwners shows that the simulation would notice.
+func TestSimulationSeesBrokenOwners(t *testing.T) {
+	for _, rule := range []string{"commit before ack", "log ignored", "no markers", "no look", "no fence", "recover nothing"} {
+		seed, err := crashtest.First(600, func(seed uint64) error {
+			_, err := simulate(seed, rule)
+			return err
+		})
+		if err == nil {
+			t.Errorf("%s: 600 seeds saw nothing", rule)
+			continue
+		}
+		t.Logf("%s: seed %d: %s", rule, seed, strconv.Quote(err.Error()))
+	}
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// step is one step of a prioritizer under way.
+type step struct {
+	*prioritizer
+	now       time.Time
+	replaying bool
+	outs      []stream.Out
+	wake      time.Time
+}
+
+// wakeAt asks for another step at a time, or earlier.
+func (s *step) wakeAt(at time.Time) {
+	if s.wake.IsZero() || at.Before(s.wake) {
+		s.wake = at
+	}
+}
+
+// take gives a record of the input to its crawl, or lets it wait there.
+func (s *step) take(r stream.Record) error {
+	rec, err := decode(r)
+	if err != nil {
+		rec = rescue(r, err)
+	}
+	if rec == nil {
+		return s.poison(r, err)
+	}
+	c, perr := s.crawl(rec.GetCrawl(), s.now)
+	if perr != nil {
+		return perr
+	}
+	c.memo.note(r.Topic, r.Partition, r.Offset)
+	c.unsaved = true
+	if !c.ready || c.records.count > 0 {
+		c.dirty = true
+		return c.records.put(r)
+	}
+	return s.apply(c, r, rec, err)
+}
+
+// apply takes a verdict; cause says why it had to be made from the record's headers.
+func (s *step) apply(c *crawl, r stream.Record, rec *schemas.LinkFound, cause error) error {
+	if cause != nil {
+		if err := s.poison(r, cause); err != nil {
+			return err
+		}
+	}
+	effects, err := c.shard.Apply(rec, s.now)
+	if err != nil {
+		return fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
+	}
+	c.dirty = true
+	for _, l := range effects.Settled {
+		if err := s.sendLeap(c, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *step) sendLeap(c *crawl, l *schemas.LeapSettled) error {
+	out, err := leapOut(l)
+	if err != nil {
+		return err
+	}
+	s.outs = append(s.outs, out)
+	c.wrote = true
+	if l.GetBoundary() {
+		c.memo.boundary, c.unsaved = l.GetPages(), true
+		c.dueSince = s.now
+	}
+	return nil
+}
+
+func (s *step) poison(r stream.Record, cause error) error {
+	letter, err := stream.DeadLetter(stage, r, cause)
+	if err != nil {
+		return stream.Broken(err)
+	}
+	s.log.Error("poison", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", cause)
+	s.outs = append(s.outs, letter)
+	return nil
+}
+
+// unpark applies records that waited for the crawl to be ready.
+func (s *step) unpark(c *crawl) error {
+	if !c.ready || c.records.count == 0 {
+		return nil
+	}
+	records, err := c.records.take(slice)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		rec, cause := decode(r)
+		if cause != nil {
+			rec = rescue(r, cause)
+		}
+		if err := s.apply(c, r, rec, cause); err != nil {
+			return err
+		}
+	}
+	if c.records.count > 0 {
+		s.wakeAt(s.now)
+	}
+	return nil
+}
+
+// decide scores some entries again and dispatches what may be.
+func (s *step) decide(c *crawl) error {
+	if !c.ready {
+		return nil
+	}
+	more, err := c.shard.Rescore(s.rescoreBatch)
+	if err != nil {
+		return err
+	}
+	if more {
+		c.dirty = true
+		s.wakeAt(s.now)
+	}
+	// While the answers to earlier decisions are still being read, or wait, a choice would be made
+	// without them.
+	if s.replaying || c.records.count > 0 {
+		return nil
+	}
+	requests, err := c.shard.Dispatch(s.now, slice)
+	if err != nil {
+		return err
+	}
+	for _, r := range requests {
+		out, err := requestOut(r)
+		if err != nil {
+			return err
+		}
+		s.outs = append(s.outs, out)
+		c.wrote = true
+	}
+	if len(requests) == slice {
+		s.wakeAt(s.now)
+	}
+	if at, ok := c.shard.Wake(s.now); ok {
+		s.wakeAt(at)
+	}
+	return nil
+}
+
+// close ends the step for a crawl: reminder, status, memo.
+func (s *step) close(c *crawl) error {
+	if c.asleep() {
+		if c.sent == nil { // a new owner repeats the last word, lest that of an older one stand
+			st := proto.CloneOf(c.memo.last)
+			st.Epoch, st.At = s.epoch, s.now.UnixMilli()
+			if err := s.report(c, st); err != nil {
+				return err
+			}
+		}
+		return s.save(c)
+	}
+	if !c.retryAt.IsZero() {
+		s.wakeAt(c.retryAt)
+	}
+	st := s.status(c)
+	if c.ready && !s.replaying {
+		if err := s.remind(c, st); err != nil {
+			return err
+		}
+	}
+	if err := s.report(c, st); err != nil {
+		return err
+	}
+	if c.ready && !c.dirty && !s.replaying && c.records.count == 0 && c.refused == "" &&
+		st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
+		// Nothing is in flight and the last word is said: memory is for others. A record or a new
+		// control record brings it back.
+		c.memo.finished, c.memo.last, c.unsaved = c.revision, st, true
+		c.shard, c.ready, c.model, c.list, c.listKey = nil, false, "", nil, ""
+	}
+	return s.save(c)
+}
+
+// remind sends a boundary again that no model has answered for long: the answer was lost when
+// model.published was compacted behind a late copy of an older model.
+func (s *step) remind(c *crawl, st *schemas.CrawlStatus) error {
+	if st.GetActivity() != modelWait || c.memo.boundary == 0 {
+		c.dueSince = time.Time{}
+		return nil
+	}
+	if c.dueSince.IsZero() {
+		c.dueSince = s.now
+	}
+	if due := c.dueSince.Add(remindEvery); s.now.Before(due) {
+		s.wakeAt(due)
+		return nil
+	}
+	s.wakeAt(s.now.Add(remindEvery))
+	return s.sendLeap(c, boundary(c.name, c.memo.boundary))
+}
+
+// modelWait is the activity of a shard whose dispatch waits for a model.
+const modelWait = "model wait"
+
+// status says how the crawl stands.
+func (s *step) status(c *crawl) *schemas.CrawlStatus {
+	var st *schemas.CrawlStatus
+	if c.shard != nil {
+		st = c.shard.Status(s.now)
+	} else {
+		st = &schemas.CrawlStatus{Crawl: c.name, At: s.now.UnixMilli(), State: schemas.ShardState_SHARD_STATE_RUNNING}
+	}
+	st.Epoch = s.epoch
+	for topic, span := range c.memo.spans {
+		if st.Spans == nil {
+			st.Spans = make(map[string]*schemas.TopicSpan)
+		}
+		if st.Spans[topic] == nil {
+			st.Spans[topic] = new(schemas.TopicSpan)
+		}
+		st.Spans[topic].First, st.Spans[topic].Last = span.GetFirst(), span.GetLast()
+	}
+	switch {
+	case c.refused != "" && c.shard == nil:
+		st.State, st.EndReason = schemas.ShardState_SHARD_STATE_FINISHED, "refused: "+c.refused
+	case c.refused != "":
+		st.Activity = "revision " + fmt.Sprint(c.refusedRevision) + " refused: " + c.refused
+	case !c.ready && c.awaits != "":
+		st.Activity = "waiting for " + c.awaits
+	case s.replaying || c.records.count > 0:
+		st.Activity = "replaying"
+	case c.awaits != "":
+		st.Activity = "waiting for " + c.awaits
+	}
+	if (s.replaying || c.records.count > 0 || !c.ready) && c.refused == "" && st.State == schemas.ShardState_SHARD_STATE_FINISHED {
+		st.State, st.EndReason = schemas.ShardState_SHARD_STATE_RUNNING, "" // it seems so only until the rest is read
+	}
+	return st
+}
+
+// report sends the status where it says something new: at once when the state changed, else
+// once a second.
+func (s *step) report(c *crawl, st *schemas.CrawlStatus) error {
+	wrote := c.wrote
+	c.dirty, c.wrote = c.dirty || wrote, false
+	changed := c.sent == nil || c.sent.GetState() != st.GetState() || c.sent.GetEndReason() != st.GetEndReason()
+	if !changed && !c.dirty {
+		return nil
+	}
+	due := s.now
+	if c.sent != nil {
+		due = time.UnixMilli(c.sent.GetAt()).Add(statusEvery)
+	}
+	if !changed && s.now.Before(due) {
+		s.wakeAt(due)
+		return nil
+	}
+	// A reader that gets statuses twice or late goes by epoch, then by time: no two of an epoch have
+	// the same.
+	st.At = max(st.GetAt(), c.sent.GetAt()+1)
+	out, err := statusOut(st)
+	if err != nil {
+		return err
+	}
+	s.outs = append(s.outs, out)
+	c.sent, c.dirty = st, wrote
+	if c.dirty {
+		s.wakeAt(s.now.Add(statusEvery))
+	}
+	return nil
+}
