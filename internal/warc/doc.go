@@ -16,8 +16,7 @@
 // 2026-11-21: bodies are stored as they are after transfer and content decoding, because
 // everything behind the fetch reads them so and WARC-Payload-Digest is then the digest of what
 // is read. The headers that described the coding are kept under their name with the prefix
-// X-Archive-Orig-, and Content-Length says the length as stored. Archives of the same habit:
-// pywb, Heritrix 3 with its decoding switch.
+// X-Archive-Orig- (pywb's), and Content-Length says the length as stored.
 //
 // 2026-11-21: no request records. A request is a GET with the crawl's User-Agent; nothing reads
 // it back, and it would be a third of the bytes of a small page.

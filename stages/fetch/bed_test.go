@@ -23,8 +23,6 @@ import (
 	"forager/schemas"
 )
 
-func TestMain(m *testing.M) { objectstest.Main(m) }
-
 // bed is a broker, an object store and a web, and the stage between them.
 type bed struct {
 	t     *testing.T
