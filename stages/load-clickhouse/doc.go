@@ -1,0 +1,27 @@
+// Command load-clickhouse writes what the topics say into ClickHouse.
+//
+// In: crawl.control, crawl.status, fetch.requested, page.fetched, page.judged (with the page
+// inside it), link.found, leap.settled, model.published, dead.letter. Out: nothing but
+// dead.letter.
+//
+// Touches: ClickHouse (clickhouse.* of pipeline.yaml). It makes the tables where they are missing,
+// as forager setup does.
+//
+// State: none but the offsets of its consumer group. A row is a function of one record. Built anew
+// by dropping the database and resetting the group, as far back as the topics go.
+//
+// Batches: records of all partitions that the process has, up to batch_rows rows or flush time,
+// one insert a table; the offsets are committed once every insert succeeded.
+//
+// Why running twice is safe: a record inserted twice is two rows with one key, of which the
+// tables keep the one of the smallest offset, and which the views show as one. Nothing depends on
+// where batches end.
+//
+// Refuses: a record that cannot be decoded goes to dead.letter. ClickHouse away or overloaded:
+// waits and says so. A table that is missing or of another version: stops.
+//
+// # Decisions
+//
+// 2026-11-21: void requests are loaded, too (see schemas/clickhouse), so that nothing need be
+// remembered between records.
+package main

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"forager/internal/analytics"
+	"forager/internal/stream"
+)
+
+// insertRows is the most that one insert holds: a page has up to 2,000 links.
+const insertRows = 100_000
+
+// loader writes batches of records into the tables.
+type loader struct {
+	db     *analytics.DB
+	loaded *prometheus.CounterVec
+	// ready says that the tables were seen.
+	ready bool
+}
+
+// metrics makes what is counted; without it nothing is.
+func (l *loader) metrics() prometheus.Collector {
+	l.loaded = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "forager", Subsystem: "load_clickhouse", Name: "rows_total",
+		Help: "Rows inserted, duplicates included."}, []string{"table"})
+	return l.loaded
+}
+
+// load takes a batch: all of it is in the tables when it returns nil. It is called by one
+// goroutine at a time.
+func (l *loader) load(ctx context.Context, rs []stream.Record) error {
+	var b rows
+	for i := range rs {
+		if err := b.add(&rs[i]); err != nil {
+			return fmt.Errorf("%s/%d offset %d: %w", rs[i].Topic, rs[i].Partition, rs[i].Offset, err)
+		}
+	}
+	if !l.ready {
+		if err := l.db.Migrate(ctx); err != nil {
+			return class(ctx, err)
+		}
+		l.ready = true
+	}
+	return class(ctx, l.insert(ctx, &b))
+}
+
+func (l *loader) insert(ctx context.Context, b *rows) error {
+	for _, insert := range []func() error{
+		func() error { return insert(ctx, l, "requests", b.requests) },
+		func() error { return insert(ctx, l, "markers", b.markers) },
+		func() error { return insert(ctx, l, "fetches", b.fetches) },
+		func() error { return insert(ctx, l, "judgements", b.judgements) },
+		func() error { return insert(ctx, l, "verdicts", b.verdicts) },
+		func() error { return insert(ctx, l, "links", b.links) },
+		func() error { return insert(ctx, l, "leaps", b.leaps) },
+		func() error { return insert(ctx, l, "models", b.models) },
+		func() error { return insert(ctx, l, "controls", b.controls) },
+		func() error { return insert(ctx, l, "statuses", b.statuses) },
+		func() error { return insert(ctx, l, "letters", b.letters) },
+	} {
+		if err := insert(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insert[R analytics.Row](ctx context.Context, l *loader, table string, all []R) error {
+	for part := range slices.Chunk(all, insertRows) {
+		if err := analytics.Insert(ctx, l.db, part); err != nil {
+			return err
+		}
+		if l.loaded != nil {
+			l.loaded.WithLabelValues(table).Add(float64(len(part)))
+		}
+	}
+	return nil
+}
+
+// class says what the runtime does about an error of ClickHouse. No record is to blame for
+// one: what could be wrong with it was found when it was decoded.
+func class(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case analytics.Unavailable(err):
+		return stream.Unavailable(err)
+	}
+	return stream.Broken(err)
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+
+	"forager/infra/local/clickhouse"
+	"forager/internal/analytics"
+	"forager/internal/boot"
+	"forager/internal/pipeline"
+	"forager/internal/stream"
+	"forager/internal/stream/streamtest"
+	"forager/schemas"
+)
+
+// TestStage loads a crawl from a broker while ClickHouse is away at the begin and for a while
+// in the middle.
+func TestStage(t *testing.T) {
+	broker := streamtest.Embedded(t)
+	topics := map[string]pipeline.Topic{}
+	for _, name := range inputs {
+		topics[name] = pipeline.Topic{Partitions: 2, MaxMessageBytes: 4 << 20}
+	}
+	kafka := broker.Config()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	client, err := stream.Dial(kafka, topics, log, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dir, address := t.TempDir(), streamtest.FreeAddr(t)
+	cfg := pipeline.ClickHouse{URL: "http://" + address, Database: "forager", User: "default"}
+	env := &boot.Env{
+		Config: &pipeline.Config{Kafka: kafka, Topics: topics, ClickHouse: cfg,
+			Stages: pipeline.Stages{LoadClickHouse: pipeline.LoadClickHouse{BatchRows: 50, Flush: 20 * time.Millisecond}}},
+		Stage: stage, Log: log, Metrics: prometheus.NewRegistry(),
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, env) }()
+	defer stop()
+
+	const pages = 300
+	produce := func(from, to int) {
+		var outs []stream.Out
+		for i := from; i < to; i++ {
+			url := fmt.Sprintf("http://h.example/%d", i)
+			id := schemas.RequestID("c", url, 1)
+			for topic, m := range map[string]proto.Message{
+				schemas.TopicFetchRequested: &schemas.FetchRequest{Id: id.Bytes(), Crawl: "c", Url: url, Host: "h.example", Attempt: 1, Ordinal: uint64(i + 1)},
+				schemas.TopicPageFetched:    &schemas.PageFetched{Id: id.Bytes(), Crawl: "c", Url: url, Outcome: schemas.Outcome_OUTCOME_DELIVERED},
+				schemas.TopicLinkFound: &schemas.LinkFound{Id: id.Bytes(), Crawl: "c", Url: url, Outcome: schemas.Outcome_OUTCOME_DELIVERED,
+					Judgement: &schemas.Judgement{Raw: .5}, Links: []*schemas.Link{{Url: url + "/a"}, {Url: url + "/b"}}},
+			} {
+				b, err := proto.Marshal(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				outs = append(outs, stream.Out{Topic: topic, Partition: -1, Key: []byte("h.example"), Value: b,
+					Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: "c", schemas.HeaderID: id.String(), schemas.HeaderOwner: "0", schemas.HeaderEpoch: "1"}})
+			}
+		}
+		outs = append(outs, outs[len(outs)-6:]...) // some come twice
+		if _, err := client.Produce(t.Context(), outs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := func() *clickhouse.Server {
+		s, err := clickhouse.Start(t.Context(), dir, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	db, err := analytics.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	wait := func(want string) {
+		t.Helper()
+		deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for got := ""; got != want; {
+			r, err := db.Query(deadline, "SELECT (SELECT count() FROM requests), (SELECT count() FROM fetches), (SELECT count() FROM verdicts), (SELECT count() FROM links), (SELECT countIf(relevance = .5) FROM pages), (SELECT count() FROM letters)", nil)
+			if err == nil {
+				got = fmt.Sprint(r.Rows[0])
+			}
+			select {
+			case err := <-ended:
+				t.Fatalf("the stage ended: %v", err)
+			case <-deadline.Done():
+				t.Fatalf("%s, want %s (%v)", got, want, err)
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+	produce(0, 100)
+	s := start()
+	wait("[100 100 100 200 100 0]")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	produce(100, 200)
+	bad := stream.Out{Topic: schemas.TopicPageFetched, Partition: 1, Key: []byte("bad"), Value: []byte("\xff"), Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: "c"}}
+	if _, err := client.Produce(t.Context(), []stream.Out{bad}); err != nil {
+		t.Fatal(err)
+	}
+	produce(200, pages)
+	s = start()
+	defer s.Close()
+	wait("[300 300 300 600 300 1]")
+	r, err := db.Query(t.Context(), "SELECT stage, topic, of_partition, crawl FROM letters", nil)
+	if err != nil || fmt.Sprint(r.Rows) != "[[load-clickhouse page.fetched 1 c]]" {
+		t.Errorf("letters %v, %v", r, err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+	if lag, err := client.Lag(t.Context(), stage, inputs...); err != nil || lag != 0 {
+		t.Errorf("%d records are left (%v)", lag, err)
+	}
+}
