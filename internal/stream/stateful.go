@@ -208,11 +208,12 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, chunks <-chan ch
 		working()
 		s.claim.commit(owner.Next(), "")
 		s.lag.Set(float64(max(0, s.end-owner.Next())))
-		if wake.IsZero() {
-			alarm.Stop()
-		} else {
-			alarm.Reset(time.Until(wake))
+		// An owner that has nothing to do still looks, now and then, whether it is the last to have
+		// claimed the partition.
+		if rest := began.Add(restEvery); wake.IsZero() || rest.Before(wake) {
+			wake = rest
 		}
+		alarm.Reset(time.Until(wake))
 		return nil
 	}
 	for {
