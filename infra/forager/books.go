@@ -59,12 +59,18 @@ func (b *books) close() {
 }
 
 func (b *books) read(r stream.Record) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	m := schemas.Record(r.Topic)
 	if err := proto.Unmarshal(r.Value, m); err != nil {
 		return fmt.Errorf("record at %s/%d/%d cannot be read: %w", r.Topic, r.Partition, r.Offset, err)
 	}
+	b.note(m)
+	return nil
+}
+
+// note takes a record into the books.
+func (b *books) note(m proto.Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch m := m.(type) {
 	case *schemas.CrawlControl:
 		if old := b.controls[m.GetCrawl()]; old == nil || old.GetRevision() < m.GetRevision() {
@@ -87,7 +93,6 @@ func (b *books) read(r stream.Record) error {
 			b.critics[name] = m
 		}
 	}
-	return nil
 }
 
 func (b *books) control(crawl string) (*schemas.CrawlControl, error) {

@@ -134,6 +134,7 @@ func publishCritic(ctx context.Context, cfg *pipeline.Config, b *books, name str
 	if err := b.send(ctx, schemas.TopicModelPublished, schemas.ModelKey("critic", "", name), nil, m); err != nil {
 		return nil, fmt.Errorf("announce critic %s: %w", m.Version, err)
 	}
+	b.note(m) // it comes back through the topic, a little later
 	return m, nil
 }
 
