@@ -52,6 +52,11 @@ func TestStore(t *testing.T) {
 		if b, err := s.Get(ctx, "empty"); err != nil || len(b) != 0 {
 			t.Errorf("get: %q, %v", b, err)
 		}
+		for i := range 50 { // one after the other on the same connection
+			if err := put(t, s, fmt.Sprint("empties/", i), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
 	})
 	t.Run("never overwritten", func(t *testing.T) {
 		if err := put(t, s, "taken", "first"); err != nil {
