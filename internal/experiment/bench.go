@@ -118,7 +118,7 @@ func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Lea
 	switch ranker {
 	case "oracle-labels":
 		run.Policy = oraclePolicy(ranker)
-		run.Rankers = map[string]rank.Ranker{ranker: labelOracle{g.targets}}
+		run.Rankers = map[string]rank.Ranker{ranker: labelOracle{g}}
 	case "oracle":
 		o := newPathOracle(g)
 		run.Policy = oraclePolicy(ranker)

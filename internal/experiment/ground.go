@@ -3,7 +3,6 @@ package experiment
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -49,8 +48,7 @@ func NewGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settin
 		aliases: make(map[string][]string), verdicts: make(map[string]*schemas.LinkFound),
 	}
 	for u, p := range web.pages {
-		label := web.labels[u]
-		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED {
+		if label := web.labels[u]; p.outcome != schemas.Outcome_OUTCOME_REDIRECTED {
 			allowed, err := task.allows(label)
 			if err != nil {
 				return nil, err
@@ -58,7 +56,7 @@ func NewGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settin
 			if !allowed {
 				continue
 			}
-			if strings.HasPrefix(label, task.TargetLabel) && g.counted(u) {
+			if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && task.wants(label) && g.counted(u) {
 				g.targets[u] = true
 			}
 		}

@@ -8,10 +8,10 @@ import (
 )
 
 // labelOracle knows the labels of the frontier: targets first, else soft focus.
-type labelOracle struct{ targets map[string]bool }
+type labelOracle struct{ ground *Ground }
 
 func (o labelOracle) Score(v string, s *rank.Source) float64 {
-	if o.targets[v] {
+	if o.ground.targets[o.ground.resolve(v)] {
 		return 2
 	}
 	if s.Seed {
@@ -71,9 +71,9 @@ func (o *pathOracle) distances() map[string]int {
 }
 
 // observe takes note of a fetched page and has the entries scored again whose distance changed.
+// A redirect is no visit: its target is still to be fetched.
 func (o *pathOracle) observe(s *frontier.Shard, u string) error {
-	u = o.ground.resolve(u)
-	if u == "" || o.visited[u] {
+	if o.ground.resolve(u) != u || o.visited[u] {
 		return nil
 	}
 	o.visited[u] = true

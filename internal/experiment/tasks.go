@@ -37,7 +37,7 @@ type Task struct {
 	Warc string `json:"warc"`
 	// Pages that may be fetched: "all" or "label ends in SUFFIX".
 	Pages string `json:"pages"`
-	// TargetLabel is the label, or the beginning of the label, of the target pages.
+	// TargetLabel is the label of the target pages, or what stands before a "/" in it.
 	TargetLabel string `json:"target_label"`
 	Critic      string `json:"critic"`
 	// FocusClass is the critic's class for R.
@@ -112,6 +112,12 @@ func (t *Task) allows(label string) (bool, error) {
 		return false, fmt.Errorf("pages is %q; known are \"all\" and \"label ends in SUFFIX\"", t.Pages)
 	}
 	return strings.HasSuffix(label, suffix), nil
+}
+
+// wants says whether a page with that label is a target.
+func (t *Task) wants(label string) bool {
+	rest, ok := strings.CutPrefix(label, t.TargetLabel)
+	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(t.TargetLabel, "/"))
 }
 
 // Select returns the tasks whose names match one of the patterns (path.Match syntax), all
