@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS requests_rows
     recorded_at   DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1))
 )
 ENGINE = ReplacingMergeTree(precedence)
-ORDER BY (crawl, epoch, id)
+ORDER BY (crawl, owner, epoch, id)
 COMMENT 'Records of fetch.requested: also void ones, which the view leaves out.';
 
 CREATE TABLE IF NOT EXISTS markers_rows
