@@ -403,3 +403,27 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// FuzzReadOne: what is taken for one record is one record to the reader of files, too.
+func FuzzReadOne(f *testing.F) {
+	a := bare("a", "HTTP/1.1 200 OK\r\n\r\nx")
+	for _, seed := range []string{"", a, a + a, zipped(a), zipped(a) + zipped(a), zipped(a)[:20], zipped(a)[1:]} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		record, block, err := ReadOne(b, Limits{Header: 1 << 10, Block: 1 << 16})
+		if err != nil {
+			return
+		}
+		if record.Offset != 0 || int64(len(block)) != record.Length {
+			t.Fatalf("record at %d, %d of %d bytes", record.Offset, len(block), record.Length)
+		}
+		if !bytes.HasPrefix(b, []byte(gzipMagic)) {
+			return // a bare record may lack the end that another one behind it needs
+		}
+		r := NewReader(bytes.NewReader(append(b, b...)), int64(2*len(b)), Limits{})
+		if again, err := r.Next(); err != nil || again.TargetURI != record.TargetURI {
+			t.Fatalf("in a file: %+v, %v", again, err)
+		}
+	})
+}

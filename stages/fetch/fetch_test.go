@@ -455,3 +455,35 @@ func TestPartitionRemembers(t *testing.T) {
 		t.Errorf("%d remembered", len(p.known))
 	}
 }
+
+// FuzzRecord: whatever comes from the topic is a request whose parts fit, or poison that is
+// answered for when its headers say whose it is.
+func FuzzRecord(f *testing.F) {
+	r := &schemas.FetchRequest{
+		Id: schemas.RequestID("c", "http://a.test/", 1).Bytes(), Crawl: "c", Url: "http://a.test/", Host: "a.test", Attempt: 1,
+		Politeness: &schemas.Politeness{UserAgent: "forager/1"},
+	}
+	good, err := proto.Marshal(r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good, "a.test")
+	f.Add([]byte{0xff}, "")
+	f.Add([]byte(nil), "\xff")
+	f.Fuzz(func(t *testing.T, value []byte, host string) {
+		headers := schemas.RequestHeaders(r)
+		headers[schemas.HeaderHost] = host
+		rec := stream.Record{Topic: schemas.TopicFetchRequested, Value: value, Headers: headers}
+		got, err := newRequest(rec)
+		if err == nil {
+			if got.url.String() != got.req.Url || got.url.Host() != got.req.Host || len(got.req.Id) != 16 {
+				t.Errorf("%v", got.req)
+			}
+			return
+		}
+		outs, perr := poison(rec, err)
+		if perr == nil && len(outs) != 1 {
+			t.Errorf("%d outputs", len(outs))
+		}
+	})
+}
