@@ -169,7 +169,11 @@ func simulateLots(seed uint64, rule string) error {
 }
 
 func TestOwnersDecideOnceWhateverCrashes(t *testing.T) {
-	crashtest.Seeds(t, 300, func(seed uint64) error { return simulateLots(seed, "") })
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 30
+	}
+	crashtest.Seeds(t, seeds, func(seed uint64) error { return simulateLots(seed, "") })
 }
 
 // TestSimulationSeesBrokenOwners shows that the test above would notice.

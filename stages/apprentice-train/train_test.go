@@ -317,7 +317,11 @@ func simulate(seed uint64) error {
 }
 
 func TestTrainingSurvivesCrashes(t *testing.T) {
-	crashtest.Seeds(t, 200, simulate)
+	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 20
+	}
+	crashtest.Seeds(t, seeds, simulate)
 }
 
 // bench is a trainer without a broker.
