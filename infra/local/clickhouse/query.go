@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"forager/infra/local/chdb"
 )
 
@@ -239,11 +237,10 @@ func badBody(err error) error {
 // hold writes the rows to a file in memory: rows inside the text of a statement are split at
 // blank lines by the engine.
 func hold(begin []byte, rest io.Reader, whole bool) (*os.File, error) {
-	fd, err := unix.MemfdCreate("rows", unix.MFD_CLOEXEC)
+	f, err := memoryFile()
 	if err != nil {
 		return nil, fmt.Errorf("hold the rows in memory: %w", err)
 	}
-	f := os.NewFile(uintptr(fd), "rows")
 	_, err = f.Write(begin)
 	var n int64
 	if err == nil && !whole {

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package clickhouse
+
+import (
+	"errors"
+	"os"
+)
+
+// memoryFile is never reached: the engine runs on Linux only.
+func memoryFile() (*os.File, error) { return nil, errors.ErrUnsupported }
