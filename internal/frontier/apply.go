@@ -137,7 +137,7 @@ func (s *Shard) applyLinks(p *page, u *entry, rec *schemas.LinkFound) ([]*schema
 	links := rec.GetLinks()
 	s.pages[p.number] = p
 	if !p.seeds {
-		if err := s.tables.put(p, rec.GetTable()); err != nil {
+		if err := s.giveTable(p, rec.GetTable()); err != nil {
 			return nil, err
 		}
 	}
@@ -261,7 +261,7 @@ func (s *Shard) keepLink(e *entry, p *page, l *link) error {
 	if !p.seeds {
 		s.c.links++
 	}
-	return s.saveLink(e.ordinal, l)
+	return s.saveLink(e, l)
 }
 
 // countGate counts a link after which its target is still in no policy's queue.

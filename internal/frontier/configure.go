@@ -147,11 +147,7 @@ func (s *Shard) rebuild(shape schemas.ID) error {
 		return err
 	}
 	for _, o := range ordinals {
-		b, _, err := s.store.Get(s.keys.u64(kindEntry, o))
-		if err != nil {
-			return err
-		}
-		e, err := decodeEntry(o, b)
+		e, err := s.entry(o)
 		if err != nil {
 			return err
 		}

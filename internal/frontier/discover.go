@@ -16,7 +16,7 @@ func (s *Shard) discover(url string, depth, hops uint32) (*entry, error) {
 		return nil, err
 	}
 	s.c.entries++
-	e := &entry{ordinal: s.c.entries, url: url, host: h.number, depth: depth, hops: hops}
+	e := &entry{ordinal: s.c.entries, url: url, host: h.number, depth: depth, hops: hops, loaded: true}
 	s.value = binary.AppendUvarint(s.value[:0], e.ordinal)
 	return e, s.store.Set(s.keys.id(kindSeen, schemas.URLID(url)), s.value)
 }

@@ -53,8 +53,7 @@ func (s *Shard) modelDue() bool {
 func (s *Shard) dispatchBest(now int64) (*schemas.FetchRequest, error) {
 	const lead = 0
 	h := s.ready[lead].top()
-	best, _, _ := h.queues[lead].best()
-	e, err := s.entry(best.ordinal)
+	e, err := s.entry(h.queues[lead].best().ordinal)
 	if err != nil {
 		return nil, err
 	}

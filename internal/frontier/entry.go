@@ -50,6 +50,11 @@ type entry struct {
 	trained uint32
 	// target is the entry it redirected to.
 	target uint64
+
+	// links are its pending leaps in the order of discovery, once loaded; they are stored beside
+	// it (link.go).
+	links  []link
+	loaded bool
 }
 
 // placed is an entry's place under one policy and where the queue key for it is.

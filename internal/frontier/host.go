@@ -32,23 +32,22 @@ const (
 	slots
 )
 
-// hostQueue is what is in memory of one policy's queue of a host: its head in each generation.
+// hostQueue is what is in memory of one policy's queue of a host: its begin in each generation.
 type hostQueue struct {
-	heads [slots]order
-	has   [slots]bool
+	fronts [slots]front
 	// ready and old are positions in the policy's heaps.
 	ready, old int
 }
 
-// best is the head of the queue; ok is false when it is empty.
-func (q *hostQueue) best() (o order, slot int, ok bool) {
-	switch {
-	case q.has[slotOld] && (!q.has[slotNew] || q.heads[slotOld].less(q.heads[slotNew])):
-		return q.heads[slotOld], slotOld, true
-	case q.has[slotNew]:
-		return q.heads[slotNew], slotNew, true
+func (q *hostQueue) empty() bool { return q.fronts[slotOld].empty() && q.fronts[slotNew].empty() }
+
+// best is the head of a queue that is not empty: the better one of its two generations.
+func (q *hostQueue) best() order {
+	a, b := &q.fronts[slotOld], &q.fronts[slotNew]
+	if b.empty() || (!a.empty() && a.head().less(b.head())) {
+		return a.head()
 	}
-	return order{}, 0, false
+	return b.head()
 }
 
 const hostVersion = 1

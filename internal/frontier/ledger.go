@@ -9,7 +9,7 @@ import (
 // settle settles every pending leap into a final entry, in the order of discovery, and stores
 // the entry.
 func (s *Shard) settle(v *entry) ([]*schemas.LeapSettled, error) {
-	links, err := s.links(v.ordinal)
+	links, err := s.links(v)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *Shard) settle(v *entry) ([]*schemas.LeapSettled, error) {
 		}
 	}
 	if len(links) > 0 {
-		if err := s.dropLinks(v.ordinal); err != nil {
+		if err := s.dropLinks(v); err != nil {
 			return nil, err
 		}
 	}

@@ -1,8 +1,10 @@
 package frontier
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // link is one leap (u,v) that is known and not settled: v's entry has it until v is final. It is
@@ -33,16 +35,28 @@ func (l *link) read(b []byte) error {
 	return r.end()
 }
 
-func (s *Shard) saveLink(v uint64, l *link) error {
+// saveLink adds a link to entry v.
+func (s *Shard) saveLink(v *entry, l *link) error {
+	if v.loaded {
+		// Nearly always it comes last; only a redirect brings older links.
+		at, _ := slices.BinarySearchFunc(v.links, l, func(a link, b *link) int {
+			return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.index, b.index))
+		})
+		v.links = slices.Insert(v.links, at, *l)
+	}
 	s.value = l.append(s.value[:0])
-	return s.store.Set(s.keys.link(v, l.page, l.index), s.value)
+	return s.store.Set(s.keys.link(v.ordinal, l.page, l.index), s.value)
 }
 
-// links returns the pending leaps into entry v in the order of their discovery.
-func (s *Shard) links(v uint64) ([]link, error) {
-	var links []link
-	from := append([]byte(nil), s.keys.u64(kindLink, v)...)
-	err := s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
+// links returns the pending leaps into entry v in the order of their discovery; they are v's
+// own, not a copy.
+func (s *Shard) links(v *entry) ([]link, error) {
+	if v.loaded {
+		return v.links, nil
+	}
+	v.links = v.links[:0]
+	s.from = append(s.from[:0], s.keys.u64(kindLink, v.ordinal)...)
+	err := s.store.Scan(s.from, after(s.from), func(key, value []byte) (bool, error) {
 		var l link
 		var err error
 		if l.page, l.index, err = s.keys.parseLink(key); err != nil {
@@ -51,16 +65,19 @@ func (s *Shard) links(v uint64) ([]link, error) {
 		if err := l.read(value); err != nil {
 			return false, fmt.Errorf("frontier: link %d of page %d: %w", l.index, l.page, err)
 		}
-		links = append(links, l)
+		v.links = append(v.links, l)
 		return true, nil
 	})
-	return links, err
+	v.loaded = err == nil
+	s.keep(v)
+	return v.links, err
 }
 
 // dropLinks deletes the links of entry v.
-func (s *Shard) dropLinks(v uint64) error {
-	from := append([]byte(nil), s.keys.u64(kindLink, v)...)
-	return s.store.DeleteRange(from, after(from))
+func (s *Shard) dropLinks(v *entry) error {
+	v.links, v.loaded = nil, true
+	s.from = append(s.from[:0], s.keys.u64(kindLink, v.ordinal)...)
+	return s.store.DeleteRange(s.from, after(s.from))
 }
 
 // pageOf returns the page that a link stands on.

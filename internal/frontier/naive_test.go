@@ -3,6 +3,7 @@ package frontier
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -149,8 +150,10 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	if n.ctl != nil && ctl.GetRevision() < n.ctl.GetRevision() {
 		return
 	}
-	changed := n.ctl != nil && fmt.Sprint(n.ctl.GetPolicies(), n.ctl.GetLearning().GetDMax()) !=
-		fmt.Sprint(ctl.GetPolicies(), ctl.GetLearning().GetDMax())
+	shape := func(ctl *schemas.CrawlControl, o Options) string {
+		return fmt.Sprint(ctl.GetPolicies(), ctl.GetLearning().GetDMax(), slices.Sorted(maps.Keys(o.Rankers)))
+	}
+	changed := n.ctl != nil && shape(n.ctl, n.options) != shape(ctl, o)
 	n.ctl, n.scope, n.options = ctl, sc, o
 	n.stopped = n.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
 	if changed {

@@ -25,7 +25,6 @@ type page struct {
 	pending uint32
 	// table of leaves, and what scores links by it under a model; nil while not in memory.
 	table  *linkfeature.Table
-	size   int // of the table, see tableSize
 	scorer *apprentice.Page
 	model  uint32 // of the scorer, a name number
 }
@@ -53,7 +52,7 @@ func decodePage(number uint64, b []byte) (*page, error) {
 func (s *Shard) addPage(p *page, table *schemas.LeafTable) error {
 	if p.pending == 0 {
 		delete(s.pages, p.number)
-		s.tables.drop(p)
+		s.tables.drop(p.number)
 		return nil
 	}
 	s.value = p.append(s.value[:0])
@@ -87,7 +86,7 @@ func (s *Shard) settlePending(p *page) error {
 		return s.savePending(p)
 	}
 	delete(s.pages, p.number)
-	s.tables.drop(p)
+	s.tables.drop(p.number)
 	for _, kind := range []byte{kindPage, kindPending, kindTable} {
 		if err := s.store.Delete(s.keys.u64(kind, p.number)); err != nil {
 			return err

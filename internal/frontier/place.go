@@ -29,7 +29,7 @@ func (s *Shard) modelOf(p int) uint32 {
 // place gives an unvisited entry the places that all its links add up to, under the newest
 // generation and the model in use. It changes no queue.
 func (s *Shard) place(e *entry) error {
-	links, err := s.links(e.ordinal)
+	links, err := s.links(e)
 	if err != nil {
 		return err
 	}

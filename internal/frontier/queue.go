@@ -23,16 +23,14 @@ func (g generations) slot(generation uint32) (int, error) {
 // heads, and, for a pass, all hosts by the head of their old generation.
 func newHeaps(p int) (ready, old *heap[*host]) {
 	ready = &heap[*host]{
-		less: func(a, b *host) bool {
-			x, _, _ := a.queues[p].best()
-			y, _, _ := b.queues[p].best()
-			return x.less(y)
-		},
-		at: func(h *host) *int { return &h.queues[p].ready },
+		less: func(a, b *host) bool { return a.queues[p].best().less(b.queues[p].best()) },
+		at:   func(h *host) *int { return &h.queues[p].ready },
 	}
 	old = &heap[*host]{
-		less: func(a, b *host) bool { return a.queues[p].heads[slotOld].less(b.queues[p].heads[slotOld]) },
-		at:   func(h *host) *int { return &h.queues[p].old },
+		less: func(a, b *host) bool {
+			return a.queues[p].fronts[slotOld].head().less(b.queues[p].fronts[slotOld].head())
+		},
+		at: func(h *host) *int { return &h.queues[p].old },
 	}
 	return ready, old
 }
@@ -47,8 +45,8 @@ func (s *Shard) refresh(h *host) {
 
 func (s *Shard) refreshQueue(h *host, p int, open bool) {
 	q := &h.queues[p]
-	s.ready[p].fix(h, open && (q.has[slotOld] || q.has[slotNew]))
-	s.old[p].fix(h, s.generations[p].passing() && q.has[slotOld])
+	s.ready[p].fix(h, open && !q.empty())
+	s.old[p].fix(h, s.generations[p].passing() && !q.fronts[slotOld].empty())
 }
 
 // enqueue puts the entry into the queue of every policy that has a place for it.
@@ -122,8 +120,8 @@ func (s *Shard) put(e *entry, p int, generation uint32) error {
 		return err
 	}
 	s.queued[p][slot]++
-	if q := &h.queues[p]; !q.has[slot] || o.less(q.heads[slot]) {
-		q.heads[slot], q.has[slot] = o, true
+	f := &h.queues[p].fronts[slot]
+	if f.insert(o); f.head() == o {
 		s.refreshQueue(h, p, s.open(h))
 	}
 	return nil
@@ -145,27 +143,22 @@ func (s *Shard) remove(e *entry, p int, was placed) error {
 		return err
 	}
 	s.queued[p][slot]--
-	q := &h.queues[p]
-	if !q.has[slot] || q.heads[slot].ordinal != e.ordinal {
+	f := &h.queues[p].fronts[slot]
+	if f.empty() || f.head() != o {
+		f.remove(o)
 		return nil
 	}
-	// Nothing lies before the deleted head: the next one is sought from there on, so that the
-	// scan never meets the tombstones of heads deleted earlier.
-	s.from = append(s.from[:0], key...)
-	q.heads[slot], q.has[slot] = order{}, false
-	err = s.store.Scan(s.from, after(s.keys.queueHost(uint8(p), was.generation, e.host)), func(key, _ []byte) (bool, error) {
-		k, err := s.keys.parseQueue(key)
-		q.heads[slot], q.has[slot] = k.order, true
-		return false, err
-	})
-	if err != nil {
-		return err
+	if f.remove(o); f.empty() && f.more {
+		s.from = append(s.from[:0], key...)
+		if err := s.fill(f, p, was.generation, e.host, s.from); err != nil {
+			return err
+		}
 	}
 	s.refreshQueue(h, p, s.open(h))
 	return nil
 }
 
-// loadQueues finds the head of every queue and counts the keys: one scan over all of them.
+// loadQueues reads the begin of every queue and counts the keys: one scan over all of them.
 func (s *Shard) loadQueues() error {
 	from := append([]byte(nil), s.keys.kind(kindQueue)...)
 	return s.store.Scan(from, after(from), func(key, _ []byte) (bool, error) {
@@ -181,9 +174,7 @@ func (s *Shard) loadQueues() error {
 			return false, err
 		}
 		h := s.hosts[k.host]
-		if q := &h.queues[k.policy]; !q.has[slot] {
-			q.heads[slot], q.has[slot] = k.order, true
-		}
+		h.queues[k.policy].fronts[slot].append(k.order)
 		s.queued[k.policy][slot]++
 		if k.policy == 0 {
 			h.backlog++

@@ -52,18 +52,18 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 	if err := s.saveEntry(v); err != nil {
 		return nil, err
 	}
-	links, err := s.links(v.ordinal)
+	links, err := s.links(v)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.dropLinks(v.ordinal); err != nil {
+	if err := s.dropLinks(v); err != nil {
 		return nil, err
 	}
 	for i := range links {
 		if links[i].alias == 0 {
 			links[i].alias = v.ordinal
 		}
-		if err := s.saveLink(t.ordinal, &links[i]); err != nil {
+		if err := s.saveLink(t, &links[i]); err != nil {
 			return nil, err
 		}
 	}

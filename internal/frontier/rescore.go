@@ -121,7 +121,7 @@ func (s *Shard) Rescore(n int) (more bool, err error) {
 func (s *Shard) bestOld() (*entry, error) {
 	for p := range s.policies {
 		if s.old[p].len() > 0 {
-			return s.entry(s.old[p].top().queues[p].heads[slotOld].ordinal)
+			return s.entry(s.old[p].top().queues[p].fronts[slotOld].head().ordinal)
 		}
 	}
 	return nil, nil
@@ -155,8 +155,7 @@ func (s *Shard) endPass() error {
 		s.queued[p] = [slots]int{slotOld: s.queued[p][slotNew]}
 		for _, h := range s.hosts {
 			q := &h.queues[p]
-			q.heads = [slots]order{slotOld: q.heads[slotNew]}
-			q.has = [slots]bool{slotOld: q.has[slotNew]}
+			q.fronts = [slots]front{slotOld: q.fronts[slotNew]}
 		}
 	}
 	return s.nextPass()

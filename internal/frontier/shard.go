@@ -41,6 +41,14 @@ type ShardName struct {
 	Shard uint32
 }
 
+// Budgets of what is kept in memory to save reading, bytes. Re-scoring goes best first, so it
+// jumps from page to page and wants all unvisited entries and the leaf tables of all pages with
+// pending links; beyond these budgets it gets slower, not wrong.
+const (
+	entryBudget = 64 << 20
+	tableBudget = 96 << 20
+)
+
 // Shard is one shard of a crawl. It is not safe for concurrent use. After an error it must be
 // thrown away and opened again on the last state that was committed: a call that failed may
 // have done half its work.
@@ -62,7 +70,8 @@ type Shard struct {
 	// unplaced are recovered requests that no entry answers for yet, by URL.
 	unplaced map[string][]schemas.ID
 	pages    map[uint64]*page
-	tables   tableCache
+	entries  *lru[uint64, *entry] // by ordinal
+	tables   *lru[uint64, *page]  // pages that have their table, by number
 	waiting  *heap[*waiter]
 	waiters  map[uint64]*waiter // by ordinal
 	sleeping *heap[*host]       // hosts that wait, by notBefore
@@ -112,7 +121,9 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 		name: name, store: store, keys: newKeys(shardPrefix(name)),
 		hostByName: make(map[string]*host), flights: make(map[schemas.ID]*flight),
 		unplaced: make(map[string][]schemas.ID), pages: make(map[uint64]*page),
-		tables: newTableCache(), waiting: newWaiting(), waiters: make(map[uint64]*waiter),
+		entries: newLRU[uint64, *entry](entryBudget, nil),
+		tables:  newLRU[uint64](tableBudget, func(p *page) { p.table, p.scorer = nil, nil }),
+		waiting: newWaiting(), waiters: make(map[uint64]*waiter),
 		sleeping: &heap[*host]{
 			less: func(a, b *host) bool { return a.notBefore < b.notBefore },
 			at:   func(h *host) *int { return &h.sleeping },
@@ -175,8 +186,11 @@ func (s *Shard) usable() error {
 	return nil
 }
 
-// entry reads an entry.
+// entry reads an entry. Who changes it stores it with saveEntry before the call ends.
 func (s *Shard) entry(ordinal uint64) (*entry, error) {
+	if e, ok := s.entries.get(ordinal); ok {
+		return e, nil
+	}
 	b, ok, err := s.store.Get(s.keys.u64(kindEntry, ordinal))
 	if err != nil {
 		return nil, err
@@ -191,15 +205,19 @@ func (s *Shard) entry(ordinal uint64) (*entry, error) {
 	if int(e.host) >= len(s.hosts) {
 		return nil, fmt.Errorf("frontier: entry %d has the unknown host %d", ordinal, e.host)
 	}
-	if e.state == stateQueued && len(e.places) != len(s.generations) {
-		return nil, fmt.Errorf("frontier: entry %d has %d places for %d policies", ordinal, len(e.places), len(s.generations))
-	}
+	s.keep(e)
 	return e, nil
 }
 
 func (s *Shard) saveEntry(e *entry) error {
+	s.keep(e)
 	s.value = e.append(s.value[:0])
 	return s.store.Set(s.keys.u64(kindEntry, e.ordinal), s.value)
+}
+
+// keep holds an entry in memory, with its links if they are.
+func (s *Shard) keep(e *entry) {
+	s.entries.put(e.ordinal, e, 256+len(e.url)+96*len(e.places)+40*cap(e.links))
 }
 
 // seen looks a canonical URL up in the seen-set.

@@ -37,10 +37,11 @@ type moody map[string]float64
 
 func (m moody) Score(v string, s *rank.Source) float64 { return 3*m[v] - 1 + s.Raw/8 }
 
-func universe() []string {
+// universe lists the URLs that links of a test name: of four hosts, and two out of scope.
+func universe(paths int) []string {
 	var urls []string
 	for h := range 4 {
-		for p := range 12 {
+		for p := range paths {
 			urls = append(urls, fmt.Sprintf("http://h%d.example/%d", h, p))
 		}
 	}
@@ -174,7 +175,9 @@ type machine struct {
 	seeds   int
 	models  int
 	newest  nModel
-	old     []*schemas.LinkFound
+	// announced: SetModel was called.
+	announced bool
+	old       []*schemas.LinkFound
 }
 
 func must[T any](t *rapid.T, what string) func(T, error) T {
@@ -281,7 +284,7 @@ func (m *machine) dispatch(t *rapid.T, most int) {
 func (m *machine) reopen(t *rapid.T) {
 	m.shard = must[*Shard](t, "open")(Open(m.store, m.ctl.GetCrawl(), 0))
 	m.configure(t)
-	if m.newest.version != "" || m.newest.pages > 0 {
+	if m.announced {
 		if err := m.shard.SetModel(m.newest.version, m.newest.model, m.newest.pages); err != nil {
 			t.Fatalf("set model: %v", err)
 		}
@@ -293,6 +296,7 @@ func (m *machine) setModel(t *rapid.T, version string, model Model, pages uint64
 	if err := m.shard.SetModel(version, model, pages); err != nil {
 		t.Fatalf("set model: %v", err)
 	}
+	m.announced = true
 	m.naive.setModel(version, model, pages)
 	if m.naive.newest.pages == pages {
 		m.newest = m.naive.newest
@@ -433,7 +437,7 @@ func (m *machine) drawOverride(t *rapid.T) {
 
 func newMachine(t *rapid.T, store Store) *machine {
 	m := &machine{
-		store: store, naive: newNaive("c"), ctl: drawControl(t, "c"), now: 1_000_000, urls: universe(), moods: moody{},
+		store: store, naive: newNaive("c"), ctl: drawControl(t, "c"), now: 1_000_000, urls: universe(rapid.SampledFrom([]int{4, 12, 100}).Draw(t, "paths")), moods: moody{},
 		options: Options{Epoch: 3, Owner: 1, RetryDelay: 10 * time.Second},
 	}
 	m.drawOverride(t)

@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"container/list"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -11,54 +10,24 @@ import (
 	"forager/schemas"
 )
 
-// tableBudget bounds the leaf tables in memory, in bytes as tableSize estimates them.
-// Re-scoring goes best first, so it jumps from page to page and wants the tables of all pages
-// with pending links.
-const tableBudget = 128 << 20
-
-// tableCache keeps the leaf tables that were used last.
-type tableCache struct {
-	recent list.List // of *page, the most recent first
-	at     map[uint64]*list.Element
-	bytes  int
-}
-
-func newTableCache() tableCache { return tableCache{at: make(map[uint64]*list.Element)} }
-
 // tableSize is about what a table and a scorer of its page take.
 func tableSize(t *schemas.LeafTable) int {
 	return 256 + 4*len(t.GetTokens()) + 12*len(t.GetLeaves()) + 48*(len(t.GetTerms())+len(t.GetPageTerms()))
 }
 
-// put gives the page its table and lets go of tables beyond the budget.
-func (c *tableCache) put(p *page, t *schemas.LeafTable) error {
-	table, err := linkfeature.Open(t)
-	if err != nil {
+// giveTable gives the page its table.
+func (s *Shard) giveTable(p *page, t *schemas.LeafTable) error {
+	var err error
+	if p.table, err = linkfeature.Open(t); err != nil {
 		return fmt.Errorf("frontier: page %d (%s): %w", p.number, p.url, err)
 	}
-	p.table, p.size = table, tableSize(t)
-	c.at[p.number] = c.recent.PushFront(p)
-	c.bytes += p.size
-	for c.bytes > tableBudget && c.recent.Len() > 1 {
-		c.drop(c.recent.Back().Value.(*page))
-	}
+	s.tables.put(p.number, p, tableSize(t))
 	return nil
-}
-
-// drop lets go of the page's table.
-func (c *tableCache) drop(p *page) {
-	if e, ok := c.at[p.number]; ok {
-		c.bytes -= p.size
-		c.recent.Remove(e)
-		delete(c.at, p.number)
-		p.table, p.scorer = nil, nil
-	}
 }
 
 // table returns the leaf table of a page.
 func (s *Shard) table(p *page) (*linkfeature.Table, error) {
-	if p.table != nil {
-		s.tables.recent.MoveToFront(s.tables.at[p.number])
+	if _, ok := s.tables.get(p.number); ok {
 		return p.table, nil
 	}
 	b, ok, err := s.store.Get(s.keys.u64(kindTable, p.number))
@@ -72,7 +41,7 @@ func (s *Shard) table(p *page) (*linkfeature.Table, error) {
 	if err := proto.Unmarshal(b, t); err != nil {
 		return nil, fmt.Errorf("frontier: leaf table of page %d (%s): %w", p.number, p.url, err)
 	}
-	return p.table, s.tables.put(p, t)
+	return p.table, s.giveTable(p, t)
 }
 
 // features of a link as the learner takes them.

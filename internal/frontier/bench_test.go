@@ -1,0 +1,313 @@
+package frontier
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"forager/internal/apprentice"
+	"forager/internal/linkfeature"
+	"forager/internal/scope"
+	"forager/schemas"
+)
+
+// pebbleStore is a Store over an indexed batch of Pebble, committed every so many records, as
+// an owner in the pipeline does it.
+type pebbleStore struct {
+	db    *pebble.DB
+	batch *pebble.Batch
+}
+
+func newPebbleStore(tb testing.TB) *pebbleStore {
+	db, err := pebble.Open("state", &pebble.Options{FS: vfs.NewMem(), Logger: quiet{}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &pebbleStore{db: db, batch: db.NewIndexedBatch()}
+	tb.Cleanup(func() {
+		if err := s.batch.Close(); err != nil {
+			tb.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+type quiet struct{}
+
+func (quiet) Infof(string, ...any)  {}
+func (quiet) Errorf(string, ...any) {}
+func (quiet) Fatalf(f string, a ...any) {
+	panic(fmt.Sprintf(f, a...))
+}
+
+func (s *pebbleStore) Get(key []byte) ([]byte, bool, error) {
+	v, closer, err := s.batch.Get(key)
+	if err == pebble.ErrNotFound {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	v = append([]byte(nil), v...)
+	return v, true, closer.Close()
+}
+
+func (s *pebbleStore) Set(key, value []byte) error { return s.batch.Set(key, value, nil) }
+
+func (s *pebbleStore) Delete(key []byte) error { return s.batch.Delete(key, nil) }
+
+func (s *pebbleStore) DeleteRange(from, to []byte) error { return s.batch.DeleteRange(from, to, nil) }
+
+func (s *pebbleStore) Scan(from, to []byte, f func(key, value []byte) (bool, error)) error {
+	it, err := s.batch.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		more, err := f(it.Key(), it.Value())
+		if err != nil || !more {
+			it.Close()
+			return err
+		}
+	}
+	return it.Close()
+}
+
+func (s *pebbleStore) commit(tb testing.TB) {
+	if err := s.batch.Commit(pebble.NoSync); err != nil {
+		tb.Fatal(err)
+	}
+	if err := s.batch.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	s.batch = s.db.NewIndexedBatch()
+}
+
+// commit does for a Pebble store what an owner does behind every step.
+func commit(tb testing.TB, s Store) {
+	if p, ok := s.(*pebbleStore); ok {
+		p.commit(tb)
+	}
+}
+
+// bench is a crawl of made-up pages: linksPerPage links each, one in three to a new URL, 16
+// hosts, leaves of three words out of a thousand.
+type bench struct {
+	store   Store
+	shard   *Shard
+	rnd     *rand.Rand
+	urls    []string
+	table   *schemas.LeafTable
+	now     time.Time
+	flights []*schemas.FetchRequest
+	leaps   []*schemas.LeapSettled
+}
+
+const linksPerPage = 30
+
+func newBench(tb testing.TB, store Store, ranker schemas.Ranker) *bench {
+	b := &bench{store: store, rnd: rand.New(rand.NewPCG(1, 2)), now: time.Unix(1000, 0)}
+	shard, err := Open(store, "bench", 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b.shard = shard
+	sc, err := scope.New(nil, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctl := &schemas.CrawlControl{
+		Crawl: "bench", State: schemas.CrawlState_CRAWL_STATE_RUNNING, Budget: &schemas.Budget{Pages: 1 << 40},
+		Policies: []*schemas.Policy{{Name: "p", Ranker: ranker}}, Window: 64, HostWindow: 8,
+		Learning: &schemas.Learning{DMax: 5, SwitchPages: 1 << 40},
+	}
+	if err := shard.Configure(ctl, sc, Options{}); err != nil {
+		tb.Fatal(err)
+	}
+	for i := range 1000 {
+		b.urls = append(b.urls, b.url(i))
+	}
+	b.table = new(schemas.LeafTable)
+	for i := range 1000 {
+		b.table.Terms = append(b.table.Terms, fmt.Sprintf("word%d", i))
+	}
+	var seeds []*schemas.Link
+	for _, u := range b.urls[:64] {
+		seeds = append(seeds, &schemas.Link{Url: u})
+	}
+	if _, err := shard.Apply(seedPage("bench", 0, seeds), b.now); err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) url(n int) string {
+	return fmt.Sprintf("http://www%d.site.example/section-%d/page-%d.html", n%16, n%97, n)
+}
+
+func (b *bench) verdict(r *schemas.FetchRequest) *schemas.LinkFound {
+	rec := &schemas.LinkFound{
+		Id: r.GetId(), Crawl: "bench", Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_DELIVERED,
+		Judgement: &schemas.Judgement{Raw: b.rnd.Float64(), Tempered: b.rnd.Float64()},
+		Table:     &schemas.LeafTable{Terms: b.table.Terms},
+	}
+	for leaf := range uint32(4 * linksPerPage) {
+		rec.Table.Leaves = append(rec.Table.Leaves, leaf)
+		rec.Table.LeafLengths = append(rec.Table.LeafLengths, 3)
+		for range 3 {
+			rec.Table.Tokens = append(rec.Table.Tokens, b.rnd.Uint32N(1000))
+		}
+	}
+	for i := range uint32(linksPerPage) {
+		if i%3 == 0 {
+			b.urls = append(b.urls, b.url(len(b.urls)))
+			rec.Links = append(rec.Links, &schemas.Link{Url: b.urls[len(b.urls)-1], FirstLeaf: 4 * i, LastLeaf: 4*i + 1})
+		} else {
+			rec.Links = append(rec.Links, &schemas.Link{Url: b.urls[b.rnd.IntN(len(b.urls))], FirstLeaf: 4 * i, LastLeaf: 4 * i})
+		}
+	}
+	return rec
+}
+
+// page dispatches and applies the verdict on one page.
+func (b *bench) page(tb testing.TB) {
+	rs, err := b.shard.Dispatch(b.now, 64)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b.flights = append(b.flights, rs...)
+	b.now = b.now.Add(time.Millisecond)
+	r := b.flights[0]
+	b.flights = b.flights[1:]
+	effects, err := b.shard.Apply(b.verdict(r), b.now)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b.leaps = effects.Settled
+}
+
+// model makes an apprentice of made-up leaps.
+func (b *bench) model(tb testing.TB) *apprentice.Model {
+	counts := apprentice.NewCounts()
+	for range 300 {
+		rec := b.verdict(&schemas.FetchRequest{})
+		features := linkfeature.Features(rec.GetTable(), rec.GetLinks()[b.rnd.IntN(linksPerPage)], 5)
+		if err := counts.Add(features, b.rnd.Float64()); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return counts.Model()
+}
+
+func stores(b *testing.B, run func(b *testing.B, store func() Store)) {
+	b.Run("memory", func(b *testing.B) { run(b, func() Store { return NewMemory() }) })
+	b.Run("pebble", func(b *testing.B) { run(b, func() Store { return newPebbleStore(b) }) })
+}
+
+// BenchmarkCrawl measures pages through Dispatch and Apply, 30 links each, with a floor: the
+// writes that no frontier can go without, four keys a new URL (seen, entry, link, queue), one
+// a known one (link), and four a page (its facts, its leaves, the dispatch, the verdict).
+func BenchmarkCrawl(b *testing.B) {
+	for _, ranker := range []schemas.Ranker{schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Ranker_RANKER_APPRENTICE} {
+		name := map[schemas.Ranker]string{2: "soft-focus", 3: "apprentice"}[ranker]
+		b.Run(name, func(b *testing.B) {
+			stores(b, func(b *testing.B, store func() Store) {
+				floor := measureFloor(b, store())
+				s := newBench(b, store(), ranker)
+				if err := s.shard.SetModel("m", s.model(b), 1); err != nil {
+					b.Fatal(err)
+				}
+				for range 200 { // off the seeds
+					s.page(b)
+				}
+				for i := 0; b.Loop(); i++ {
+					s.page(b)
+					if i%16 == 0 {
+						commit(b, s.store)
+					}
+				}
+				perPage := b.Elapsed() / time.Duration(b.N)
+				b.ReportMetric(float64(time.Second/perPage), "pages/s")
+				b.ReportMetric(linksPerPage*float64(time.Second/perPage), "links/s")
+				b.ReportMetric(float64(perPage)/float64(floor), "×floor")
+			})
+		})
+	}
+}
+
+func measureFloor(b *testing.B, store Store) time.Duration {
+	const pages = 300
+	leaves := make([]byte, 2500)
+	begin := time.Now()
+	for page := range pages {
+		for i := range linksPerPage/3*4 + linksPerPage*2/3 + 3 {
+			key := fmt.Appendf(nil, "%c%030d", 'a'+i%7, (page*linksPerPage+i)*7919%1_000_003)
+			if err := store.Set(key, leaves[:80]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := store.Set(fmt.Appendf(nil, "t%030d", page), leaves); err != nil {
+			b.Fatal(err)
+		}
+		if page%16 == 0 {
+			commit(b, store)
+		}
+	}
+	return time.Since(begin) / pages
+}
+
+// BenchmarkRescore measures entries scored again under a new model; its floor is scoring
+// their links alone.
+func BenchmarkRescore(b *testing.B) {
+	stores(b, func(b *testing.B, store func() Store) {
+		s := newBench(b, store(), schemas.Ranker_RANKER_APPRENTICE)
+		for len(s.urls) < 21_000 {
+			s.page(b)
+		}
+		commit(b, s.store)
+		models := []*apprentice.Model{s.model(b), s.model(b)}
+		entries, links := 0, 0
+		for i := 0; b.Loop(); i++ {
+			if err := s.shard.SetModel(fmt.Sprint(i), models[i%2], uint64(i+1)); err != nil {
+				b.Fatal(err)
+			}
+			entries += s.shard.queued[0][slotOld]
+			for more := true; more; {
+				var err error
+				if more, err = s.shard.Rescore(512); err != nil {
+					b.Fatal(err)
+				}
+				commit(b, s.store)
+			}
+		}
+		elapsed := b.Elapsed()
+		for _, p := range s.shard.pages {
+			links += int(p.pending)
+		}
+		begin := time.Now()
+		scored := 0
+		for _, p := range s.shard.pages {
+			if p.seeds {
+				continue
+			}
+			for i := range p.pending {
+				if _, err := s.shard.high(p, &link{first: 4 * i, last: 4 * i}); err != nil {
+					b.Fatal(err)
+				}
+				scored++
+			}
+		}
+		floor := float64(time.Since(begin)) / float64(scored) * float64(links) * float64(b.N)
+		b.ReportMetric(float64(entries)/elapsed.Seconds(), "entries/s")
+		b.ReportMetric(float64(entries)/float64(b.N), "entries")
+		b.ReportMetric(float64(links)/float64(entries)*float64(b.N), "links/entry")
+		b.ReportMetric(float64(elapsed)/floor, "×floor")
+	})
+}
