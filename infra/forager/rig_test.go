@@ -79,7 +79,7 @@ func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 		t.Fatal(err)
 	}
 	// A killed member is noticed sooner, so that a test need not wait.
-	b = []byte(strings.NewReplacer(append([]string{"session_timeout: 10s", "session_timeout: 3s"}, change...)...).Replace(string(b)))
+	b = []byte(strings.NewReplacer(append([]string{"session_timeout: 10s", "session_timeout: 6s"}, change...)...).Replace(string(b)))
 	if broker := os.Getenv("FORAGER_KAFKA"); broker != "" {
 		b = []byte(realKafka(t, string(b), broker))
 	}
@@ -203,6 +203,9 @@ func (r *rig) until(crawl, what string, within time.Duration, ok func(*schemas.C
 		st := r.books.status(crawl)
 		if st != nil && ok(st) {
 			return st
+		}
+		if err := r.stack.ended(); err != nil {
+			r.t.Fatal(err)
 		}
 		if time.Now().After(end) {
 			r.t.Fatalf("%s: not %s within %s; status %v", crawl, what, within, st)

@@ -37,4 +37,8 @@
 //
 // 2026-11-21: a record without a schema version is poison (some other program wrote it); one
 // with a version unknown here is broken (a newer Forager wrote it, and goes on writing).
+//
+// 2026-11-21: in a compacted topic an offset before the first record is no loss: whatever was
+// removed has a newer record behind it, and reading goes on there. (The embedded broker moves
+// the first offset when it compacts.)
 package stream

@@ -271,6 +271,8 @@ func (c *Client) newClaim(ctx context.Context, g *generation, topic string, part
 	switch {
 	case !cl.committed:
 		cl.offset = first
+	case cl.offset < first && c.topics[topic].Compact:
+		cl.offset = first
 	case cl.offset < first || cl.offset > end:
 		return nil, &OffsetError{Topic: topic, Partition: partition, Offset: cl.offset, First: first, End: end, Group: g.gen.GroupID}
 	}

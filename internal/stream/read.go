@@ -121,6 +121,10 @@ func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) er
 			if err != nil {
 				return err
 			}
+			if s.from < first && c.topics[s.topic].Compact {
+				s.from = first // what compaction removed has a newer record behind it
+				continue
+			}
 			if s.from < first || s.from > end {
 				return &OffsetError{Topic: s.topic, Partition: s.partition, Offset: s.from, First: first, End: end, Group: s.group}
 			}

@@ -137,9 +137,9 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 	defer stop()
 	chunks := make(chan chunk)
 	read := make(chan error, 1)
+	from := source{topic: s.stage.Input, partition: s.claim.partition, from: owner.Next(), to: endless}
 	go func() {
 		defer close(chunks)
-		from := source{topic: s.stage.Input, partition: s.claim.partition, from: owner.Next(), to: endless}
 		read <- s.client.consume(reading, from, func(ch chunk) error {
 			select {
 			case chunks <- ch:
