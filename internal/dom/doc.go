@@ -48,6 +48,14 @@
 // times as much, and does not know when it is in foreign content, where a page can hide tags
 // from it.
 //
+// 2026-11-21: x/net/html 0.62 departs from the HTML standard in what it takes for quirks mode (a
+// doctype in capitals, or with a public identifier alone), in which a <table> does not end a
+// <p>. Both are common, so the doctype is rewritten on the way in (doctype.go). Two rare
+// departures stay: "</>" gives an empty comment, and a newline at the begin of <pre> is dropped
+// twice where an ignored tag stands between. The oracle tests hold the numbering of 13,469 real
+// pages against html5lib's trees; these two account for 3 of the pages that differ, html5lib's own
+// departures for the other 48.
+//
 // 2026-11-21: a page that names no encoding and is valid UTF-8 with characters beyond ASCII is
 // UTF-8; else it is windows-1252. Encodings declared only behind the first 1,024 bytes are heeded
 // too, as the tree construction of HTML does.

@@ -1,7 +1,6 @@
 package dom
 
 import (
-	"bytes"
 	"fmt"
 
 	"golang.org/x/net/html"
@@ -78,16 +77,19 @@ func Parse(body []byte, contentType, url string, s Settings) (*schemas.Page, err
 // read reads a decoded body.
 func read(text []byte, s Settings) *reading {
 	r := newReading(s, len(text))
-	var doc *html.Node
 	if !heavy(text) {
 		// It fails for pages that are nested too deep.
-		doc, _ = html.ParseWithOptions(bytes.NewReader(text), html.ParseOptionEnableScripting(false))
+		if doc, err := repair(text); err == nil {
+			r.tree(doc)
+			return r
+		}
 	}
-	if doc != nil {
-		r.tree(doc)
-	} else {
-		r.page.TokenizerOnly = true
-		r.flat(text)
-	}
+	r.page.TokenizerOnly = true
+	r.flat(text)
 	return r
+}
+
+// repair makes the tree of a page.
+func repair(text []byte) (*html.Node, error) {
+	return html.ParseWithOptions(withDoctype(text), html.ParseOptionEnableScripting(false))
 }

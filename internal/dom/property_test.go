@@ -134,7 +134,7 @@ func TestNumberingFollowsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := markup().Draw(t, "body")
 		mode := rapid.SampledFrom([]schemas.LeafMode{schemas.LeafMode_LEAF_MODE_COMPACT, schemas.LeafMode_LEAF_MODE_PAPER}).Draw(t, "mode")
-		doc, err := html.ParseWithOptions(strings.NewReader(body), html.ParseOptionEnableScripting(false))
+		doc, err := repair([]byte(body))
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -232,7 +232,7 @@ func TestFlatEqualsTree(t *testing.T) {
 			"<meta name=description content=' d  e '></head><body>" +
 			strings.Join(rapid.SliceOfN(block, 0, 12).Draw(t, "blocks"), "") + "</body></html>"
 		tree := newReading(Settings{}.withDefaults(), len(body))
-		doc, err := html.ParseWithOptions(strings.NewReader(body), html.ParseOptionEnableScripting(false))
+		doc, err := repair([]byte(body))
 		if err != nil {
 			t.Fatalf("%v", err)
 		}

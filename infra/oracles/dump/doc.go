@@ -4,4 +4,6 @@
 //
 //	dump robots -files FOLDER > robots.json
 //	dump bayes -taxonomy FILE > bayes.json
+//	dump leaves -web FILE > leaves.json
+//	dump resolve -in hrefs.json > targets.json
 package main

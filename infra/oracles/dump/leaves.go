@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"forager/internal/dom"
+	"forager/internal/warc"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+func init() {
+	register("leaves", leaves)
+	register("resolve", resolve)
+}
+
+// unnamed stands for the URL of pages that were stored under a name that is none.
+const unnamed = "http://unnamed.invalid/"
+
+// leafPage is what Forager reads in one page.
+type leafPage struct {
+	// URL is the record's target, as it stands there; Base that of the page.
+	URL  string `json:"url"`
+	Base string `json:"base"`
+	// Compact and Paper are of the two leaf modes.
+	Compact numbering `json:"compact"`
+	Paper   numbering `json:"paper"`
+	// Flat says that the page was not read as a tree, or cut.
+	Flat bool `json:"flat"`
+}
+
+type numbering struct {
+	Leaves int `json:"leaves"`
+	// Links are rows of target, first and last leaf, position and whether it is not to be followed.
+	Links [][5]any `json:"links"`
+}
+
+// leaves writes the leaf counts and links of every page in a WARC file that was answered with
+// status 200, in the order of the file.
+func leaves(args []string) error {
+	flags := flag.NewFlagSet("leaves", flag.ContinueOnError)
+	web := flags.String("web", "", "WARC `file`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	stored, err := answers(*web)
+	if err != nil {
+		return err
+	}
+	pages := make([]leafPage, len(stored))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, s := range stored {
+		group.Go(func() (err error) {
+			pages[i], err = s.number()
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(os.Stdout, 1<<20)
+	if err := json.NewEncoder(out).Encode(pages); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// answered is a page as it is stored.
+type answered struct {
+	url, contentType string
+	body             []byte
+}
+
+func answers(path string) ([]answered, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var all []answered
+	for reader := warc.NewReader(file, info.Size(), warc.Limits{}); ; {
+		record, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if record.Type != warc.TypeResponse {
+			continue
+		}
+		answer, err := record.Response()
+		if err != nil {
+			return nil, err
+		}
+		if answer.Status != 200 {
+			continue
+		}
+		body, err := answer.Payload(1 << 30)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", record.TargetURI, err)
+		}
+		all = append(all, answered{record.TargetURI, answer.Header.Get("Content-Type"), body})
+	}
+}
+
+func (a answered) number() (leafPage, error) {
+	page := leafPage{URL: a.url, Base: unnamed}
+	if u, err := weburl.Parse(a.url); err == nil {
+		page.Base = u.String()
+	}
+	for mode, n := range map[schemas.LeafMode]*numbering{
+		schemas.LeafMode_LEAF_MODE_COMPACT: &page.Compact, schemas.LeafMode_LEAF_MODE_PAPER: &page.Paper,
+	} {
+		p, err := dom.Parse(a.body, a.contentType, page.Base, dom.Settings{Leaves: mode})
+		if err != nil {
+			return page, err
+		}
+		n.Leaves = len(p.LeafLengths)
+		n.Links = make([][5]any, 0, len(p.Links))
+		for _, l := range p.Links {
+			n.Links = append(n.Links, [5]any{l.Url, l.FirstLeaf, l.LastLeaf, l.Position, l.Nofollow})
+		}
+		page.Flat = page.Flat || p.TokenizerOnly || p.Cut
+	}
+	return page, nil
+}
+
+// resolve reads a JSON list of [URL of a page, href of its <base> or null, [href, …]] from a file
+// and writes the list of the lists of canonical targets, null for what leads nowhere.
+func resolve(args []string) error {
+	flags := flag.NewFlagSet("resolve", flag.ContinueOnError)
+	in := flags.String("in", "", "JSON `file`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	b, err := os.ReadFile(*in)
+	if err != nil {
+		return err
+	}
+	var pages [][3]json.RawMessage
+	if err := json.Unmarshal(b, &pages); err != nil {
+		return err
+	}
+	targets := make([][]*string, len(pages))
+	for i, p := range pages {
+		var page string
+		var base *string
+		var hrefs []string
+		if err := errors.Join(json.Unmarshal(p[0], &page), json.Unmarshal(p[1], &base), json.Unmarshal(p[2], &hrefs)); err != nil {
+			return err
+		}
+		u, err := weburl.Parse(page)
+		if err != nil {
+			return err
+		}
+		from := weburl.NewBase(u)
+		if base != nil {
+			if b, err := from.Resolve(*base); err == nil {
+				from = weburl.NewBase(b)
+			}
+		}
+		targets[i] = make([]*string, len(hrefs))
+		for k, href := range hrefs {
+			if target, err := from.Resolve(href); err == nil {
+				s := target.String()
+				targets[i][k] = &s
+			}
+		}
+	}
+	out := bufio.NewWriterSize(os.Stdout, 1<<20)
+	if err := json.NewEncoder(out).Encode(targets); err != nil {
+		return err
+	}
+	return out.Flush()
+}

@@ -1,0 +1,106 @@
+package dom
+
+import (
+	"bytes"
+	"io"
+	"strings"
+)
+
+// withDoctype reads a page with its doctype written so that html.Parse takes it as HTML does.
+// It takes a doctype in capitals ("HTML"), and one with a public identifier alone, for quirks
+// mode, in which a <table> does not end a <p>.
+func withDoctype(text []byte) io.Reader {
+	begin, end, ok := findDoctype(text)
+	if !ok {
+		return bytes.NewReader(text)
+	}
+	return io.MultiReader(bytes.NewReader(text[:begin]), strings.NewReader(plainDoctype(text[begin:end])), bytes.NewReader(text[end:]))
+}
+
+const doctype = "<!doctype"
+
+// findDoctype finds a doctype behind nothing but white space and comments; where it has no end
+// there is none.
+func findDoctype(text []byte) (begin, end int, ok bool) {
+	i := 0
+	for {
+		for i < len(text) && isSpace(text[i]) {
+			i++
+		}
+		if !bytes.HasPrefix(text[i:], []byte("<!--")) {
+			break
+		}
+		j := bytes.Index(text[i+len("<!--"):], []byte("-->"))
+		if j < 0 {
+			return 0, 0, false
+		}
+		i += len("<!--") + j + len("-->")
+	}
+	if len(text)-i < len(doctype) || !strings.EqualFold(string(text[i:i+len(doctype)]), doctype) {
+		return 0, 0, false
+	}
+	j := bytes.IndexByte(text[i:], '>')
+	return i, i + j + 1, j >= 0
+}
+
+// plainDoctype writes a doctype such that html.Parse finds the mode that the HTML standard says.
+// What the standard calls force-quirks becomes the doctype of another name.
+func plainDoctype(written []byte) string {
+	const quirks = "<!doctype quirks>"
+	s := strings.TrimLeft(string(written[len(doctype):len(written)-1]), spaces)
+	name := s
+	if i := strings.IndexAny(s, spaces); i >= 0 {
+		name = s[:i]
+	}
+	s = strings.TrimLeft(s[len(name):], spaces)
+	if !strings.EqualFold(name, "html") {
+		return quirks
+	}
+	if s == "" {
+		return "<!doctype html>"
+	}
+	if len(s) < len("public") {
+		return quirks
+	}
+	keyword, s := strings.ToLower(s[:len("public")]), s[len("public"):]
+	var public, system string
+	var ok bool
+	switch keyword {
+	case "public":
+		if public, s, ok = quoted(s); !ok {
+			return quirks
+		}
+		if strings.TrimLeft(s, spaces) == "" {
+			low := strings.ToLower(public[1:])
+			if strings.HasPrefix(low, "-//w3c//dtd html 4.01 frameset//") || strings.HasPrefix(low, "-//w3c//dtd html 4.01 transitional//") {
+				return quirks
+			}
+			return "<!doctype html public " + public + " \"\">"
+		}
+		if system, _, ok = quoted(s); !ok {
+			return quirks
+		}
+		return "<!doctype html public " + public + " " + system + ">"
+	case "system":
+		if system, _, ok = quoted(s); !ok {
+			return quirks
+		}
+		return "<!doctype html system " + system + ">"
+	}
+	return quirks
+}
+
+const spaces = " \t\r\n\f"
+
+// quoted takes a string in quotes off the begin of s, with its quotes.
+func quoted(s string) (with, rest string, ok bool) {
+	s = strings.TrimLeft(s, spaces)
+	if s == "" || s[0] != '"' && s[0] != '\'' {
+		return "", "", false
+	}
+	end := strings.IndexByte(s[1:], s[0])
+	if end < 0 {
+		return "", "", false
+	}
+	return s[:end+2], s[end+2:], true
+}
