@@ -1,4 +1,4 @@
-// Parse-dom reads the pages that fetch stored: words, leaves and links.
+// Command parse-dom reads the pages that fetch stored: words, leaves and links.
 //
 // # Card
 //
