@@ -102,10 +102,10 @@ func TestStatefulMembersJoinAndLeave(t *testing.T) {
 		t.Run(fmt.Sprint("one directory ", shared), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, streamtest.Start(t))
-			const partitions, n = 4, 400
+			const partitions, n = 4, 200
 			in, log := w.topic(t, "in", partitions), w.topic(t, "log", 3)
 			c, _ := w.dial(t)
-			ctx := within(t, 90*time.Second)
+			ctx := within(t, 3*time.Minute)
 			outs := named(in, partitions, n)
 			fed := 0
 			feed := func() *running { // a quarter of the records of every partition, while members come and go
