@@ -23,6 +23,12 @@ func TestACrawlThroughEveryStage(t *testing.T) {
 		t.Errorf("the apprentice learnt nothing: model %q, %d leaps trained", st.GetModel(), st.GetTrained())
 	}
 	r.verified("loop")
+	e, err := gatherEvidence(r.s, r.cfg, r.books, "loop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	auditMutations(t, e)
+	r.damage("loop")
 }
 
 // TestKilledStages kills every stage at the points that matter while records wait, starts it

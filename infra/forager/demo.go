@@ -429,8 +429,8 @@ func (d *demo) crawl(name, ranker, version string, seeds []string, budget uint64
 		return nil, err
 	}
 	seconds := time.Since(began).Seconds()
-	if err := d.settle(name); err != nil {
-		return nil, err
+	if err := d.books.settle(d.s, time.Minute); err != nil {
+		return nil, fmt.Errorf("%s has finished, but %w; logs are in %s", name, err, d.stack.logs())
 	}
 	run := &demoRun{
 		Crawl: name, Ranker: ranker, Pages: st.GetPages(), Requests: st.GetRequests(), Seconds: seconds,
@@ -503,34 +503,6 @@ func (d *demo) lag() string {
 		return "none"
 	}
 	return strings.TrimSpace(b.String())
-}
-
-// settle waits until every stage has read all there is, ClickHouse's loader included.
-func (d *demo) settle(name string) error {
-	deadline := time.Now().Add(time.Minute)
-	for {
-		var waiting []string
-		for _, stage := range stageNames {
-			n, err := d.books.client.Lag(d.s, stage, stageInputs[stage]...)
-			if err != nil {
-				return err
-			}
-			if n > 0 {
-				waiting = append(waiting, fmt.Sprintf("%s (%d records)", stage, n))
-			}
-		}
-		if len(waiting) == 0 {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s has finished, but records still wait before %s; see %s", name, strings.Join(waiting, ", "), d.stack.logs())
-		}
-		select {
-		case <-d.s.Done():
-			return d.s.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }
 
 // newestModel is the last apprentice that a crawl published.

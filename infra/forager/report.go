@@ -43,12 +43,14 @@ type crawlReport struct {
 		P50 uint32 `json:"p50_ms"`
 		P95 uint32 `json:"p95_ms"`
 	} `json:"latency"`
-	Window     uint32          `json:"window"`
-	Models     []modelReport   `json:"models"`
-	Prediction []quartile      `json:"prediction"`
-	Hosts      uint64          `json:"hosts"`
-	Data       dataReport      `json:"data"`
-	Spans      map[string]span `json:"topics"`
+	Window     uint32        `json:"window"`
+	Models     []modelReport `json:"models"`
+	Prediction []quartile    `json:"prediction"`
+	Hosts      uint64        `json:"hosts"`
+	Data       dataReport    `json:"data"`
+	// Behind are the records that ClickHouse has not been given yet.
+	Behind int64           `json:"clickhouse_behind"`
+	Spans  map[string]span `json:"topics"`
 }
 
 // curvePoint is a crawl after a number of pages delivered.
@@ -136,6 +138,9 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 		return nil, err
 	}
 	r.Curve = curve(pages)
+	if r.Behind, err = b.client.Lag(ctx, "load-clickhouse", stageInputs["load-clickhouse"]...); err != nil {
+		return nil, err
+	}
 	return r, r.ask(ctx, db, crawl)
 }
 
@@ -224,6 +229,9 @@ func printReport(w io.Writer, r *crawlReport) {
 	fmt.Fprintf(w, "\nfocus %s, critic %s, ranker %s, started %s\n", strings.Join(r.Focus, ", "), r.Critic,
 		strings.Join(r.Policies, ", "), r.Started.Format(time.RFC3339))
 	fmt.Fprintf(w, "\n%d pages, %d requests, %d hosts; harvest %.3f, loss %.3f\n", r.Pages, r.Requests, r.Hosts, r.Harvest, r.Loss)
+	if r.Behind > 0 {
+		fmt.Fprintf(w, "(%d records are still on their way to ClickHouse: what follows is not up to date)\n", r.Behind)
+	}
 	if len(r.Curve) > 0 {
 		fmt.Fprintf(w, "\n%8s %8s %8s %9s\n", "PAGES", "HARVEST", "LOSS", "LAST 100")
 		for _, p := range r.Curve {

@@ -221,8 +221,7 @@ func finished(st *schemas.CrawlStatus) bool {
 // verified waits until everything has been read and audits the crawl.
 func (r *rig) verified(crawl string) {
 	r.t.Helper()
-	d := &demo{s: r.s, config: r.cfg, books: r.books, stack: r.stack}
-	if err := d.settle(crawl); err != nil {
+	if err := r.books.settle(r.s, time.Minute); err != nil {
 		r.t.Fatal(err)
 	}
 	result, err := auditCrawl(r.s, r.cfg, r.books, crawl)

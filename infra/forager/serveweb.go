@@ -16,7 +16,7 @@ import (
 type serveWebCommand struct {
 	File      string `arg:"" help:"WARC file." type:"existingfile"`
 	Listen    string `help:"Loopback address of the proxy." default:"127.0.0.1:18080"`
-	URLs      string `help:"Write the URLs of the web to this file, one a line (for scope.url_list)." type:"path"`
+	URLs      string `name:"urls" help:"Write the URLs of the web to this file, one a line (for scope.url_list)." type:"path"`
 	AccessLog string `help:"Append one JSON line a request to this file." type:"path"`
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"forager/infra/forager/audit"
 	"forager/internal/analytics"
@@ -14,7 +15,8 @@ import (
 )
 
 type verifyCommand struct {
-	Crawl string `arg:"" help:"Name of the crawl."`
+	Crawl string        `arg:"" help:"Name of the crawl."`
+	Wait  time.Duration `help:"How long to wait until every stage has read all there is." default:"60s"`
 }
 
 func (c *verifyCommand) Help() string {
@@ -33,6 +35,12 @@ func (c *verifyCommand) Run(s *session) error {
 		return err
 	}
 	defer b.close()
+	if _, err := b.finished(c.Crawl); err != nil {
+		return err
+	}
+	if err := b.settle(s, c.Wait); err != nil {
+		return err
+	}
 	result, err := auditCrawl(s, cfg, b, c.Crawl)
 	if err != nil {
 		return err
@@ -60,18 +68,9 @@ func gatherEvidence(ctx context.Context, cfg *pipeline.Config, b *books, crawl s
 	if err != nil {
 		return nil, err
 	}
-	st := b.status(crawl)
-	if st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
-		return nil, fmt.Errorf("crawl %q has not finished; its books are still being written (forager crawl watch %s)", crawl, crawl)
-	}
-	for _, stage := range stageNames {
-		n, err := b.client.Lag(ctx, stage, stageInputs[stage]...)
-		if err != nil {
-			return nil, err
-		}
-		if n > 0 {
-			return nil, fmt.Errorf("%d records still wait before %s; verify again when it has read them", n, stage)
-		}
+	st, err := b.finished(crawl)
+	if err != nil {
+		return nil, err
 	}
 	store, err := objects.Open(cfg.S3)
 	if err != nil {
@@ -122,5 +121,45 @@ func printAudit(w io.Writer, r *audit.Result) {
 	}
 	if r.OK {
 		fmt.Fprintf(w, "%s: everything agrees\n", r.Crawl)
+	}
+}
+
+// finished returns the status of a crawl that has ended.
+func (b *books) finished(crawl string) (*schemas.CrawlStatus, error) {
+	if _, err := b.control(crawl); err != nil {
+		return nil, err
+	}
+	st := b.status(crawl)
+	if st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
+		return nil, fmt.Errorf("crawl %q has not finished; its books are still being written (forager crawl watch %s)", crawl, crawl)
+	}
+	return st, nil
+}
+
+// settle waits until every stage has read all that was waiting for it.
+func (b *books) settle(ctx context.Context, within time.Duration) error {
+	end := time.Now().Add(within)
+	for {
+		var waiting []string
+		for _, stage := range stageNames {
+			n, err := b.client.Lag(ctx, stage, stageInputs[stage]...)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				waiting = append(waiting, fmt.Sprintf("%s (%d)", stage, n))
+			}
+		}
+		if len(waiting) == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("records still wait before %s after %s; do these stages run? (forager up starts them)", strings.Join(waiting, ", "), within)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 }

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/infra/forager/audit"
+	"forager/internal/analytics"
+	"forager/schemas"
+)
+
+// copyOf is evidence that can be altered.
+func copyOf(e *audit.Evidence) *audit.Evidence {
+	c := *e
+	c.Control = proto.Clone(e.Control).(*schemas.CrawlControl)
+	c.Status = proto.Clone(e.Status).(*schemas.CrawlStatus)
+	c.Requests, c.Fetched, c.Judged = clones(e.Requests), clones(e.Fetched), clones(e.Judged)
+	c.Verdicts, c.Leaps = clones(e.Verdicts), clones(e.Leaps)
+	c.Pages = make(map[schemas.ID]audit.StoredPage)
+	for id, p := range e.Pages {
+		c.Pages[id] = p
+	}
+	c.Rows = make(audit.Tables)
+	for table, rows := range e.Rows {
+		for _, row := range rows {
+			c.Rows[table] = append(c.Rows[table], append([]string(nil), row...))
+		}
+	}
+	return &c
+}
+
+func clones[M proto.Message](all []M) []M {
+	out := make([]M, len(all))
+	for i, m := range all {
+		out[i] = proto.Clone(m).(M)
+	}
+	return out
+}
+
+// delivered is a verdict on a delivered page that has links.
+func delivered(t *testing.T, e *audit.Evidence) int {
+	t.Helper()
+	for i, v := range e.Verdicts {
+		if v.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED && len(v.GetLinks()) > 0 {
+			return i
+		}
+	}
+	t.Fatal("no page was delivered")
+	return 0
+}
+
+// leap is a leap that is no boundary and whose target was delivered.
+func leap(t *testing.T, e *audit.Evidence) int {
+	t.Helper()
+	for i, l := range e.Leaps {
+		if !l.GetBoundary() && l.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+			return i
+		}
+	}
+	t.Fatal("no leap was settled")
+	return 0
+}
+
+func without[M any](all []M, i int) []M { return append(append([]M(nil), all[:i]...), all[i+1:]...) }
+
+// auditMutations alters the evidence about a sound crawl, one thing at a time, and wants each
+// alteration to be named.
+func auditMutations(t *testing.T, e *audit.Evidence) {
+	if r := e.Judge(); !r.OK {
+		t.Fatalf("the crawl is not sound: %v", r.Problems)
+	}
+	for name, m := range map[string]struct {
+		alter func(t *testing.T, e *audit.Evidence) // what was done
+		want  string                                // part of a problem that names it
+	}{
+		"verdict dropped":   {func(t *testing.T, e *audit.Evidence) { e.Verdicts = without(e.Verdicts, delivered(t, e)) }, "has no verdict in link.found"},
+		"fetch dropped":     {func(_ *testing.T, e *audit.Evidence) { e.Fetched = without(e.Fetched, 0) }, "no record in page.fetched"},
+		"judgement dropped": {func(_ *testing.T, e *audit.Evidence) { e.Judged = without(e.Judged, 0) }, "no record in page.judged"},
+		"request dropped":   {func(_ *testing.T, e *audit.Evidence) { e.Requests = without(e.Requests, 0) }, "answers no request"},
+		"leap dropped":      {func(t *testing.T, e *audit.Evidence) { e.Leaps = without(e.Leaps, leap(t, e)) }, "was never settled, though the target is final"},
+		"dispatched twice": {func(_ *testing.T, e *audit.Evidence) {
+			again := proto.Clone(e.Requests[0]).(*schemas.FetchRequest)
+			again.Epoch++
+			e.Requests = append(e.Requests, again)
+		}, "stands there twice and the two differ"},
+		"attempt skipped": {func(_ *testing.T, e *audit.Evidence) { e.Requests[0].Attempt = 3 }, "should have the id"},
+		"outcome altered": {func(t *testing.T, e *audit.Evidence) {
+			e.Verdicts[delivered(t, e)].Outcome = schemas.Outcome_OUTCOME_TIMEOUT
+		}, "is delivered in page.fetched"},
+		"relevance altered": {func(t *testing.T, e *audit.Evidence) { e.Verdicts[delivered(t, e)].Judgement.Raw += 1e-9 }, "is not that of page.judged"},
+		"status altered":    {func(_ *testing.T, e *audit.Evidence) { e.Fetched[0].Status++ }, "status or redirect"},
+		"R(v) altered":      {func(t *testing.T, e *audit.Evidence) { e.Leaps[leap(t, e)].TargetRaw += 1e-9 }, "says R(v)"},
+		"R(u) altered":      {func(t *testing.T, e *audit.Evidence) { e.Leaps[leap(t, e)].SourceRaw += 1e-9 }, "says R(u)"},
+		"score altered":     {func(t *testing.T, e *audit.Evidence) { e.Leaps[leap(t, e)].Score += 1e-9 }, "the dispatch said"},
+		"leap invented": {func(t *testing.T, e *audit.Evidence) {
+			l := e.Leaps[leap(t, e)]
+			l.V = "http://nowhere.example/"
+			l.Id = schemas.LeapID(l.Crawl, l.U, l.V).Bytes()
+		}, "is no link of a delivered page"},
+		"page lost": {func(_ *testing.T, e *audit.Evidence) {
+			for id := range e.Pages {
+				delete(e.Pages, id)
+				return
+			}
+		}, "was not read from the store"},
+		"digest altered": {func(_ *testing.T, e *audit.Evidence) {
+			for id, p := range e.Pages {
+				p.Digest = "sha1:AAAA"
+				e.Pages[id] = p
+				return
+			}
+		}, "the stored bytes have digest"},
+		"page budget exceeded":    {func(_ *testing.T, e *audit.Evidence) { e.Control.Budget.Pages-- }, "pages were delivered, the budget is"},
+		"request budget exceeded": {func(_ *testing.T, e *audit.Evidence) { e.Control.Budget.Requests = 10 }, "requests were charged, the budget is 10"},
+		"host cap exceeded": {func(_ *testing.T, e *audit.Evidence) {
+			e.Control.Scope.HostCap = 1
+		}, "its cap is 1"},
+		"status miscounts": {func(_ *testing.T, e *audit.Evidence) { e.Status.Pages++ }, "a recount gives"},
+		"row deleted":      {func(_ *testing.T, e *audit.Evidence) { e.Rows["leaps"] = without(e.Rows["leaps"], 0) }, "leaps lacks the row"},
+		"row doubled":      {func(_ *testing.T, e *audit.Evidence) { e.Rows["links"] = append(e.Rows["links"], e.Rows["links"][0]) }, "links has the row"},
+		"row altered":      {func(_ *testing.T, e *audit.Evidence) { e.Rows["judgements"][0][2] = "0" }, "judgements row"},
+		"row invented": {func(_ *testing.T, e *audit.Evidence) {
+			e.Rows["fetches"] = append(e.Rows["fetches"], append([]string{strings.Repeat("0", 32)}, e.Rows["fetches"][0][1:]...))
+		}, "for which there is no record"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := copyOf(e)
+			m.alter(t, c)
+			r := c.Judge()
+			if r.OK || !strings.Contains(strings.Join(r.Problems, "\n"), m.want) {
+				t.Errorf("no %q among %d problems: %v", m.want, len(r.Problems), r.Problems)
+			}
+		})
+	}
+	t.Run("copies are no difference", func(t *testing.T) {
+		c := copyOf(e)
+		c.Requests = append(c.Requests, c.Requests[0])
+		c.Verdicts = append(c.Verdicts, c.Verdicts[0])
+		c.Leaps = append(c.Leaps, c.Leaps[0])
+		if r := c.Judge(); !r.OK {
+			t.Errorf("problems: %v", r.Problems)
+		}
+	})
+}
+
+// damage does real harm, to the store and to ClickHouse, and wants verify to name it.
+func (r *rig) damage(crawl string) {
+	t := r.t
+	t.Helper()
+	wantProblem := func(what, want string) {
+		t.Helper()
+		out, stderr, code := r.run("verify", crawl)
+		if code != exitFailure || !strings.Contains(out, want) {
+			t.Errorf("%s: exit %d, no %q in\n%s%s", what, code, want, out, stderr)
+		}
+	}
+	segments, err := filepath.Glob(filepath.Join(r.cfg.Data, "local/s3/objects", r.cfg.S3.Bucket, "segments/*/*.warc.gz"))
+	if err != nil || len(segments) == 0 {
+		t.Fatalf("no segments below %s (%v)", r.cfg.Data, err)
+	}
+	whole, err := os.ReadFile(segments[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(segments[0], whole[:len(whole)-40], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantProblem("a WARC member was cut", filepath.Base(segments[0]))
+	if err := os.WriteFile(segments[0], whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	db, err := analytics.Open(r.cfg.ClickHouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	// A row of a verdict on a page, away for good.
+	var id string
+	err = db.Each(r.s, "SELECT id FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered' LIMIT 1",
+		analytics.Params{"crawl": crawl}, func(row []any) error { id = row[0].(string); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Exec(r.s, "ALTER TABLE verdicts_rows DELETE WHERE crawl = {crawl:String} AND id = unhex({id:String}) SETTINGS mutations_sync = 2",
+		analytics.Params{"crawl": crawl, "id": id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantProblem("a row was deleted", "verdicts lacks the row "+id)
+}
