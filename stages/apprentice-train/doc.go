@@ -1,4 +1,4 @@
-// Apprentice-train learns, crawl by crawl, which links lead to relevant pages.
+// Command apprentice-train learns, crawl by crawl, which links lead to relevant pages.
 //
 // # Card
 //

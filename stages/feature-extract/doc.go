@@ -1,5 +1,5 @@
-// Command feature-extract sends what a crawl needs to know of each page it asked for: the verdict on it
-// and every link on it with its features.
+// Command feature-extract sends what a crawl needs to know of each page it asked for: the
+// verdict on it and every link on it with its features.
 //
 // # Card
 //

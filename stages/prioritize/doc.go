@@ -1,4 +1,4 @@
-// Prioritize decides which URL is fetched next, and keeps the ledger of leaps.
+// Command prioritize decides which URL is fetched next, and keeps the ledger of leaps.
 //
 // # Card
 //
