@@ -1,3 +1,120 @@
 // Package frontier is the state machine of one shard of a crawl: which URLs are known, which
-// is fetched next, and what became of every link (the ledger of leaps).
+// one is fetched next, what became of every request, and the ledger of leaps (every link
+// (u,v), predicted when found, settled when v has its outcome). The stage prioritize runs it
+// over Pebble and the in-process experiment over NewMemory; nothing differs but the Store.
+//
+// A Shard is told what happened (Apply, Recover, SetModel, Configure) and asked what to do
+// (Dispatch, Rescore, Wake). Time is an argument; the order of URLs never depends on it, only
+// when a host or a failed try may be asked again does. Everything that must survive is in the
+// Store when a call returns, so whoever commits the Store between calls can open the Shard
+// again and go on as if nothing had happened.
+//
+// # Where what stands
+//
+//	shard.go      Shard, Open                  configure.go  control record, policies, rebuild
+//	apply.go      verdicts and links           limits.go     budgets and other limits
+//	discover.go   new URLs, aliases            window.go     latency, the window by default
+//	redirect.go   aliases, chains, loops       dispatch.go   choice of requests
+//	ledger.go     settled leaps, boundaries    rescore.go    models and generations
+//	recover.go    dispatches found in the log  flight.go     requests in flight
+//	entry.go link.go page.go tables.go         what is known of URLs, links and pages
+//	host.go queue.go front.go heap.go          hosts, queues, their heads
+//	place.go      scores by internal/rank      waiting.go    failed tries that wait
+//	key.go codec.go counters.go names.go       encodings     status.go  how it stands
+//	store.go memory.go lru.go                  storage
+//
+// # Order
+//
+// Under a policy: tier ↑, failed tries ↑, score ↓, first discovery ↑ (rank.Place, order.less).
+// Every policy orders the same entries, with one queue key each; a dispatch takes the entry
+// out of all. For now the first policy leads: its head is dispatched.
+//
+// Each host has a queue a policy. The keys of a queue sort as the order does. In memory stand
+// the first keys of every queue (front.go) and, for each policy, a heap of the hosts that may be
+// asked now by their heads; hosts at their window, at their cap or told to wait are not in it.
+//
+// # Re-scoring
+//
+// A new model scores every unvisited entry again. Queue keys carry a generation: a pass moves
+// entries from the current to the next one, best first, as Rescore is called; everything that
+// is placed meanwhile goes to the next one at once; dispatch takes the better of a host's two
+// heads, so it goes on. At the end a range delete clears the old generation. A pass is finished
+// under the model it was begun with, and then begins again under the newest if that is another.
+// With learning.sync Dispatch finishes the pass itself, so that the order is that of one model.
+// After Open a pass under way goes on; if its model is superseded, the newest finishes it and
+// one more pass follows.
+//
+// # Recovery
+//
+// A dispatch is decided by being in the log. Recover takes those that the state lacks; they
+// reserve budget and window at once. Verdicts are then applied again. An entry that is
+// discovered, or queued for its next attempt, takes over the recovered request instead of being
+// queued, so no attempt is dispatched twice. Until the replay has caught up, more may be
+// reserved than is really in flight, never less.
+//
+// # Keys
+//
+// Every key begins with 'F', the crawl's name behind its length (one byte) and the shard (four
+// bytes), then a kind:
+//
+//	v                              → layout version, one byte
+//	c                              → counters: all single numbers, outcomes, refusals, spans
+//	m name u32                     → a policy's or model's name; entries say its number
+//	h host u32                     → name, dispatched requests, end of its wait
+//	u URLID 16                     → ordinal: the exact seen-set
+//	e ordinal u64                  → entry
+//	l ordinal u64, page u64, index u32 → link: a leap (page, ordinal) that is not settled
+//	q policy u8, generation u32, host u32, tier u8, tries u16, score 8, ordinal u64 → nothing
+//	w time u64, ordinal u64        → nothing: an entry that waits after a failed try
+//	f request id 16                → flight: a request without a verdict
+//	p page u64                     → page: URL and R(u), while one of its links is not settled
+//	n page u64                     → number of its links that are not settled
+//	t page u64                     → its leaf table (schemas.LeafTable)
+//	s id 16                        → nothing: a virtual page of seeds that was applied
+//	d slot u32                     → latency sample
+//
+// Numbers in keys are big-endian. Ordinals count discovered URLs from 1; a page's number is the
+// shard's clock, which counts applied records of link.found. A score is the float's bits, sign
+// flipped for positive and all bits for negative numbers, then complemented, so that larger
+// scores come first; −0 is 0 and NaN is refused. Values begin with a version byte; what they
+// hold stands at their append functions. Layout 1 is the only one so far.
+//
+// In memory are hosts, queue begins, requests in flight, waiting entries, pages with open links
+// (without their tables), names and counters; up to a budget, entries with their links and
+// leaf tables. A million queued entries at ten thousand hosts are read in about a second.
+//
+// # Decisions
+//
+// 2026-11-21: links are stored one by one beside their entry, so that the thousandth link to a
+// page of a site's menu does not write the other 999 again. Scores of several links are folded
+// (internal/rank), so it does not read them either.
+//
+// 2026-11-21: queue keys are deleted one by one as a pass moves entries, and the range delete
+// only clears their tombstones: a key in the store always stands for a queued entry, so opening
+// a shard in the middle of a pass needs no cross-check.
+//
+// 2026-11-21: a shard's clock goes into every FetchRequest. "u was judged before v was
+// dispatched" is then a comparison of two numbers that comes out the same after a crash, when a
+// dispatch is known before the verdicts that led to it.
+//
+// 2026-11-21: a host's deferral makes the whole host wait, a failed try only its own URL: one
+// broken page must not stop a site. fetch watches the health of hosts and defers by itself.
+//
+// 2026-11-21: links to URLs of a host that has reached its cap are refused; URLs of it that were
+// known before stay, and count neither as queued nor against the end of the crawl, unless a
+// deferral gives a request back.
+//
+// 2026-11-21: leaps settled after a redirect carry score, policy and model of the dispatch that
+// brought the outcome (the target's), and the name of the link as it was found. A link that
+// redirects to its own page is settled and never trains. Under PAIRS_FORWARD links to pages
+// that were final already make no leap.
+//
+// 2026-11-21: a redirect charges nothing, even where its URL ends as BAD_REDIRECT: charges
+// follow what fetch reported, so that budgets can be audited from page.fetched alone.
+//
+// 2026-11-21: rel=nofollow links are followed: they say that a link is no endorsement, not that
+// its target must not be fetched; robots.txt says that.
+//
+// 2026-11-21: Model is an interface although one type ships: simulations need models that cost
+// nothing to make. An *apprentice.Model is scored through its page scorer.
 package frontier

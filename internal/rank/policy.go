@@ -100,7 +100,7 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 		return at, nil
 	}
 	tier, in := p.gate.tier(s)
-	if !in || (at.In && tier > at.Tier && !s.Seed) {
+	if !in || (at.In && tier > at.Tier) { // seeds are of tier 0
 		return at, nil
 	}
 	score := p.ranker.Score(v, s)

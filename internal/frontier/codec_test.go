@@ -1,0 +1,329 @@
+package frontier
+
+import (
+	"bytes"
+	"encoding/hex"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"forager/internal/rank"
+	"forager/internal/scope"
+	"forager/schemas"
+)
+
+// samples are entries in every state.
+func samples() []*entry {
+	f := facts{score: .25, tier: 1, policy: 2, model: 3, ordinal: 400, clock: 5000}
+	return []*entry{
+		{url: "http://a.example/", host: 7, depth: 2, hops: 1},
+		{
+			url: "http://a.example/q", host: 7, attempt: 1, tries: 1, facts: f,
+			places: []placed{
+				{Place: rank.Place{In: true, Tier: 1, Score: -.5, Best: .75, Via: 300, Links: 9, Sum: -2}, generation: 6, model: 3},
+				{generation: 1},
+				{Place: rank.Place{In: true, Pinned: true, Score: 1, Best: 1, Via: 1}},
+			},
+		},
+		{url: "http://a.example/w", state: stateWaiting, attempt: 2, tries: 2, facts: f, notBefore: 1_700_000_000_000},
+		{url: "http://a.example/f", state: stateFlight, attempt: 1, facts: f},
+		{
+			url: "http://a.example/d", state: stateFinal, attempt: 1, facts: f,
+			outcome: schemas.Outcome_OUTCOME_DELIVERED, raw: 1, tempered: .125, trained: 5,
+		},
+		{url: "http://a.example/g", state: stateFinal, attempt: 3, facts: f, outcome: schemas.Outcome_OUTCOME_TIMEOUT},
+		{url: "http://a.example/r", state: stateAlias, attempt: 1, facts: f, target: 12},
+	}
+}
+
+var exportEntry = cmp.AllowUnexported(entry{}, placed{}, facts{}, link{})
+
+// TestEntryBytes holds the encoding of version 1 still: state that was written once is read by
+// every later program.
+func TestEntryBytes(t *testing.T) {
+	want := []string{
+		"010011687474703a2f2f612e6578616d706c652f070201000000",
+		"010012687474703a2f2f612e6578616d706c652f710700000101000000000000d03f010203900388270301060301000000000000e0bf000000000000e83fac020900000000000000c000010003000000000000000000f03f000000000000f03f01000000000000000000",
+		"010112687474703a2f2f612e6578616d706c652f770000000202000000000000d03f01020390038827" + "80d095ffbc31",
+		"010212687474703a2f2f612e6578616d706c652f660000000100000000000000d03f01020390038827",
+		"010312687474703a2f2f612e6578616d706c652f640000000100000000000000d03f0102039003882701000000000000f03f000000000000c03f05",
+		"010312687474703a2f2f612e6578616d706c652f670000000300000000000000d03f010203900388270500",
+		"010412687474703a2f2f612e6578616d706c652f720000000100000000000000d03f010203900388270c",
+	}
+	for i, e := range samples() {
+		if got := hex.EncodeToString(e.append(nil)); got != want[i] {
+			t.Errorf("entry %d is written as\n%s, want\n%s", i, got, want[i])
+		}
+		b, err := hex.DecodeString(want[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeEntry(0, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(e, got, exportEntry); d != "" {
+			t.Errorf("entry %d (− written, + read):\n%s", i, d)
+		}
+	}
+}
+
+func FuzzDecodeEntry(f *testing.F) {
+	for _, e := range samples() {
+		b := e.append(nil)
+		f.Add(b)
+		f.Add(b[:len(b)-1])
+		f.Add(append(b, 0))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := decodeEntry(9, b)
+		if err != nil {
+			return
+		}
+		// What can be read has one form only.
+		if again := e.append(nil); !bytes.Equal(again, b) {
+			t.Errorf("%x is read and written as %x", b, again)
+		}
+	})
+}
+
+// FuzzDecodeState feeds every other decoder.
+func FuzzDecodeState(f *testing.F) {
+	c := newCounters()
+	c.clock, c.raw, c.outcomes[1], c.refused[scope.Gate] = 300, 1.5, 2, 3
+	f.Add(c.append(nil, []generations{{1, 2}, {3, 3}}))
+	f.Add((&host{name: "a.example", dispatched: 3, notBefore: 1000}).append(nil))
+	f.Add((&page{url: "http://a.example/", raw: .5, tempered: 1, bestIsFocus: true}).append(nil))
+	f.Add((&link{first: 300, last: 301, alias: 4}).append(nil))
+	for _, fl := range []*flight{{ordinal: 4, attempt: 1, at: 7}, {attempt: 2, request: &schemas.FetchRequest{Url: "u"}}} {
+		b, err := fl.append(nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if c, g, err := decodeCounters(b); err == nil {
+			if c2, g2, err := decodeCounters(c.append(nil, g)); err != nil || c2.clock != c.clock || !slices.Equal(g, g2) {
+				t.Errorf("counters %x do not come back: %v", b, err)
+			}
+		}
+		if h, err := decodeHost(1, b); err == nil && !bytes.Equal(h.append(nil), b) {
+			t.Errorf("host %x comes back as %x", b, h.append(nil))
+		}
+		if p, err := decodePage(1, b); err == nil && !bytes.Equal(p.append(nil), b) {
+			t.Errorf("page %x comes back as %x", b, p.append(nil))
+		}
+		var l link
+		if err := l.read(b); err == nil && !bytes.Equal(l.append(nil), b) {
+			t.Errorf("link %x comes back as %x", b, l.append(nil))
+		}
+		if fl, err := decodeFlight(b); err == nil {
+			if _, err := fl.append(nil); err != nil {
+				t.Errorf("flight %x: %v", b, err)
+			}
+		}
+	})
+}
+
+func drawOrder(t *rapid.T) order {
+	return order{
+		tier: rapid.Uint32Range(0, 2).Draw(t, "tier"), tries: rapid.Uint32Range(0, 300).Draw(t, "tries"),
+		score: rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{
+			0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64, -math.MaxFloat64,
+		})).Draw(t, "score"),
+		ordinal: rapid.Uint64Range(0, 1<<40).Draw(t, "ordinal"),
+	}
+}
+
+// TestQueueKeysSortAsTheOrderDoes compares the order of keys with the order that they encode.
+func TestQueueKeysSortAsTheOrderDoes(t *testing.T) {
+	k := newKeys(shardPrefix(ShardName{"crawl", 3}))
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawOrder(t), drawOrder(t)
+		if rapid.Bool().Draw(t, "same rank") {
+			b.tier, b.tries, b.score = a.tier, a.tries, a.score
+		}
+		x := slices.Clone(k.queue(1, 70_000, 9, a))
+		y := slices.Clone(k.queue(1, 70_000, 9, b))
+		if got, want := bytes.Compare(x, y), compareOrders(a, b); got != want {
+			t.Fatalf("keys of %+v and %+v compare as %d, want %d", a, b, got, want)
+		}
+		got, err := k.parseQueue(x)
+		if err != nil || got != (queueKey{1, 70_000, 9, a}) {
+			t.Fatalf("%+v comes back as %+v, %v", a, got, err)
+		}
+		for _, prefix := range [][]byte{k.queueHost(1, 70_000, 9), k.generation(1, 70_000), k.kind(kindQueue)} {
+			if !bytes.HasPrefix(x, prefix) || bytes.Compare(x, after(prefix)) >= 0 {
+				t.Fatalf("key %x is not within prefix %x", x, prefix)
+			}
+		}
+	})
+}
+
+func TestAfter(t *testing.T) {
+	for _, c := range []struct{ prefix, want []byte }{
+		{[]byte{1}, []byte{2}}, {[]byte{1, 0xff}, []byte{2}}, {[]byte{1, 2, 0xff, 0xff}, []byte{1, 3}}, {[]byte{0xff}, nil},
+	} {
+		if got := after(c.prefix); !bytes.Equal(got, c.want) {
+			t.Errorf("after %x comes %x, want %x", c.prefix, got, c.want)
+		}
+	}
+}
+
+// TestFront plays with a front over a sorted list that stands for the store.
+func TestFront(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var f front
+		var all []order
+		for range rapid.IntRange(1, 400).Draw(t, "steps") {
+			if len(all) == 0 || rapid.IntRange(0, 2).Draw(t, "insert") > 0 {
+				o := order{score: float64(rapid.IntRange(0, 5).Draw(t, "score")), ordinal: rapid.Uint64Range(1, 500).Draw(t, "ordinal")}
+				at, found := slices.BinarySearchFunc(all, o, compareOrders)
+				if found {
+					continue
+				}
+				all = slices.Insert(all, at, o)
+				f.insert(o)
+			} else {
+				at := 0
+				if rapid.Bool().Draw(t, "any") {
+					at = rapid.IntRange(0, len(all)-1).Draw(t, "at")
+				}
+				f.remove(all[at])
+				all = slices.Delete(all, at, at+1)
+				if f.empty() && f.more {
+					f = front{}
+					for _, o := range all {
+						f.append(o)
+					}
+				}
+			}
+			if n := len(f.keys); n > 2*frontSize || !slices.Equal(f.keys, all[:n]) || f.more != (n < len(all)) && !f.more {
+				t.Fatalf("front %v, more %t, of %v", f.keys, f.more, all)
+			}
+		}
+	})
+}
+
+// TestHeap compares a heap with a sorted list.
+func TestHeap(t *testing.T) {
+	type item struct{ rank, at int }
+	rapid.Check(t, func(t *rapid.T) {
+		h := &heap[*item]{less: func(a, b *item) bool { return a.rank < b.rank }, at: func(i *item) *int { return &i.at }}
+		items := make([]*item, 12)
+		for i := range items {
+			items[i] = &item{at: -1}
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			x := rapid.SampledFrom(items).Draw(t, "item")
+			x.rank = rapid.IntRange(0, 9).Draw(t, "rank")
+			h.fix(x, rapid.IntRange(0, 3).Draw(t, "in") > 0)
+			n, least := 0, math.MaxInt
+			for _, i := range items {
+				if i.at >= 0 {
+					if n++; h.items[i.at] != i {
+						t.Fatalf("item is not where it says")
+					}
+					least = min(least, i.rank)
+				}
+			}
+			if n != h.len() || (n > 0 && h.top().rank != least) {
+				t.Fatalf("%d items, want %d, top %v, want %d", h.len(), n, h.top(), least)
+			}
+		}
+	})
+}
+
+// TestLRU checks budget and order of what goes.
+func TestLRU(t *testing.T) {
+	var gone []string
+	c := newLRU[int](10, func(s string) { gone = append(gone, s) })
+	c.put(1, "a", 4)
+	c.put(2, "b", 4)
+	c.get(1)
+	c.put(3, "c", 4)
+	if _, ok := c.get(2); ok || !slices.Equal(gone, []string{"b"}) {
+		t.Errorf("gone %v", gone)
+	}
+	c.put(1, "a", 7)
+	if _, ok := c.get(3); ok || c.used != 7 {
+		t.Errorf("used %d, gone %v", c.used, gone)
+	}
+	c.put(4, "d", 100) // larger than the budget: it stays alone
+	if _, ok := c.get(4); !ok || len(c.at) != 1 {
+		t.Errorf("%d items", len(c.at))
+	}
+	c.drop(4)
+	c.drop(4)
+	if c.used != 0 || !slices.Equal(gone, []string{"b", "c", "a", "d"}) {
+		t.Errorf("used %d, gone %v", c.used, gone)
+	}
+}
+
+func TestMemory(t *testing.T) { testStore(t, NewMemory()) }
+
+// TestPebble shows that Pebble keeps the promises of Store as the benchmarks use it.
+func TestPebble(t *testing.T) { testStore(t, newPebbleStore(t)) }
+
+// testStore compares a store with a map.
+func testStore(t *testing.T, s Store) {
+	rapid.Check(t, func(t *rapid.T) {
+		if err := s.DeleteRange([]byte{0}, []byte{0xff}); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{}
+		key := rapid.StringMatching(`[a-c]{1,3}`)
+		for range rapid.IntRange(1, 50).Draw(t, "steps") {
+			k, v := key.Draw(t, "key"), key.Draw(t, "value")
+			var err error
+			switch rapid.IntRange(0, 4).Draw(t, "op") {
+			case 0, 1:
+				err = s.Set([]byte(k), []byte(v))
+				want[k] = v
+			case 2:
+				err = s.Delete([]byte(k))
+				delete(want, k)
+			case 3:
+				to := key.Draw(t, "to")
+				if k > to {
+					k, to = to, k
+				}
+				err = s.DeleteRange([]byte(k), []byte(to))
+				for x := range want {
+					if x >= k && x < to {
+						delete(want, x)
+					}
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, ok, err := s.Get([]byte(k))
+			if w, has := want[k]; err != nil || ok != has || string(got) != w {
+				t.Fatalf("get %s: %q %t %v, want %q %t", k, got, ok, err, w, has)
+			}
+		}
+		from, to, most := key.Draw(t, "from"), key.Draw(t, "to"), rapid.IntRange(1, 9).Draw(t, "most")
+		var got, expect []string
+		err := s.Scan([]byte(from), []byte(to), func(k, v []byte) (bool, error) {
+			got = append(got, string(k)+"="+string(v))
+			return len(got) < most, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range want {
+			if k >= from && k < to {
+				expect = append(expect, k+"="+v)
+			}
+		}
+		slices.Sort(expect)
+		if expect = expect[:min(most, len(expect))]; !slices.Equal(got, expect) {
+			t.Fatalf("scan %s–%s: %v, want %v", from, to, got, expect)
+		}
+	})
+}

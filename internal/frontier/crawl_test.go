@@ -1,0 +1,598 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"forager/internal/scope"
+	"forager/schemas"
+)
+
+// script drives a shard by hand.
+type script struct {
+	t     *testing.T
+	store Store
+	ctl   *schemas.CrawlControl
+	shard *Shard
+	now   time.Time
+	last  map[string]*schemas.FetchRequest // by URL
+	seeds int
+}
+
+func newScript(t *testing.T, change func(*schemas.CrawlControl)) *script {
+	ctl := &schemas.CrawlControl{
+		Crawl: "c", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING,
+		Budget: &schemas.Budget{Pages: 100}, Window: 1, HostWindow: 100,
+		Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}},
+		Learning: &schemas.Learning{},
+	}
+	if change != nil {
+		change(ctl)
+	}
+	s := &script{t: t, store: NewMemory(), ctl: ctl, now: time.Unix(1000, 0), last: map[string]*schemas.FetchRequest{}}
+	s.open()
+	return s
+}
+
+func (s *script) open() {
+	s.t.Helper()
+	var err error
+	if s.shard, err = Open(s.store, "c", 0); err != nil {
+		s.t.Fatal(err)
+	}
+	s.configure()
+}
+
+func (s *script) configure() {
+	s.t.Helper()
+	sc, err := scope.New(s.ctl.GetScope(), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.shard.Configure(s.ctl, sc, Options{RetryDelay: 10 * time.Second}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func linksTo(urls ...string) (links []*schemas.Link) {
+	for _, u := range urls {
+		links = append(links, &schemas.Link{Url: u})
+	}
+	return links
+}
+
+func (s *script) seed(urls ...string) {
+	s.t.Helper()
+	s.seeds++
+	s.apply(seedPage("c", s.seeds, linksTo(urls...)))
+}
+
+func (s *script) apply(rec *schemas.LinkFound) []*schemas.LeapSettled {
+	s.t.Helper()
+	effects, err := s.shard.Apply(rec, s.now)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if effects.Duplicate {
+		s.t.Fatalf("verdict on %s was a duplicate", rec.GetUrl())
+	}
+	return effects.Settled
+}
+
+// dispatch returns the URLs chosen, best first.
+func (s *script) dispatch(most int) (urls []string) {
+	s.t.Helper()
+	rs, err := s.shard.Dispatch(s.now, most)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, r := range rs {
+		urls = append(urls, r.GetUrl())
+		s.last[r.GetUrl()] = r
+	}
+	return urls
+}
+
+func (s *script) answer(url string, o schemas.Outcome) *schemas.LinkFound {
+	s.t.Helper()
+	r, ok := s.last[url]
+	if !ok {
+		s.t.Fatalf("%s was not asked for", url)
+	}
+	return &schemas.LinkFound{Id: r.GetId(), Crawl: "c", Url: url, Outcome: o}
+}
+
+// deliver answers with a page of relevance r; best says that its best class is in the focus.
+func (s *script) deliver(url string, r float64, best bool, links ...string) []*schemas.LeapSettled {
+	s.t.Helper()
+	rec := s.answer(url, schemas.Outcome_OUTCOME_DELIVERED)
+	rec.Judgement = &schemas.Judgement{Raw: r, Tempered: r / 2, BestIsFocus: best}
+	rec.Links = linksTo(links...)
+	return s.apply(rec)
+}
+
+func (s *script) redirect(url, target string) []*schemas.LeapSettled {
+	s.t.Helper()
+	rec := s.answer(url, schemas.Outcome_OUTCOME_REDIRECTED)
+	rec.Redirect = target
+	return s.apply(rec)
+}
+
+func (s *script) want(got []string, urls ...string) {
+	s.t.Helper()
+	if !slices.Equal(got, urls) {
+		s.t.Fatalf("chose %q, want %q", got, urls)
+	}
+}
+
+func (s *script) ended(want string) {
+	s.t.Helper()
+	if got, ok := s.shard.Finished(); !ok || got != want {
+		s.t.Fatalf("finished: %q, %t; want %q", got, ok, want)
+	}
+}
+
+// onA is the URL of a page on host a.
+func onA(name string) string { return "http://a.example/" + name }
+
+func TestSoftFocusTakesTheBestSourceAndThenTheFirstFound(t *testing.T) {
+	s := newScript(t, nil)
+	s.seed(onA("s1"), onA("s2"))
+	s.want(s.dispatch(9), onA("s1"))
+	s.deliver(onA("s1"), .5, false, onA("x"), onA("y"), onA("z"))
+	s.want(s.dispatch(9), onA("s2"))
+	if r := s.last[onA("s2")]; r.GetScore() != 1 || r.GetVia() != "" || r.GetDepth() != 0 {
+		t.Errorf("a seed is asked for with %v", r)
+	}
+	s.deliver(onA("s2"), .75, false, onA("z"), onA("new"))
+	s.want(s.dispatch(9), onA("z"))
+	if r := s.last[onA("z")]; r.GetScore() != .75 || r.GetVia() != onA("s2") || r.GetDepth() != 1 || r.GetOrdinal() != 3 {
+		t.Errorf("z is asked for with %v", r)
+	}
+	s.deliver(onA("z"), 0, false)
+	for _, next := range []string{"new", "x", "y"} {
+		s.want(s.dispatch(9), onA(next))
+		s.deliver(onA(next), 0, false)
+	}
+	s.ended(EndEmpty)
+}
+
+func TestHardFocusStagnatesAndSaysSo(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) {
+		c.Policies[0] = &schemas.Policy{Name: "hard", Ranker: schemas.Ranker_RANKER_UNFOCUSED, Gate: &schemas.Gate{
+			Condition: schemas.GateCondition_GATE_CONDITION_BEST_TOPIC, Action: schemas.GateAction_GATE_ACTION_DROP,
+		}}
+	})
+	s.seed(onA("off"), onA("on"))
+	s.dispatch(1)
+	s.deliver(onA("off"), .9, false, onA("x"), onA("y"))
+	s.want(s.dispatch(1), onA("on"))
+	s.deliver(onA("on"), .9, true, onA("y"))
+	s.want(s.dispatch(1), onA("y")) // let through by its second source
+	settled := s.deliver(onA("y"), .2, false, onA("z"))
+	if len(settled) != 2 || !settled[0].GetTrains() || !settled[1].GetTrains() {
+		t.Errorf("both leaps into y are settled: %v", settled)
+	}
+	s.want(s.dispatch(1))
+	s.ended(EndStagnated)
+	if got := s.shard.Status(s.now).GetRefused()["gate"]; got != 3 { // x and y of off, z of y
+		t.Errorf("%d links refused by the gate", got)
+	}
+}
+
+func TestHardDeferKeepsTheRestInALowerTier(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) {
+		c.Policies[0] = &schemas.Policy{Name: "hard-defer", Ranker: schemas.Ranker_RANKER_UNFOCUSED, Gate: &schemas.Gate{
+			Condition: schemas.GateCondition_GATE_CONDITION_BEST_TOPIC, Action: schemas.GateAction_GATE_ACTION_DEFER,
+		}}
+	})
+	s.seed(onA("off"), onA("on"))
+	s.dispatch(1)
+	s.deliver(onA("off"), .9, false, onA("x"), onA("y"))
+	s.dispatch(1)
+	s.deliver(onA("on"), .1, true, onA("z"), onA("y"))
+	for _, next := range []string{"y", "z", "x"} { // first in, first out within a tier
+		s.want(s.dispatch(1), onA(next))
+		s.deliver(onA(next), 0, false)
+	}
+	if tier := s.last[onA("x")].GetTier(); tier != 1 {
+		t.Errorf("x was in tier %d", tier)
+	}
+	s.ended(EndEmpty)
+}
+
+func TestSeveralPoliciesOrderTheSameEntries(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) {
+		c.Policies = append(c.Policies, &schemas.Policy{Name: "fifo", Ranker: schemas.Ranker_RANKER_UNFOCUSED})
+	})
+	s.seed(onA("s"))
+	s.dispatch(1)
+	s.deliver(onA("s"), .5, true, onA("a"), onA("b"))
+	if a, b := s.shard.queued[0][slotOld], s.shard.queued[1][slotOld]; a != 2 || b != 2 {
+		t.Fatalf("%d and %d keys, want 2 each", a, b)
+	}
+	s.dispatch(1)
+	if a, b := s.shard.queued[0][slotOld], s.shard.queued[1][slotOld]; a != 1 || b != 1 {
+		t.Fatalf("%d and %d keys, want 1 each", a, b)
+	}
+}
+
+func TestBudgetIsReservedAtDispatch(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) { c.Budget, c.Window = &schemas.Budget{Pages: 2, Requests: 3}, 100 })
+	s.seed(onA("a"), onA("b"), onA("c"), onA("d"))
+	s.want(s.dispatch(9), onA("a"), onA("b"))
+	s.apply(s.answer(onA("a"), schemas.Outcome_OUTCOME_CLIENT_ERROR)) // a request, no page
+	s.want(s.dispatch(9), onA("c"))
+	s.apply(s.answer(onA("b"), schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED)) // nothing
+	s.want(s.dispatch(9), onA("d"))
+	s.deliver(onA("c"), 1, true)
+	s.deliver(onA("d"), 1, true)
+	s.ended(EndPages)
+	st := s.shard.Status(s.now)
+	if st.GetPages() != 2 || st.GetRequests() != 3 || st.GetPagesLeft() != 0 || st.GetRequestsLeft() != 0 {
+		t.Errorf("status %v", st)
+	}
+	// A larger budget lets the crawl go on.
+	s.ctl.Revision, s.ctl.Budget = 2, &schemas.Budget{Pages: 100}
+	s.configure()
+	if reason, ok := s.shard.Finished(); !ok || reason != EndEmpty {
+		t.Errorf("finished: %q %t", reason, ok)
+	}
+	s.seed(onA("e"))
+	s.want(s.dispatch(9), onA("e"))
+}
+
+func TestRedirects(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) { c.Scope = &schemas.Scope{Hosts: []string{"a.example"}} })
+	s.seed(onA("s"))
+	s.dispatch(1)
+	s.deliver(onA("s"), .5, true, onA("v"), onA("w"), onA("far"), onA("loop"), onA("gone"))
+
+	// v leads to t, which nobody knows: it is fetched with v's score.
+	s.want(s.dispatch(1), onA("v"))
+	s.redirect(onA("v"), onA("t"))
+	s.want(s.dispatch(1), onA("w"))
+	// w leads to t, too: one request settles both leaps under the names they were found by.
+	s.redirect(onA("w"), onA("t"))
+	s.want(s.dispatch(1), onA("far"))
+	if settled := s.redirect(onA("far"), "http://b.example/"); len(settled) != 1 ||
+		settled[0].GetOutcome() != schemas.Outcome_OUTCOME_REDIRECTED || settled[0].GetTrains() {
+		t.Errorf("far: %v", settled)
+	}
+	s.want(s.dispatch(1), onA("loop"))
+	if settled := s.redirect(onA("loop"), onA("loop")); len(settled) != 1 ||
+		settled[0].GetOutcome() != schemas.Outcome_OUTCOME_BAD_REDIRECT {
+		t.Errorf("loop: %v", settled)
+	}
+	s.want(s.dispatch(1), onA("gone"))
+	s.redirect(onA("gone"), onA("s")) // back to the page that links to it
+	s.want(s.dispatch(1), onA("t"))
+	r := s.last[onA("t")]
+	if r.GetScore() != .5 || r.GetVia() != onA("s") || r.GetHops() != 1 || r.GetDepth() != 1 {
+		t.Errorf("t is asked for with %v", r)
+	}
+	settled := s.deliver(onA("t"), .25, false, onA("v")) // links to itself by another name
+	if len(settled) != 2 || settled[0].GetV() != onA("v") || settled[1].GetV() != onA("w") {
+		t.Fatalf("t: %v", settled)
+	}
+	for _, l := range settled {
+		if !l.GetTrains() || l.GetTargetRaw() != .25 || l.GetU() != onA("s") || string(l.GetRequest()) != string(r.GetId()) {
+			t.Errorf("t: %v", l)
+		}
+	}
+	s.ended(EndEmpty)
+	if st := s.shard.Status(s.now); st.GetRequests() != 2 || st.GetLeaps() != 5 || st.GetTrained() != 2 {
+		t.Errorf("status %v", st)
+	}
+}
+
+func TestRedirectChainsAreLimited(t *testing.T) {
+	s := newScript(t, nil)
+	s.seed(onA("0"))
+	for i := range maxHops {
+		s.want(s.dispatch(1), onA(fmt.Sprint(i)))
+		s.redirect(onA(fmt.Sprint(i)), onA(fmt.Sprint(i+1)))
+	}
+	s.want(s.dispatch(1), onA("10"))
+	s.redirect(onA("10"), onA("11"))
+	s.want(s.dispatch(1))
+	s.ended(EndEmpty)
+	e, err := s.shard.resolve(1)
+	if err != nil || e.outcome != schemas.Outcome_OUTCOME_BAD_REDIRECT || e.url != onA("10") {
+		t.Errorf("the chain ends in %+v, %v", e, err)
+	}
+}
+
+func TestRedirectRing(t *testing.T) {
+	s := newScript(t, nil)
+	s.seed(onA("x"))
+	s.dispatch(1)
+	s.redirect(onA("x"), onA("y"))
+	s.want(s.dispatch(1), onA("y"))
+	s.redirect(onA("y"), onA("x"))
+	s.want(s.dispatch(1))
+	s.ended(EndEmpty)
+}
+
+func TestDeferralMakesTheHostWaitAndAFailureItsURL(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) { c.MaxAttempts, c.Scope = 2, &schemas.Scope{HostCap: 3} })
+	s.seed(onA("a"), onA("b"))
+	s.dispatch(1)
+	rec := s.answer(onA("a"), schemas.Outcome_OUTCOME_DEFERRED)
+	rec.NotBefore = s.now.Add(time.Minute).UnixMilli()
+	s.apply(rec)
+	s.want(s.dispatch(1))
+	if at, ok := s.shard.Wake(s.now); !ok || !at.Equal(s.now.Add(time.Minute)) {
+		t.Errorf("wake at %v, %t", at, ok)
+	}
+	s.now = s.now.Add(time.Minute)
+	s.want(s.dispatch(1), onA("a"))
+	if r := s.last[onA("a")]; r.GetAttempt() != 2 {
+		t.Errorf("attempt %d", r.GetAttempt())
+	}
+	s.apply(s.answer(onA("a"), schemas.Outcome_OUTCOME_TIMEOUT))
+	s.want(s.dispatch(1), onA("b")) // a waits alone
+	s.deliver(onA("b"), 0, false)
+	s.now = s.now.Add(9 * time.Second)
+	s.want(s.dispatch(1))
+	s.now = s.now.Add(time.Second)
+	s.want(s.dispatch(1), onA("a"))
+	s.apply(s.answer(onA("a"), schemas.Outcome_OUTCOME_SERVER_ERROR))
+	s.ended(EndEmpty)
+	if st := s.shard.Status(s.now); st.GetRequests() != 3 || st.GetDispatched() != 4 {
+		t.Errorf("status %v", st)
+	}
+}
+
+func TestHostCapLeavesTheRestOut(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) { c.Scope = &schemas.Scope{HostCap: 2} })
+	s.seed(onA("a"), onA("b"), onA("c"))
+	s.dispatch(1)
+	s.deliver(onA("a"), 0, false)
+	s.dispatch(1)
+	if q := s.shard.Status(s.now).GetQueued(); q != 0 { // c is known and will not be fetched
+		t.Errorf("%d queued", q)
+	}
+	s.deliver(onA("b"), 0, false, onA("d"), "http://other.example/")
+	s.want(s.dispatch(9), "http://other.example/")
+	s.deliver("http://other.example/", 0, false)
+	s.ended(EndEmpty)
+	if n := s.shard.Status(s.now).GetRefused()["host-cap"]; n != 1 {
+		t.Errorf("%d refused", n)
+	}
+}
+
+func TestPauseAndStop(t *testing.T) {
+	s := newScript(t, nil)
+	s.seed(onA("a"), onA("b"), onA("c"))
+	s.want(s.dispatch(1), onA("a"))
+	s.ctl.Revision, s.ctl.State = 2, schemas.CrawlState_CRAWL_STATE_PAUSED
+	s.configure()
+	s.deliver(onA("a"), 0, false)
+	s.want(s.dispatch(1))
+	if st := s.shard.Status(s.now).GetState(); st != schemas.ShardState_SHARD_STATE_PAUSED {
+		t.Errorf("state %v", st)
+	}
+	s.ctl.Revision, s.ctl.State = 3, schemas.CrawlState_CRAWL_STATE_RUNNING
+	s.configure()
+	s.want(s.dispatch(1), onA("b"))
+	s.ctl.Revision, s.ctl.State = 4, schemas.CrawlState_CRAWL_STATE_STOPPED
+	s.configure()
+	s.want(s.dispatch(1))
+	if st := s.shard.Status(s.now).GetState(); st != schemas.ShardState_SHARD_STATE_STOPPING {
+		t.Errorf("state %v", st)
+	}
+	s.apply(s.answer(onA("b"), schemas.Outcome_OUTCOME_CANCELLED))
+	s.ended(EndStopped)
+	s.ctl.Revision, s.ctl.State = 5, schemas.CrawlState_CRAWL_STATE_RUNNING
+	s.open() // stopped is final, also for the next owner
+	s.ended(EndStopped)
+}
+
+func TestSyncWaitsForTheModelOfEachBoundary(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) {
+		c.Policies[0].Ranker = schemas.Ranker_RANKER_APPRENTICE
+		c.Learning = &schemas.Learning{Sync: true, SwitchPages: 2, RefitPages: 3}
+	})
+	s.seed(onA("a"), onA("b"), onA("c"), onA("d"), onA("e"), onA("f"))
+	for i, name := range []string{"a", "b", "c", "d", "e"} {
+		s.want(s.dispatch(1), onA(name))
+		settled := s.deliver(onA(name), .5, true)
+		boundary := len(settled) == 1 && settled[0].GetBoundary()
+		if due := i == 1 || i == 4; boundary != due {
+			t.Fatalf("after %d pages: %v", i+1, settled)
+		}
+		if boundary {
+			s.want(s.dispatch(1))
+			if a := s.shard.Status(s.now).GetActivity(); a != "model wait" {
+				t.Errorf("activity %q", a)
+			}
+			if err := s.shard.SetModel("", nil, uint64(i+1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.want(s.dispatch(1), onA("f"))
+}
+
+// TestVerdictOnAForgottenRequest: the scope was narrowed while the owner was dead, so that the
+// replay does not discover what had been dispatched.
+func TestVerdictOnAForgottenRequest(t *testing.T) {
+	s := newScript(t, nil)
+	s.seed(onA("a"))
+	s.dispatch(1)
+	s.deliver(onA("a"), .5, true, onA("b"))
+	s.want(s.dispatch(1), onA("b"))
+	log := []*schemas.FetchRequest{s.last[onA("a")], s.last[onA("b")]}
+
+	s.store, s.seeds = NewMemory(), 0
+	s.ctl.Scope = &schemas.Scope{Prefixes: []string{onA("a")}}
+	s.open()
+	for _, r := range log {
+		if err := s.shard.Recover(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st := s.shard.Status(s.now); st.GetInFlight() != 2 || st.GetDispatched() != 2 {
+		t.Fatalf("status %v", st)
+	}
+	s.seed(onA("a"))
+	s.want(s.dispatch(9))
+	s.deliver(onA("a"), .5, true, onA("b")) // b is out of scope now
+	deferred := s.answer(onA("b"), schemas.Outcome_OUTCOME_DEFERRED)
+	s.apply(deferred)
+	s.open() // over what is stored
+	s.now = s.now.Add(time.Hour)
+	s.want(s.dispatch(9), onA("b"))
+	if r := s.last[onA("b")]; r.GetAttempt() != 2 || r.GetScore() != log[1].GetScore() || r.GetOrdinal() != 3 {
+		t.Errorf("b is asked for again with %v", r)
+	}
+	s.deliver(onA("b"), .5, true, onA("a"))
+	s.ended(EndEmpty)
+	if st := s.shard.Status(s.now); st.GetPages() != 2 {
+		t.Errorf("status %v", st)
+	}
+}
+
+// TestVerdictsOutOfOrder: the verdict on a later attempt comes although the one before is
+// still in flight here; the earlier one then only counts.
+func TestVerdictsOutOfOrder(t *testing.T) {
+	s := newScript(t, nil)
+	s.seed(onA("a"))
+	s.dispatch(1)
+	first := s.answer(onA("a"), schemas.Outcome_OUTCOME_TIMEOUT)
+	second := &schemas.FetchRequest{
+		Crawl: "c", Url: onA("a"), Host: "a.example", Attempt: 2, Ordinal: 2, Clock: 2,
+	}
+	id := schemas.RequestID("c", onA("a"), 2)
+	second.Id = id.Bytes()
+	if err := s.shard.Recover(second); err != nil {
+		t.Fatal(err)
+	}
+	s.last[onA("a")] = second
+	s.deliver(onA("a"), .5, true, onA("b"))
+	s.apply(first)
+	s.want(s.dispatch(9), onA("b"))
+	s.deliver(onA("b"), .5, true)
+	s.ended(EndEmpty)
+	if st := s.shard.Status(s.now); st.GetRequests() != 3 || st.GetPages() != 2 || st.GetDispatched() != 3 {
+		t.Errorf("status %v", st)
+	}
+}
+
+func TestShards(t *testing.T) {
+	store := NewMemory()
+	want := []ShardName{{"a", 0}, {"a", 7}, {"b", 0}, {"ab", 1}} // by length, then name
+	for _, n := range want {
+		if _, err := Open(store, n.Crawl, n.Shard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, other := range []string{"E", "G"} {
+		if err := store.Set([]byte(other), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Shards(store)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("shards %v, %v; want %v", got, err, want)
+	}
+}
+
+func TestCrawlsInOneStoreAreStrangers(t *testing.T) {
+	a := newScript(t, nil)
+	b, err := Open(a.store, "cc", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc, err := scope.New(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := &schemas.CrawlControl{Crawl: "cc", State: 1, Budget: &schemas.Budget{Pages: 5}, Policies: a.ctl.Policies}
+	if err := b.Configure(other, sc, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	a.seed(onA("a"))
+	if rs, err := b.Dispatch(a.now, 9); err != nil || len(rs) > 0 {
+		t.Errorf("the other crawl chose %v, %v", rs, err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	fail := func(what string, err error, says string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: error %v, want one that says %q", what, err, says)
+		}
+	}
+	s := newScript(t, func(c *schemas.CrawlControl) { c.Policies[0].Ranker = schemas.Ranker_RANKER_APPRENTICE })
+	s.seed(onA("a"), onA("b"))
+	s.dispatch(1)
+
+	_, err := s.shard.Apply(&schemas.LinkFound{Crawl: "d"}, s.now)
+	fail("other crawl", err, "came to shard 0 of c")
+	_, err = s.shard.Apply(&schemas.LinkFound{Crawl: "c", Id: []byte{1}}, s.now)
+	fail("short id", err, "id of 1 bytes")
+	_, err = s.shard.Apply(s.answer(onA("a"), schemas.Outcome_OUTCOME_DELIVERED), s.now)
+	fail("no judgement", err, "needs a judgement")
+	_, err = s.shard.Apply(s.answer(onA("a"), 99), s.now)
+	fail("outcome", err, "unknown outcome")
+	fail("foreign request", s.shard.Recover(&schemas.FetchRequest{Id: make([]byte, 16), Crawl: "c", Url: onA("a"), Attempt: 1}), "does not belong")
+
+	unready, err := Open(NewMemory(), "c", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = unready.Dispatch(s.now, 1)
+	fail("unconfigured", err, "not configured")
+	_, err = Open(NewMemory(), "", 0)
+	fail("no name", err, "1–255 bytes")
+
+	if err := s.shard.SetModel("m1", fakeModel("m1"), 5); err != nil {
+		t.Fatal(err)
+	}
+	s.open()
+	if v, pages := s.shard.Model(); v != "m1" || pages != 5 {
+		t.Errorf("model %q through %d pages", v, pages)
+	}
+	if _, err := s.shard.Dispatch(s.now, 1); !errors.Is(err, ErrNoModel) {
+		t.Errorf("dispatch without the model: %v", err)
+	}
+
+	if err := s.store.Set(s.shard.keys.kind(kindLayout), []byte{layout + 1}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(s.store, "c", 0)
+	fail("layout", err, "this program reads 1")
+
+	sc, err := scope.New(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for says, change := range map[string]func(*schemas.CrawlControl){
+		"neither pages nor requests": func(c *schemas.CrawlControl) { c.Budget = nil },
+		"belongs to crawl c":         func(c *schemas.CrawlControl) { c.Crawl = "x" },
+		"0 policies":                 func(c *schemas.CrawlControl) { c.Policies = nil },
+		"unknown ranker":             func(c *schemas.CrawlControl) { c.Policies[0].Ranker = 77 },
+		"two policies are called":    func(c *schemas.CrawlControl) { c.Policies = append(c.Policies, c.Policies[0]) },
+		"one shard":                  func(c *schemas.CrawlControl) { c.Shards = 2 },
+		"d_max":                      func(c *schemas.CrawlControl) { c.Learning.DMax = 101 },
+		"learning.pairs":             func(c *schemas.CrawlControl) { c.Learning.Pairs = 9 },
+		"window 100001":              func(c *schemas.CrawlControl) { c.Window = 100_001 },
+		"host_window":                func(c *schemas.CrawlControl) { c.HostWindow = 101 },
+		"max_attempts":               func(c *schemas.CrawlControl) { c.MaxAttempts = 1001 },
+	} {
+		fresh := newScript(t, nil)
+		shard, err := Open(NewMemory(), "c", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(fresh.ctl)
+		fail(says, shard.Configure(fresh.ctl, sc, Options{}), says)
+	}
+}

@@ -1,0 +1,222 @@
+package rank
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"forager/schemas"
+)
+
+const v = "http://a.example/v"
+
+func policy(t testing.TB, p *schemas.Policy) *Policy {
+	t.Helper()
+	if p.Name == "" {
+		p.Name = "p"
+	}
+	out, err := New(p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func place(t testing.TB, p *Policy, sources ...*Source) (at Place) {
+	t.Helper()
+	for i, s := range sources {
+		var err error
+		if at, err = p.Add(at, v, s, uint64(i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return at
+}
+
+func TestRankers(t *testing.T) {
+	seed := &Source{Seed: true}
+	u := &Source{Raw: .75, Tempered: .5}
+	known := &Source{Raw: .75, Tempered: .5, High: .125, HasHigh: true}
+	for _, c := range []struct {
+		ranker schemas.Ranker
+		post   schemas.Posterior
+		source *Source
+		want   float64
+	}{
+		{schemas.Ranker_RANKER_UNFOCUSED, 0, u, 0},
+		{schemas.Ranker_RANKER_UNFOCUSED, 0, seed, 0},
+		{schemas.Ranker_RANKER_SOFT_FOCUS, 0, u, .75},
+		{schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Posterior_POSTERIOR_RAW, u, .75},
+		{schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Posterior_POSTERIOR_TEMPERED, u, .5},
+		{schemas.Ranker_RANKER_SOFT_FOCUS, 0, seed, 1},
+		{schemas.Ranker_RANKER_SOFT_FOCUS, 0, known, .75},
+		{schemas.Ranker_RANKER_APPRENTICE, 0, known, .125},
+		{schemas.Ranker_RANKER_APPRENTICE, 0, u, .75}, // no model yet
+		{schemas.Ranker_RANKER_APPRENTICE, schemas.Posterior_POSTERIOR_TEMPERED, u, .5},
+		{schemas.Ranker_RANKER_APPRENTICE, 0, seed, 1},
+		{schemas.Ranker_RANKER_RANDOM, 0, seed, 1},
+	} {
+		p := policy(t, &schemas.Policy{Ranker: c.ranker, Posterior: c.post})
+		if at := place(t, p, c.source); at.Score != c.want || !at.In || at.Tier != 0 {
+			t.Errorf("%v of %+v: %+v, want score %v", c.ranker, c.source, at, c.want)
+		}
+		if want := c.ranker == schemas.Ranker_RANKER_APPRENTICE; p.Learns() != want {
+			t.Errorf("%v learns: %t", c.ranker, p.Learns())
+		}
+	}
+}
+
+// TestRandomIsUniformFixedAndSeeded: the order depends on URL and seed only, and no decile is
+// far from its share.
+func TestRandomIsUniformFixedAndSeeded(t *testing.T) {
+	var deciles [10]int
+	moved := 0
+	for i := range 10_000 {
+		url := fmt.Sprintf("http://a.example/%d", i)
+		a, b := random{1}.Score(url, &Source{Raw: .1}), random{2}.Score(url, &Source{Raw: .1})
+		if a != (random{1}).Score(url, &Source{Raw: .9}) || a < 0 || a >= 1 {
+			t.Fatalf("%s scores %v", url, a)
+		}
+		deciles[int(a*10)]++
+		if math.Abs(a-b) > .05 {
+			moved++
+		}
+	}
+	for i, n := range deciles {
+		if n < 880 || n > 1120 { // 4 standard deviations
+			t.Errorf("decile %d has %d of 10,000", i, n)
+		}
+	}
+	if moved < 8_700 || moved > 9_300 { // .95² = .9025
+		t.Errorf("another seed moves %d of 10,000 by more than .05", moved)
+	}
+}
+
+func TestGates(t *testing.T) {
+	low, high := &Source{Raw: .25, Tempered: .75}, &Source{Raw: .5, Tempered: .25, BestIsFocus: true}
+	relevance, best := schemas.GateCondition_GATE_CONDITION_RELEVANCE, schemas.GateCondition_GATE_CONDITION_BEST_TOPIC
+	drop, deferred := schemas.GateAction_GATE_ACTION_DROP, schemas.GateAction_GATE_ACTION_DEFER
+	tempered := schemas.Posterior_POSTERIOR_TEMPERED
+	for _, c := range []struct {
+		name    string
+		gate    *schemas.Gate
+		post    schemas.Posterior
+		sources []*Source
+		want    Place
+	}{
+		{"no gate", nil, 0, []*Source{low}, Place{In: true, Score: .25}},
+		{"the threshold passes", &schemas.Gate{Condition: relevance, Action: drop, Threshold: .5}, 0, []*Source{high}, Place{In: true, Score: .5}},
+		{"below is dropped", &schemas.Gate{Condition: relevance, Action: drop, Threshold: .5}, 0, []*Source{low}, Place{}},
+		{"below is deferred", &schemas.Gate{Condition: relevance, Action: deferred, Threshold: .5}, 0, []*Source{low}, Place{In: true, Tier: 1, Score: .25}},
+		{"the gate reads the ranker's posterior", &schemas.Gate{Condition: relevance, Action: drop, Threshold: .5}, tempered, []*Source{low, high}, Place{In: true, Score: .75}},
+		{"any source opens", &schemas.Gate{Condition: best, Action: drop}, 0, []*Source{low, high, low}, Place{In: true, Score: .5}},
+		{"a higher tier forgets the lower", &schemas.Gate{Condition: best, Action: deferred}, tempered, []*Source{low, high}, Place{In: true, Score: .25}},
+		{"a lower one changes nothing", &schemas.Gate{Condition: best, Action: deferred}, tempered, []*Source{high, low}, Place{In: true, Score: .25}},
+		{"seeds pass", &schemas.Gate{Condition: best, Action: drop}, 0, []*Source{{Seed: true}}, Place{In: true, Score: 1}},
+		{"seeds lift", &schemas.Gate{Condition: best, Action: deferred}, 0, []*Source{low, {Seed: true}, high}, Place{In: true, Score: 1}},
+	} {
+		p := policy(t, &schemas.Policy{Ranker: schemas.Ranker_RANKER_SOFT_FOCUS, Gate: c.gate, Posterior: c.post})
+		if at := place(t, p, c.sources...); at.In != c.want.In || at.Tier != c.want.Tier || at.Score != c.want.Score {
+			t.Errorf("%s: %+v, want %+v", c.name, at, c.want)
+		}
+	}
+}
+
+// TestCombinationsByTheFormula computes each combination at once, from the list of scores.
+func TestCombinationsByTheFormula(t *testing.T) {
+	formulas := map[schemas.Combine]func(s []float64) float64{
+		schemas.Combine_COMBINE_UNSPECIFIED: slices.Max[[]float64],
+		schemas.Combine_COMBINE_FROZEN:      func(s []float64) float64 { return s[0] },
+		schemas.Combine_COMBINE_MAXIMUM:     slices.Max[[]float64],
+		schemas.Combine_COMBINE_MEAN_LOG_ODDS: func(s []float64) float64 {
+			var sum float64
+			for _, p := range s {
+				p = max(.0005, min(.9995, p))
+				sum += math.Log(p / (1 - p))
+			}
+			return 1 / (1 + math.Exp(-sum/float64(len(s))))
+		},
+		schemas.Combine_COMBINE_NOISY_OR: func(s []float64) float64 {
+			none := 1.0
+			for _, p := range s {
+				none *= 1 - p
+			}
+			return 1 - none
+		},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		scores := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, .5, 1})), 1, 8).Draw(t, "scores")
+		for how, formula := range formulas {
+			p, err := New(&schemas.Policy{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS, Combine: how}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var at Place
+			for i, s := range scores {
+				if at, err = p.Add(at, v, &Source{Raw: s}, uint64(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := formula(scores); math.Abs(at.Score-want) > 1e-12 || at.Score < 0 || at.Score > 1 {
+				t.Fatalf("%v of %v: %v, want %v", how, scores, at.Score, want)
+			}
+			via := uint64(slices.Index(scores, slices.Max(scores)))
+			if how == schemas.Combine_COMBINE_FROZEN {
+				via = 0
+			}
+			if at.Via != via {
+				t.Fatalf("%v of %v came by link %d, want %d", how, scores, at.Via, via)
+			}
+		}
+	})
+}
+
+type constant float64
+
+func (c constant) Score(string, *Source) float64 { return float64(c) }
+
+func TestOtherRankers(t *testing.T) {
+	p := policy(t, &schemas.Policy{
+		Name: "oracle", Ranker: schemas.Ranker_RANKER_APPRENTICE, Combine: schemas.Combine_COMBINE_NOISY_OR,
+		Gate: &schemas.Gate{Condition: schemas.GateCondition_GATE_CONDITION_BEST_TOPIC, Action: schemas.GateAction_GATE_ACTION_DEFER},
+	})
+	q := p.With(constant(-7))
+	if q.Name() != "oracle" || q.Learns() || !p.Learns() {
+		t.Errorf("%+v of %+v", q, p)
+	}
+	if at := place(t, q, &Source{}, &Source{}); at.Score != -7 || at.Tier != 1 {
+		t.Errorf("place %+v", at)
+	}
+	if at := place(t, q, &Source{}, &Source{Seed: true}); at.Score != -7 || at.Tier != 0 || !at.Pinned {
+		t.Errorf("place of a seed %+v", at)
+	}
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if _, err := p.With(constant(bad)).Add(Place{}, v, &Source{}, 0); err == nil {
+			t.Errorf("score %v is taken", bad)
+		}
+	}
+}
+
+func TestBadPolicies(t *testing.T) {
+	gate := func(c schemas.GateCondition, a schemas.GateAction, threshold float64) *schemas.Gate {
+		return &schemas.Gate{Condition: c, Action: a, Threshold: threshold}
+	}
+	for says, p := range map[string]*schemas.Policy{
+		"no name":                {Ranker: 1},
+		"unknown ranker":         {Name: "p"},
+		"unknown posterior":      {Name: "p", Ranker: 1, Posterior: 9},
+		"unknown combination":    {Name: "p", Ranker: 1, Combine: 9},
+		"unknown gate condition": {Name: "p", Ranker: 1, Gate: gate(9, 1, 0)},
+		"unknown action":         {Name: "p", Ranker: 1, Gate: gate(2, 0, 0)},
+		"1.5 is not in":          {Name: "p", Ranker: 1, Gate: gate(1, 1, 1.5)},
+		"NaN is not in":          {Name: "p", Ranker: 1, Gate: gate(1, 1, math.NaN())},
+	} {
+		if _, err := New(p, 0); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v: %v, want an error that says %q", p, err, says)
+		}
+	}
+}
