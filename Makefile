@@ -48,7 +48,8 @@ test-webs: build
 	$(GOTEST) -timeout 40m -tags webs -run Webs ./... | $(REPORT)
 
 test-kafka: build
-	infra/kafka/with-kafka.sh bash -c "$(GOTEST) -timeout 15m -tags kafka -count=1 ./internal/stream/... ./infra/forager/... | $(REPORT)"
+	infra/kafka/with-kafka.sh bash -o pipefail -c "{ $(GOTEST) -timeout 5m -tags kafka -count=1 ./internal/stream && \
+	  $(GOTEST) -timeout 5m -tags kafka -count=1 -run TestKafka ./infra/forager; } | $(REPORT)"
 
 test-oracles: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"
@@ -65,7 +66,7 @@ generate:
 
 check:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these" >&2; exit 1; }
-	go vet ./... && go vet -tags webs ./...
+	go vet ./... && go vet -tags webs,kafka ./...
 	cd schemas && go run ./generate && git diff --exit-code -- .
 
 clean:

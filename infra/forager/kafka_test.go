@@ -1,0 +1,55 @@
+//go:build kafka
+
+package main
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"forager/schemas"
+)
+
+// TestKafkaCarriesACrawl is a whole crawl over the Apache Kafka that FORAGER_KAFKA names, with
+// two stages killed in the middle. The broker is used for this one crawl: topics and groups
+// have the names of the pipeline file.
+func TestKafkaCarriesACrawl(t *testing.T) {
+	broker := os.Getenv("FORAGER_KAFKA")
+	if broker == "" {
+		t.Fatal("FORAGER_KAFKA names no broker; make test-kafka starts one")
+	}
+	g, _ := simulated(t)
+	r := newRig(t, g.handler)
+	if r.cfg.Kafka.Brokers[0] != broker {
+		t.Fatalf("the pipeline file names %v, not %s", r.cfg.Kafka.Brokers, broker)
+	}
+	r.parts()
+	r.start(stageNames)
+	r.begin(r.crawl(g, "kafka", "apprentice", 300, nil))
+	for _, kill := range []struct {
+		stage string
+		pages uint64
+	}{{"prioritize", 60}, {"fetch", 150}} {
+		st := r.until("kafka", "under way", 2*time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() >= kill.pages })
+		if finished(st) {
+			t.Fatalf("the crawl had ended before %s was killed", kill.stage)
+		}
+		stage := kill.stage
+		if err := syscall.Kill(r.pid(stage+"-0"), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.gone(stage+"-0", 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		r.start([]string{stage})
+	}
+	st := r.until("kafka", "finished", 3*time.Minute, finished)
+	if st.GetPages() != 300 || st.GetEndReason() != "pages budget spent" {
+		t.Errorf("%d pages, ended with %q", st.GetPages(), st.GetEndReason())
+	}
+	if st.GetModel() == "" || st.GetTrained() == 0 {
+		t.Errorf("the apprentice learnt nothing: model %q, %d leaps trained", st.GetModel(), st.GetTrained())
+	}
+	r.verified("kafka")
+}
