@@ -1,0 +1,427 @@
+//go:build webs
+
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"forager/internal/apprentice"
+	"forager/internal/crawlfile"
+	"forager/internal/experiment"
+	"forager/internal/linkfeature"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// frozen is a file in the folder of frozen webs.
+func frozen(t testing.TB, name string) string {
+	t.Helper()
+	dir := os.Getenv("FORAGER_WEBS")
+	if dir == "" {
+		t.Fatal("FORAGER_WEBS must name the folder of frozen webs")
+	}
+	return filepath.Join(dir, name)
+}
+
+// theWeb is the ground of a task's first draw, as the demo makes it.
+func theWeb(t testing.TB, task string) *demoGround {
+	t.Helper()
+	g, err := frozenGround(&demoCommand{Web: frozen(t, "webkb.warc.gz"), Task: task})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// records reads all records of a topic that concern a crawl, in the order of their partition.
+func records[M proto.Message](r *rig, topic, crawl string) []M {
+	r.t.Helper()
+	var out []M
+	n, err := r.books.client.Partitions(r.s, topic)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for p := range n {
+		first, end, err := r.books.client.Offsets(r.s, topic, p)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		err = r.books.client.Read(r.s, topic, p, first, end, func(rec stream.Record) error {
+			if rec.Headers[schemas.HeaderCrawl] != crawl {
+				return nil
+			}
+			m := schemas.Record(rec.Topic)
+			if err := proto.Unmarshal(rec.Value, m); err != nil {
+				return err
+			}
+			out = append(out, m.(M))
+			return nil
+		})
+		if err != nil {
+			r.t.Fatalf("read %s/%d: %v", topic, p, err)
+		}
+	}
+	return out
+}
+
+// answered is a page that a pipeline crawl delivered: what link.found says of it and the
+// request it answers.
+type answered struct {
+	*schemas.LinkFound
+	request schemas.FetchRequest
+}
+
+// pages are the delivered pages of a crawl in the order of its verdicts.
+func (r *rig) pages(crawl string) []*answered {
+	r.t.Helper()
+	var out []*answered
+	for _, rec := range records[*schemas.LinkFound](r, schemas.TopicLinkFound, crawl) {
+		if rec.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {
+			continue
+		}
+		d := &answered{LinkFound: rec}
+		if err := proto.Unmarshal(rec.GetRequest(), &d.request); err != nil {
+			r.t.Fatal(err)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// TestWebsPipelineEqualsExperiment crawls the same task twice, in one process and through every
+// stage over the broker, one page at a time and with models awaited: everything but what names
+// the crawl must be the same.
+func TestWebsPipelineEqualsExperiment(t *testing.T) {
+	const task = "webkb-uni:course/texas"
+	g := theWeb(t, task)
+	// Read and trained once more, so that equal critics are no matter of course.
+	file, err := experiment.LoadTasks(frozen(t, "tasks.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	selected, err := file.Select(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grounds, err := experiment.Prepare(file, frozen(t, ""), selected, linkfeature.Settings{DMax: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ground := grounds[selected[0]]
+
+	// With one page in flight each waits for the end of its own segment.
+	r := newRig(t, g.handler, "segment_age: 250ms", "segment_age: 1ms")
+	r.parts()
+	r.start(stageNames)
+	learning := &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH, Sync: true}
+	rankers := []string{"soft-focus", "apprentice"}
+	for _, ranker := range rankers { // side by side: each waits for itself only
+		r.begin(r.crawl(g, "equal-"+ranker, ranker, selected[0].Budget, func(ctl *schemas.CrawlControl) {
+			ctl.Window, ctl.HostWindow = 1, 1
+			ctl.Learning = proto.CloneOf(learning)
+		}))
+	}
+	for _, ranker := range rankers {
+		crawl := "equal-" + ranker
+		st := r.until(crawl, "finished", 2*time.Minute, finished)
+		policy, err := crawlfile.Policy(ranker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := &experiment.Run{Ground: ground, Seeds: selected[0].Seeds[0], Policy: policy, Learning: learning, Keep: true}
+		want, err := run.Crawl()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.GetRequests() != want.Requests || st.GetEndReason() != want.EndReason || st.GetTrained() != want.Trained {
+			t.Errorf("%s: %d requests, %d leaps trained, ended with %q; experiment: %d, %d, %q", ranker,
+				st.GetRequests(), st.GetTrained(), st.GetEndReason(), want.Requests, want.Trained, want.EndReason)
+		}
+		r.sameCritic(crawl, ground)
+		r.samePages(crawl, want)
+		r.sameLeaps(crawl, want)
+		r.sameModels(crawl, want)
+	}
+	for _, ranker := range rankers {
+		r.verified("equal-" + ranker)
+	}
+}
+
+// sameCritic compares the critic that the stages used with that of the ground, byte by byte.
+func (r *rig) sameCritic(crawl string, ground *experiment.Ground) {
+	r.t.Helper()
+	ctl, err := r.books.control(crawl)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	used, err := r.books.critic(ctl.GetCritic())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	sum := sha256.Sum256(ground.Critic().Marshal())
+	if want := "sha256:" + hex.EncodeToString(sum[:]); used.GetDigest() != want {
+		r.t.Errorf("%s: the critic has %s, that of experiment %s", crawl, used.GetDigest(), want)
+	}
+	for _, p := range r.pages(crawl) {
+		if p.GetJudgement().GetCritic() != used.GetVersion() {
+			r.t.Fatalf("%s: %s was judged by critic %q, not by %q", crawl, p.GetUrl(), p.GetJudgement().GetCritic(), used.GetVersion())
+		}
+	}
+}
+
+// samePages compares the pages, their order, their judgements and what they were chosen with.
+func (r *rig) samePages(crawl string, want *experiment.Crawl) {
+	r.t.Helper()
+	type page struct {
+		url                  string
+		raw, tempered, score float64
+		modelPages           string // pages through which the model was trained; empty = no model
+	}
+	var got, wanted []page
+	for _, p := range r.pages(crawl) {
+		_, model, _ := strings.Cut(p.request.GetModel(), "/") // CRAWL/PAGES-DIGEST
+		model, _, _ = strings.Cut(model, "-")
+		got = append(got, page{p.GetUrl(), p.GetJudgement().GetRaw(), p.GetJudgement().GetTempered(), p.request.GetScore(), model})
+	}
+	for _, s := range want.Steps {
+		_, model, _ := strings.Cut(s.Model, "/") // experiment/PAGES
+		wanted = append(wanted, page{s.URL, s.Raw, s.Tempered, s.Score, model})
+	}
+	if len(wanted) == 0 {
+		r.t.Fatalf("%s: the experiment delivered no page", crawl)
+	}
+	for i := range min(len(got), len(wanted)) {
+		if got[i] != wanted[i] {
+			r.t.Errorf("%s: page %d of %d is\n%+v, in experiment\n%+v", crawl, i+1, len(wanted), got[i], wanted[i])
+			return // what follows follows from it
+		}
+	}
+	if len(got) != len(wanted) {
+		r.t.Errorf("%s: %d pages, experiment has %d", crawl, len(got), len(wanted))
+	}
+	r.t.Logf("%s: %d pages equal in order, judgement, score and model", crawl, len(got))
+}
+
+// nameless is a copy of a leap without what names the crawl.
+func nameless(l *schemas.LeapSettled) *schemas.LeapSettled {
+	l = proto.CloneOf(l)
+	l.Id, l.Request, l.Crawl = nil, nil, ""
+	_, l.Model, _ = strings.Cut(l.Model, "/")
+	l.Model, _, _ = strings.Cut(l.Model, "-")
+	return l
+}
+
+// sameLeaps compares all leaps and boundaries, their order and every field of them: features,
+// relevance of both ends, score, whether they train.
+func (r *rig) sameLeaps(crawl string, want *experiment.Crawl) {
+	r.t.Helper()
+	got := records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl)
+	features := 0
+	for i := range min(len(got), len(want.Settled)) {
+		a, b := nameless(got[i]), nameless(want.Settled[i])
+		features += len(a.GetFeatures())
+		if !proto.Equal(a, b) {
+			r.t.Errorf("%s: leap %d of %d, from %s to %s (experiment: from %s to %s), differs in %s", crawl, i+1, len(want.Settled),
+				a.GetU(), a.GetV(), b.GetU(), b.GetV(), strings.Join(differing(a, b), ", "))
+			return
+		}
+	}
+	if len(got) != len(want.Settled) {
+		r.t.Errorf("%s: %d leaps, experiment has %d", crawl, len(got), len(want.Settled))
+	}
+	r.t.Logf("%s: %d leaps equal, %d features", crawl, len(got), features)
+}
+
+// differing names the fields in which two records differ.
+func differing(a, b proto.Message) []string {
+	var names []string
+	fields := a.ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if !a.ProtoReflect().Get(f).Equal(b.ProtoReflect().Get(f)) {
+			names = append(names, string(f.Name())+" "+value(a, f)+" ≠ "+value(b, f))
+		}
+	}
+	return names
+}
+
+func value(m proto.Message, f protoreflect.FieldDescriptor) string {
+	const long = 200
+	s := strings.Join(strings.Fields(m.ProtoReflect().Get(f).String()), " ")
+	if len(s) > long {
+		s = s[:long] + "…"
+	}
+	return s
+}
+
+// sameModels teaches an apprentice by the experiment's leaps and compares it with every model
+// that the crawl published, byte by byte.
+func (r *rig) sameModels(crawl string, want *experiment.Crawl) {
+	r.t.Helper()
+	published := make(map[uint64]string) // digest by pages
+	for _, m := range records[*schemas.ModelPublished](r, schemas.TopicModelPublished, crawl) {
+		published[m.GetPages()] = m.GetDigest()
+	}
+	counts := apprentice.NewCounts()
+	boundaries := 0
+	for _, leap := range want.Settled {
+		switch {
+		case leap.GetTrains():
+			if err := counts.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {
+				r.t.Fatal(err)
+			}
+		case leap.GetBoundary():
+			boundaries++
+			counts.Model() // the first one fixes the cut
+			sum := sha256.Sum256(counts.Marshal())
+			if digest := "sha256:" + hex.EncodeToString(sum[:]); published[leap.GetPages()] != digest {
+				r.t.Errorf("%s: the model at page %d has %q, that of experiment %q", crawl, leap.GetPages(), published[leap.GetPages()], digest)
+			}
+		}
+	}
+	if len(published) != boundaries {
+		r.t.Errorf("%s: %d models for %d boundaries", crawl, len(published), boundaries)
+	}
+	r.t.Logf("%s: %d models equal", crawl, boundaries)
+}
+
+// TestWebsCrawlOfCourse crawls the whole frozen web for one topic through every stage, with as
+// many pages in flight as a crawl has by default.
+func TestWebsCrawlOfCourse(t *testing.T) {
+	const pages = 600 // of the task's 2,066, for the sake of time
+	g := theWeb(t, "webkb:course/cornell")
+	r := newRig(t, g.handler)
+	r.parts()
+	r.start(stageNames)
+	for _, ranker := range []string{"soft-focus", "apprentice-gated"} {
+		crawl := "course-" + ranker
+		c := r.crawl(g, crawl, ranker, pages, nil)
+		before, began := r.stack.cpuTimes(), time.Now()
+		r.begin(c)
+		st := r.until(crawl, "finished", 2*time.Minute, finished)
+		seconds := time.Since(began).Seconds()
+		r.verified(crawl)
+		got := r.pages(crawl)
+		// A gate may end a crawl early; without one there are pages enough.
+		switch {
+		case uint64(len(got)) != st.GetPages():
+			t.Errorf("%s: %d pages in %s, %d in its status", crawl, len(got), schemas.TopicLinkFound, st.GetPages())
+		case len(got) == 0 || len(got) > pages || ranker == "soft-focus" && len(got) < pages:
+			t.Errorf("%s: %d pages of %d, ended with %q", crawl, len(got), pages, st.GetEndReason())
+		}
+		if learns := ranker != "soft-focus"; learns != (st.GetModel() != "") {
+			t.Errorf("%s: model %q", crawl, st.GetModel())
+		}
+		seen := make(map[string]bool)
+		targets := 0
+		for _, p := range got {
+			if seen[p.GetUrl()] {
+				t.Errorf("%s: %s was delivered twice", crawl, p.GetUrl())
+			}
+			seen[p.GetUrl()] = true
+			if g.truth(p.GetUrl()) {
+				targets++
+			}
+			if _, ok := slices.BinarySearch(g.urlList, p.GetUrl()); !ok {
+				t.Errorf("%s: %s is not in scope", crawl, p.GetUrl())
+			}
+		}
+		t.Logf("%s: %d pages, %d requests, window %d, %.0f pages/s (%.1f s), loop %d ms; ended: %s", crawl, len(got),
+			st.GetRequests(), st.GetWindow(), float64(len(got))/seconds, seconds, st.GetLatencyP50Ms(), st.GetEndReason())
+		t.Logf("%s: harvest by label %.3f (%d pages), by critic %.3f; %d leaps trained", crawl,
+			float64(targets)/float64(len(got)), targets, st.GetRelevanceRaw()/float64(len(got)), st.GetTrained())
+		after := r.stack.cpuTimes()
+		for _, name := range append(slices.Clone(stageNames), "local") {
+			t.Logf("%s: CPU %6.2f ms a page, %s", crawl, (after[name]-before[name]).Seconds()*1000/float64(len(got)), name)
+		}
+	}
+}
+
+// TestWebsExperimentCommand runs the README's experiment, a small one, in both forms of output.
+func TestWebsExperimentCommand(t *testing.T) {
+	args := []string{"experiment", frozen(t, "tasks.json.gz"), "--draws", "1", "--task", "webkb-uni:course/texas", "--rankers", "soft-focus,random"}
+	var out, stderr strings.Builder
+	if code := run(t.Context(), args, &out, &stderr); code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr.String())
+	}
+	t.Logf("%s", out.String())
+	for _, want := range []string{"webkb-uni", "soft-focus", "random", "label@100", "AUC"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in the table", want)
+		}
+	}
+	out.Reset()
+	stderr.Reset()
+	if code := run(t.Context(), append([]string{"--json"}, args...), &out, &stderr); code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr.String())
+	}
+	if stderr.Len() > 0 {
+		t.Errorf("with --json something was printed to stderr: %s", stderr.String())
+	}
+	var doc struct {
+		Groups  []experiment.Group  `json:"groups"`
+		Results []experiment.Result `json:"results"`
+	}
+	d := json.NewDecoder(strings.NewReader(out.String()))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Groups) != 1 || len(doc.Groups[0].Rankers) != 2 || len(doc.Results) != 1+10 {
+		t.Fatalf("%d groups, %d results", len(doc.Groups), len(doc.Results))
+	}
+	for _, x := range doc.Results {
+		if x.Task != "webkb-uni:course/texas" || x.Pages == 0 || x.EndReason == "" {
+			t.Errorf("result %+v", x)
+		}
+	}
+}
+
+// TestWebsDemo runs the demo on a frozen web.
+func TestWebsDemo(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	var out strings.Builder
+	code := run(ctx, []string{
+		"demo", "--web", frozen(t, "webkb.warc.gz"), "--task", "webkb-uni:course/texas",
+		"--out", dir, "--bin", bin(t), "--from", "../../pipeline.yaml",
+	}, &out, &lines{t: t})
+	t.Logf("%s", out.String())
+	if code != exitOK {
+		t.Fatalf("exit %d", code)
+	}
+	for _, want := range []string{"soft-focus", "apprentice", "loss cut", "verify soft-focus   everything agrees", "verify apprentice   everything agrees"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in the report", want)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report demoReport
+	if err := json.Unmarshal(b, &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Runs) != 2 || !report.Verify.OK || report.Web != "webkb.warc.gz" || report.Topic != "course" {
+		t.Fatalf("report.json: %+v", report)
+	}
+	for _, x := range report.Runs {
+		if x.Pages == 0 || x.HarvestTruth <= 0 || x.HarvestTruth > 1 || x.Trained == 0 {
+			t.Errorf("report.json: %+v", x)
+		}
+	}
+}
