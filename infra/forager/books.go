@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -29,7 +30,8 @@ type books struct {
 	followers []*stream.Follower
 }
 
-// openBooks connects to the broker and reads the compacted topics to their end.
+// openBooks connects to the broker and reads the compacted topics to their end. A stage waits
+// for its broker for ever; somebody at a terminal is told what to do.
 func openBooks(ctx context.Context, s *session, cfg *pipeline.Config) (*books, error) {
 	client, err := stream.Dial(cfg.Kafka, cfg.Topics, s.log, nil)
 	if err != nil {
@@ -40,10 +42,20 @@ func openBooks(ctx context.Context, s *session, cfg *pipeline.Config) (*books, e
 		statuses: make(map[string]map[uint32]*schemas.CrawlStatus),
 		models:   make(map[string]*schemas.ModelPublished), critics: make(map[string]*schemas.ModelPublished),
 	}
+	within := s.within
+	if within <= 0 {
+		within = 30 * time.Second
+	}
+	patience, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	for _, topic := range []string{schemas.TopicCrawlControl, schemas.TopicCrawlStatus, schemas.TopicModelPublished} {
-		f, err := client.Follow(ctx, topic, b.read)
+		f, err := client.Follow(patience, topic, b.read)
 		if err != nil {
 			b.close()
+			if ctx.Err() == nil && patience.Err() != nil {
+				return nil, fmt.Errorf("topic %s of Kafka at %s cannot be read within %s (forager up starts what is needed, forager doctor finds the fault): %w",
+					topic, strings.Join(cfg.Kafka.Brokers, ", "), within, err)
+			}
 			return nil, fmt.Errorf("read topic %s: %w", topic, err)
 		}
 		b.followers = append(b.followers, f)

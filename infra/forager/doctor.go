@@ -137,6 +137,9 @@ func (c *setupCommand) Run(s *session) error {
 	ctx, cancel := context.WithTimeout(s, c.Timeout)
 	defer cancel()
 	if err := setUp(ctx, cfg, s.log); err != nil {
+		if s.Err() == nil && ctx.Err() != nil {
+			return fmt.Errorf("not done within %s (forager up --parts starts the embedded parts, forager doctor finds the fault): %w", c.Timeout, err)
+		}
 		return err
 	}
 	return s.print(map[string]any{"ok": true}, func(w io.Writer) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -27,6 +28,8 @@ const (
 type commands struct {
 	Config string `help:"The pipeline file." default:"pipeline.yaml" short:"c" type:"path" env:"FORAGER_CONFIG"`
 	JSON   bool   `help:"Print one JSON document instead of text." name:"json"`
+
+	Within time.Duration `help:"How long the broker may take to answer." default:"30s"`
 
 	Doctor     doctorCommand     `cmd:"" help:"Check the pipeline file and everything it points to."`
 	Setup      setupCommand      `cmd:"" help:"Create topics, bucket and tables; report what differs."`
@@ -49,6 +52,8 @@ type session struct {
 	json     bool
 	config   string
 	log      *slog.Logger
+	// within bounds the first answer of the broker; 0 = half a minute.
+	within time.Duration
 }
 
 // pipeline reads the pipeline file.
@@ -117,7 +122,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	s := &session{
-		Context: ctx, out: stdout, err: stderr, json: c.JSON, config: c.Config,
+		Context: ctx, out: stdout, err: stderr, json: c.JSON, config: c.Config, within: c.Within,
 		log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	if err := k.Run(s); err != nil {

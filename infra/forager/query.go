@@ -65,7 +65,12 @@ func (c *queryCommand) Run(s *session) error {
 	if s.json {
 		format = "JSON"
 	}
-	return db.Copy(s, s.out, format, sql, params)
+	if err := db.Copy(s, s.out, format, sql, params); analytics.Unavailable(err) {
+		return fmt.Errorf("ClickHouse does not answer (forager up starts what is needed, forager doctor finds the fault): %w", err)
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
 func documented(name string) (tables.Query, bool) {
