@@ -21,7 +21,7 @@ import (
 // lotsStage is the stage of Lots; seen is told how many records the state of each partition
 // counts.
 func lotsStage(in, log string, seen func(partition, n int)) Stateful {
-	return Stateful{Stage: "lots", Input: in, Log: log, MaxBatch: 7,
+	return Stateful{Stage: "lots", Input: in, Log: log, MaxBatch: 12,
 		Open: func(partition int, epoch uint64, store *Store) (Processor, error) {
 			return &Lots{Store: store, Log: log, Owner: partition, Epoch: epoch, Stepped: func(n int) { seen(partition, n) }}, nil
 		}}
@@ -112,10 +112,10 @@ func TestStatefulMembersJoinAndLeave(t *testing.T) {
 				from := fed
 				fed += n / 4
 				return run(t, func(context.Context) error {
-					for i := from; i < from+n/4; i++ {
+					for i := from; i < from+n/4; i += 10 {
 						var some []Out
 						for p := range partitions {
-							some = append(some, outs[p*n+i])
+							some = append(some, outs[p*n+i:p*n+i+10]...)
 						}
 						if _, err := c.Produce(ctx, some); err != nil {
 							return err
