@@ -26,8 +26,10 @@ type crawl struct {
 	// none since it was opened. list is the content of the object listKey.
 	revision uint64
 	model    string
-	list     *scope.List
-	listKey  string
+	// asked is the model that the library was asked for last.
+	asked   string
+	list    *scope.List
+	listKey string
 	// refused says why the newest control record cannot be run, awaits what is missing.
 	refused, awaits string
 	// refusedRevision is the control record that was refused.
@@ -186,6 +188,10 @@ func (p *prioritizer) modelFor(c *crawl, ctl *schemas.CrawlControl, published *s
 func (p *prioritizer) setModel(c *crawl, version string, pages uint64, empty bool, now time.Time) error {
 	var m frontier.Model
 	if !empty {
+		if c.asked != version {
+			p.library.forget(c.asked)
+			c.asked = version
+		}
 		var err error
 		if m, err = p.library.model(version, now); err != nil {
 			return err

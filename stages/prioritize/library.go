@@ -96,6 +96,13 @@ func (l *library) model(version string, now time.Time) (frontier.Model, error) {
 	return value.(frontier.Model), nil
 }
 
+// forget drops a model that was asked for and is not wanted any more.
+func (l *library) forget(version string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.objects, "model "+version)
+}
+
 func (l *library) take(what string, now time.Time, fetch func(context.Context) (any, error)) (any, error) {
 	l.mu.Lock()
 	o := l.objects[what]

@@ -572,6 +572,29 @@ func TestModels(t *testing.T) {
 	}
 }
 
+func TestModelsThatCameTooLateAreNotKept(t *testing.T) {
+	d := newDesk(t)
+	ctl := apprenticeCrawl("c")
+	ctl.Learning.Sync = false
+	d.control(ctl)
+	d.step(d.record(seedsOf("c", page+"1")))
+	var fetches []func()
+	d.conf.library.begin = func(f func()) { fetches = append(fetches, f) }
+	for n := range uint64(3) {
+		version := fmt.Sprint("c/", n+1)
+		d.objects[modelObject(version)] = "model"
+		d.publish(&schemas.ModelPublished{Kind: "apprentice", Crawl: "c", Version: version, Pages: n + 1, Leaps: 1})
+		d.step()
+	}
+	for _, f := range fetches {
+		f()
+	}
+	d.step()
+	if c := d.p.crawls["c"]; c.model != "c/3" || len(d.conf.library.objects) != 0 {
+		t.Errorf("model %q, %d objects in the library", c.model, len(d.conf.library.objects))
+	}
+}
+
 func TestAPriorIsUsedFromTheStart(t *testing.T) {
 	d := newDesk(t)
 	ctl := apprenticeCrawl("c")
