@@ -317,7 +317,7 @@ func simulate(seed uint64) error {
 }
 
 func TestTrainingSurvivesCrashes(t *testing.T) {
-	seeds := uint64(200)
+	seeds := uint64(100)
 	if testing.Short() {
 		seeds = 20
 	}
