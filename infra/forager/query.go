@@ -26,7 +26,17 @@ func (c *queryCommand) Help() string {
 
 func (c *queryCommand) Run(s *session) error {
 	if c.List {
-		return s.print(tables.Queries(), func(w io.Writer) {
+		type item struct {
+			Name    string `json:"name"`
+			Title   string `json:"title"`
+			SQL     string `json:"sql"`
+			OfCrawl bool   `json:"of_crawl"`
+		}
+		var list []item
+		for _, q := range tables.Queries() {
+			list = append(list, item(q))
+		}
+		return s.print(list, func(w io.Writer) {
 			for _, q := range tables.Queries() {
 				fmt.Fprintf(w, "%-20s %s\n", q.Name, q.Title)
 			}

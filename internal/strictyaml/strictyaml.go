@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -106,10 +107,26 @@ func (r *Report) decode(n *yaml.Node, v reflect.Value, path string) {
 			r.Problem(path, "is empty; give a value or leave the field out")
 			return
 		}
-		if err := n.Decode(v.Addr().Interface()); err != nil {
-			r.Problem(path, "%q is not %s", n.Value, kindName(v.Type()))
+		switch {
+		case n.Kind == yaml.ScalarNode && v.Kind() != reflect.Slice:
+			if broken(n, v) || n.Decode(v.Addr().Interface()) != nil {
+				r.Problem(path, "%q is not %s", n.Value, kindName(v.Type()))
+			}
+		case n.Decode(v.Addr().Interface()) != nil:
+			r.Problem(path, "is not %s", kindName(v.Type()))
 		}
 	}
+}
+
+// broken says that the node is a number with a fraction, or one without an end, where a whole
+// number or a duration is wanted: the YAML package would cut it.
+func broken(n *yaml.Node, v reflect.Value) bool {
+	if n.Tag != "!!float" || !v.CanInt() && !v.CanUint() {
+		return false
+	}
+	var x float64
+	return v.Type() == reflect.TypeFor[time.Duration]() || n.Decode(&x) != nil ||
+		x != math.Trunc(x) || math.Abs(x) > 1<<53 || v.CanUint() && x < 0
 }
 
 // fields calls f for each key of a mapping, once.
@@ -172,8 +189,12 @@ func kindName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return `a duration ("250ms", "30s", "24h")`
-	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
+	case reflect.Zero(t).CanInt():
 		return "a whole number"
+	case reflect.Zero(t).CanUint():
+		return "a whole number from 0"
+	case reflect.Zero(t).CanFloat():
+		return "a number"
 	case t.Kind() == reflect.Bool:
 		return "true or false"
 	case t.Kind() == reflect.Slice:

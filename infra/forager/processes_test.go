@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sleeper starts a process that somebody else might have started.
+func sleeper(t *testing.T) process {
+	t.Helper()
+	cmd := exec.Command("sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	started, _, err := procStat(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return process{Name: "fetch-0", PID: cmd.Process.Pid, Started: started, Log: "fetch-0.log"}
+}
+
+// A process that got the id of one that up had started belongs to somebody else.
+func TestStopLeavesReusedIDsAlone(t *testing.T) {
+	other := sleeper(t)
+	stale := other
+	stale.Started = "1" + other.Started
+	data := t.TempDir()
+	p, err := openProcesses(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.List = []process{stale}
+	if err := p.save(); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = openProcesses(data); err != nil {
+		t.Fatal(err)
+	}
+	if x, ok := p.running("fetch-0"); ok {
+		t.Errorf("%v counts as running", x)
+	}
+	killed, err := p.stop(t.Context(), []string{"fetch-0"}, 5*time.Second)
+	if err != nil || len(killed) != 0 {
+		t.Errorf("killed %v, error %v", killed, err)
+	}
+	if !other.alive() {
+		t.Error("a process was ended that only has the same id")
+	}
+	if p, err = openProcesses(data); err != nil || len(p.List) != 0 {
+		t.Errorf("the list holds %v (%v)", p.List, err)
+	}
+}
+
+func TestStopEndsWhatWasStarted(t *testing.T) {
+	data := t.TempDir()
+	p, err := openProcesses(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := filepath.Join(data, "logs")
+	// The second lets nobody end it: it has to be killed.
+	for name, script := range map[string]string{"docile": "echo up; exec sleep 600", "deaf": "trap '' TERM; echo up; while :; do sleep 0.05; done"} {
+		if err := p.start(name, logs, []string{"GREETING=hello"}, "sh", "-c", script); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, name, func() bool {
+			b, _ := os.ReadFile(filepath.Join(logs, name+".log"))
+			return strings.Contains(string(b), "up")
+		})
+	}
+	if p, err = openProcesses(data); err != nil || len(p.List) != 2 {
+		t.Fatalf("the list holds %v (%v)", p.List, err)
+	}
+	killed, err := p.stop(t.Context(), []string{"docile", "deaf"}, 500*time.Millisecond)
+	if err != nil || len(killed) != 1 || killed[0] != "deaf" {
+		t.Errorf("killed %v, error %v", killed, err)
+	}
+}
+
+func TestDamagedProcessList(t *testing.T) {
+	data := t.TempDir()
+	path := filepath.Join(data, "run", "processes.json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(`{"processes":[{"name":"fe`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openProcesses(data); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("error %v", err)
+	}
+}
