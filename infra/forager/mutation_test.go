@@ -65,6 +65,20 @@ func leap(t *testing.T, e *audit.Evidence) int {
 	return 0
 }
 
+// forwardLeap is a leap whose target was dispatched when its link was known, and was delivered
+// without a redirect.
+func forwardLeap(t *testing.T, e *audit.Evidence) int {
+	t.Helper()
+	for i, l := range e.Leaps {
+		if l.GetForward() && l.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED &&
+			schemas.RequestID(l.GetCrawl(), l.GetV(), 1) == schemas.ID(l.GetRequest()) {
+			return i
+		}
+	}
+	t.Fatal("no leap is forward")
+	return 0
+}
+
 func without[M any](all []M, i int) []M { return append(append([]M(nil), all[:i]...), all[i+1:]...) }
 
 // auditMutations alters the evidence about a sound crawl, one thing at a time, and wants each
@@ -82,6 +96,10 @@ func auditMutations(t *testing.T, e *audit.Evidence) {
 		"judgement dropped": {func(_ *testing.T, e *audit.Evidence) { e.Judged = without(e.Judged, 0) }, "no record in page.judged"},
 		"request dropped":   {func(_ *testing.T, e *audit.Evidence) { e.Requests = without(e.Requests, 0) }, "answers no request"},
 		"leap dropped":      {func(t *testing.T, e *audit.Evidence) { e.Leaps = without(e.Leaps, leap(t, e)) }, "was never settled, though the target is final"},
+		"forward leap dropped": {func(t *testing.T, e *audit.Evidence) {
+			e.Control.Learning.Pairs = schemas.Pairs_PAIRS_FORWARD
+			e.Leaps = without(e.Leaps, forwardLeap(t, e))
+		}, "was never settled, though the target is final"},
 		"dispatched twice": {func(_ *testing.T, e *audit.Evidence) {
 			again := proto.Clone(e.Requests[0]).(*schemas.FetchRequest)
 			again.Epoch++

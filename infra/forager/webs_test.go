@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,6 +106,18 @@ func (r *rig) pages(crawl string) []*answered {
 // the crawl must be the same.
 func TestWebsPipelineEqualsExperiment(t *testing.T) {
 	const task = "webkb-uni:course/texas"
+	both := &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH, Sync: true}
+	forward := &schemas.Learning{
+		DMax: 5, Pairs: schemas.Pairs_PAIRS_FORWARD, Topics: schemas.TopicFeatures_TOPIC_FEATURES_TOP2, Sync: true,
+	}
+	crawls := []struct {
+		name, ranker string
+		learning     *schemas.Learning
+	}{
+		{"equal-soft-focus", "soft-focus", both},
+		{"equal-apprentice", "apprentice", both},
+		{"equal-forward", "apprentice-gated", forward},
+	}
 	g := theWeb(t, task)
 	// Read and trained once more, so that equal critics are no matter of course.
 	file, err := experiment.LoadTasks(frozen(t, "tasks.json.gz"))
@@ -115,47 +128,49 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := experiment.Prepare(file, frozen(t, ""), selected, linkfeature.Settings{DMax: 5})
-	if err != nil {
-		t.Fatal(err)
+	theTask := selected[0]
+	grounds := make(map[schemas.TopicFeatures]*experiment.Ground)
+	for _, topics := range []schemas.TopicFeatures{both.GetTopics(), forward.GetTopics()} {
+		made, err := experiment.Prepare(file, frozen(t, ""), selected, linkfeature.Settings{DMax: 5, Topics: topics})
+		if err != nil {
+			t.Fatal(err)
+		}
+		grounds[topics] = made[theTask]
 	}
-	ground := grounds[selected[0]]
 
 	// With one page in flight each waits for the end of its own segment.
 	r := newRig(t, g.handler, "segment_age: 250ms", "segment_age: 1ms")
 	r.parts()
 	r.start(stageNames)
-	learning := &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH, Sync: true}
-	rankers := []string{"soft-focus", "apprentice"}
-	for _, ranker := range rankers { // side by side: each waits for itself only
-		r.begin(r.crawl(g, "equal-"+ranker, ranker, selected[0].Budget, func(ctl *schemas.CrawlControl) {
+	for _, c := range crawls { // side by side: each waits for itself only
+		r.begin(r.crawl(g, c.name, c.ranker, theTask.Budget, func(ctl *schemas.CrawlControl) {
 			ctl.Window, ctl.HostWindow = 1, 1
-			ctl.Learning = proto.CloneOf(learning)
+			ctl.Learning = proto.CloneOf(c.learning)
 		}))
 	}
-	for _, ranker := range rankers {
-		crawl := "equal-" + ranker
-		st := r.until(crawl, "finished", 2*time.Minute, finished)
-		policy, err := crawlfile.Policy(ranker)
+	for _, c := range crawls {
+		policy, err := crawlfile.Policy(c.ranker)
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := &experiment.Run{Ground: ground, Seeds: selected[0].Seeds[0], Policy: policy, Learning: learning, Keep: true}
+		ground := grounds[c.learning.GetTopics()]
+		run := &experiment.Run{Ground: ground, Seeds: theTask.Seeds[0], Policy: policy, Learning: c.learning, Keep: true}
 		want, err := run.Crawl()
 		if err != nil {
 			t.Fatal(err)
 		}
+		st := r.until(c.name, "finished", 2*time.Minute, finished)
 		if st.GetRequests() != want.Requests || st.GetEndReason() != want.EndReason || st.GetTrained() != want.Trained {
-			t.Errorf("%s: %d requests, %d leaps trained, ended with %q; experiment: %d, %d, %q", ranker,
+			t.Errorf("%s: %d requests, %d leaps trained, ended with %q; experiment: %d, %d, %q", c.name,
 				st.GetRequests(), st.GetTrained(), st.GetEndReason(), want.Requests, want.Trained, want.EndReason)
 		}
-		r.sameCritic(crawl, ground)
-		r.samePages(crawl, want)
-		r.sameLeaps(crawl, want)
-		r.sameModels(crawl, want)
+		r.sameCritic(c.name, ground)
+		r.samePages(c.name, want)
+		r.sameLeaps(c.name, want)
+		r.sameModels(c.name, want)
 	}
-	for _, ranker := range rankers {
-		r.verified("equal-" + ranker)
+	for _, c := range crawls {
+		r.verified(c.name)
 	}
 }
 
@@ -267,15 +282,29 @@ func value(m proto.Message, f protoreflect.FieldDescriptor) string {
 }
 
 // sameModels teaches an apprentice by the experiment's leaps and compares it with every model
-// that the crawl published, byte by byte.
+// that the crawl stored, byte by byte. (The topic may have forgotten the older ones: it is
+// compacted.)
 func (r *rig) sameModels(crawl string, want *experiment.Crawl) {
 	r.t.Helper()
-	published := make(map[uint64]string) // digest by pages
-	for _, m := range records[*schemas.ModelPublished](r, schemas.TopicModelPublished, crawl) {
-		published[m.GetPages()] = m.GetDigest()
+	store, err := openStore(r.cfg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	folder := "models/apprentice/" + crawl + "/"
+	stored := make(map[string]string) // digest by object
+	for object, err := range store.List(r.s, folder) {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		data, err := store.Get(r.s, object.Key)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		stored[object.Key] = hex.EncodeToString(sum[:])
 	}
 	counts := apprentice.NewCounts()
-	boundaries := 0
+	boundaries, equal := 0, 0
 	for _, leap := range want.Settled {
 		switch {
 		case leap.GetTrains():
@@ -286,15 +315,22 @@ func (r *rig) sameModels(crawl string, want *experiment.Crawl) {
 			boundaries++
 			counts.Model() // the first one fixes the cut
 			sum := sha256.Sum256(counts.Marshal())
-			if digest := "sha256:" + hex.EncodeToString(sum[:]); published[leap.GetPages()] != digest {
-				r.t.Errorf("%s: the model at page %d has %q, that of experiment %q", crawl, leap.GetPages(), published[leap.GetPages()], digest)
+			digest := hex.EncodeToString(sum[:])
+			key := fmt.Sprintf("%s%d-%s", folder, leap.GetPages(), digest[:12])
+			if stored[key] != digest {
+				r.t.Errorf("%s: experiment's model %s is not among those of the crawl", crawl, key)
+				continue
 			}
+			equal++
 		}
 	}
-	if len(published) != boundaries {
-		r.t.Errorf("%s: %d models for %d boundaries", crawl, len(published), boundaries)
+	if len(stored) != boundaries {
+		r.t.Errorf("%s: %d models for %d boundaries", crawl, len(stored), boundaries)
 	}
-	r.t.Logf("%s: %d models equal", crawl, boundaries)
+	if newest := r.books.apprentice(crawl); (newest != nil) != (boundaries > 0) || newest != nil && stored[newest.GetObject()] == "" {
+		r.t.Errorf("%s: announced is the model %q", crawl, newest.GetObject())
+	}
+	r.t.Logf("%s: %d models, %d equal", crawl, len(stored), equal)
 }
 
 // TestWebsCrawlOfCourse crawls the whole frozen web for one topic through every stage, with as

@@ -281,8 +281,14 @@ func (j *judge) limits() {
 	j.figure("hosts", len(hosts))
 }
 
-// ledger checks every settled leap, and that every link is settled whose target is final.
+// ledger checks every settled leap, and that every link is settled whose target is final. Under
+// PAIRS_FORWARD a link to a page that was final already is no leap (package frontier).
 func (j *judge) ledger() {
+	forward := j.Control.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD
+	place := make(map[*schemas.LinkFound]int, len(j.Verdicts)) // in the order of the verdicts
+	for i, v := range j.Verdicts {
+		place[v] = i
+	}
 	links := make(map[schemas.ID]bool)
 	for u, v := range j.delivered {
 		for _, l := range v.GetLinks() {
@@ -330,10 +336,15 @@ func (j *judge) ledger() {
 	missing := 0
 	for u, rec := range j.delivered {
 		for _, l := range rec.GetLinks() {
-			if v := l.GetUrl(); v != u && j.final[v] != nil && j.leaps[schemas.LeapID(j.Crawl, u, v)] == nil {
-				missing++
-				j.problem("the link from %s to %s was never settled, though the target is final", u, v)
+			v := l.GetUrl()
+			if v == u || j.final[v] == nil || j.leaps[schemas.LeapID(j.Crawl, u, v)] != nil {
+				continue
 			}
+			if forward && place[j.final[v]] < place[rec] {
+				continue
+			}
+			missing++
+			j.problem("the link from %s to %s was never settled, though the target is final", u, v)
 		}
 	}
 	j.figure("leaps settled", settled)
