@@ -282,6 +282,9 @@ func watch(s *session, b *books, crawl string) error {
 		if !s.json && (terminal || x.Pages != last.Pages || finished || lastAt.IsZero()) {
 			line := fmt.Sprintf("%s  %6.0fs  %s  pages %d  %.0f/s  harvest %.3f  loss %.3f  queued %d  in flight %d  loop %d ms %s",
 				crawl, now.Sub(begun).Seconds(), x.State, x.Pages, rate, x.Harvest, x.Loss, x.Queued, x.InFlight, x.Latency, x.Activity)
+			if st == nil {
+				line = fmt.Sprintf("%s  %6.0fs  %s: %s", crawl, now.Sub(begun).Seconds(), x.State, x.Reason)
+			}
 			if terminal {
 				fmt.Fprintf(s.err, "\r\x1b[K%s", line)
 			} else {
@@ -340,7 +343,10 @@ func (c *crawlStop) Run(s *session) error {
 			break
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("crawl %q is told to stop, but %d requests are still in flight after %s", c.Crawl, b.status(c.Crawl).GetInFlight(), c.Wait)
+			if n := b.status(c.Crawl).GetInFlight(); n > 0 {
+				return fmt.Errorf("crawl %q is told to stop, but %d requests are still in flight after %s; do all stages run? (forager up starts them)", c.Crawl, n, c.Wait)
+			}
+			return fmt.Errorf("crawl %q is told to stop, but nobody has done so after %s; does prioritize run? (forager up starts it)", c.Crawl, c.Wait)
 		}
 		select {
 		case <-s.Done():
