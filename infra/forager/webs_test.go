@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
@@ -259,26 +258,30 @@ func (r *rig) sameLeaps(crawl string, want *experiment.Crawl) {
 	r.t.Logf("%s: %d leaps equal, %d features", crawl, len(got), features)
 }
 
-// differing names the fields in which two records differ.
+// differing names the fields in which two records differ, of lists the first element.
 func differing(a, b proto.Message) []string {
 	var names []string
 	fields := a.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
 		f := fields.Get(i)
-		if !a.ProtoReflect().Get(f).Equal(b.ProtoReflect().Get(f)) {
-			names = append(names, string(f.Name())+" "+value(a, f)+" ≠ "+value(b, f))
+		x, y := a.ProtoReflect().Get(f), b.ProtoReflect().Get(f)
+		switch {
+		case x.Equal(y):
+		case f.IsList():
+			i, n, m := 0, x.List().Len(), y.List().Len()
+			for i < min(n, m) && x.List().Get(i).Equal(y.List().Get(i)) {
+				i++
+			}
+			what := fmt.Sprintf("%s (%d ≠ %d) from element %d", f.Name(), n, m, i)
+			if i < min(n, m) {
+				what += fmt.Sprintf(": %v ≠ %v", x.List().Get(i), y.List().Get(i))
+			}
+			names = append(names, what)
+		default:
+			names = append(names, fmt.Sprintf("%s: %v ≠ %v", f.Name(), x, y))
 		}
 	}
 	return names
-}
-
-func value(m proto.Message, f protoreflect.FieldDescriptor) string {
-	const long = 200
-	s := strings.Join(strings.Fields(m.ProtoReflect().Get(f).String()), " ")
-	if len(s) > long {
-		s = s[:long] + "…"
-	}
-	return s
 }
 
 // sameModels teaches an apprentice by the experiment's leaps and compares it with every model
