@@ -273,8 +273,8 @@ func differing(a, b proto.Message) []string {
 				i++
 			}
 			what := fmt.Sprintf("%s (%d ≠ %d) from element %d", f.Name(), n, m, i)
-			if i < min(n, m) {
-				what += fmt.Sprintf(": %v ≠ %v", x.List().Get(i), y.List().Get(i))
+			if i < min(n, m) && f.Message() != nil {
+				what += fmt.Sprintf(": %v ≠ %v", x.List().Get(i).Message().Interface(), y.List().Get(i).Message().Interface())
 			}
 			names = append(names, what)
 		default:
