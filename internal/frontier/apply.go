@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 
 // Apply takes a verdict on u with the links of u, or a virtual page of seeds. Records are
 // applied in the order of their partition; one that answers no request in flight is a
-// duplicate.
+// duplicate. The record is kept in part and must not be changed afterwards.
 func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	if err := s.usable(); err != nil {
 		return Effects{}, err
@@ -30,7 +29,7 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	if rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
 		effects.Duplicate, err = s.applySeeds(id, rec)
 	} else if f, ok := s.flights[id]; ok {
-		effects.Settled, err = s.applyVerdict(id, f, rec, now.UnixMilli())
+		effects.Settled, err = s.applyVerdict(id, f, rec, unixMilli(now))
 	} else {
 		effects.Duplicate = true
 	}
@@ -107,6 +106,9 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 	}
 	return settled, nil
 }
+
+// unixMilli is a time as state holds it; times before 1970 do not occur.
+func unixMilli(t time.Time) int64 { return max(0, t.UnixMilli()) }
 
 func probability(p float64) bool { return p >= 0 && p <= 1 }
 
@@ -269,44 +271,4 @@ func (s *Shard) countGate(e *entry) {
 	if !slices.ContainsFunc(e.places, func(p placed) bool { return p.In }) {
 		s.c.refused[scope.Gate]++
 	}
-}
-
-// again queues the entry for another attempt: a host that asked to wait makes all its URLs
-// wait, a failed try only its own URL.
-func (s *Shard) again(e *entry, rec *schemas.LinkFound, charged bool, now int64) error {
-	at := rec.GetNotBefore()
-	if !charged {
-		if at <= 0 {
-			at = later(now, s.options.RetryDelay.Milliseconds(), 0)
-		}
-		if at > now {
-			if err := s.sleep(s.hosts[e.host], at); err != nil {
-				return err
-			}
-		}
-		return s.queue(e)
-	}
-	e.tries++
-	if adopted, err := s.adopt(e); err != nil || adopted {
-		return err
-	}
-	if at <= 0 {
-		at = later(now, s.options.RetryDelay.Milliseconds(), e.tries-1)
-	}
-	e.notBefore = at
-	if err := s.wait(e); err != nil {
-		return err
-	}
-	return s.saveEntry(e)
-}
-
-// later is now + delay·2^doublings, without overflow.
-func later(now, delay int64, doublings uint32) int64 {
-	if doublings > 20 {
-		doublings = 20
-	}
-	if delay > math.MaxInt32 {
-		delay = math.MaxInt32
-	}
-	return now + delay<<doublings
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"forager/internal/apprentice"
@@ -23,7 +24,11 @@ type pebbleStore struct {
 }
 
 func newPebbleStore(tb testing.TB) *pebbleStore {
-	db, err := pebble.Open("state", &pebble.Options{FS: vfs.NewMem(), Logger: quiet{}})
+	options := &pebble.Options{FS: vfs.NewMem(), Logger: quiet{}}
+	for i := range options.Levels {
+		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	db, err := pebble.Open("state", options)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -309,5 +314,30 @@ func BenchmarkRescore(b *testing.B) {
 		b.ReportMetric(float64(entries)/float64(b.N), "entries")
 		b.ReportMetric(float64(links)/float64(entries)*float64(b.N), "links/entry")
 		b.ReportMetric(float64(elapsed)/floor, "×floor")
+	})
+}
+
+// BenchmarkOpen measures opening a shard that holds some 20,000 queued entries; its floor is
+// reading all keys of the store.
+func BenchmarkOpen(b *testing.B) {
+	stores(b, func(b *testing.B, store func() Store) {
+		s := newBench(b, store(), schemas.Ranker_RANKER_SOFT_FOCUS)
+		for len(s.urls) < 21_000 {
+			s.page(b)
+		}
+		commit(b, s.store)
+		for b.Loop() {
+			if _, err := Open(s.store, "bench", 0); err != nil {
+				b.Fatal(err)
+			}
+		}
+		perOpen := b.Elapsed() / time.Duration(b.N)
+		begin, keys := time.Now(), 0
+		err := s.store.Scan([]byte{0}, []byte{0xff}, func(_, _ []byte) (bool, error) { keys++; return true, nil })
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(perOpen)/float64(time.Since(begin)), "×floor")
+		b.ReportMetric(float64(s.shard.backlog), "entries")
 	})
 }

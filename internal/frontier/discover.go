@@ -1,11 +1,9 @@
 package frontier
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"forager/internal/weburl"
-	"forager/schemas"
 )
 
 // discover makes the entry of a URL that was not seen before. It is not stored yet, and in no
@@ -17,8 +15,7 @@ func (s *Shard) discover(url string, depth, hops uint32) (*entry, error) {
 	}
 	s.c.entries++
 	e := &entry{ordinal: s.c.entries, url: url, host: h.number, depth: depth, hops: hops, loaded: true}
-	s.value = binary.AppendUvarint(s.value[:0], e.ordinal)
-	return e, s.store.Set(s.keys.id(kindSeen, schemas.URLID(url)), s.value)
+	return e, s.see(url, e.ordinal)
 }
 
 // resolve reads the entry that a seen URL stands for: itself, or where it redirected to.

@@ -9,7 +9,7 @@ import (
 // settle settles every pending leap into a final entry, in the order of discovery, and stores
 // the entry.
 func (s *Shard) settle(v *entry) ([]*schemas.LeapSettled, error) {
-	links, err := s.links(v)
+	links, err := s.dropLinks(v)
 	if err != nil {
 		return nil, err
 	}
@@ -27,11 +27,6 @@ func (s *Shard) settle(v *entry) ([]*schemas.LeapSettled, error) {
 			settled = append(settled, leap)
 		}
 		if err := s.settlePending(p); err != nil {
-			return nil, err
-		}
-	}
-	if len(links) > 0 {
-		if err := s.dropLinks(v); err != nil {
 			return nil, err
 		}
 	}

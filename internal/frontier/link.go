@@ -73,11 +73,20 @@ func (s *Shard) links(v *entry) ([]link, error) {
 	return v.links, err
 }
 
-// dropLinks deletes the links of entry v.
-func (s *Shard) dropLinks(v *entry) error {
+// dropLinks deletes the links of entry v and returns them. They are deleted one by one: every
+// read of a batch that holds a range deletion costs more.
+func (s *Shard) dropLinks(v *entry) ([]link, error) {
+	links, err := s.links(v)
+	if err != nil {
+		return nil, err
+	}
+	for i := range links {
+		if err := s.store.Delete(s.keys.link(v.ordinal, links[i].page, links[i].index)); err != nil {
+			return nil, err
+		}
+	}
 	v.links, v.loaded = nil, true
-	s.from = append(s.from[:0], s.keys.u64(kindLink, v.ordinal)...)
-	return s.store.DeleteRange(s.from, after(s.from))
+	return links, nil
 }
 
 // pageOf returns the page that a link stands on.

@@ -518,6 +518,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		n.tempered += rec.GetJudgement().GetTempered()
 	}
 	delay := n.options.RetryDelay.Milliseconds()
+	notBefore := min(rec.GetNotBefore(), now+24*3600*1000)
 	final := func(o schemas.Outcome) []*schemas.LeapSettled {
 		e.state, e.outcome = stateFinal, o
 		return n.settle(e)
@@ -525,7 +526,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 	switch {
 	case outcome == schemas.Outcome_OUTCOME_DEFERRED:
 		n.host(e.url).dispatched--
-		at := rec.GetNotBefore()
+		at := notBefore
 		if at == 0 {
 			at = now + delay
 		}
@@ -535,7 +536,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		n.queue(e)
 	case row.Retry && e.tries+1 < or(n.ctl.GetMaxAttempts(), 3):
 		e.tries++
-		e.state, e.notBefore = stateWaiting, rec.GetNotBefore()
+		e.state, e.notBefore = stateWaiting, notBefore
 		if e.notBefore == 0 {
 			e.notBefore = now + delay*int64(1<<(e.tries-1))
 		}

@@ -18,7 +18,7 @@ func (s *Shard) source(p *page, l *link) (rank.Source, error) {
 	return src, nil
 }
 
-// model is the name number of the model that policy p ranks by now.
+// modelOf is the name number of the model that policy p ranks by now.
 func (s *Shard) modelOf(p int) uint32 {
 	if s.policies[p].Learns() {
 		return s.using.number
@@ -36,7 +36,7 @@ func (s *Shard) place(e *entry) error {
 	e.places = s.noPlaces(e.places)
 	if len(links) == 0 && e.attempt > 0 {
 		// It came in by the verdict on a recovered request (landUnplaced): what that one was
-		// chosen by is all there is.
+		// chosen by is all there is, until a link is found.
 		for p := range e.places {
 			e.places[p].Place = rank.Place{In: true, Pinned: true, Tier: e.facts.tier, Score: e.facts.score, Best: e.facts.score}
 		}
@@ -80,7 +80,9 @@ func (s *Shard) addPlace(e *entry, p *page, l *link) error {
 // use, so that a further link can be folded into them.
 func (s *Shard) fresh(e *entry) bool {
 	for p := range s.policies {
-		if e.places[p].generation != s.generations[p].next || e.places[p].model != s.modelOf(p) {
+		at := &e.places[p]
+		linkless := at.Pinned && at.Via == 0 // see place
+		if at.generation != s.generations[p].next || at.model != s.modelOf(p) || linkless {
 			return false
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Shard) Recover(r *schemas.FetchRequest) error {
 	if err != nil {
 		return err
 	}
-	f := &flight{attempt: r.GetAttempt(), host: h.number, at: r.GetDispatchedAt(), request: proto.CloneOf(r)}
+	f := &flight{attempt: r.GetAttempt(), host: h.number, at: max(0, r.GetDispatchedAt()), request: proto.CloneOf(r)}
 	s.unplaced[r.GetUrl()] = append(s.unplaced[r.GetUrl()], id)
 	if err := s.takeOff(id, f); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (s *Shard) countRequest(id schemas.ID, r *schemas.FetchRequest) {
 	s.c.dispatched++
 	s.c.spans[spanRequested].add(id)
 	s.c.ordinal = max(s.c.ordinal, r.GetOrdinal())
-	if s.c.startedAt == 0 || r.GetDispatchedAt() < s.c.startedAt {
-		s.c.startedAt = r.GetDispatchedAt()
+	if at := max(0, r.GetDispatchedAt()); s.c.startedAt == 0 || at < s.c.startedAt {
+		s.c.startedAt = at
 	}
 }
 

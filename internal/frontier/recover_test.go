@@ -309,6 +309,9 @@ func TestRecovery(t *testing.T) {
 					o.publish(t)
 				}
 				o.now += 1_000
+				if at, ok := o.shard.Wake(time.UnixMilli(o.now)); ok {
+					o.now = max(o.now, at.UnixMilli())
+				}
 				o.dispatch(t, 100)
 				o.commit()
 			}

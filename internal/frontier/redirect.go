@@ -52,11 +52,8 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 	if err := s.saveEntry(v); err != nil {
 		return nil, err
 	}
-	links, err := s.links(v)
+	links, err := s.dropLinks(v)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.dropLinks(v); err != nil {
 		return nil, err
 	}
 	for i := range links {

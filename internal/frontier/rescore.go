@@ -185,5 +185,5 @@ func (s *Shard) Reconsider(urls ...string) error {
 			}
 		}
 	}
-	return nil
+	return s.save()
 }

@@ -70,6 +70,7 @@ type Shard struct {
 	// unplaced are recovered requests that no entry answers for yet, by URL.
 	unplaced map[string][]schemas.ID
 	pages    map[uint64]*page
+	known    known
 	entries  *lru[uint64, *entry] // by ordinal
 	tables   *lru[uint64, *page]  // pages that have their table, by number
 	waiting  *heap[*waiter]
@@ -136,6 +137,7 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)
 		}
 	}
+	s.known.whole = s.c.entries == 0
 	s.using = model{number: s.c.model, pages: s.c.modelPages}
 	s.newest = s.using
 	return s, nil
@@ -218,18 +220,4 @@ func (s *Shard) saveEntry(e *entry) error {
 // keep holds an entry in memory, with its links if they are.
 func (s *Shard) keep(e *entry) {
 	s.entries.put(e.ordinal, e, 256+len(e.url)+96*len(e.places)+40*cap(e.links))
-}
-
-// seen looks a canonical URL up in the seen-set.
-func (s *Shard) seen(url string) (ordinal uint64, ok bool, err error) {
-	b, ok, err := s.store.Get(s.keys.id(kindSeen, schemas.URLID(url)))
-	if err != nil || !ok {
-		return 0, false, err
-	}
-	r := reader{b: b}
-	ordinal = r.u64()
-	if err := r.end(); err != nil {
-		return 0, false, fmt.Errorf("frontier: seen-set at %s: %w", url, err)
-	}
-	return ordinal, true, nil
 }

@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -156,7 +157,7 @@ func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schema
 	case schemas.Outcome_OUTCOME_REDIRECTED:
 		rec.Redirect = d.url(append([]string{"", "not a URL"}, urls...))
 	case schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_SERVER_ERROR:
-		rec.NotBefore = []int64{0, now - 5, now, now + 7_000, now + 60_000}[d.IntN(5)]
+		rec.NotBefore = []int64{0, now - 5, now, now + 7_000, now + 60_000, math.MaxInt64}[d.IntN(6)]
 	}
 	return rec
 }
@@ -368,7 +369,7 @@ func (m *machine) step(t *rapid.T) {
 			m.apply(t, rapid.SampledFrom(m.old).Draw(t, "again"))
 		}
 	case "time":
-		m.now += rapid.SampledFrom([]int64{0, 1, 20, 3_000, 60_000, 1e7}).Draw(t, "ms")
+		m.now += rapid.SampledFrom([]int64{0, 1, 20, 3_000, 60_000, 1e7, 1e9}).Draw(t, "ms")
 	case "model":
 		m.newModel(t, m.naive.pages-min(m.naive.pages, rapid.Uint64Range(0, 1).Draw(t, "late")))
 	case "models": // the second comes while the first one's pass is under way, and then a restart
