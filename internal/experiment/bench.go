@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -8,14 +9,16 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	"forager/internal/crawlfile"
 	"forager/internal/rank"
 	"forager/schemas"
 )
 
 // Rankers of an experiment, in the order of its tables: those that one word names in a crawl
-// file, the taught apprentice, and the oracles.
-var Rankers = append(slices.Clone(crawlfile.Rankers), "apprentice-taught", "oracle-labels", "oracle")
+// file, further apprentices, and the oracles.
+var Rankers = append(slices.Clone(crawlfile.Rankers), "apprentice-topics", "apprentice-taught", "oracle-labels", "oracle")
 
 // Bench is a set of runs: every task with every draw and every ranker.
 type Bench struct {
@@ -24,7 +27,8 @@ type Bench struct {
 	Rankers []string
 	// RandomRuns is the number of seeds of the ranker "random" for each draw of a task; 0 = 1.
 	RandomRuns int
-	Learning   *schemas.Learning
+	// Learning of all crawls; nil = defaults.
+	Learning *schemas.Learning
 	// Ground of each task.
 	Grounds map[*Task]*Ground
 	// Progress is told after each run, from one goroutine at a time; nil = nobody.
@@ -111,54 +115,37 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 	return results, nil
 }
 
+// built says on which ranker of the crawl file each further one is built.
+var built = map[string]string{
+	"apprentice-topics": "apprentice", "apprentice-taught": "apprentice-gated",
+	"oracle-labels": baseline, "oracle": baseline,
+}
+
 // Try makes one crawl of the task: a draw's seeds with a named ranker. seed is that of the
 // ranker "random".
 func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
-	run := &Run{Ground: g, Seeds: g.task.Seeds[draw], Learning: learning, RandomSeed: seed}
+	policy, err := crawlfile.Policy(cmp.Or(built[ranker], ranker))
+	if err != nil {
+		return nil, err
+	}
+	policy.Name = ranker
+	run := &Run{Ground: g, Seeds: g.task.Seeds[draw], Policy: policy, Learning: learning, RandomSeed: seed}
 	switch ranker {
 	case "oracle-labels":
-		run.Policy = oraclePolicy(ranker)
 		run.Rankers = map[string]rank.Ranker{ranker: labelOracle{g}}
 	case "oracle":
 		o := newPathOracle(g)
-		run.Policy = oraclePolicy(ranker)
-		run.Rankers = map[string]rank.Ranker{ranker: o}
-		run.Observe = o.observe
+		run.Rankers, run.Observe = map[string]rank.Ranker{ranker: o}, o.observe
+	case "apprentice-topics":
+		run.Learning = &schemas.Learning{}
+		proto.Merge(run.Learning, learning)
+		run.Learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
 	case "apprentice-taught":
-		prior, err := g.teach(draw, learning)
+		first, err := g.Try(baseline, draw, seed, learning)
 		if err != nil {
 			return nil, fmt.Errorf("the first crawl: %w", err)
 		}
-		policy, err := crawlfile.Policy("apprentice-gated")
-		if err != nil {
-			return nil, err
-		}
-		run.Policy, run.Prior = policy, prior
-	default:
-		policy, err := crawlfile.Policy(ranker)
-		if err != nil {
-			return nil, err
-		}
-		run.Policy = policy
+		run.Prior = first.Learnt.Marshal()
 	}
 	return run.Crawl()
-}
-
-func oraclePolicy(name string) *schemas.Policy {
-	return &schemas.Policy{Name: name, Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}
-}
-
-// teach makes a soft-focus crawl of the same draw and trains an apprentice on all its leaps
-// (2002 §3.5).
-func (g *Ground) teach(draw int, learning *schemas.Learning) ([]byte, error) {
-	policy, err := crawlfile.Policy("soft-focus")
-	if err != nil {
-		return nil, err
-	}
-	run := &Run{Ground: g, Seeds: g.task.Seeds[draw], Learning: learning, Policy: policy}
-	c, err := run.Crawl()
-	if err != nil {
-		return nil, err
-	}
-	return c.Learnt, nil
 }

@@ -34,9 +34,9 @@ type Crawl struct {
 	// Requests that were charged; the end reason as crawl.status gives it.
 	Requests  uint64
 	EndReason string
-	// Trained leaps, and the file of what was learnt at the end.
+	// Trained leaps, and what was learnt of them.
 	Trained uint64
-	Learnt  []byte
+	Learnt  *apprentice.Counts
 	// Settled are all leaps and boundaries in their order, kept where Run.Keep asks for it.
 	Settled []*schemas.LeapSettled
 }
@@ -45,7 +45,8 @@ type Crawl struct {
 type Run struct {
 	Ground *Ground
 	Seeds  []string
-	// Control as a crawl file gives it; crawl name, focus, budget and scope are set by the ground.
+	// Policy and Learning are those of a crawl's control record; the rest of it follows from the
+	// ground. Learning nil is all defaults; sync is always set.
 	Policy   *schemas.Policy
 	Learning *schemas.Learning
 	// Rankers override policies by name (oracles).
@@ -82,6 +83,9 @@ func (r *Run) control() *schemas.CrawlControl {
 // Crawl makes the crawl.
 func (r *Run) Crawl() (*Crawl, error) {
 	ctl := r.control()
+	if have := r.Ground.settings.DMax; int(ctl.Learning.GetDMax()) > have {
+		return nil, fmt.Errorf("learning.d_max is %d, the ground was prepared for %d", ctl.Learning.GetDMax(), have)
+	}
 	shard, err := frontier.Open(frontier.NewMemory(), ctl.Crawl, 0)
 	if err != nil {
 		return nil, err
@@ -154,12 +158,12 @@ func (r *Run) Crawl() (*Crawl, error) {
 			if !ok {
 				return nil, fmt.Errorf("the crawl stands still after %d pages: %v", len(c.Steps), shard.Status(now))
 			}
-			c.EndReason, c.Learnt = reason, learner.counts.Marshal()
+			c.EndReason, c.Learnt = reason, learner.counts
 			c.Requests = shard.Status(now).GetRequests()
 			return c, nil
 		}
 		request := requests[0]
-		rec, err := r.Ground.verdict(request)
+		rec, err := r.Ground.verdict(request, ctl.Learning.GetTopics())
 		if err != nil {
 			return nil, err
 		}

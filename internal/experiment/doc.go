@@ -15,6 +15,7 @@
 //
 // Those of the crawl file (crawlfile.Rankers), and what only an experiment can have:
 //
+//   - apprentice-topics: apprentice with the top classes of a page as features of its links
 //   - apprentice-taught: apprentice-gated with a model trained on a finished soft-focus crawl
 //     of the same task and draw (protocol P of 2002 §3.5; that crawl's pages are not charged)
 //   - oracle-labels knows the labels of the frontier: targets first, else soft focus
@@ -25,4 +26,14 @@
 //
 // 2026-11-21: a page of a task costs its budget when it is delivered (200, HTML), as in the
 // pipeline; the denominators of harvest by label leave out pages that are not counted.
+//
+// 2026-11-21: every crawl begins with its seeds, those of the oracles too: they are part of
+// what is compared, and an oracle that leaves them out is above 1 for a reason that no ranker
+// could have.
+//
+// 2026-11-21: a redirect is followed when it is met, as in the pipeline: before that nobody
+// knows that two links lead to one page. Only the oracles look through redirects.
+//
+// 2026-11-21: what stands at a URL is decided by package webarchive, and of two labels of one
+// canonical URL the first counts, as there the first answer does.
 package experiment

@@ -30,21 +30,29 @@ type Ground struct {
 	// targetList is targets in order; aliases are the URLs that redirect to a page.
 	targetList []string
 	aliases    map[string][]string
+	settings   linkfeature.Settings
 	verdicts   map[string]*schemas.LinkFound // by URL, without a request
+
+	topicsOnce sync.Once
+	topical    map[string]*schemas.LeafTable // tables with topic features, by URL
+	topicsErr  error
 
 	parentsOnce sync.Once
 	parentsOf   map[string][]string
 }
 
 // NewGround prepares a task on its web: it judges every page in scope by the critic and
-// extracts the features of its links, as the stages would.
+// extracts the features of its links up to settings.DMax, as the stages would. Whether there are
+// topic features is for each crawl to say (Learning.topics), not for the settings.
 func NewGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
 	left, err := set.notCounted()
 	if err != nil {
 		return nil, fmt.Errorf("critic %q: %w", task.Critic, err)
 	}
+	settings.Topics = schemas.TopicFeatures_TOPIC_FEATURES_NONE
 	g := &Ground{
-		task: task, web: web, model: model, left: left, inScope: make(map[string]bool), targets: make(map[string]bool),
+		task: task, web: web, model: model, left: left, settings: settings,
+		inScope: make(map[string]bool), targets: make(map[string]bool),
 		aliases: make(map[string][]string), verdicts: make(map[string]*schemas.LinkFound),
 	}
 	for u, p := range web.pages {
@@ -88,11 +96,11 @@ func NewGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settin
 	if task.Targets != 0 && len(g.targets) != task.Targets {
 		return nil, fmt.Errorf("task %s names %d targets, its web has %d", task.Name, task.Targets, len(g.targets))
 	}
-	return g, g.judge(settings)
+	return g, g.judge()
 }
 
 // judge fills in the verdict of every page, without its request.
-func (g *Ground) judge(settings linkfeature.Settings) error {
+func (g *Ground) judge() error {
 	for _, u := range g.urls {
 		p := g.web.pages[u]
 		rec := &schemas.LinkFound{Url: u, Outcome: p.outcome, Status: uint32(p.status), Redirect: p.redirect, Detail: p.detail}
@@ -103,7 +111,7 @@ func (g *Ground) judge(settings linkfeature.Settings) error {
 			}
 			rec.Judgement, rec.Fingerprint = j, p.parsed.GetFingerprint()
 			var cut bool
-			if rec.Table, rec.Links, cut, err = p.extract(j, settings); err != nil {
+			if rec.Table, rec.Links, cut, err = p.extract(g.settings); err != nil {
 				return fmt.Errorf("links of %s: %w", u, err)
 			}
 			rec.Cut = cut || p.parsed.GetCut()
@@ -113,11 +121,40 @@ func (g *Ground) judge(settings linkfeature.Settings) error {
 	return nil
 }
 
+// tables are the pages' leaf tables with topic features.
+func (g *Ground) tables() (map[string]*schemas.LeafTable, error) {
+	g.topicsOnce.Do(func() {
+		settings := g.settings
+		settings.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
+		g.topical = make(map[string]*schemas.LeafTable)
+		for u, rec := range g.verdicts {
+			if rec.Table == nil {
+				continue
+			}
+			table, _, _, err := linkfeature.Extract(g.web.pages[u].parsed, rec.Judgement, settings)
+			if err != nil {
+				g.topicsErr = fmt.Errorf("links of %s: %w", u, err)
+				return
+			}
+			g.topical[u] = table
+		}
+	})
+	return g.topical, g.topicsErr
+}
+
 // verdict is what the stages between fetch and feature-extract would answer to a request.
-func (g *Ground) verdict(r *schemas.FetchRequest) (*schemas.LinkFound, error) {
+func (g *Ground) verdict(r *schemas.FetchRequest, topics schemas.TopicFeatures) (*schemas.LinkFound, error) {
 	known := g.verdicts[r.GetUrl()]
 	if known == nil {
 		return nil, fmt.Errorf("%s was dispatched, but is not in the web", r.GetUrl())
+	}
+	table := known.Table
+	if topics == schemas.TopicFeatures_TOPIC_FEATURES_TOP2 {
+		tables, err := g.tables()
+		if err != nil {
+			return nil, err
+		}
+		table = tables[known.Url]
 	}
 	request, err := proto.Marshal(r)
 	if err != nil {
@@ -126,7 +163,7 @@ func (g *Ground) verdict(r *schemas.FetchRequest) (*schemas.LinkFound, error) {
 	return &schemas.LinkFound{
 		Id: r.GetId(), Crawl: r.GetCrawl(), Shard: r.GetShard(), Request: request,
 		Url: known.Url, Outcome: known.Outcome, Status: known.Status, Redirect: known.Redirect, Detail: known.Detail,
-		Judgement: known.Judgement, Links: known.Links, Table: known.Table, Fingerprint: known.Fingerprint, Cut: known.Cut,
+		Judgement: known.Judgement, Links: known.Links, Table: table, Fingerprint: known.Fingerprint, Cut: known.Cut,
 	}, nil
 }
 

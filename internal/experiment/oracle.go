@@ -7,15 +7,22 @@ import (
 	"forager/internal/rank"
 )
 
+// Oracles fetch the seeds first, as all rankers do, and rank by R what they know nothing better
+// of. Any distance is less than far.
+const (
+	far       = 1 << 20
+	seedScore = far + 1
+)
+
 // labelOracle knows the labels of the frontier: targets first, else soft focus.
 type labelOracle struct{ ground *Ground }
 
 func (o labelOracle) Score(v string, s *rank.Source) float64 {
-	if o.ground.targets[o.ground.resolve(v)] {
-		return 2
-	}
-	if s.Seed {
-		return 1
+	switch {
+	case s.Seed:
+		return seedScore
+	case o.ground.targets[o.ground.resolve(v)]:
+		return far
 	}
 	return s.Raw
 }
@@ -34,15 +41,12 @@ func newPathOracle(g *Ground) *pathOracle {
 	return o
 }
 
-// beyond is more than any distance.
-const beyond = 1 << 20
-
 func (o *pathOracle) Score(v string, s *rank.Source) float64 {
-	if d, ok := o.distance[o.ground.resolve(v)]; ok {
-		return float64(beyond - d)
-	}
 	if s.Seed {
-		return 1
+		return seedScore
+	}
+	if d, ok := o.distance[o.ground.resolve(v)]; ok {
+		return float64(far - d)
 	}
 	return s.Raw
 }

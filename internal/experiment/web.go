@@ -55,19 +55,17 @@ type page struct {
 	err   error
 }
 
-// extract returns what linkfeature.Extract does; without topic features that is the same for all
-// critics and is made once.
-func (p *page) extract(j *schemas.Judgement, s linkfeature.Settings) (*schemas.LeafTable, []*schemas.Link, bool, error) {
-	if s.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE {
-		p.once.Do(func() {
-			p.kept = s
-			p.table, p.links, p.cut, p.err = linkfeature.Extract(p.parsed, nil, s)
-		})
-		if p.kept == s {
-			return p.table, p.links, p.cut, p.err
-		}
+// extract returns what linkfeature.Extract does without topic features; that is the same for all
+// critics, and is made once.
+func (p *page) extract(s linkfeature.Settings) (*schemas.LeafTable, []*schemas.Link, bool, error) {
+	p.once.Do(func() {
+		p.kept = s
+		p.table, p.links, p.cut, p.err = linkfeature.Extract(p.parsed, nil, s)
+	})
+	if p.kept != s {
+		return linkfeature.Extract(p.parsed, nil, s)
 	}
-	return linkfeature.Extract(p.parsed, j, s)
+	return p.table, p.links, p.cut, p.err
 }
 
 // LoadWeb reads a WARC file and its labels (NAME.labels.tsv beside NAME.warc.gz) and parses
