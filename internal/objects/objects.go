@@ -108,6 +108,7 @@ func (s *Store) HasBucket(ctx context.Context) (bool, error) {
 //
 // After an error of class ErrUnavailable the object may have been stored all the same: take
 // another name, or take ErrExists of the next try for success where the name says the content.
+// An error of both classes: the answer was lost, and an object of that name is there.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) error {
 	if size < 0 {
 		return fmt.Errorf("put object %s: size %d", key, size)
@@ -122,6 +123,11 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 		start, rewind = at, err == nil
 	}
 	err := s.put(ctx, key, r, size, true)
+	if errors.Is(err, ErrUnavailable) && ctx.Err() == nil && s.has(ctx, key) {
+		// A server may refuse a taken name and hang up before it has read the content: the
+		// refusal is then lost. Or the content arrived and the answer did not.
+		return fmt.Errorf("%w, and there is one of the name: %w", err, ErrExists)
+	}
 	if minio.ToErrorResponse(errors.Unwrap(err)).Code != "NotImplemented" {
 		return err
 	}
@@ -146,6 +152,12 @@ func (s *Store) put(ctx context.Context, key string, r io.Reader, size int64, on
 	}
 	_, err := s.core.Client.PutObject(ctx, s.bucket, key, r, size, opts)
 	return classify(ctx, "put object", key, err)
+}
+
+// has says whether an object is known to be there.
+func (s *Store) has(ctx context.Context, key string) bool {
+	_, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
+	return err == nil
 }
 
 // putAfterLook looks for the name first: two that put it at once are not kept apart.

@@ -45,6 +45,18 @@ func TestStore(t *testing.T) {
 			}
 		}
 	})
+	t.Run("large object whose name is taken", func(t *testing.T) {
+		// The server refuses before it has read the content, and hangs up.
+		content := strings.Repeat("0123456789abcdef", 1<<19)
+		if err := put(t, s, "large", content); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			if err := put(t, s, "large", content); !errors.Is(err, objects.ErrExists) {
+				t.Errorf("put again: %v", err)
+			}
+		}
+	})
 	t.Run("empty object", func(t *testing.T) {
 		if err := put(t, s, "empty", ""); err != nil {
 			t.Fatal(err)
