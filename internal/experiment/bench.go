@@ -25,7 +25,8 @@ type Bench struct {
 	Tasks   []*Task
 	Draws   []int
 	Rankers []string
-	// RandomRuns is the number of seeds of the ranker "random" for each draw of a task; 0 = 1.
+	// RandomRuns is the number of runs, each with a seed of its own, of rankers of random order
+	// for each draw of a task; 0 = 1.
 	RandomRuns int
 	// Learning of all crawls; nil = defaults.
 	Learning *schemas.Learning
@@ -64,7 +65,7 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 					return nil, fmt.Errorf("no ranker %q; known: %s", r, strings.Join(Rankers, ", "))
 				}
 				n := 1
-				if r == "random" {
+				if strings.HasSuffix(r, "random") {
 					n = max(1, b.RandomRuns)
 				}
 				for i := range n {
@@ -121,8 +122,8 @@ var built = map[string]string{
 	"oracle-labels": baseline, "oracle": baseline,
 }
 
-// Try makes one crawl of the task: a draw's seeds with a named ranker. seed is that of the
-// ranker "random".
+// Try makes one crawl of the task: a draw's seeds with a named ranker. seed is that of random
+// orders.
 func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
 	policy, err := crawlfile.Policy(cmp.Or(built[ranker], ranker))
 	if err != nil {

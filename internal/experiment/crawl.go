@@ -13,6 +13,7 @@ import (
 	"forager/internal/frontier"
 	"forager/internal/rank"
 	"forager/internal/scope"
+	"forager/internal/weburl"
 	"forager/schemas"
 )
 
@@ -60,9 +61,6 @@ type Run struct {
 	Keep       bool
 }
 
-// begin is the time at which every experiment takes place: order never depends on it.
-var begin = time.Unix(0, 0).UTC()
-
 // control is the record that a pipeline would be given for the same crawl.
 func (r *Run) control() *schemas.CrawlControl {
 	learning := &schemas.Learning{}
@@ -80,121 +78,157 @@ func (r *Run) control() *schemas.CrawlControl {
 	}
 }
 
+// rescoreStep is the number of entries scored at a time after a new model.
+const rescoreStep = 4096
+
 // Crawl makes the crawl.
 func (r *Run) Crawl() (*Crawl, error) {
-	ctl := r.control()
-	if have := r.Ground.settings.DMax; int(ctl.Learning.GetDMax()) > have {
-		return nil, fmt.Errorf("learning.d_max is %d, the ground was prepared for %d", ctl.Learning.GetDMax(), have)
-	}
-	shard, err := frontier.Open(frontier.NewMemory(), ctl.Crawl, 0)
+	c, err := r.begin()
 	if err != nil {
 		return nil, err
 	}
-	sc, err := scope.New(ctl.Scope, r.Ground.list)
+	seeds, err := seedPage(c.ctl.Crawl, r.Seeds)
 	if err != nil {
 		return nil, err
 	}
-	if err := shard.Configure(ctl, sc, frontier.Options{Epoch: 1, Rankers: r.Rankers}); err != nil {
-		return nil, err
-	}
-	c := &Crawl{}
-	learner, err := newLearner(r.Prior)
-	if err != nil {
-		return nil, err
-	}
-	if len(r.Prior) > 0 {
-		if err := setModel(shard, "prior", learner.publish(), 0); err != nil {
-			return nil, err
-		}
-	}
-	now := begin
-	apply := func(rec *schemas.LinkFound) error {
-		effects, err := shard.Apply(rec, now)
-		if err != nil {
-			return fmt.Errorf("verdict on %s: %w", rec.GetUrl(), err)
-		}
-		if effects.Duplicate {
-			return fmt.Errorf("verdict on %s was taken for a duplicate", rec.GetUrl())
-		}
-		for _, leap := range effects.Settled {
-			if r.Keep {
-				c.Settled = append(c.Settled, leap)
-			}
-			if !leap.GetBoundary() {
-				if leap.GetTrains() {
-					if err := learner.add(leap); err != nil {
-						return err
-					}
-					c.Trained++
-				}
-				continue
-			}
-			version := fmt.Sprintf("experiment/%d", leap.GetPages())
-			if err := setModel(shard, version, learner.publish(), leap.GetPages()); err != nil {
-				return err
-			}
-		}
-		for more := true; more; {
-			if more, err = shard.Rescore(4096); err != nil {
-				return err
-			}
-		}
-		if r.Observe != nil {
-			return r.Observe(shard, rec.GetUrl())
-		}
-		return nil
-	}
-	if err := apply(seedPage(ctl.Crawl, r.Seeds)); err != nil {
+	if err := c.apply(seeds); err != nil {
 		return nil, err
 	}
 	for {
-		now = now.Add(time.Second)
-		requests, err := shard.Dispatch(now, 1)
+		c.now = c.now.Add(time.Second)
+		requests, err := c.shard.Dispatch(c.now, 1)
 		if err != nil {
 			return nil, err
 		}
 		if len(requests) == 0 {
-			reason, ok := shard.Finished()
-			if !ok {
-				return nil, fmt.Errorf("the crawl stands still after %d pages: %v", len(c.Steps), shard.Status(now))
-			}
-			c.EndReason, c.Learnt = reason, learner.counts
-			c.Requests = shard.Status(now).GetRequests()
-			return c, nil
+			return c.finish()
 		}
-		request := requests[0]
-		rec, err := r.Ground.verdict(request, ctl.Learning.GetTopics())
-		if err != nil {
-			return nil, err
-		}
-		if rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
-			u := request.GetUrl()
-			c.Steps = append(c.Steps, Step{
-				URL: u, Raw: rec.GetJudgement().GetRaw(), Tempered: rec.GetJudgement().GetTempered(),
-				Target: r.Ground.targets[u], Counted: r.Ground.counted(u),
-				Score: request.GetScore(), Model: request.GetModel(),
-			})
-		}
-		if err := apply(rec); err != nil {
+		if err := c.fetch(requests[0]); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func setModel(shard *frontier.Shard, version string, m *apprentice.Model, pages uint64) error {
-	if m == nil { // a nil *Model in the interface would not be nil
-		return shard.SetModel(version, nil, pages)
+// crawling is a crawl under way.
+type crawling struct {
+	run     *Run
+	ctl     *schemas.CrawlControl
+	shard   *frontier.Shard
+	learner *learner
+	now     time.Time
+	crawl   Crawl
+}
+
+func (r *Run) begin() (*crawling, error) {
+	c := &crawling{run: r, ctl: r.control(), now: time.Unix(0, 0).UTC()} // order never depends on time
+	if have := r.Ground.settings.DMax; int(c.ctl.Learning.GetDMax()) > have {
+		return nil, fmt.Errorf("learning.d_max is %d, the ground was prepared for %d", c.ctl.Learning.GetDMax(), have)
 	}
-	return shard.SetModel(version, m, pages)
+	sc, err := scope.New(c.ctl.Scope, r.Ground.list)
+	if err != nil {
+		return nil, err
+	}
+	if c.shard, err = frontier.Open(frontier.NewMemory(), c.ctl.Crawl, 0); err != nil {
+		return nil, err
+	}
+	if err := c.shard.Configure(c.ctl, sc, frontier.Options{Epoch: 1, Rankers: r.Rankers}); err != nil {
+		return nil, err
+	}
+	if c.learner, err = newLearner(r.Prior); err != nil {
+		return nil, err
+	}
+	if len(r.Prior) == 0 {
+		return c, nil
+	}
+	return c, c.publish("prior", 0)
+}
+
+// publish gives the frontier a model of what was learnt so far.
+func (c *crawling) publish(version string, pages uint64) error {
+	m := c.learner.publish()
+	if m == nil { // a nil *Model in the interface would not be nil
+		return c.shard.SetModel(version, nil, pages)
+	}
+	return c.shard.SetModel(version, m, pages)
+}
+
+// fetch answers a request as the stages behind the frontier would.
+func (c *crawling) fetch(request *schemas.FetchRequest) error {
+	g := c.run.Ground
+	rec, err := g.verdict(request, c.ctl.Learning.GetTopics())
+	if err != nil {
+		return err
+	}
+	if u := rec.GetUrl(); rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+		c.crawl.Steps = append(c.crawl.Steps, Step{
+			URL: u, Raw: rec.GetJudgement().GetRaw(), Tempered: rec.GetJudgement().GetTempered(),
+			Target: g.targets[u], Counted: g.counted(u), Score: request.GetScore(), Model: request.GetModel(),
+		})
+	}
+	return c.apply(rec)
+}
+
+// apply gives the frontier a verdict, and the learner what it settles.
+func (c *crawling) apply(rec *schemas.LinkFound) error {
+	effects, err := c.shard.Apply(rec, c.now)
+	if err != nil {
+		return err
+	}
+	if effects.Duplicate {
+		return fmt.Errorf("the verdict on %s was taken for a duplicate", rec.GetUrl())
+	}
+	for _, leap := range effects.Settled {
+		if err := c.settle(leap); err != nil {
+			return err
+		}
+	}
+	for more := true; more; {
+		if more, err = c.shard.Rescore(rescoreStep); err != nil {
+			return err
+		}
+	}
+	if c.run.Observe == nil {
+		return nil
+	}
+	return c.run.Observe(c.shard, rec.GetUrl())
+}
+
+// settle does with a settled leap, or a boundary, what apprentice-train does.
+func (c *crawling) settle(leap *schemas.LeapSettled) error {
+	if c.run.Keep {
+		c.crawl.Settled = append(c.crawl.Settled, leap)
+	}
+	switch {
+	case leap.GetBoundary():
+		return c.publish(fmt.Sprintf("experiment/%d", leap.GetPages()), leap.GetPages())
+	case leap.GetTrains():
+		c.crawl.Trained++
+		return c.learner.add(leap)
+	}
+	return nil
+}
+
+func (c *crawling) finish() (*Crawl, error) {
+	reason, ok := c.shard.Finished()
+	if !ok {
+		return nil, fmt.Errorf("the crawl stands still after %d pages: %v", len(c.crawl.Steps), c.shard.Status(c.now))
+	}
+	c.crawl.EndReason, c.crawl.Learnt = reason, c.learner.counts
+	c.crawl.Requests = c.shard.Status(c.now).GetRequests()
+	return &c.crawl, nil
 }
 
 // seedPage is the virtual page whose links are the seeds.
-func seedPage(crawl string, seeds []string) *schemas.LinkFound {
+func seedPage(crawl string, seeds []string) (*schemas.LinkFound, error) {
 	sum := sha256.Sum256([]byte(strings.Join(seeds, "\n")))
 	id := schemas.RequestID(crawl, "seeds:"+hex.EncodeToString(sum[:]), 0)
 	rec := &schemas.LinkFound{Id: id.Bytes(), Crawl: crawl, Outcome: schemas.Outcome_OUTCOME_SEEDS}
-	for i, u := range seeds {
-		rec.Links = append(rec.Links, &schemas.Link{Url: u, Position: uint32(i)})
+	for i, raw := range seeds {
+		u, err := weburl.Parse(raw)
+		if err != nil {
+			return nil, fmt.Errorf("seed: %w", err)
+		}
+		rec.Links = append(rec.Links, &schemas.Link{Url: u.String(), Position: uint32(i)})
 	}
-	return rec
+	return rec, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,6 @@ type TaskFile struct {
 	About   string               `json:"about"`
 	Critics map[string]CriticSet `json:"critics"`
 	Tasks   []Task               `json:"tasks"`
-	dir     string
 }
 
 // CriticSet are the examples of a critic: URLs by class.
@@ -54,8 +54,11 @@ type Task struct {
 	DiagnosticOnly bool `json:"diagnostic_only"`
 }
 
+// maxBudget bounds budgets, pages; measures take time and memory by the page.
+const maxBudget = 10_000_000
+
 // LoadTasks reads a task file (JSON, gzipped where its name ends in .gz). The webs that it
-// names lie in the same folder.
+// names lie in the same folder. The error tells of every bad task.
 func LoadTasks(path string) (*TaskFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -66,20 +69,44 @@ func LoadTasks(path string) (*TaskFile, error) {
 	if strings.HasSuffix(path, ".gz") {
 		z, err := gzip.NewReader(f)
 		if err != nil {
-			return nil, fmt.Errorf("%s is not gzipped: %w", path, err)
+			return nil, fmt.Errorf("task file %s is not gzipped: %w", path, err)
 		}
 		r = z
 	}
-	t := &TaskFile{dir: filepath.Dir(path)}
+	t, err := readTasks(r)
+	if err != nil {
+		return nil, fmt.Errorf("task file %s: %w", path, err)
+	}
+	return t, nil
+}
+
+func readTasks(r io.Reader) (*TaskFile, error) {
+	t := &TaskFile{}
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()
 	if err := d.Decode(t); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("there is more behind its JSON object")
 	}
 	var errs []error
-	for i, task := range t.Tasks {
-		if err := task.check(t); err != nil {
-			errs = append(errs, fmt.Errorf("%s: task %d (%q): %w", path, i+1, task.Name, err))
+	for _, name := range slices.Sorted(maps.Keys(t.Critics)) {
+		set := t.Critics[name]
+		if _, err := set.notCounted(); err != nil {
+			errs = append(errs, fmt.Errorf("critic %q: %w", name, err))
+		}
+	}
+	names := make(map[string]bool)
+	for i := range t.Tasks {
+		task := &t.Tasks[i]
+		err := task.check(t)
+		if names[task.Name] {
+			err = errors.Join(err, errors.New("another task has the same name"))
+		}
+		names[task.Name] = true
+		if err != nil {
+			errs = append(errs, fmt.Errorf("task %d (%q): %w", i+1, task.Name, err))
 		}
 	}
 	return t, errors.Join(errs...)
@@ -89,17 +116,29 @@ func (t *Task) check(f *TaskFile) error {
 	switch {
 	case t.Name == "" || t.Warc == "" || t.TargetLabel == "" || t.FocusClass == "":
 		return errors.New("name, warc, target_label and focus_class must be set")
+	case filepath.Base(t.Warc) != t.Warc:
+		return fmt.Errorf("warc is %q, want the name of a file in the same folder", t.Warc)
 	case f.Critics[t.Critic].Examples == nil:
 		return fmt.Errorf("its critic %q is not in the file", t.Critic)
 	case f.Critics[t.Critic].Examples[t.FocusClass] == nil:
 		return fmt.Errorf("its critic %q has no class %q", t.Critic, t.FocusClass)
-	case t.Budget == 0 || len(t.Seeds) == 0:
-		return errors.New("budget and seeds must be set")
+	case t.Budget == 0 || t.Budget > maxBudget:
+		return fmt.Errorf("budget is %d pages, want 1 to %d", t.Budget, maxBudget)
+	case len(t.Seeds) == 0:
+		return errors.New("it has no seeds")
 	}
-	if _, err := t.allows("x"); err != nil {
-		return err
+	for draw, seeds := range t.Seeds {
+		if len(seeds) == 0 {
+			return fmt.Errorf("draw %d has no seeds", draw)
+		}
+		for _, raw := range seeds {
+			if _, err := weburl.Parse(raw); err != nil {
+				return fmt.Errorf("draw %d: seed: %w", draw, err)
+			}
+		}
 	}
-	return nil
+	_, err := t.allows("x")
+	return err
 }
 
 // allows says whether a page with that label may be fetched.
@@ -197,10 +236,5 @@ func (c *CriticSet) notCounted() (func(url, label string) bool, error) {
 
 // classes are the classes of a critic set in a fixed order.
 func (c *CriticSet) classes() []string {
-	names := make([]string, 0, len(c.Examples))
-	for n := range c.Examples {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(c.Examples))
 }
