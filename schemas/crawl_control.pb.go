@@ -472,7 +472,7 @@ type CrawlControl struct {
 	Policies []*Policy `protobuf:"bytes,7,rep,name=policies,proto3" json:"policies,omitempty"`
 	// Which URLs may be fetched.
 	Scope *Scope `protobuf:"bytes,8,opt,name=scope,proto3" json:"scope,omitempty"`
-	// Requests in flight at most, 1–100,000; 0 = min(rate × latency of the loop, budget/20).
+	// Requests in flight at most, 1–100,000; 0 = found by trying, at most budget/20.
 	Window uint32 `protobuf:"varint,9,opt,name=window,proto3" json:"window,omitempty"`
 	// Requests in flight at most to one host, 1–100; 0 = 2.
 	HostWindow uint32 `protobuf:"varint,10,opt,name=host_window,json=hostWindow,proto3" json:"host_window,omitempty"`

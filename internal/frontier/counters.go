@@ -41,8 +41,8 @@ type counters struct {
 	mixed      bool
 	// shape of the policies that the queues were built for.
 	shape schemas.ID
-	// measured latency of the loop, see window.go.
-	samples, windowNow, floor uint64
+	// latency samples so far, and how the window was found, see window.go.
+	samples, windowNow, bestRate, tunedAt, widened uint64
 	// spans by topic.
 	spans [spanTopics]span
 }
@@ -76,7 +76,7 @@ func (c *counters) varints() []*uint64 {
 	return []*uint64{
 		&c.clock, &c.entries, &c.ordinal, &c.dispatched, &c.pages, &c.requests,
 		&c.links, &c.leaps, &c.trained, &c.duplicates, &c.seeds, &c.outside,
-		&c.boundary, &c.answered, &c.modelPages, &c.samples, &c.windowNow, &c.floor,
+		&c.boundary, &c.answered, &c.modelPages, &c.samples, &c.windowNow, &c.bestRate, &c.tunedAt, &c.widened,
 	}
 }
 

@@ -621,22 +621,26 @@ func (n *naive) window() uint64 {
 	if w := n.ctl.GetWindow(); w > 0 {
 		return uint64(w)
 	}
-	var measured, floor int64
-	for i := 32; i <= len(n.latency); i += 32 { // every 32 verdicts, over the last 256
-		last := n.latency[max(0, i-256):i]
-		took := make([]int64, len(last))
-		for j := range last {
-			took[j] = last[j][1]
+	w, best, tried := 16, 0, false
+	for begin, end := 0, 1; end <= len(n.latency); end++ {
+		if end-begin < max(64, w) {
+			continue
 		}
-		slices.Sort(took)
-		if m := took[len(took)/2]; floor == 0 || m < floor {
-			floor = m
-		}
-		if span := last[len(last)-1][0] - last[0][0]; span > 0 {
-			measured = int64(math.Ceil(float64(2*int64(len(last)-1)*floor) / float64(span)))
+		look := n.latency[max(begin, end-1024):end]
+		rate := (len(look) - 1) * 1_000_000 / int(max(1, look[len(look)-1][0]-look[0][0]))
+		faster := rate*8 > best*9
+		best = max(rate, best-best/64)
+		begin = end
+		switch {
+		case faster && w < 1024:
+			w, tried = 2*w, true
+		case !faster && tried:
+			w, tried = w/2, false
+		default:
+			tried = false
 		}
 	}
-	return min(max(4, uint64(measured)), max(1, n.budget()/20))
+	return min(uint64(w), max(1, n.budget()/20))
 }
 
 func (n *naive) modelDue() bool {

@@ -6,21 +6,23 @@ import (
 	"slices"
 )
 
-// The window by default: min(max(4, 2 · rate · latency), max(1, budget/20)).
+// The window by default is found by trying: min(what was found, max(1, budget/20)).
 //
-// In a closed loop rate · latency is what is in flight anyway (Little's law), so taking the
-// product as it is would never open the window. Hence twice the product, with the least median
-// latency seen so far: as long as the loop is not busy, latency stays at that floor and the
-// window doubles from measurement to measurement; once it is busy, the rate no longer grows
-// and the window stays at twice of what keeps the loop busy.
+// In a closed loop rate · latency is what is in flight anyway (Little's law), so the product
+// says nothing about whether a wider window would bring more. So the window begins at
+// firstWindow and is doubled while that brings verdicts an eighth faster; a doubling that does not is
+// taken back. What was reached is forgotten slowly, so that another doubling is tried now and
+// then: hosts come and go. With polite delays the window grows with the hosts that can be asked
+// side by side; on a machine that is busy it stays where the machine is.
 const (
 	// latencySlots is the number of verdicts that Status shows percentiles of.
 	latencySlots = 1024
-	// measureEvery so many verdicts, over the last measureOver, rate and latency are measured.
-	measureEvery = 32
-	measureOver  = 256
-	// leastWindow is the window before anything is measured.
-	leastWindow = 4
+	// The rate is looked at after measureEvery verdicts, or as many as the window if that is more.
+	measureEvery = 64
+	firstWindow  = 16
+	lastWindow   = 1024
+	// forget a share of the best rate at each look.
+	forget = 64
 )
 
 // latency holds the last samples in a ring; sample n stands at n mod latencySlots.
@@ -33,7 +35,7 @@ func (s *Shard) window() uint64 {
 	if s.limits.window > 0 {
 		return s.limits.window
 	}
-	return min(max(leastWindow, s.c.windowNow), s.limits.windowCap)
+	return min(max(firstWindow, s.c.windowNow), s.limits.windowCap)
 }
 
 // measure takes the latency of one verdict, dispatch → verdict.
@@ -42,28 +44,34 @@ func (s *Shard) measure(now, took int64) error {
 	slot := s.c.samples % latencySlots
 	s.latency.at[slot], s.latency.took[slot] = now, took
 	s.c.samples++
-	if s.c.samples%measureEvery == 0 {
-		s.measureWindow()
-	}
+	s.tune()
 	s.value = binary.AppendUvarint(s.value[:0], uint64(now))
 	s.value = binary.AppendUvarint(s.value, uint64(took))
 	return s.store.Set(s.keys.u32(kindLatency, uint32(slot)), s.value)
 }
 
-func (s *Shard) measureWindow() {
-	n := min(s.c.samples, measureOver)
-	first, last := s.c.samples-n, s.c.samples-1
-	took := make([]int64, 0, n)
-	for i := first; i <= last; i++ {
-		took = append(took, s.latency.took[i%latencySlots])
+// tune looks whether the window in force is the right one.
+func (s *Shard) tune() {
+	c := &s.c
+	c.windowNow = max(firstWindow, c.windowNow)
+	since := c.samples - c.tunedAt
+	if since < max(measureEvery, c.windowNow) {
+		return
 	}
-	slices.Sort(took)
-	if median := uint64(took[len(took)/2]); s.c.floor == 0 || median < s.c.floor {
-		s.c.floor = median
-	}
-	span := s.latency.at[last%latencySlots] - s.latency.at[first%latencySlots]
-	if span > 0 {
-		s.c.windowNow = (2*(n-1)*s.c.floor + uint64(span) - 1) / uint64(span)
+	n := min(since, latencySlots)
+	first, last := c.samples-n, c.samples-1
+	span := max(1, s.latency.at[last%latencySlots]-s.latency.at[first%latencySlots])
+	rate := (n - 1) * 1_000_000 / uint64(span) // verdicts in 1,000 s
+	faster := rate*8 > c.bestRate*9
+	c.bestRate = max(rate, c.bestRate-c.bestRate/forget)
+	c.tunedAt = c.samples
+	switch {
+	case faster && c.windowNow < lastWindow:
+		c.windowNow, c.widened = 2*c.windowNow, 1
+	case !faster && c.widened == 1:
+		c.windowNow, c.widened = c.windowNow/2, 0
+	default:
+		c.widened = 0
 	}
 }
 
