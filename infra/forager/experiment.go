@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
@@ -12,62 +14,71 @@ import (
 
 type experimentCommand struct {
 	Tasks      string   `arg:"" help:"Task file (JSON, .gz is unpacked); its webs lie in the same folder." type:"existingfile"`
-	Task       []string `help:"Only tasks whose name matches (\"webkb-uni:*\")."`
+	Task       []string `help:"Only tasks whose name matches; \"*\" stands for any letters (\"webkb-uni:*\")."`
 	Draws      int      `help:"Number of seed draws." default:"10"`
-	FirstDraw  int      `help:"First draw."`
-	Rankers    []string `help:"Rankers to compare; by default all."`
-	RandomRuns int      `help:"Runs of the ranker random, each draw." default:"10"`
-	DMax       uint32   `help:"Largest DOM offset of a feature." default:"5"`
-	Pairs      string   `help:"Which leaps train." enum:"both,forward" default:"both"`
-	Topics     bool     `help:"The top classes of a page are features of its links."`
+	FirstDraw  int      `help:"The first of them, from 0." default:"0"`
+	Rankers    []string `help:"Rankers to compare, with commas between them; by default all."`
+	RandomRuns int      `help:"Runs of rankers of random order, each draw." default:"10"`
+	DMax       uint32   `help:"Largest DOM offset of a feature, 0 to 100." default:"5"`
+	Pairs      string   `help:"Which leaps train: both, forward." enum:"both,forward" default:"both"`
+	List       bool     `help:"List the tasks and stop."`
 }
 
 func (c *experimentCommand) Help() string {
-	return `Crawls the frozen webs of a task file in this process, deterministically, with every ranker, and
-prints means and 95 % intervals over the draws (tasks averaged within a draw).
+	return `Crawls the frozen webs of a task file in this process, with every ranker from the same seeds, and
+prints for each group of tasks ("webkb-uni": what stands before ":") a table of means with 95 %
+intervals over the draws, then the differences between rankers over tasks with p-values. The
+same command prints the same numbers every time.
 
-  forager experiment tasks.json.gz --task 'webkb-uni:*' --draws 4 --rankers soft-focus,apprentice,oracle`
+  forager experiment tasks.json.gz --list
+  forager experiment tasks.json.gz --task 'webkb-uni:*'
+  forager experiment tasks.json.gz --task 'webkb-uni:course/*' --draws 2 --rankers soft-focus,apprentice,random,oracle
+  forager experiment tasks.json.gz --first-draw 10 --draws 20 --json > results.json
+
+Rankers: ` + strings.Join(experiment.Rankers, ", ") + `.
+
+Columns: label@25, @50, @100: share of targets (by human label) among the pages of the first 25, 50
+and 100 % of the budget; recall: share of all targets found; AUC: its mean over the budget; nAUC: AUC
+with random order at 0 and the all-knowing oracle at 1; critic@…: mean relevance by the critic;
+loss-cut@…: share of soft focus's loss that was avoided. nAUC needs the rankers random and oracle,
+differences and loss cuts need soft-focus.`
 }
 
 func (c *experimentCommand) Run(s *session) error {
+	switch {
+	case c.Draws < 1 || c.FirstDraw < 0:
+		return usagef("--draws is %d, --first-draw %d: want at least 1 and 0", c.Draws, c.FirstDraw)
+	case c.RandomRuns < 1:
+		return usagef("--random-runs is %d: want at least 1", c.RandomRuns)
+	case c.DMax > linkfeature.MaxOffset:
+		return usagef("--d-max is %d: want 0 to %d", c.DMax, linkfeature.MaxOffset)
+	}
+	rankers := c.Rankers
+	if len(rankers) == 0 {
+		rankers = experiment.Rankers
+	}
+	for _, r := range rankers {
+		if !slices.Contains(experiment.Rankers, r) {
+			return usagef("no ranker %q; known: %s", r, strings.Join(experiment.Rankers, ", "))
+		}
+	}
 	file, err := experiment.LoadTasks(c.Tasks)
 	if err != nil {
 		return err
 	}
 	tasks, err := file.Select(c.Task...)
 	if err != nil {
-		return err
+		return errUsage{err}
 	}
-	learning := &schemas.Learning{DMax: c.DMax, Pairs: schemas.Pairs_PAIRS_BOTH}
-	if c.Pairs == "forward" {
-		learning.Pairs = schemas.Pairs_PAIRS_FORWARD
+	if c.List {
+		return c.list(s, tasks)
 	}
-	if c.Topics {
-		learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
-	}
-	rankers := c.Rankers
-	if len(rankers) == 0 {
-		rankers = experiment.Rankers
-	}
-	b := &experiment.Bench{Tasks: tasks, Rankers: rankers, RandomRuns: c.RandomRuns, Learning: learning}
+	b := &experiment.Bench{Tasks: tasks, Rankers: rankers, RandomRuns: c.RandomRuns, Learning: c.learning(), Progress: c.progress(s)}
 	for d := range c.Draws {
 		b.Draws = append(b.Draws, c.FirstDraw+d)
 	}
-	if b.Grounds, err = experiment.Prepare(file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: int(c.DMax), Topics: learning.Topics}); err != nil {
+	if b.Grounds, err = experiment.Prepare(file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: int(c.DMax)}); err != nil {
 		return err
-	}
-	if terminal := interactive(s.err); !s.json {
-		b.Progress = func(done, all int) {
-			switch {
-			case terminal:
-				fmt.Fprintf(s.err, "\r\x1b[K%d of %d crawls", done, all)
-				if done == all {
-					fmt.Fprintln(s.err)
-				}
-			case done%100 == 0 || done == all:
-				fmt.Fprintf(s.err, "%d of %d crawls\n", done, all)
-			}
-		}
 	}
 	results, err := b.Run(s)
 	if err != nil {
@@ -78,8 +89,64 @@ func (c *experimentCommand) Run(s *session) error {
 		return err
 	}
 	return s.print(map[string]any{"groups": groups, "results": results}, func(w io.Writer) {
-		for _, g := range groups {
-			fmt.Fprintf(w, "\n%s", g.Table())
+		for i, g := range groups {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprint(w, g.Table())
+		}
+	})
+}
+
+func (c *experimentCommand) learning() *schemas.Learning {
+	l := &schemas.Learning{DMax: c.DMax, Pairs: schemas.Pairs_PAIRS_BOTH}
+	if c.Pairs == "forward" {
+		l.Pairs = schemas.Pairs_PAIRS_FORWARD
+	}
+	return l
+}
+
+// progress tells how many crawls are done: a line that is written over on a terminal, else a
+// line a hundred crawls.
+func (c *experimentCommand) progress(s *session) func(done, all int) {
+	terminal := interactive(s.err)
+	return func(done, all int) {
+		switch {
+		case terminal:
+			fmt.Fprintf(s.err, "\r\x1b[K%d of %d crawls", done, all)
+			if done == all {
+				fmt.Fprintln(s.err)
+			}
+		case done%100 == 0 || done == all:
+			fmt.Fprintf(s.err, "%d of %d crawls\n", done, all)
+		}
+	}
+}
+
+// taskLine is a task as --list shows it.
+type taskLine struct {
+	Task       string `json:"task"`
+	Web        string `json:"web"`
+	Focus      string `json:"focus"`
+	Targets    int    `json:"targets"`
+	Budget     uint64 `json:"budget"`
+	Draws      int    `json:"draws"`
+	Diagnostic bool   `json:"diagnostic"`
+}
+
+func (c *experimentCommand) list(s *session, tasks []*experiment.Task) error {
+	lines := make([]taskLine, len(tasks))
+	for i, t := range tasks {
+		lines[i] = taskLine{t.Name, t.Warc, t.FocusClass, t.Targets, t.Budget, len(t.Seeds), t.DiagnosticOnly}
+	}
+	return s.print(lines, func(w io.Writer) {
+		fmt.Fprintf(w, "%-30s %-22s %-14s %7s %7s %6s\n", "task", "web", "focus", "targets", "budget", "draws")
+		for _, l := range lines {
+			note := ""
+			if l.Diagnostic {
+				note = "  diagnostic only"
+			}
+			fmt.Fprintf(w, "%-30s %-22s %-14s %7d %7d %6d%s\n", l.Task, l.Web, l.Focus, l.Targets, l.Budget, l.Draws, note)
 		}
 	})
 }

@@ -186,7 +186,7 @@ func (s *sample) byTask(ranker, column string) map[string][]float64 {
 }
 
 func (s *sample) summarise() (*Group, error) {
-	g := &Group{Tasks: len(s.tasks), Draws: len(s.draws)}
+	g := &Group{Tasks: len(s.tasks), Draws: len(s.draws), Comparisons: []Comparison{}}
 	random, oracle := s.byDraw("random", "AUC"), s.byDraw("oracle", "AUC")
 	for _, ranker := range Rankers {
 		if s.ends[ranker] == nil {
@@ -248,7 +248,7 @@ func (s *sample) compare(g *Group) error {
 // comparisons.
 func (g Group) Table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d tasks, %d draws; mean ± 95 %% interval over draws", g.Name, g.Tasks, g.Draws)
+	fmt.Fprintf(&b, "%s: tasks %d, draws %d; mean ± 95 %% interval over draws", g.Name, g.Tasks, g.Draws)
 	if g.Diagnostic {
 		b.WriteString("; a diagnostic, not to judge rankers by")
 	}
