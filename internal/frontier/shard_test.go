@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"bytes"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -130,7 +131,11 @@ func (d dice) table() *schemas.LeafTable {
 }
 
 func (d dice) links(urls []string) (links []*schemas.Link) {
-	for range d.IntN(8) {
+	n := d.IntN(8)
+	if d.IntN(40) == 0 {
+		n = 300 // more than the front of a queue holds
+	}
+	for range n {
 		first := d.Uint32N(6)
 		links = append(links, &schemas.Link{Url: d.url(urls), FirstLeaf: first, LastLeaf: first + d.Uint32N(3)})
 	}
@@ -258,6 +263,13 @@ func (m *machine) checkStore(t *rapid.T) {
 	} {
 		if got := count(kind); got != want {
 			t.Fatalf("%d keys of kind %c, want %d", got, kind, want)
+		}
+	}
+	for ordinal := range m.shard.entries.at {
+		kept, _ := m.shard.entries.get(ordinal)
+		b, _, err := m.store.Get(m.shard.keys.u64(kindEntry, ordinal))
+		if err != nil || !bytes.Equal(b, kept.append(nil)) {
+			t.Fatalf("entry %+v is not what is stored: %x, %v", kept, b, err)
 		}
 	}
 	if _, outside := m.naive.backlog(); m.shard.c.outside != outside || len(m.shard.pages) != len(pages) {
@@ -438,7 +450,7 @@ func (m *machine) drawOverride(t *rapid.T) {
 
 func newMachine(t *rapid.T, store Store) *machine {
 	m := &machine{
-		store: store, naive: newNaive("c"), ctl: drawControl(t, "c"), now: 1_000_000, urls: universe(rapid.SampledFrom([]int{4, 12, 100}).Draw(t, "paths")), moods: moody{},
+		store: store, naive: newNaive("c"), ctl: drawControl(t, "c"), now: 1_000_000, urls: universe(rapid.SampledFrom([]int{4, 12, 200}).Draw(t, "paths")), moods: moody{},
 		options: Options{Epoch: 3, Owner: 1, RetryDelay: 10 * time.Second},
 	}
 	m.drawOverride(t)
