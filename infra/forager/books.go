@@ -164,3 +164,13 @@ func (b *books) send(ctx context.Context, topic, key string, headers map[string]
 	}})
 	return err
 }
+
+// openBooks reads the pipeline file and opens the books that it leads to.
+func (s *session) openBooks() (*pipeline.Config, *books, error) {
+	cfg, err := s.pipeline()
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := openBooks(s, s, cfg)
+	return cfg, b, err
+}

@@ -52,11 +52,7 @@ func (c *crawlStart) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := s.pipeline()
-	if err != nil {
-		return err
-	}
-	b, err := openBooks(s, s, cfg)
+	cfg, b, err := s.openBooks()
 	if err != nil {
 		return err
 	}
@@ -171,11 +167,7 @@ type crawlStatus struct {
 }
 
 func (c *crawlStatus) Run(s *session) error {
-	cfg, err := s.pipeline()
-	if err != nil {
-		return err
-	}
-	b, err := openBooks(s, s, cfg)
+	_, b, err := s.openBooks()
 	if err != nil {
 		return err
 	}
@@ -246,11 +238,7 @@ type crawlWatch struct {
 }
 
 func (c *crawlWatch) Run(s *session) error {
-	cfg, err := s.pipeline()
-	if err != nil {
-		return err
-	}
-	b, err := openBooks(s, s, cfg)
+	_, b, err := s.openBooks()
 	if err != nil {
 		return err
 	}
@@ -315,11 +303,7 @@ type crawlStop struct {
 }
 
 func (c *crawlStop) Run(s *session) error {
-	cfg, err := s.pipeline()
-	if err != nil {
-		return err
-	}
-	b, err := openBooks(s, s, cfg)
+	_, b, err := s.openBooks()
 	if err != nil {
 		return err
 	}

@@ -93,11 +93,7 @@ type span struct {
 }
 
 func (c *reportCommand) Run(s *session) error {
-	cfg, err := s.pipeline()
-	if err != nil {
-		return err
-	}
-	b, err := openBooks(s, s, cfg)
+	cfg, b, err := s.openBooks()
 	if err != nil {
 		return err
 	}

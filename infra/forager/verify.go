@@ -26,11 +26,7 @@ has finished and whose records are still retained.`
 }
 
 func (c *verifyCommand) Run(s *session) error {
-	cfg, err := s.pipeline()
-	if err != nil {
-		return err
-	}
-	b, err := openBooks(s, s, cfg)
+	cfg, b, err := s.openBooks()
 	if err != nil {
 		return err
 	}

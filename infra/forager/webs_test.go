@@ -344,7 +344,7 @@ func TestWebsCrawlOfCourse(t *testing.T) {
 	r := newRig(t, g.handler)
 	r.parts()
 	r.start(stageNames)
-	for _, ranker := range []string{"soft-focus", "apprentice-gated"} {
+	for _, ranker := range []string{"soft-focus", "apprentice"} {
 		crawl := "course-" + ranker
 		c := r.crawl(g, crawl, ranker, pages, nil)
 		before, began := r.stack.cpuTimes(), time.Now()
