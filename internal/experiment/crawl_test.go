@@ -1,0 +1,258 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"forager/schemas"
+)
+
+// TestSameCrawlAgain: a crawl is the same when it is made again, by itself or with eight others
+// at a time.
+func TestSameCrawlAgain(t *testing.T) {
+	g := randomWorld(1, 150).ground(t)
+	type key struct {
+		ranker string
+		draw   int
+		seed   uint64
+	}
+	var keys []key
+	for _, r := range Rankers {
+		for d := range g.task.Seeds {
+			keys = append(keys, key{r, d, 0}, key{r, d, 7})
+		}
+	}
+	alone := make(map[key]*Crawl)
+	for _, k := range keys {
+		alone[k] = try(t, g, k.ranker, k.draw, k.seed)
+	}
+	// On a ground of its own, and in another order.
+	slices.Reverse(keys)
+	other := randomWorld(1, 150).ground(t)
+	var wg sync.WaitGroup
+	work := make(chan key)
+	for range 8 {
+		wg.Go(func() {
+			for k := range work {
+				c, err := other.Try(k.ranker, k.draw, k.seed, &schemas.Learning{DMax: 5})
+				if err != nil {
+					t.Errorf("%v: %v", k, err)
+					continue
+				}
+				if was := alone[k]; !slices.Equal(c.Steps, was.Steps) || c.EndReason != was.EndReason || c.Requests != was.Requests ||
+					c.Trained != was.Trained || string(c.Learnt.Marshal()) != string(was.Learnt.Marshal()) {
+					t.Errorf("%v: another crawl in company", k)
+				}
+			}
+		})
+	}
+	for _, k := range keys {
+		work <- k
+	}
+	close(work)
+	wg.Wait()
+	if slices.Equal(alone[key{"random", 0, 0}].Steps, alone[key{"random", 0, 7}].Steps) {
+		t.Error("random order does not depend on its seed")
+	}
+}
+
+// TestBudget: no crawl delivers more than its budget, or a page twice, or one out of scope, and
+// every one ends with a reason.
+func TestBudget(t *testing.T) {
+	for _, budget := range []uint64{1, 40, 1000} {
+		w := randomWorld(2, 100)
+		w.budget = budget
+		g := w.ground(t)
+		for _, r := range Rankers {
+			c := try(t, g, r, 0, 0)
+			seen := make(map[string]bool)
+			for _, s := range c.Steps {
+				if seen[s.URL] || !slices.Contains(g.URLs(), s.URL) || strings.HasSuffix(s.URL, "/") {
+					t.Fatalf("%s: page %s", r, s.URL)
+				}
+				seen[s.URL] = true
+			}
+			if c.EndReason == "" || uint64(len(c.Steps)) > budget || c.Requests != uint64(len(c.Steps)) {
+				t.Errorf("%s: %d pages of %d, %d requests, ended with %q", r, len(c.Steps), budget, c.Requests, c.EndReason)
+			}
+			if uint64(len(c.Steps)) < budget && strings.Contains(c.EndReason, "budget") {
+				t.Errorf("%s: %d pages of %d, ended with %q", r, len(c.Steps), budget, c.EndReason)
+			}
+			if budget == 40 && r != "hard-focus" && len(c.Steps) != 40 {
+				t.Errorf("%s stopped after %d pages with %q", r, len(c.Steps), c.EndReason)
+			}
+		}
+	}
+}
+
+// redirected has a target behind two redirects, one to another host, and a loop.
+func redirected() *world {
+	w := randomWorld(3, 20)
+	w.page("http://x.test/start", "hub/one", `<a href="http://x.test/old">o</a><a href="http://x.test/loop">l</a><a href="http://x.test/gone">g</a>
+		<a href="http://x.test/notes">n</a><a href="http://x.test/end">e</a>`)
+	w.redirect("http://x.test/old", "/newer")
+	w.redirect("http://x.test/newer", "http://y.test/new")
+	w.redirect("http://x.test/loop", "http://x.test/pool")
+	w.redirect("http://x.test/pool", "http://x.test/loop")
+	w.redirect("http://x.test/gone", "http://elsewhere.test/")
+	w.page("http://y.test/new", "good/one", "<p>good1 good2 <a href=http://x.test/old>again</a>")
+	w.page("http://x.test/end", "bad/one", "<p>bad1 bad2 bad3")
+	w.answers = append(w.answers, answerRecord{url: "http://x.test/notes", kind: "text/plain", status: 200, body: "word1 word2"})
+	w.labels = append(w.labels, "http://x.test/notes\tgood/one")
+	w.seeds = [][]string{{"http://x.test/start"}}
+	w.targets++
+	w.budget = 10
+	return w
+}
+
+func TestRedirects(t *testing.T) {
+	g := redirected().ground(t)
+	for _, r := range Rankers {
+		if r == "hard-focus" {
+			continue // the start is no page of the focus
+		}
+		c := try(t, g, r, 0, 0)
+		var got []string
+		for _, s := range c.Steps {
+			got = append(got, s.URL)
+		}
+		slices.Sort(got)
+		want := []string{"http://x.test/end", "http://x.test/start", "http://y.test/new"}
+		// The plain text is asked for and costs a request, but is no page.
+		if !slices.Equal(got, want) || c.Requests != 4 || c.EndReason == "" {
+			t.Errorf("%s: %v, %d requests, %q", r, got, c.Requests, c.EndReason)
+		}
+	}
+	for _, r := range []string{"oracle", "oracle-labels"} {
+		if c := try(t, g, r, 0, 0); c.Steps[1].URL != "http://y.test/new" {
+			t.Errorf("%s does not see through redirects: %s", r, c.Steps[1].URL)
+		}
+	}
+	if g.resolve("http://x.test/old") != "http://y.test/new" || g.resolve("http://x.test/loop") != "" || g.resolve("http://x.test/gone") != "" {
+		t.Error("redirects are not resolved")
+	}
+	for _, u := range []string{"http://x.test/loop", "http://x.test/gone"} {
+		if slices.Contains(g.URLs(), u) {
+			t.Errorf("%s leads nowhere and is in scope", u)
+		}
+	}
+}
+
+// TestTaught: the taught apprentice ranks by what a finished crawl has taught from its first
+// choice on, and goes on learning from there.
+func TestTaught(t *testing.T) {
+	g := randomWorld(4, 150).ground(t)
+	first := try(t, g, "soft-focus", 0, 0)
+	taught, gated := try(t, g, "apprentice-taught", 0, 0), try(t, g, "apprentice-gated", 0, 0)
+	seeds := len(g.task.Seeds[0])
+	if m := taught.Steps[seeds].Model; m != "prior" {
+		t.Errorf("page %d of the taught crawl was chosen by model %q", seeds, m)
+	}
+	if m := gated.Steps[seeds].Model; m != "" {
+		t.Errorf("page %d of the untaught crawl was chosen by model %q", seeds, m)
+	}
+	if m := taught.Steps[len(taught.Steps)-1].Model; !strings.HasPrefix(m, "experiment/") {
+		t.Errorf("the last page of the taught crawl was chosen by model %q", m)
+	}
+	if got, want := taught.Learnt.Leaps(), first.Trained+taught.Trained; got != want || taught.Trained == 0 {
+		t.Errorf("it learnt from %d leaps in all, want %d + %d", got, first.Trained, taught.Trained)
+	}
+}
+
+func TestTopicFeaturesOfOneRankerOnly(t *testing.T) {
+	g := randomWorld(5, 150).ground(t)
+	for _, r := range []string{"apprentice", "apprentice-topics", "apprentice"} {
+		run := &Run{Ground: g, Seeds: g.task.Seeds[0], Policy: &schemas.Policy{Name: "p", Ranker: schemas.Ranker_RANKER_APPRENTICE}, Keep: true,
+			Learning: &schemas.Learning{DMax: 5}}
+		if r == "apprentice-topics" {
+			run.Learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
+		}
+		c, err := run.Crawl()
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaps := 0
+		for _, l := range c.Settled {
+			has := slices.ContainsFunc(l.GetFeatures(), func(f *schemas.Feature) bool { return strings.HasPrefix(f.Term, "c:") })
+			if !l.GetBoundary() && has != (r == "apprentice-topics") {
+				t.Fatalf("%s: the link from %s to %s has topic features: %v", r, l.U, l.V, has)
+			}
+			leaps++
+		}
+		if leaps == 0 {
+			t.Errorf("%s: nothing was settled", r)
+		}
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	g := randomWorld(6, 20).ground(t)
+	policy := &schemas.Policy{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}
+	for name, c := range map[string]struct {
+		run  Run
+		want string
+	}{
+		"d_max":  {Run{Seeds: g.task.Seeds[0], Policy: policy, Learning: &schemas.Learning{DMax: 6}}, "prepared for 5"},
+		"prior":  {Run{Seeds: g.task.Seeds[0], Policy: policy, Prior: []byte("no model")}, "prior model"},
+		"seed":   {Run{Seeds: []string{"nowhere"}, Policy: policy}, "seed"},
+		"policy": {Run{Seeds: g.task.Seeds[0], Policy: &schemas.Policy{Name: "p"}}, "unknown ranker"},
+	} {
+		c.run.Ground = g
+		if _, err := c.run.Crawl(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := g.Try("best", 0, 0, nil); err == nil || !strings.Contains(err.Error(), `no ranker "best"`) {
+		t.Errorf("a ranker that is none: %v", err)
+	}
+}
+
+func TestBench(t *testing.T) {
+	g := randomWorld(7, 60).ground(t)
+	tasks := []*Task{g.task}
+	grounds := map[*Task]*Ground{g.task: g}
+	told := 0
+	b := &Bench{Tasks: tasks, Draws: []int{0, 1}, Rankers: []string{"soft-focus", "random"}, RandomRuns: 3, Grounds: grounds,
+		Progress: func(done, all int) {
+			told++
+			if done != told || all != 8 {
+				t.Errorf("%d of %d after %d", done, all, told)
+			}
+		}}
+	results, err := b.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range results {
+		got = append(got, fmt.Sprint(r.Draw, r.Ranker))
+		if r.Task != "tiny:good" || r.Pages != 30 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if want := "[0soft-focus 0random 0random 0random 1soft-focus 1random 1random 1random]"; fmt.Sprint(got) != want || told != 8 {
+		t.Errorf("%v", got)
+	}
+	if results[1].AUC == results[2].AUC && results[2].AUC == results[3].AUC {
+		t.Error("runs in random order are all the same")
+	}
+	for name, c := range map[string]*Bench{
+		"no draw 2":        {Tasks: tasks, Draws: []int{2}, Rankers: []string{"random"}, Grounds: grounds},
+		`no ranker "best"`: {Tasks: tasks, Draws: []int{0}, Rankers: []string{"best"}, Grounds: grounds},
+		"prepared for 5":   {Tasks: tasks, Draws: []int{0, 1}, Rankers: Rankers, Grounds: grounds, Learning: &schemas.Learning{DMax: 9}},
+	} {
+		if _, err := c.Run(context.Background()); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := b.Run(stopped); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+}

@@ -1,0 +1,153 @@
+package experiment
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"forager/internal/linkfeature"
+	"forager/schemas"
+)
+
+// prepare reads a world from its files.
+func prepare(dir string) (*Ground, error) {
+	file, err := LoadTasks(filepath.Join(dir, "tasks.json"))
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := file.Select()
+	if err != nil {
+		return nil, err
+	}
+	grounds, err := Prepare(file, dir, tasks, linkfeature.Settings{DMax: 5})
+	if err != nil {
+		return nil, err
+	}
+	return grounds[tasks[0]], nil
+}
+
+// odd is a world in which examples are named in every way that lists of them name pages.
+func odd() *world {
+	w := &world{budget: 5, seeds: [][]string{{"http://a.test/"}}, targets: 2, critic: map[string][]string{}}
+	w.page("http://a.test/", "hub/one", `<a href="good">x</a> <a href="text">x</a> <a href="http://two.test/a%2fb">x</a>`)
+	w.page("http://a.test/good", "good/one", "<p>good words here")
+	w.page("HTTP://A.test:80/good2", "good/one", "<p>good words there")
+	w.page("http://a.test/goodness", "goodness/one", "<p>not what is looked for")
+	w.page("http://a.test/good2", "bad/one", "<p>the second answer for a URL")
+	w.answers = append(w.answers, answerRecord{url: "http://a.test/text", kind: "text/plain", status: 200, body: "plain <b> good & words"})
+	w.labels = append(w.labels, "http://a.test/text\tgood/one")
+	w.answers = append(w.answers, answerRecord{url: "http://a.test/gone", kind: "text/html", status: 404, body: "gone"})
+	w.redirect("http://two.test", "http://two.test/")
+	w.page("http://two.test/", "bad/two", "<p>home of two")
+	w.redirect("http://two.test/old", "http://two.test/older")
+	w.redirect("http://two.test/older", "/a%2fb")
+	w.page("http://two.test/a%2fb", "bad/two", "<p>escaped")
+	w.answers = append(w.answers, answerRecord{url: "http://two.test/notes.txt", kind: "text/plain; charset=us-ascii", status: 200, body: "plain #include <stdio.h>"})
+	w.labels = append(w.labels, "http://two.test/notes.txt\tgood/two")
+	w.page("ftp_//two.test/stray", "good/two", "<p>stray words")
+	w.critic["good"] = []string{"http://two.test/notes.txt", "ftp_//two.test/stray"}
+	w.critic["bad"] = []string{"http://two.test", "http://two.test/a/b"}
+	w.critic["worse"] = []string{"http://two.test/old"}
+	return w
+}
+
+func TestPrepare(t *testing.T) {
+	g, err := prepare(odd().write(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"http://a.test/", "http://a.test/good", "http://a.test/good2", "http://a.test/goodness", "http://a.test/text"}
+	if !slices.Equal(g.URLs(), want) {
+		t.Errorf("in scope: %q", g.URLs())
+	}
+	for _, u := range want {
+		if g.Target(u) != (u == "http://a.test/good" || u == "http://a.test/good2") {
+			t.Errorf("%s is a target: %v", u, g.Target(u))
+		}
+		if g.counted(u) != true || g.counted("http://two.test/") {
+			t.Error("what counts is not what the task file says")
+		}
+	}
+	if j := g.verdicts["http://a.test/good2"].Judgement; g.verdicts["http://a.test/text"].Outcome != schemas.Outcome_OUTCOME_NOT_HTML || j == nil {
+		t.Errorf("verdicts: %v", g.verdicts)
+	}
+	// Three classes; the page with two names in the lists has both of them.
+	if got := g.Critic().Classes(); !slices.Equal(got, []string{"bad", "good", "worse"}) {
+		t.Errorf("classes %q", got)
+	}
+	if n := g.Critic().HeldOut(); n != 4 {
+		t.Errorf("%d pages trained the critic, want 4", n)
+	}
+	for word, class := range map[string]string{"plain": "good", "include": "good", "stdio.h": "good", "stray": "good", "home": "bad"} {
+		raw, _, err := g.Critic().Posteriors(&schemas.Page{Terms: []string{word}, Tokens: []uint32{0, 0, 0, 0, 0, 0, 0, 0}})
+		if err != nil || slices.Index(raw, slices.Max(raw)) != slices.Index(g.Critic().Classes(), class) {
+			t.Errorf("%q is judged %v (%v), want %s", word, raw, err, class)
+		}
+	}
+}
+
+func TestPrepareRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(w *world, dir string)
+		want   string
+	}{
+		"another number of targets": {func(w *world, dir string) { w.targets = 7 }, "names 7 targets, its web has 2"},
+		"unknown examples": {func(w *world, _ string) {
+			w.critic["bad"] = append(w.critic["bad"], "http://two.test/nix", "http://a.test/gone")
+		}, "2 of its examples are no pages of the web, such as http://two.test/nix"},
+		"labels": {func(_ *world, dir string) {
+			os.WriteFile(filepath.Join(dir, "web.labels.tsv"), []byte("http://a.test/ good\n"), 0o600)
+		}, "line 1: want URL, tab, label"},
+		"no labels": {func(_ *world, dir string) { os.Remove(filepath.Join(dir, "web.labels.tsv")) }, "labels"},
+		"no web":    {func(_ *world, dir string) { os.Remove(filepath.Join(dir, "web.warc.gz")) }, "web.warc.gz"},
+		"empty web": {func(_ *world, dir string) { os.WriteFile(filepath.Join(dir, "web.warc.gz"), nil, 0o600) }, "no HTTP answer"},
+	} {
+		w := odd()
+		c.change(w, t.TempDir()) // what must be there before the files are
+		dir := w.write(t)
+		c.change(w, dir)
+		if _, err := prepare(dir); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestDamagedWeb: what is damaged is missing, the rest is there.
+func TestDamagedWeb(t *testing.T) {
+	dir := odd().write(t)
+	path := filepath.Join(dir, "web.warc.gz")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(b, b[:len(b)/2]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g, err := prepare(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(g.URLs()) != 5 {
+		t.Errorf("in scope: %q", g.URLs())
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	g := &Ground{task: &Task{Budget: 8}, targets: map[string]bool{"a": true, "b": true, "c": true, "d": true}}
+	m := g.Measure(&Crawl{
+		Steps: []Step{
+			{URL: "a", Raw: 1, Target: true, Counted: true}, {URL: "x", Raw: .5, Counted: true},
+			{URL: "t", Raw: .9, Counted: false}, {URL: "b", Target: true, Counted: true},
+		},
+		Requests: 6, EndReason: "stagnated",
+	})
+	want := Measures{
+		Pages: 4, Requests: 6, EndReason: "stagnated", HarvestLabel: [3]float64{.5, 2. / 3, 2. / 7}, HarvestCritic: [3]float64{.75, .5, 1.5 / 7},
+		Loss: [2]float64{.5, 5.5}, Recall: .5, AUC: (3*1 + 5*2) / 4. / 8,
+	}
+	if m != want {
+		t.Errorf("%+v, want %+v", m, want)
+	}
+}

@@ -1,0 +1,144 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+// results of six tasks, two draws: AUC by ranker is given by f.
+func madeUp(tasks int, f func(task, draw int, ranker string) float64, rankers ...string) ([]*Task, []Result) {
+	var all []*Task
+	var results []Result
+	for i := range tasks {
+		all = append(all, &Task{Name: fmt.Sprintf("web:t%d", i)})
+		for draw := range 2 {
+			for _, r := range rankers {
+				runs := 1
+				if r == "random" {
+					runs = 2
+				}
+				for run := range runs {
+					m := Measures{AUC: f(i, draw, r) + float64(2*run-runs+1)*.01, Loss: [2]float64{10 - 10*f(i, draw, r), 20}, EndReason: "page budget spent"}
+					results = append(results, Result{all[i].Name, draw, r, m})
+				}
+			}
+		}
+	}
+	return all, results
+}
+
+func TestSummarise(t *testing.T) {
+	auc := func(task, draw int, ranker string) float64 {
+		switch ranker {
+		case "random":
+			return .2
+		case "oracle":
+			return .8
+		case "apprentice":
+			return .5 + .1*float64(draw) + .01*float64(task)
+		}
+		return .4
+	}
+	tasks, results := madeUp(6, auc, "oracle", "apprentice", "random", "soft-focus")
+	groups, err := Summarise(tasks, results)
+	if err != nil || len(groups) != 1 {
+		t.Fatal(groups, err)
+	}
+	g := groups[0]
+	if g.Name != "web" || g.Tasks != 6 || g.Draws != 2 || g.Diagnostic || len(g.Rankers) != 4 {
+		t.Errorf("%+v", g)
+	}
+	var order []string
+	for _, r := range g.Rankers {
+		order = append(order, r.Ranker)
+		want := map[string][3]float64{ // AUC, nAUC, loss cut at 25 %
+			"random": {.2, 0, -1. / 3}, "oracle": {.8, 1, 2. / 3}, "soft-focus": {.4, 1. / 3, 0}, "apprentice": {.575, .625, 1 - 4.25/6},
+		}[r.Ranker]
+		for i, column := range []string{"AUC", "nAUC", "loss-cut@25"} {
+			if e := r.Measures[column]; math.Abs(e.Mean-want[i]) > 1e-9 || e.N != 2 {
+				t.Errorf("%s: %s %+v, want %v", r.Ranker, column, e, want[i])
+			}
+		}
+	}
+	if fmt.Sprint(order) != "[random soft-focus apprentice oracle]" {
+		t.Errorf("order %v", order)
+	}
+	if len(g.Comparisons) != 1 {
+		t.Fatalf("comparisons %+v", g.Comparisons)
+	}
+	if c := g.Comparisons[0]; c.Ranker != "apprentice" || c.To != "soft-focus" || math.Abs(c.Mean-.175) > 1e-9 || c.Above != 6 ||
+		c.P == nil || *c.P != 2./64 || c.Corrected == nil || *c.Corrected != *c.P {
+		t.Errorf("comparison %+v", c)
+	}
+	table := g.Table()
+	for _, part := range []string{"web: tasks 6, draws 2;", "apprentice", "0.575±0.635", "apprentice − soft-focus", "+0.175", "6 above  0 below  p 0.0312"} {
+		if !strings.Contains(table, part) {
+			t.Errorf("no %q in\n%s", part, table)
+		}
+	}
+	if table != g.Table() {
+		t.Error("the table changes")
+	}
+}
+
+func TestSummariseLittle(t *testing.T) {
+	tasks, results := madeUp(5, func(_, _ int, _ string) float64 { return .5 }, "hard-focus", "soft-focus", "oracle", "random")
+	tasks[0].DiagnosticOnly = true
+	results[0].EndReason = "stagnated"
+	groups, err := Summarise(tasks, results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := groups[0]
+	if len(g.Comparisons) != 0 || !g.Diagnostic {
+		t.Errorf("%+v", g)
+	}
+	for _, r := range g.Rankers {
+		if _, ok := r.Measures["nAUC"]; ok {
+			t.Errorf("%s has an nAUC where the oracle is no better than random order", r.Ranker)
+		}
+	}
+	for _, part := range []string{"diagnostic", "Too few tasks", `hard-focus ended 1 times with "stagnated"`, "–"} {
+		if !strings.Contains(g.Table(), part) {
+			t.Errorf("no %q in\n%s", part, g.Table())
+		}
+	}
+	b, err := json.Marshal(g)
+	if err != nil || !strings.Contains(string(b), `"comparisons":[]`) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if groups, err := Summarise(tasks, nil); err != nil || len(groups) != 0 {
+		t.Errorf("of nothing: %v, %v", groups, err)
+	}
+	// A ranker with fewer draws than the others cannot be paired.
+	tasks, results = madeUp(6, func(_, _ int, _ string) float64 { return .5 }, "hard-focus", "soft-focus")
+	if _, err := Summarise(tasks, results[1:]); err == nil || !strings.Contains(err.Error(), "hard-focus and soft-focus") {
+		t.Errorf("unpaired: %v", err)
+	}
+}
+
+// TestRankersAreNamedOnce: every ranker of a table can be tried, and every comparison names two.
+func TestRankersAreNamedOnce(t *testing.T) {
+	names := make(map[string]bool)
+	for _, r := range Rankers {
+		if names[r] {
+			t.Errorf("%s stands twice in Rankers", r)
+		}
+		names[r] = true
+	}
+	for r, others := range claims {
+		for _, name := range append(others, r, baseline) {
+			if !names[name] {
+				t.Errorf("a comparison of %s names %s, which is no ranker", r, name)
+			}
+		}
+	}
+	for r := range built {
+		if !names[r] {
+			t.Errorf("%s is built and is no ranker", r)
+		}
+	}
+}

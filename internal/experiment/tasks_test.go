@@ -1,0 +1,157 @@
+package experiment
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const goodTasks = `{"about": "x", "critics": {
+	"list": {"examples": {"a": ["http://x.test/"], "b": ["http://x.test/b"]}, "not_counted": ["http://x.test/", "no URL"]},
+	"rest": {"examples": {"a": ["http://x.test/"]}, "not_counted": "every page whose label does not end in /one"}},
+	"tasks": [
+	{"name": "w:a/1", "warc": "w.warc.gz", "pages": "all", "target_label": "a", "critic": "list", "focus_class": "a", "targets": 1, "budget": 2, "seeds": [["http://x.test/"]]},
+	{"name": "w:b/2", "warc": "w.warc.gz", "pages": "label ends in /one", "target_label": "a/", "critic": "rest", "focus_class": "a", "budget": 2, "seeds": [["http://x.test/"], ["http://x.test/b"]], "diagnostic_only": true}]}`
+
+func TestLoadTasks(t *testing.T) {
+	dir := t.TempDir()
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write([]byte(goodTasks))
+	z.Close()
+	for name, content := range map[string]string{"t.json": goodTasks, "t.json.gz": zipped.String()} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := LoadTasks(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Tasks) != 2 || f.Tasks[1].Budget != 2 || !f.Tasks[1].DiagnosticOnly || len(f.Tasks[1].Seeds) != 2 {
+			t.Errorf("%s: %+v", name, f.Tasks)
+		}
+		for _, c := range []struct {
+			patterns []string
+			want     int
+		}{{nil, 2}, {[]string{"w:*"}, 2}, {[]string{"w:a*"}, 1}, {[]string{"*1", "*2"}, 2}, {[]string{"w:b/2"}, 1}} {
+			if got, err := f.Select(c.patterns...); err != nil || len(got) != c.want {
+				t.Errorf("%v selects %d tasks: %v", c.patterns, len(got), err)
+			}
+		}
+		for pattern, want := range map[string]string{"x*": "there are: w:a/1, w:b/2", "[": "pattern"} {
+			if _, err := f.Select(pattern); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", pattern, err)
+			}
+		}
+	}
+	if _, err := LoadTasks(filepath.Join(dir, "none.json")); err == nil || !strings.Contains(err.Error(), "none.json") {
+		t.Errorf("no file: %v", err)
+	}
+	plain := filepath.Join(dir, "plain.json.gz")
+	if err := os.WriteFile(plain, []byte(goodTasks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadTasks(plain); err == nil || !strings.Contains(err.Error(), "not gzipped") {
+		t.Errorf("plain: %v", err)
+	}
+}
+
+func TestBadTasks(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{`"budget": 2, "seeds": [["http://x.test/"], `, `"budget": 0, "seeds": [["http://x.test/"], `, `task 2 ("w:b/2"): budget is 0`},
+		{`"budget": 2`, `"budget": 99999999`, `task 1 ("w:a/1"): budget is 99999999`},
+		{`"w:b/2"`, `"w:a/1"`, "same name"},
+		{`"target_label": "a/"`, `"target_label": ""`, "must be set"},
+		{`"w.warc.gz"`, `"../w.warc.gz"`, "same folder"},
+		{`"critic": "rest"`, `"critic": "nix"`, `critic "nix" is not in the file`},
+		{`"focus_class": "a"`, `"focus_class": "z"`, `no class "z"`},
+		{`[["http://x.test/"]]`, `[]`, "no seeds"},
+		{`[["http://x.test/"]]`, `[[]]`, "draw 0 has no seeds"},
+		{`[["http://x.test/"]]`, `[["mailto:x"]]`, "draw 0: seed"},
+		{`"pages": "all"`, `"pages": "some"`, `"some"; known are`},
+		{`"label ends in /one"`, `"label ends in "`, "known are"},
+		{"every page whose label does not end in /one", "all others", `critic "rest": not_counted is "all others"`},
+		{`["http://x.test/", "no URL"]`, `7`, `critic "list"`},
+		{`"about"`, `"abuot"`, "abuot"},
+		{`true}]}`, `true}]} {}`, "more behind"},
+		{`"tasks": [`, `"tasks": `, "invalid"},
+	} {
+		text := strings.Replace(goodTasks, c.old, c.new, 1)
+		if text == goodTasks {
+			t.Fatalf("%q is not in the file", c.old)
+		}
+		if _, err := readTasks(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.new, err)
+		}
+	}
+}
+
+func TestTargetsByLabel(t *testing.T) {
+	for _, c := range []struct {
+		target, label string
+		want          bool
+	}{
+		{"svg", "svg", true}, {"svg", "svg_reference", false}, {"svg", "svg/attributes", true}, {"svg", "", false},
+		{"course/", "course/texas", true}, {"course/texas", "course/texas", true}, {"course/texas", "course/texas2", false}, {"a/", "a/", true},
+	} {
+		if got := (&Task{TargetLabel: c.target}).wants(c.label); got != c.want {
+			t.Errorf("target %q, label %q: %v", c.target, c.label, got)
+		}
+	}
+}
+
+func TestNotCounted(t *testing.T) {
+	f, err := readTasks(strings.NewReader(goodTasks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		critic, url, label string
+		want               bool
+	}{
+		{"list", "http://x.test/", "a/one", true}, {"list", "http://x.test/b", "a/one", false},
+		{"rest", "http://x.test/", "a/one", false}, {"rest", "http://x.test/", "a/two", true}, {"rest", "http://x.test/", "", true},
+	} {
+		set := f.Critics[c.critic]
+		left, err := set.notCounted()
+		if err != nil || left(c.url, c.label) != c.want {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// FuzzLoadTasks: what is read holds what a crawl needs.
+func FuzzLoadTasks(f *testing.F) {
+	f.Add([]byte(goodTasks))
+	f.Add([]byte(`{"tasks": [{}]}`))
+	f.Add([]byte(`{"critics": {"c": {"not_counted": []}}, "tasks": null}`))
+	f.Add([]byte(`{"tasks": [{"seeds": [null]}]} x`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		file, err := readTasks(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		for i := range file.Tasks {
+			task := &file.Tasks[i]
+			set, ok := file.Critics[task.Critic]
+			if _, err := set.notCounted(); err != nil || !ok || len(set.classes()) == 0 {
+				t.Fatalf("task %q: critic %v, %v", task.Name, ok, err)
+			}
+			if _, err := task.allows("label"); err != nil || task.Budget == 0 || task.Budget > maxBudget {
+				t.Fatalf("task %+v: %v", task, err)
+			}
+			for _, seeds := range task.Seeds {
+				if _, err := seedPage("c", seeds); err != nil || len(seeds) == 0 {
+					t.Fatalf("task %q: seeds %q, %v", task.Name, seeds, err)
+				}
+			}
+		}
+		if _, err := file.Select(); (err == nil) != (len(file.Tasks) > 0) {
+			t.Fatalf("%d tasks: %v", len(file.Tasks), err)
+		}
+	})
+}
