@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -19,17 +20,15 @@ const maxHops = 10
 // Ground is what all crawls of one task share: the web, the pages in scope with their
 // judgements and features, and the targets. It is safe for concurrent use.
 type Ground struct {
-	task    *Task
-	web     *Web
-	model   *critic.Model
-	list    *scope.List
-	urls    []string // in scope, sorted
-	inScope map[string]bool
-	targets map[string]bool
-	left    func(url, label string) bool // out of every measure
-	// targetList is targets in order; aliases are the URLs that redirect to a page.
-	targetList []string
-	aliases    map[string][]string
+	task       *Task
+	web        *Web
+	model      *critic.Model
+	list       *scope.List
+	urls       []string // in scope, sorted
+	inScope    map[string]bool
+	targets    map[string]bool
+	left       func(url, label string) bool // out of every measure
+	targetList []string                     // targets in order
 	settings   linkfeature.Settings
 	verdicts   map[string]*schemas.LinkFound // by URL, without a request
 
@@ -52,8 +51,7 @@ func NewGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settin
 	settings.Topics = schemas.TopicFeatures_TOPIC_FEATURES_NONE
 	g := &Ground{
 		task: task, web: web, model: model, left: left, settings: settings,
-		inScope: make(map[string]bool), targets: make(map[string]bool),
-		aliases: make(map[string][]string), verdicts: make(map[string]*schemas.LinkFound),
+		inScope: make(map[string]bool), targets: make(map[string]bool), verdicts: make(map[string]*schemas.LinkFound),
 	}
 	for u, p := range web.pages {
 		if label := web.labels[u]; p.outcome != schemas.Outcome_OUTCOME_REDIRECTED {
@@ -72,27 +70,12 @@ func NewGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settin
 	}
 	// A redirect is in scope when it leads to a page that is.
 	for u := range g.inScope {
-		if web.pages[u].outcome == schemas.Outcome_OUTCOME_REDIRECTED {
-			to := g.resolve(u)
-			if to == "" {
-				delete(g.inScope, u)
-				continue
-			}
-			g.aliases[to] = append(g.aliases[to], u)
+		if web.pages[u].outcome == schemas.Outcome_OUTCOME_REDIRECTED && g.resolve(u) == "" {
+			delete(g.inScope, u)
 		}
 	}
-	for u := range g.inScope {
-		g.urls = append(g.urls, u)
-	}
-	slices.Sort(g.urls)
-	for _, list := range g.aliases {
-		slices.Sort(list)
-	}
+	g.urls, g.targetList = slices.Sorted(maps.Keys(g.inScope)), slices.Sorted(maps.Keys(g.targets))
 	g.list = scope.NewList(g.urls)
-	for t := range g.targets {
-		g.targetList = append(g.targetList, t)
-	}
-	slices.Sort(g.targetList)
 	if task.Targets != 0 && len(g.targets) != task.Targets {
 		return nil, fmt.Errorf("task %s names %d targets, its web has %d", task.Name, task.Targets, len(g.targets))
 	}

@@ -88,6 +88,33 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
+// TestExamplesAreNotCounted: pages that trained the critic may be crawled and are no targets.
+func TestExamplesAreNotCounted(t *testing.T) {
+	w := randomWorld(9, 60)
+	w.pages, w.notCounted = "all", []string{}
+	for u, kept := range map[string]bool{"http://two.test/1": true, "http://two.test/4": false} { // both are good
+		if !kept {
+			w.notCounted = append(w.notCounted, u)
+		}
+	}
+	w.page("http://x.test/", "hub/one", "<a href=http://two.test/1>a</a><a href=http://two.test/4>a</a>")
+	w.seeds, w.budget = [][]string{{"http://x.test/"}}, 3
+	for i, l := range w.labels {
+		w.labels[i] = strings.TrimSuffix(strings.TrimSuffix(l, "/one"), "/two")
+		if w.labels[i] != l && strings.HasSuffix(l, "good/two") && !strings.HasPrefix(l, "http://two.test/4\t") {
+			w.targets++
+		}
+	}
+	g := w.ground(t)
+	if !g.Target("http://two.test/1") || g.Target("http://two.test/4") || !slices.Contains(g.URLs(), "http://two.test/4") {
+		t.Error("targets are not what the task file says")
+	}
+	m := g.Measure(try(t, g, "unfocused", 0, 0))
+	if m.Pages != 3 || m.HarvestLabel[2] != .5 {
+		t.Errorf("%d pages with harvest %v, want 1 target among 2 pages that count", m.Pages, m.HarvestLabel[2])
+	}
+}
+
 func TestPrepareRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(w *world, dir string)

@@ -75,7 +75,8 @@ func (o *pathOracle) distances() map[string]int {
 }
 
 // observe takes note of a fetched page and has the entries scored again whose distance changed.
-// A redirect is no visit: its target is still to be fetched.
+// A redirect is no visit: its target is still to be fetched. URLs that redirect keep their
+// scores: distances only grow, so these are asked too early at most, and that costs nothing.
 func (o *pathOracle) observe(s *frontier.Shard, u string) error {
 	if o.ground.resolve(u) != u || o.visited[u] {
 		return nil
@@ -87,7 +88,6 @@ func (o *pathOracle) observe(s *frontier.Shard, u string) error {
 	for v, d := range old {
 		if now, ok := o.distance[v]; !ok || now != d {
 			changed = append(changed, v)
-			changed = append(changed, o.ground.aliases[v]...)
 		}
 	}
 	slices.Sort(changed)

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -24,6 +25,9 @@ type world struct {
 	seeds   [][]string
 	targets int
 	budget  uint64
+	pages   string // "" = those of university "one"
+	// notCounted pages by URL; nil = all but those of university "one".
+	notCounted []string
 }
 
 type answerRecord struct {
@@ -61,12 +65,14 @@ func (w *world) write(t testing.TB) string {
 			t.Fatal(err)
 		}
 	}
+	var notCounted any = "every page whose label does not end in /one"
+	if w.notCounted != nil {
+		notCounted = w.notCounted
+	}
 	tasks, err := json.Marshal(map[string]any{
-		"critics": map[string]any{"c": map[string]any{
-			"examples": w.critic, "not_counted": "every page whose label does not end in /one",
-		}},
+		"critics": map[string]any{"c": map[string]any{"examples": w.critic, "not_counted": notCounted}},
 		"tasks": []any{map[string]any{
-			"name": "tiny:good", "warc": "web.warc.gz", "pages": "label ends in /one", "target_label": "good", "critic": "c",
+			"name": "tiny:good", "warc": "web.warc.gz", "pages": cmp.Or(w.pages, "label ends in /one"), "target_label": "good", "critic": "c",
 			"focus_class": "good", "targets": w.targets, "budget": w.budget, "seeds": w.seeds, "labels_from_url": false,
 		}},
 	})
