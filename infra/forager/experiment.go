@@ -21,6 +21,9 @@ type experimentCommand struct {
 	RandomRuns int      `help:"Runs of rankers of random order, each draw." default:"10"`
 	DMax       uint32   `help:"Largest DOM offset of a feature, 0 to 100." default:"5"`
 	Pairs      string   `help:"Which leaps train: both, forward." enum:"both,forward" default:"both"`
+	MaxPairs   uint32   `help:"Leaps that one target may train; 0 = 5." default:"0"`
+	Switch     uint64   `name:"switch-pages" help:"Pages before the apprentice's order is used; 0 = a twentieth of the budget, at least 30." default:"0"`
+	Refit      uint64   `name:"refit-pages" help:"Pages between its models; 0 = a fortieth of the budget, 10 to 100." default:"0"`
 	List       bool     `help:"List the tasks and stop."`
 }
 
@@ -99,7 +102,9 @@ func (c *experimentCommand) Run(s *session) error {
 }
 
 func (c *experimentCommand) learning() *schemas.Learning {
-	l := &schemas.Learning{DMax: c.DMax, Pairs: schemas.Pairs_PAIRS_BOTH}
+	l := &schemas.Learning{
+		DMax: c.DMax, Pairs: schemas.Pairs_PAIRS_BOTH, MaxPairsPerTarget: c.MaxPairs, SwitchPages: c.Switch, RefitPages: c.Refit,
+	}
 	if c.Pairs == "forward" {
 		l.Pairs = schemas.Pairs_PAIRS_FORWARD
 	}

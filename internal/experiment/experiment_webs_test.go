@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"forager/internal/linkfeature"
+	"forager/internal/weburl"
 	"forager/schemas"
 )
 
@@ -41,7 +42,7 @@ func bench(t testing.TB, tasks []string, draws int, rankers []string) []Group {
 	}
 	t.Logf("webs read, critics trained, pages judged: %.1f s", time.Since(began).Seconds())
 	b := &Bench{
-		Tasks: selected, Rankers: rankers, RandomRuns: 10, Grounds: grounds,
+		Tasks: selected, Rankers: rankers, RandomRuns: 3, Grounds: grounds,
 		Learning: &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH},
 	}
 	for d := range draws {
@@ -57,6 +58,55 @@ func bench(t testing.TB, tasks []string, draws int, rankers []string) []Group {
 		t.Fatal(err)
 	}
 	return groups
+}
+
+// TestWebsTasks: of every task, the number of targets is that of the task file (NewGround checks
+// it), and the budget is a quarter of the pages. A page is there whatever has become of it: plain
+// text and what has no URL count, too, although no crawl here can spend budget on them.
+func TestWebsTasks(t *testing.T) {
+	file, err := LoadTasks(filepath.Join(folder(t), "tasks.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := file.Select()
+	if err != nil {
+		t.Fatal(err)
+	}
+	grounds, err := Prepare(file, folder(t), tasks, linkfeature.Settings{DMax: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		g := grounds[task]
+		pages := 0
+		count := func(p *page) {
+			allowed, err := task.allows(g.web.labels[p.url])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if allowed {
+				pages++
+			}
+		}
+		for _, p := range g.web.pages {
+			if p.status == 200 {
+				count(p)
+			}
+		}
+		for _, p := range g.web.strays {
+			count(p)
+		}
+		if uint64(pages/4) != task.Budget {
+			t.Errorf("%s: a quarter of %d pages is not the budget of %d", task.Name, pages, task.Budget)
+		}
+		for draw, seeds := range task.Seeds {
+			for _, s := range seeds {
+				if u, err := weburl.Parse(s); err != nil || g.resolve(u.String()) == "" {
+					t.Errorf("%s, draw %d: seed %s is no page of the web", task.Name, draw, s)
+				}
+			}
+		}
+	}
 }
 
 // TestWebsTable prints the table of every task; FORAGER_DRAWS says how many draws (2).

@@ -187,7 +187,7 @@ func (f *TaskFile) Select(patterns ...string) ([]*Task, error) {
 	return out, nil
 }
 
-// labels reads NAME.labels.tsv: canonical URL → label.
+// readLabels reads NAME.labels.tsv: canonical URL, or what stands in its place, → label.
 func readLabels(path string) (map[string]string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -199,13 +199,12 @@ func readLabels(path string) (map[string]string, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s line %d: want URL, tab, label", path, n+1)
 		}
-		u, err := weburl.Parse(raw)
-		if err != nil {
-			continue // a page that no crawler can ask for (ftp)
+		if u, err := weburl.Parse(raw); err == nil { // else a page that no crawler can ask for (ftp)
+			raw = u.String()
 		}
 		// As with answers, the first of several spellings of a URL wins.
-		if _, known := labels[u.String()]; !known {
-			labels[u.String()] = label
+		if _, known := labels[raw]; !known {
+			labels[raw] = label
 		}
 	}
 	return labels, nil

@@ -29,7 +29,7 @@ const maxBody = 64 << 20
 // concurrent use.
 type Web struct {
 	pages  map[string]*page  // by canonical URL
-	labels map[string]string // of pages, by canonical URL
+	labels map[string]string // of pages and strays
 	// unescaped are the pages whose URLs have escapes, by the URL without them.
 	unescaped map[string]*page
 	// strays are pages that no crawler can ask for, by what stands in the place of their URL.
