@@ -9,8 +9,8 @@ import (
 // limits are the numbers of a control record, with defaults filled in.
 type limits struct {
 	pages, requests uint64 // 0 = no limit
-	window          uint64 // 0 = by measured latency
-	windowCap       uint64 // of a measured window
+	window          uint64 // 0 = found by trying, see window.go
+	windowCap       uint64 // of a window that is found
 	hostWindow      uint32
 	hostCap         uint64 // 0 = no limit
 	attempts        uint32
