@@ -273,3 +273,16 @@ func (r *rig) gone(name string, within time.Duration) error {
 	}
 	return fmt.Errorf("%s still runs after %s", name, within)
 }
+
+// joined says whether a stage has joined its consumer group since it was started last.
+func (r *rig) joined(name string) bool {
+	p, ok := r.stack.processes.running(name)
+	if !ok {
+		return false
+	}
+	b, err := os.ReadFile(p.Log)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return bytes.LastIndex(b, []byte("msg=joined")) > bytes.LastIndex(b, []byte("msg=started"))
+}
