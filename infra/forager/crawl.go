@@ -126,23 +126,12 @@ func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 	if err := b.send(ctx, schemas.TopicCrawlControl, name, map[string]string{schemas.HeaderCrawl: name}, ctl); err != nil {
 		return fmt.Errorf("send the crawl's control record: %w", err)
 	}
-	seeds := seedRecord(name, crawl.Seeds)
+	seeds := schemas.SeedPage(name, crawl.Seeds)
 	headers := map[string]string{schemas.HeaderCrawl: name, schemas.HeaderShard: "0"}
 	if err := b.send(ctx, schemas.TopicLinkFound, schemas.ShardKey(name, 0), headers, seeds); err != nil {
 		return fmt.Errorf("send the seeds: %w", err)
 	}
 	return nil
-}
-
-// seedRecord makes the virtual page whose links are the seeds.
-func seedRecord(crawl string, seeds []string) *schemas.LinkFound {
-	sum := sha256.Sum256([]byte(strings.Join(seeds, "\n")))
-	id := schemas.RequestID(crawl, "seeds:"+hex.EncodeToString(sum[:]), 0)
-	r := &schemas.LinkFound{Id: id.Bytes(), Crawl: crawl, Outcome: schemas.Outcome_OUTCOME_SEEDS}
-	for i, u := range seeds {
-		r.Links = append(r.Links, &schemas.Link{Url: u, Position: uint32(i)})
-	}
-	return r
 }
 
 // loadCritic brings a published critic and checks that it is the one announced.

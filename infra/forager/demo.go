@@ -23,6 +23,7 @@ import (
 	"forager/internal/dom"
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
+	"forager/internal/objects"
 	"forager/internal/pipeline"
 	"forager/internal/webarchive"
 	"forager/schemas"
@@ -391,9 +392,13 @@ func frozenGround(c *demoCommand) (*demoGround, error) {
 		return nil, err
 	}
 	g := grounds[task]
+	seeds, err := g.Seeds(c.Draw)
+	if err != nil {
+		return nil, err
+	}
 	return &demoGround{
 		name: filepath.Base(c.Web), topic: task.FocusClass, handler: archive.Handler(nil), critic: g.Critic(),
-		seeds: task.Seeds[c.Draw], urlList: g.URLs(), budget: task.Budget, truth: g.Target,
+		seeds: seeds, urlList: g.URLs(), budget: task.Budget, truth: g.Target,
 	}, nil
 }
 
@@ -511,7 +516,7 @@ func (d *demo) newestModel(crawl string) (string, error) {
 	if m == nil {
 		return "", fmt.Errorf("the crawl %s has published no model", crawl)
 	}
-	store, err := openStore(d.config)
+	store, err := objects.Open(d.config.S3)
 	if err != nil {
 		return "", err
 	}

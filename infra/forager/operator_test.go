@@ -436,7 +436,7 @@ func (r *rig) testHalfCritic(t *testing.T, g *demoGround) {
 		t.Fatal(err)
 	}
 	headers := map[string]string{schemas.HeaderCrawl: "half", schemas.HeaderShard: "0"}
-	if err := r.books.send(r.s, schemas.TopicLinkFound, schemas.ShardKey("half", 0), headers, seedRecord("half", c.Seeds)); err != nil {
+	if err := r.books.send(r.s, schemas.TopicLinkFound, schemas.ShardKey("half", 0), headers, schemas.SeedPage("half", c.Seeds)); err != nil {
 		t.Fatal(err)
 	}
 	pid := r.pid("critic-score-0")

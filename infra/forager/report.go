@@ -12,7 +12,6 @@ import (
 
 	"forager/internal/analytics"
 	"forager/internal/harvest"
-	"forager/internal/objects"
 	"forager/internal/pipeline"
 	"forager/schemas"
 )
@@ -286,8 +285,6 @@ func size(n uint64) string {
 	}
 	return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
 }
-
-func openStore(cfg *pipeline.Config) (*objects.Store, error) { return objects.Open(cfg.S3) }
 
 // judge adds what ClickHouse and the ground's truth say of a run.
 func (d *demo) judge(run *demoRun) error {

@@ -21,6 +21,7 @@ import (
 	"forager/internal/crawlfile"
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
+	"forager/internal/objects"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -289,7 +290,7 @@ func differing(a, b proto.Message) []string {
 // compacted.)
 func (r *rig) sameModels(crawl string, want *experiment.Crawl) {
 	r.t.Helper()
-	store, err := openStore(r.cfg)
+	store, err := objects.Open(r.cfg.S3)
 	if err != nil {
 		r.t.Fatal(err)
 	}

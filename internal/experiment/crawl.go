@@ -1,10 +1,7 @@
 package experiment
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -87,11 +84,11 @@ func (r *Run) Crawl() (*Crawl, error) {
 	if err != nil {
 		return nil, err
 	}
-	seeds, err := seedPage(c.ctl.Crawl, r.Seeds)
+	seeds, err := canonical(r.Seeds)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.apply(seeds); err != nil {
+	if err := c.apply(schemas.SeedPage(c.ctl.Crawl, seeds)); err != nil {
 		return nil, err
 	}
 	for {
@@ -218,17 +215,15 @@ func (c *crawling) finish() (*Crawl, error) {
 	return &c.crawl, nil
 }
 
-// seedPage is the virtual page whose links are the seeds.
-func seedPage(crawl string, seeds []string) (*schemas.LinkFound, error) {
-	sum := sha256.Sum256([]byte(strings.Join(seeds, "\n")))
-	id := schemas.RequestID(crawl, "seeds:"+hex.EncodeToString(sum[:]), 0)
-	rec := &schemas.LinkFound{Id: id.Bytes(), Crawl: crawl, Outcome: schemas.Outcome_OUTCOME_SEEDS}
+// canonical brings seeds into the form that the frontier knows URLs in.
+func canonical(seeds []string) ([]string, error) {
+	urls := make([]string, len(seeds))
 	for i, raw := range seeds {
 		u, err := weburl.Parse(raw)
 		if err != nil {
 			return nil, fmt.Errorf("seed: %w", err)
 		}
-		rec.Links = append(rec.Links, &schemas.Link{Url: u.String(), Position: uint32(i)})
+		urls[i] = u.String()
 	}
-	return rec, nil
+	return urls, nil
 }

@@ -196,3 +196,6 @@ func (g *Ground) URLs() []string { return g.urls }
 
 // Target says whether a page is one of the task's.
 func (g *Ground) Target(url string) bool { return g.targets[url] }
+
+// Seeds are the canonical URLs that a draw begins with.
+func (g *Ground) Seeds(draw int) ([]string, error) { return canonical(g.task.Seeds[draw]) }

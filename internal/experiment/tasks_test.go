@@ -145,7 +145,7 @@ func FuzzLoadTasks(f *testing.F) {
 				t.Fatalf("task %+v: %v", task, err)
 			}
 			for _, seeds := range task.Seeds {
-				if _, err := seedPage("c", seeds); err != nil || len(seeds) == 0 {
+				if _, err := canonical(seeds); err != nil || len(seeds) == 0 {
 					t.Fatalf("task %q: seeds %q, %v", task.Name, seeds, err)
 				}
 			}
