@@ -11,6 +11,10 @@
 // page.* and link.found carry the bytes of the FetchRequest unchanged. Only fetch and
 // prioritize decode them.
 //
+// prioritize reads of the answers nothing but link.found. So that crawl.status can say where the
+// records of page.* stand, every stage between adds the place of the record it read to the header
+// "trail" (ParseTrail).
+//
 // # Versions
 //
 // Every Kafka message has the header "v", the schema version it was written with, in decimal;

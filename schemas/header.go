@@ -1,8 +1,12 @@
 package schemas
 
 import (
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // RequestHeaders are the headers of every record that travels for a request.
@@ -47,4 +51,24 @@ func RequestFromHeaders(h map[string]string) (*FetchRequest, error) {
 	}
 	r.Shard, r.Owner = uint32(shard), uint32(owner)
 	return r, nil
+}
+
+// CheckAnswer says whether a record with this id and crawl answers the request that its headers
+// name.
+func CheckAnswer(h map[string]string, id []byte, crawl string) error {
+	if hex.EncodeToString(id) != h[HeaderID] || crawl != h[HeaderCrawl] {
+		return errors.New("the record and its headers name different requests")
+	}
+	return nil
+}
+
+// Embedded is RequestFromHeaders with the bytes of the request besides, as records embed them.
+func Embedded(h map[string]string) (r *FetchRequest, embedded []byte, err error) {
+	if r, err = RequestFromHeaders(h); err != nil {
+		return nil, nil, err
+	}
+	if embedded, err = proto.Marshal(r); err != nil {
+		return nil, nil, fmt.Errorf("request for %s: %w", r.GetUrl(), err)
+	}
+	return r, embedded, nil
 }

@@ -69,6 +69,9 @@ const (
 	// prioritize that dispatched the request, decimal.
 	HeaderEpoch = "epoch"
 	HeaderOwner = "owner"
+	// HeaderTrail names the records of page.* through which an answer came, see ParseTrail. Only
+	// link.found has all of them; prioritize, which reads no other topic, counts by it.
+	HeaderTrail = "trail"
 )
 
 // ShardKey is the key of link.found and crawl.status.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"forager/schemas"
 )
 
 // Record is one message as it was read. Key and Value are the reader's own; a nil Value is a
@@ -30,6 +32,13 @@ type Out struct {
 	Key       []byte
 	Value     []byte
 	Headers   map[string]string
+}
+
+// Onward is the message that carries on what the record is about: under its headers, with its
+// place added to their trail.
+func (r *Record) Onward(topic string, key, value []byte) Out {
+	at := schemas.Place{Topic: r.Topic, Partition: uint32(r.Partition), Offset: r.Offset}
+	return Out{Topic: topic, Partition: -1, Key: key, Value: value, Headers: schemas.WithTrail(r.Headers, at)}
 }
 
 // Position is where a message was written.

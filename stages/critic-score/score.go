@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -29,16 +28,12 @@ func (s *scorer) stage(workers int) stream.Stateless {
 
 // handle judges one record of page.parsed.
 func (s *scorer) handle(ctx context.Context, r stream.Record) ([]stream.Out, error) {
-	parsed := new(schemas.PageParsed)
-	if err := proto.Unmarshal(r.Value, parsed); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", r.Topic, err)
-	}
-	if !answers(r, parsed) {
-		return nil, errors.New("the record and its headers name different requests")
+	parsed, err := decode(r)
+	if err != nil {
+		return nil, err
 	}
 	judged := &schemas.PageJudged{Id: parsed.GetId(), Crawl: parsed.GetCrawl(), Outcome: parsed.GetOutcome(), Parsed: r.Value}
 	if parsed.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
-		var err error
 		if judged.Judgement, err = s.judge(ctx, parsed); err != nil {
 			return nil, err
 		}
@@ -46,9 +41,13 @@ func (s *scorer) handle(ctx context.Context, r stream.Record) ([]stream.Out, err
 	return send(r, judged)
 }
 
-// answers says whether the record is about the request that its headers name.
-func answers(r stream.Record, parsed *schemas.PageParsed) bool {
-	return hex.EncodeToString(parsed.GetId()) == r.Headers[schemas.HeaderID] && parsed.GetCrawl() == r.Headers[schemas.HeaderCrawl]
+// decode reads a record of page.parsed.
+func decode(r stream.Record) (*schemas.PageParsed, error) {
+	parsed := new(schemas.PageParsed)
+	if err := proto.Unmarshal(r.Value, parsed); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", r.Topic, err)
+	}
+	return parsed, schemas.CheckAnswer(r.Headers, parsed.GetId(), parsed.GetCrawl())
 }
 
 func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schemas.Judgement, error) {
@@ -73,16 +72,13 @@ func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schema
 
 // poison lets the request of a record travel on that could not be judged, without its page.
 func poison(r stream.Record, cause error) ([]stream.Out, error) {
-	parsed := new(schemas.PageParsed)
-	if err := proto.Unmarshal(r.Value, parsed); err != nil || !answers(r, parsed) {
-		request, err := schemas.RequestFromHeaders(r.Headers)
+	parsed, err := decode(r)
+	if err != nil {
+		request, embedded, err := schemas.Embedded(r.Headers)
 		if err != nil {
 			return nil, err
 		}
-		parsed = &schemas.PageParsed{Crawl: request.GetCrawl(), Id: request.GetId()}
-		if parsed.Request, err = proto.Marshal(request); err != nil {
-			return nil, err
-		}
+		parsed = &schemas.PageParsed{Crawl: request.GetCrawl(), Id: request.GetId(), Request: embedded}
 	}
 	parsed.Outcome, parsed.Page = schemas.Outcome_OUTCOME_FAILED_CRITIC_SCORE, nil
 	parsed.Detail = schemas.DetailOf(cause)
@@ -98,5 +94,5 @@ func send(r stream.Record, judged *schemas.PageJudged) ([]stream.Out, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []stream.Out{{Topic: schemas.TopicPageJudged, Partition: -1, Key: judged.GetId(), Value: b, Headers: r.Headers}}, nil
+	return []stream.Out{r.Onward(schemas.TopicPageJudged, judged.GetId(), b)}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,7 +121,7 @@ func parsed(t testing.TB, change func(*schemas.PageParsed)) stream.Record {
 		t.Fatal(err)
 	}
 	return stream.Record{
-		Topic: schemas.TopicPageParsed, Partition: 3, Offset: 11, Key: p.Id, Value: value, Headers: schemas.RequestHeaders(request),
+		Topic: schemas.TopicPageParsed, Partition: 3, Offset: 11, Key: p.Id, Value: value, Headers: schemas.WithTrail(schemas.RequestHeaders(request), schemas.Place{Topic: schemas.TopicPageFetched, Partition: 1, Offset: 7}),
 	}
 }
 
@@ -156,7 +157,9 @@ func TestPageIsJudgedAndRidesOn(t *testing.T) {
 	if string(out.Key) != string(r.Key) || string(j.Id) != string(r.Key) || j.Crawl != "c" || j.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
 		t.Errorf("%v under key %x", j, out.Key)
 	}
-	for name, want := range r.Headers {
+	onward := maps.Clone(r.Headers)
+	onward[schemas.HeaderTrail] = "page.fetched/1/7 page.parsed/3/11"
+	for name, want := range onward {
 		if out.Headers[name] != want {
 			t.Errorf("header %s is %q, want %q", name, out.Headers[name], want)
 		}

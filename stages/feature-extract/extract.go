@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -50,11 +49,10 @@ func decode(r stream.Record) (*schemas.PageJudged, *schemas.PageParsed, error) {
 	if err := proto.Unmarshal(judged.GetParsed(), parsed); err != nil {
 		return nil, nil, fmt.Errorf("decode the parsed page in %s: %w", r.Topic, err)
 	}
-	id, crawl := r.Headers[schemas.HeaderID], r.Headers[schemas.HeaderCrawl]
-	if hex.EncodeToString(judged.GetId()) != id || hex.EncodeToString(parsed.GetId()) != id || judged.GetCrawl() != crawl || parsed.GetCrawl() != crawl {
-		return nil, nil, errors.New("the record and its headers name different requests")
+	if err := schemas.CheckAnswer(r.Headers, judged.GetId(), judged.GetCrawl()); err != nil {
+		return nil, nil, err
 	}
-	return judged, parsed, nil
+	return judged, parsed, schemas.CheckAnswer(r.Headers, parsed.GetId(), parsed.GetCrawl())
 }
 
 // verdict is a record of link.found without what comes of a delivered page. Shard and URL
@@ -92,14 +90,11 @@ func (x *extractor) links(found *schemas.LinkFound, judged *schemas.PageJudged, 
 func poison(r stream.Record, cause error) ([]stream.Out, error) {
 	_, parsed, err := decode(r)
 	if err != nil {
-		request, err := schemas.RequestFromHeaders(r.Headers)
+		request, embedded, err := schemas.Embedded(r.Headers)
 		if err != nil {
 			return nil, err
 		}
-		parsed = &schemas.PageParsed{Crawl: request.GetCrawl(), Id: request.GetId()}
-		if parsed.Request, err = proto.Marshal(request); err != nil {
-			return nil, err
-		}
+		parsed = &schemas.PageParsed{Crawl: request.GetCrawl(), Id: request.GetId(), Request: embedded}
 	}
 	found := verdict(schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT, parsed)
 	found.Detail = schemas.DetailOf(cause)
@@ -118,5 +113,5 @@ func send(r stream.Record, found *schemas.LinkFound) ([]stream.Out, error) {
 		return nil, err
 	}
 	key := schemas.ShardKey(found.GetCrawl(), found.GetShard())
-	return []stream.Out{{Topic: schemas.TopicLinkFound, Partition: -1, Key: []byte(key), Value: b, Headers: r.Headers}}, nil
+	return []stream.Out{r.Onward(schemas.TopicLinkFound, []byte(key), b)}, nil
 }

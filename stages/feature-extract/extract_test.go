@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -64,7 +65,10 @@ func record(t testing.TB, change func(*schemas.PageJudged, *schemas.PageParsed))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stream.Record{Topic: schemas.TopicPageJudged, Key: judged.Id, Value: value, Headers: schemas.RequestHeaders(request)}
+	return stream.Record{
+		Topic: schemas.TopicPageJudged, Offset: 5, Key: judged.Id, Value: value,
+		Headers: schemas.WithTrail(schemas.RequestHeaders(request), schemas.Place{Topic: schemas.TopicPageParsed, Partition: 1, Offset: 7}),
+	}
 }
 
 func found(t testing.TB, o stream.Out) *schemas.LinkFound {
@@ -83,7 +87,9 @@ func TestVerdictAndLinksGoToTheShard(t *testing.T) {
 	if err != nil || len(outs) != 1 || outs[0].Topic != schemas.TopicLinkFound || string(outs[0].Key) != "c/3" {
 		t.Fatalf("%v, %v", outs, err)
 	}
-	for name, want := range r.Headers {
+	onward := maps.Clone(r.Headers)
+	onward[schemas.HeaderTrail] = "page.parsed/1/7 page.judged/0/5"
+	for name, want := range onward {
 		if outs[0].Headers[name] != want {
 			t.Errorf("header %s is %q, want %q", name, outs[0].Headers[name], want)
 		}

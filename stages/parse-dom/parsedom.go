@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -57,10 +56,7 @@ func decode(r stream.Record) (*schemas.PageFetched, error) {
 	if err := proto.Unmarshal(r.Value, fetched); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", r.Topic, err)
 	}
-	if hex.EncodeToString(fetched.GetId()) != r.Headers[schemas.HeaderID] || fetched.GetCrawl() != r.Headers[schemas.HeaderCrawl] {
-		return nil, errors.New("the record and its headers name different requests")
-	}
-	return fetched, nil
+	return fetched, schemas.CheckAnswer(r.Headers, fetched.GetId(), fetched.GetCrawl())
 }
 
 // answer is a record of page.parsed without what comes of a delivered page.
@@ -100,14 +96,11 @@ func (p *parser) parse(ctx context.Context, f *schemas.PageFetched) (*schemas.Pa
 func poison(r stream.Record, cause error) ([]stream.Out, error) {
 	fetched, err := decode(r)
 	if err != nil {
-		request, err := schemas.RequestFromHeaders(r.Headers)
+		request, embedded, err := schemas.Embedded(r.Headers)
 		if err != nil {
 			return nil, err
 		}
-		fetched = &schemas.PageFetched{Crawl: request.GetCrawl(), Id: request.GetId()}
-		if fetched.Request, err = proto.Marshal(request); err != nil {
-			return nil, err
-		}
+		fetched = &schemas.PageFetched{Crawl: request.GetCrawl(), Id: request.GetId(), Request: embedded}
 	}
 	parsed := answer(fetched)
 	parsed.Outcome, parsed.Detail = schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, schemas.DetailOf(cause)
@@ -119,5 +112,5 @@ func send(r stream.Record, parsed *schemas.PageParsed) ([]stream.Out, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []stream.Out{{Topic: schemas.TopicPageParsed, Partition: -1, Key: parsed.GetId(), Value: b, Headers: r.Headers}}, nil
+	return []stream.Out{r.Onward(schemas.TopicPageParsed, parsed.GetId(), b)}, nil
 }
