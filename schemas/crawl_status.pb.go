@@ -140,7 +140,9 @@ type CrawlStatus struct {
 	Window uint32 `protobuf:"varint,26,opt,name=window,proto3" json:"window,omitempty"`
 	// "epoch wait", "model wait", "replaying", "re-scoring 40%" or empty.
 	Activity string `protobuf:"bytes,27,opt,name=activity,proto3" json:"activity,omitempty"`
-	// Records of each topic that concern this shard, as prioritize wrote or read them.
+	// Records of each topic that concern this shard, as prioritize wrote or read them; those of
+	// page.* as the trails of link.found name them (header "trail"). Of crawl.*, model.published and
+	// dead.letter nothing is said.
 	Spans         map[string]*TopicSpan `protobuf:"bytes,28,rep,name=spans,proto3" json:"spans,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -18,6 +18,15 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 // Bytes returns the 16 bytes.
 func (id ID) Bytes() []byte { return id[:] }
 
+// Xor returns the XOR of the id and another one's bytes, of which missing ones are 0. The XOR of a
+// set of ids does not depend on their order.
+func (id ID) Xor(other []byte) []byte {
+	for i := range min(len(id), len(other)) {
+		id[i] ^= other[i]
+	}
+	return id.Bytes()
+}
+
 // ParseID reads the bytes of a record's id.
 func ParseID(b []byte) (ID, error) {
 	if len(b) != len(ID{}) {

@@ -55,9 +55,7 @@ type span struct {
 
 func (s *span) add(id schemas.ID) {
 	s.count++
-	for i := range s.xor {
-		s.xor[i] ^= id[i]
-	}
+	s.xor = schemas.ID(id.Xor(s.xor[:]))
 }
 
 const (

@@ -30,9 +30,10 @@ type auditCrawl struct {
 	seen     map[string]int
 	ctl      *schemas.CrawlControl
 	web      *simWeb
-	requests map[string]*auditRequest // by id
-	order    []*schemas.LinkFound     // first verdicts and seeds, in their order
-	applied  map[string]bool          // ids of order
+	requests map[string]*auditRequest      // by id
+	order    []*schemas.LinkFound          // first verdicts and seeds, in their order
+	applied  map[string]bool               // ids of order
+	through  map[string]*schemas.TopicSpan // of page.*, by the trails
 
 	pages, charged, flying uint64
 	raw, tempered          float64
@@ -55,7 +56,7 @@ func newAudit(s *simulation) *audit {
 		a.crawls[ctl.GetCrawl()] = &auditCrawl{
 			seen: a.seen, ctl: ctl, web: s.down.web[ctl.GetCrawl()], requests: make(map[string]*auditRequest), applied: make(map[string]bool),
 			hostFlying: make(map[string]uint64), hostCount: make(map[string]uint64), hostAll: make(map[string]uint64), outcomes: make(map[string]uint64),
-			leaps: make(map[string]*schemas.LeapSettled),
+			leaps: make(map[string]*schemas.LeapSettled), through: make(map[string]*schemas.TopicSpan),
 		}
 	}
 	s.OnAppend = func(r stream.Record) {
@@ -92,7 +93,7 @@ func (a *audit) record(r stream.Record) error {
 			}
 			rec = &schemas.LinkFound{Id: req.GetId(), Crawl: req.GetCrawl(), Url: req.GetUrl(), Outcome: schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT}
 		}
-		return a.crawls[rec.GetCrawl()].answered(rec)
+		return a.crawls[rec.GetCrawl()].answered(rec, r.Headers[schemas.HeaderTrail])
 	case schemas.TopicLeapSettled:
 		l := new(schemas.LeapSettled)
 		if err := proto.Unmarshal(r.Value, l); err != nil {
@@ -175,7 +176,7 @@ func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
 }
 
 // answered takes a verdict or a page of seeds; only the first of an id counts.
-func (c *auditCrawl) answered(rec *schemas.LinkFound) error {
+func (c *auditCrawl) answered(rec *schemas.LinkFound, trail string) error {
 	id := string(rec.GetId())
 	if c.applied[id] {
 		c.seen["verdicts that came twice"]++
@@ -189,6 +190,7 @@ func (c *auditCrawl) answered(rec *schemas.LinkFound) error {
 			return nil // nobody counts it
 		}
 		req.verdict = rec
+		c.came(rec, trail)
 		c.flying--
 		c.hostFlying[req.GetHost()]--
 		if outcome == schemas.Outcome_OUTCOME_REDIRECTED {
@@ -212,6 +214,31 @@ func (c *auditCrawl) answered(rec *schemas.LinkFound) error {
 	c.applied[id] = true
 	c.order = append(c.order, rec)
 	return nil
+}
+
+// came notes the records of page.* that a verdict came through.
+func (c *auditCrawl) came(rec *schemas.LinkFound, trail string) {
+	for _, place := range strings.Fields(trail) {
+		var p uint32
+		var at int64
+		topic, numbers, _ := strings.Cut(place, "/")
+		if _, err := fmt.Sscanf(numbers, "%d/%d", &p, &at); err != nil {
+			panic(err)
+		}
+		s := c.through[topic]
+		if s == nil {
+			s = &schemas.TopicSpan{First: make(map[uint32]int64), Last: make(map[uint32]int64), Xor: make([]byte, 16)}
+			c.through[topic] = s
+		}
+		if first, ok := s.First[p]; !ok || at < first {
+			s.First[p] = at
+		}
+		s.Last[p] = max(s.Last[p], at)
+		s.Count++
+		for i := range s.Xor {
+			s.Xor[i] ^= rec.GetId()[i]
+		}
+	}
 }
 
 // settled takes a leap; a second one of the same id must be the same.
@@ -356,6 +383,11 @@ func (c *auditCrawl) check() error {
 	span(schemas.TopicFetchRequested, requests)
 	span(schemas.TopicLinkFound, verdicts)
 	span(schemas.TopicLeapSettled, settled)
+	for _, topic := range pageTopics {
+		if got, want := st.GetSpans()[topic], c.through[topic]; !proto.Equal(got, want) {
+			errs = append(errs, fmt.Errorf("span of %s is %v in the status, %v by the records", topic, got, want))
+		}
+	}
 	if c.flying != 0 {
 		errs = append(errs, fmt.Errorf("%d requests have no verdict", c.flying))
 	}

@@ -31,7 +31,8 @@ type memo struct {
 	finished uint64
 	// boundary is the last boundary sent, in pages.
 	boundary uint64
-	// spans are the offsets of the crawl's records by topic; counts are the frontier's.
+	// spans are the offsets of the crawl's records by topic; the counts too where the frontier does
+	// not keep them: of page.*.
 	spans map[string]*schemas.TopicSpan
 	// last is the status of a finished crawl; nil for others.
 	last *schemas.CrawlStatus
@@ -97,6 +98,16 @@ func (m *memo) note(topic string, partition int, offset int64) {
 	}
 	if last, ok := s.Last[p]; !ok || offset > last {
 		s.Last[p] = offset
+	}
+}
+
+// count counts the records that an answer came through, each by its topic.
+func (m *memo) count(id schemas.ID, trail []schemas.Place) {
+	for _, at := range trail {
+		m.note(at.Topic, int(at.Partition), at.Offset)
+		s := m.spans[at.Topic]
+		s.Count++
+		s.Xor = id.Xor(s.Xor)
 	}
 }
 

@@ -131,7 +131,8 @@ type downstream struct {
 	fences  []stream.Fence
 	noFence bool
 	pending []pendingVerdict
-	answers map[string]int // by request id
+	answers map[string]int   // by request id
+	places  map[string]int64 // records of page.*, by topic
 }
 
 type pendingVerdict struct {
@@ -143,7 +144,7 @@ type pendingVerdict struct {
 
 func newDownstream(w *crashtest.World, web map[string]*simWeb) *downstream {
 	n := w.Partitions(schemas.TopicFetchRequested)
-	return &downstream{world: w, web: web, read: make([]int64, n), fences: make([]stream.Fence, n), answers: make(map[string]int)}
+	return &downstream{world: w, web: web, read: make([]int64, n), fences: make([]stream.Fence, n), answers: make(map[string]int), places: make(map[string]int64)}
 }
 
 // fetch reads some of one partition of the log.
@@ -187,6 +188,18 @@ func (d *downstream) unread() bool {
 	return false
 }
 
+// through adds the trail of an answer: where its records of page.* would stand.
+func (d *downstream) through(h map[string]string) map[string]string {
+	for _, topic := range pageTopics {
+		d.places[topic]++
+		p := d.places[topic] % 3
+		h = schemas.WithTrail(h, schemas.Place{Topic: topic, Partition: uint32(p), Offset: d.places[topic] / 3})
+	}
+	return h
+}
+
+var pageTopics = []string{schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged}
+
 // answer sends one of the pending verdicts.
 func (d *downstream) answer() error {
 	if len(d.pending) == 0 {
@@ -205,7 +218,7 @@ func (d *downstream) answer() error {
 		value = []byte("this is no link.found")
 	}
 	out := stream.Out{
-		Topic: schemas.TopicLinkFound, Partition: -1, Value: value, Headers: v.headers,
+		Topic: schemas.TopicLinkFound, Partition: -1, Value: value, Headers: d.through(v.headers),
 		Key: []byte(schemas.ShardKey(v.request.GetCrawl(), v.request.GetShard())),
 	}
 	w.Append(out)

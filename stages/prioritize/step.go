@@ -60,12 +60,28 @@ func (s *step) apply(c *crawl, r stream.Record, rec *schemas.LinkFound, cause er
 		return fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
 	}
 	c.dirty = true
+	if !effects.Duplicate {
+		s.count(c, r, rec)
+	}
 	for _, l := range effects.Settled {
 		if err := s.sendLeap(c, l); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// count notes in the crawl's spans the records of page.* that a verdict on a request came through.
+// A trail that cannot be read is no reason to lose the verdict: the counts will not agree with those
+// of others, and verify names the topic.
+func (s *step) count(c *crawl, r stream.Record, rec *schemas.LinkFound) {
+	trail, err := schemas.ParseTrail(r.Headers[schemas.HeaderTrail])
+	if err != nil {
+		s.log.Error("trail", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", err)
+		return
+	}
+	c.memo.count(schemas.ID(rec.GetId()), trail)
+	c.unsaved = true
 }
 
 func (s *step) sendLeap(c *crawl, l *schemas.LeapSettled) error {
@@ -224,7 +240,7 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 			st.Spans = make(map[string]*schemas.TopicSpan)
 		}
 		if st.Spans[topic] == nil {
-			st.Spans[topic] = new(schemas.TopicSpan)
+			st.Spans[topic] = &schemas.TopicSpan{Count: span.GetCount(), Xor: span.GetXor()}
 		}
 		st.Spans[topic].First, st.Spans[topic].Last = span.GetFirst(), span.GetLast()
 	}
