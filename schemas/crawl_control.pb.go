@@ -1011,7 +1011,11 @@ type Learning struct {
 	// Leaps a target may train at most; 0 = 5.
 	MaxPairsPerTarget uint32 `protobuf:"varint,7,opt,name=max_pairs_per_target,json=maxPairsPerTarget,proto3" json:"max_pairs_per_target,omitempty"`
 	// The classes of u become features (2002 §2.2.3).
-	Topics        TopicFeatures `protobuf:"varint,8,opt,name=topics,proto3,enum=forager.v1.TopicFeatures" json:"topics,omitempty"`
+	Topics TopicFeatures `protobuf:"varint,8,opt,name=topics,proto3,enum=forager.v1.TopicFeatures" json:"topics,omitempty"`
+	// Version of an apprentice model of this crawl that ranks it whatever newer ones come;
+	// empty = the newest that apprentice-train published. Learning goes on beside it, and
+	// dispatch waits for no model (sync).
+	Pinned        string `protobuf:"bytes,9,opt,name=pinned,proto3" json:"pinned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1102,6 +1106,13 @@ func (x *Learning) GetTopics() TopicFeatures {
 	return TopicFeatures_TOPIC_FEATURES_NONE
 }
 
+func (x *Learning) GetPinned() string {
+	if x != nil {
+		return x.Pinned
+	}
+	return ""
+}
+
 var File_crawl_control_proto protoreflect.FileDescriptor
 
 const file_crawl_control_proto_rawDesc = "" +
@@ -1157,7 +1168,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\bdelay_ms\x18\x01 \x01(\rR\adelayMs\x12\x1d\n" +
 	"\n" +
 	"user_agent\x18\x02 \x01(\tR\tuserAgent\x12#\n" +
-	"\rignore_robots\x18\x03 \x01(\bR\fignoreRobots\"\x9a\x02\n" +
+	"\rignore_robots\x18\x03 \x01(\bR\fignoreRobots\"\xb2\x02\n" +
 	"\bLearning\x12\x13\n" +
 	"\x05d_max\x18\x01 \x01(\rR\x04dMax\x12!\n" +
 	"\fswitch_pages\x18\x02 \x01(\x04R\vswitchPages\x12\x1f\n" +
@@ -1167,7 +1178,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x05prior\x18\x05 \x01(\tR\x05prior\x12'\n" +
 	"\x05pairs\x18\x06 \x01(\x0e2\x11.forager.v1.PairsR\x05pairs\x12/\n" +
 	"\x14max_pairs_per_target\x18\a \x01(\rR\x11maxPairsPerTarget\x121\n" +
-	"\x06topics\x18\b \x01(\x0e2\x19.forager.v1.TopicFeaturesR\x06topics*s\n" +
+	"\x06topics\x18\b \x01(\x0e2\x19.forager.v1.TopicFeaturesR\x06topics\x12\x16\n" +
+	"\x06pinned\x18\t \x01(\tR\x06pinned*s\n" +
 	"\n" +
 	"CrawlState\x12\x1b\n" +
 	"\x17CRAWL_STATE_UNSPECIFIED\x10\x00\x12\x17\n" +

@@ -22,7 +22,8 @@ const (
 )
 
 // ModelPublished announces a model. Topic model.published, compacted, one partition,
-// key = crawl "/" kind (critics belong to no crawl: "/critic/" + name).
+// key = crawl "/" kind (critics belong to no crawl: "/critic/" + name; retrained models have a
+// key each, crawl "/" kind "/" PAGES-DIGEST12).
 // Made by apprentice-train and forager.
 type ModelPublished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -49,7 +50,12 @@ type ModelPublished struct {
 	// Measures by name ("accuracy", "cut", "median_low" …).
 	Measures map[string]float64 `protobuf:"bytes,10,rep,name=measures,proto3" json:"measures,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	// When it was made, Unix milliseconds.
-	CreatedAt     int64 `protobuf:"varint,11,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CreatedAt int64 `protobuf:"varint,11,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// Version of the critic whose relevances an apprentice learnt; empty where it is not known.
+	Critic string `protobuf:"bytes,12,opt,name=critic,proto3" json:"critic,omitempty"`
+	// Made by forager retrain: it ranks a crawl only where CrawlControl.learning names it
+	// (pinned, prior), and apprentice-train never goes on from it.
+	Retrained     bool `protobuf:"varint,13,opt,name=retrained,proto3" json:"retrained,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -161,12 +167,26 @@ func (x *ModelPublished) GetCreatedAt() int64 {
 	return 0
 }
 
+func (x *ModelPublished) GetCritic() string {
+	if x != nil {
+		return x.Critic
+	}
+	return ""
+}
+
+func (x *ModelPublished) GetRetrained() bool {
+	if x != nil {
+		return x.Retrained
+	}
+	return false
+}
+
 var File_model_published_proto protoreflect.FileDescriptor
 
 const file_model_published_proto_rawDesc = "" +
 	"\n" +
 	"\x15model_published.proto\x12\n" +
-	"forager.v1\"\x8f\x03\n" +
+	"forager.v1\"\xc5\x03\n" +
 	"\x0eModelPublished\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x18\n" +
@@ -180,7 +200,9 @@ const file_model_published_proto_rawDesc = "" +
 	"\bmeasures\x18\n" +
 	" \x03(\v2(.forager.v1.ModelPublished.MeasuresEntryR\bmeasures\x12\x1d\n" +
 	"\n" +
-	"created_at\x18\v \x01(\x03R\tcreatedAt\x1a;\n" +
+	"created_at\x18\v \x01(\x03R\tcreatedAt\x12\x16\n" +
+	"\x06critic\x18\f \x01(\tR\x06critic\x12\x1c\n" +
+	"\tretrained\x18\r \x01(\bR\tretrained\x1a;\n" +
 	"\rMeasuresEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01B\x11Z\x0fforager/schemasb\x06proto3"

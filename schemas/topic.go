@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -79,10 +80,18 @@ func ShardKey(crawl string, shard uint32) string {
 	return crawl + "/" + strconv.FormatUint(uint64(shard), 10)
 }
 
-// ModelKey is the key of model.published.
-func ModelKey(kind, crawl, name string) string {
-	if crawl != "" {
-		return crawl + "/" + kind
+// ModelKey is the key of a model in model.published: the newest critic of a name, the newest
+// apprentice of a crawl, and each retrained apprentice have one.
+func ModelKey(m *ModelPublished) string {
+	name, rest, _ := strings.Cut(m.GetVersion(), "/")
+	switch {
+	case m.GetCrawl() == "":
+		return "/" + m.GetKind() + "/" + name
+	case m.GetRetrained():
+		return m.GetCrawl() + "/" + m.GetKind() + "/" + rest
 	}
-	return "/" + kind + "/" + name
+	return m.GetCrawl() + "/" + m.GetKind()
 }
+
+// ModelObject is the object that holds the model of a version.
+func ModelObject(kind, version string) string { return "models/" + kind + "/" + version }

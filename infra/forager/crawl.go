@@ -16,6 +16,7 @@ import (
 	"forager/internal/critic"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
+	"forager/internal/registry"
 	"forager/schemas"
 )
 
@@ -99,7 +100,7 @@ func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 		return fmt.Errorf("focus: %w", err)
 	}
 	if v := ctl.GetLearning().GetPrior(); v != "" {
-		data, err := store.Get(ctx, "models/apprentice/"+v)
+		data, err := store.Get(ctx, schemas.ModelObject("apprentice", v))
 		if err != nil {
 			return fmt.Errorf("learning.prior: model %q: %w", v, err)
 		}
@@ -136,13 +137,9 @@ func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 
 // loadCritic brings a published critic and checks that it is the one announced.
 func loadCritic(ctx context.Context, store *objects.Store, m *schemas.ModelPublished) (*critic.Model, error) {
-	data, err := store.Get(ctx, m.GetObject())
+	data, err := registry.Fetch(ctx, store, m)
 	if err != nil {
-		return nil, fmt.Errorf("critic %s: %w", m.GetVersion(), err)
-	}
-	sum := sha256.Sum256(data)
-	if got := "sha256:" + hex.EncodeToString(sum[:]); got != m.GetDigest() {
-		return nil, fmt.Errorf("critic %s: object %s has digest %s, announced was %s", m.GetVersion(), m.GetObject(), got, m.GetDigest())
+		return nil, err
 	}
 	model, err := critic.Unmarshal(data)
 	if err != nil {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +17,8 @@ import (
 	"forager/internal/dom"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
+	"forager/internal/registry"
+	"forager/internal/stream"
 	"forager/schemas"
 )
 
@@ -121,21 +121,28 @@ func publishCritic(ctx context.Context, cfg *pipeline.Config, b *books, name str
 		return nil, err
 	}
 	data := model.Marshal()
-	sum := sha256.Sum256(data)
-	digest := hex.EncodeToString(sum[:])
-	m := &schemas.ModelPublished{
-		Kind: "critic", Version: name + "/" + digest[:12], Digest: "sha256:" + digest, Size: uint64(len(data)),
-		Measures: measures, CreatedAt: time.Now().UnixMilli(),
+	m := registry.Critic(name, data, measures, time.Now())
+	if err := b.publish(ctx, store, m, data); err != nil {
+		return nil, err
 	}
-	m.Object = "models/critic/" + m.Version
-	if err := putContent(ctx, store, m.Object, data); err != nil {
-		return nil, fmt.Errorf("store critic %s: %w", m.Version, err)
+	return m, nil
+}
+
+// publish keeps a model and announces it.
+func (b *books) publish(ctx context.Context, store *objects.Store, m *schemas.ModelPublished, data []byte) error {
+	if err := registry.Keep(ctx, store, m, data); err != nil {
+		return err
 	}
-	if err := b.send(ctx, schemas.TopicModelPublished, schemas.ModelKey("critic", "", name), nil, m); err != nil {
-		return nil, fmt.Errorf("announce critic %s: %w", m.Version, err)
+	stream.Failpoint("kept-before-announced")
+	out, err := registry.Announcement(m)
+	if err != nil {
+		return err
+	}
+	if _, err := b.client.Produce(ctx, []stream.Out{out}); err != nil {
+		return fmt.Errorf("announce model %s: %w", m.GetVersion(), err)
 	}
 	b.note(m) // it comes back through the topic, a little later
-	return m, nil
+	return nil
 }
 
 // putContent stores an object whose name says its content: one that is there already is the

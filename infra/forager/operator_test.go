@@ -420,7 +420,7 @@ func (r *rig) testHalfCritic(t *testing.T, g *demoGround) {
 		t.Fatal(err)
 	}
 	announce := func(m *schemas.ModelPublished) {
-		if err := r.books.send(r.s, schemas.TopicModelPublished, schemas.ModelKey("critic", "", "half"), nil, m); err != nil {
+		if err := r.books.send(r.s, schemas.TopicModelPublished, schemas.ModelKey(m), nil, m); err != nil {
 			t.Fatal(err)
 		}
 		r.books.note(m)

@@ -371,13 +371,13 @@ func (b *books) crawls() []string {
 	return slices.Sorted(maps.Keys(b.controls))
 }
 
-// apprentice is the newest apprentice model of a crawl, nil without one.
+// apprentice is the newest apprentice model that a crawl itself made, nil without one.
 func (b *books) apprentice(crawl string) *schemas.ModelPublished {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var newest *schemas.ModelPublished
 	for _, m := range b.models {
-		if m.GetKind() == "apprentice" && m.GetCrawl() == crawl && (newest == nil || m.GetPages() > newest.GetPages()) {
+		if m.GetKind() == "apprentice" && m.GetCrawl() == crawl && !m.GetRetrained() && (newest == nil || m.GetPages() > newest.GetPages()) {
 			newest = m
 		}
 	}

@@ -28,7 +28,7 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 		hostWindow: ctl.GetHostWindow(), hostCap: uint64(ctl.GetScope().GetHostCap()),
 		attempts: ctl.GetMaxAttempts(), dMax: int(learning.GetDMax()),
 		switchPages: learning.GetSwitchPages(), refitPages: learning.GetRefitPages(),
-		sync: learning.GetSync(), pairs: learning.GetMaxPairsPerTarget(),
+		sync: learning.GetSync() && learning.GetPinned() == "", pairs: learning.GetMaxPairsPerTarget(),
 	}
 	budget := l.pages
 	if budget == 0 {

@@ -15,7 +15,7 @@ import (
 // runs in a stage, in a test and in an experiment.
 var machinery = []string{
 	"forager/internal/analytics", "forager/internal/boot", "forager/internal/objects",
-	"forager/internal/pipeline", "forager/internal/segment", "forager/internal/stream",
+	"forager/internal/pipeline", "forager/internal/registry", "forager/internal/segment", "forager/internal/stream",
 }
 
 // clients are libraries with one owner each.

@@ -1,24 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/apprentice"
 	"forager/internal/controls"
-	"forager/internal/objects"
+	"forager/internal/registry"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -34,17 +29,11 @@ const (
 	longestRetry = 30 * time.Second
 )
 
-// store is what the trainer needs of the object store; *objects.Store is one.
-type store interface {
-	Get(ctx context.Context, key string) ([]byte, error)
-	Put(ctx context.Context, key string, r io.Reader, size int64) error
-}
-
 // trainer is the Processor of one partition of leap.settled.
 type trainer struct {
 	state    state
 	controls *controls.Book
-	objects  store
+	objects  registry.Store
 	log      *slog.Logger
 
 	crawls map[string]*crawl
@@ -64,7 +53,7 @@ type crawl struct {
 	failures int
 }
 
-func newTrainer(kv keyValue, book *controls.Book, objects store, log *slog.Logger) (*trainer, error) {
+func newTrainer(kv keyValue, book *controls.Book, objects registry.Store, log *slog.Logger) (*trainer, error) {
 	t := &trainer{state: state{kv}, controls: book, objects: objects, log: log, crawls: make(map[string]*crawl)}
 	entries, err := t.state.entries()
 	for name, e := range entries {
@@ -242,7 +231,7 @@ func (t *trainer) load(ctx context.Context, c *crawl) error {
 	}
 	counts := apprentice.NewCounts()
 	if version != "" {
-		b, err := t.objects.Get(ctx, modelObject(version))
+		b, err := t.objects.Get(ctx, schemas.ModelObject("apprentice", version))
 		if err != nil {
 			return await("model %s: %w", version, err)
 		}
@@ -257,44 +246,22 @@ func (t *trainer) load(ctx context.Context, c *crawl) error {
 // publish stores the model of the counts. The name holds the digest of the bytes: what is there
 // already is the same model.
 func (t *trainer) publish(ctx context.Context, c *crawl, pages uint64, offset int64, now time.Time) (*schemas.ModelPublished, error) {
-	facts := c.counts.Model().Facts() // fixes the cut, which belongs to the bytes
-	b := c.counts.Marshal()
-	sum := sha256.Sum256(b)
-	digest := hex.EncodeToString(sum[:])
-	version := c.name + "/" + strconv.FormatUint(pages, 10) + "-" + digest[:12]
-	m := &schemas.ModelPublished{
-		Kind: "apprentice", Crawl: c.name, Version: version, Object: modelObject(version),
-		Digest: "sha256:" + digest, Size: uint64(len(b)), TrainedThrough: offset, Pages: pages, Leaps: facts.Leaps,
-		Measures: map[string]float64{
-			"cut": facts.Cut, "low": float64(facts.Low), "high": float64(facts.High), "features": float64(facts.Features),
-			"median_low": facts.MedianLow, "median_high": facts.MedianHigh,
-		},
-		CreatedAt: now.UnixMilli(),
-	}
-	err := t.objects.Put(ctx, m.Object, bytes.NewReader(b), int64(len(b)))
-	if errors.Is(err, objects.ErrExists) {
-		var there []byte
-		if there, err = t.objects.Get(ctx, m.Object); err == nil && !bytes.Equal(there, b) {
-			return nil, stream.Broken(fmt.Errorf("object %s holds another model than its name says", m.Object))
-		}
+	m, data := registry.Apprentice(c.name, t.controls.Look(c.name).GetCritic(), c.counts, pages, offset, now)
+	err := registry.Keep(ctx, t.objects, m, data)
+	if errors.Is(err, registry.ErrOther) {
+		return nil, stream.Broken(err)
 	}
 	if err != nil {
-		return nil, await("store model %s: %w", version, err)
+		return nil, await("%w", err)
 	}
-	t.log.Info("published", "crawl", c.name, "model", version, "leaps", facts.Leaps, "cut", facts.Cut)
+	t.log.Info("published", "crawl", c.name, "model", m.GetVersion(), "leaps", m.GetLeaps(), "cut", m.GetMeasures()["cut"])
 	return m, nil
 }
 
 func (t *trainer) announce(m *schemas.ModelPublished, res *stream.Result) error {
-	value, err := proto.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("model %s: %w", m.GetVersion(), err)
-	}
-	res.Outs = append(res.Outs, stream.Out{
-		Topic: schemas.TopicModelPublished, Partition: -1, Key: []byte(schemas.ModelKey(m.GetKind(), m.GetCrawl(), "")), Value: value,
-		Headers: map[string]string{schemas.HeaderVersion: strconv.Itoa(schemas.Version), schemas.HeaderCrawl: m.GetCrawl()},
-	})
-	return nil
+	out, err := registry.Announcement(m)
+	res.Outs = append(res.Outs, out)
+	return err
 }
 
 // forget drops the counts that were used least recently from memory.
@@ -313,6 +280,3 @@ func (t *trainer) forget() {
 		c.counts, c.next = nil, c.first
 	}
 }
-
-// modelObject is the key of an apprentice model's object.
-func modelObject(version string) string { return "models/apprentice/" + version }

@@ -140,7 +140,7 @@ func simulate(seed uint64) error {
 		return err
 	}
 	prior.Model()
-	b.objects[modelObject("earlier/5-abc")] = prior.Marshal()
+	b.objects[schemas.ModelObject("apprentice", "earlier/5-abc")] = prior.Marshal()
 	want, announced := make(map[string][]byte), make(map[string][]string)
 	var sequences [][]*schemas.LeapSettled
 	for crawl, from := range map[string][]byte{"a": nil, "b": prior.Marshal()} {
@@ -278,7 +278,7 @@ func simulate(seed uint64) error {
 			break
 		}
 	}
-	delete(b.objects, modelObject("earlier/5-abc"))
+	delete(b.objects, schemas.ModelObject("apprentice", "earlier/5-abc"))
 	for key, o := range b.objects {
 		if version := strings.TrimPrefix(key, "models/apprentice/"); !bytes.Equal(want[version], o) {
 			return fmt.Errorf("object %s is no model of a plain training", key)
@@ -418,7 +418,7 @@ func TestWhatIsMissingHoldsUpItsOwnCrawlOnly(t *testing.T) {
 	if !wake.Equal(b.now.Add(firstRetry)) {
 		t.Errorf("it wakes at %v", wake)
 	}
-	b.bucket.objects[modelObject("earlier/1-x")] = []byte("half a mod")
+	b.bucket.objects[schemas.ModelObject("apprentice", "earlier/1-x")] = []byte("half a mod")
 	b.now = b.now.Add(firstRetry)
 	if models, _, _ := b.step(); len(models) != 0 {
 		t.Fatalf("a broken prior gave %v", models)
@@ -427,7 +427,7 @@ func TestWhatIsMissingHoldsUpItsOwnCrawlOnly(t *testing.T) {
 	if err := prior.Add(nil, 1); err != nil {
 		t.Fatal(err)
 	}
-	b.bucket.objects[modelObject("earlier/1-x")] = prior.Marshal()
+	b.bucket.objects[schemas.ModelObject("apprentice", "earlier/1-x")] = prior.Marshal()
 	if err := b.book.Take([]byte("unknown"), control("unknown", "")); err != nil {
 		t.Fatal(err)
 	}
@@ -472,7 +472,7 @@ func TestMoreCrawlsThanFitMemory(t *testing.T) {
 		t.Errorf("%d models, want %d", len(b.bucket.objects), len(want))
 	}
 	for version, o := range want {
-		if !bytes.Equal(b.bucket.objects[modelObject(version)], o) {
+		if !bytes.Equal(b.bucket.objects[schemas.ModelObject("apprentice", version)], o) {
 			t.Errorf("model %s differs", version)
 		}
 	}

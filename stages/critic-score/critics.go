@@ -96,7 +96,7 @@ func (c *critics) fetch(ctx context.Context, version string) (*critic.Model, err
 	object, digest := published.GetObject(), published.GetDigest()
 	if published == nil {
 		at := strings.LastIndexByte(version, '/')
-		object, digest = "models/critic/"+version, "sha256:"+version[at+1:]
+		object, digest = schemas.ModelObject("critic", version), "sha256:"+version[at+1:]
 	}
 	b, err := c.get(ctx, object)
 	if err != nil {

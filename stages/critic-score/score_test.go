@@ -82,7 +82,7 @@ func (w *world) announce(t testing.TB, m *schemas.ModelPublished) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.scorer.critics.take([]byte(schemas.ModelKey("critic", "", "x")), b); err != nil {
+	if err := w.scorer.critics.take([]byte(schemas.ModelKey(m)), b); err != nil {
 		t.Fatal(err)
 	}
 }

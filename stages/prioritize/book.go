@@ -57,7 +57,7 @@ func (b *book) model(r stream.Record) error {
 	if err := proto.Unmarshal(r.Value, m); err != nil {
 		return stream.Broken(fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err))
 	}
-	if m.GetKind() != "apprentice" || m.GetCrawl() == "" {
+	if m.GetKind() != "apprentice" || m.GetCrawl() == "" || m.GetRetrained() {
 		return nil
 	}
 	b.mu.Lock()

@@ -155,6 +155,9 @@ func (p *prioritizer) modelFor(c *crawl, ctl *schemas.CrawlControl, published *s
 	using, pages := c.shard.Model()
 	version := using
 	switch {
+	case ctl.GetLearning().GetPinned() != "":
+		// As if it were the newest, so that the newest takes its place when it is pinned no more.
+		version, pages = ctl.GetLearning().GetPinned(), max(pages, published.GetPages())
 	case published != nil && published.GetPages() >= pages:
 		version, pages = published.GetVersion(), published.GetPages()
 	case using == "":

@@ -10,6 +10,7 @@ import (
 
 	"forager/internal/frontier"
 	"forager/internal/scope"
+	"forager/schemas"
 )
 
 // library fetches what crawls need from the object store: URL lists and apprentice models. It
@@ -62,9 +63,6 @@ type waitingError struct {
 
 func (e *waitingError) Error() string { return "waiting for " + e.what }
 
-// modelObject is the key of an apprentice model's object.
-func modelObject(version string) string { return "models/apprentice/" + version }
-
 // list returns the URL list in an object. It is handed out once; a *waitingError says that it
 // is not there yet.
 func (l *library) list(key string, now time.Time) (*scope.List, error) {
@@ -84,7 +82,7 @@ func (l *library) list(key string, now time.Time) (*scope.List, error) {
 // model returns the apprentice model of a version, like list.
 func (l *library) model(version string, now time.Time) (frontier.Model, error) {
 	value, err := l.take("model "+version, now, func(ctx context.Context) (any, error) {
-		b, err := l.get(ctx, modelObject(version))
+		b, err := l.get(ctx, schemas.ModelObject("apprentice", version))
 		if err != nil {
 			return nil, err
 		}

@@ -529,13 +529,13 @@ func TestModels(t *testing.T) {
 	if len(d.requests) != 0 {
 		t.Fatalf("requested %v without the model", d.urls())
 	}
-	d.objects[modelObject("c/2-x")] = "broken"
+	d.objects[schemas.ModelObject("apprentice", "c/2-x")] = "broken"
 	d.now = d.now.Add(time.Minute)
 	d.step()
 	if st := d.status("c"); !strings.Contains(st.GetActivity(), "model c/2-x") || !strings.Contains(st.GetActivity(), "half a model") {
 		t.Errorf("status %v", st)
 	}
-	d.objects[modelObject("c/2-x")] = "good"
+	d.objects[schemas.ModelObject("apprentice", "c/2-x")] = "good"
 	d.now = d.now.Add(time.Minute)
 	d.step()
 	if len(d.requests) != 1 || d.requests[0].GetModel() != "c/2-x" {
@@ -543,13 +543,13 @@ func TestModels(t *testing.T) {
 	}
 	// A new owner needs the model that the state ranks by, and waits for it.
 	r := d.requests[0]
-	delete(d.objects, modelObject("c/2-x"))
+	delete(d.objects, schemas.ModelObject("apprentice", "c/2-x"))
 	d.open()
 	d.step(d.record(delivered(r)))
 	if len(d.leaps) != 0 || !strings.Contains(d.status("c").GetActivity(), "model c/2-x") {
 		t.Fatalf("leaps %v, status %v", d.leaps, d.status("c"))
 	}
-	d.objects[modelObject("c/2-x")] = "good"
+	d.objects[schemas.ModelObject("apprentice", "c/2-x")] = "good"
 	d.now = d.now.Add(time.Minute)
 	d.step()
 	if len(d.leaps) == 0 {
@@ -557,14 +557,14 @@ func TestModels(t *testing.T) {
 	}
 	// The newest model broken, a new owner goes on with that of the state.
 	d.publish(&schemas.ModelPublished{Kind: "apprentice", Crawl: "c", Version: "c/3-x", Pages: 3, Leaps: 1})
-	d.objects[modelObject("c/3-x")] = "broken"
+	d.objects[schemas.ModelObject("apprentice", "c/3-x")] = "broken"
 	d.open()
 	d.now = d.now.Add(time.Minute)
 	d.step()
 	if !d.p.crawls["c"].ready || !strings.Contains(d.status("c").GetActivity(), "c/3-x") {
 		t.Errorf("ready %v, status %v", d.p.crawls["c"].ready, d.status("c"))
 	}
-	d.objects[modelObject("c/3-x")] = "good"
+	d.objects[schemas.ModelObject("apprentice", "c/3-x")] = "good"
 	d.now = d.now.Add(time.Minute)
 	d.step()
 	if d.p.crawls["c"].model != "c/3-x" {
@@ -582,7 +582,7 @@ func TestModelsThatCameTooLateAreNotKept(t *testing.T) {
 	d.conf.library.begin = func(f func()) { fetches = append(fetches, f) }
 	for n := range uint64(3) {
 		version := fmt.Sprint("c/", n+1)
-		d.objects[modelObject(version)] = "model"
+		d.objects[schemas.ModelObject("apprentice", version)] = "model"
 		d.publish(&schemas.ModelPublished{Kind: "apprentice", Crawl: "c", Version: version, Pages: n + 1, Leaps: 1})
 		d.step()
 	}
@@ -595,6 +595,55 @@ func TestModelsThatCameTooLateAreNotKept(t *testing.T) {
 	}
 }
 
+// A model that the operator pinned ranks whatever comes; announced models answer boundaries
+// and come into use when it is pinned no more.
+func TestAPinnedModelStays(t *testing.T) {
+	d := newDesk(t)
+	for _, version := range []string{"c/1-x", "c/2-x", "c/2-retrained", "c/3-x"} {
+		d.objects[schemas.ModelObject("apprentice", version)] = "good"
+	}
+	publish := func(version string, pages uint64, retrained bool) {
+		d.publish(&schemas.ModelPublished{Kind: "apprentice", Crawl: "c", Version: version, Pages: pages, Leaps: 1, Retrained: retrained})
+	}
+	ctl := apprenticeCrawl("c") // it waits for the model at every boundary
+	ctl.Window = 1
+	pin := func(version string) {
+		ctl.Revision++
+		ctl.Learning.Pinned = version
+		d.control(ctl)
+	}
+	d.control(ctl)
+	d.step(d.record(seedsOf("c", page+"1")))
+	d.step(d.record(delivered(d.requests[0], page+"2", page+"3", page+"4", page+"5")))
+	publish("c/1-x", 1, false)
+	publish("c/9-retrained", 9, true) // nobody asked for it
+	d.step()
+	if len(d.requests) != 1 || d.requests[0].GetModel() != "c/1-x" {
+		t.Fatalf("requested %v, want the newest model of the crawl's own", d.requests)
+	}
+	next := func(want string) {
+		t.Helper()
+		d.step(d.record(delivered(d.requests[0])))
+		if len(d.requests) != 1 || d.requests[0].GetModel() != want {
+			t.Fatalf("requested %v, want the model %q; status %v", d.requests, want, d.status("c"))
+		}
+	}
+	pin("c/2-retrained")
+	next("c/2-retrained") // though nothing answers the boundary
+	publish("c/2-x", 2, false)
+	publish("c/3-x", 3, false)
+	d.open()
+	next("c/2-retrained")
+	pin("c/1-x") // an older one
+	next("c/1-x")
+	pin("")
+	d.open()
+	d.step()
+	if got := d.p.crawls["c"].model; got != "c/3-x" {
+		t.Errorf("pinned no more, it ranks by %q", got)
+	}
+}
+
 func TestAPriorIsUsedFromTheStart(t *testing.T) {
 	d := newDesk(t)
 	ctl := apprenticeCrawl("c")
@@ -604,7 +653,7 @@ func TestAPriorIsUsedFromTheStart(t *testing.T) {
 	if len(d.requests) != 0 || !strings.Contains(d.status("c").GetActivity(), "model earlier/9-abc") {
 		t.Fatalf("requested %v, status %v", d.urls(), d.status("c"))
 	}
-	d.objects[modelObject("earlier/9-abc")] = "prior"
+	d.objects[schemas.ModelObject("apprentice", "earlier/9-abc")] = "prior"
 	d.now = d.now.Add(time.Minute)
 	d.step()
 	if len(d.requests) != 1 {

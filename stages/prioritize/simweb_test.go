@@ -280,7 +280,7 @@ func (t *trainer) publish() error {
 		return err
 	}
 	out := stream.Out{
-		Topic: schemas.TopicModelPublished, Partition: 0, Key: []byte(schemas.ModelKey("apprentice", m.GetCrawl(), "")), Value: value,
+		Topic: schemas.TopicModelPublished, Partition: 0, Key: []byte(schemas.ModelKey(m)), Value: value,
 		Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: m.GetCrawl()},
 	}
 	t.world.Append(out)

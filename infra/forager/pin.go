@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"forager/internal/apprentice"
+	"forager/internal/objects"
+	"forager/internal/registry"
+	"forager/schemas"
+)
+
+// pinModel makes the crawl rank by a model, whatever newer ones come, and its frontier be scored
+// again; "" goes back to the newest that apprentice-train published. The model must be one of
+// this crawl: what another one learnt to expect are the relevances of other topics, or another
+// critic.
+func pinModel(ctx context.Context, b *books, store registry.Store, crawl, version string) (*schemas.CrawlControl, error) {
+	ctl, err := b.control(crawl)
+	if err != nil {
+		return nil, err
+	}
+	if st := b.status(crawl); st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
+		return nil, fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", crawl, st.GetEndReason())
+	}
+	if !ranksByApprentice(ctl) {
+		return nil, fmt.Errorf("no policy of crawl %q ranks by an apprentice", crawl)
+	}
+	if version != "" {
+		if _, err := b.ownModel(ctx, store, ctl, version); err != nil {
+			return nil, err
+		}
+	}
+	if ctl.Learning == nil {
+		ctl.Learning = new(schemas.Learning)
+	}
+	if ctl.Learning.Pinned == version {
+		return ctl, nil
+	}
+	ctl.Learning.Pinned = version
+	ctl.Revision++
+	err = b.send(ctx, schemas.TopicCrawlControl, crawl, map[string]string{schemas.HeaderCrawl: crawl}, ctl)
+	return ctl, err
+}
+
+func ranksByApprentice(ctl *schemas.CrawlControl) bool {
+	for _, p := range ctl.GetPolicies() {
+		if p.GetRanker() == schemas.Ranker_RANKER_APPRENTICE {
+			return true
+		}
+	}
+	return false
+}
+
+// ownModel reads a model that belongs to the crawl. Its announcement may be gone, since
+// model.published keeps the newest of a crawl; then the digest in its name is what it is
+// checked by.
+func (b *books) ownModel(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string) (*apprentice.Counts, error) {
+	crawl := ctl.GetCrawl()
+	of, name, ok := strings.Cut(version, "/")
+	if !ok || name == "" {
+		return nil, fmt.Errorf("%q is no version of a model; one of crawl %q is called %s/PAGES-DIGEST (forager report %s names the one in use)", version, crawl, crawl, crawl)
+	}
+	if of != crawl {
+		return nil, fmt.Errorf("model %s was made for crawl %q, not for %q; a new crawl can begin with it (learning.prior in its crawl file)", version, of, crawl)
+	}
+	b.mu.Lock()
+	m := b.models[version]
+	b.mu.Unlock()
+	if critic := m.GetCritic(); critic != "" && critic != ctl.GetCritic() {
+		return nil, fmt.Errorf("model %s learnt relevances of the critic %s, and crawl %q is judged by %s", version, critic, crawl, ctl.GetCritic())
+	}
+	data, err := store.Get(ctx, schemas.ModelObject("apprentice", version))
+	if errors.Is(err, objects.ErrNotFound) {
+		return nil, fmt.Errorf("no model %s: %w", version, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", version, err)
+	}
+	sum := sha256.Sum256(data)
+	if _, digest, _ := strings.Cut(name, "-"); hex.EncodeToString(sum[:6]) != digest {
+		return nil, fmt.Errorf("model %s: object %s does not hold what its name says (its digest is %x): it is damaged, take another version or retrain it", version, schemas.ModelObject("apprentice", version), sum[:6])
+	}
+	counts, err := apprentice.UnmarshalCounts(data)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", version, err)
+	}
+	return counts, nil
+}
