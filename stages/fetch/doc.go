@@ -27,8 +27,8 @@
 // has passed since the end of the last one: delay_ms of the crawls, Crawl-delay of robots.txt,
 // and what 429 and 503 added. Fetching robots.txt counts as a request (its redirects do not).
 // Without any pause (one's own servers) prioritize's host_window is the bound. Turns go round
-// over crawls, then over hosts, so neither a large crawl nor a slow host holds up the others, up
-// to the number of slots (stages.fetch.concurrency).
+// over crawls, then over hosts, and no crawl takes all the slots (stages.fetch.concurrency) or all
+// the room for requests that wait, so neither a large crawl nor slow hosts hold up the others.
 //
 // 429 and 503 leave the host alone for 10 s, doubled each time up to an hour, or for what
 // Retry-After says, and add to its pause until it answers again. From the 7th refusal in a row on
@@ -62,4 +62,8 @@
 //
 // 2026-11-21: an unknown crawl does not wait for its control record: politeness travels with
 // every request, and the one thing that the control record adds is that a crawl was stopped.
+//
+// 2026-11-21: a segment is closed as soon as one of the crawls has nothing under way any more,
+// not only when nothing at all is: pages of a quick crawl would else wait 250 ms for those of a
+// slow one. A crawl causes no more segments so than it does alone.
 package main

@@ -59,7 +59,7 @@ func newStage(ctx context.Context, set settings, store *objects.Store, client ge
 		set: set, log: log, client: client, storing: ctx,
 		stopped: map[string]uint64{}, revisions: map[string]uint64{}, partitions: map[int]*partition{},
 	}
-	s.schedule = newScheduler(set.Concurrency, set.Hold, func() { s.segments.Flush() })
+	s.schedule = newScheduler(set.Concurrency, maxInFlight, set.Hold, func() { s.segments.Flush() })
 	var err error
 	if s.metrics, err = newMetrics(reg, s.schedule.counts); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)

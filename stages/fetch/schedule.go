@@ -93,14 +93,20 @@ type lane struct {
 
 // crawl has its turn among crawls.
 type crawl struct {
-	name    string
-	ready   []*lane
-	queued  bool               // in scheduler.ring
-	waiting map[*task]struct{} // sleeping and parked
+	name     string
+	ready    []*lane
+	queued   bool               // in scheduler.ring
+	waiting  map[*task]struct{} // sleeping and parked
+	underWay int
 }
 
 // scheduler decides which request is made next. At most slots are under way. The turn goes
 // round over crawls, and within a crawl over its hosts; a host that must wait is passed over.
+//
+// No crawl takes all slots, nor all the room for requests that wait: its hosts may all be slow,
+// and then a turn would not help the others. What a crawl may take is bounded by what is free
+// (Choudhury and Hahne, Dynamic queue length thresholds, 1998, §II): one alone leaves a ninth of
+// the slots, and of many that want more than there is, each gets the same.
 //
 // A host with a pause is asked one request at a time, and the next not before the pause has
 // passed since the end of the last one. Of several crawls on a host the longest pause counts.
@@ -108,8 +114,11 @@ type crawl struct {
 // by prioritize.
 type scheduler struct {
 	slots int
-	hold  time.Duration
-	// idle is called when the last request under way has ended and none could begin.
+	// room is for requests that wait.
+	room int
+	hold time.Duration
+	// idle is called when the last request of a crawl that was under way has ended and none
+	// could begin.
 	idle func()
 
 	mu     sync.Mutex
@@ -124,8 +133,8 @@ type scheduler struct {
 	closed bool
 }
 
-func newScheduler(slots int, hold time.Duration, idle func()) *scheduler {
-	s := &scheduler{slots: slots, free: slots, hold: hold, idle: idle, hosts: map[string]*host{}, crawls: map[string]*crawl{}}
+func newScheduler(slots, room int, hold time.Duration, idle func()) *scheduler {
+	s := &scheduler{slots: slots, room: room, free: slots, hold: hold, idle: idle, hosts: map[string]*host{}, crawls: map[string]*crawl{}}
 	s.timer = time.AfterFunc(time.Hour, s.wake)
 	s.at(time.Now().Add(sweepEvery), s.sweep)
 	return s
@@ -182,6 +191,12 @@ func (s *scheduler) add(t *task) {
 	if t.notBefore.After(t.deadline) {
 		t.state = settled
 		s.later(func() { t.job.deferred(t.notBefore, "not to be fetched before") })
+		return
+	}
+	if n := len(c.waiting); n >= max(mostParked, s.room-s.parked) {
+		t.state = settled
+		until := now.Add(max(s.hold, time.Second))
+		s.later(func() { t.job.deferred(until, fmt.Sprintf("%d requests of its crawl wait here", n)) })
 		return
 	}
 	c.waiting[t] = struct{}{}
@@ -406,11 +421,34 @@ func (s *scheduler) queue(l *lane) {
 	}
 }
 
+const (
+	// slotsPerFree bounds the slots of a crawl, in multiples of those that are free.
+	slotsPerFree = 8
+	// mostParked requests of a crawl may wait, however little room the others leave.
+	mostParked = 64
+)
+
+// may says whether the crawl may take another slot. Where slots are so few that one would be a
+// larger share than a ninth, none is kept free.
+func (s *scheduler) may(c *crawl) bool {
+	spare := s.free
+	if s.slots > slotsPerFree {
+		spare--
+	}
+	return c.underWay == 0 || c.underWay < slotsPerFree*spare
+}
+
 // dispatch begins requests while there is room.
 func (s *scheduler) dispatch() {
-	for s.free > 0 && len(s.ring) > 0 {
+	for refused := 0; s.free > 0 && len(s.ring) > refused; {
 		c := s.ring[0]
 		s.ring[0], s.ring = nil, s.ring[1:]
+		if !s.may(c) {
+			s.ring = append(s.ring, c)
+			refused++
+			continue
+		}
+		refused = 0
 		l := c.ready[0]
 		c.ready[0], c.ready = nil, c.ready[1:]
 		l.queued = false
@@ -439,6 +477,7 @@ func (s *scheduler) begin(t *task) {
 	l.front()
 	h.underWay++
 	h.alone = pause > 0
+	l.crawl.underWay++
 	s.free--
 	s.offer(h)
 	go func() {
@@ -451,8 +490,9 @@ func (s *scheduler) begin(t *task) {
 func (s *scheduler) end(t *task, pause time.Duration, r report) {
 	s.mu.Lock()
 	defer s.unlock()
-	h, now := t.lane.host, time.Now()
+	h, c, now := t.lane.host, t.lane.crawl, time.Now()
 	h.underWay--
+	c.underWay--
 	h.known = true
 	h.used = now
 	s.free++
@@ -466,10 +506,10 @@ func (s *scheduler) end(t *task, pause time.Duration, r report) {
 		t.state = settled
 	}
 	s.offer(h)
-	if s.free == s.slots {
+	if c.underWay == 0 {
 		s.later(func() {
 			s.mu.Lock()
-			none := s.free == s.slots
+			none := c.underWay == 0
 			s.mu.Unlock()
 			if none {
 				s.idle()

@@ -43,7 +43,7 @@ type fakeJob struct {
 
 func newWorld(t *testing.T, slots int, hold time.Duration) *world {
 	w := &world{t: t, settl: map[*fakeJob][]string{}}
-	w.s = newScheduler(slots, hold, func() { w.s.mu.Lock(); w.idles++; w.s.mu.Unlock() })
+	w.s = newScheduler(slots, 1000, hold, func() { w.s.mu.Lock(); w.idles++; w.s.mu.Unlock() })
 	return w
 }
 
@@ -305,6 +305,96 @@ func TestSchedulerIsFair(t *testing.T) {
 		if len(w.settl) != 1005 {
 			t.Errorf("%d of 1005 settled", len(w.settl))
 		}
+	})
+}
+
+// However many hosts of a crawl stall, another finds slots at once; crawls that all stall come to
+// have about as many each, and one that is alone gets most.
+func TestStallingCrawlLeavesSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 63, time.Hour)
+		defer w.s.close()
+		stall := func(crawl string) {
+			for i := range 200 {
+				w.add(t.Context(), &fakeJob{takes: time.Minute}, crawl, fmt.Sprint(crawl, i), time.Second)
+			}
+		}
+		slots := func() (n []int) {
+			synctest.Wait()
+			w.s.mu.Lock()
+			defer w.s.mu.Unlock()
+			for _, c := range w.s.crawls {
+				n = append(n, c.underWay)
+			}
+			slices.Sort(n)
+			return n
+		}
+		stall("first")
+		if n := slots(); n[0] != 56 {
+			t.Errorf("a crawl alone has %d of 63 slots, want 56", n)
+		}
+		j := w.add(t.Context(), &fakeJob{takes: time.Millisecond}, "fast", "fast", 0)
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if !slices.Equal(w.settl[j], []string{"visited"}) {
+			t.Errorf("the fast crawl's request: %q", w.settl[j])
+		}
+		stall("second")
+		stall("third")
+		time.Sleep(90 * time.Second) // what the first took has come back
+		if n := slots(); n[1] < 15 || n[3] > 26 {
+			t.Errorf("three stalling crawls have %v of 63 slots", n[1:])
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// Nor does a crawl take all the room in which requests wait for slow hosts.
+func TestBacklogLeavesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4, 30*time.Second) // and room for 1000
+		defer w.s.close()
+		given := func(crawl string, n int) (deferred int) {
+			for range n {
+				j := w.add(t.Context(), &fakeJob{takes: time.Hour}, crawl, "host of "+crawl, time.Second)
+				synctest.Wait()
+				if slices.Equal(w.settl[j], []string{"deferred"}) {
+					deferred++
+					if until := j.until.Sub(j.arrived); until != 30*time.Second {
+						t.Errorf("deferred for %v", until)
+					}
+				}
+			}
+			return deferred
+		}
+		if n := given("large", 5000); n < 4499 || n > 4500 {
+			t.Errorf("of 5000 requests of one crawl for one host %d were given back, want all but 500", n)
+		}
+		if n := given("small", 200); n != 0 {
+			t.Errorf("%d requests of another were given back", n)
+		}
+		if n := given("third", 60); n != 0 {
+			t.Errorf("%d requests of a third were given back", n)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// A crawl that has nothing under way does not wait with its pages for what others fetch.
+func TestIdleByCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4, 30*time.Second)
+		defer w.s.close()
+		w.add(t.Context(), &fakeJob{takes: time.Minute}, "slow", "slow", 0)
+		for i := range 3 {
+			w.add(t.Context(), &fakeJob{takes: time.Duration(i+1) * time.Second}, "fast", fmt.Sprint("fast", i), 0)
+		}
+		time.Sleep(10 * time.Second)
+		w.seen()
+		if w.idles != 1 {
+			t.Errorf("idle %d times after the fast crawl's last request, want once", w.idles)
+		}
+		time.Sleep(2 * time.Minute)
 	})
 }
 
