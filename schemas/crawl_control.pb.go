@@ -31,6 +31,8 @@ const (
 	CrawlState_CRAWL_STATE_PAUSED CrawlState = 2
 	// As paused, and fetch answers what it has not begun with OUTCOME_CANCELLED. Final.
 	CrawlState_CRAWL_STATE_STOPPED CrawlState = 3
+	// It has ended, and its state, rows and objects are removed; its name stays taken. Final.
+	CrawlState_CRAWL_STATE_DELETED CrawlState = 4
 )
 
 // Enum value maps for CrawlState.
@@ -40,12 +42,14 @@ var (
 		1: "CRAWL_STATE_RUNNING",
 		2: "CRAWL_STATE_PAUSED",
 		3: "CRAWL_STATE_STOPPED",
+		4: "CRAWL_STATE_DELETED",
 	}
 	CrawlState_value = map[string]int32{
 		"CRAWL_STATE_UNSPECIFIED": 0,
 		"CRAWL_STATE_RUNNING":     1,
 		"CRAWL_STATE_PAUSED":      2,
 		"CRAWL_STATE_STOPPED":     3,
+		"CRAWL_STATE_DELETED":     4,
 	}
 )
 
@@ -457,7 +461,8 @@ type CrawlControl struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the crawl: 1–64 of a–z, 0–9, "-", "_"; first a letter or digit. Never used again.
 	Crawl string `protobuf:"bytes,1,opt,name=crawl,proto3" json:"crawl,omitempty"`
-	// Counts up with each record of this crawl, from 1; a lower revision is ignored.
+	// Counts up with each record of this crawl, from 1; a lower revision is ignored, and of two
+	// records of one revision the second, by offset, is.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// What the operator wants of it.
 	State CrawlState `protobuf:"varint,3,opt,name=state,proto3,enum=forager.v1.CrawlState" json:"state,omitempty"`
@@ -1179,13 +1184,14 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x05pairs\x18\x06 \x01(\x0e2\x11.forager.v1.PairsR\x05pairs\x12/\n" +
 	"\x14max_pairs_per_target\x18\a \x01(\rR\x11maxPairsPerTarget\x121\n" +
 	"\x06topics\x18\b \x01(\x0e2\x19.forager.v1.TopicFeaturesR\x06topics\x12\x16\n" +
-	"\x06pinned\x18\t \x01(\tR\x06pinned*s\n" +
+	"\x06pinned\x18\t \x01(\tR\x06pinned*\x8c\x01\n" +
 	"\n" +
 	"CrawlState\x12\x1b\n" +
 	"\x17CRAWL_STATE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13CRAWL_STATE_RUNNING\x10\x01\x12\x16\n" +
 	"\x12CRAWL_STATE_PAUSED\x10\x02\x12\x17\n" +
-	"\x13CRAWL_STATE_STOPPED\x10\x03*w\n" +
+	"\x13CRAWL_STATE_STOPPED\x10\x03\x12\x17\n" +
+	"\x13CRAWL_STATE_DELETED\x10\x04*w\n" +
 	"\x06Ranker\x12\x16\n" +
 	"\x12RANKER_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RANKER_UNFOCUSED\x10\x01\x12\x15\n" +

@@ -91,7 +91,8 @@ type CrawlStatus struct {
 	// What the shard does.
 	State ShardState `protobuf:"varint,3,opt,name=state,proto3,enum=forager.v1.ShardState" json:"state,omitempty"`
 	// Why state is SHARD_STATE_FINISHED; empty otherwise. One of "pages budget spent",
-	// "requests budget spent", "frontier empty", "stagnated: the gate let no link through", "stopped".
+	// "requests budget spent", "frontier empty", "stagnated: the gate let no link through", "stopped",
+	// "deleted" (the last word on the crawl: its state is gone), "refused: …".
 	EndReason string `protobuf:"bytes,4,opt,name=end_reason,json=endReason,proto3" json:"end_reason,omitempty"`
 	// Epoch of the owner that wrote this.
 	Epoch uint64 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`

@@ -23,10 +23,11 @@ const (
 
 // LinkFound is the verdict on u together with every link of u. Topic link.found,
 // key = crawl "/" shard. Made by feature-extract for every request, and by forager for
-// seeds (the links of a virtual page, outcome SEEDS).
+// seeds (the links of a virtual page, outcome SEEDS) and to ask for a replay (outcome REPLAY).
 type LinkFound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16 bytes: RequestID of u, or for seeds RequestID(crawl, "seeds:" + digest of the list, 0).
+	// 16 bytes: RequestID of u; for seeds RequestID(crawl, "seeds:" + digest of the list, 0); for a
+	// replay RequestID(crawl, "replay:" + replay in hex, 0).
 	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name of the crawl.
 	Crawl string `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`
@@ -57,7 +58,10 @@ type LinkFound struct {
 	// Simhash of u (Page.fingerprint).
 	Fingerprint uint64 `protobuf:"fixed64,15,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// Something of the page was cut (Page.cut), or the table was.
-	Cut           bool `protobuf:"varint,16,opt,name=cut,proto3" json:"cut,omitempty"`
+	Cut bool `protobuf:"varint,16,opt,name=cut,proto3" json:"cut,omitempty"`
+	// For outcome REPLAY: RequestID, 16 bytes, of a request for url that a stage could not handle
+	// (its outcome is failed:…) and that is to be tried once more, as its next attempt.
+	Replay        []byte `protobuf:"bytes,26,opt,name=replay,proto3" json:"replay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -204,6 +208,13 @@ func (x *LinkFound) GetCut() bool {
 	return false
 }
 
+func (x *LinkFound) GetReplay() []byte {
+	if x != nil {
+		return x.Replay
+	}
+	return nil
+}
+
 // LeafTable holds the leaves of a page that lie within d_max of some link, once.
 type LeafTable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -292,7 +303,7 @@ const file_link_found_proto_rawDesc = "" +
 	"\n" +
 	"\x10link_found.proto\x12\n" +
 	"forager.v1\x1a\x12page_fetched.proto\x1a\x11page_judged.proto\x1a\n" +
-	"page.proto\"\xea\x03\n" +
+	"page.proto\"\x82\x04\n" +
 	"\tLinkFound\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -312,7 +323,8 @@ const file_link_found_proto_rawDesc = "" +
 	"\x05links\x18\r \x03(\v2\x10.forager.v1.LinkR\x05links\x12+\n" +
 	"\x05table\x18\x0e \x01(\v2\x15.forager.v1.LeafTableR\x05table\x12 \n" +
 	"\vfingerprint\x18\x0f \x01(\x06R\vfingerprint\x12\x10\n" +
-	"\x03cut\x18\x10 \x01(\bR\x03cut\"\x93\x01\n" +
+	"\x03cut\x18\x10 \x01(\bR\x03cut\x12\x16\n" +
+	"\x06replay\x18\x1a \x01(\fR\x06replay\"\x93\x01\n" +
 	"\tLeafTable\x12\x14\n" +
 	"\x05terms\x18\x01 \x03(\tR\x05terms\x12\x16\n" +
 	"\x06leaves\x18\x02 \x03(\rR\x06leaves\x12!\n" +

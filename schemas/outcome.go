@@ -41,7 +41,12 @@ var Outcomes = map[Outcome]Consequence{
 	Outcome_OUTCOME_FAILED_CRITIC_SCORE:    {Request: true, Final: true},
 	Outcome_OUTCOME_FAILED_FEATURE_EXTRACT: {Request: true, Final: true},
 	Outcome_OUTCOME_SEEDS:                  {},
+	Outcome_OUTCOME_REPLAY:                 {},
 }
+
+// Virtual says that a record of link.found with this outcome answers no request: it comes from
+// an operator.
+func Virtual(o Outcome) bool { return o == Outcome_OUTCOME_SEEDS || o == Outcome_OUTCOME_REPLAY }
 
 // OutcomeName is the outcome as people read it: "delivered", "failed:parse-dom".
 func OutcomeName(o Outcome) string {

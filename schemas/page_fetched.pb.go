@@ -61,6 +61,8 @@ const (
 	Outcome_OUTCOME_SEEDS Outcome = 16
 	// 3xx without a usable target, or a redirect too many.
 	Outcome_OUTCOME_BAD_REDIRECT Outcome = 17
+	// Not a request: somebody asks for one more attempt at a request that a stage could not handle.
+	Outcome_OUTCOME_REPLAY Outcome = 18
 )
 
 // Enum value maps for Outcome.
@@ -84,6 +86,7 @@ var (
 		15: "OUTCOME_FAILED_FEATURE_EXTRACT",
 		16: "OUTCOME_SEEDS",
 		17: "OUTCOME_BAD_REDIRECT",
+		18: "OUTCOME_REPLAY",
 	}
 	Outcome_value = map[string]int32{
 		"OUTCOME_UNSPECIFIED":            0,
@@ -104,6 +107,7 @@ var (
 		"OUTCOME_FAILED_FEATURE_EXTRACT": 15,
 		"OUTCOME_SEEDS":                  16,
 		"OUTCOME_BAD_REDIRECT":           17,
+		"OUTCOME_REPLAY":                 18,
 	}
 )
 
@@ -361,7 +365,7 @@ const file_page_fetched_proto_rawDesc = "" +
 	"\n" +
 	"fetched_at\x18\x11 \x01(\x03R\tfetchedAt\x12\x1f\n" +
 	"\vduration_ms\x18\x12 \x01(\rR\n" +
-	"durationMs*\xda\x03\n" +
+	"durationMs*\xee\x03\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_DELIVERED\x10\x01\x12\x14\n" +
@@ -381,7 +385,8 @@ const file_page_fetched_proto_rawDesc = "" +
 	"\x1bOUTCOME_FAILED_CRITIC_SCORE\x10\x0e\x12\"\n" +
 	"\x1eOUTCOME_FAILED_FEATURE_EXTRACT\x10\x0f\x12\x11\n" +
 	"\rOUTCOME_SEEDS\x10\x10\x12\x18\n" +
-	"\x14OUTCOME_BAD_REDIRECT\x10\x11B\x11Z\x0fforager/schemasb\x06proto3"
+	"\x14OUTCOME_BAD_REDIRECT\x10\x11\x12\x12\n" +
+	"\x0eOUTCOME_REPLAY\x10\x12B\x11Z\x0fforager/schemasb\x06proto3"
 
 var (
 	file_page_fetched_proto_rawDescOnce sync.Once

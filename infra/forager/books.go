@@ -26,7 +26,9 @@ type books struct {
 	statuses map[string]map[uint32]*schemas.CrawlStatus
 	models   map[string]*schemas.ModelPublished
 	// critics are the newest versions by name.
-	critics   map[string]*schemas.ModelPublished
+	critics map[string]*schemas.ModelPublished
+	// next is the offset behind the last record read, by topic.
+	next      map[string]int64
 	followers []*stream.Follower
 }
 
@@ -41,6 +43,7 @@ func openBooks(ctx context.Context, s *session, cfg *pipeline.Config) (*books, e
 		client: client, controls: make(map[string]*schemas.CrawlControl),
 		statuses: make(map[string]map[uint32]*schemas.CrawlStatus),
 		models:   make(map[string]*schemas.ModelPublished), critics: make(map[string]*schemas.ModelPublished),
+		next: make(map[string]int64),
 	}
 	within := s.within
 	if within <= 0 {
@@ -71,18 +74,29 @@ func (b *books) close() {
 }
 
 func (b *books) read(r stream.Record) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next[r.Topic] = r.Offset + 1
+	if r.Value == nil {
+		return nil // compaction forgets a key; what is known of it stays so here
+	}
 	m := schemas.Record(r.Topic)
 	if err := proto.Unmarshal(r.Value, m); err != nil {
 		return fmt.Errorf("record at %s/%d/%d cannot be read: %w", r.Topic, r.Partition, r.Offset, err)
 	}
-	b.note(m)
+	b.take(m)
 	return nil
 }
 
-// note takes a record into the books.
+// note takes a record into the books that comes back through its topic a little later.
 func (b *books) note(m proto.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.take(m)
+}
+
+// take takes a record; the caller holds mu.
+func (b *books) take(m proto.Message) {
 	switch m := m.(type) {
 	case *schemas.CrawlControl:
 		if old := b.controls[m.GetCrawl()]; old == nil || old.GetRevision() < m.GetRevision() {
@@ -107,18 +121,38 @@ func (b *books) note(m proto.Message) {
 	}
 }
 
+// control returns a crawl's newest control record. It is an error that there is none, or that
+// the crawl was deleted.
 func (b *books) control(crawl string) (*schemas.CrawlControl, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.controls[crawl]
-	if c == nil {
-		known := slices.Sorted(maps.Keys(b.controls))
-		if len(known) == 0 {
-			return nil, fmt.Errorf("no crawl %q; there is none yet (forager crawl start makes one)", crawl)
-		}
-		return nil, fmt.Errorf("no crawl %q; there are: %s", crawl, strings.Join(known, ", "))
+	switch {
+	case c == nil:
+		return nil, fmt.Errorf("no crawl %q; %s", crawl, b.others())
+	case deleted(c):
+		return nil, fmt.Errorf("crawl %q was deleted, and its name is never used again; %s", crawl, b.others())
 	}
-	return proto.Clone(c).(*schemas.CrawlControl), nil
+	return proto.CloneOf(c), nil
+}
+
+// others says which crawls there are; the caller holds mu.
+func (b *books) others() string {
+	var names []string
+	for name, c := range b.controls {
+		if !deleted(c) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "there is none (forager crawl start makes one)"
+	}
+	slices.Sort(names)
+	return "there are: " + strings.Join(names, ", ")
+}
+
+func deleted(c *schemas.CrawlControl) bool {
+	return c.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED
 }
 
 // status returns shard 0 of the crawl, nil before prioritize has written one.
@@ -149,20 +183,23 @@ func (b *books) critic(name string) (*schemas.ModelPublished, error) {
 	return nil, fmt.Errorf("no critic %q; there are: %s", name, strings.Join(known, ", "))
 }
 
-// send produces one record and waits until it is acknowledged.
-func (b *books) send(ctx context.Context, topic, key string, headers map[string]string, m proto.Message) error {
+// send produces one record, waits until it is acknowledged and returns where it stands.
+func (b *books) send(ctx context.Context, topic, key string, headers map[string]string, m proto.Message) (stream.Position, error) {
 	value, err := proto.Marshal(m)
 	if err != nil {
-		return err
+		return stream.Position{}, err
 	}
 	if headers == nil {
 		headers = make(map[string]string)
 	}
 	headers[schemas.HeaderVersion] = fmt.Sprint(schemas.Version)
-	_, err = b.client.Produce(ctx, []stream.Out{{
+	at, err := b.client.Produce(ctx, []stream.Out{{
 		Topic: topic, Partition: -1, Key: []byte(key), Value: value, Headers: headers,
 	}})
-	return err
+	if err != nil {
+		return stream.Position{}, err
+	}
+	return at[0], nil
 }
 
 // openBooks reads the pipeline file and opens the books that it leads to.

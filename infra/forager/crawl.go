@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
 	"forager/internal/critic"
@@ -21,9 +19,13 @@ import (
 )
 
 type crawlCommand struct {
+	List   crawlList   `cmd:"" help:"Which crawls there are."`
 	Start  crawlStart  `cmd:"" help:"Start the crawl that a crawl file describes."`
 	Status crawlStatus `cmd:"" help:"How crawls stand."`
 	Watch  crawlWatch  `cmd:"" help:"Follow a crawl until it has finished."`
+	Seeds  crawlSeeds  `cmd:"" help:"Give a crawl more seeds."`
+	Pause  crawlPause  `cmd:"" help:"Let a crawl rest; requests in flight end."`
+	Resume crawlResume `cmd:"" help:"Let a paused crawl go on."`
 	Stop   crawlStop   `cmd:"" help:"Stop a crawl for good; requests in flight end."`
 }
 
@@ -80,7 +82,8 @@ func (c *crawlStart) Run(s *session) error {
 func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *crawlfile.Crawl, checkOnly bool) error {
 	ctl := crawl.Control
 	name := ctl.GetCrawl()
-	if old, err := b.control(name); err == nil {
+	old, seen := b.newest(name)
+	if old != nil {
 		return fmt.Errorf("crawl %q exists already (started %s); a name is never used again, choose another",
 			name, time.UnixMilli(old.GetCreatedAt()).Format(time.RFC3339))
 	}
@@ -124,15 +127,15 @@ func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 	}
 	// The control record goes first: prioritize waits for the seeds of a crawl it knows, and
 	// never holds up a partition for a crawl that does not come.
-	if err := b.send(ctx, schemas.TopicCrawlControl, name, map[string]string{schemas.HeaderCrawl: name}, ctl); err != nil {
-		return fmt.Errorf("send the crawl's control record: %w", err)
+	winner, err := b.place(ctx, ctl, seen)
+	if err != nil {
+		return err
 	}
-	seeds := schemas.SeedPage(name, crawl.Seeds)
-	headers := map[string]string{schemas.HeaderCrawl: name, schemas.HeaderShard: "0"}
-	if err := b.send(ctx, schemas.TopicLinkFound, schemas.ShardKey(name, 0), headers, seeds); err != nil {
-		return fmt.Errorf("send the seeds: %w", err)
+	if winner != nil {
+		return fmt.Errorf("crawl %q was started by somebody else at the same moment; choose another name", name)
 	}
-	return nil
+	_, err = sendSeeds(ctx, b, name, crawl.Seeds)
+	return err
 }
 
 // loadCritic brings a published critic and checks that it is the one announced.
@@ -281,49 +284,4 @@ func watch(s *session, b *books, crawl string) error {
 		case <-tick.C:
 		}
 	}
-}
-
-type crawlStop struct {
-	Crawl string        `arg:"" help:"Name of the crawl."`
-	Wait  time.Duration `help:"How long to wait until nothing is in flight; 0 = do not wait." default:"60s"`
-}
-
-func (c *crawlStop) Run(s *session) error {
-	_, b, err := s.openBooks()
-	if err != nil {
-		return err
-	}
-	defer b.close()
-	ctl, err := b.control(c.Crawl)
-	if err != nil {
-		return err
-	}
-	if st := b.status(c.Crawl); st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
-		return fmt.Errorf("crawl %q has finished already: %s", c.Crawl, st.GetEndReason())
-	}
-	next := proto.Clone(ctl).(*schemas.CrawlControl)
-	next.State = schemas.CrawlState_CRAWL_STATE_STOPPED
-	next.Revision++
-	if err := b.send(s, schemas.TopicCrawlControl, c.Crawl, map[string]string{schemas.HeaderCrawl: c.Crawl}, next); err != nil {
-		return err
-	}
-	deadline := time.Now().Add(c.Wait)
-	for b.status(c.Crawl).GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
-		if c.Wait == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			if n := b.status(c.Crawl).GetInFlight(); n > 0 {
-				return fmt.Errorf("crawl %q is told to stop, but %d requests are still in flight after %s; do all stages run? (forager up starts them)", c.Crawl, n, c.Wait)
-			}
-			return fmt.Errorf("crawl %q is told to stop, but nobody has done so after %s; does prioritize run? (forager up starts it)", c.Crawl, c.Wait)
-		}
-		select {
-		case <-s.Done():
-			return s.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	x := stand(c.Crawl, b.status(c.Crawl))
-	return s.print(x, func(w io.Writer) { fmt.Fprintf(w, "%s: %s %s\n", c.Crawl, x.State, x.Reason) })
 }

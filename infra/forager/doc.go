@@ -14,4 +14,10 @@
 // 2026-11-21: crawl start sends the control record before the seeds. prioritize takes no crawl
 // for finished before its seeds have come, and never waits for a control record that an
 // interrupted start did not send.
+//
+// 2026-11-21: a command that changes a crawl reads back what it wrote (revise.go), so that of two
+// operators at once one is told that nothing of his was done.
+//
+// 2026-11-21: seeds may be given to a crawl whose frontier ran empty, which then goes on. One that
+// was stopped or has spent its budget is refused: nothing would be fetched.
 package main

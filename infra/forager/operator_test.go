@@ -91,6 +91,7 @@ func TestOperator(t *testing.T) {
 		{"no crawls", r.testNoCrawls},
 		{"crawl start refuses", func(t *testing.T) { r.testCrawlStart(t, g) }},
 		{"no stages", func(t *testing.T) { r.testNoStages(t, g) }},
+		{"two operators", r.testTwoOperators},
 		{"garbage on page.fetched", func(t *testing.T) { r.testGarbage(t, g) }},
 		{"up twice", r.testUpTwice},
 		{"critic that cannot be read", func(t *testing.T) { r.testHalfCritic(t, g) }},
@@ -420,7 +421,7 @@ func (r *rig) testHalfCritic(t *testing.T, g *demoGround) {
 		t.Fatal(err)
 	}
 	announce := func(m *schemas.ModelPublished) {
-		if err := r.books.send(r.s, schemas.TopicModelPublished, schemas.ModelKey(m), nil, m); err != nil {
+		if _, err := r.books.send(r.s, schemas.TopicModelPublished, schemas.ModelKey(m), nil, m); err != nil {
 			t.Fatal(err)
 		}
 		r.books.note(m)
@@ -432,11 +433,11 @@ func (r *rig) testHalfCritic(t *testing.T, g *demoGround) {
 	// A crawl that began all the same.
 	c := r.crawl(g, "half", "soft-focus", 10, nil)
 	c.Control.Critic, c.Control.Revision, c.Control.CreatedAt = half.GetVersion(), 1, time.Now().UnixMilli()
-	if err := r.books.send(r.s, schemas.TopicCrawlControl, "half", map[string]string{schemas.HeaderCrawl: "half"}, c.Control); err != nil {
+	if _, err := r.books.send(r.s, schemas.TopicCrawlControl, "half", map[string]string{schemas.HeaderCrawl: "half"}, c.Control); err != nil {
 		t.Fatal(err)
 	}
 	headers := map[string]string{schemas.HeaderCrawl: "half", schemas.HeaderShard: "0"}
-	if err := r.books.send(r.s, schemas.TopicLinkFound, schemas.ShardKey("half", 0), headers, schemas.SeedPage("half", c.Seeds)); err != nil {
+	if _, err := r.books.send(r.s, schemas.TopicLinkFound, schemas.ShardKey("half", 0), headers, schemas.SeedPage("half", c.Seeds)); err != nil {
 		t.Fatal(err)
 	}
 	pid := r.pid("critic-score-0")
@@ -593,6 +594,7 @@ func get(t *testing.T, client *http.Client, urls []string, status int) {
 func (r *rig) testStop(t *testing.T, g *demoGround) {
 	r.mustRun("crawl", "start", r.file("long.yaml", strings.Replace(crawlFile("long", "sim", g.topic, g.seeds[0]), "pages: 60", "pages: 50000", 1)))
 	r.until("long", "under way", 30*time.Second, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 20 })
+	r.testPause(t, "long", g)
 	r.fails(t, exitFailure, []string{"verify", "long"}, `"long" has not finished`, "forager crawl watch long")
 	out := r.mustRun("--json", "crawl", "stop", "long")
 	var x standing

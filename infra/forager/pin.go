@@ -34,16 +34,15 @@ func pinModel(ctx context.Context, b *books, store registry.Store, crawl, versio
 			return nil, err
 		}
 	}
-	if ctl.Learning == nil {
-		ctl.Learning = new(schemas.Learning)
-	}
-	if ctl.Learning.Pinned == version {
+	if ctl.GetLearning().GetPinned() == version {
 		return ctl, nil
 	}
-	ctl.Learning.Pinned = version
-	ctl.Revision++
-	err = b.send(ctx, schemas.TopicCrawlControl, crawl, map[string]string{schemas.HeaderCrawl: crawl}, ctl)
-	return ctl, err
+	return b.revise(ctx, crawl, func(next *schemas.CrawlControl) {
+		if next.Learning == nil {
+			next.Learning = new(schemas.Learning)
+		}
+		next.Learning.Pinned = version
+	})
 }
 
 func ranksByApprentice(ctl *schemas.CrawlControl) bool {

@@ -19,8 +19,8 @@ type Book struct {
 func New() *Book { return &Book{crawls: make(map[string]*schemas.CrawlControl)} }
 
 // Take reads one record of the topic: its key, the crawl, and its value, nil for a crawl that
-// is forgotten. A revision below the last is a late copy and changes nothing. An error is a
-// record that cannot be read.
+// is forgotten. A revision that is not above the last changes nothing: it is a late copy, or the
+// record of an operator who lost a race (see doc.go). An error is a record that cannot be read.
 func (b *Book) Take(key, value []byte) error {
 	var control *schemas.CrawlControl
 	if value != nil {
@@ -37,7 +37,7 @@ func (b *Book) Take(key, value []byte) error {
 	switch {
 	case control == nil:
 		delete(b.crawls, string(key))
-	case control.GetRevision() >= b.crawls[string(key)].GetRevision():
+	case b.crawls[string(key)] == nil || control.GetRevision() > b.crawls[string(key)].GetRevision():
 		b.crawls[string(key)] = control
 	}
 	return nil

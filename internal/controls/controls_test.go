@@ -27,7 +27,7 @@ func TestNewestRevisionCounts(t *testing.T) {
 		revision uint64
 		critic   string
 		want     string
-	}{{1, "first", "first"}, {3, "third", "third"}, {2, "late", "third"}, {3, "again", "again"}} {
+	}{{1, "first", "first"}, {3, "third", "third"}, {2, "late", "third"}, {3, "again", "third"}, {4, "fourth", "fourth"}} {
 		if err := b.Take([]byte("a"), record(t, "a", r.revision, r.critic)); err != nil {
 			t.Fatal(err)
 		}

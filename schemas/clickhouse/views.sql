@@ -47,7 +47,7 @@ SELECT
     relevance, tempered, best_is_focus, links, fingerprint, cut,
     partition, bitNot(precedence) AS offset, recorded_at
 FROM verdicts_rows FINAL
-WHERE outcome != 'seeds';
+WHERE outcome NOT IN ('seeds', 'replay');
 
 CREATE OR REPLACE VIEW links AS
 SELECT

@@ -48,7 +48,7 @@ type stage struct {
 	storing  context.Context // ends when pages are not stored any more
 
 	mu         sync.Mutex
-	stopped    map[string]uint64 // revision of the newest control record of crawls that were stopped
+	stopped    map[string]uint64 // revision of the newest control record of crawls that were stopped or deleted
 	revisions  map[string]uint64 // of all crawls
 	partitions map[int]*partition
 }
@@ -120,7 +120,8 @@ func runWith(ctx context.Context, client getter, cfg *pipeline.Config, replica i
 	})
 }
 
-// control takes a record of crawl.control: requests of a stopped crawl are not begun any more.
+// control takes a record of crawl.control: requests of a stopped or deleted crawl are not begun
+// any more.
 func (s *stage) control(r stream.Record) error {
 	if r.Value == nil {
 		return nil // a crawl that was forgotten
@@ -134,7 +135,7 @@ func (s *stage) control(r stream.Record) error {
 	if newer {
 		s.revisions[ctl.Crawl] = ctl.Revision
 	}
-	stop := newer && ctl.State == schemas.CrawlState_CRAWL_STATE_STOPPED
+	stop := newer && (ctl.State == schemas.CrawlState_CRAWL_STATE_STOPPED || ctl.State == schemas.CrawlState_CRAWL_STATE_DELETED)
 	if stop {
 		s.stopped[ctl.Crawl] = ctl.Revision
 	} else if newer {

@@ -53,7 +53,8 @@ type judge struct {
 	verdicts map[schemas.ID]*schemas.LinkFound
 	seeds    map[schemas.ID]*schemas.LinkFound
 	leaps    map[schemas.ID]*schemas.LeapSettled
-	// final are the URLs with a final verdict; delivered the verdicts on pages by URL.
+	// final are the first final verdicts by URL: a request that a stage could not handle may be
+	// replayed, and its URL has two. delivered are the verdicts on pages by URL.
 	final     map[string]*schemas.LinkFound
 	delivered map[string]*schemas.LinkFound
 }
@@ -71,7 +72,7 @@ func (e *Evidence) Judge() *Result {
 	j.verdicts = firsts(j, schemas.TopicLinkFound, e.Verdicts, nil)
 	j.leaps = firsts(j, schemas.TopicLeapSettled, e.Leaps, nil)
 	for id, v := range j.verdicts {
-		if v.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
+		if schemas.Virtual(v.GetOutcome()) {
 			j.seeds[id] = v
 			delete(j.verdicts, id)
 		}
@@ -147,6 +148,7 @@ func (j *judge) dispatches() {
 // journeys follows every request to its verdict.
 func (j *judge) journeys() {
 	open := 0
+	attempts := make(map[*schemas.LinkFound]uint32)
 	for id, r := range j.requests {
 		v := j.verdicts[id]
 		if v == nil {
@@ -182,7 +184,9 @@ func (j *judge) journeys() {
 			j.problem("request %s for %s: status or redirect of link.found is not that of page.fetched", id, r.GetUrl())
 		}
 		if schemas.Outcomes[v.GetOutcome()].Final {
-			j.final[r.GetUrl()] = v
+			if first := j.final[r.GetUrl()]; first == nil || r.GetAttempt() < attempts[first] {
+				j.final[r.GetUrl()], attempts[v] = v, r.GetAttempt()
+			}
 		}
 	}
 	for topic, ids := range map[string][]schemas.ID{

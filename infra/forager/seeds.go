@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"forager/internal/frontier"
+	"forager/internal/objects"
+	"forager/internal/pipeline"
+	"forager/internal/scope"
+	"forager/internal/stream"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+type crawlSeeds struct {
+	Crawl string        `arg:"" help:"Name of the crawl."`
+	URLs  []string      `arg:"" optional:"" name:"url" help:"URLs to begin from, too."`
+	File  string        `short:"f" help:"A file with one URL a line (# begins a comment); - is standard input." type:"path"`
+	Wait  time.Duration `help:"How long to wait until the crawl has taken them; 0 = do not wait." default:"60s"`
+}
+
+func (c *crawlSeeds) Help() string {
+	return `The seeds join the frontier of a running or paused crawl; those that it knows already change nothing. A crawl
+that has finished because its frontier was empty goes on with them.
+
+  forager crawl seeds chemistry https://example.org/elements/ https://example.net/
+  forager crawl seeds chemistry -f more.txt`
+}
+
+func (c *crawlSeeds) Run(s *session) error {
+	raw, err := c.given(os.Stdin)
+	if err != nil {
+		return err
+	}
+	seeds, err := canonicalSeeds(raw)
+	if err != nil {
+		return err
+	}
+	cfg, b, err := s.openBooks()
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	ctl, err := b.control(c.Crawl)
+	if err != nil {
+		return err
+	}
+	if err := goesOn(ctl, b.status(c.Crawl)); err != nil {
+		return err
+	}
+	if err := inScope(s, cfg, ctl, seeds); err != nil {
+		return err
+	}
+	at, err := sendSeeds(s, b, c.Crawl, seeds)
+	if err != nil {
+		return err
+	}
+	if c.Wait > 0 {
+		if err := b.taken(s, c.Crawl, at, c.Wait); err != nil {
+			return err
+		}
+	}
+	return s.print(map[string]any{"crawl": c.Crawl, "seeds": len(seeds)}, func(w io.Writer) {
+		fmt.Fprintf(w, "%d seeds for %s\nfollow it:  forager crawl watch %s\n", len(seeds), c.Crawl, c.Crawl)
+	})
+}
+
+// given are the URLs of the command line and of the file.
+func (c *crawlSeeds) given(stdin io.Reader) ([]string, error) {
+	urls := c.URLs
+	if c.File != "" {
+		var b []byte
+		var err error
+		if c.File == "-" {
+			b, err = io.ReadAll(stdin)
+		} else {
+			b, err = os.ReadFile(c.File)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--file: %w", err)
+		}
+		for line := range bytes.Lines(b) {
+			if l := strings.TrimSpace(string(line)); l != "" && !strings.HasPrefix(l, "#") {
+				urls = append(urls, l)
+			}
+		}
+	}
+	if len(urls) == 0 {
+		return nil, usagef("give URLs, or --file with one a line")
+	}
+	return urls, nil
+}
+
+// canonicalSeeds brings URLs into the form in which the frontier knows them, each once. The error
+// names every one that is no URL.
+func canonicalSeeds(raw []string) ([]string, error) {
+	var urls []string
+	var bad []error
+	known := make(map[string]bool)
+	for _, r := range raw {
+		u, err := weburl.Parse(r)
+		if err != nil {
+			bad = append(bad, fmt.Errorf("seed %w", err))
+		} else if !known[u.String()] {
+			known[u.String()] = true
+			urls = append(urls, u.String())
+		}
+	}
+	return urls, errors.Join(bad...)
+}
+
+// goesOn says whether a crawl dispatches new entries of its frontier, now or when it is resumed.
+func goesOn(ctl *schemas.CrawlControl, st *schemas.CrawlStatus) error {
+	crawl := ctl.GetCrawl()
+	switch {
+	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED:
+		return fmt.Errorf("crawl %q was stopped, which is for good; start another crawl (forager crawl start)", crawl)
+	case ended(st) && st.GetEndReason() != frontier.EndEmpty && st.GetEndReason() != frontier.EndStagnated:
+		return fmt.Errorf("crawl %q has finished: %s; it fetches nothing more: start another crawl (forager crawl start)", crawl, st.GetEndReason())
+	}
+	return nil
+}
+
+// inScope names the seeds that the crawl would refuse.
+func inScope(ctx context.Context, cfg *pipeline.Config, ctl *schemas.CrawlControl, seeds []string) error {
+	var list *scope.List
+	if key := ctl.GetScope().GetUrlList(); key != "" {
+		store, err := objects.Open(cfg.S3)
+		if err != nil {
+			return err
+		}
+		b, err := store.Get(ctx, key)
+		if err != nil {
+			return fmt.Errorf("URL list of crawl %s: %w", ctl.GetCrawl(), err)
+		}
+		if list, err = scope.ReadList(bytes.NewReader(b)); err != nil {
+			return fmt.Errorf("URL list of crawl %s: %w", ctl.GetCrawl(), err)
+		}
+	}
+	sc, err := scope.New(ctl.GetScope(), list)
+	if err != nil {
+		return err
+	}
+	var bad []error
+	for _, u := range seeds {
+		if reason := sc.Check(u, 0); reason != "" {
+			bad = append(bad, fmt.Errorf("seed %s lies outside the scope of crawl %s (%s); nothing was sent", u, ctl.GetCrawl(), reason))
+		}
+	}
+	return errors.Join(bad...)
+}
+
+// sendSeeds sends the virtual page whose links are the seeds, canonical URLs.
+func sendSeeds(ctx context.Context, b *books, crawl string, seeds []string) (stream.Position, error) {
+	headers := map[string]string{schemas.HeaderCrawl: crawl, schemas.HeaderShard: "0"}
+	at, err := b.send(ctx, schemas.TopicLinkFound, schemas.ShardKey(crawl, 0), headers, schemas.SeedPage(crawl, seeds))
+	if err != nil {
+		return at, fmt.Errorf("send the seeds: %w", err)
+	}
+	return at, nil
+}
+
+// taken waits until a crawl has read the record of link.found at a place.
+func (b *books) taken(ctx context.Context, crawl string, at stream.Position, wait time.Duration) error {
+	deadline := time.Now().Add(wait)
+	for {
+		last, ok := b.status(crawl).GetSpans()[schemas.TopicLinkFound].GetLast()[uint32(at.Partition)]
+		if ok && last >= at.Offset {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("crawl %q has not taken it after %s, but will: it stands in %s; does prioritize run? (forager up starts it)", crawl, wait, schemas.TopicLinkFound)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

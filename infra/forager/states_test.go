@@ -1,0 +1,42 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"forager/schemas"
+)
+
+// testPause pauses a running crawl, gives it seeds, and lets it go on.
+func (r *rig) testPause(t *testing.T, crawl string, g *demoGround) {
+	var x standing
+	for range 2 { // pausing what is paused is no error
+		if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "pause", crawl)), &x); err != nil || x.State != "paused" || x.InFlight != 0 {
+			t.Fatalf("crawl pause: %v, %+v", err, x)
+		}
+	}
+	if out := r.mustRun("crawl", "status", crawl); !strings.Contains(out, "paused") {
+		t.Errorf("crawl status of a paused crawl:\n%s", out)
+	}
+	if out := r.mustRun("crawl", "list"); !strings.Contains(out, "paused") || !strings.Contains(out, "soft-focus") {
+		t.Errorf("crawl list:\n%s", out)
+	}
+	before := r.books.status(crawl)
+	r.mustRun("crawl", "seeds", crawl, g.seeds[0]+"none/1", g.seeds[0]+"none/2")
+	st := r.until(crawl, "longer by two seeds", 10*time.Second, func(st *schemas.CrawlStatus) bool { return st.GetQueued() == before.GetQueued()+2 })
+	if st.GetDispatched() != before.GetDispatched() {
+		t.Errorf("%d requests were dispatched while the crawl was paused", st.GetDispatched()-before.GetDispatched())
+	}
+	r.mustRun("crawl", "seeds", crawl, g.seeds[0]+"none/1", g.seeds[0]+"none/2") // known ones change nothing
+	if st := r.books.status(crawl); st.GetQueued() != before.GetQueued()+2 {
+		t.Errorf("%d entries wait, want %d", st.GetQueued(), before.GetQueued()+2)
+	}
+	if out := r.mustRun("crawl", "resume", crawl); !strings.Contains(out, "running") {
+		t.Errorf("crawl resume: %q", out)
+	}
+	r.until(crawl, "under way again", 30*time.Second, func(st *schemas.CrawlStatus) bool { return st.GetPages() > before.GetPages()+20 })
+	r.fails(t, exitUsage, []string{"crawl", "seeds", crawl}, "give URLs")
+	r.fails(t, exitFailure, []string{"crawl", "seeds", crawl, "chemistry", "ftp://a.test/"}, "chemistry", "ftp://a.test/")
+}
