@@ -64,6 +64,7 @@ type demoRun struct {
 	LossAt         map[string]float64 `json:"loss_at"`
 	EndReason      string             `json:"end_reason"`
 	LatencyMS      uint32             `json:"latency_ms"`
+	LatencyP95MS   uint32             `json:"latency_p95_ms"`
 	// CPUMSPerPage is CPU time, user and system, by process.
 	CPUMSPerPage map[string]float64 `json:"cpu_ms_per_page"`
 	Outcomes     map[string]uint64  `json:"outcomes"`
@@ -212,7 +213,13 @@ func (d *demo) prepare() error {
 	if err != nil {
 		return err
 	}
-	path, err := writeDemoPipeline(c.Config, c.Out, proxy)
+	return d.start(proxy)
+}
+
+// start starts the embedded parts and the stages, on free ports, for a web behind a proxy.
+func (d *demo) start(proxy string, more ...setting) error {
+	c := d.command
+	path, err := writeDemoPipeline(c.Config, c.Out, proxy, more...)
 	if err != nil {
 		return err
 	}
@@ -266,8 +273,15 @@ func (d *demo) serve(h http.Handler) (proxy string, err error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// writeDemoPipeline writes a pipeline file with free ports, the demo's folder and its proxy.
-func writeDemoPipeline(from, out, proxy string) (string, error) {
+// setting is one value of a pipeline file.
+type setting struct {
+	value any
+	path  []string
+}
+
+// writeDemoPipeline writes a pipeline file with free ports, the demo's folder, its proxy and
+// more settings.
+func writeDemoPipeline(from, out, proxy string, more ...setting) (string, error) {
 	b, err := os.ReadFile(from)
 	if err != nil {
 		return "", err
@@ -297,6 +311,9 @@ func writeDemoPipeline(from, out, proxy string) (string, error) {
 	set("http://"+ports[1], "s3", "endpoint")
 	set("http://"+ports[2], "clickhouse", "url")
 	set(proxy, "stages", "fetch", "proxy")
+	for _, x := range more {
+		set(x.value, x.path...)
+	}
 	path := filepath.Join(out, "pipeline.yaml")
 	if b, err = yaml.Marshal(root); err != nil {
 		return "", err
@@ -423,7 +440,12 @@ func (d *demo) crawl(name, ranker, version string, seeds []string, budget uint64
 	if err != nil {
 		return nil, err
 	}
-	c := &crawlfile.Crawl{Control: ctl, Seeds: seeds, URLList: d.ground.urlList}
+	return d.measure(&crawlfile.Crawl{Control: ctl, Seeds: seeds, URLList: d.ground.urlList}, ranker)
+}
+
+// measure starts a crawl, follows it to its end and measures it.
+func (d *demo) measure(c *crawlfile.Crawl, ranker string) (*demoRun, error) {
+	name := c.Control.GetCrawl()
 	before := d.stack.cpuTimes()
 	began := time.Now()
 	if err := startCrawl(d.s, d.config, d.books, c, false); err != nil {
@@ -439,7 +461,7 @@ func (d *demo) crawl(name, ranker, version string, seeds []string, budget uint64
 	}
 	run := &demoRun{
 		Crawl: name, Ranker: ranker, Pages: st.GetPages(), Requests: st.GetRequests(), Seconds: seconds,
-		PagesPerSecond: float64(st.GetPages()) / seconds, EndReason: st.GetEndReason(), LatencyMS: st.GetLatencyP50Ms(),
+		PagesPerSecond: float64(st.GetPages()) / seconds, EndReason: st.GetEndReason(), LatencyMS: st.GetLatencyP50Ms(), LatencyP95MS: st.GetLatencyP95Ms(),
 		Outcomes: st.GetOutcomes(), Trained: st.GetTrained(), CPUMSPerPage: make(map[string]float64), LossAt: make(map[string]float64),
 	}
 	if st.GetPages() > 0 {

@@ -43,6 +43,10 @@ type commands struct {
 	ServeWeb   serveWebCommand   `cmd:"" help:"Serve a WARC file as a web, behind an HTTP proxy."`
 	Experiment experimentCommand `cmd:"" help:"Crawl a frozen web in one process, with every ranker."`
 	Demo       demoCommand       `cmd:"" help:"Crawl a web twice, soft focus and apprentice, and report both."`
+	Bench      benchCommand      `cmd:"" help:"Crawl webs at full speed; CPU, memory and latency of every process."`
+
+	BenchWeb   benchWebCommand   `cmd:"" hidden:"" help:"Serve the synthetic web of bench."`
+	BenchFloor benchFloorCommand `cmd:"" hidden:"" help:"Fetch URLs and parse the pages, nothing else."`
 }
 
 // session is what every command is given.

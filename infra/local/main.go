@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"forager/internal/boot"
 	"forager/internal/pipeline"
 )
 
@@ -62,5 +63,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return serve(ctx, cfg, plan, stdout, slog.New(slog.NewTextHandler(stderr, nil)))
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	stop, err := boot.Process(ctx, cfg.Local.Process, boot.NewRegistry(), log)
+	if err != nil {
+		return fmt.Errorf("local.%w", err)
+	}
+	defer stop()
+	return serve(ctx, cfg, plan, stdout, log)
 }

@@ -8,17 +8,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"forager/internal/pipeline"
 )
@@ -118,30 +114,24 @@ func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int,
 	env := &Env{
 		Config: cfg, Stage: stage, Replica: replica,
 		Log:      slog.New(slog.NewTextHandler(stderr, nil)).With("stage", stage, "replica", replica),
-		Metrics:  prometheus.NewRegistry(),
+		Metrics:  NewRegistry(),
 		StateDir: filepath.Join(cfg.Data, "state", stage),
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: "info",
 		Help: "1; its labels say which stage this process is.", ConstLabels: prometheus.Labels{"stage": stage, "replica": strconv.Itoa(replica)}})
 	info.Set(1)
-	env.Metrics.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	env.Metrics.MustRegister(info)
 
-	addr, err := metricsAddr(cfg, stage, replica)
-	if err != nil {
+	settings := processOf(cfg, stage)
+	var err error
+	if settings.Metrics, err = metricsAddr(settings.Metrics, stage, replica); err != nil {
 		return err
 	}
-	if addr != "" {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-		if err != nil {
-			return fmt.Errorf("stages.%s.metrics: %w", stage, err)
-		}
-		mux := http.NewServeMux()
-		mux.Handle("GET /metrics", promhttp.HandlerFor(env.Metrics, promhttp.HandlerOpts{Registry: env.Metrics}))
-		server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-		go server.Serve(listener) // ends with Close
-		defer server.Close()
-		env.Log.Info("metrics", "address", listener.Addr().String())
+	stop, err := Process(ctx, settings, env.Metrics, env.Log)
+	if err != nil {
+		return fmt.Errorf("stages.%s.%w", stage, err)
 	}
+	defer stop()
 	env.Log.Info("started", "pid", os.Getpid())
 	if err := run(ctx, env); err != nil {
 		return err
@@ -150,15 +140,18 @@ func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int,
 	return nil
 }
 
-// metricsAddr is the stage's metrics address for a replica; empty = none.
-func metricsAddr(cfg *pipeline.Config, stage string, replica int) (string, error) {
-	s := cfg.Stages
-	common := map[string]pipeline.Common{
-		"fetch": s.Fetch.Common, "parse-dom": s.ParseDOM.Common, "critic-score": s.CriticScore.Common,
-		"feature-extract": s.FeatureExtract.Common, "prioritize": s.Prioritize.Common,
-		"apprentice-train": s.ApprenticeTrain.Common, "load-clickhouse": s.LoadClickHouse.Common,
-	}
-	addr := common[stage].Metrics
+// processOf are the stage's settings of its process.
+func processOf(cfg *pipeline.Config, stage string) pipeline.Process {
+	s := &cfg.Stages
+	return map[string]pipeline.Process{
+		"fetch": s.Fetch.Process, "parse-dom": s.ParseDOM.Process, "critic-score": s.CriticScore.Process,
+		"feature-extract": s.FeatureExtract.Process, "prioritize": s.Prioritize.Process,
+		"apprentice-train": s.ApprenticeTrain.Process, "load-clickhouse": s.LoadClickHouse.Process,
+	}[stage]
+}
+
+// metricsAddr is the address for a replica; empty = none.
+func metricsAddr(addr, stage string, replica int) (string, error) {
 	if addr == "" {
 		return "", nil
 	}

@@ -245,22 +245,19 @@ func TestAMetricsAddressInUseIsAnError(t *testing.T) {
 }
 
 func TestEachReplicaHasItsPort(t *testing.T) {
-	cfg := &pipeline.Config{}
 	for _, k := range []struct {
 		metrics string
 		replica int
 		want    string
 	}{{"", 4, ""}, {"127.0.0.1:9100", 0, "127.0.0.1:9100"}, {"[::1]:9100", 3, "[::1]:9103"}, {":0", 3, ":0"}} {
-		cfg.Stages.Fetch.Metrics = k.metrics
-		if got, err := metricsAddr(cfg, "fetch", k.replica); err != nil || got != k.want {
+		if got, err := metricsAddr(k.metrics, "fetch", k.replica); err != nil || got != k.want {
 			t.Errorf("%q, replica %d: %q, %v", k.metrics, k.replica, got, err)
 		}
 	}
-	cfg.Stages.Fetch.Metrics = "127.0.0.1:http"
-	if _, err := metricsAddr(cfg, "fetch", 0); err == nil {
+	if _, err := metricsAddr("127.0.0.1:http", "fetch", 0); err == nil {
 		t.Error("a port that is a name was taken")
 	}
-	if got, err := metricsAddr(cfg, "no-such-stage", 0); err != nil || got != "" {
-		t.Errorf("a stage that is not in the file: %q, %v", got, err)
+	if got := processOf(new(pipeline.Config), "no-such-stage"); got != (pipeline.Process{}) {
+		t.Errorf("a stage that is not in the file: %+v", got)
 	}
 }

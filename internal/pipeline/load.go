@@ -163,6 +163,18 @@ func validate(c *Config, r *strictyaml.Report) {
 			r.Problem("topics."+name, "no such topic; known: %s", strings.Join(known, ", "))
 		}
 	}
+	process := func(path string, p Process) {
+		if p.Metrics != "" {
+			if err := hostPort(p.Metrics); err != nil {
+				r.Problem(path+".metrics", "%v", err)
+			}
+		}
+		if p.MemoryBytes != 0 {
+			between(path+".memory_bytes", p.MemoryBytes, 16<<20, 1<<46)
+		}
+		between(path+".gc_percent", int64(p.GCPercent), 0, 10_000)
+	}
+	process("local", c.Local.Process)
 	s := &c.Stages
 	for _, stage := range []struct {
 		name   string
@@ -173,11 +185,7 @@ func validate(c *Config, r *strictyaml.Report) {
 		{"apprentice-train", s.ApprenticeTrain.Common}, {"load-clickhouse", s.LoadClickHouse.Common},
 	} {
 		between("stages."+stage.name+".replicas", int64(stage.common.Replicas), 0, 1000)
-		if stage.common.Metrics != "" {
-			if err := hostPort(stage.common.Metrics); err != nil {
-				r.Problem("stages."+stage.name+".metrics", "%v", err)
-			}
-		}
+		process("stages."+stage.name, stage.common.Process)
 	}
 	f := &s.Fetch
 	between("stages.fetch.concurrency", int64(f.Concurrency), 1, 100_000)

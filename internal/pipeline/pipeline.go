@@ -12,6 +12,7 @@ type Config struct {
 	S3         S3               `yaml:"s3"`
 	ClickHouse ClickHouse       `yaml:"clickhouse"`
 	Topics     map[string]Topic `yaml:"topics"`
+	Local      Local            `yaml:"local"`
 	Stages     Stages           `yaml:"stages"`
 }
 
@@ -62,6 +63,11 @@ type ClickHouse struct {
 	PasswordEnv string `yaml:"password_env"`
 }
 
+// Local are the settings of the embedded parts.
+type Local struct {
+	Process `yaml:",inline"`
+}
+
 // Topic is how a topic is set up.
 type Topic struct {
 	Partitions int  `yaml:"partitions"`
@@ -83,12 +89,23 @@ type Stages struct {
 	LoadClickHouse  LoadClickHouse  `yaml:"load-clickhouse"`
 }
 
+// Process are the settings that every program has.
+type Process struct {
+	// Metrics is the address of the Prometheus endpoint and of Go's profiles; empty = none.
+	Metrics string `yaml:"metrics"`
+	// MemoryBytes is a soft limit of Go's memory: the nearer it is, the more often memory is
+	// collected. It bounds what garbage may add, not what is in use; 0 = none.
+	MemoryBytes int64 `yaml:"memory_bytes"`
+	// GCPercent is how far the heap grows beyond what is in use before it is collected, in per
+	// cent of that: more costs memory and saves time. 0 = Go's own, 100.
+	GCPercent int `yaml:"gc_percent"`
+}
+
 // Common settings of every stage.
 type Common struct {
+	Process `yaml:",inline"`
 	// Replicas that `forager up` starts.
 	Replicas int `yaml:"replicas"`
-	// Metrics is the address of the Prometheus endpoint; empty = none.
-	Metrics string `yaml:"metrics"`
 }
 
 // Fetch are the settings of the stage fetch.

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+)
+
+// benchProcesses are the rows of the bench's table: stages in the order of a page's journey,
+// then what is not Forager's own.
+func benchProcesses() []string { return append(slices.Clone(stageNames), "local", "web") }
+
+// printBench prints a column for each crawl.
+func printBench(w io.Writer, r *benchReport) {
+	fmt.Fprintf(w, "%d processors, %s\n\n%-40s", r.Cores, r.Go, "")
+	line := func(name string, f func(benchRun) string) {
+		fmt.Fprintf(w, "\n%-40s", name)
+		for _, x := range r.Runs {
+			fmt.Fprintf(w, " %11s", f(x))
+		}
+	}
+	line("", func(x benchRun) string { return x.Web })
+	line("", func(x benchRun) string { return x.Ranker })
+	line("pages", func(x benchRun) string { return fmt.Sprint(x.Pages) })
+	line("requests", func(x benchRun) string { return fmt.Sprint(x.Requests) })
+	line("pages/s", func(x benchRun) string { return fmt.Sprintf("%.0f", x.PagesPerSecond) })
+	line("loop at full speed, ms, median", func(x benchRun) string { return fmt.Sprint(x.LatencyMS) })
+	line("loop at full speed, ms, 95 %", func(x benchRun) string { return fmt.Sprint(x.LatencyP95MS) })
+	line("loop idle, ms, median", func(x benchRun) string { return fmt.Sprint(x.IdleLatencyMS) })
+	for _, p := range benchProcesses() {
+		line("CPU ms a page, "+p, func(x benchRun) string { return fmt.Sprintf("%.2f", x.CPUMSPerPage[p]) })
+	}
+	line("CPU ms a page, everything", func(x benchRun) string { return fmt.Sprintf("%.2f", x.Sum) })
+	line("floor: net/http", func(x benchRun) string { return fmt.Sprintf("%.3f", x.Floor.Fetch) })
+	line("floor: net/http + html.Parse", func(x benchRun) string { return fmt.Sprintf("%.3f", x.Floor.Parse) })
+	line("times the floor", func(x benchRun) string { return fmt.Sprintf("%.0f", x.Ratio) })
+	for _, p := range benchProcesses() {
+		line("peak MiB, "+p, func(x benchRun) string {
+			var n int64
+			for name, bytes := range x.PeakMemory {
+				if stageOf(name) == p {
+					n = max(n, bytes)
+				}
+			}
+			return fmt.Sprint(n >> 20)
+		})
+	}
+	fmt.Fprintln(w)
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// onCores calls f in a thread that may run on the first n processors of those that this
+// process may use; programs that f starts inherit it, and the Go runtime and the ClickHouse
+// engine in them start as many threads as they find processors. n = 0 changes nothing.
+func onCores(n int, f func() error) error {
+	if n == 0 {
+		return f()
+	}
+	errs := make(chan error)
+	go func() {
+		// Never unlocked: the thread ends with the goroutine, and its mask with the thread.
+		runtime.LockOSThread()
+		errs <- func() error {
+			var all, few unix.CPUSet
+			if err := unix.SchedGetaffinity(0, &all); err != nil {
+				return fmt.Errorf("which processors may be used: %w", err)
+			}
+			if n > all.Count() {
+				return usagef("--cores %d: this process may use %d", n, all.Count())
+			}
+			for cpu := 0; few.Count() < n; cpu++ {
+				if all.IsSet(cpu) {
+					few.Set(cpu)
+				}
+			}
+			if err := unix.SchedSetaffinity(0, &few); err != nil {
+				return fmt.Errorf("keep to %d processors: %w", n, err)
+			}
+			return f()
+		}()
+	}()
+	return <-errs
+}

@@ -1,0 +1,52 @@
+package boot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"runtime/debug"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"forager/internal/pipeline"
+)
+
+// NewRegistry is a registry with what Go and the system say of this process.
+func NewRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// Process gives a process its limits of memory and serves its metrics at /metrics and Go's
+// profiles at /debug/pprof/, until stop. Errors begin with the setting's name.
+func Process(ctx context.Context, s pipeline.Process, metrics *prometheus.Registry, log *slog.Logger) (stop func(), err error) {
+	if s.MemoryBytes > 0 {
+		debug.SetMemoryLimit(s.MemoryBytes)
+	}
+	if s.GCPercent > 0 {
+		debug.SetGCPercent(s.GCPercent)
+	}
+	if s.Metrics == "" {
+		return func() {}, nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{Registry: metrics}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go server.Serve(listener) // ends with Close
+	log.Info("metrics", "address", listener.Addr().String())
+	return func() { server.Close() }, nil
+}
