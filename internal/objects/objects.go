@@ -179,14 +179,32 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 
 // Range returns length bytes of an object from offset on; fewer are an error.
 func (s *Store) Range(ctx context.Context, key string, offset, length int64) ([]byte, error) {
-	if offset < 0 || length <= 0 {
-		return nil, fmt.Errorf("get object %s: range %d+%d", key, offset, length)
-	}
-	var opts minio.GetObjectOptions
-	if err := opts.SetRange(offset, offset+length-1); err != nil {
-		return nil, fmt.Errorf("get object %s: %w", key, err)
+	opts, err := rangeOf(key, offset, length)
+	if err != nil {
+		return nil, err
 	}
 	return s.read(ctx, key, opts, length)
+}
+
+// RangeUpTo returns what an object has of length bytes from offset on, which lies within it: at
+// least one byte.
+func (s *Store) RangeUpTo(ctx context.Context, key string, offset, length int64) ([]byte, error) {
+	opts, err := rangeOf(key, offset, length)
+	if err != nil {
+		return nil, err
+	}
+	return s.read(ctx, key, opts, -1)
+}
+
+func rangeOf(key string, offset, length int64) (minio.GetObjectOptions, error) {
+	var opts minio.GetObjectOptions
+	if offset < 0 || length <= 0 {
+		return opts, fmt.Errorf("get object %s: range %d+%d", key, offset, length)
+	}
+	if err := opts.SetRange(offset, offset+length-1); err != nil {
+		return opts, fmt.Errorf("get object %s: %w", key, err)
+	}
+	return opts, nil
 }
 
 // read reads one answer; want is the number of bytes it must have, -1 = what the server says.

@@ -55,9 +55,9 @@ func defaults() *Config {
 			Fetch: Fetch{
 				Common: one, Concurrency: 64, Hold: 30 * time.Second,
 				HeaderTimeout: 20 * time.Second, BodyTimeout: time.Minute, MaxBody: 4 << 20,
-				SegmentBytes: 64 << 20, SegmentAge: 250 * time.Millisecond, RobotsTTL: 24 * time.Hour,
+				SegmentBytes: 64 << 20, SegmentAge: 250 * time.Millisecond, SegmentLinger: 20 * time.Millisecond, RobotsTTL: 24 * time.Hour,
 			},
-			ParseDOM:        ParseDOM{Common: one, Workers: 2},
+			ParseDOM:        ParseDOM{Common: one, Workers: 2, CacheBytes: 16 << 20},
 			CriticScore:     CriticScore{Common: one, Workers: 2},
 			FeatureExtract:  FeatureExtract{Common: one, Workers: 2},
 			Prioritize:      Prioritize{Common: one, CacheBytes: 64 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 512},
@@ -195,11 +195,13 @@ func validate(c *Config, r *strictyaml.Report) {
 	between("stages.fetch.max_body", f.MaxBody, 1<<10, 1<<30)
 	between("stages.fetch.segment_bytes", f.SegmentBytes, 1<<10, 5<<30)
 	duration("stages.fetch.segment_age", f.SegmentAge, 0, time.Minute)
+	duration("stages.fetch.segment_linger", f.SegmentLinger, 0, time.Minute)
 	duration("stages.fetch.robots_ttl", f.RobotsTTL, time.Second, 24*time.Hour)
 	if f.Proxy != "" {
 		httpURL("stages.fetch.proxy", f.Proxy)
 	}
 	between("stages.parse-dom.workers", int64(s.ParseDOM.Workers), 1, 1024)
+	between("stages.parse-dom.cache_bytes", s.ParseDOM.CacheBytes, 0, 1<<40)
 	between("stages.critic-score.workers", int64(s.CriticScore.Workers), 1, 1024)
 	between("stages.feature-extract.workers", int64(s.FeatureExtract.Workers), 1, 1024)
 	between("stages.prioritize.cache_bytes", s.Prioritize.CacheBytes, 1<<20, 1<<40)

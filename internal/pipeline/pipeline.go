@@ -123,6 +123,9 @@ type Fetch struct {
 	// SegmentBytes and SegmentAge close a WARC segment.
 	SegmentBytes int64         `yaml:"segment_bytes"`
 	SegmentAge   time.Duration `yaml:"segment_age"`
+	// SegmentLinger is how long a segment waits for more pages when nothing else is being fetched,
+	// while several are under way.
+	SegmentLinger time.Duration `yaml:"segment_linger"`
 	// Proxy is an HTTP proxy for every request ("http://127.0.0.1:8080"); empty = none.
 	Proxy string `yaml:"proxy"`
 	// AllowPrivate permits private, loopback and link-local addresses.
@@ -135,6 +138,8 @@ type Fetch struct {
 type ParseDOM struct {
 	Common  `yaml:",inline"`
 	Workers int `yaml:"workers"`
+	// CacheBytes bounds the parts of segments that are kept in memory; less than 1 MiB keeps none.
+	CacheBytes int64 `yaml:"cache_bytes"`
 }
 
 // CriticScore are the settings of the stage critic-score.

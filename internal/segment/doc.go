@@ -11,4 +11,11 @@
 // Objects are named segments/YYYYMMDD/INSTANCE-RANDOM.warc.gz with 128 random bits; a name is
 // used for one segment's bytes only. A process that dies between the upload and its records
 // leaves a segment that nothing names: an orphan, which costs space and is no error.
+//
+// # Decisions
+//
+// 2026-11-21: while several pages are under way a segment waits 20 ms for more (Linger), and
+// Ahead reads segments in blocks of 1 MiB. Closed whenever nothing was being fetched, segments held
+// 2.7 pages on a crawl at full speed, and a put and a get for each page were 40 % of what the
+// embedded parts cost. A page that is alone under way is stored at once, as before.
 package segment

@@ -185,6 +185,60 @@ func TestSegmentCloses(t *testing.T) {
 	})
 }
 
+// While several pages are under way a segment waits for more, for Linger since it was begun; a
+// page that comes alone does not wait, and nothing waits once pages have come alone for Age.
+func TestSegmentLingers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newMemory(), newResult()
+		set := settings
+		set.Linger = 20 * time.Millisecond
+		w := segment.NewWriter(t.Context(), m, set, quiet)
+		began := time.Now()
+		flush := func() {
+			w.Flush()
+			synctest.Wait()
+		}
+		stored := func(page int, after time.Duration) {
+			t.Helper()
+			if d := r.when[page].Sub(began); r.calls[page] != 1 || d != after {
+				t.Errorf("page %d was stored %d times, after %v, want %v", page, r.calls[page], d, after)
+			}
+		}
+		add(t, w, r, 0, 1, "x")
+		flush()
+		stored(0, 0)
+
+		add(t, w, r, 1, 3, "x")
+		flush()
+		time.Sleep(5 * time.Millisecond)
+		add(t, w, r, 3, 4, "x") // rides along
+		flush()
+		time.Sleep(15 * time.Millisecond)
+		synctest.Wait()
+		for i := 1; i < 4; i++ {
+			stored(i, set.Linger)
+		}
+
+		add(t, w, r, 4, 5, "x") // alone, but there were several a moment ago
+		flush()
+		time.Sleep(set.Linger)
+		synctest.Wait()
+		stored(4, 2*set.Linger)
+
+		time.Sleep(set.Age)
+		add(t, w, r, 5, 6, "x")
+		flush()
+		stored(5, 2*set.Linger+set.Age)
+		if len(m.stored) != 4 {
+			t.Errorf("%d segments, want 4", len(m.stored))
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.check(t, m, 6, "x")
+	})
+}
+
 func TestSegmentClosesBySize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newMemory(), newResult()

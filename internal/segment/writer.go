@@ -25,6 +25,10 @@ type Settings struct {
 	Bytes int64
 	// Age of its first record at which a segment is closed.
 	Age time.Duration
+	// Linger is how long a segment waits for more pages after Flush, while there are several under
+	// way: since the last time that two were packed and not stored no more than Age passed. A page
+	// that comes alone is stored at once. 0 = nothing waits.
+	Linger time.Duration
 	// Instance names the writing process in object names: letters, digits, "-" and ".".
 	Instance string
 	// Software is what warcinfo records name as their writer.
@@ -110,7 +114,7 @@ func (w *Writer) Add(ctx context.Context, page *warc.Page, stored func(Location,
 	}
 }
 
-// Flush closes the open segment, if there is one, without waiting for its age.
+// Flush closes the open segment, if there is one, without waiting for its age (but see Linger).
 func (w *Writer) Flush() {
 	select {
 	case w.flush <- struct{}{}:
@@ -152,7 +156,9 @@ func (w *Writer) run(ctx context.Context) {
 		age      = time.NewTimer(time.Hour)
 		due      bool // the open segment is to be closed as soon as an upload may begin
 		uploads  int
-		uploaded                 = make(chan error)
+		packed   int             // pages not yet stored
+		crowded  time.Time       // when there last were several of them
+		uploaded                 = make(chan upload)
 		closing  <-chan struct{} = w.close
 	)
 	age.Stop()
@@ -160,7 +166,7 @@ func (w *Writer) run(ctx context.Context) {
 	for {
 		if open != nil && (due || open.warc.Size() >= w.set.Bytes) && uploads < w.set.Uploads {
 			uploads++
-			go func(s *segment) { uploaded <- w.upload(ctx, s) }(open)
+			go func(s *segment) { uploaded <- upload{len(s.entries), w.upload(ctx, s)} }(open)
 			open, due = nil, false
 			age.Stop()
 		}
@@ -177,15 +183,23 @@ func (w *Writer) run(ctx context.Context) {
 				open = w.newSegment()
 				age.Reset(w.set.Age)
 			}
-			open.add(e)
+			packed += open.add(e)
+			if packed > 1 {
+				crowded = time.Now()
+			}
 		case <-w.flush:
-			due = open != nil
+			if open != nil && time.Since(crowded) < w.set.Age {
+				age.Reset(min(w.set.Age, w.set.Linger) - time.Since(open.began))
+			} else {
+				due = open != nil
+			}
 		case <-age.C:
 			due = open != nil
-		case err := <-uploaded:
+		case u := <-uploaded:
 			uploads--
-			if err != nil {
-				cancel(err)
+			packed -= u.pages
+			if u.err != nil {
+				cancel(u.err)
 			}
 		case <-closing:
 			closing, due = nil, open != nil
@@ -202,8 +216,15 @@ func (w *Writer) run(ctx context.Context) {
 	}
 }
 
+// upload is one that has ended.
+type upload struct {
+	pages int
+	err   error
+}
+
 // segment is the open segment.
 type segment struct {
+	began   time.Time
 	object  string
 	buf     bytes.Buffer
 	warc    *warc.Writer
@@ -212,10 +233,11 @@ type segment struct {
 }
 
 func (w *Writer) newSegment() *segment {
-	id, object := w.name(time.Now())
-	s := &segment{object: object}
+	now := time.Now()
+	id, object := w.name(now)
+	s := &segment{began: now, object: object}
 	s.warc = warc.NewWriter(&s.buf)
-	s.warc.Info(id, object, time.Now(), warc.Header{{Name: "software", Value: w.set.Software}}) // a buffer takes all
+	s.warc.Info(id, object, now, warc.Header{{Name: "software", Value: w.set.Software}}) // a buffer takes all
 	return s
 }
 
@@ -225,15 +247,17 @@ func (w *Writer) name(now time.Time) (id [16]byte, object string) {
 	return id, fmt.Sprintf("%s%s/%s-%s.warc.gz", Prefix, now.UTC().Format("20060102"), w.set.Instance, hex.EncodeToString(id[:]))
 }
 
-func (s *segment) add(e entry) {
+// add packs a page and returns the number of pages that this adds, 0 or 1.
+func (s *segment) add(e entry) int {
 	at, digest, err := s.warc.Response(e.page)
 	if err != nil { // only compression can fail, and then for this page
 		e.stored(Location{}, fmt.Errorf("pack %s: %w", e.page.URL, err))
-		return
+		return 0
 	}
 	e.page = nil // the segment holds its bytes
 	s.entries = append(s.entries, e)
 	s.places = append(s.places, Location{Object: s.object, Offset: at.Offset, Length: at.Length, Digest: digest})
+	return 1
 }
 
 func (s *segment) abandon(err error) {

@@ -66,7 +66,7 @@ func newStage(ctx context.Context, set settings, store *objects.Store, client ge
 	}
 	s.robots = newRobotsBook(client, set.RobotsTTL, func(result string) { s.metrics.robots.WithLabelValues(result).Inc() })
 	s.segments = segment.NewWriter(ctx, store, segment.Settings{
-		Bytes: set.SegmentBytes, Age: set.SegmentAge, Instance: set.Instance, Software: "forager fetch",
+		Bytes: set.SegmentBytes, Age: set.SegmentAge, Linger: set.SegmentLinger, Instance: set.Instance, Software: "forager fetch",
 		Stored: s.metrics.stored, Waiting: s.metrics.waiting,
 	}, log)
 	return s, nil

@@ -8,8 +8,8 @@
 // In: page.fetched. Followed to its end first, and on: crawl.control (a crawl's leaf mode). Out:
 // page.parsed, one record for every record of page.fetched.
 //
-// Touches: the object store, read only: one range request a page, for the page's own member of
-// a WARC segment. State: none.
+// Touches: the object store, read only, by range: blocks of 1 MiB, of which cache_bytes are kept;
+// the pages of a segment are announced together. State: none.
 //
 // A crawl without a control record is waited for, and so is an object store that is away or
 // denies access.

@@ -6,6 +6,7 @@ import (
 	"forager/internal/boot"
 	"forager/internal/controls"
 	"forager/internal/objects"
+	"forager/internal/segment"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -22,10 +23,11 @@ func run(ctx context.Context, env *boot.Env) error {
 		return err
 	}
 	defer client.Close()
-	p := &parser{crawls: controls.New(), store: store}
+	settings := env.Config.Stages.ParseDOM
+	p := &parser{crawls: controls.New(), store: segment.NewAhead(store, settings.CacheBytes)}
 	follow := func(r stream.Record) error { return stream.Broken(p.crawls.Take(r.Key, r.Value)) }
 	if _, err := client.Follow(ctx, schemas.TopicCrawlControl, follow); err != nil {
 		return err
 	}
-	return client.RunStateless(ctx, p.stage(env.Config.Stages.ParseDOM.Workers))
+	return client.RunStateless(ctx, p.stage(settings.Workers))
 }
