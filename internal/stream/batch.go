@@ -35,6 +35,10 @@ type Batched struct {
 	Tries int
 }
 
+// batchLeast is what a fetch waits for: a batch lies in wait for more anyway, and a fetch for
+// every record that comes costs more than the record.
+const batchLeast = fetchBytes / 2
+
 // RunBatched runs the stage until ctx ends (nil) or something is broken.
 func (c *Client) RunBatched(ctx context.Context, b Batched) error {
 	if b.MaxRecords == 0 {
@@ -108,7 +112,9 @@ func (p *pots) run(ctx context.Context, cl *claim) error {
 	pt := p.join(cl)
 	defer context.AfterFunc(ctx, pt.cancel)() // all claims of a generation drain together
 	in := p.client.metrics.in.WithLabelValues(cl.topic)
-	err := p.client.consume(pt.soft, cl.source(), func(ch chunk) error {
+	from := cl.source()
+	from.least = batchLeast
+	err := p.client.consume(pt.soft, from, func(ch chunk) error {
 		b.progress(ch.end, 0)
 		for _, r := range ch.records {
 			if err := checkVersion(&r); err != nil {

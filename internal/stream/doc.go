@@ -38,6 +38,15 @@
 // 2026-11-21: a record without a schema version is poison (some other program wrote it); one
 // with a version unknown here is broken (a newer Forager wrote it, and goes on writing).
 //
+// 2026-11-21: records that nothing else orders go on in the partition with the number of the one
+// they came in (Along), not in that of their key's hash: a batch of a few pages was scattered over
+// all partitions of every topic on its way, a request for each page and hop. page.parsed and
+// page.judged keep their key, the request's id; a host's pages stay in one partition, as they are
+// from fetch.requested on.
+//
+// 2026-11-21: Batched asks the broker for half a MiB or half a second's records at a time. Asked
+// for any record at all, the embedded broker answered a fetch for each of them.
+//
 // 2026-11-21: in a compacted topic an offset before the first record is no loss: whatever was
 // removed has a newer record behind it, and reading goes on there. (The embedded broker moves
 // the first offset when it compacts.)

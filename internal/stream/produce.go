@@ -91,10 +91,8 @@ func (c *Client) Produce(ctx context.Context, outs []Out) ([]Position, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := o.Partition
-		if p < 0 {
-			p = PartitionOf(o.Key, n)
-		} else if p >= n {
+		p := o.partitionOf(n)
+		if p >= n {
 			return nil, Broken(fmt.Errorf("message for partition %d of %s, which has %d", p, o.Topic, n))
 		}
 		positions[i].Partition = p

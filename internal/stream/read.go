@@ -18,7 +18,7 @@ import (
 const (
 	fetchBytes    = 1 << 20 // of one answer, compressed; a larger batch comes whole
 	maxFetchBytes = 64 << 20
-	fetchWait     = 500 * time.Millisecond // a broker answers an empty fetch after it
+	fetchWait     = 500 * time.Millisecond // a broker answers a fetch after it, whatever there is
 )
 
 // chunk is what one fetch brought: records in order, the offset to go on at, and the offset
@@ -35,6 +35,8 @@ type source struct {
 	partition int
 	from, to  int64
 	group     string
+	// least is the number of bytes that the broker shall wait for, up to fetchWait; 0 = any.
+	least int64
 }
 
 // endless is the to of a source that is read for ever.
@@ -162,7 +164,7 @@ func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) er
 func (c *Client) fetch(ctx context.Context, s source, maxBytes int64) (chunk, error) {
 	r, err := c.kafka.Fetch(ctx, &kafka.FetchRequest{
 		Topic: s.topic, Partition: s.partition, Offset: s.from,
-		MinBytes: 1, MaxBytes: maxBytes, MaxWait: fetchWait,
+		MinBytes: max(1, s.least), MaxBytes: max(maxBytes, s.least), MaxWait: fetchWait,
 	})
 	if err != nil {
 		return chunk{}, err

@@ -27,7 +27,7 @@ type Record struct {
 // Out is one message to write. Key, Value and Headers must not be changed once given away.
 type Out struct {
 	Topic string
-	// Partition to write to; -1 chooses PartitionOf(Key).
+	// Partition to write to; -1 chooses PartitionOf(Key), Along that of the record it was made of.
 	Partition int
 	Key       []byte
 	Value     []byte
@@ -45,6 +45,22 @@ func (r *Record) Onward(topic string, key, value []byte) Out {
 type Position struct {
 	Partition int
 	Offset    int64
+}
+
+// Along is the Partition of a message that goes on from a record of partition p: the one with
+// the same number, modulo those that the topic has. What comes in one batch then goes out in one,
+// where a hash of ids would scatter it over all partitions.
+func Along(p int) int { return -2 - p }
+
+// partitionOf is where a message goes in a topic of n partitions.
+func (o *Out) partitionOf(n int) int {
+	switch {
+	case o.Partition == -1:
+		return PartitionOf(o.Key, n)
+	case o.Partition < -1:
+		return Along(o.Partition) % n // its own inverse
+	}
+	return o.Partition
 }
 
 // PartitionOf is the partition, of n, of a key: FNV-1a, as kafka.Hash and Sarama compute it.

@@ -94,5 +94,7 @@ func send(r stream.Record, judged *schemas.PageJudged) ([]stream.Out, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []stream.Out{r.Onward(schemas.TopicPageJudged, judged.GetId(), b)}, nil
+	out := r.Onward(schemas.TopicPageJudged, judged.GetId(), b)
+	out.Partition = stream.Along(r.Partition)
+	return []stream.Out{out}, nil
 }

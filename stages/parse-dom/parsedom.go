@@ -112,5 +112,7 @@ func send(r stream.Record, parsed *schemas.PageParsed) ([]stream.Out, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []stream.Out{r.Onward(schemas.TopicPageParsed, parsed.GetId(), b)}, nil
+	out := r.Onward(schemas.TopicPageParsed, parsed.GetId(), b)
+	out.Partition = stream.Along(r.Partition)
+	return []stream.Out{out}, nil
 }
