@@ -5,7 +5,8 @@
 #   make test-kafka    the stream runtime and a crawl on a real Apache Kafka (Java 17, Maven)
 #   make test-oracles  checks against programs that were not written here (Python 3.11)
 #   make test-race     the concurrent rooms under the race detector (a C compiler)
-#   make bench         benchmarks, each as a ratio to a floor measured in the same run
+#   make bench [WEB=file.warc.gz TASK=name CORES=2]   whole crawls at full speed: CPU, memory and latency of every
+#                      process; then benchmarks of the rooms, each as a ratio to a floor measured in the same run
 #   make check         gofmt, go vet, generated code up to date
 
 SHELL := bash
@@ -58,7 +59,10 @@ test-oracles: build
 test-race: deps
 	CGO_ENABLED=1 $(GOTEST) -race -short -timeout 15m ./internal/stream/... ./internal/frontier/... ./stages/... | $(REPORT)
 
+# The frozen web is that of FORAGER_WEBS where that is set.
+bench: WEB ?= $(addsuffix /webkb.warc.gz,$(FORAGER_WEBS))
 bench: build
+	$(BIN)/forager bench --out build/bench --profiles $(if $(WEB),--web '$(WEB)') $(if $(TASKS),--tasks '$(TASKS)') $(if $(TASK),--task '$(TASK)') $(if $(CORES),--cores '$(CORES)')
 	go test -run '^$$' -bench . -benchmem ./...
 
 generate:
