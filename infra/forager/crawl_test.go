@@ -41,6 +41,7 @@ func TestKilledStages(t *testing.T) {
 		"fetch": "segment-before-record:3", "parse-dom": "acked-before-commit:3", "critic-score": "acked-before-commit:3",
 		"feature-extract": "acked-before-commit:3", "prioritize": "owner-acked-before-batch:8",
 		"apprentice-train": "owner-acked-before-batch:3", "load-clickhouse": "inserted-before-commit:2",
+		"archive-parquet": "archived-a-part:3",
 	}
 	for _, stage := range stageNames {
 		r.start([]string{stage}, "FORAGER_FAILPOINT="+failpoints[stage])

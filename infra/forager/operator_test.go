@@ -602,7 +602,7 @@ func (r *rig) testStop(t *testing.T, g *demoGround) {
 		t.Errorf("crawl stop: %v, %s", err, out)
 	}
 	r.verified("long")
-	if out := r.mustRun("down"); out != "stopped 8 processes\n" {
+	if out := r.mustRun("down"); out != "stopped 9 processes\n" {
 		t.Errorf("down: %q", out)
 	}
 	r.again(t)

@@ -103,7 +103,7 @@ func TestREADME(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"has finished: pages budget spent; 60 pages", "stopped 8 processes", "delivered"} {
+	for _, want := range []string{"has finished: pages budget spent; 60 pages", "stopped 9 processes", "delivered"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in what was printed", want)
 		}

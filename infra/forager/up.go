@@ -22,10 +22,12 @@ import (
 // stageNames are the stages in the order of a page's journey.
 var stageNames = []string{
 	"fetch", "parse-dom", "critic-score", "feature-extract", "prioritize", "apprentice-train", "load-clickhouse",
+	"archive-parquet",
 }
 
 // stageInputs are the topics whose records wait for a stage. Topics that every process reads
-// by itself (crawl.control, model.published) are not among them.
+// by itself (crawl.control, model.published) are not among them. For archive-parquet records wait
+// by design, until they are worth a file: nobody waits for it.
 var stageInputs = map[string][]string{
 	"fetch": {schemas.TopicFetchRequested}, "parse-dom": {schemas.TopicPageFetched},
 	"critic-score": {schemas.TopicPageParsed}, "feature-extract": {schemas.TopicPageJudged},
@@ -274,6 +276,8 @@ func replicas(cfg *pipeline.Config, stage string) int {
 		return s.ApprenticeTrain.Replicas
 	case "load-clickhouse":
 		return s.LoadClickHouse.Replicas
+	case "archive-parquet":
+		return s.ArchiveParquet.Replicas
 	}
 	return 0
 }

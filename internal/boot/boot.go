@@ -147,6 +147,7 @@ func processOf(cfg *pipeline.Config, stage string) pipeline.Process {
 		"fetch": s.Fetch.Process, "parse-dom": s.ParseDOM.Process, "critic-score": s.CriticScore.Process,
 		"feature-extract": s.FeatureExtract.Process, "prioritize": s.Prioritize.Process,
 		"apprentice-train": s.ApprenticeTrain.Process, "load-clickhouse": s.LoadClickHouse.Process,
+		"archive-parquet": s.ArchiveParquet.Process,
 	}[stage]
 }
 

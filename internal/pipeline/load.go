@@ -63,6 +63,7 @@ func defaults() *Config {
 			Prioritize:      Prioritize{Common: one, CacheBytes: 64 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 512},
 			ApprenticeTrain: ApprenticeTrain{Common: one, CacheBytes: 32 << 20},
 			LoadClickHouse:  LoadClickHouse{Common: one, BatchRows: 50_000, Flush: time.Second},
+			ArchiveParquet:  ArchiveParquet{Common: Common{Process: Process{MemoryBytes: 256 << 20}, Replicas: 1}, FileBytes: 32 << 20, FileAge: time.Minute},
 		},
 	}
 }
@@ -183,6 +184,7 @@ func validate(c *Config, r *strictyaml.Report) {
 		{"fetch", s.Fetch.Common}, {"parse-dom", s.ParseDOM.Common}, {"critic-score", s.CriticScore.Common},
 		{"feature-extract", s.FeatureExtract.Common}, {"prioritize", s.Prioritize.Common},
 		{"apprentice-train", s.ApprenticeTrain.Common}, {"load-clickhouse", s.LoadClickHouse.Common},
+		{"archive-parquet", s.ArchiveParquet.Common},
 	} {
 		between("stages."+stage.name+".replicas", int64(stage.common.Replicas), 0, 1000)
 		process("stages."+stage.name, stage.common.Process)
@@ -210,6 +212,12 @@ func validate(c *Config, r *strictyaml.Report) {
 	between("stages.apprentice-train.cache_bytes", s.ApprenticeTrain.CacheBytes, 1<<20, 1<<40)
 	between("stages.load-clickhouse.batch_rows", int64(s.LoadClickHouse.BatchRows), 1, 10_000_000)
 	duration("stages.load-clickhouse.flush", s.LoadClickHouse.Flush, time.Millisecond, time.Hour)
+	a := &s.ArchiveParquet
+	between("stages.archive-parquet.file_bytes", a.FileBytes, maxRecord, 1<<30)
+	duration("stages.archive-parquet.file_age", a.FileAge, time.Millisecond, 24*time.Hour)
+	if least := archiveMemory * a.FileBytes; a.MemoryBytes != 0 && a.MemoryBytes < least {
+		r.Problem("stages.archive-parquet.memory_bytes", "is %d; with this file_bytes it must be %d at least", a.MemoryBytes, least)
+	}
 }
 
 func hostPort(s string) error {

@@ -87,6 +87,7 @@ type Stages struct {
 	Prioritize      Prioritize      `yaml:"prioritize"`
 	ApprenticeTrain ApprenticeTrain `yaml:"apprentice-train"`
 	LoadClickHouse  LoadClickHouse  `yaml:"load-clickhouse"`
+	ArchiveParquet  ArchiveParquet  `yaml:"archive-parquet"`
 }
 
 // Process are the settings that every program has.
@@ -177,3 +178,16 @@ type LoadClickHouse struct {
 	BatchRows int           `yaml:"batch_rows"`
 	Flush     time.Duration `yaml:"flush"`
 }
+
+// ArchiveParquet are the settings of the stage archive-parquet.
+type ArchiveParquet struct {
+	Common `yaml:",inline"`
+	// FileBytes of records, of all partitions that the process has, are written at a time, one file
+	// a partition; FileAge is how long the first of them waits for that at most.
+	FileBytes int64         `yaml:"file_bytes"`
+	FileAge   time.Duration `yaml:"file_age"`
+}
+
+// archiveMemory is the least memory_bytes of archive-parquet in file_bytes: the records being
+// written, the next ones being read, the file that is read back, and room for the collector.
+const archiveMemory = 6

@@ -33,6 +33,8 @@ type Batched struct {
 	Handle func(ctx context.Context, rs []Record) error
 	// Tries of a record that fails alone; 0 = 3.
 	Tries int
+	// Unversioned: records without a schema version are handed on too. Otherwise they are poison.
+	Unversioned bool
 }
 
 // batchLeast is what a fetch waits for: a batch lies in wait for more anyway, and a fetch for
@@ -256,7 +258,7 @@ func (p *pot) settle(batch []potted) error {
 func (p *pot) take(rs []Record) error {
 	good := rs[:0:0]
 	for i := range rs {
-		if _, ok := rs[i].Headers[schemas.HeaderVersion]; ok {
+		if _, ok := rs[i].Headers[schemas.HeaderVersion]; ok || p.stage.Unversioned {
 			good = append(good, rs[i])
 		} else if err := p.poison(rs[i], errNoVersion, 0); err != nil {
 			return err

@@ -12,6 +12,9 @@ import (
 // it reads, the end of the partition less what the stage's group has committed (or less the
 // first record there is, where it has committed nothing). It waits while the broker is away.
 func (c *Client) Lag(ctx context.Context, stage string, topics ...string) (int64, error) {
+	if len(topics) == 0 {
+		return 0, nil
+	}
 	group := c.groupName(stage)
 	partitions := make(map[string][]int, len(topics))
 	ends := &kafka.ListOffsetsRequest{Topics: make(map[string][]kafka.OffsetRequest, len(topics))}

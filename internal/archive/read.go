@@ -1,0 +1,122 @@
+package archive
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// ErrDamaged: a file is not what its name says it is.
+var ErrDamaged = errors.New("damaged")
+
+// Read returns the records of a file, checked: its bytes against the digest in the name, its
+// rows against the offsets there and their digest in the footer. Every fault is ErrDamaged.
+func Read(n Name, data []byte) ([]Record, error) {
+	var records []Record
+	if err := each(n, data, func(r *Record) { records = append(records, *r) }); err != nil {
+		return nil, err
+	}
+	return records, nil
+}
+
+// Verify checks a file as Read does, and that it has so many rows, and keeps nothing of it.
+func Verify(n Name, data []byte, rows int) error {
+	got := 0
+	if err := each(n, data, func(*Record) { got++ }); err != nil {
+		return err
+	}
+	if got != rows {
+		return fmt.Errorf("%s: %w: %d rows, want %d", n.Key(), ErrDamaged, got, rows)
+	}
+	return nil
+}
+
+// each calls f for the records of a file. What f was given counts for nothing after an error.
+func each(n Name, data []byte, f func(*Record)) error {
+	sum := sha256.Sum256(data)
+	if got := hex.EncodeToString(sum[:])[:digestLength]; got != n.Digest {
+		return fmt.Errorf("%s: %w: %d bytes whose digest is %s", n.Key(), ErrDamaged, len(data), got)
+	}
+	first, last := int64(-1), int64(-1)
+	var foreign error
+	err := decode(data, func(r *Record) {
+		if first < 0 {
+			first = r.Offset
+		}
+		last = r.Offset
+		if r.Topic != n.Topic || r.Partition != n.Partition {
+			foreign = fmt.Errorf("a row of %s/%d", r.Topic, r.Partition)
+		}
+		f(r)
+	})
+	switch {
+	case err != nil:
+	case foreign != nil:
+		err = foreign
+	case first != n.First || last != n.Last:
+		err = fmt.Errorf("its rows are offsets %d to %d", first, last)
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s: %w: %w", n.Key(), ErrDamaged, err)
+}
+
+// decode calls f for each row of a file and checks the rows against its footer. It is given
+// foreign bytes: where the Parquet library panics, the file is at fault.
+func decode(data []byte, f func(*Record)) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("no Parquet file that can be read: %v", p)
+		}
+	}()
+	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return err
+	}
+	switch v, ok := file.Lookup(metaVersion); {
+	case !ok:
+		return errors.New("another program wrote it")
+	case v != strconv.Itoa(Version):
+		return fmt.Errorf("version %q of the archive, and this program knows %d: run the version of Forager that wrote it, or a newer one", v, Version)
+	}
+	in := parquet.NewGenericReader[place](file)
+	defer in.Close()
+	content, count, before := newDigest(), int64(0), int64(-1)
+	rows := make([]place, batchRows)
+	for {
+		n, err := in.Read(rows)
+		for i := range rows[:n] {
+			r := rows[i].record()
+			if r.Offset <= before {
+				return fmt.Errorf("offset %d behind %d", r.Offset, before)
+			}
+			before = r.Offset
+			content.add(&r)
+			count++
+			f(&r)
+		}
+		clear(rows)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("row %d: %w", count, err)
+		}
+		if n == 0 {
+			return fmt.Errorf("row %d is not there", count)
+		}
+	}
+	if count != file.NumRows() {
+		return fmt.Errorf("%d rows, the footer says %d", count, file.NumRows())
+	}
+	if want, _ := file.Lookup(metaDigest); content.String() != want {
+		return errors.New("the records are not those that were written: their digest differs")
+	}
+	return nil
+}

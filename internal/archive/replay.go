@@ -1,0 +1,241 @@
+package archive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Shelf is the files of one partition of a topic.
+type Shelf struct {
+	topic     string
+	partition int
+	files     []Name // by first offset, then the longest first
+	// Foreign are objects among them that the archive did not write.
+	Foreign []string
+}
+
+// NewShelf sorts out the objects under Prefix(topic): the files of a partition.
+func NewShelf(topic string, partition int, keys []string) *Shelf {
+	s := &Shelf{topic: topic, partition: partition}
+	for _, key := range keys {
+		n, err := ParseName(key)
+		switch {
+		case err != nil || n.Topic != topic:
+			s.Foreign = append(s.Foreign, key)
+		case n.Partition == partition:
+			s.files = append(s.files, n)
+		}
+	}
+	slices.SortFunc(s.files, func(a, b Name) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(b.Last, a.Last), cmp.Compare(a.Copy, b.Copy))
+	})
+	return s
+}
+
+// Span is the offset of the first record and the one behind the last; 0 and 0 of an empty shelf.
+func (s *Shelf) Span() (first, end int64) {
+	for i, f := range s.files {
+		if i == 0 {
+			first = f.First
+		}
+		end = max(end, f.Last+1)
+	}
+	return first, end
+}
+
+// Gap is offsets of a partition, first and last, that no file holds.
+type Gap struct{ First, Last int64 }
+
+// Gaps are the offsets between the first and the last record that no name covers.
+func (s *Shelf) Gaps() []Gap {
+	var gaps []Gap
+	next, _ := s.Span()
+	for _, f := range s.files {
+		if f.First > next {
+			gaps = append(gaps, Gap{next, f.First - 1})
+		}
+		next = max(next, f.Last+1)
+	}
+	return gaps
+}
+
+// MissingError says which records the archive does not give, and why.
+type MissingError struct {
+	Topic     string
+	Partition int
+	Gap
+	// Causes are the faults of the files that should hold them; none where no file is there.
+	Causes []error
+}
+
+func (e *MissingError) Error() string {
+	what := fmt.Sprintf("%s/%d: the archive lacks offsets %d to %d", e.Topic, e.Partition, e.First, e.Last)
+	if len(e.Causes) == 0 {
+		return what + ": their files were deleted or never written; read these records from the topic while it retains them, or restore the files"
+	}
+	return fmt.Sprintf("%s: %v; restore the files from a copy, or read these records from the topic while it retains them", what, errors.Join(e.Causes...))
+}
+
+func (e *MissingError) Unwrap() []error { return e.Causes }
+
+// ConflictError says that two files hold different records under one offset: the topic was made
+// anew at some time, and its offsets began again.
+type ConflictError struct {
+	A, B   Name
+	Offset int64
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s and %s hold different records at offset %d: the topic was made anew after the older one was written; move the files of the old topic to another bucket or prefix",
+		e.A.Key(), e.B.Key(), e.Offset)
+}
+
+// Report says what a replay came across.
+type Report struct {
+	// Files read, Records handed on, and Doubles, records that were there more than once.
+	Files, Records, Doubles int
+	// Damaged are the faults of files in whose stead others were read.
+	Damaged []error
+}
+
+// Replay calls f for each record with from ≤ offset < to, in order, each offset once: where
+// files overlap, their records are compared and the first is taken. get fetches an object; its
+// errors, but for those that a missing function recognises, end the replay. One file is held
+// in memory at a time, and a second one where two overlap.
+//
+// Offsets that no readable file holds are a *MissingError, records that differ a
+// *ConflictError. What f returns ends it.
+func (s *Shelf) Replay(ctx context.Context, from, to int64, get func(ctx context.Context, key string) ([]byte, error), missing func(error) bool, f func(Record) error) (Report, error) {
+	r := &replay{shelf: s, get: get, missing: missing, bad: make(map[Name]error), done: make(map[Name]bool)}
+	for from < to {
+		n, records, err := r.open(ctx, from)
+		if err != nil {
+			return r.report, err
+		}
+		if records == nil { // nothing begins before to
+			return r.report, r.lacks(from, to)
+		}
+		if err := r.compare(ctx, n, records); err != nil {
+			return r.report, err
+		}
+		for i := range records {
+			if records[i].Offset < from {
+				continue
+			}
+			if records[i].Offset >= to {
+				return r.report, nil
+			}
+			r.report.Records++
+			if err := f(records[i]); err != nil {
+				return r.report, err
+			}
+		}
+		from = n.Last + 1
+	}
+	return r.report, nil
+}
+
+// replay is one replay under way.
+type replay struct {
+	shelf   *Shelf
+	get     func(ctx context.Context, key string) ([]byte, error)
+	missing func(error) bool
+	// bad are files that cannot be read, done those that were compared with all others.
+	bad    map[Name]error
+	done   map[Name]bool
+	report Report
+}
+
+// open reads a file that holds the offset, the one that reaches farthest; nil records where there
+// is none.
+func (r *replay) open(ctx context.Context, offset int64) (Name, []Record, error) {
+	var covering []Name
+	for _, f := range r.shelf.files {
+		if f.First <= offset && offset <= f.Last && r.bad[f] == nil {
+			covering = append(covering, f)
+		}
+	}
+	slices.SortStableFunc(covering, func(a, b Name) int { return cmp.Compare(b.Last, a.Last) })
+	for _, f := range covering {
+		records, err := r.read(ctx, f)
+		if err != nil {
+			return f, nil, err
+		}
+		if records != nil {
+			return f, records, nil
+		}
+	}
+	return Name{}, nil, nil
+}
+
+// read reads a file; nil where it is damaged or gone, which is noted.
+func (r *replay) read(ctx context.Context, n Name) ([]Record, error) {
+	data, err := r.get(ctx, n.Key())
+	var records []Record
+	switch {
+	case err == nil:
+		records, err = Read(n, data)
+	case r.missing(err):
+		err = fmt.Errorf("%s: %w", n.Key(), err)
+	default:
+		return nil, fmt.Errorf("%s: %w", n.Key(), err)
+	}
+	if err != nil {
+		r.bad[n] = err
+		r.report.Damaged = append(r.report.Damaged, err)
+		return nil, nil
+	}
+	r.report.Files++
+	return records, nil
+}
+
+// compare compares the records of a file with those of the files that overlap it.
+func (r *replay) compare(ctx context.Context, n Name, records []Record) error {
+	r.done[n] = true
+	var seen map[int64][8]byte
+	for _, f := range r.shelf.files {
+		if f == n || r.done[f] || r.bad[f] != nil || f.Last < n.First || f.First > n.Last || f.Digest == n.Digest {
+			continue
+		}
+		if seen == nil {
+			seen = make(map[int64][8]byte, len(records))
+			for i := range records {
+				seen[records[i].Offset] = fingerprint(&records[i])
+			}
+		}
+		others, err := r.read(ctx, f)
+		if err != nil {
+			return err
+		}
+		for i := range others {
+			mark, ok := seen[others[i].Offset]
+			if !ok {
+				continue
+			}
+			r.report.Doubles++
+			if mark != fingerprint(&others[i]) {
+				return &ConflictError{A: n, B: f, Offset: others[i].Offset}
+			}
+		}
+	}
+	return nil
+}
+
+// lacks makes the error for offsets from ≤ offset < to, as far as they cannot be read.
+func (r *replay) lacks(from, to int64) error {
+	for _, f := range r.shelf.files {
+		if f.First > from && r.bad[f] == nil {
+			to = min(to, f.First)
+		}
+	}
+	e := &MissingError{Topic: r.shelf.topic, Partition: r.shelf.partition, Gap: Gap{from, to - 1}}
+	for _, f := range r.shelf.files {
+		if err := r.bad[f]; err != nil && f.First < to && f.Last >= from {
+			e.Causes = append(e.Causes, err)
+		}
+	}
+	return e
+}
