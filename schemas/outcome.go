@@ -48,6 +48,15 @@ var Outcomes = map[Outcome]Consequence{
 // an operator.
 func Virtual(o Outcome) bool { return o == Outcome_OUTCOME_SEEDS || o == Outcome_OUTCOME_REPLAY }
 
+// Failed says that a stage could not handle a record of the request, which is in dead.letter.
+func Failed(o Outcome) bool {
+	switch o {
+	case Outcome_OUTCOME_FAILED_FETCH, Outcome_OUTCOME_FAILED_PARSE_DOM, Outcome_OUTCOME_FAILED_CRITIC_SCORE, Outcome_OUTCOME_FAILED_FEATURE_EXTRACT:
+		return true
+	}
+	return false
+}
+
 // OutcomeName is the outcome as people read it: "delivered", "failed:parse-dom".
 func OutcomeName(o Outcome) string {
 	name := strings.ToLower(strings.TrimPrefix(o.String(), "OUTCOME_"))

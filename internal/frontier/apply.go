@@ -10,7 +10,7 @@ import (
 	"forager/schemas"
 )
 
-// Apply takes a verdict on u with the links of u, or a virtual page of seeds. Records are
+// Apply takes a verdict on u with the links of u, a virtual page of seeds, or an ask for a replay. Records are
 // applied in the order of their partition; one that answers no request in flight is a
 // duplicate. The record is kept in part and must not be changed afterwards.
 func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
@@ -28,6 +28,8 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	var effects Effects
 	if rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
 		effects.Duplicate, err = s.applySeeds(id, rec)
+	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+		effects.Duplicate, err = s.applyReplay(id, rec)
 	} else if f, ok := s.flights[id]; ok {
 		effects.Settled, err = s.applyVerdict(id, f, rec, unixMilli(now))
 	} else {

@@ -14,6 +14,7 @@
 //	shard.go                              Shard, Open
 //	configure.go limits.go                control record, policies, budgets; rebuild
 //	apply.go retry.go redirect.go         what follows from a verdict
+//	replay.go                             another attempt at what a stage could not handle
 //	discover.go seen.go                   new URLs, aliases, the seen-set
 //	ledger.go                             settled leaps, boundaries
 //	place.go tables.go                    scores, by internal/rank
@@ -74,7 +75,7 @@
 //	p page u64                     → page: URL and R(u), while one of its links is not settled
 //	n page u64                     → number of its links that are not settled
 //	t page u64                     → its leaf table (schemas.LeafTable)
-//	s id 16                        → nothing: a virtual page of seeds that was applied
+//	s id 16                        → nothing: a virtual page of seeds, or an ask for a replay, that was applied
 //	d slot u32                     → latency sample
 //
 // Numbers in keys are big-endian. Ordinals count discovered URLs from 1; a page's number is the
@@ -120,6 +121,10 @@
 //
 // 2026-11-21: a redirect charges nothing, even where its URL ends as BAD_REDIRECT: charges
 // follow what fetch reported, so that budgets can be audited from page.fetched alone.
+//
+// 2026-11-21: a replayed URL has two final verdicts. The first one's charge and settled leaps
+// stand, as both were sent and ids are used once; the next attempt is charged anew, under the
+// score of the last dispatch, as the links that led to it are settled.
 //
 // 2026-11-21: rel=nofollow links are followed: they say that a link is no endorsement, not that
 // its target must not be fetched; robots.txt says that.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 
 	"forager/internal/linkfeature"
@@ -311,7 +312,7 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 			return nPlace{in: true, score: score(l), model: out.model}
 		}
 	}
-	if len(links) == 0 && e.attempt > 0 {
+	if len(links) == 0 && e.request != nil {
 		return nPlace{in: true, tier: e.request.GetTier(), score: e.request.GetScore(), model: out.model}
 	}
 	passes := func(l nLink) bool {
@@ -497,6 +498,22 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		n.found = append(n.found, id)
 		return n.applyLinks(&nPage{number: n.clock, seeds: true}, nil, rec.GetLinks()), false
 	}
+	if rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+		if n.seedIDs[id] {
+			n.duplicates++
+			return nil, true
+		}
+		n.seedIDs[id] = true
+		n.clock++
+		n.found = append(n.found, id)
+		e := n.byURL[rec.GetUrl()]
+		if e != nil && e.state == stateFinal && strings.HasPrefix(schemas.OutcomeName(e.outcome), "failed:") && string(e.request.GetId()) == string(rec.GetReplay()) {
+			n.queue(e)
+		} else {
+			n.refused["replay"]++
+		}
+		return nil, false
+	}
 	f := n.flights[id]
 	if f == nil {
 		n.duplicates++
@@ -584,6 +601,9 @@ func (n *naive) redirect(v *nEntry, target string, final func(schemas.Outcome) [
 		}
 	}
 	v.state, v.target = stateAlias, t
+	if isNew && len(v.links) == 0 {
+		t.request = v.request // until it has its own
+	}
 	t.links, v.links = append(t.links, v.links...), nil
 	t.depth = min(t.depth, v.depth)
 	switch {

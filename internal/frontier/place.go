@@ -33,13 +33,13 @@ func (s *Shard) place(e *entry) error {
 	if err != nil {
 		return err
 	}
+	tier, score, linkless := e.facts.tier, e.facts.score, len(links) == 0 && e.attempt > 0
+	if len(links) == 0 && e.attempt == 0 && len(e.places) > 0 && e.places[0].Pinned {
+		tier, score, linkless = e.places[0].Tier, e.places[0].Score, true
+	}
 	e.places = s.noPlaces(e.places)
-	if len(links) == 0 && e.attempt > 0 {
-		// It came in by the verdict on a recovered request (landUnplaced): what that one was
-		// chosen by is all there is, until a link is found.
-		for p := range e.places {
-			e.places[p].Place = rank.Place{In: true, Pinned: true, Tier: e.facts.tier, Score: e.facts.score, Best: e.facts.score}
-		}
+	if linkless {
+		s.pin(e, tier, score)
 	}
 	for i := range links {
 		p, err := s.pageOf(&links[i])
@@ -51,6 +51,15 @@ func (s *Shard) place(e *entry) error {
 		}
 	}
 	return nil
+}
+
+// pin places an entry that has no links: it came in by the verdict on a recovered request
+// (landUnplaced), is replayed, or is where such a one redirected to. What that request was chosen
+// by is all there is, until a link is found.
+func (s *Shard) pin(e *entry, tier uint32, score float64) {
+	for p := range e.places {
+		e.places[p].Place = rank.Place{In: true, Pinned: true, Tier: tier, Score: score, Best: score}
+	}
 }
 
 // noPlaces returns the places of an entry without links.

@@ -67,6 +67,10 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 	t.depth = min(t.depth, v.depth)
 	switch {
 	case !known:
+		if len(links) == 0 {
+			t.places = s.noPlaces(nil)
+			s.pin(t, v.facts.tier, v.facts.score)
+		}
 		return nil, s.queue(t)
 	case t.state == stateFinal:
 		return s.settle(t)

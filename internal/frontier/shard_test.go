@@ -147,11 +147,17 @@ func seedPage(crawl string, n int, links []*schemas.Link) *schemas.LinkFound {
 	return &schemas.LinkFound{Id: id.Bytes(), Crawl: crawl, Outcome: schemas.Outcome_OUTCOME_SEEDS, Links: links}
 }
 
+// replayOf asks for another attempt at a request.
+func replayOf(r *schemas.FetchRequest) *schemas.LinkFound {
+	id := schemas.RequestID(r.GetCrawl(), "replay:"+schemas.ID(r.GetId()).String(), 0)
+	return &schemas.LinkFound{Id: id.Bytes(), Crawl: r.GetCrawl(), Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_REPLAY, Replay: r.GetId()}
+}
+
 // verdict draws an answer to r.
 func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schemas.LinkFound {
 	rec := &schemas.LinkFound{Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl()}
 	outcomes := []schemas.Outcome{
-		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 7, 7, 7, 7, 8, 8, 8, 9, 10, 11, 12, 13, 14, 15, 17,
+		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 7, 7, 7, 7, 8, 8, 8, 9, 10, 11, 12, 13, 14, 15, 15, 17,
 	}
 	rec.Outcome = outcomes[d.IntN(len(outcomes))]
 	switch rec.Outcome {
@@ -355,7 +361,7 @@ func (m *machine) flying() []*schemas.FetchRequest {
 
 func (m *machine) step(t *rapid.T) {
 	switch op := rapid.SampledFrom([]string{
-		"dispatch", "dispatch", "verdict", "verdict", "verdict", "crawl", "crawl", "seeds", "duplicate", "time",
+		"dispatch", "dispatch", "verdict", "verdict", "verdict", "crawl", "crawl", "seeds", "replay", "duplicate", "time",
 		"model", "model", "models", "empty model", "rescore", "configure", "policies", "reopen", "mood",
 	}).Draw(t, "op"); op {
 	case "dispatch":
@@ -376,6 +382,10 @@ func (m *machine) step(t *rapid.T) {
 	case "seeds":
 		m.seeds++
 		m.apply(t, seedPage(m.ctl.GetCrawl(), m.seeds, drawDice(t).links(m.urls)))
+	case "replay": // of any request, also of one that did not fail, or was replayed
+		if len(m.naive.log) > 0 {
+			m.apply(t, replayOf(rapid.SampledFrom(m.naive.log).Draw(t, "request")))
+		}
 	case "duplicate":
 		if len(m.old) > 0 {
 			m.apply(t, rapid.SampledFrom(m.old).Draw(t, "again"))

@@ -11,8 +11,9 @@ import (
 // Reason is why a link was refused; "" is no refusal.
 type Reason string
 
-// The reasons. HostCap and Gate are found by the frontier, which counts requests and knows
-// the gates; they stand here so that the set is in one place.
+// The reasons. HostCap, Gate and Replay are found by the frontier, which counts requests and
+// knows the gates; they stand here so that the set is in one place. Replay is no link but an ask
+// for another attempt at a request that did not fail, or has been tried again already.
 const (
 	OutOfHosts     Reason = "scope:hosts"
 	OutOfPrefixes  Reason = "scope:prefixes"
@@ -20,6 +21,7 @@ const (
 	Depth          Reason = "depth"
 	HostCap        Reason = "host-cap"
 	Gate           Reason = "gate"
+	Replay         Reason = "replay"
 	TrapLength     Reason = "trap:length"
 	TrapSegments   Reason = "trap:segments"
 	TrapRepeats    Reason = "trap:repeats"
@@ -28,7 +30,7 @@ const (
 
 // Reasons lists every reason.
 var Reasons = []Reason{
-	OutOfHosts, OutOfPrefixes, OutOfList, Depth, HostCap, Gate,
+	OutOfHosts, OutOfPrefixes, OutOfList, Depth, HostCap, Gate, Replay,
 	TrapLength, TrapSegments, TrapRepeats, TrapParameters,
 }
 

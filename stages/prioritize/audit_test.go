@@ -31,6 +31,7 @@ type auditCrawl struct {
 	ctl      *schemas.CrawlControl
 	web      *simWeb
 	requests map[string]*auditRequest      // by id
+	asked    map[string]bool               // ids of requests that were to be replayed
 	order    []*schemas.LinkFound          // first verdicts and seeds, in their order
 	applied  map[string]bool               // ids of order
 	through  map[string]*schemas.TopicSpan // of page.*, by the trails
@@ -54,7 +55,7 @@ func newAudit(s *simulation) *audit {
 	a := &audit{s: s, seen: make(map[string]int), began: make(map[string]bool), crawls: make(map[string]*auditCrawl), fences: make([]stream.Fence, s.Partitions(schemas.TopicFetchRequested))}
 	for _, ctl := range s.controls {
 		a.crawls[ctl.GetCrawl()] = &auditCrawl{
-			seen: a.seen, ctl: ctl, web: s.down.web[ctl.GetCrawl()], requests: make(map[string]*auditRequest), applied: make(map[string]bool),
+			seen: a.seen, ctl: ctl, web: s.down.web[ctl.GetCrawl()], requests: make(map[string]*auditRequest), asked: make(map[string]bool), applied: make(map[string]bool),
 			hostFlying: make(map[string]uint64), hostCount: make(map[string]uint64), hostAll: make(map[string]uint64), outcomes: make(map[string]uint64),
 			leaps: make(map[string]*schemas.LeapSettled), through: make(map[string]*schemas.TopicSpan),
 		}
@@ -139,7 +140,9 @@ func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
 	if n := req.GetAttempt(); n > 1 {
 		c.seen["second attempts"]++
 		before := c.requests[string(schemas.RequestID(req.GetCrawl(), req.GetUrl(), n-1).Bytes())]
-		if before == nil || before.verdict == nil || !schemas.Outcomes[before.verdict.GetOutcome()].Retry {
+		if before != nil && before.verdict != nil && schemas.Failed(before.verdict.GetOutcome()) && c.asked[string(before.GetId())] {
+			c.seen["replays"]++
+		} else if before == nil || before.verdict == nil || !schemas.Outcomes[before.verdict.GetOutcome()].Retry {
 			return fmt.Errorf("%s, attempt %d, does not follow a failed one: %v", req.GetUrl(), n, before)
 		}
 	}
@@ -183,7 +186,10 @@ func (c *auditCrawl) answered(rec *schemas.LinkFound, trail string) error {
 		return nil
 	}
 	outcome := rec.GetOutcome()
-	if outcome != schemas.Outcome_OUTCOME_SEEDS {
+	if outcome == schemas.Outcome_OUTCOME_REPLAY {
+		c.replay(rec)
+	}
+	if !schemas.Virtual(outcome) {
 		req := c.requests[id]
 		if req == nil {
 			c.seen["verdicts of no valid request"]++
@@ -214,6 +220,15 @@ func (c *auditCrawl) answered(rec *schemas.LinkFound, trail string) error {
 	c.applied[id] = true
 	c.order = append(c.order, rec)
 	return nil
+}
+
+// replay takes an ask, which has an effect where the request it names is the last one for its
+// URL and has failed.
+func (c *auditCrawl) replay(rec *schemas.LinkFound) {
+	id := string(rec.GetReplay())
+	if q := c.requests[id]; q != nil && q.verdict != nil && schemas.Failed(q.verdict.GetOutcome()) {
+		c.asked[id] = true
+	}
 }
 
 // came notes the records of page.* that a verdict came through.
@@ -502,6 +517,12 @@ func (c *auditCrawl) checkEnd() error {
 			}
 		}
 	}
+	for id := range c.asked {
+		q := c.requests[id]
+		if c.requests[string(schemas.RequestID(q.GetCrawl(), q.GetUrl(), q.GetAttempt()+1).Bytes())] == nil && c.ctl.GetScope().GetHostCap() == 0 {
+			return fmt.Errorf("it says that the frontier is empty, and %s, attempt %d, was to be replayed", q.GetUrl(), q.GetAttempt())
+		}
+	}
 	for url := range admitted {
 		f := fates[url]
 		host := strings.Split(url, "/")[2]
@@ -555,6 +576,9 @@ func (c *auditCrawl) checkLeaps() error {
 		if f == nil {
 			return fmt.Errorf("leap %s → %s is settled, and its target was never fetched", l.GetU(), l.GetV())
 		}
+		if by := c.requests[string(l.GetRequest())]; by != nil && c.asked[string(l.GetRequest())] && by.verdict.GetOutcome() == l.GetOutcome() {
+			continue // settled before its target was replayed
+		}
 		if delivered := pages[target]; (l.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED) != (delivered != nil && f.final) ||
 			delivered != nil && l.GetTargetRaw() != delivered.GetJudgement().GetRaw() {
 			return fmt.Errorf("leap %s → %s says %v of %s: %v", l.GetU(), l.GetV(), l.GetOutcome(), target, l)
@@ -574,10 +598,16 @@ func (c *auditCrawl) checkLeaps() error {
 	if c.ctl.GetScope().GetHostCap() > 0 || c.ctl.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD {
 		return nil // links to a host that is full are refused; late links are not leaps
 	}
+	// waiting are URLs that were to be replayed and were not, as the crawl had ended.
+	waiting := make(map[string]bool)
+	for id := range c.asked {
+		q := c.requests[id]
+		waiting[q.GetUrl()] = c.requests[string(schemas.RequestID(q.GetCrawl(), q.GetUrl(), q.GetAttempt()+1).Bytes())] == nil || waiting[q.GetUrl()]
+	}
 	for url, rec := range pages {
 		for _, k := range rec.GetLinks() {
 			target, f := resolve(k.GetUrl())
-			if k.GetUrl() == url || target == url || !c.inScope(k.GetUrl()) || f == nil || !f.final {
+			if k.GetUrl() == url || target == url || !c.inScope(k.GetUrl()) || f == nil || !f.final || waiting[target] {
 				continue
 			}
 			if c.leaps[string(schemas.LeapID(rec.GetCrawl(), url, k.GetUrl()).Bytes())] == nil {

@@ -26,6 +26,9 @@
 // time, may score and dispatch a slice. So one crawl's re-scoring or backlog holds up the others of its partition
 // by milliseconds.
 //
+// Replays: forager dead replay sends an ask through link.found for another attempt at a request
+// that a stage could not handle; what follows stands at frontier's replay.go.
+//
 // Refuses: records that cannot be decoded or whose numbers are out of range: dead.letter, and the
 // request named in the headers is answered as failed:feature-extract, so that it does not stay
 // in flight for ever. A control record that cannot be run (more than one shard, unknown policy,

@@ -35,6 +35,11 @@ func decode(r stream.Record) (*schemas.LinkFound, error) {
 			return nil, fmt.Errorf("link.found says %s and its judgement is %v", schemas.OutcomeName(rec.GetOutcome()), j)
 		}
 	}
+	if rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+		if _, err := schemas.ParseID(rec.GetReplay()); err != nil {
+			return nil, fmt.Errorf("link.found asks for a replay of a request: %w", err)
+		}
+	}
 	for _, l := range rec.GetLinks() {
 		if l.GetUrl() == "" {
 			return nil, fmt.Errorf("link.found has a link without a URL")

@@ -185,6 +185,7 @@ func (m *mutant) flush() error {
 	if len(outs) == 0 {
 		return nil
 	}
+	m.Process.Pass("committed-before-ack") // here a crash loses them
 	_, err := m.Process.Produce(context.Background(), outs)
 	return err
 }
@@ -291,9 +292,12 @@ func (s *simulation) control(ctl *schemas.CrawlControl) {
 }
 
 // operate is what the operator does: crawls begin, their seeds come, they are paused, go on
-// and, rarely, are stopped.
+// and, rarely, are stopped; what failed is replayed.
 func (s *simulation) operate() {
 	r := s.Rand
+	if r.IntN(6) == 0 && s.replay() {
+		return
+	}
 	if len(s.seeds) > 0 && r.IntN(3) == 0 { // also before the control record
 		i := r.IntN(len(s.seeds))
 		s.Append(s.seeds[i])
@@ -316,6 +320,34 @@ func (s *simulation) operate() {
 	}
 	s.audit.began[ctl.GetCrawl()] = true
 	s.control(ctl)
+}
+
+// replay asks for another attempt at some request, nearly always one that failed.
+func (s *simulation) replay() bool {
+	c := s.audit.crawls[s.controls[s.Rand.IntN(len(s.controls))].GetCrawl()]
+	var some []*auditRequest
+	any := s.Chance(.1)
+	for _, id := range slices.Sorted(maps.Keys(c.requests)) {
+		if q := c.requests[id]; any || q.verdict != nil && schemas.Failed(q.verdict.GetOutcome()) {
+			some = append(some, q)
+		}
+	}
+	if len(some) == 0 {
+		return false
+	}
+	q := some[s.Rand.IntN(len(some))]
+	id := schemas.RequestID(q.GetCrawl(), "replay:"+schemas.ID(q.GetId()).String(), 0)
+	value, err := proto.Marshal(&schemas.LinkFound{
+		Id: id.Bytes(), Crawl: q.GetCrawl(), Url: q.GetUrl(), Outcome: schemas.Outcome_OUTCOME_REPLAY, Replay: q.GetId(),
+	})
+	if err != nil {
+		panic(err)
+	}
+	s.Append(stream.Out{
+		Topic: schemas.TopicLinkFound, Partition: -1, Key: []byte(schemas.ShardKey(q.GetCrawl(), 0)), Value: value,
+		Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: q.GetCrawl()},
+	})
+	return true
 }
 
 func (s *simulation) alive() []*simOwner {
@@ -567,7 +599,7 @@ func TestSimulation(t *testing.T) {
 	for _, what := range []string{
 		"owners that crashed", "owners that were superseded", "owners that began with nothing", "requests that are void",
 		"requests that came twice", "verdicts that came twice", "leaps that came twice",
-		"verdicts that cannot be decoded", "boundaries", "redirects", "deferrals", "second attempts", "models in use",
+		"verdicts that cannot be decoded", "boundaries", "redirects", "deferrals", "second attempts", "replays", "models in use",
 		"ended: pages budget spent", "ended: requests budget spent", "ended: frontier empty",
 		"ended: stagnated: the gate let no link through", "ended: stopped",
 	} {

@@ -51,8 +51,9 @@ type judge struct {
 	fetched  map[schemas.ID]*schemas.PageFetched
 	judged   map[schemas.ID]*schemas.PageJudged
 	verdicts map[schemas.ID]*schemas.LinkFound
-	seeds    map[schemas.ID]*schemas.LinkFound
-	leaps    map[schemas.ID]*schemas.LeapSettled
+	// seeds are the records of link.found that answer no request: seeds, and asks for a replay.
+	seeds map[schemas.ID]*schemas.LinkFound
+	leaps map[schemas.ID]*schemas.LeapSettled
 	// final are the first final verdicts by URL: a request that a stage could not handle may be
 	// replayed, and its URL has two. delivered are the verdicts on pages by URL.
 	final     map[string]*schemas.LinkFound
@@ -189,6 +190,7 @@ func (j *judge) journeys() {
 			}
 		}
 	}
+	j.unplayed()
 	for topic, ids := range map[string][]schemas.ID{
 		schemas.TopicPageFetched: keys(j.fetched), schemas.TopicPageJudged: keys(j.judged), schemas.TopicLinkFound: keys(j.verdicts),
 	} {
@@ -199,6 +201,27 @@ func (j *judge) journeys() {
 		}
 	}
 	j.figure("requests without a verdict", open)
+}
+
+// unplayed takes the URLs off final that were to be replayed when the crawl ended: links to them
+// that were found since wait for the next attempt.
+func (j *judge) unplayed() {
+	asked := 0
+	for _, rec := range j.seeds {
+		if rec.GetOutcome() != schemas.Outcome_OUTCOME_REPLAY {
+			continue
+		}
+		asked++
+		id, err := schemas.ParseID(rec.GetReplay())
+		r, v := j.requests[id], j.verdicts[id]
+		if err != nil || r == nil || !schemas.Failed(v.GetOutcome()) {
+			continue
+		}
+		if j.requests[schemas.RequestID(r.GetCrawl(), r.GetUrl(), r.GetAttempt()+1)] == nil {
+			delete(j.final, r.GetUrl())
+		}
+	}
+	j.figure("replays asked for", asked)
 }
 
 func keys[V any](m map[schemas.ID]V) []schemas.ID {
