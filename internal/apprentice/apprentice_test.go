@@ -162,7 +162,7 @@ var genLeap = rapid.Custom(func(t *rapid.T) leap {
 	}
 	seen := make(map[key]bool)
 	for range rapid.IntRange(0, 8).Draw(t, "features") {
-		k := key{rapid.SampledFrom([]string{"a", "b", "c", "d", "c:/x"}).Draw(t, "term"), rapid.IntRange(-3, 3).Draw(t, "offset")}
+		k := key{rapid.SampledFrom([]string{"a", "b", "c", "d", "c:/x", "internationalization", "internationalizations"}).Draw(t, "term"), rapid.IntRange(-3, 3).Draw(t, "offset")}
 		if k.term == "c:/x" {
 			k.offset = schemas.NoOffset
 		}

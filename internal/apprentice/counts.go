@@ -3,7 +3,6 @@ package apprentice
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"forager/schemas"
 )
@@ -19,17 +18,21 @@ const (
 
 // Counts is all that was learnt from leaps, in integers. It is not safe for concurrent use.
 type Counts struct {
-	index map[string]uint32 // term → number
-	terms []term            // in the order of their first use
+	terms terms
 	leaps [bins]uint64
 	cut   int // a bin; 0 = not fixed yet
+
+	// found is scratch of Add, a slot a distinct term.
+	found []int
 }
 
-// term holds the counts of a term's features: tallies[i], ≥ 1, at places[i], ascending.
-type term struct {
-	name    string
-	places  []place
-	tallies []uint64
+// reach returns the least and the largest offset of the term's features.
+func (t *term) reach() (from, to int32) {
+	from, to = maxOffset, minOffset
+	for x := range t.cells.all {
+		from, to = min(from, x.place().offset()), max(to, x.place().offset())
+	}
+	return from, to
 }
 
 // place is an offset and a bin.
@@ -44,7 +47,7 @@ func (p place) bin() int      { return int(p & 0x1ff) }
 const maxPlace = (maxOffset-minOffset)<<9 | (bins - 1)
 
 // NewCounts returns counts of nothing.
-func NewCounts() *Counts { return &Counts{index: make(map[string]uint32)} }
+func NewCounts() *Counts { return new(Counts) }
 
 // Leaps returns the number of leaps added.
 func (c *Counts) Leaps() uint64 {
@@ -68,38 +71,24 @@ func (c *Counts) Add(features []*schemas.Feature, relevance float64) error {
 	}
 	bin := int(relevance * 256)
 	c.leaps[bin]++
-	var t *term
-	for _, f := range features {
-		if f.GetCount() == 0 {
-			continue
+	c.terms.grow(len(features))
+	// First all terms, then all counts: so the cache misses of a leap run side by side.
+	c.found = c.found[:0]
+	for i, f := range features {
+		if i == 0 || f.Term != features[i-1].Term { // features come sorted by term
+			c.found = append(c.found, c.terms.find(f.Term))
 		}
-		if t == nil || t.name != f.Term { // features come sorted by term
-			t = c.term(f.Term)
+	}
+	n := -1
+	for i, f := range features {
+		if i == 0 || f.Term != features[i-1].Term {
+			n++
 		}
-		t.add(newPlace(f.Offset, bin), uint64(f.Count))
+		if f.Count > 0 {
+			c.terms.at(&c.found[n], f.Term).cells.add(newPlace(f.Offset, bin), uint64(f.Count))
+		}
 	}
 	return nil
-}
-
-// term returns the place of a term's counts, valid until the next call.
-func (c *Counts) term(name string) *term {
-	n, ok := c.index[name]
-	if !ok {
-		n = uint32(len(c.terms))
-		c.index[name] = n
-		c.terms = append(c.terms, term{name: name})
-	}
-	return &c.terms[n]
-}
-
-func (t *term) add(p place, n uint64) {
-	i, found := slices.BinarySearch(t.places, p)
-	if found {
-		t.tallies[i] += n
-		return
-	}
-	t.places = slices.Insert(t.places, i, p)
-	t.tallies = slices.Insert(t.tallies, i, n)
 }
 
 // fixCut sets the cut, once there is a leap to take it from.

@@ -2,8 +2,8 @@ package apprentice
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	"forager/internal/modelfile"
 )
@@ -11,8 +11,6 @@ import (
 const (
 	fileKind    = "apprentice"
 	fileVersion = 1
-	// countLimit bounds the counts of a file, so that their sums fit.
-	countLimit = 1 << 40
 )
 
 // Marshal returns the file of the counts and of the model that Model makes of them: the same
@@ -23,18 +21,28 @@ func (c *Counts) Marshal() []byte {
 	for _, n := range c.leaps {
 		e.Uint(n)
 	}
-	e.Uint(uint64(len(c.terms)))
+	type named struct {
+		name string
+		*term
+	}
+	byName := make([]named, 0, c.terms.used)
+	for t := range c.terms.all {
+		byName = append(byName, named{t.string(), t})
+	}
+	slices.SortFunc(byName, func(a, b named) int { return strings.Compare(a.name, b.name) })
+	e.Uint(uint64(len(byName)))
 	last := ""
-	for _, name := range slices.Sorted(maps.Keys(c.index)) {
-		t := &c.terms[c.index[name]]
-		e.Prefixed(last, name)
-		last = name
-		e.Uint(uint64(len(t.places)))
+	var sorted []cell
+	for _, t := range byName {
+		e.Prefixed(last, t.name)
+		last = t.name
+		sorted = t.cells.sorted(sorted)
+		e.Uint(uint64(len(sorted)))
 		before := place(0)
-		for i, p := range t.places {
-			e.Uint(uint64(p - before))
-			before = p
-			e.Uint(t.tallies[i])
+		for _, x := range sorted {
+			e.Uint(uint64(x.place() - before))
+			before = x.place()
+			e.Uint(x.count())
 		}
 	}
 	return modelfile.Seal(fileKind, fileVersion, e.Bytes())
@@ -90,8 +98,9 @@ func decode(body []byte) (*Counts, error) {
 		if d.Err() != nil {
 			return nil, d.Err()
 		}
-		t := c.term(name)
-		t.places, t.tallies = make([]place, 0, cells), make([]uint64, 0, cells)
+		c.terms.grow(1)
+		slot := c.terms.find(name)
+		t := c.terms.at(&slot, name)
 		before := place(0)
 		for i := range cells {
 			p := before + place(d.Uint("place of a count", uint64(maxPlace-before)))
@@ -102,7 +111,7 @@ func decode(body []byte) (*Counts, error) {
 			if d.Err() != nil {
 				return nil, d.Err()
 			}
-			t.places, t.tallies = append(t.places, p), append(t.tallies, n)
+			t.cells.add(p, n)
 			before = p
 		}
 	}

@@ -1,8 +1,8 @@
 package apprentice
 
 import (
-	"maps"
 	"math"
+	"math/bits"
 
 	"forager/internal/linkfeature"
 	"forager/schemas"
@@ -12,14 +12,16 @@ import (
 type Model struct {
 	facts Facts
 	prior float64 // log odds of high
-	index map[string]uint32
-	rows  []row // by term
+	// rows by term, open-addressed with linear probing; a power of two of them.
+	rows []row
 	// weights are log θ(high,τ)/θ(low,τ), multiples of 1/weightScale; 0 for features not seen.
 	weights []float64
 }
 
-// row says where the weights of a term are: of its offsets from, from+1, ….
+// row says where the weights of a term are: of its offsets from, from+1, …. A free slot has
+// n = 0.
 type row struct {
+	key  uint64 // the term's hash
 	at   uint32
 	from int16
 	n    uint16
@@ -43,7 +45,7 @@ type Facts struct {
 // the cut, which Marshal then writes too. Later Adds do not change the model.
 func (c *Counts) Model() *Model {
 	c.fixCut()
-	m := &Model{index: maps.Clone(c.index), rows: make([]row, len(c.terms))}
+	m := new(Model)
 	m.facts = Facts{Cut: float64(c.cut) / 256, MedianLow: 0, MedianHigh: 1}
 	for b, n := range c.leaps {
 		if b < c.cut {
@@ -66,20 +68,29 @@ func (c *Counts) Model() *Model {
 
 // weigh sets rows and weights.
 func (m *Model) weigh(c *Counts) {
+	m.rows = make([]row, 1<<bits.Len(uint(c.terms.used)*3/2))
+	for t := range c.terms.all {
+		key := hash(t.string())
+		from, to := t.reach()
+		r := &m.rows[m.slot(key)]
+		if r.n > 0 { // two terms of one hash
+			from, to = min(from, int32(r.from)), max(to, int32(r.from)+int32(r.n)-1)
+		}
+		r.key, r.from, r.n = key, int16(from), uint16(to-from+1)
+	}
 	at := uint32(0)
-	for i, t := range c.terms {
-		from, to := t.places[0].offset(), t.places[len(t.places)-1].offset()
-		m.rows[i] = row{at: at, from: int16(from), n: uint16(to - from + 1)}
+	for i := range m.rows {
+		m.rows[i].at = at
 		at += uint32(m.rows[i].n)
 	}
 	type pair struct{ low, high uint64 }
 	pairs := make([]pair, at)
 	var tokens pair
-	for i, t := range c.terms {
-		r := m.rows[i]
-		for j, place := range t.places {
-			p, n := &pairs[r.at+uint32(place.offset()-int32(r.from))], t.tallies[j]
-			if place.bin() < c.cut {
+	for t := range c.terms.all {
+		r := m.row(t.string())
+		for x := range t.cells.all {
+			p, n := &pairs[r.at+uint32(x.place().offset()-int32(r.from))], x.count()
+			if x.place().bin() < c.cut {
 				p.low += n
 				tokens.low += n
 			} else {
@@ -126,11 +137,16 @@ func (m *Model) Score(features []*schemas.Feature) float64 {
 }
 
 // row returns an empty row for a term that was not seen.
-func (m *Model) row(term string) row {
-	if n, ok := m.index[term]; ok {
-		return m.rows[n]
+func (m *Model) row(term string) row { return m.rows[m.slot(hash(term))] }
+
+// slot returns where the row of a term is, or the free slot where it would be.
+func (m *Model) slot(key uint64) uint32 {
+	mask := uint32(len(m.rows) - 1)
+	i := uint32(key) & mask
+	for m.rows[i].n > 0 && m.rows[i].key != key {
+		i = (i + 1) & mask
 	}
-	return row{}
+	return i
 }
 
 func sigmoid(x float64) float64 {
