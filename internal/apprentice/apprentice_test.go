@@ -307,7 +307,8 @@ func TestPageScoresAsFeaturesDo(t *testing.T) {
 		add(t, c, leap{open.Features(l, dMax), float64(i%2) * .9})
 	}
 	m := c.Model()
-	page := m.Page(open)
+	var page Page
+	page.Turn(m, open)
 	distinct := make(map[float64]bool)
 	for _, l := range links {
 		want := m.Score(open.Features(l, dMax))

@@ -200,8 +200,9 @@ func BenchmarkScore(b *testing.B) {
 	}
 	m := c.Model()
 	b.Run("page", func(b *testing.B) { // one link, its page's terms looked up once in 40 links
+		var p Page
 		for i := 0; b.Loop(); i++ {
-			p := m.Page(tables[i%100])
+			p.Turn(m, tables[i%100])
 			for _, l := range links[i%100] {
 				p.Score(l, 5)
 			}

@@ -3,6 +3,7 @@ package apprentice
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"forager/internal/linkfeature"
 	"forager/schemas"
@@ -18,14 +19,22 @@ type Model struct {
 	weights []float64
 }
 
-// row says where the weights of a term are: of its offsets from, from+1, …. A free slot has
-// n = 0.
+// row is the place of a term's weights under its hash. A free slot has none.
 type row struct {
-	key  uint64 // the term's hash
+	key uint64
+	weightsOf
+}
+
+// weightsOf says where the weights of a term are: of its offsets from, from+1, ….
+type weightsOf struct {
 	at   uint32
 	from int16
 	n    uint16
 }
+
+// notSought stands in a Page for the weights of a term that was not looked up yet; a term has 256 at
+// most.
+const notSought = 1<<16 - 1
 
 const weightScale = 1 << 38
 
@@ -87,7 +96,7 @@ func (m *Model) weigh(c *Counts) {
 	pairs := make([]pair, at)
 	var tokens pair
 	for t := range c.terms.all {
-		r := m.row(t.string())
+		r := m.weightsOf(hash(t.string()))
 		for x := range t.cells.all {
 			p, n := &pairs[r.at+uint32(x.place().offset()-int32(r.from))], x.count()
 			if x.place().bin() < c.cut {
@@ -124,10 +133,10 @@ func (m *Model) Trained() bool { return m.facts.Leaps > 0 }
 // Score returns Pr(high | u,v) of a link with these features.
 func (m *Model) Score(features []*schemas.Feature) float64 {
 	var sum float64
-	var r row
+	var r weightsOf
 	for i, f := range features {
 		if i == 0 || f.GetTerm() != features[i-1].GetTerm() {
-			r = m.row(f.GetTerm())
+			r = m.weightsOf(hash(f.GetTerm()))
 		}
 		if slot := f.GetOffset() - int32(r.from); slot >= 0 && slot < int32(r.n) {
 			sum += float64(f.GetCount()) * m.weights[r.at+uint32(slot)]
@@ -136,8 +145,8 @@ func (m *Model) Score(features []*schemas.Feature) float64 {
 	return sigmoid(m.prior + sum)
 }
 
-// row returns an empty row for a term that was not seen.
-func (m *Model) row(term string) row { return m.rows[m.slot(hash(term))] }
+// weightsOf returns none for a term that was not seen.
+func (m *Model) weightsOf(key uint64) weightsOf { return m.rows[m.slot(key)].weightsOf }
 
 // slot returns where the row of a term is, or the free slot where it would be.
 func (m *Model) slot(key uint64) uint32 {
@@ -163,31 +172,35 @@ func (m *Model) Value(p float64) float64 {
 	return (1-p)*m.facts.MedianLow + p*m.facts.MedianHigh
 }
 
-// Page scores the links of one page; it looks each of the page's terms up once. It is not safe
-// for concurrent use.
+// Page scores the links of one page after another; it looks each of a page's terms up once. The zero Page
+// wants Turn first. It is not safe for concurrent use.
 type Page struct {
 	model *Model
 	table *linkfeature.Table
-	rows  []row  // by term of the table
-	known []bool // rows that were looked up
+	terms []weightsOf // by term of the table
 }
 
-// Page returns a scorer of the links of a page.
-func (m *Model) Page(t *linkfeature.Table) *Page {
-	return &Page{model: m, table: t, rows: make([]row, t.Terms()), known: make([]bool, t.Terms())}
+// Turn takes another page, or another model.
+func (p *Page) Turn(m *Model, t *linkfeature.Table) {
+	p.model, p.table = m, t
+	p.terms = slices.Grow(p.terms[:0], t.Terms())[:t.Terms()]
+	for i := range p.terms {
+		p.terms[i] = weightsOf{n: notSought}
+	}
 }
 
 // Score returns what Model.Score returns for the link's features, to the bit, without making
 // them.
 func (p *Page) Score(l *schemas.Link, dMax int) float64 {
 	var sum float64
+	weights := p.model.weights
 	for term, offset := range p.table.Tokens(l, dMax) {
-		if !p.known[term] {
-			p.rows[term], p.known[term] = p.model.row(p.table.Term(term)), true
+		w := &p.terms[term]
+		if w.n == notSought {
+			*w = p.model.weightsOf(hashBytes(p.table.Term(term)))
 		}
-		r := &p.rows[term]
-		if slot := offset - int(r.from); slot >= 0 && slot < int(r.n) {
-			sum += p.model.weights[r.at+uint32(slot)]
+		if slot := uint(offset - int(w.from)); slot < uint(w.n) {
+			sum += weights[uint(w.at)+slot]
 		}
 	}
 	return sigmoid(p.model.prior + sum)

@@ -53,6 +53,8 @@ func (t *term) string() string {
 // hash is the number that a term is known by in a Model.
 func hash(s string) uint64 { return xxhash.Sum64String(s) }
 
+func hashBytes(b []byte) uint64 { return xxhash.Sum64(b) }
+
 // find returns the slot of a name, which is not empty, or the free one where it would be. There
 // is always a free one.
 func (t *terms) find(s string) int {

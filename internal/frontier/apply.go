@@ -139,11 +139,8 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 // applyLinks takes the links of a page; u is the page's entry, nil for a page of seeds.
 func (s *Shard) applyLinks(p *page, u *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
 	links := rec.GetLinks()
-	s.pages[p.number] = p
-	if !p.seeds {
-		if err := s.giveTable(p, rec.GetTable()); err != nil {
-			return nil, err
-		}
+	if err := s.addPage(p, rec.GetTable()); err != nil {
+		return nil, err
 	}
 	var settled []*schemas.LeapSettled
 	once := make(map[string]bool, len(links))
@@ -160,7 +157,7 @@ func (s *Shard) applyLinks(p *page, u *entry, rec *schemas.LinkFound) ([]*schema
 			settled = append(settled, leap)
 		}
 	}
-	return settled, s.addPage(p, rec.GetTable())
+	return settled, s.keepPage(p)
 }
 
 // applyLink takes one link: it is refused, settled at once, or added to its target's entry.

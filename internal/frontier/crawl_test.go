@@ -568,7 +568,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(s.store, "c", 0)
-	fail("layout", err, "this program reads 1")
+	fail("layout", err, "this program reads 2: delete the state directory")
 
 	sc, err := scope.New(nil, nil)
 	if err != nil {

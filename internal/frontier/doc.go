@@ -74,7 +74,7 @@
 //	f request id 16                → flight: a request without a verdict
 //	p page u64                     → page: URL and R(u), while one of its links is not settled
 //	n page u64                     → number of its links that are not settled
-//	t page u64                     → its leaf table (schemas.LeafTable)
+//	t page u64                     → its leaf table (linkfeature.Table)
 //	s id 16                        → nothing: a virtual page of seeds, or an ask for a replay, that was applied
 //	d slot u32                     → latency sample
 //
@@ -82,7 +82,8 @@
 // shard's clock, which counts applied records of link.found. A score is the float's bits, sign
 // flipped for positive and all bits for negative numbers, then complemented, so that larger
 // scores come first; −0 is 0 and NaN is refused. Values begin with a version byte; what they
-// hold stands at their append functions. Layout 1 is the only one so far.
+// hold stands at their append functions. Layout 2 is the only one that is read: state is rebuilt
+// from the topics, so it is never converted.
 //
 // In memory are hosts, queue begins, requests in flight, waiting entries, pages with open links
 // (without their tables), names and counters; up to a budget, entries with their links and

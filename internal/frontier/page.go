@@ -4,9 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
-	"forager/internal/apprentice"
 	"forager/internal/linkfeature"
 	"forager/schemas"
 )
@@ -23,10 +20,8 @@ type page struct {
 	bestIsFocus   bool
 	// pending links, whose targets are not final. Stored by itself, as it changes often.
 	pending uint32
-	// table of leaves, and what scores links by it under a model; nil while not in memory.
-	table  *linkfeature.Table
-	scorer *apprentice.Page
-	model  uint32 // of the scorer, a name number
+	// table of leaves; nil while not in memory.
+	table *linkfeature.Table
 }
 
 const pageVersion = 1
@@ -48,25 +43,29 @@ func decodePage(number uint64, b []byte) (*page, error) {
 	return p, nil
 }
 
-// addPage stores a page whose links were just applied, if some are pending.
+// addPage takes in a page whose links are about to be applied.
 func (s *Shard) addPage(p *page, table *schemas.LeafTable) error {
-	if p.pending == 0 {
-		delete(s.pages, p.number)
-		s.tables.drop(p.number)
+	s.pages[p.number] = p
+	if p.seeds {
 		return nil
+	}
+	t, err := linkfeature.Open(table)
+	if err != nil {
+		return fmt.Errorf("frontier: page %d (%s): %w", p.number, p.url, err)
+	}
+	s.giveTable(p, t)
+	// Stored before its links are looked at: they may push it out of memory.
+	return s.store.Set(s.keys.u64(kindTable, p.number), t.Bytes())
+}
+
+// keepPage stores a page whose links were applied, or forgets it if none is pending.
+func (s *Shard) keepPage(p *page) error {
+	if p.pending == 0 {
+		return s.dropPage(p)
 	}
 	s.value = p.append(s.value[:0])
 	if err := s.store.Set(s.keys.u64(kindPage, p.number), s.value); err != nil {
 		return err
-	}
-	if !p.seeds {
-		var err error
-		if s.value, err = (proto.MarshalOptions{}).MarshalAppend(s.value[:0], table); err != nil {
-			return fmt.Errorf("frontier: leaf table of %s: %w", p.url, err)
-		}
-		if err := s.store.Set(s.keys.u64(kindTable, p.number), s.value); err != nil {
-			return err
-		}
 	}
 	return s.savePending(p)
 }
@@ -85,6 +84,11 @@ func (s *Shard) settlePending(p *page) error {
 	if p.pending > 0 {
 		return s.savePending(p)
 	}
+	return s.dropPage(p)
+}
+
+// dropPage forgets a page without pending links.
+func (s *Shard) dropPage(p *page) error {
 	delete(s.pages, p.number)
 	s.tables.drop(p.number)
 	for _, kind := range []byte{kindPage, kindPending, kindTable} {

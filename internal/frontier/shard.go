@@ -77,6 +77,7 @@ type Shard struct {
 	waiters  map[uint64]*waiter // by ordinal
 	sleeping *heap[*host]       // hosts that wait, by notBefore
 	latency  latency
+	scored   scored
 
 	// What Configure and SetModel say.
 	ctl           *schemas.CrawlControl
@@ -123,7 +124,7 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 		hostByName: make(map[string]*host), flights: make(map[schemas.ID]*flight),
 		unplaced: make(map[string][]schemas.ID), pages: make(map[uint64]*page),
 		entries: newLRU[uint64, *entry](entryBudget, nil),
-		tables:  newLRU[uint64](tableBudget, func(p *page) { p.table, p.scorer = nil, nil }),
+		tables:  newLRU[uint64](tableBudget, func(p *page) { p.table = nil }),
 		waiting: newWaiting(), waiters: make(map[uint64]*waiter),
 		sleeping: &heap[*host]{
 			less: func(a, b *host) bool { return a.notBefore < b.notBefore },
@@ -153,7 +154,7 @@ func (s *Shard) checkLayout() error {
 	case !ok:
 		return s.store.Set(key, []byte{layout})
 	case len(v) != 1 || v[0] != layout:
-		return fmt.Errorf("state has layout %x, this program reads %d", v, layout)
+		return fmt.Errorf("state has layout %x, this program reads %d: delete the state directory to build it anew from the topics", v, layout)
 	}
 	return nil
 }

@@ -3,26 +3,18 @@ package frontier
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
 	"forager/internal/apprentice"
 	"forager/internal/linkfeature"
 	"forager/schemas"
 )
 
-// tableSize is about what a table and a scorer of its page take.
-func tableSize(t *schemas.LeafTable) int {
-	return 256 + 4*len(t.GetTokens()) + 12*len(t.GetLeaves()) + 48*(len(t.GetTerms())+len(t.GetPageTerms()))
-}
+// tableSize is about what a table takes in memory, with its place in the cache.
+func tableSize(t *linkfeature.Table) int { return 256 + len(t.Bytes()) }
 
 // giveTable gives the page its table.
-func (s *Shard) giveTable(p *page, t *schemas.LeafTable) error {
-	var err error
-	if p.table, err = linkfeature.Open(t); err != nil {
-		return fmt.Errorf("frontier: page %d (%s): %w", p.number, p.url, err)
-	}
+func (s *Shard) giveTable(p *page, t *linkfeature.Table) {
+	p.table = t
 	s.tables.put(p.number, p, tableSize(t))
-	return nil
 }
 
 // table returns the leaf table of a page.
@@ -37,11 +29,12 @@ func (s *Shard) table(p *page) (*linkfeature.Table, error) {
 	if !ok {
 		return nil, fmt.Errorf("frontier: page %d (%s) has lost its leaf table", p.number, p.url)
 	}
-	t := new(schemas.LeafTable)
-	if err := proto.Unmarshal(b, t); err != nil {
+	t, err := linkfeature.ReadTable(b)
+	if err != nil {
 		return nil, fmt.Errorf("frontier: leaf table of page %d (%s): %w", p.number, p.url, err)
 	}
-	return p.table, s.giveTable(p, t)
+	s.giveTable(p, t)
+	return t, nil
 }
 
 // features of a link as the learner takes them.
@@ -68,10 +61,18 @@ func (s *Shard) high(p *page, l *link) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if p.scorer == nil || p.model != s.using.number {
-		p.scorer, p.model = m.Page(t), s.using.number
+	if s.scored.table != t || s.scored.model != m {
+		s.scored.Turn(m, t)
+		s.scored.table, s.scored.model = t, m
 	}
-	return p.scorer.Score(s.leaves(l), s.limits.dMax), nil
+	return s.scored.Score(s.leaves(l), s.limits.dMax), nil
+}
+
+// scored is the page whose links were scored last: links of a page mostly are one after another.
+type scored struct {
+	apprentice.Page
+	table *linkfeature.Table
+	model *apprentice.Model
 }
 
 // leaves is the link as linkfeature wants it; valid until the next call.

@@ -2,29 +2,47 @@ package linkfeature
 
 import (
 	"cmp"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"forager/schemas"
 )
 
-// Table is a LeafTable that was checked and can be read link by link. It is safe for
-// concurrent use.
+// Table is a LeafTable that was checked and can be read link by link. It lies in one block of
+// bytes, a tenth of what the record takes in memory, that can be stored as it is. It is safe for concurrent use.
 type Table struct {
-	t     *schemas.LeafTable
-	start []uint32 // where the tokens of each listed leaf begin, and one more
+	b    []byte
+	wide bool // numbers have four bytes, else two
+	// Number of terms, of which the last pageTerms are terms of the page, of leaves and of tokens.
+	terms, pageTerms, leaves, tokens int
+	// Where the lists begin in b: numbers of leaves, ends of their tokens, tokens, ends of terms, text.
+	leafAt, endAt, tokenAt, termAt, textAt int
 }
 
-// Open checks a table; nil is an empty one. The table must not be changed afterwards.
+// A table's bytes: version, wide (0 or 1), four numbers of four bytes (terms, terms of the page
+// among them, leaves, tokens), then four lists of numbers, of two bytes each where all fit: the
+// leaves; where the tokens of each end; the tokens; where each term ends in the text, which
+// comes last. Numbers are little-endian.
+const (
+	tableVersion = 1
+	tableHead    = 2 + 4*4
+)
+
+// ErrTable is the error of ReadTable for any bytes that are no table.
+var ErrTable = errors.New("damaged leaf table")
+
+// Open checks a table and makes it readable; nil is an empty one.
 func Open(t *schemas.LeafTable) (*Table, error) {
 	leaves, lengths, tokens := t.GetLeaves(), t.GetLeafLengths(), t.GetTokens()
 	if len(leaves) != len(lengths) {
 		return nil, fmt.Errorf("leaf table: %d leaves with %d lengths", len(leaves), len(lengths))
 	}
-	start, at := make([]uint32, len(leaves)+1), uint64(0)
+	at := uint64(0)
 	for i, n := range lengths {
 		if i > 0 && leaves[i] <= leaves[i-1] {
 			return nil, fmt.Errorf("leaf table: leaf %d behind leaf %d", leaves[i], leaves[i-1])
@@ -32,7 +50,6 @@ func Open(t *schemas.LeafTable) (*Table, error) {
 		if at += uint64(n); at > uint64(len(tokens)) {
 			break
 		}
-		start[i+1] = uint32(at)
 	}
 	if at != uint64(len(tokens)) {
 		return nil, fmt.Errorf("leaf table: its leaves do not have its %d tokens", len(tokens))
@@ -42,19 +59,153 @@ func Open(t *schemas.LeafTable) (*Table, error) {
 			return nil, fmt.Errorf("leaf table: token of term %d, it has %d terms", term, len(t.GetTerms()))
 		}
 	}
-	return &Table{t, start}, nil
+	return pack(t), nil
+}
+
+// pack lays out a table that was checked.
+func pack(t *schemas.LeafTable) *Table {
+	var text int
+	for _, terms := range [][]string{t.GetTerms(), t.GetPageTerms()} {
+		for _, term := range terms {
+			text += len(term)
+		}
+	}
+	p := &Table{
+		terms: len(t.GetTerms()) + len(t.GetPageTerms()), pageTerms: len(t.GetPageTerms()),
+		leaves: len(t.GetLeaves()), tokens: len(t.GetTokens()),
+	}
+	p.wide = max(text, p.tokens, p.terms) > math.MaxUint16 || p.leaves > 0 && t.Leaves[p.leaves-1] > math.MaxUint16
+	p.layOut()
+	b := make([]byte, 0, p.textAt+text)
+	b = append(b, tableVersion, 0)
+	if p.wide {
+		b[1] = 1
+	}
+	for _, n := range []int{p.terms, p.pageTerms, p.leaves, p.tokens} {
+		b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	}
+	put := func(n uint32) {
+		if p.wide {
+			b = binary.LittleEndian.AppendUint32(b, n)
+		} else {
+			b = binary.LittleEndian.AppendUint16(b, uint16(n))
+		}
+	}
+	for _, n := range t.GetLeaves() {
+		put(n)
+	}
+	end := uint32(0)
+	for _, n := range t.GetLeafLengths() {
+		end += n
+		put(end)
+	}
+	for _, n := range t.GetTokens() {
+		put(n)
+	}
+	end = 0
+	for _, terms := range [][]string{t.GetTerms(), t.GetPageTerms()} {
+		for _, term := range terms {
+			end += uint32(len(term))
+			put(end)
+		}
+	}
+	for _, terms := range [][]string{t.GetTerms(), t.GetPageTerms()} {
+		for _, term := range terms {
+			b = append(b, term...)
+		}
+	}
+	p.b = b
+	return p
+}
+
+// layOut says where the lists are, by their lengths.
+func (t *Table) layOut() {
+	size := 2
+	if t.wide {
+		size = 4
+	}
+	t.leafAt = tableHead
+	t.endAt = t.leafAt + size*t.leaves
+	t.tokenAt = t.endAt + size*t.leaves
+	t.termAt = t.tokenAt + size*t.tokens
+	t.textAt = t.termAt + size*t.terms
+}
+
+// Bytes are what ReadTable reads; they must not be changed.
+func (t *Table) Bytes() []byte { return t.b }
+
+// ReadTable reads what Bytes returned, of which it keeps a copy. Any other bytes are ErrTable.
+func ReadTable(b []byte) (*Table, error) {
+	if len(b) < tableHead || b[0] != tableVersion || b[1] > 1 {
+		return nil, fmt.Errorf("%w: of %d bytes, or of another version", ErrTable, len(b))
+	}
+	t := &Table{b: slices.Clone(b), wide: b[1] == 1}
+	for i, n := range []*int{&t.terms, &t.pageTerms, &t.leaves, &t.tokens} {
+		*n = int(binary.LittleEndian.Uint32(b[2+4*i:]))
+		if *n > len(b) {
+			return nil, fmt.Errorf("%w: it counts to %d in %d bytes", ErrTable, *n, len(b))
+		}
+	}
+	t.layOut()
+	if t.textAt > len(b) || t.pageTerms > t.terms {
+		return nil, fmt.Errorf("%w: cut short", ErrTable)
+	}
+	last := uint32(0)
+	for i := range t.leaves {
+		n := t.number(t.leafAt, i)
+		if i > 0 && n <= last {
+			return nil, fmt.Errorf("%w: leaf %d behind leaf %d", ErrTable, n, last)
+		}
+		last = n
+	}
+	if t.ends(t.endAt, t.leaves) != t.tokens || t.ends(t.termAt, t.terms) != len(b)-t.textAt {
+		return nil, fmt.Errorf("%w: its lists do not fit each other", ErrTable)
+	}
+	terms := uint32(t.terms - t.pageTerms)
+	for i := range t.tokens {
+		if t.number(t.tokenAt, i) >= terms {
+			return nil, fmt.Errorf("%w: token of a term that it does not have", ErrTable)
+		}
+	}
+	return t, nil
+}
+
+// ends returns the last of n ascending ends, −1 if they do not ascend.
+func (t *Table) ends(at, n int) int {
+	last := 0
+	for i := range n {
+		end := int(t.number(at, i))
+		if end < last {
+			return -1
+		}
+		last = end
+	}
+	return last
+}
+
+// number returns number i of the list at at.
+func (t *Table) number(at, i int) uint32 {
+	if t.wide {
+		return binary.LittleEndian.Uint32(t.b[at+4*i:])
+	}
+	return uint32(binary.LittleEndian.Uint16(t.b[at+2*i:]))
+}
+
+// end returns where item i−1 of the list of ends at at ends, so that i begins there.
+func (t *Table) end(at, i int) int {
+	if i == 0 {
+		return 0
+	}
+	return int(t.number(at, i-1))
 }
 
 // Terms returns the number of terms; they are numbered from 0, terms of the page last.
-func (t *Table) Terms() int { return len(t.t.GetTerms()) + len(t.t.GetPageTerms()) }
+func (t *Table) Terms() int { return t.terms }
 
-// Term returns the term of a number.
-func (t *Table) Term(number uint32) string {
-	if terms := t.t.GetTerms(); int(number) >= len(terms) {
-		return t.t.GetPageTerms()[int(number)-len(terms)]
-	} else {
-		return terms[number]
-	}
+// Term returns the term of a number, bytes of the table.
+func (t *Table) Term(number uint32) []byte {
+	i := int(number)
+	return t.b[t.textAt+t.end(t.termAt, i) : t.textAt+t.end(t.termAt, i+1)]
 }
 
 // Tokens goes through the tokens at most dMax leaves away from a link of the page, in document
@@ -62,23 +213,40 @@ func (t *Table) Term(number uint32) string {
 // schemas.NoOffset for terms of the page. A feature ⟨t, d⟩ with count n comes n times.
 func (t *Table) Tokens(l *schemas.Link, dMax int) iter.Seq2[uint32, int] {
 	return func(yield func(term uint32, offset int) bool) {
-		leaves, tokens := t.t.GetLeaves(), t.t.GetTokens()
 		first, last := int64(l.GetFirstLeaf()), int64(l.GetLastLeaf())
-		at := sort.Search(len(leaves), func(i int) bool { return int64(leaves[i]) >= first-int64(dMax) })
-		for ; at < len(leaves) && int64(leaves[at]) <= last+int64(dMax); at++ {
-			d := max(0, int64(leaves[at])-last) + min(0, int64(leaves[at])-first)
-			for _, term := range tokens[t.start[at]:t.start[at+1]] {
-				if !yield(term, int(d)) {
+		leaf := t.leaf(first - int64(dMax))
+		token := t.end(t.endAt, leaf)
+		for ; leaf < t.leaves; leaf++ {
+			number := int64(t.number(t.leafAt, leaf))
+			if number > last+int64(dMax) {
+				break
+			}
+			d := int(max(0, number-last) + min(0, number-first))
+			for end := int(t.number(t.endAt, leaf)); token < end; token++ {
+				if !yield(t.number(t.tokenAt, token), d) {
 					return
 				}
 			}
 		}
-		for i := range t.t.GetPageTerms() {
-			if !yield(uint32(len(t.t.GetTerms())+i), schemas.NoOffset) {
+		for i := t.terms - t.pageTerms; i < t.terms; i++ {
+			if !yield(uint32(i), schemas.NoOffset) {
 				return
 			}
 		}
 	}
+}
+
+// leaf returns the first listed leaf whose number is not below from.
+func (t *Table) leaf(from int64) int {
+	low, high := 0, t.leaves
+	for low < high {
+		if mid := (low + high) / 2; int64(t.number(t.leafAt, mid)) < from {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
 }
 
 // Features returns the features of a link of the page, sorted by term, then offset.
@@ -87,14 +255,25 @@ func (t *Table) Features(l *schemas.Link, dMax int) []*schemas.Feature {
 	for term, offset := range t.Tokens(l, dMax) {
 		keys = append(keys, uint64(term)<<8|uint64(offset+128))
 	}
+	if len(keys) == 0 {
+		return nil
+	}
 	slices.Sort(keys)
-	var features []*schemas.Feature
+	block := make([]schemas.Feature, len(keys))
+	features := make([]*schemas.Feature, 0, len(keys))
 	for i, key := range keys {
 		if i > 0 && key == keys[i-1] {
 			features[len(features)-1].Count++
 			continue
 		}
-		features = append(features, &schemas.Feature{Term: t.Term(uint32(key >> 8)), Offset: int32(key&0xff) - 128, Count: 1})
+		f := &block[len(features)]
+		f.Offset, f.Count = int32(key&0xff)-128, 1
+		if i > 0 && key>>8 == keys[i-1]>>8 {
+			f.Term = features[len(features)-1].Term
+		} else {
+			f.Term = string(t.Term(uint32(key >> 8)))
+		}
+		features = append(features, f)
 	}
 	slices.SortFunc(features, func(a, b *schemas.Feature) int {
 		return cmp.Or(strings.Compare(a.Term, b.Term), cmp.Compare(a.Offset, b.Offset))
