@@ -303,24 +303,24 @@ func TestPageScoresAsFeaturesDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := NewCounts()
-	for i, l := range links[:10] {
+	for i, l := range links[:9] {
 		add(t, c, leap{open.Features(l, dMax), float64(i%2) * .9})
 	}
 	m := c.Model()
 	var page Page
-	page.Turn(m, open)
+	page.Turn(m, open, dMax)
 	distinct := make(map[float64]bool)
 	for _, l := range links {
 		want := m.Score(open.Features(l, dMax))
 		distinct[want] = true
-		if got := page.Score(l, dMax); got != want {
+		if got := page.Score(l); got != want {
 			t.Errorf("leaf %d: %v, want %v", l.FirstLeaf, got, want)
 		}
 	}
 	if len(distinct) < 10 {
 		t.Errorf("%d distinct scores of %d links", len(distinct), len(links))
 	}
-	if n := testing.AllocsPerRun(50, func() { page.Score(links[3], dMax) }); n != 0 {
+	if n := testing.AllocsPerRun(50, func() { page.Score(links[3]) }); n != 0 {
 		t.Errorf("scoring a link allocates %v times", n)
 	}
 }

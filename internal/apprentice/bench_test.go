@@ -202,9 +202,9 @@ func BenchmarkScore(b *testing.B) {
 	b.Run("page", func(b *testing.B) { // one link, its page's terms looked up once in 40 links
 		var p Page
 		for i := 0; b.Loop(); i++ {
-			p.Turn(m, tables[i%100])
+			p.Turn(m, tables[i%100], 5)
 			for _, l := range links[i%100] {
-				p.Score(l, 5)
+				p.Score(l)
 			}
 		}
 		b.ReportMetric(float64(b.Elapsed())/float64(b.N*40), "ns/link")

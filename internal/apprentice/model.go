@@ -32,10 +32,6 @@ type weightsOf struct {
 	n    uint16
 }
 
-// notSought stands in a Page for the weights of a term that was not looked up yet; a term has 256 at
-// most.
-const notSought = 1<<16 - 1
-
 const weightScale = 1 << 38
 
 // Facts are what there is to say of a model.
@@ -172,36 +168,89 @@ func (m *Model) Value(p float64) float64 {
 	return (1-p)*m.facts.MedianLow + p*m.facts.MedianHigh
 }
 
-// Page scores the links of one page after another; it looks each of a page's terms up once. The zero Page
-// wants Turn first. It is not safe for concurrent use.
+// Page scores the links of one page after another; it looks each of a page's terms up once. The
+// zero Page wants Turn first. It is not safe for concurrent use.
 type Page struct {
 	model *Model
 	table *linkfeature.Table
-	terms []weightsOf // by term of the table
+	dMax  int
+	base  float64 // weights of the terms of the page
+	// weights of each term of the table at the offsets −dMax to dMax, once sought.
+	weights []float64
+	sought  []bool
+	keys    []found // scratch
+	// links scored so far.
+	links int
 }
 
 // Turn takes another page, or another model.
-func (p *Page) Turn(m *Model, t *linkfeature.Table) {
-	p.model, p.table = m, t
-	p.terms = slices.Grow(p.terms[:0], t.Terms())[:t.Terms()]
-	for i := range p.terms {
-		p.terms[i] = weightsOf{n: notSought}
+func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
+	*p = Page{
+		model: m, table: t, dMax: dMax,
+		weights: slices.Grow(p.weights[:0], t.PageTerms()*(2*dMax+1))[:t.PageTerms()*(2*dMax+1)],
+		sought:  slices.Grow(p.sought[:0], t.PageTerms())[:t.PageTerms()],
+		keys:    p.keys,
+	}
+	clear(p.sought)
+	for term := t.PageTerms(); term < t.Terms(); term++ {
+		if w := m.weightsOf(hashBytes(t.Term(uint32(term)))); schemas.NoOffset < int(w.from)+int(w.n) {
+			p.base += m.weights[int(w.at)+schemas.NoOffset-int(w.from)]
+		}
 	}
 }
 
 // Score returns what Model.Score returns for the link's features, to the bit, without making
 // them.
-func (p *Page) Score(l *schemas.Link, dMax int) float64 {
-	var sum float64
-	weights := p.model.weights
-	for term, offset := range p.table.Tokens(l, dMax) {
-		w := &p.terms[term]
-		if w.n == notSought {
-			*w = p.model.weightsOf(hashBytes(p.table.Term(term)))
+func (p *Page) Score(l *schemas.Link) float64 {
+	// Who scores a second link will score most: terms are looked up faster all at once.
+	switch p.links++; p.links {
+	case 1:
+		for term := range p.table.Tokens(l, p.dMax) {
+			if !p.sought[term] {
+				p.sought[term] = true
+				p.take(int(term), p.model.weightsOf(hashBytes(p.table.Term(term))))
+			}
 		}
-		if slot := uint(offset - int(w.from)); slot < uint(w.n) {
-			sum += weights[uint(w.at)+slot]
+	case 2:
+		p.seekAll()
+	}
+	return sigmoid(p.model.prior + (p.base + p.table.Sum(l, p.dMax, p.weights)))
+}
+
+// seekAll looks up the terms that were not sought yet, in steps, so that the cache misses of a
+// step run side by side.
+func (p *Page) seekAll() {
+	p.keys = p.keys[:0]
+	for term, sought := range p.sought {
+		if !sought {
+			p.keys = append(p.keys, found{term: term, key: hashBytes(p.table.Term(uint32(term)))})
 		}
 	}
-	return sigmoid(p.model.prior + sum)
+	for i := range p.keys {
+		p.keys[i].weightsOf = p.model.weightsOf(p.keys[i].key)
+	}
+	for i := range p.keys {
+		p.sought[p.keys[i].term] = true
+		p.take(p.keys[i].term, p.keys[i].weightsOf)
+	}
+}
+
+// found is a term being looked up.
+type found struct {
+	term int
+	key  uint64
+	weightsOf
+}
+
+// take copies the weights of a term.
+func (p *Page) take(term int, w weightsOf) {
+	width := 2*p.dMax + 1
+	to := p.weights[term*width:][:width]
+	// begin is the column of the term's first weight, which may lie before the first column.
+	begin := int(w.from) + p.dMax
+	low, high := max(0, begin), min(width, begin+int(w.n))
+	clear(to)
+	if low < high {
+		copy(to[low:high], p.model.weights[int(w.at)+low-begin:])
+	}
 }

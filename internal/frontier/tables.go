@@ -61,11 +61,11 @@ func (s *Shard) high(p *page, l *link) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if s.scored.table != t || s.scored.model != m {
-		s.scored.Turn(m, t)
-		s.scored.table, s.scored.model = t, m
+	if s.scored.table != t || s.scored.model != m || s.scored.dMax != s.limits.dMax {
+		s.scored.Turn(m, t, s.limits.dMax)
+		s.scored.table, s.scored.model, s.scored.dMax = t, m, s.limits.dMax
 	}
-	return s.scored.Score(s.leaves(l), s.limits.dMax), nil
+	return s.scored.Score(s.leaves(l)), nil
 }
 
 // scored is the page whose links were scored last: links of a page mostly are one after another.
@@ -73,6 +73,7 @@ type scored struct {
 	apprentice.Page
 	table *linkfeature.Table
 	model *apprentice.Model
+	dMax  int
 }
 
 // leaves is the link as linkfeature wants it; valid until the next call.

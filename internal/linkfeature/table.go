@@ -14,7 +14,8 @@ import (
 )
 
 // Table is a LeafTable that was checked and can be read link by link. It lies in one block of
-// bytes, a tenth of what the record takes in memory, that can be stored as it is. It is safe for concurrent use.
+// bytes, a fraction of what the record takes in memory, that can be stored as it is. It is safe
+// for concurrent use.
 type Table struct {
 	b    []byte
 	wide bool // numbers have four bytes, else two
@@ -208,9 +209,12 @@ func (t *Table) Term(number uint32) []byte {
 	return t.b[t.textAt+t.end(t.termAt, i) : t.textAt+t.end(t.termAt, i+1)]
 }
 
+// PageTerms returns the number of the first term of the page; those from it on have no offset.
+func (t *Table) PageTerms() int { return t.terms - t.pageTerms }
+
 // Tokens goes through the tokens at most dMax leaves away from a link of the page, in document
-// order, then through the terms of the page: the number of each one's term and its DOM offset,
-// schemas.NoOffset for terms of the page. A feature ⟨t, d⟩ with count n comes n times.
+// order: the number of each one's term and its DOM offset. A feature ⟨t, d⟩ with count n comes n
+// times. The terms of the page are features too, of every link, at schemas.NoOffset.
 func (t *Table) Tokens(l *schemas.Link, dMax int) iter.Seq2[uint32, int] {
 	return func(yield func(term uint32, offset int) bool) {
 		first, last := int64(l.GetFirstLeaf()), int64(l.GetLastLeaf())
@@ -228,12 +232,35 @@ func (t *Table) Tokens(l *schemas.Link, dMax int) iter.Seq2[uint32, int] {
 				}
 			}
 		}
-		for i := t.terms - t.pageTerms; i < t.terms; i++ {
-			if !yield(uint32(i), schemas.NoOffset) {
-				return
-			}
-		}
 	}
+}
+
+// Sum adds up the weights of the tokens that Tokens goes through; a term's weights at the
+// offsets −dMax to dMax stand in weights behind those of the terms before it.
+func (t *Table) Sum(l *schemas.Link, dMax int, weights []float64) float64 {
+	first, last, width := int64(l.GetFirstLeaf()), int64(l.GetLastLeaf()), 2*dMax+1
+	leaf := t.leaf(first - int64(dMax))
+	token := t.end(t.endAt, leaf)
+	var sum float64
+	for ; leaf < t.leaves; leaf++ {
+		number := int64(t.number(t.leafAt, leaf))
+		if number > last+int64(dMax) {
+			break
+		}
+		column := dMax + int(max(0, number-last)+min(0, number-first))
+		end := int(t.number(t.endAt, leaf))
+		if t.wide {
+			for ; token < end; token++ {
+				sum += weights[int(t.number(t.tokenAt, token))*width+column]
+			}
+			continue
+		}
+		for b := t.b[t.tokenAt+2*token : t.tokenAt+2*end]; len(b) >= 2; b = b[2:] {
+			sum += weights[int(binary.LittleEndian.Uint16(b))*width+column]
+		}
+		token = end
+	}
+	return sum
 }
 
 // leaf returns the first listed leaf whose number is not below from.
@@ -254,6 +281,9 @@ func (t *Table) Features(l *schemas.Link, dMax int) []*schemas.Feature {
 	var keys []uint64
 	for term, offset := range t.Tokens(l, dMax) {
 		keys = append(keys, uint64(term)<<8|uint64(offset+128))
+	}
+	for term := t.PageTerms(); term < t.Terms(); term++ {
+		keys = append(keys, uint64(term)<<8|uint64(schemas.NoOffset+128))
 	}
 	if len(keys) == 0 {
 		return nil

@@ -1,0 +1,361 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"forager/internal/apprentice"
+	"forager/internal/frontier"
+	"forager/internal/linkfeature"
+	"forager/internal/scope"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// urlsVar names the variable that says how many URLs BenchmarkFrontier goes up to.
+const urlsVar = "FORAGER_BENCH_URLS"
+
+// BenchmarkFrontier grows the frontier of one crawl, on disk as in the stage, to
+// FORAGER_BENCH_URLS URLs (200,000 if not set) and reports what one URL costs when the frontier
+// holds a tenth of them and when it holds all. A URL stands for itself and its share of all
+// else: per page of 30 links, 10 of which are new, one dispatch, one verdict, 30 look-ups, 30
+// scores under an apprentice, a leaf table of some 500 tokens, and the leaps that it settles. At a
+// tenth of the URLs all entries are scored again under a new model, and pages are applied while
+// that goes on and while it does not. Costs are CPU time of the process, user and system, with
+// Pebble's compactions and the garbage collector; what making the pages costs is taken off.
+func BenchmarkFrontier(b *testing.B) {
+	urls := 200_000
+	if text := os.Getenv(urlsVar); text != "" {
+		var err error
+		if urls, err = strconv.Atoi(text); err != nil {
+			b.Fatalf("%s: %v", urlsVar, err)
+		}
+	}
+	for b.Loop() {
+		c := newGrowth(b)
+		c.rate(b, urls/20) // off the seeds
+		tenth := c.rate(b, urls/10)
+		tenth.report(b, "tenth")
+		c.rescore(b)
+		c.grow(b, urls-urls/20)
+		whole := c.rate(b, urls)
+		whole.report(b, "whole")
+		b.ReportMetric(float64(whole.cpu)/float64(tenth.cpu), "whole/tenth")
+		if err := c.store.Close(); err != nil {
+			b.Fatal(err)
+		}
+		c.cache.Close()
+	}
+}
+
+// growth is a crawl that only grows.
+type growth struct {
+	dir     string
+	cache   *stream.Cache
+	store   *stream.Store
+	shard   *frontier.Shard
+	web     *madeUp
+	now     time.Time
+	flights []*schemas.FetchRequest
+	offset  int64
+	models  int
+}
+
+func newGrowth(b *testing.B) *growth {
+	c := &growth{dir: b.TempDir(), cache: stream.NewCache(64 << 20), web: newMadeUp(b), now: time.Unix(1_000_000, 0)}
+	var err error
+	if c.store, err = stream.OpenStore(stream.StoreOptions{Dir: c.dir, Identity: "bench", Cache: c.cache}); err != nil {
+		b.Fatal(err)
+	}
+	if c.shard, err = frontier.Open(c.store, "bench", 0); err != nil {
+		b.Fatal(err)
+	}
+	sc, err := scope.New(nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctl := &schemas.CrawlControl{
+		Crawl: "bench", State: schemas.CrawlState_CRAWL_STATE_RUNNING, Budget: &schemas.Budget{Pages: 1 << 40},
+		Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_APPRENTICE}}, Window: 256, HostWindow: 8,
+		Learning: &schemas.Learning{DMax: 5, SwitchPages: 1 << 40},
+	}
+	if err := c.shard.Configure(ctl, sc, frontier.Options{}); err != nil {
+		b.Fatal(err)
+	}
+	c.newModel(b)
+	var seeds []string
+	for range 256 {
+		seeds = append(seeds, c.web.fresh())
+	}
+	if _, err := c.shard.Apply(seedsOf("bench", seeds...), c.now); err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+func (c *growth) newModel(b *testing.B) {
+	c.models++
+	if err := c.shard.SetModel(fmt.Sprint("m", c.models), c.web.model(b, uint64(c.models)), uint64(c.models)); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// pages applies n verdicts, 16 a commit, and dispatches.
+func (c *growth) pages(b *testing.B, n int, rescore int) (more bool) {
+	for i := range n {
+		if len(c.flights) == 0 || i%16 == 0 {
+			c.commit(b)
+			if rescore > 0 {
+				var err error
+				if more, err = c.shard.Rescore(rescore); err != nil {
+					b.Fatal(err)
+				}
+			}
+			rs, err := c.shard.Dispatch(c.now, 256)
+			if err != nil {
+				b.Fatal(err)
+			}
+			c.flights = append(c.flights, rs...)
+		}
+		c.now = c.now.Add(time.Millisecond)
+		if _, err := c.shard.Apply(c.web.verdict(c.flights[0]), c.now); err != nil {
+			b.Fatal(err)
+		}
+		c.flights = c.flights[1:]
+	}
+	return more
+}
+
+func (c *growth) commit(b *testing.B) {
+	c.offset++
+	if err := c.store.Commit(stream.Marks{Input: c.offset}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (c *growth) grow(b *testing.B, urls int) {
+	if n := (urls - c.web.urls) / newLinks; n > 0 {
+		c.pages(b, n, 0)
+	}
+}
+
+// cost is what a URL costs.
+type cost struct {
+	cpu, wall time.Duration // of one
+	peak      int64         // bytes of memory
+	disk      int64
+	urls      int
+}
+
+// rate grows the crawl to a number of URLs; what it reports is of the second half at most, of
+// 500,000 URLs at most.
+func (c *growth) rate(b *testing.B, urls int) cost {
+	window := min(500_000, urls/2, urls-c.web.urls)
+	c.grow(b, urls-window)
+	n := window / newLinks
+	making := c.web.cost(b, n)
+	cpu, began := cpuOf(b), time.Now()
+	c.pages(b, n, 0)
+	took := cpuOf(b) - cpu - making
+	return cost{
+		cpu: took / time.Duration(n*newLinks), wall: time.Since(began) / time.Duration(n*newLinks),
+		peak: peakMemory(b), disk: diskUse(b, c.dir), urls: c.web.urls,
+	}
+}
+
+func (x cost) report(b *testing.B, name string) {
+	b.ReportMetric(float64(x.cpu)/1e3, name+"-cpu-µs/url")
+	b.ReportMetric(float64(x.peak)/(1<<20), name+"-peak-MiB")
+	b.Logf("%9d URLs: %.1f µs of CPU a new URL (%.0f URLs a CPU second, %.0f with those known), %.1f µs by the clock, peak RSS %d MiB, %d bytes on disk a URL",
+		x.urls, float64(x.cpu)/1e3, 1/x.cpu.Seconds(), 3/x.cpu.Seconds(), float64(x.wall)/1e3, x.peak>>20, x.disk/int64(x.urls))
+}
+
+// rescore scores every entry again, and looks how much slower pages go meanwhile.
+func (c *growth) rescore(b *testing.B) {
+	const pages = 2000
+	making := c.web.cost(b, pages)
+	before := cpuOf(b)
+	c.pages(b, pages, 0)
+	without := cpuOf(b) - before - making
+	c.newModel(b)
+	before = cpuOf(b)
+	c.pages(b, pages, 512)
+	with := cpuOf(b) - before - making
+	b.ReportMetric(float64(with)/float64(without), "with-pass/without")
+	for more := true; more; {
+		var err error
+		if more, err = c.shard.Rescore(512); err != nil {
+			b.Fatal(err)
+		}
+		c.commit(b)
+	}
+	c.newModel(b)
+	entries := c.shard.Status(c.now).GetQueued()
+	runtime.GC()
+	before = cpuOf(b)
+	began := time.Now()
+	for more := true; more; {
+		var err error
+		if more, err = c.shard.Rescore(512); err != nil {
+			b.Fatal(err)
+		}
+		c.commit(b)
+	}
+	took, wall := cpuOf(b)-before, time.Since(began)
+	b.ReportMetric(float64(entries)/took.Seconds(), "rescored/cpu-s")
+	b.Logf("%9d entries scored again in %v of CPU (%.0f a CPU second), %v by the clock (%.0f a second); pages meanwhile cost %.2f times as much; peak RSS %d MiB",
+		entries, took.Round(time.Millisecond), float64(entries)/took.Seconds(), wall.Round(time.Millisecond), float64(entries)/wall.Seconds(),
+		float64(with)/float64(without), peakMemory(b)>>20)
+}
+
+// madeUp is an endless web: every page has 30 links, 10 to new URLs and 20 to known ones, most of
+// them found not long ago; seven of ten new URLs are on a host of some 60 pages, where the page
+// is.
+type madeUp struct {
+	r      *rand.Rand
+	urls   int
+	tables []*schemas.LeafTable
+	opened []*linkfeature.Table
+}
+
+const (
+	newLinks, knownLinks = 10, 20
+	pageLeaves           = 120
+)
+
+func newMadeUp(b *testing.B) *madeUp {
+	w := &madeUp{r: rand.New(rand.NewPCG(1, 2))}
+	zipf := rand.NewZipf(w.r, 1.1, 5, 60_000)
+	for range 500 {
+		t := new(schemas.LeafTable)
+		number := make(map[uint64]uint32)
+		for leaf := range uint32(pageLeaves) {
+			n := w.r.Uint32N(9)
+			t.Leaves, t.LeafLengths = append(t.Leaves, leaf), append(t.LeafLengths, n)
+			for range n {
+				word := zipf.Uint64()
+				term, ok := number[word]
+				if !ok {
+					term = uint32(len(t.Terms))
+					number[word] = term
+					t.Terms = append(t.Terms, fmt.Sprintf("word%d", word))
+				}
+				t.Tokens = append(t.Tokens, term)
+			}
+		}
+		open, err := linkfeature.Open(t)
+		if err != nil {
+			b.Fatal(err)
+		}
+		w.tables, w.opened = append(w.tables, t), append(w.opened, open)
+	}
+	return w
+}
+
+func (w *madeUp) model(b *testing.B, seed uint64) *apprentice.Model {
+	r := rand.New(rand.NewPCG(seed, 3))
+	counts := apprentice.NewCounts()
+	for range 20_000 {
+		leaf := r.Uint32N(pageLeaves)
+		features := w.opened[r.IntN(len(w.opened))].Features(&schemas.Link{FirstLeaf: leaf, LastLeaf: leaf}, 5)
+		if err := counts.Add(features, r.Float64()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return counts.Model()
+}
+
+// url is the URL of a number.
+func (w *madeUp) url(n int) string {
+	host := n / 60
+	if mixed := uint64(n) * 0x9e3779b97f4a7c15; mixed>>32%10 < 3 {
+		host = int(mixed % uint64(host+1))
+	}
+	return string(fmt.Appendf(make([]byte, 0, 64), "http://www.site-%d.example/section-%d/page-%d.html", host, n%7, n))
+}
+
+func (w *madeUp) fresh() string {
+	w.urls++
+	return w.url(w.urls - 1)
+}
+
+// known is a URL that was found before: as likely among the last 10 as among the 100 before them.
+func (w *madeUp) known() string {
+	back := int(math.Exp(w.r.Float64() * math.Log(float64(w.urls))))
+	return w.url(max(0, w.urls-back))
+}
+
+func (w *madeUp) verdict(r *schemas.FetchRequest) *schemas.LinkFound {
+	rec := &schemas.LinkFound{
+		Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_DELIVERED,
+		Judgement: &schemas.Judgement{Raw: w.r.Float64(), Tempered: w.r.Float64()},
+		Table:     w.tables[w.r.IntN(len(w.tables))],
+	}
+	links := make([]schemas.Link, newLinks+knownLinks)
+	for i := range links {
+		l := &links[i]
+		l.FirstLeaf = uint32(i * pageLeaves / len(links))
+		l.LastLeaf = l.FirstLeaf + uint32(i%2)
+		if i%(len(links)/newLinks) == 0 {
+			l.Url = w.fresh()
+		} else {
+			l.Url = w.known()
+		}
+		rec.Links = append(rec.Links, l)
+	}
+	return rec
+}
+
+// cost is the CPU time of making n verdicts.
+func (w *madeUp) cost(b *testing.B, n int) time.Duration {
+	other := &madeUp{r: rand.New(rand.NewPCG(4, 5)), urls: w.urls, tables: w.tables}
+	before := cpuOf(b)
+	for range n {
+		other.verdict(&schemas.FetchRequest{})
+	}
+	return cpuOf(b) - before
+}
+
+// cpuOf is the CPU time of the process, user and system.
+func cpuOf(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// peakMemory is the most memory that the process has held (VmHWM), bytes.
+func peakMemory(b *testing.B) int64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return kib << 10
+}
+
+func diskUse(b *testing.B, dir string) (size int64) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err == nil { // Pebble deletes some meanwhile
+			size += info.Size()
+		}
+	}
+	return size
+}
