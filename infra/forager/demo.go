@@ -348,7 +348,7 @@ func simGround(pages uint64) (*demoGround, error) {
 		webs[seed] = w
 	}
 	var set critic.Examples
-	for _, topic := range webs[examples].Topics() {
+	for _, topic := range append([]string{simweb.Other}, webs[examples].Topics()...) {
 		for _, url := range webs[examples].Examples(topic, 60) {
 			html, _, _ := webs[examples].Page(url)
 			p, err := dom.Parse([]byte(html), "text/html; charset=utf-8", url, dom.Settings{})

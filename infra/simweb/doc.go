@@ -1,6 +1,6 @@
-// Package simweb is a synthetic web that is computed, not stored: a page, its links and its
-// true topic follow from its URL and the web's seed alone, so a web of any size needs no
-// memory and every URL has a ground truth.
+// Package simweb is a synthetic web that is computed, not stored: a page, its links, what is
+// wrong with it and what is true of it follow from its URL and the web's seed alone, so a web
+// of any size needs no memory and every URL has a ground truth. README.md says how to use it.
 //
 // # What it is made of
 //
@@ -10,20 +10,44 @@
 // about the same topics that share no page, so what was learned on one can be tried on the
 // other.
 //
-// Content pages mix words of their topic, its branch and the background. Their links lead to
-// the same topic with probability Locality, to a sibling topic with half of what is left, else
-// anywhere; links of the navigation lead anywhere on the same host. Hubs (HubShare of the
-// pages) are written in background words and words of no topic, so that a classifier finds
-// them off topic; their lists of links lead to two or three topics each, section by section.
-// Words that tell where a link leads stand in the DOM leaves around it (Config.Cues says at
-// which offsets); anchors themselves are mostly uninformative ("here", "more").
-// Host names, paths and page numbers say nothing about topics.
+// Pages have inner ids. The ids are cut into sections, one a topic and one where topics mix, the
+// sections into hosts of every size, hosts into directories of 16 pages (place.go). The number
+// in a URL is a permutation of the id: host names, paths and numbers say nothing about topics.
 //
-// In-degrees are skewed, host sizes heavy-tailed. A small share of links is dead (404) or an
-// alias that redirects (301).
+// A page is about its directory's topic, some other topic, or none (Other: nearly half of
+// all). How much of its text is topical differs from page to page, and most pages touch another
+// topic. The first page of a directory lists the others in it and leads to directories below:
+// pages on a topic are found behind pages about nothing. Other hubs list links to two or three
+// topics, section by section. Links of a page's own stand in lists, links of one aim together;
+// every page carries the navigation of its host, whose words say nothing, and a foot
+// (write.go, link.go).
+//
+// Words that tell where a link leads stand in the DOM leaves around it (Config.Cues says at
+// which offsets), besides what the page's own words tell.
+//
+// # Hazards
+//
+// Config.Hazards switches them on, each with its share of hosts, pages or links (hazard.go,
+// answer.go); Truth says of every URL what a correct crawler must come to (truth.go). The server
+// (serve.go) is an HTTP proxy.
 //
 // # What it is for
 //
-// It proves code, never a headline: its regularities were put in by hand. The three kinds of
-// Cues (peaked, uniform, none) exist so that a ranker's gain can be seen to come from them.
+// It proves code, never a headline: its regularities were put in by hand. The kinds of Cues
+// exist so that a ranker's gain can be seen to come from them. It must not flatter either:
+// package likeness measures it with the same code as frozen webs and holds it to a factor of
+// two of their range.
+//
+// # Decisions
+//
+// 2026-11-21: the web was made with seed 101, and looked at with seeds 201 and 301 to 312 to see
+// whether the measures hold; rankers are judged on others (from 401 on). Nothing about it was
+// chosen by how a ranker does on it.
+//
+// 2026-11-21: robots.txt is answered on stalled hosts too, and no host's robots.txt fails: a
+// crawler must then keep away for so long that no test could wait for it.
+//
+// 2026-11-21: of hosts with 429 and of pages with 503 the server remembers who was sent away, at
+// most 4,096 of them: the one thing that does not follow from the URL, because whether Retry-After
+// was heeded is a question about two requests.
 package simweb

@@ -2,21 +2,46 @@ package simweb
 
 import "math"
 
+// vocabulary is words with Zipf frequencies, drawn by one look into a table.
+type vocabulary struct {
+	words []string
+	table []uint16 // as long as a power of two
+}
+
+func newVocabulary(words []string, flat float64, table int) *vocabulary {
+	v := &vocabulary{words: words, table: make([]uint16, table)}
+	for i := range v.table {
+		// Rank r with probability about 1/(r+flat), by inversion.
+		u := (float64(i) + 0.5) / float64(table)
+		r := flat*math.Pow((float64(len(words))+flat)/flat, u) - flat
+		v.table[i] = uint16(min(int(r), len(words)-1))
+	}
+	return v
+}
+
+// word is the one that 32 random bits pick.
+func (v *vocabulary) word(bits uint64) string {
+	return v.words[v.table[bits&uint64(len(v.table)-1)]]
+}
+
 // language is the vocabularies of a web: words are made of syllables and mean nothing.
 type language struct {
 	leaves     int
-	background []string
-	branch     [][]string
-	leaf       [][]string // by branch·leaves + leaf
-	cue        [][]string // words that stand near links to a leaf topic, rare in its pages
-	names      []string
+	background *vocabulary
+	// titles is background without its commonest words, which titles and names do without.
+	titles *vocabulary
+	branch []*vocabulary
+	leaf   []*vocabulary // by branch·leaves + leaf
+	cue    []*vocabulary // words that stand near links to a leaf topic, rare in its pages
+	names  []string
 }
 
 const (
-	backgroundWords = 4000
-	branchWords     = 120
-	leafWords       = 160
-	cueWords        = 24
+	backgroundWords = 6_000
+	functionWords   = 100
+	branchWords     = 150
+	leafWords       = 250
+	cueWords        = 8
 )
 
 func newLanguage(seed uint64, branches, leaves int) *language {
@@ -33,12 +58,13 @@ func newLanguage(seed uint64, branches, leaves int) *language {
 		}
 		return out
 	}
-	l.background = words(backgroundWords)
+	l.background = newVocabulary(words(backgroundWords), 1, 1<<16)
+	l.titles = newVocabulary(l.background.words[functionWords:], functionWords, 1<<15)
 	for range branches {
-		l.branch = append(l.branch, words(branchWords))
+		l.branch = append(l.branch, newVocabulary(words(branchWords), 1, 1<<10))
 		for range leaves {
-			l.leaf = append(l.leaf, words(leafWords))
-			l.cue = append(l.cue, words(cueWords))
+			l.leaf = append(l.leaf, newVocabulary(words(leafWords), 1, 1<<11))
+			l.cue = append(l.cue, newVocabulary(words(cueWords), 1, 1<<8))
 		}
 	}
 	l.names = words(branches + branches*leaves)
@@ -64,21 +90,36 @@ func (l *language) topicName(branch, leaf int) string {
 	return title(l.names[branch]) + "/" + title(l.names[len(l.branch)+branch*l.leaves+leaf])
 }
 
-// zipf picks a word with probability about 1/rank.
-func zipf(s *stream, words []string) string {
-	r := math.Pow(float64(len(words)), s.unit()) - 1
-	return words[min(int(r), len(words)-1)]
+// voice draws the words of one page: topical ones with the given chances (of 65,536), else
+// background.
+type voice struct {
+	language       *language
+	topic, aside   int // −1 = none
+	leaf, branch   uint64
+	asideLeaf, cue uint64
+	// rest are all other words.
+	rest *vocabulary
 }
 
-// of picks a word for a page about a leaf topic.
-func (l *language) of(s *stream, topic int) string {
-	switch u := s.unit(); {
-	case u < 0.12:
-		return zipf(s, l.leaf[topic])
-	case u < 0.20:
-		return zipf(s, l.branch[topic/l.leaves])
-	case u < 0.21:
-		return zipf(s, l.cue[topic])
+// word draws the next one.
+func (v *voice) word(s *stream) string {
+	x := s.next()
+	u, bits := x>>48, x
+	l := v.language
+	if v.topic >= 0 {
+		if u < v.leaf {
+			return l.leaf[v.topic].word(bits)
+		}
+		if u -= v.leaf; u < v.branch {
+			return l.branch[v.topic/l.leaves].word(bits)
+		}
+		if u -= v.branch; u < v.cue {
+			return l.cue[v.topic].word(bits)
+		}
+		u -= v.cue
 	}
-	return zipf(s, l.background)
+	if v.aside >= 0 && u < v.asideLeaf {
+		return l.leaf[v.aside].word(bits)
+	}
+	return v.rest.word(bits)
 }

@@ -1,66 +1,103 @@
 package simweb
 
 import (
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
+	"math"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"forager/internal/dom"
+	"forager/internal/weburl"
 )
 
-func web(t testing.TB, seed uint64) *Web {
+func made(t testing.TB, change func(*Config)) *Web {
 	t.Helper()
-	w, err := New(Default(seed))
+	c := Default(1)
+	if change != nil {
+		change(&c)
+	}
+	w, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
+// hostile is a web with every hazard; times are short.
+func hostile(t testing.TB, change func(*Config)) *Web {
+	return made(t, func(c *Config) {
+		c.Pages, c.Hazards = 20_000, AllHazards()
+		if change != nil {
+			change(c)
+		}
+	})
+}
+
 var href = regexp.MustCompile(`href="([^"]*)"`)
 
-func links(html string) []string {
+// links of a page, absolute.
+func links(t testing.TB, url, html string) []string {
+	t.Helper()
+	u, err := weburl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := weburl.NewBase(u)
 	var out []string
 	for _, m := range href.FindAllStringSubmatch(html, -1) {
-		out = append(out, m[1])
+		if strings.HasSuffix(m[1], ".css") {
+			continue
+		}
+		to, err := base.Resolve(m[1])
+		if err != nil {
+			t.Fatalf("%s links to %s: %v", url, m[1], err)
+		}
+		out = append(out, to.String())
 	}
 	return out
 }
 
 func TestURLsAndPagesAreOneToOne(t *testing.T) {
-	w := web(t, 3)
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.Uint64Range(0, w.Size()-1).Draw(t, "n")
-		u := w.URL(n)
-		id, alias, ok := w.parse(u)
-		if !ok || alias || w.scramble(id) != n {
-			t.Fatalf("%s: id %d, alias %t, ok %t", u, id, alias, ok)
-		}
-		if tr := w.Truth(u); !tr.Exists || tr.Topic != w.topics[w.topic(id)] {
-			t.Fatalf("%s: %+v", u, tr)
-		}
-		if tr := w.Truth(w.aliasURL(id)); !tr.Alias || tr.Exists {
-			t.Fatalf("alias of %s: %+v", u, tr)
-		}
-		for _, bad := range []string{u + "x", strings.Replace(u, ".html", "", 1), strings.Replace(u, "http://h", "http://hx", 1), w.deadURL(id, 1)} {
-			if tr := w.Truth(bad); tr.Exists || tr.Alias {
-				t.Fatalf("%s exists", bad)
-			}
-		}
-	})
+	for name, w := range map[string]*Web{
+		"plain": made(t, nil), "hostile": hostile(t, nil), "topics in URLs": hostile(t, func(c *Config) { c.TopicURLs = true }),
+		"small": made(t, func(c *Config) { c.Pages = 1000 }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				n := rapid.Uint64Range(0, w.Size()-1).Draw(t, "n")
+				u := w.URL(n)
+				s, ok := w.locate(u)
+				if !ok || s.kind != isPage || s.page.id != w.unscramble(n) || w.scramble(s.page.id) != n {
+					t.Fatalf("%s: %+v, %t", u, s, ok)
+				}
+				if c, err := weburl.Parse(u); err != nil || c.String() != u {
+					t.Fatalf("%s is not canonical: %s, %v", u, c, err)
+				}
+				if tr := w.Truth(u); !tr.Exists || tr.Topic != w.topicName(s.page.topic) {
+					t.Fatalf("%s: %+v", u, tr)
+				}
+				for hops := 1; hops <= mostHops; hops++ {
+					alias := string(w.appendAlias(nil, "go", hops, s.page.id))
+					if tr := w.Truth(alias); !tr.Alias || tr.Exists || tr.Hops != hops || tr.Target != u && tr.HostHazard != HazardStalled {
+						t.Fatalf("%s: %+v", alias, tr)
+					}
+				}
+				for _, bad := range []string{u + "x", strings.Replace(u, "/", "/x/", 3), strings.Replace(u, "http://h", "http://h0", 1), u + "gone/1.html"} {
+					if tr := w.Truth(bad); tr.Exists || tr.Alias {
+						t.Fatalf("%s exists", bad)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestScrambleIsAPermutation(t *testing.T) {
-	c := Default(5)
-	c.Pages = 1003
-	w, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := made(t, func(c *Config) { c.Pages = 1003 })
 	seen := make(map[uint64]bool)
 	for id := range w.Size() {
 		n := w.scramble(id)
@@ -71,52 +108,154 @@ func TestScrambleIsAPermutation(t *testing.T) {
 	}
 }
 
-func TestLinksLeadSomewhereAndStayOnTopic(t *testing.T) {
-	w := web(t, 1)
-	var content, local, dead, alias, hubs int
-	for n := range uint64(400) {
+// Hosts cut the ids into pieces without gaps, and every page of one finds the same.
+func TestHostsPartitionThePages(t *testing.T) {
+	w := made(t, func(c *Config) { c.Pages = 20_000 })
+	names := make(map[string]bool)
+	for id := uint64(0); id < w.Size(); {
+		h := w.hostOf(id)
+		if h.lo != id || h.hi <= h.lo || h.hi > w.Size() {
+			t.Fatalf("page %d is on host %+v", id, h)
+		}
+		name := string(w.appendHost(nil, h))
+		if names[name] {
+			t.Fatalf("two hosts are called %s", name)
+		}
+		names[name] = true
+		for ; id < h.hi; id++ {
+			if w.hostOf(id) != h {
+				t.Fatalf("page %d is on host %+v, its neighbour on %+v", id, w.hostOf(id), h)
+			}
+		}
+	}
+	if len(names) < 300 {
+		t.Errorf("%d hosts only", len(names))
+	}
+}
+
+// What a page links to exists, but for the share that is dead, and what is not a page answers
+// as the truth says.
+func TestLinksLeadWhereTheTruthSays(t *testing.T) {
+	w := hostile(t, nil)
+	kinds := make(map[string]int)
+	all := 0
+	for n := range uint64(1500) {
 		u := w.URL(n)
 		html, _, ok := w.Page(u)
 		if !ok {
-			t.Fatal(u)
-		}
-		again, _, _ := w.Page(u)
-		if again != html {
-			t.Fatalf("%s changes", u)
-		}
-		from := w.Truth(u)
-		if from.Hub {
-			hubs++
 			continue
 		}
-		for _, l := range links(html) {
-			to := w.Truth(l)
-			content++
-			switch {
-			case to.Alias:
-				alias++
-			case !to.Exists:
-				dead++
+		if again, _, _ := w.Page(u); again != html {
+			t.Fatalf("%s changes", u)
+		}
+		if w.Truth(u).Hazard != "" {
+			continue // in another encoding, or no HTML
+		}
+		for _, l := range links(t, u, html) {
+			tr := w.Truth(l)
+			all++
+			kinds[tr.Kind]++
+			if tr.Kind == "no host" {
+				t.Errorf("%s leads to %s, where there is no host", u, l)
 			}
-			if to.Topic == from.Topic {
-				local++
+			if _, redirect, _ := w.Page(l); redirect != w.Truth(l).Redirect && tr.HostHazard != HazardStalled {
+				t.Errorf("%s redirects to %q, truth says %+v", l, redirect, tr)
 			}
 		}
 	}
-	share := func(name string, n, of int, low, high float64) {
-		if s := float64(n) / float64(of); s < low || s > high {
-			t.Errorf("%s: share %.3f outside [%g, %g]", name, s, low, high)
+	for kind, want := range map[string][2]float64{"page": {0.85, 0.97}, "redirect": {0.02, 0.08}, "missing": {0.005, 0.03}, "trap": {0.002, 0.05}} {
+		if s := float64(kinds[kind]) / float64(all); s < want[0] || s > want[1] {
+			t.Errorf("%s: share %.4f of the links, want %v", kind, s, want)
 		}
 	}
-	share("local links", local, content, 0.30, 0.50)
-	share("dead links", dead, content, 0.005, 0.04)
-	share("aliases", alias, content, 0.005, 0.04)
-	share("hubs", hubs, 400, 0.10, 0.20)
+}
+
+// Chains of redirects end at their targets after as many hops as they say.
+func TestRedirectsAreFollowed(t *testing.T) {
+	w := hostile(t, nil)
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.Uint64Range(0, w.Size()-1).Draw(t, "id")
+		follow := func(u string) (string, int) {
+			for n := 0; ; n++ {
+				_, next, ok := w.Page(u)
+				if !ok || next == "" || n == 20 {
+					return u, n
+				}
+				u = next
+			}
+		}
+		hops := rapid.IntRange(1, mostHops).Draw(t, "hops")
+		if at, n := follow(string(w.appendAlias(nil, "go", hops, id))); n != hops || w.pageHazard(id) == "" && at != w.url(id) {
+			t.Fatalf("%d hops to %s, want %d to %s", n, at, hops, w.url(id))
+		}
+		if _, n := follow(string(w.appendAlias(nil, "far", farHops, id))); n != farHops {
+			t.Fatalf("a chain of %d, want %d", n, farHops)
+		}
+		if _, n := follow(string(w.appendAlias(nil, "loop", 0, id))); n != 20 {
+			t.Fatalf("a loop ends after %d", n)
+		}
+	})
+}
+
+// Endless pages lead to further ones for ever.
+func TestTrapsHaveNoEnd(t *testing.T) {
+	w := hostile(t, nil)
+	seen := make(map[kind]bool)
+	for id := uint64(0); id < w.Size() && len(seen) < 3; id = w.hostOf(id).hi {
+		h := w.hostOf(id)
+		k := w.trapKind(h)
+		if k == isPage || seen[k] {
+			continue
+		}
+		seen[k] = true
+		at := string(w.appendOrigin(nil, h)) + trapEntry[k]
+		visited := make(map[string]bool)
+		for range 60 {
+			html, _, ok := w.Page(at)
+			if tr := w.Truth(at); !ok || tr.Kind != "trap" || visited[at] {
+				t.Fatalf("%s: %t, %+v", at, ok, tr)
+			}
+			visited[at] = true
+			for _, l := range links(t, at, html) {
+				if !visited[l] && w.Truth(l).Kind == "trap" && len(l) > len(at)-3 {
+					at = l
+					break
+				}
+			}
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("kinds of traps: %v", seen)
+	}
+}
+
+// TestCharsetsAreReadAsBrowsersDo: package dom comes to the encoding that the truth names, and
+// where nothing lies, to the accents.
+func TestCharsetsAreReadAsBrowsersDo(t *testing.T) {
+	w := hostile(t, func(c *Config) { c.Hazards = Hazards{Charsets: 1} })
+	seen := make(map[*charset]bool)
+	for n := uint64(0); len(seen) < len(charsets); n++ {
+		s, _ := w.locate(w.URL(n))
+		c := w.charset(s.page.id)
+		seen[c] = true
+		a := w.answer(&s, nil)
+		p, err := dom.Parse(a.body, a.contentType, w.URL(n), dom.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := w.Truth(w.URL(n)).Charset; p.GetCharset() != want || want != c.read {
+			t.Errorf("%+v: read as %s, truth says %s", c, p.GetCharset(), want)
+		}
+		accents := slices.ContainsFunc(p.GetTerms(), func(t string) bool { return strings.Contains(t, "ré") })
+		if lies := c.narrow && c.read == "utf-8"; accents == lies {
+			t.Errorf("%+v: accents %t", c, accents)
+		}
+	}
 }
 
 func TestTwoSeedsShareWordsButNoPage(t *testing.T) {
-	a, b := web(t, 1), web(t, 2)
-	if strings.Join(a.Topics(), " ") != strings.Join(b.Topics(), " ") {
+	a, b := made(t, nil), made(t, func(c *Config) { c.Seed = 2 })
+	if !slices.Equal(a.Topics(), b.Topics()) {
 		t.Error("one language has two topic trees")
 	}
 	for n := range uint64(200) {
@@ -124,56 +263,106 @@ func TestTwoSeedsShareWordsButNoPage(t *testing.T) {
 			t.Errorf("%s is in both webs", a.URL(n))
 		}
 	}
+	other := made(t, func(c *Config) { c.Language = 2 })
+	if slices.Equal(a.Topics(), other.Topics()) {
+		t.Error("two languages have one topic tree")
+	}
 }
 
-func TestHandlerIsAProxy(t *testing.T) {
-	w := web(t, 1)
-	srv := httptest.NewServer(Handler(w, web(t, 2)))
-	defer srv.Close()
-	proxy, err := url.Parse(srv.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := &http.Client{
-		Transport:     &http.Transport{Proxy: http.ProxyURL(proxy)},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	get := func(u string) (int, string, string) {
-		resp, err := client.Get(u)
-		if err != nil {
-			t.Fatal(err)
+// Labels cannot be read from URLs: the numbers of a topic's pages are spread evenly, and no name
+// of a topic stands in them, unless that is asked for.
+func TestURLsDoNotTellTopics(t *testing.T) {
+	w := made(t, nil)
+	open := made(t, func(c *Config) { c.TopicURLs = true })
+	const topic = 5
+	var below, all float64
+	for id := w.starts[topic]; id < w.starts[topic+1]; id++ {
+		all++
+		if w.scramble(id) < w.Size()/2 {
+			below++
 		}
-		defer resp.Body.Close()
-		b, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
+		if id%50 == 0 {
+			p := w.page(id)
+			for _, name := range strings.Split(w.topics[topic], "/") {
+				if strings.Contains(w.url(id), name) {
+					t.Fatalf("%s names its topic", w.url(id))
+				}
+			}
+			if u := open.url(id); p.topic >= 0 && p.index() > 0 && !strings.Contains(u, w.topics[p.topic]) {
+				t.Fatalf("%s does not name its topic %s", u, w.topics[p.topic])
+			}
 		}
-		return resp.StatusCode, string(b), resp.Header.Get("Location")
 	}
-	u := w.URL(7)
-	want, _, _ := w.Page(u)
-	if code, body, _ := get(u); code != 200 || body != want {
-		t.Errorf("%s: %d", u, code)
+	if share := below / all; math.Abs(share-0.5) > 0.05 {
+		t.Errorf("of the topic's pages %.3f have numbers in the lower half", share)
 	}
-	id, _, _ := w.parse(u)
-	if code, _, location := get(w.aliasURL(id)); code != 301 || location != u {
-		t.Errorf("alias: %d %s", code, location)
+}
+
+func TestExamples(t *testing.T) {
+	w := hostile(t, nil)
+	for _, topic := range append([]string{Other}, w.Topics()...) {
+		urls := w.Examples(topic, 20)
+		if len(urls) != 20 {
+			t.Errorf("%s: %d examples", topic, len(urls))
+		}
+		for _, u := range urls {
+			if tr := w.Truth(u); tr.Topic != topic || tr.IsHazard() || tr.Outcome != delivered {
+				t.Errorf("%s: %+v", u, tr)
+			}
+		}
 	}
-	if code, _, _ := get(w.deadURL(id, 1)); code != 404 {
-		t.Errorf("dead: %d", code)
+	if urls := w.Examples("none", 3); len(urls) != 0 {
+		t.Errorf("examples of no topic: %v", urls)
 	}
-	if code, _, _ := get("http://" + w.hostOf(0) + "/robots.txt"); code != 404 {
-		t.Errorf("robots.txt: %d", code)
+}
+
+// TestAHundredMillionPagesNeedNoMemory visits pages all over a web of 10⁸ pages: what is held
+// does not grow, and a page costs as many allocations as in a web of 10⁴.
+func TestAHundredMillionPagesNeedNoMemory(t *testing.T) {
+	visit := func(w *Web, from, n uint64) (allocations float64) {
+		buf := make([]byte, 0, 1<<20)
+		at := from
+		return testing.AllocsPerRun(int(n), func() {
+			at++
+			s, ok := w.locate(w.URL(mix(at) % w.Size()))
+			if !ok {
+				t.Fatal("a page is missing")
+			}
+			a := w.answer(&s, buf)
+			buf = a.body
+		})
 	}
-	if code, _, _ := get("http://elsewhere.example/"); code != 502 {
-		t.Errorf("another host: %d", code)
+	held := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
 	}
+	before := held()
+	large := made(t, func(c *Config) { c.Pages = 100_000_000 })
+	perPage := visit(large, 0, 2000)
+	after := held()
+	visit(large, 1e6, 20_000)
+	end := held()
+	if grown := int64(after) - int64(before); grown > 8<<20 {
+		t.Errorf("a web of 10⁸ pages holds %d bytes", grown)
+	}
+	if grown := int64(end) - int64(after); grown > 256<<10 {
+		t.Errorf("20,000 more pages hold %d bytes", grown)
+	}
+	if small := visit(made(t, func(c *Config) { c.Pages = 10_000 }), 0, 2000); perPage > small+2 || perPage > 12 {
+		t.Errorf("%.1f allocations a page, %.1f in a small web", perPage, small)
+	}
+	runtime.KeepAlive(large)
 }
 
 func TestBadConfigurationsAreRefused(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"pages": func(c *Config) { c.Pages = 10 }, "tree": func(c *Config) { c.Leaves = 0 },
-		"locality": func(c *Config) { c.Locality = 2 }, "dead": func(c *Config) { c.Dead, c.Alias = 0.8, 0.3 },
+		"pages": func(c *Config) { c.Pages = 10 }, "tree": func(c *Config) { c.Leaves = 0 }, "topics": func(c *Config) { c.Branches, c.Leaves = 1, 1 },
+		"locality": func(c *Config) { c.Locality = 2 }, "links": func(c *Config) { c.Dead, c.Alias = 0.8, 0.3 },
+		"cues": func(c *Config) { c.Cues = 7 }, "not a number": func(c *Config) { c.HubShare = math.NaN() },
+		"pages' hazards": func(c *Config) { c.Hazards = Hazards{Errors: 0.6, Cut: 0.6} }, "negative": func(c *Config) { c.Hazards.Robots = -1 },
+		"time": func(c *Config) { c.Hazards.SlowFor = -1 }, "retry": func(c *Config) { c.Hazards.RetryAfter = 1 },
 	} {
 		c := Default(1)
 		change(&c)
@@ -183,12 +372,39 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 	}
 }
 
-func BenchmarkPage(b *testing.B) {
-	w := web(b, 1)
-	n := 0
-	for i := 0; b.Loop(); i++ {
-		html, _, _ := w.Page(w.URL(uint64(i) % w.Size()))
-		n += len(html)
+// FuzzTruth: whatever is asked, there is an answer, and it does not take long.
+func FuzzTruth(f *testing.F) {
+	w := hostile(f, nil)
+	for n := range uint64(20) {
+		f.Add(w.URL(n))
 	}
-	b.SetBytes(int64(n / max(1, b.N)))
+	for _, u := range []string{"", "http://", "http://h.s1.sim/", w.URL(0) + "go/1/", w.url(0) + "calendar/99999999999/12", w.url(0) + "browse?sort=new&f1=a", w.url(0) + "list/more/more"} {
+		f.Add(u)
+	}
+	f.Fuzz(func(t *testing.T, url string) {
+		tr := w.Truth(url)
+		if tr.Outcome == "" || tr.Kind == "" {
+			t.Errorf("%q: %+v", url, tr)
+		}
+		w.Page(url)
+	})
+}
+
+// BenchmarkPage is what the server does for a page before it is sent.
+func BenchmarkPage(b *testing.B) {
+	for name, change := range map[string]func(*Config){"100k": nil, "100M": func(c *Config) { c.Pages = 100_000_000 }} {
+		b.Run(name, func(b *testing.B) {
+			w := made(b, change)
+			var buf []byte
+			n := 0
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				s, _ := w.locate(w.URL(mix(uint64(i)) % w.Size()))
+				a := w.answer(&s, buf)
+				buf = a.body
+				n += len(buf)
+			}
+			b.ReportMetric(float64(n)/float64(b.N), "bytes/page")
+		})
+	}
 }
