@@ -166,6 +166,26 @@ func (b *books) status(crawl string) *schemas.CrawlStatus {
 	return proto.Clone(st).(*schemas.CrawlStatus)
 }
 
+// firstOffset is the smallest offset of the crawl's records in a partition of a topic, of any shard;
+// ok is false where there is none.
+func (b *books) firstOffset(crawl, topic string, partition int) (offset int64, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, st := range b.statuses[crawl] {
+		if first, there := st.GetSpans()[topic].GetFirst()[uint32(partition)]; there && (!ok || first < offset) {
+			offset, ok = first, true
+		}
+	}
+	return offset, ok
+}
+
+// published is the announcement of a model, nil where there is none or compaction removed it.
+func (b *books) published(version string) *schemas.ModelPublished {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.models[version]
+}
+
 // critic resolves a name or a version of a critic.
 func (b *books) critic(name string) (*schemas.ModelPublished, error) {
 	b.mu.Lock()

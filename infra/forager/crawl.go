@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
 	"forager/internal/critic"
 	"forager/internal/objects"
@@ -102,19 +101,15 @@ func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 	if err := model.Focus(ctl.GetFocus()); err != nil {
 		return fmt.Errorf("focus: %w", err)
 	}
+	ctl.Critic = published.GetVersion()
 	if v := ctl.GetLearning().GetPrior(); v != "" {
-		data, err := store.Get(ctx, schemas.ModelObject("apprentice", v))
-		if err != nil {
-			return fmt.Errorf("learning.prior: model %q: %w", v, err)
-		}
-		if _, err := apprentice.Unmarshal(data); err != nil {
-			return fmt.Errorf("learning.prior: model %q: %w", v, err)
+		if _, err := b.model(ctx, store, ctl, v); err != nil {
+			return fmt.Errorf("learning.prior: %w", err)
 		}
 	}
 	if checkOnly {
 		return nil
 	}
-	ctl.Critic = published.GetVersion()
 	ctl.Revision = 1
 	ctl.CreatedAt = time.Now().UnixMilli()
 	if crawl.URLList != nil {

@@ -39,6 +39,7 @@ type commands struct {
 	Crawl      crawlCommand      `cmd:"" help:"Start, watch and stop crawls."`
 	Report     reportCommand     `cmd:"" help:"Harvest and loss of a crawl, what it learned, where its data is."`
 	Query      queryCommand      `cmd:"" help:"Ask ClickHouse."`
+	Retrain    retrainCommand    `cmd:"" help:"Train a crawl's apprentice again from the topics or the archive."`
 	Verify     verifyCommand     `cmd:"" help:"Audit a crawl from outside the stages."`
 	ServeWeb   serveWebCommand   `cmd:"" help:"Serve a WARC file as a web, behind an HTTP proxy."`
 	Experiment experimentCommand `cmd:"" help:"Crawl a frozen web in one process, with every ranker."`

@@ -23,11 +23,8 @@ func pinModel(ctx context.Context, b *books, store registry.Store, crawl, versio
 	if err != nil {
 		return nil, err
 	}
-	if st := b.status(crawl); st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
-		return nil, fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", crawl, st.GetEndReason())
-	}
-	if !ranksByApprentice(ctl) {
-		return nil, fmt.Errorf("no policy of crawl %q ranks by an apprentice", crawl)
+	if err := b.pinnable(ctl); err != nil {
+		return nil, err
 	}
 	if version != "" {
 		if _, err := b.ownModel(ctx, store, ctl, version); err != nil {
@@ -45,18 +42,20 @@ func pinModel(ctx context.Context, b *books, store registry.Store, crawl, versio
 	})
 }
 
-func ranksByApprentice(ctl *schemas.CrawlControl) bool {
+// pinnable says why no model can be pinned to the crawl.
+func (b *books) pinnable(ctl *schemas.CrawlControl) error {
+	if st := b.status(ctl.GetCrawl()); st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
+		return fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", ctl.GetCrawl(), st.GetEndReason())
+	}
 	for _, p := range ctl.GetPolicies() {
 		if p.GetRanker() == schemas.Ranker_RANKER_APPRENTICE {
-			return true
+			return nil
 		}
 	}
-	return false
+	return fmt.Errorf("no policy of crawl %q ranks by an apprentice", ctl.GetCrawl())
 }
 
-// ownModel reads a model that belongs to the crawl. Its announcement may be gone, since
-// model.published keeps the newest of a crawl; then the digest in its name is what it is
-// checked by.
+// ownModel reads a model that belongs to the crawl.
 func (b *books) ownModel(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string) (*apprentice.Counts, error) {
 	crawl := ctl.GetCrawl()
 	of, name, ok := strings.Cut(version, "/")
@@ -66,11 +65,21 @@ func (b *books) ownModel(ctx context.Context, store registry.Store, ctl *schemas
 	if of != crawl {
 		return nil, fmt.Errorf("model %s was made for crawl %q, not for %q; a new crawl can begin with it (learning.prior in its crawl file)", version, of, crawl)
 	}
-	b.mu.Lock()
-	m := b.models[version]
-	b.mu.Unlock()
-	if critic := m.GetCritic(); critic != "" && critic != ctl.GetCritic() {
-		return nil, fmt.Errorf("model %s learnt relevances of the critic %s, and crawl %q is judged by %s", version, critic, crawl, ctl.GetCritic())
+	return b.model(ctx, store, ctl, version)
+}
+
+// model reads an apprentice model that the crawl can begin with: one of any crawl that was judged
+// by the same critic. Its announcement may be gone, since model.published keeps the newest of a
+// crawl; the digest in its name is what it is checked by.
+func (b *books) model(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string) (*apprentice.Counts, error) {
+	critic := b.published(version).GetCritic()
+	if of, _, _ := strings.Cut(version, "/"); critic == "" {
+		if made, err := b.control(of); err == nil {
+			critic = made.GetCritic()
+		}
+	}
+	if critic != "" && critic != ctl.GetCritic() {
+		return nil, fmt.Errorf("model %s learnt relevances of the critic %s, and crawl %q is judged by %s", version, critic, ctl.GetCrawl(), ctl.GetCritic())
 	}
 	data, err := store.Get(ctx, schemas.ModelObject("apprentice", version))
 	if errors.Is(err, objects.ErrNotFound) {
@@ -80,7 +89,7 @@ func (b *books) ownModel(ctx context.Context, store registry.Store, ctl *schemas
 		return nil, fmt.Errorf("model %s: %w", version, err)
 	}
 	sum := sha256.Sum256(data)
-	if _, digest, _ := strings.Cut(name, "-"); hex.EncodeToString(sum[:6]) != digest {
+	if digest := version[strings.LastIndexByte(version, '-')+1:]; hex.EncodeToString(sum[:6]) != digest {
 		return nil, fmt.Errorf("model %s: object %s does not hold what its name says (its digest is %x): it is damaged, take another version or retrain it", version, schemas.ModelObject("apprentice", version), sum[:6])
 	}
 	counts, err := apprentice.UnmarshalCounts(data)

@@ -61,6 +61,30 @@ func (c *Counts) Leaps() uint64 {
 // Add learns from one leap: the features of the link and R(v), in [0,1]. After an error nothing
 // was learnt.
 func (c *Counts) Add(features []*schemas.Feature, relevance float64) error {
+	if err := check(features, relevance); err != nil {
+		return err
+	}
+	bin := int(relevance * 256)
+	c.leaps[bin]++
+	c.count(features, bin)
+	return nil
+}
+
+// AddFeatures adds features to a leap that Add was given without them, with the same R(v). In
+// which order leaps get their features makes no difference.
+func (c *Counts) AddFeatures(features []*schemas.Feature, relevance float64) error {
+	if err := check(features, relevance); err != nil {
+		return err
+	}
+	bin := int(relevance * 256)
+	if c.leaps[bin] == 0 {
+		return fmt.Errorf("features of a leap with R(v) = %v, and there is none", relevance)
+	}
+	c.count(features, bin)
+	return nil
+}
+
+func check(features []*schemas.Feature, relevance float64) error {
 	if !(relevance >= 0 && relevance <= 1) {
 		return fmt.Errorf("leap with R(v) = %v, must be 0 to 1", relevance)
 	}
@@ -69,8 +93,11 @@ func (c *Counts) Add(features []*schemas.Feature, relevance float64) error {
 			return fmt.Errorf("feature %q at offset %d", f.GetTerm(), f.GetOffset())
 		}
 	}
-	bin := int(relevance * 256)
-	c.leaps[bin]++
+	return nil
+}
+
+// count counts features of a leap whose R(v) lies in a bin.
+func (c *Counts) count(features []*schemas.Feature, bin int) {
 	c.terms.grow(len(features))
 	// First all terms, then all counts: so the cache misses of a leap run side by side.
 	c.found = c.found[:0]
@@ -88,11 +115,24 @@ func (c *Counts) Add(features []*schemas.Feature, relevance float64) error {
 			c.terms.at(&c.found[n], f.Term).cells.add(newPlace(f.Offset, bin), uint64(f.Count))
 		}
 	}
+}
+
+// SetCut sets the cut, whether or not it was fixed before: high ⇔ R(v) ≥ cut. It must lie in [.1, .9]
+// and is rounded to a multiple of 1/256. 0 lets it be fixed anew, by all leaps there are.
+func (c *Counts) SetCut(cut float64) error {
+	bin := int(math.Round(cut * 256))
+	if cut != 0 && !(cut >= .1 && cut <= .9) {
+		return fmt.Errorf("cut %v, must be .1 to .9", cut)
+	}
+	if c.Leaps() == 0 && bin != 0 {
+		return fmt.Errorf("cut %v of no leaps", cut)
+	}
+	c.cut = bin
 	return nil
 }
 
-// fixCut sets the cut, once there is a leap to take it from.
-func (c *Counts) fixCut() {
+// FixCut sets the cut, once there is a leap to take it from, as Model does.
+func (c *Counts) FixCut() {
 	if n := c.Leaps(); c.cut == 0 && n > 0 {
 		below, above := c.middle(0, bins, n)
 		c.cut = min(max((below+above+1)/2, minCut), maxCut)

@@ -49,7 +49,7 @@ type Facts struct {
 // Model makes a model of what was learnt so far. The first call with at least one leap fixes
 // the cut, which Marshal then writes too. Later Adds do not change the model.
 func (c *Counts) Model() *Model {
-	c.fixCut()
+	c.FixCut()
 	m := new(Model)
 	m.facts = Facts{Cut: float64(c.cut) / 256, MedianLow: 0, MedianHigh: 1}
 	for b, n := range c.leaps {

@@ -36,4 +36,10 @@
 // what compaction then removes is asked for by prioritize with such a boundary.
 //
 // 2026-11-21: R(v) is the raw posterior, as in the paper.
+//
+// 2026-11-21: a model that an operator retrained or pinned for the crawl changes nothing here: each
+// model goes on from the one before it in the crawl's own chain, so that its bytes are a
+// function of leap.settled and of the prior, and forager retrain can make them again. Which model
+// ranks is prioritize's matter (learning.pinned). Who wants learning to go on from a retrained
+// model begins a crawl with it (learning.prior).
 package main

@@ -117,9 +117,10 @@ func wakeAt(res *stream.Result, at time.Time) {
 // take notes one record.
 func (t *trainer) take(r stream.Record, res *stream.Result) error {
 	leap := new(schemas.LeapSettled)
+	lesson := false
 	err := proto.Unmarshal(r.Value, leap)
 	if err == nil {
-		err = check(leap)
+		lesson, err = apprentice.Lesson(leap)
 	}
 	if err != nil {
 		t.log.Error("poison", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", err)
@@ -127,7 +128,7 @@ func (t *trainer) take(r stream.Record, res *stream.Result) error {
 		res.Outs = append(res.Outs, letter)
 		return stream.Broken(err)
 	}
-	if !leap.GetBoundary() && !leap.GetTrains() {
+	if !lesson {
 		return nil
 	}
 	c := t.crawls[leap.GetCrawl()]
@@ -152,23 +153,6 @@ func (t *trainer) take(r stream.Record, res *stream.Result) error {
 	}
 	c.end++
 	return t.state.save(c.name, c.entry)
-}
-
-// check says why a leap cannot be learnt.
-func check(l *schemas.LeapSettled) error {
-	switch {
-	case l.GetCrawl() == "":
-		return errors.New("leap.settled names no crawl")
-	case l.GetBoundary() && l.GetPages() == 0:
-		return errors.New("leap.settled is a boundary at no page")
-	case l.GetBoundary() || !l.GetTrains():
-		return nil
-	}
-	if _, err := schemas.ParseID(l.GetId()); err != nil {
-		return fmt.Errorf("leap.settled: %w", err)
-	}
-	// The rules of features are the learner's.
-	return apprentice.NewCounts().Add(l.GetFeatures(), l.GetTargetRaw())
 }
 
 // awaitError says what is not there yet.

@@ -1,0 +1,367 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/apprentice"
+	"forager/internal/linkfeature"
+	"forager/internal/objects"
+	"forager/internal/registry"
+	"forager/internal/retrain"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+type retrainCommand struct {
+	Crawl   string  `arg:"" help:"Name of the crawl."`
+	From    string  `help:"Where leaps are read: topic (what Kafka retains) or archive (the Parquet files)." enum:"topic,archive" default:"topic"`
+	Through uint64  `help:"Pages of the boundary to end at; by default the last one."`
+	DMax    *int    `name:"d-max" help:"Largest |DOM offset| of a feature; by default the crawl's."`
+	Topics  string  `help:"Topic features: none, top2 or those of the crawl." enum:"crawl,none,top2" default:"crawl"`
+	Prior   string  `help:"Version of the model to go on from, or none; by default the crawl's prior."`
+	Cut     float64 `help:"R(v) from which on a leap is high, .1 to .9; by default as live training fixed it."`
+	Recut   bool    `help:"Cut at the median R(v) of all leaps."`
+	Publish bool    `help:"Publish the model."`
+	Use     bool    `help:"Publish the model and rank the running crawl by it."`
+	Output  string  `short:"o" help:"Write the model to a file." type:"path"`
+}
+
+func (c *retrainCommand) Help() string {
+	return `With no settings the model is that of live training, bit for bit. Without --publish, --use or -o it is
+trained and reported, and nothing is kept.
+
+  forager retrain chemistry --through 1200             the model that was published at 1200 pages
+  forager retrain chemistry --from archive --d-max 3 --use
+  forager retrain chemistry --from archive --d-max 10 --publish
+
+A larger d_max, and topic features that the crawl did not have, are read off the pages again
+(page.judged). Links of the running crawl do not have them, so such a model cannot be used there: a
+new crawl can begin with it (learning.prior and learning.d_max in its crawl file).
+
+The model in use stays, whatever the crawl learns meanwhile, until another one is used; learning
+goes on beside it. An interrupted retrain leaves nothing behind but, at most, an object that the
+next one finds; run it again.`
+}
+
+// retrained is what the command says of a model.
+type retrained struct {
+	Version   string             `json:"version"`
+	Object    string             `json:"object,omitempty"`
+	File      string             `json:"file,omitempty"`
+	From      string             `json:"from"`
+	Pages     uint64             `json:"pages"`
+	Through   int64              `json:"trained_through"`
+	Leaps     uint64             `json:"leaps"`
+	Measures  map[string]float64 `json:"measures"`
+	Live      bool               `json:"live"`
+	Published bool               `json:"published"`
+	Used      bool               `json:"used"`
+	Damaged   []string           `json:"damaged,omitempty"`
+}
+
+func (c *retrainCommand) Run(s *session) error {
+	cfg, b, err := s.openBooks()
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	ctl, err := b.control(c.Crawl)
+	if err != nil {
+		return err
+	}
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return err
+	}
+	settings, err := c.settings(b, ctl)
+	if err != nil {
+		return err
+	}
+	prior, err := c.prior(s, b, store, ctl)
+	if err != nil {
+		return err
+	}
+	trainer, err := retrain.New(prior, settings)
+	if err != nil {
+		return usageError(err)
+	}
+	var h history = topicHistory{b.client}
+	if c.From == "archive" {
+		h = newArchiveHistory(store)
+	}
+	if err := c.replay(s, b, h, trainer, &settings); err != nil {
+		return err
+	}
+	counts, err := trainer.Model()
+	if err != nil {
+		return fmt.Errorf("retrain %s from the %s: %w", c.Crawl, c.From, err)
+	}
+	pages, through, _ := trainer.Boundary()
+	m, data := registry.Apprentice(c.Crawl, ctl.GetCritic(), counts, pages, through, time.Now())
+	m.Retrained = true
+	m.Measures["d_max"], m.Measures["topics"] = float64(settings.Features.DMax), float64(settings.Features.Topics)
+	return c.keep(s, b, store, h, m, data)
+}
+
+// settings are what the flags ask for. What a running crawl could not use is refused at once.
+func (c *retrainCommand) settings(b *books, ctl *schemas.CrawlControl) (retrain.Settings, error) {
+	learning := ctl.GetLearning()
+	recorded := linkfeature.Settings{DMax: int(learning.GetDMax()), Topics: learning.GetTopics()}
+	s := retrain.Settings{Crawl: c.Crawl, Recorded: recorded, Features: recorded, Through: c.Through, Cut: c.Cut, Recut: c.Recut}
+	if c.DMax != nil {
+		s.Features.DMax = *c.DMax
+	}
+	switch c.Topics {
+	case "none":
+		s.Features.Topics = schemas.TopicFeatures_TOPIC_FEATURES_NONE
+	case "top2":
+		s.Features.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
+	}
+	if !c.Use {
+		return s, nil
+	}
+	if err := b.pinnable(ctl); err != nil {
+		return s, err
+	}
+	if s.FromPages() {
+		return s, usagef("--use: links of crawl %q have features up to d_max %d%s and no others; publish the model and begin a new crawl with it (learning.prior)",
+			c.Crawl, recorded.DMax, map[bool]string{true: ", without topics"}[recorded.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE])
+	}
+	return s, nil
+}
+
+// prior is what training goes on from.
+func (c *retrainCommand) prior(ctx context.Context, b *books, store registry.Store, ctl *schemas.CrawlControl) (*apprentice.Counts, error) {
+	version := c.Prior
+	if version == "" {
+		version = ctl.GetLearning().GetPrior()
+	}
+	if version == "" || version == "none" {
+		return apprentice.NewCounts(), nil
+	}
+	counts, err := b.model(ctx, store, ctl, version)
+	if err != nil {
+		return nil, fmt.Errorf("prior: %w", err)
+	}
+	return counts, nil
+}
+
+// replay gives the trainer the crawl's leaps and, where it wants them, pages.
+func (c *retrainCommand) replay(s *session, b *books, h history, trainer *retrain.Trainer, settings *retrain.Settings) error {
+	begin, end, err := c.leaps(s, b, h)
+	if err != nil {
+		return err
+	}
+	errDone := errors.New("done")
+	err = h.read(s, schemas.TopicLeapSettled, begin.Partition, begin.Offset, end, func(r stream.Record) error {
+		leap := new(schemas.LeapSettled)
+		if err := proto.Unmarshal(r.Value, leap); err != nil {
+			return nil // apprentice-train turned it away
+		}
+		done, err := trainer.Leap(r.Offset, leap)
+		if err != nil {
+			s.log.Warn("left out, as apprentice-train did", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", err)
+		}
+		if done {
+			return errDone
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errDone) {
+		return fmt.Errorf("retrain %s from the %s: %w", c.Crawl, h.name(), err)
+	}
+	if pages, _, _ := trainer.Boundary(); c.Through > 0 && pages != c.Through {
+		return c.notReached(s, b, h, begin.Partition, pages)
+	}
+	if !settings.FromPages() {
+		return nil
+	}
+	if err := c.pages(s, b, h, trainer); err != nil {
+		return fmt.Errorf("retrain %s from the %s: %w", c.Crawl, h.name(), err)
+	}
+	if missing := trainer.Missing(); len(missing) > 0 {
+		return fmt.Errorf("retrain %s from the %s: %d pages that leaps begin at are not there, for instance %s: %s",
+			c.Crawl, h.name(), len(missing), missing[0], map[string]string{
+				"topic":   "page.judged retains less than leap.settled; read them from the archive (--from archive)",
+				"archive": "archive-parquet did not run then; a d_max up to the crawl's and its own topic features need no pages",
+			}[h.name()])
+	}
+	return nil
+}
+
+// leaps is where the leaps of the crawl begin, and where the partition ends.
+func (c *retrainCommand) leaps(ctx context.Context, b *books, h history) (begin stream.Position, end int64, err error) {
+	n, err := b.client.Partitions(ctx, schemas.TopicLeapSettled)
+	if err != nil {
+		return begin, 0, err
+	}
+	begin.Partition = stream.PartitionOf([]byte(c.Crawl), n)
+	ok := false
+	if begin.Offset, ok = b.firstOffset(c.Crawl, schemas.TopicLeapSettled, begin.Partition); !ok {
+		return begin, 0, fmt.Errorf("crawl %q has settled no leap yet", c.Crawl)
+	}
+	first, end, err := h.span(ctx, schemas.TopicLeapSettled, begin.Partition)
+	if err != nil {
+		return begin, 0, err
+	}
+	switch {
+	case h.name() == "archive" && end == 0:
+		return begin, 0, fmt.Errorf("the archive holds nothing of %s/%d: does archive-parquet run? (forager up starts it; it writes after file_age, see pipeline.yaml); or --from topic", schemas.TopicLeapSettled, begin.Partition)
+	case first > begin.Offset && h.name() == "archive":
+		return begin, 0, fmt.Errorf("the leaps of crawl %q begin at offset %d of %s/%d, and the archive at %d: files were deleted, or archive-parquet did not run; restore them, or read the topic while it retains them (--from topic)",
+			c.Crawl, begin.Offset, schemas.TopicLeapSettled, begin.Partition, first)
+	case first > begin.Offset:
+		return begin, 0, fmt.Errorf("the leaps of crawl %q begin at offset %d of %s/%d, and the topic retains them from %d on: read the archive (--from archive)",
+			c.Crawl, begin.Offset, schemas.TopicLeapSettled, begin.Partition, first)
+	}
+	return begin, end, nil
+}
+
+// notReached says why the boundary that was asked for did not come.
+func (c *retrainCommand) notReached(ctx context.Context, b *books, h history, partition int, pages uint64) error {
+	_, end, err := h.span(ctx, schemas.TopicLeapSettled, partition)
+	if err != nil {
+		return err
+	}
+	_, written, err := b.client.Offsets(ctx, schemas.TopicLeapSettled, partition)
+	if err != nil {
+		return err
+	}
+	if end < written {
+		return fmt.Errorf("the %s reaches offset %d of %s/%d, which has %d: the boundary at %d pages may be behind it; wait for archive-parquet, or read the topic (--from topic)",
+			h.name(), end, schemas.TopicLeapSettled, partition, written, c.Through)
+	}
+	return fmt.Errorf("crawl %q has no boundary at %d pages; the last one before it is at %d (SELECT pages FROM leaps WHERE boundary AND crawl = '%s' lists them)", c.Crawl, c.Through, pages, c.Crawl)
+}
+
+// pages gives the trainer the crawl's pages.
+func (c *retrainCommand) pages(ctx context.Context, b *books, h history, trainer *retrain.Trainer) error {
+	n, err := b.client.Partitions(ctx, schemas.TopicPageJudged)
+	if err != nil {
+		return err
+	}
+	for p := range n {
+		first, end, err := h.span(ctx, schemas.TopicPageJudged, p)
+		if err != nil {
+			return err
+		}
+		if at, ok := b.firstOffset(c.Crawl, schemas.TopicPageJudged, p); ok {
+			first = max(first, at)
+		}
+		err = h.read(ctx, schemas.TopicPageJudged, p, first, end, func(r stream.Record) error {
+			if of, ok := r.Headers[schemas.HeaderCrawl]; ok && of != c.Crawl {
+				return nil // spares decoding
+			}
+			judged, parsed := new(schemas.PageJudged), new(schemas.PageParsed)
+			if err := proto.Unmarshal(r.Value, judged); err != nil || judged.GetCrawl() != c.Crawl || judged.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {
+				return nil
+			}
+			if err := proto.Unmarshal(judged.GetParsed(), parsed); err != nil {
+				return nil // it has no links either
+			}
+			return trainer.Page(parsed.GetPage(), judged.GetJudgement())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plain says that nothing but what live training did is asked for.
+func (c *retrainCommand) plain() bool {
+	return c.DMax == nil && c.Topics == "crawl" && c.Prior == "" && c.Cut == 0 && !c.Recut
+}
+
+// keep does what was asked for with the model; announcing it, and pinning it, come last.
+func (c *retrainCommand) keep(s *session, b *books, store *objects.Store, h history, m *schemas.ModelPublished, data []byte) error {
+	said := retrained{Version: m.GetVersion(), From: h.name(), Pages: m.GetPages(), Through: m.GetTrainedThrough(), Leaps: m.GetLeaps(), Measures: m.GetMeasures()}
+	if a, ok := h.(*archiveHistory); ok {
+		for _, err := range a.report.Damaged {
+			said.Damaged = append(said.Damaged, err.Error())
+		}
+	}
+	known := b.published(m.GetVersion())
+	said.Live = known != nil && !known.GetRetrained()
+	if known == nil && c.plain() { // compaction removed its announcement, if there was one
+		_, err := store.Get(s, m.GetObject())
+		said.Live = err == nil
+	}
+	if c.Output != "" {
+		if err := writeWhole(c.Output, data); err != nil {
+			return err
+		}
+		said.File = c.Output
+	}
+	if c.Publish || c.Use {
+		if err := c.publish(s, b, store, m, data); err != nil {
+			return err
+		}
+		said.Published, said.Object = true, m.GetObject()
+	}
+	if c.Use {
+		if _, err := pinModel(s, b, store, c.Crawl, m.GetVersion()); err != nil {
+			return fmt.Errorf("model %s is published; use it: %w", m.GetVersion(), err)
+		}
+		said.Used = true
+	}
+	return s.print(said, func(w io.Writer) { said.text(w, c.Crawl) })
+}
+
+func (c *retrainCommand) publish(ctx context.Context, b *books, store *objects.Store, m *schemas.ModelPublished, data []byte) error {
+	if known := b.published(m.GetVersion()); known != nil && !known.GetRetrained() {
+		return registry.Keep(ctx, store, m, data) // live training has announced it
+	}
+	return b.publish(ctx, store, m, data)
+}
+
+func (r *retrained) text(w io.Writer, crawl string) {
+	fmt.Fprintf(w, "%s: %d leaps through %d pages (offset %d of leap.settled), from the %s\n", r.Version, r.Leaps, r.Pages, r.Through, r.From)
+	fmt.Fprintf(w, "  high from R(v) = %.4f on: %.0f low, %.0f high; %.0f features, d_max %.0f\n",
+		r.Measures["cut"], r.Measures["low"], r.Measures["high"], r.Measures["features"], r.Measures["d_max"])
+	if r.Live {
+		fmt.Fprintln(w, "  bit for bit the model that live training published")
+	}
+	for _, d := range r.Damaged {
+		fmt.Fprintf(w, "  not read, another file had its records: %s\n", d)
+	}
+	switch {
+	case r.Used:
+		fmt.Fprintf(w, "published, and %s ranks by it\n", crawl)
+	case r.Published:
+		fmt.Fprintf(w, "published as %s\n", r.Object)
+	case r.File == "":
+		fmt.Fprintln(w, "nothing is kept: --publish, --use or -o FILE keep it")
+	}
+	if r.File != "" {
+		fmt.Fprintf(w, "written to %s\n", r.File)
+	}
+}
+
+// writeWhole writes a file that is there whole or, after an error or a kill, not at all or as it was.
+func writeWhole(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func usageError(err error) error { return errUsage{fmt.Errorf("%s", strings.TrimSpace(err.Error()))} }

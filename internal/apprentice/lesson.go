@@ -1,0 +1,27 @@
+package apprentice
+
+import (
+	"errors"
+	"fmt"
+
+	"forager/schemas"
+)
+
+// Lesson says whether a record of leap.settled is for the learner: a leap that trains, or a
+// boundary. An error is a record that it cannot take.
+func Lesson(l *schemas.LeapSettled) (bool, error) {
+	switch {
+	case l.GetCrawl() == "":
+		return false, errors.New("leap.settled names no crawl")
+	case l.GetBoundary() && l.GetPages() == 0:
+		return false, errors.New("leap.settled is a boundary at no page")
+	case l.GetBoundary():
+		return true, nil
+	case !l.GetTrains():
+		return false, nil
+	}
+	if _, err := schemas.ParseID(l.GetId()); err != nil {
+		return false, fmt.Errorf("leap.settled: %w", err)
+	}
+	return true, check(l.GetFeatures(), l.GetTargetRaw())
+}

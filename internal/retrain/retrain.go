@@ -1,0 +1,186 @@
+package retrain
+
+import (
+	"fmt"
+	"slices"
+
+	"forager/internal/apprentice"
+	"forager/internal/linkfeature"
+	"forager/schemas"
+)
+
+// Settings are how a crawl's model is trained again.
+type Settings struct {
+	Crawl string
+	// Recorded are the settings that the leaps were made with, Features those of the model.
+	Recorded, Features linkfeature.Settings
+	// Through is the boundary to end at, in pages; 0 = the last one there is.
+	Through uint64
+	// Cut is where high begins, 0 = as live training fixed it; Recut = the median of all leaps.
+	Cut   float64
+	Recut bool
+}
+
+// FromPages says that features must be read off the pages: the leaps lack some.
+func (s *Settings) FromPages() bool {
+	return s.Features.DMax > s.Recorded.DMax || s.Features.Topics != s.Recorded.Topics && s.Features.Topics != schemas.TopicFeatures_TOPIC_FEATURES_NONE
+}
+
+// Trainer is one training under way: leaps first (Leap), then, where Settings.FromPages says so,
+// pages (Page).
+type Trainer struct {
+	settings Settings
+	counts   *apprentice.Counts
+
+	seen     map[schemas.ID]struct{}
+	pending  []*schemas.LeapSettled // since the last boundary
+	boundary uint64                 // the last one seen, pages
+	through  int64                  // its offset
+	learnt   int                    // boundaries
+
+	// wanted are the leaps that still lack features, by u.
+	wanted map[string][]target
+}
+
+// target is v of a leap and R(v).
+type target struct {
+	url       string
+	relevance float64
+}
+
+// New returns a trainer that goes on from the counts of a prior, or from empty ones.
+func New(prior *apprentice.Counts, s Settings) (*Trainer, error) {
+	if d := s.Features.DMax; d < 0 || d > linkfeature.MaxOffset {
+		return nil, fmt.Errorf("d_max is %d, must be 0 to %d", d, linkfeature.MaxOffset)
+	}
+	if s.Cut != 0 && s.Recut {
+		return nil, fmt.Errorf("a cut of %v and one to be found are asked for", s.Cut)
+	}
+	return &Trainer{settings: s, counts: prior, seen: make(map[schemas.ID]struct{}), wanted: make(map[string][]target)}, nil
+}
+
+// Leap takes the record of leap.settled at an offset; records of other crawls are passed over.
+// done says that the model is complete. An error is a record that apprentice-train turned away,
+// too; training goes on without it.
+func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err error) {
+	if l.GetCrawl() != t.settings.Crawl {
+		return false, nil
+	}
+	lesson, err := apprentice.Lesson(l)
+	if err != nil || !lesson {
+		return false, err
+	}
+	if !l.GetBoundary() {
+		id := schemas.ID(l.GetId())
+		if _, again := t.seen[id]; !again {
+			t.seen[id] = struct{}{}
+			t.pending = append(t.pending, l)
+		}
+		return false, nil
+	}
+	through := t.settings.Through
+	if l.GetPages() <= t.boundary || through > 0 && l.GetPages() > through {
+		return false, nil
+	}
+	for _, p := range t.pending {
+		if err := t.learn(p); err != nil {
+			return false, err
+		}
+	}
+	t.pending = t.pending[:0]
+	t.counts.FixCut()
+	t.boundary, t.through = l.GetPages(), offset
+	t.learnt++
+	return t.boundary == through, nil
+}
+
+func (t *Trainer) learn(l *schemas.LeapSettled) error {
+	if !t.settings.FromPages() {
+		return t.counts.Add(t.less(l.GetFeatures()), l.GetTargetRaw())
+	}
+	t.wanted[l.GetU()] = append(t.wanted[l.GetU()], target{l.GetV(), l.GetTargetRaw()})
+	return t.counts.Add(nil, l.GetTargetRaw())
+}
+
+// less returns the features that the model's settings keep of a leap's.
+func (t *Trainer) less(all []*schemas.Feature) []*schemas.Feature {
+	s := &t.settings
+	if s.Features == s.Recorded {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(f *schemas.Feature) bool {
+		if f.GetOffset() == schemas.NoOffset {
+			return s.Features.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE
+		}
+		return int(max(f.GetOffset(), -f.GetOffset())) > s.Features.DMax
+	})
+}
+
+// Page takes a delivered page of the crawl with what the critic said of it. Pages that no leap
+// begins at, and copies, change nothing.
+func (t *Trainer) Page(p *schemas.Page, j *schemas.Judgement) error {
+	targets := t.wanted[p.GetUrl()]
+	if targets == nil {
+		return nil
+	}
+	leaves, links, _, err := linkfeature.Extract(p, j, t.settings.Features)
+	if err != nil {
+		return err
+	}
+	table, err := linkfeature.Open(leaves)
+	if err != nil {
+		return fmt.Errorf("page %s: %w", p.GetUrl(), err)
+	}
+	byURL := make(map[string]*schemas.Link, len(links))
+	for _, l := range links {
+		byURL[l.GetUrl()] = l
+	}
+	for _, v := range targets {
+		l := byURL[v.url]
+		if l == nil {
+			return fmt.Errorf("page %s has no link to %s, and a leap says it has", p.GetUrl(), v.url)
+		}
+		if err := t.counts.AddFeatures(table.Features(l, t.settings.Features.DMax), v.relevance); err != nil {
+			return fmt.Errorf("leap %s → %s: %w", p.GetUrl(), v.url, err)
+		}
+	}
+	delete(t.wanted, p.GetUrl())
+	return nil
+}
+
+// Missing are the pages that leaps begin at and that have not come, sorted.
+func (t *Trainer) Missing() []string {
+	var urls []string
+	for u := range t.wanted {
+		urls = append(urls, u)
+	}
+	slices.Sort(urls)
+	return urls
+}
+
+// Boundary is the last boundary that was learnt through, in pages, its offset in leap.settled,
+// and the number of boundaries up to it; 0 = none has come.
+func (t *Trainer) Boundary() (pages uint64, through int64, count int) {
+	return t.boundary, t.through, t.learnt
+}
+
+// Model returns the counts, through the last boundary that came and not above Settings.Through.
+func (t *Trainer) Model() (*apprentice.Counts, error) {
+	s := &t.settings
+	switch {
+	case t.learnt == 0 && s.Through > 0:
+		return nil, fmt.Errorf("no boundary at or below %d pages has come", s.Through)
+	case t.learnt == 0:
+		return nil, fmt.Errorf("no boundary has come: the crawl has not reached its first model")
+	case s.Through > 0 && t.boundary != s.Through:
+		return nil, fmt.Errorf("there is no boundary at %d pages; the one before it is at %d", s.Through, t.boundary)
+	case len(t.wanted) > 0:
+		return nil, fmt.Errorf("%d pages that leaps begin at are missing, for instance %s", len(t.wanted), t.Missing()[0])
+	}
+	if s.Cut != 0 || s.Recut {
+		if err := t.counts.SetCut(s.Cut); err != nil {
+			return nil, err
+		}
+	}
+	return t.counts, nil
+}
