@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,8 @@ import (
 func copyOf(e *audit.Evidence) *audit.Evidence {
 	c := *e
 	c.Control = proto.Clone(e.Control).(*schemas.CrawlControl)
-	c.Status = proto.Clone(e.Status).(*schemas.CrawlStatus)
+	c.Statuses = clones(e.Statuses)
+	c.Topics = slices.Clone(e.Topics)
 	c.Requests, c.Fetched, c.Judged = clones(e.Requests), clones(e.Fetched), clones(e.Judged)
 	c.Verdicts, c.Leaps = clones(e.Verdicts), clones(e.Leaps)
 	c.Pages = make(map[schemas.ID]audit.StoredPage)
@@ -137,7 +139,7 @@ func auditMutations(t *testing.T, e *audit.Evidence) {
 		"host cap exceeded": {func(_ *testing.T, e *audit.Evidence) {
 			e.Control.Scope.HostCap = 1
 		}, "its cap is 1"},
-		"status miscounts": {func(_ *testing.T, e *audit.Evidence) { e.Status.Pages++ }, "a recount gives"},
+		"status miscounts": {func(_ *testing.T, e *audit.Evidence) { e.Statuses[0].Pages++ }, "a recount gives"},
 		"row deleted":      {func(_ *testing.T, e *audit.Evidence) { e.Rows["leaps"] = without(e.Rows["leaps"], 0) }, "leaps lacks the row"},
 		"row doubled":      {func(_ *testing.T, e *audit.Evidence) { e.Rows["links"] = append(e.Rows["links"], e.Rows["links"][0]) }, "links has the row"},
 		"row altered":      {func(_ *testing.T, e *audit.Evidence) { e.Rows["judgements"][0][2] = "0" }, "judgements row"},
@@ -208,5 +210,5 @@ func (r *rig) damage(crawl string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantProblem("a row was deleted", "verdicts lacks the row "+id)
+	wantProblem("a row was deleted", "found lacks the row "+id)
 }

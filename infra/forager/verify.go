@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"forager/infra/forager/audit"
 	"forager/internal/analytics"
 	"forager/internal/objects"
@@ -22,7 +24,9 @@ type verifyCommand struct {
 func (c *verifyCommand) Help() string {
 	return `Reads the topics, the object store and ClickHouse itself and compares them with one another and with
 what the crawl was allowed. Prints each figure; fails on any difference and names it. Wants a crawl that
-has finished and whose records are still retained.`
+has finished. Where a topic holds the crawl's records no longer, count and XOR of their ids, which
+prioritize and ClickHouse keep, are compared instead, and ClickHouse's rows stand in for the records;
+it says for every topic which way it was checked.`
 }
 
 func (c *verifyCommand) Run(s *session) error {
@@ -64,7 +68,7 @@ func gatherEvidence(ctx context.Context, cfg *pipeline.Config, b *books, crawl s
 	if err != nil {
 		return nil, err
 	}
-	st, err := b.finished(crawl)
+	statuses, err := b.finished(crawl)
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +82,14 @@ func gatherEvidence(ctx context.Context, cfg *pipeline.Config, b *books, crawl s
 	}
 	defer db.Close()
 	rows := func(ctx context.Context, crawl string) (audit.Tables, error) { return readTables(ctx, db, crawl) }
-	return audit.Gather(ctx, b.client, store, rows, ctl, st)
+	return audit.Gather(ctx, b.client, store, rows, ctl, statuses)
 }
 
 // readTables reads the views that are compared.
 func readTables(ctx context.Context, db *analytics.DB, crawl string) (audit.Tables, error) {
 	t := make(audit.Tables)
-	for _, table := range audit.Compared {
-		sql := "SELECT " + strings.Join(table.Columns, ", ") + " FROM " + table.Name + " WHERE crawl = {crawl:String}"
+	for _, table := range append([]audit.Table{audit.Books}, audit.Compared...) {
+		sql := "SELECT " + strings.Join(table.Columns, ", ") + " FROM " + table.Name + " WHERE crawl = {crawl:String} ORDER BY " + table.Order
 		err := db.Each(ctx, sql, analytics.Params{"crawl": crawl}, func(row []any) error {
 			texts := make([]string, len(row))
 			for i, v := range row {
@@ -106,6 +110,14 @@ func readTables(ctx context.Context, db *analytics.DB, crawl string) (audit.Tabl
 }
 
 func printAudit(w io.Writer, r *audit.Result) {
+	for _, t := range r.Ways {
+		switch t.Way {
+		case audit.ByRecords:
+			fmt.Fprintf(w, "%-16s checked by its records\n", t.Topic)
+		case audit.ByCounts:
+			fmt.Fprintf(w, "%-16s checked by count and XOR of the ids: %s\n", t.Topic, t.Gone)
+		}
+	}
 	for _, f := range r.Figures {
 		fmt.Fprintf(w, "%9d  %s\n", f.Value, f.Name)
 	}
@@ -120,16 +132,23 @@ func printAudit(w io.Writer, r *audit.Result) {
 	}
 }
 
-// finished returns the status of a crawl that has ended.
-func (b *books) finished(crawl string) (*schemas.CrawlStatus, error) {
-	if _, err := b.control(crawl); err != nil {
+// finished returns the statuses of the shards of a crawl that has ended.
+func (b *books) finished(crawl string) ([]*schemas.CrawlStatus, error) {
+	ctl, err := b.control(crawl)
+	if err != nil {
 		return nil, err
 	}
-	st := b.status(crawl)
-	if st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
-		return nil, fmt.Errorf("crawl %q has not finished; its books are still being written (forager crawl watch %s)", crawl, crawl)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []*schemas.CrawlStatus
+	for shard := range max(1, ctl.GetShards()) {
+		st := b.statuses[crawl][shard]
+		if st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
+			return nil, fmt.Errorf("crawl %q has not finished; its books are still being written (forager crawl watch %s)", crawl, crawl)
+		}
+		all = append(all, proto.CloneOf(st))
 	}
-	return st, nil
+	return all, nil
 }
 
 // settle waits until every stage has read all that was waiting for it.

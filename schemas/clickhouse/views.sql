@@ -41,13 +41,16 @@ SELECT
     partition, bitNot(precedence) AS offset, recorded_at
 FROM judgements_rows FINAL;
 
-CREATE OR REPLACE VIEW verdicts AS
+-- Every record of link.found: verdicts, lists of seeds and asks for a replay.
+CREATE OR REPLACE VIEW found AS
 SELECT
     crawl, shard, lower(hex(verdicts_rows.id)) AS id, url, outcome, detail, status, redirect, not_before, fetched_at,
     relevance, tempered, best_is_focus, links, fingerprint, cut,
     partition, bitNot(precedence) AS offset, recorded_at
-FROM verdicts_rows FINAL
-WHERE outcome NOT IN ('seeds', 'replay');
+FROM verdicts_rows FINAL;
+
+CREATE OR REPLACE VIEW verdicts AS
+SELECT * FROM found WHERE outcome NOT IN ('seeds', 'replay');
 
 CREATE OR REPLACE VIEW links AS
 SELECT
@@ -114,3 +117,26 @@ FROM requests AS r
 LEFT JOIN fetches AS f ON f.crawl = r.crawl AND f.id = r.id
 LEFT JOIN judgements AS j ON j.crawl = r.crawl AND j.id = r.id
 LEFT JOIN verdicts AS v ON v.crawl = r.crawl AND v.id = r.id;
+
+-- How many records there are of a crawl in each topic, and the XOR of their ids: the same numbers as
+-- prioritize writes into crawl.status (spans). page.judged holds the bytes of page.parsed, so both
+-- are counted by its rows. (A FixedString made a String would lose zeros at its end.)
+CREATE OR REPLACE VIEW books AS
+SELECT
+    crawl, topic, count() AS records,
+    lower(concat(
+        leftPad(hex(groupBitXor(reinterpretAsUInt64(reverse(substring(raw, 1, 8))))), 16, '0'),
+        leftPad(hex(groupBitXor(reinterpretAsUInt64(reverse(substring(raw, 9, 8))))), 16, '0'))) AS ids
+FROM
+(
+    SELECT crawl, 'fetch.requested' AS topic, toFixedString(unhex(id), 16) AS raw FROM requests
+    UNION ALL
+    SELECT crawl, 'page.fetched' AS topic, id AS raw FROM fetches_rows FINAL
+    UNION ALL
+    SELECT crawl, arrayJoin(['page.parsed', 'page.judged']) AS topic, id AS raw FROM judgements_rows FINAL
+    UNION ALL
+    SELECT crawl, 'link.found' AS topic, id AS raw FROM verdicts_rows FINAL
+    UNION ALL
+    SELECT crawl, 'leap.settled' AS topic, id AS raw FROM leaps_rows FINAL
+)
+GROUP BY crawl, topic;

@@ -20,20 +20,27 @@ import (
 // Evidence is everything that the books say of one crawl.
 type Evidence struct {
 	Control *schemas.CrawlControl
-	Status  *schemas.CrawlStatus
-	// Records of each topic in the order of their partitions; void dispatches left out.
+	// Statuses are the last words of the shards, by their number.
+	Statuses []*schemas.CrawlStatus
+	// Topics are the audited topics in the order of a page's journey.
+	Topics []Topic
+	// Records of each topic in the order of their partitions, or ClickHouse's rows for them; void
+	// dispatches left out. Of page.parsed, which page.judged holds, only ids are looked at.
 	Requests []*schemas.FetchRequest
 	Fetched  []*schemas.PageFetched
 	Judged   []*schemas.PageJudged
 	Verdicts []*schemas.LinkFound
 	Leaps    []*schemas.LeapSettled
+	// Unreadable are the ids, by topic, of records that cannot be decoded. In their place stands
+	// above what the stage that could not read them answered.
+	Unreadable map[string][]schemas.ID
 	// Void are dispatches of owners that had been replaced, which nobody heeds.
 	Void int
 	// Pages are what the store has for each delivered page, by request id.
 	Pages map[schemas.ID]StoredPage
 	// Segments are the objects that the crawl names.
 	Segments map[string]Segment
-	// Rows of ClickHouse by table and id.
+	// Rows of ClickHouse by view.
 	Rows Tables
 }
 
@@ -58,72 +65,147 @@ type Broker interface {
 	Read(ctx context.Context, topic string, partition int, from, to int64, f func(stream.Record) error) error
 }
 
-// Gather reads all the evidence about a crawl.
-func Gather(ctx context.Context, broker Broker, store *objects.Store, rows func(ctx context.Context, crawl string) (Tables, error), control *schemas.CrawlControl, status *schemas.CrawlStatus) (*Evidence, error) {
-	e := &Evidence{Control: control, Status: status, Pages: make(map[schemas.ID]StoredPage), Segments: make(map[string]Segment)}
-	for _, topic := range []string{
-		schemas.TopicFetchRequested, schemas.TopicPageFetched, schemas.TopicPageJudged,
-		schemas.TopicLinkFound, schemas.TopicLeapSettled,
-	} {
-		if err := e.readTopic(ctx, broker, topic); err != nil {
-			return nil, fmt.Errorf("read topic %s: %w", topic, err)
-		}
-	}
-	if err := e.readStore(ctx, store); err != nil {
-		return nil, err
+// Gather reads all the evidence about a crawl. Records that are not retained are made from
+// ClickHouse's rows.
+func Gather(ctx context.Context, broker Broker, store *objects.Store, rows func(ctx context.Context, crawl string) (Tables, error), control *schemas.CrawlControl, statuses []*schemas.CrawlStatus) (*Evidence, error) {
+	e := &Evidence{
+		Control: control, Statuses: statuses, Unreadable: make(map[string][]schemas.ID),
+		Pages: make(map[schemas.ID]StoredPage), Segments: make(map[string]Segment),
 	}
 	var err error
 	if e.Rows, err = rows(ctx, control.GetCrawl()); err != nil {
 		return nil, fmt.Errorf("read ClickHouse: %w", err)
 	}
-	return e, nil
+	for _, topic := range audited {
+		t, err := e.wayOf(ctx, broker, topic)
+		if err == nil && t.Way == ByRecords {
+			t.Found, err = e.readTopic(ctx, broker, topic)
+		} else if err == nil {
+			err = e.rebuild(topic)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("topic %s: %w", topic, err)
+		}
+		e.Topics = append(e.Topics, t)
+	}
+	return e, e.readStore(ctx, store)
 }
 
-func (e *Evidence) readTopic(ctx context.Context, broker Broker, topic string) error {
+// reading is one topic as it is read.
+type reading struct {
+	*Evidence
+	found Count
+	// seen are the keys and ids met.
+	seen map[string]bool
+	// epochs are the highest epochs of markers in the partition, by owner.
+	epochs map[string]uint64
+}
+
+func (e *Evidence) readTopic(ctx context.Context, broker Broker, topic string) (Count, error) {
 	n, err := broker.Partitions(ctx, topic)
 	if err != nil {
-		return err
+		return Count{}, err
 	}
+	r := &reading{Evidence: e, seen: make(map[string]bool)}
 	for p := range n {
 		first, end, err := broker.Offsets(ctx, topic, p)
 		if err != nil {
-			return err
+			return Count{}, err
 		}
-		epochs := make(map[string]uint64) // owner → highest epoch of a marker in this partition
-		if err := broker.Read(ctx, topic, p, first, end, func(r stream.Record) error { return e.add(r, epochs) }); err != nil {
-			return err
+		r.epochs = make(map[string]uint64)
+		if err := broker.Read(ctx, topic, p, first, end, r.take); err != nil {
+			return Count{}, err
 		}
 	}
-	return nil
+	return r.found, nil
 }
 
-// add keeps a record of the crawl. A record that cannot be decoded is in dead.letter, and the
-// stage that could not read it has answered for it.
-func (e *Evidence) add(r stream.Record, epochs map[string]uint64) error {
+// take keeps a record of the crawl.
+func (e *reading) take(r stream.Record) error {
 	if r.Topic == schemas.TopicFetchRequested {
-		owner := r.Headers[schemas.HeaderOwner]
-		epoch, err := strconv.ParseUint(r.Headers[schemas.HeaderEpoch], 10, 64)
-		if r.Headers[schemas.HeaderID] == "" { // a claim or a marker
-			if err == nil {
-				epochs[owner] = max(epochs[owner], epoch)
-			}
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("offset %d: header %q: %w", r.Offset, schemas.HeaderEpoch, err)
-		}
-		if r.Headers[schemas.HeaderCrawl] == e.Control.GetCrawl() && epoch < epochs[owner] {
-			e.Void++
-			return nil
+		if valid, err := e.valid(r); err != nil || !valid {
+			return err
 		}
 	}
 	if r.Headers[schemas.HeaderCrawl] != e.Control.GetCrawl() {
 		return nil
 	}
-	m := schemas.Record(r.Topic)
-	if proto.Unmarshal(r.Value, m) != nil {
+	if r.Topic == schemas.TopicPageParsed {
+		if id, err := schemas.ParseHex(r.Headers[schemas.HeaderID]); err == nil {
+			e.first(r, id)
+		}
 		return nil
 	}
+	m := schemas.Record(r.Topic)
+	if err := proto.Unmarshal(r.Value, m); err != nil {
+		request, herr := schemas.RequestFromHeaders(r.Headers)
+		if m = standIn(r.Topic, request); herr != nil || m == nil {
+			return nil // it answers for nothing; it is in dead.letter
+		}
+		if id := schemas.ID(request.GetId()); e.first(r, id) {
+			e.Unreadable[r.Topic] = append(e.Unreadable[r.Topic], id)
+		}
+		e.keep(m)
+		return nil
+	}
+	if id, err := schemas.ParseID(m.(record).GetId()); err == nil {
+		e.first(r, id)
+	}
+	e.keep(m)
+	return nil
+}
+
+// first counts a record where it is the first of its id. Links that lead to another shard come in
+// a record of the same id there.
+func (e *reading) first(r stream.Record, id schemas.ID) bool {
+	key := id.String()
+	if r.Topic == schemas.TopicLinkFound {
+		key += string(r.Key)
+	}
+	if e.seen[key] {
+		return false
+	}
+	e.seen[key] = true
+	e.found.add(1, id.Bytes())
+	return true
+}
+
+// valid says whether a record of the decision log is a dispatch that counts.
+func (e *reading) valid(r stream.Record) (bool, error) {
+	owner := r.Headers[schemas.HeaderOwner]
+	epoch, err := strconv.ParseUint(r.Headers[schemas.HeaderEpoch], 10, 64)
+	if r.Headers[schemas.HeaderID] == "" { // a claim or a marker
+		if err == nil {
+			e.epochs[owner] = max(e.epochs[owner], epoch)
+		}
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("offset %d: header %q: %w", r.Offset, schemas.HeaderEpoch, err)
+	}
+	if epoch < e.epochs[owner] {
+		if r.Headers[schemas.HeaderCrawl] == e.Control.GetCrawl() {
+			e.Void++
+		}
+		return false, nil
+	}
+	return true, nil
+}
+
+// standIn is what the stage that reads a topic makes of a record that it cannot decode.
+func standIn(topic string, r *schemas.FetchRequest) proto.Message {
+	switch topic {
+	case schemas.TopicPageFetched:
+		return &schemas.PageFetched{Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_FAILED_PARSE_DOM}
+	case schemas.TopicPageJudged:
+		return &schemas.PageJudged{Id: r.GetId(), Crawl: r.GetCrawl(), Outcome: schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT}
+	case schemas.TopicLinkFound:
+		return &schemas.LinkFound{Id: r.GetId(), Crawl: r.GetCrawl(), Shard: r.GetShard(), Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT}
+	}
+	return nil
+}
+
+func (e *Evidence) keep(m proto.Message) {
 	switch m := m.(type) {
 	case *schemas.FetchRequest:
 		e.Requests = append(e.Requests, m)
@@ -138,7 +220,6 @@ func (e *Evidence) add(r stream.Record, epochs map[string]uint64) error {
 	case *schemas.LeapSettled:
 		e.Leaps = append(e.Leaps, m)
 	}
-	return nil
 }
 
 // readStore reads every delivered page by range, and every segment that holds one whole.

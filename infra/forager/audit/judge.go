@@ -16,6 +16,8 @@ type Result struct {
 	OK    bool   `json:"ok"`
 	// Figures in the order in which they were taken.
 	Figures []Figure `json:"figures"`
+	// Ways say how each topic was checked.
+	Ways []Topic `json:"ways"`
 	// Problems are the differences, each naming its record; at most MaxProblems, More are left out.
 	Problems []string `json:"problems,omitempty"`
 	More     int      `json:"more_problems,omitempty"`
@@ -54,17 +56,19 @@ type judge struct {
 	// seeds are the records of link.found that answer no request: seeds, and asks for a replay.
 	seeds map[schemas.ID]*schemas.LinkFound
 	leaps map[schemas.ID]*schemas.LeapSettled
-	// final are the first final verdicts by URL: a request that a stage could not handle may be
-	// replayed, and its URL has two. delivered are the verdicts on pages by URL.
-	final     map[string]*schemas.LinkFound
+	// applied are the first records of link.found of each id, in the order of their partitions, which
+	// is that in which prioritize took them; place is where each stands among them.
+	applied []*schemas.LinkFound
+	place   map[*schemas.LinkFound]int
+	// delivered are the verdicts on pages by URL.
 	delivered map[string]*schemas.LinkFound
 }
 
 // Judge compares the evidence.
 func (e *Evidence) Judge() *Result {
 	j := &judge{
-		Evidence: e, Result: &Result{Crawl: e.Control.GetCrawl(), OK: true},
-		seeds: make(map[schemas.ID]*schemas.LinkFound), final: make(map[string]*schemas.LinkFound),
+		Evidence: e, Result: &Result{Crawl: e.Control.GetCrawl(), OK: true, Ways: e.Topics},
+		seeds: make(map[schemas.ID]*schemas.LinkFound), place: make(map[*schemas.LinkFound]int),
 		delivered: make(map[string]*schemas.LinkFound),
 	}
 	j.requests = firsts(j, schemas.TopicFetchRequested, e.Requests, sameDispatch)
@@ -72,6 +76,12 @@ func (e *Evidence) Judge() *Result {
 	j.judged = firsts(j, schemas.TopicPageJudged, e.Judged, nil)
 	j.verdicts = firsts(j, schemas.TopicLinkFound, e.Verdicts, nil)
 	j.leaps = firsts(j, schemas.TopicLeapSettled, e.Leaps, nil)
+	for _, v := range e.Verdicts {
+		if id, err := schemas.ParseID(v.GetId()); err == nil && j.verdicts[id] == v {
+			j.place[v] = len(j.applied)
+			j.applied = append(j.applied, v)
+		}
+	}
 	for id, v := range j.verdicts {
 		if schemas.Virtual(v.GetOutcome()) {
 			j.seeds[id] = v
@@ -83,8 +93,10 @@ func (e *Evidence) Judge() *Result {
 	j.journeys()
 	j.store()
 	j.limits()
+	j.flights()
 	j.ledger()
 	j.status()
+	j.counts()
 	j.tables()
 	slices.Sort(j.Problems) // maps have no order
 	return j.Result
@@ -149,12 +161,11 @@ func (j *judge) dispatches() {
 // journeys follows every request to its verdict.
 func (j *judge) journeys() {
 	open := 0
-	attempts := make(map[*schemas.LinkFound]uint32)
 	for id, r := range j.requests {
 		v := j.verdicts[id]
 		if v == nil {
 			open++
-			if j.Status.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
+			if j.finished() {
 				j.problem("request %s for %s has no verdict in link.found", id, r.GetUrl())
 			}
 			continue
@@ -176,7 +187,7 @@ func (j *judge) journeys() {
 				schemas.OutcomeName(f.GetOutcome()), schemas.OutcomeName(g.GetOutcome()), schemas.OutcomeName(v.GetOutcome()))
 		}
 		if v.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
-			if !proto.Equal(v.GetJudgement(), g.GetJudgement()) {
+			if !j.sameJudgement(v.GetJudgement(), g.GetJudgement()) {
 				j.problem("request %s for %s: its judgement in link.found is not that of page.judged", id, r.GetUrl())
 			}
 			j.delivered[r.GetUrl()] = v
@@ -184,13 +195,7 @@ func (j *judge) journeys() {
 		if v.GetStatus() != f.GetStatus() || v.GetRedirect() != f.GetRedirect() {
 			j.problem("request %s for %s: status or redirect of link.found is not that of page.fetched", id, r.GetUrl())
 		}
-		if schemas.Outcomes[v.GetOutcome()].Final {
-			if first := j.final[r.GetUrl()]; first == nil || r.GetAttempt() < attempts[first] {
-				j.final[r.GetUrl()], attempts[v] = v, r.GetAttempt()
-			}
-		}
 	}
-	j.unplayed()
 	for topic, ids := range map[string][]schemas.ID{
 		schemas.TopicPageFetched: keys(j.fetched), schemas.TopicPageJudged: keys(j.judged), schemas.TopicLinkFound: keys(j.verdicts),
 	} {
@@ -200,28 +205,22 @@ func (j *judge) journeys() {
 			}
 		}
 	}
-	j.figure("requests without a verdict", open)
-}
-
-// unplayed takes the URLs off final that were to be replayed when the crawl ended: links to them
-// that were found since wait for the next attempt.
-func (j *judge) unplayed() {
 	asked := 0
-	for _, rec := range j.seeds {
-		if rec.GetOutcome() != schemas.Outcome_OUTCOME_REPLAY {
-			continue
-		}
-		asked++
-		id, err := schemas.ParseID(rec.GetReplay())
-		r, v := j.requests[id], j.verdicts[id]
-		if err != nil || r == nil || !schemas.Failed(v.GetOutcome()) {
-			continue
-		}
-		if j.requests[schemas.RequestID(r.GetCrawl(), r.GetUrl(), r.GetAttempt()+1)] == nil {
-			delete(j.final, r.GetUrl())
+	for _, v := range j.seeds {
+		if v.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+			asked++
 		}
 	}
+	j.figure("requests without a verdict", open)
 	j.figure("replays asked for", asked)
+}
+
+// sameJudgement compares as much of two judgements as there is.
+func (j *judge) sameJudgement(found, judged *schemas.Judgement) bool {
+	if j.byCounts(schemas.TopicPageJudged) || j.byCounts(schemas.TopicLinkFound) {
+		return found.GetRaw() == judged.GetRaw() && found.GetTempered() == judged.GetTempered() && found.GetBestIsFocus() == judged.GetBestIsFocus()
+	}
+	return proto.Equal(found, judged)
 }
 
 func keys[V any](m map[schemas.ID]V) []schemas.ID {
@@ -274,121 +273,38 @@ func (j *judge) store() {
 	j.figure("WARC records read", records)
 }
 
-// limits recounts what was charged.
-func (j *judge) limits() {
-	pages, requests := 0, 0
-	hosts := make(map[string]int)
-	for id, r := range j.requests {
-		v := j.verdicts[id]
-		c := schemas.Outcomes[v.GetOutcome()]
-		if v != nil && c.Page {
-			pages++
-		}
-		if v != nil && c.Request {
-			requests++
-		}
-		if v == nil || v.GetOutcome() != schemas.Outcome_OUTCOME_DEFERRED {
-			hosts[r.GetHost()]++
-		}
-	}
-	b, hostCap := j.Control.GetBudget(), int(j.Control.GetScope().GetHostCap())
-	if b.GetPages() > 0 && pages > int(b.GetPages()) {
-		j.problem("%d pages were delivered, the budget is %d", pages, b.GetPages())
-	}
-	if b.GetRequests() > 0 && requests > int(b.GetRequests()) {
-		j.problem("%d requests were charged, the budget is %d", requests, b.GetRequests())
-	}
-	for _, host := range sorted(hosts) {
-		if hostCap > 0 && hosts[host] > hostCap {
-			j.problem("host %s was asked %d times, its cap is %d", host, hosts[host], hostCap)
-		}
-	}
-	j.figure("pages delivered", pages)
-	j.figure("requests charged", requests)
-	j.figure("hosts", len(hosts))
+// finished says whether every shard has ended.
+func (j *judge) finished() bool {
+	return !slices.ContainsFunc(j.Statuses, func(s *schemas.CrawlStatus) bool { return s.GetState() != schemas.ShardState_SHARD_STATE_FINISHED })
 }
 
-// ledger checks every settled leap, and that every link is settled whose target is final. Under
-// PAIRS_FORWARD a link to a page that was final already is no leap (package frontier).
-func (j *judge) ledger() {
-	forward := j.Control.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD
-	place := make(map[*schemas.LinkFound]int, len(j.Verdicts)) // in the order of the verdicts
-	for i, v := range j.Verdicts {
-		place[v] = i
-	}
-	links := make(map[schemas.ID]bool)
-	for u, v := range j.delivered {
-		for _, l := range v.GetLinks() {
-			links[schemas.LeapID(j.Crawl, u, l.GetUrl())] = true
+// sum adds up what the shards say of themselves.
+func sum(shards []*schemas.CrawlStatus) *schemas.CrawlStatus {
+	all := &schemas.CrawlStatus{Outcomes: make(map[string]uint64)}
+	for _, s := range shards {
+		all.Dispatched += s.GetDispatched()
+		all.InFlight += s.GetInFlight()
+		all.Pages += s.GetPages()
+		all.Requests += s.GetRequests()
+		all.Leaps += s.GetLeaps()
+		all.RelevanceRaw += s.GetRelevanceRaw()
+		for name, n := range s.GetOutcomes() {
+			all.Outcomes[name] += n
 		}
 	}
-	settled, boundaries := 0, 0
-	for id, l := range j.leaps {
-		if l.GetBoundary() {
-			boundaries++
-			continue
-		}
-		settled++
-		name := fmt.Sprintf("leap %s from %s to %s", id, l.GetU(), l.GetV())
-		if schemas.LeapID(j.Crawl, l.GetU(), l.GetV()) != id {
-			j.problem("%s has another's id", name)
-		}
-		if !links[id] {
-			j.problem("%s is no link of a delivered page", name)
-			continue
-		}
-		u := j.delivered[l.GetU()].GetJudgement()
-		if l.GetSourceRaw() != u.GetRaw() || l.GetSourceTempered() != u.GetTempered() {
-			j.problem("%s says R(u) = %g, the verdict on u said %g", name, l.GetSourceRaw(), u.GetRaw())
-		}
-		rid, err := schemas.ParseID(l.GetRequest())
-		r, v := j.requests[rid], j.verdicts[rid]
-		if err != nil || r == nil || v == nil {
-			j.problem("%s was settled by request %x, which is not known", name, l.GetRequest())
-			continue
-		}
-		if l.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
-			if t := v.GetJudgement(); v.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED || l.GetTargetRaw() != t.GetRaw() || l.GetTargetTempered() != t.GetTempered() {
-				j.problem("%s says R(v) = %g, the verdict on v said %g", name, l.GetTargetRaw(), t.GetRaw())
-			}
-		}
-		if l.GetTrains() && l.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {
-			j.problem("%s trains, but its target was %s", name, schemas.OutcomeName(l.GetOutcome()))
-		}
-		if l.GetScore() != r.GetScore() || l.GetPolicy() != r.GetPolicy() || l.GetModel() != r.GetModel() {
-			j.problem("%s says score %g by %s %s, the dispatch said %g by %s %s", name,
-				l.GetScore(), l.GetPolicy(), l.GetModel(), r.GetScore(), r.GetPolicy(), r.GetModel())
-		}
-	}
-	missing := 0
-	for u, rec := range j.delivered {
-		for _, l := range rec.GetLinks() {
-			v := l.GetUrl()
-			if v == u || j.final[v] == nil || j.leaps[schemas.LeapID(j.Crawl, u, v)] != nil {
-				continue
-			}
-			if forward && place[j.final[v]] < place[rec] {
-				continue
-			}
-			missing++
-			j.problem("the link from %s to %s was never settled, though the target is final", u, v)
-		}
-	}
-	j.figure("leaps settled", settled)
-	j.figure("boundaries of models", boundaries)
-	j.figure("links not settled though their target is final", missing)
+	return all
 }
 
 // status compares crawl.status with a recount.
 func (j *judge) status() {
-	s := j.Status
-	if s == nil {
+	if len(j.Statuses) == 0 {
 		j.problem("crawl.status says nothing of this crawl")
 		return
 	}
-	if s.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
+	if !j.finished() {
 		return // its numbers move
 	}
+	s := sum(j.Statuses)
 	outcomes := make(map[string]uint64)
 	var pages, requests, settled uint64
 	var relevance float64

@@ -1,0 +1,215 @@
+package audit
+
+import (
+	"fmt"
+
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+// ledger checks every settled leap, and that every link is settled whose target has come to its
+// end, by itself or through redirects. Under PAIRS_FORWARD a link to a page that was final already
+// is no leap (package frontier).
+func (j *judge) ledger() {
+	links := make(map[schemas.ID]bool)
+	for u, v := range j.delivered {
+		for _, l := range v.GetLinks() {
+			links[schemas.LeapID(j.Crawl, u, l.GetUrl())] = true
+		}
+	}
+	settled, boundaries := 0, 0
+	for id, l := range j.leaps {
+		if l.GetBoundary() {
+			boundaries++
+			continue
+		}
+		settled++
+		name := fmt.Sprintf("leap %s from %s to %s", id, l.GetU(), l.GetV())
+		if schemas.LeapID(j.Crawl, l.GetU(), l.GetV()) != id {
+			j.problem("%s has another's id", name)
+		}
+		if !links[id] {
+			j.problem("%s is no link of a delivered page", name)
+			continue
+		}
+		u := j.delivered[l.GetU()].GetJudgement()
+		if l.GetSourceRaw() != u.GetRaw() || l.GetSourceTempered() != u.GetTempered() {
+			j.problem("%s says R(u) = %g, the verdict on u said %g", name, l.GetSourceRaw(), u.GetRaw())
+		}
+		rid, err := schemas.ParseID(l.GetRequest())
+		r, v := j.requests[rid], j.verdicts[rid]
+		if err != nil || r == nil || v == nil {
+			j.problem("%s was settled by request %x, which is not known", name, l.GetRequest())
+			continue
+		}
+		if l.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+			if t := v.GetJudgement(); v.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED || l.GetTargetRaw() != t.GetRaw() || l.GetTargetTempered() != t.GetTempered() {
+				j.problem("%s says R(v) = %g, the verdict on v said %g", name, l.GetTargetRaw(), t.GetRaw())
+			}
+		}
+		if l.GetTrains() && l.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {
+			j.problem("%s trains, but its target was %s", name, schemas.OutcomeName(l.GetOutcome()))
+		}
+		if l.GetScore() != r.GetScore() || l.GetPolicy() != r.GetPolicy() || l.GetModel() != r.GetModel() {
+			j.problem("%s says score %g by %s %s, the dispatch said %g by %s %s", name,
+				l.GetScore(), l.GetPolicy(), l.GetModel(), r.GetScore(), r.GetPolicy(), r.GetModel())
+		}
+	}
+	missing := 0
+	fates := j.fates()
+	forward := j.Control.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD
+	for u, rec := range j.delivered {
+		for _, l := range rec.GetLinks() {
+			v := l.GetUrl()
+			id := schemas.LeapID(j.Crawl, u, v)
+			target, at, ended := fates.end(v)
+			switch {
+			case v == u || target == u || !ended || j.leaps[id] != nil || fates.refused[id] || fates.mayBeCapped(v):
+				continue
+			case forward && at < j.place[rec]:
+				continue
+			}
+			missing++
+			j.problem("the link from %s to %s was never settled, though the target is final", u, v)
+		}
+	}
+	j.figure("leaps settled", settled)
+	j.figure("boundaries of models", boundaries)
+	j.figure("links not settled though their target is final", missing)
+}
+
+// maxHops and defaultAttempts are what every crawl keeps to (package frontier, CrawlControl).
+const (
+	maxHops         = 10
+	defaultAttempts = 3
+)
+
+// fate is what became of a URL: nothing yet, its end, or another URL in its place.
+type fate struct {
+	tries uint32
+	ended bool
+	alias string
+	// at is the place of the verdict that ended it or made it an alias.
+	at int
+}
+
+// fates are what became of every URL that was asked for, read from the verdicts in their order.
+type fates struct {
+	of map[string]*fate
+	// depth is the hops from a seed, as far as the verdicts read so far say.
+	depth map[string]uint32
+	// refused are the links beyond the crawl's depth.
+	refused map[schemas.ID]bool
+	// capped are hosts that may have been at their cap for a while: a request came back.
+	capped map[string]bool
+}
+
+func (j *judge) fates() *fates {
+	f := &fates{of: make(map[string]*fate), depth: make(map[string]uint32), refused: make(map[schemas.ID]bool), capped: j.capped()}
+	for at, v := range j.applied {
+		id := schemas.ID(v.GetId())
+		if j.seeds[id] == nil {
+			if j.requests[id] == nil {
+				continue
+			}
+			j.follow(f, j.requests[id], v, at)
+		}
+		j.deepen(f, v)
+	}
+	return f
+}
+
+// follow takes one verdict.
+func (j *judge) follow(f *fates, r *schemas.FetchRequest, v *schemas.LinkFound, at int) {
+	url := r.GetUrl()
+	own := f.of[url]
+	if own == nil {
+		own = new(fate)
+		f.of[url] = own
+	}
+	if own.ended || own.alias != "" {
+		return
+	}
+	c := schemas.Outcomes[v.GetOutcome()]
+	attempts := j.Control.GetMaxAttempts()
+	if attempts == 0 {
+		attempts = defaultAttempts
+	}
+	switch {
+	case c.Retry && c.Request:
+		own.tries++
+		own.ended = own.tries >= attempts
+	case c.Retry:
+	case v.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED:
+		target, _, _ := f.end(v.GetRedirect())
+		if _, err := weburl.Parse(v.GetRedirect()); err != nil || r.GetHops() >= maxHops || target == url {
+			own.ended = true
+			break
+		}
+		own.alias = v.GetRedirect()
+		f.nearer(target, f.depth[url])
+	default:
+		own.ended = true
+	}
+	own.at = at
+}
+
+// end follows redirects to the URL in whose place others stand, and says whether and where among
+// the verdicts it was known what became of it.
+func (f *fates) end(url string) (target string, at int, ended bool) {
+	for {
+		own := f.of[url]
+		if own == nil {
+			return url, at, false
+		}
+		at = max(at, own.at)
+		if own.alias == "" {
+			return url, at, own.ended
+		}
+		url = own.alias // in no circle: a redirect that would close one is an end
+	}
+}
+
+// deepen notes how far from the seeds the links of a page lead.
+func (j *judge) deepen(f *fates, v *schemas.LinkFound) {
+	depth := uint32(0)
+	if j.seeds[schemas.ID(v.GetId())] == nil {
+		depth = f.depth[v.GetUrl()] + 1
+	}
+	for _, l := range v.GetLinks() {
+		if most := j.Control.GetScope().GetMaxDepth(); most > 0 && depth > most {
+			f.refused[schemas.LeapID(j.Crawl, v.GetUrl(), l.GetUrl())] = true
+			continue
+		}
+		target, _, _ := f.end(l.GetUrl())
+		f.nearer(target, depth)
+	}
+}
+
+func (f *fates) nearer(url string, depth uint32) {
+	if d, ok := f.depth[url]; !ok || depth < d {
+		f.depth[url] = depth
+	}
+}
+
+// capped are the hosts that reached their cap and came below it again as a request was deferred:
+// links found meanwhile were refused where nobody had linked there before.
+func (j *judge) capped() map[string]bool {
+	most := int(j.Control.GetScope().GetHostCap())
+	all, deferred := make(map[string]int), make(map[string]bool)
+	for id, r := range j.requests {
+		all[r.GetHost()]++
+		if j.verdicts[id].GetOutcome() == schemas.Outcome_OUTCOME_DEFERRED {
+			deferred[r.GetHost()] = true
+		}
+	}
+	capped := make(map[string]bool)
+	for host := range deferred {
+		capped[host] = most > 0 && all[host] >= most
+	}
+	return capped
+}
+
+// mayBeCapped says whether a link to the URL may have been refused for its host's cap, though the
+// URL was fetched later.
+func (f *fates) mayBeCapped(url string) bool { return f.capped[weburl.Host(url)] }

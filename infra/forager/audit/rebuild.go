@@ -1,0 +1,121 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"forager/schemas"
+)
+
+// outcomes by the names that ClickHouse has.
+var outcomes = func() map[string]schemas.Outcome {
+	m := make(map[string]schemas.Outcome)
+	for o := range schemas.Outcomes {
+		m[schemas.OutcomeName(o)] = o
+	}
+	return m
+}()
+
+// row reads the texts of a row one after another.
+type row struct {
+	texts []string
+	at    int
+	err   error
+}
+
+func (r *row) text() string {
+	if r.at >= len(r.texts) {
+		r.fail("it ends early")
+		return ""
+	}
+	r.at++
+	return r.texts[r.at-1]
+}
+
+func (r *row) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("column %d: "+format, append([]any{r.at}, args...)...)
+	}
+}
+
+func (r *row) uint() uint64 {
+	n, err := strconv.ParseUint(r.text(), 10, 64)
+	if err != nil {
+		r.fail("%w", err)
+	}
+	return n
+}
+
+func (r *row) uint32() uint32 { return uint32(r.uint()) }
+
+func (r *row) float() float64 { return math.Float64frombits(r.uint()) }
+
+func (r *row) bool() bool { return r.text() == "true" }
+
+func (r *row) id() []byte {
+	id, err := schemas.ParseHex(r.text())
+	if err != nil {
+		r.fail("%w", err)
+	}
+	return id.Bytes()
+}
+
+func (r *row) outcome() schemas.Outcome {
+	name := r.text()
+	o, ok := outcomes[name]
+	if !ok {
+		r.fail("unknown outcome %q", name)
+	}
+	return o
+}
+
+// rebuild makes the records of a topic from ClickHouse's rows, as far as an audit looks at them.
+func (e *Evidence) rebuild(topic string) error {
+	crawl := e.Control.GetCrawl()
+	links := make(map[string][]*schemas.Link)
+	if topic == schemas.TopicLinkFound {
+		for _, texts := range e.Rows["links"] {
+			links[texts[3]] = append(links[texts[3]], &schemas.Link{Url: texts[2]})
+		}
+	}
+	for _, texts := range e.Rows[tableOf[topic]] {
+		r := &row{texts: texts}
+		switch topic {
+		case schemas.TopicFetchRequested:
+			e.Requests = append(e.Requests, &schemas.FetchRequest{
+				Crawl: crawl, Id: r.id(), Url: r.text(), Host: r.text(), Attempt: r.uint32(), Score: r.float(), Policy: r.text(), Model: r.text(),
+				Ordinal: r.uint(), Clock: r.uint(), Shard: r.uint32(), Hops: r.uint32(), Depth: r.uint32(),
+			})
+		case schemas.TopicPageFetched:
+			e.Fetched = append(e.Fetched, &schemas.PageFetched{
+				Crawl: crawl, Id: r.id(), Url: r.text(), Outcome: r.outcome(), Status: r.uint32(), Redirect: r.text(), Digest: r.text(),
+				Object: r.text(), Offset: r.uint(), Length: r.uint(),
+			})
+		case schemas.TopicPageJudged:
+			e.Judged = append(e.Judged, &schemas.PageJudged{
+				Crawl: crawl, Id: r.id(), Outcome: r.outcome(),
+				Judgement: &schemas.Judgement{Raw: r.float(), Tempered: r.float(), BestIsFocus: r.bool(), Critic: r.text()},
+			})
+		case schemas.TopicLinkFound:
+			e.Verdicts = append(e.Verdicts, &schemas.LinkFound{
+				Crawl: crawl, Id: r.id(), Shard: r.uint32(), Url: r.text(), Outcome: r.outcome(), Status: r.uint32(), Redirect: r.text(),
+				Judgement: &schemas.Judgement{Raw: r.float(), Tempered: r.float(), BestIsFocus: r.bool()},
+				Links:     links[texts[0]],
+			})
+			if n := r.uint(); r.err == nil && n != uint64(len(links[texts[0]])) {
+				return fmt.Errorf("ClickHouse: %s row %s has %d links, there are %d", tableOf[topic], texts[0], n, len(links[texts[0]]))
+			}
+		case schemas.TopicLeapSettled:
+			e.Leaps = append(e.Leaps, &schemas.LeapSettled{
+				Crawl: crawl, Id: r.id(), U: r.text(), V: r.text(), Outcome: r.outcome(), TargetRaw: r.float(), TargetTempered: r.float(),
+				SourceRaw: r.float(), SourceTempered: r.float(), Score: r.float(), Policy: r.text(), Model: r.text(),
+				Trains: r.bool(), Request: r.id(), Forward: r.bool(),
+			})
+		}
+		if r.err != nil {
+			return fmt.Errorf("ClickHouse: %s row %v: %w", tableOf[topic], texts, r.err)
+		}
+	}
+	return nil
+}
