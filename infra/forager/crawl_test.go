@@ -29,6 +29,10 @@ func TestACrawlThroughEveryStage(t *testing.T) {
 	}
 	auditMutations(t, e)
 	r.damage("loop")
+	r.begin(r.crawl(g, "forgotten", "soft-focus", 100, nil))
+	r.until("forgotten", "finished", time.Minute, finished)
+	r.verified("forgotten")
+	r.retention("forgotten")
 }
 
 // TestKilledStages kills every stage at the points that matter while records wait, starts it

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"forager/infra/forager/audit"
 	"forager/internal/analytics"
+	"forager/internal/scope"
+	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )
 
@@ -139,6 +142,32 @@ func auditMutations(t *testing.T, e *audit.Evidence) {
 		"host cap exceeded": {func(_ *testing.T, e *audit.Evidence) {
 			e.Control.Scope.HostCap = 1
 		}, "its cap is 1"},
+		"window exceeded": {func(_ *testing.T, e *audit.Evidence) { e.Control.Window = 1 }, "requests were in flight, the window is 1"},
+		"host's window exceeded": {func(_ *testing.T, e *audit.Evidence) {
+			e.Control.HostWindow = 1
+		}, "the host's window is 1"},
+		"chosen earlier": {func(_ *testing.T, e *audit.Evidence) { lastOf(e.Requests).Clock = 1 }, "was chosen after 1 records"},
+		"chosen later":   {func(_ *testing.T, e *audit.Evidence) { lastOf(e.Requests).Clock = 1 << 20 }, "was chosen after 1048576 records"},
+		"dispatched out of order": {func(_ *testing.T, e *audit.Evidence) {
+			e.Requests[0].Ordinal = e.Requests[1].Ordinal
+		}, "are both dispatch"},
+		"outside of the scope": {func(t *testing.T, e *audit.Evidence) {
+			var err error
+			if e.Scope, err = scope.New(&schemas.Scope{Hosts: []string{"elsewhere.example"}}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}, "which the scope refuses: scope:hosts"},
+		"span miscounts": {func(_ *testing.T, e *audit.Evidence) {
+			e.Statuses[0].Spans[schemas.TopicPageParsed].Count++
+		}, "page.parsed has"},
+		"span of other ids": {func(_ *testing.T, e *audit.Evidence) {
+			e.Statuses[0].Spans[schemas.TopicPageFetched].Xor[15]++
+		}, "page.fetched has"},
+		"books miscount": {func(_ *testing.T, e *audit.Evidence) {
+			for _, row := range e.Rows["books"] {
+				row[1] = "7"
+			}
+		}, "ClickHouse has 7 records"},
 		"status miscounts": {func(_ *testing.T, e *audit.Evidence) { e.Statuses[0].Pages++ }, "a recount gives"},
 		"row deleted":      {func(_ *testing.T, e *audit.Evidence) { e.Rows["leaps"] = without(e.Rows["leaps"], 0) }, "leaps lacks the row"},
 		"row doubled":      {func(_ *testing.T, e *audit.Evidence) { e.Rows["links"] = append(e.Rows["links"], e.Rows["links"][0]) }, "links has the row"},
@@ -165,6 +194,63 @@ func auditMutations(t *testing.T, e *audit.Evidence) {
 			t.Errorf("problems: %v", r.Problems)
 		}
 	})
+}
+
+// lastOf is the dispatch that was chosen last.
+func lastOf(all []*schemas.FetchRequest) *schemas.FetchRequest {
+	return slices.MaxFunc(all, func(a, b *schemas.FetchRequest) int { return cmp.Compare(a.GetOrdinal(), b.GetOrdinal()) })
+}
+
+// forget plays retention: it deletes all records of a topic.
+func (r *rig) forget(topics ...string) {
+	r.t.Helper()
+	for _, topic := range topics {
+		for p := range r.cfg.Topics[topic].Partitions {
+			_, end, err := r.books.client.Offsets(r.s, topic, p)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			streamtest.DeleteBelow(r.t, r.cfg.Kafka.Brokers[0], topic, p, end)
+		}
+	}
+}
+
+// retention takes records away topic after topic, and wants verify to go by counts, and to name
+// what it cannot see any more.
+func (r *rig) retention(crawl string) {
+	t := r.t
+	t.Helper()
+	r.forget(schemas.TopicPageFetched, schemas.TopicPageParsed)
+	out := r.mustRun("verify", crawl)
+	for _, want := range []string{
+		"fetch.requested  checked by its records", "page.fetched     checked by count and XOR of the ids: partition",
+		"page.parsed      checked by count and XOR", "page.judged      checked by its records", "everything agrees",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	r.forget(schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.TopicLeapSettled, schemas.TopicFetchRequested)
+	if out := r.mustRun("verify", crawl); strings.Contains(out, "checked by its records") {
+		t.Errorf("some topic was checked by records that are gone:\n%s", out)
+	}
+	db, err := analytics.Open(r.cfg.ClickHouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, c := range []struct{ what, do, want string }{
+		{"a row too many", "INSERT INTO fetches_rows SELECT * REPLACE (unhex('000102030405060708090a0b0c0d0e0f') AS id) FROM fetches_rows WHERE crawl = {crawl:String} LIMIT 1", "page.fetched: ClickHouse has"},
+		{"a row deleted", "ALTER TABLE leaps_rows DELETE WHERE crawl = {crawl:String} AND id IN (SELECT min(id) FROM leaps_rows WHERE crawl = {crawl:String}) SETTINGS mutations_sync = 2", "leap.settled: ClickHouse has"},
+		{"a judgement deleted", "ALTER TABLE judgements_rows DELETE WHERE crawl = {crawl:String} AND id IN (SELECT min(id) FROM judgements_rows WHERE crawl = {crawl:String}) SETTINGS mutations_sync = 2", "page.judged: ClickHouse has"},
+	} {
+		if err := db.Exec(r.s, c.do, analytics.Params{"crawl": crawl}); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		if out, stderr, code := r.run("verify", crawl); code != exitFailure || !strings.Contains(out, c.want) {
+			t.Errorf("%s: exit %d, no %q in\n%s%s", c.what, code, c.want, out, stderr)
+		}
+	}
 }
 
 // damage does real harm, to the store and to ClickHouse, and wants verify to name it.

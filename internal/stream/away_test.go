@@ -327,7 +327,7 @@ func TestOffsetsOutOfRangeAreBrokenAndSayWhatToDo(t *testing.T) {
 	if _, err := c.Produce(ctx, numbers(in, 0, 100)); err != nil {
 		t.Fatal(err)
 	}
-	deleteBelow(t, c, in, 0, 40)
+	streamtest.DeleteBelow(t, c.cfg.Brokers[0], in, 0, 40)
 	for _, k := range []struct {
 		stage string
 		at    int64

@@ -579,7 +579,7 @@ func TestLagIsWhatWaitsBeforeAStage(t *testing.T) {
 	if n := lag(); n != 120 {
 		t.Errorf("lag %d before the first commit, want 120", n)
 	}
-	deleteBelow(t, c, other, 0, 5)
+	streamtest.DeleteBelow(t, c.cfg.Brokers[0], other, 0, 5)
 	if n := lag(); n != 115 {
 		t.Errorf("lag %d after 5 records were deleted, want 115", n)
 	}

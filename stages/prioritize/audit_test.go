@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -157,14 +158,6 @@ func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
 		}
 		return nil
 	}
-	budget := max(c.ctl.GetBudget().GetPages(), 1)
-	if c.ctl.GetBudget().GetPages() == 0 {
-		budget = c.ctl.GetBudget().GetRequests()
-	}
-	window := uint64(c.ctl.GetWindow())
-	if window == 0 {
-		window = max(1, budget/20)
-	}
 	hostWindow := uint64(c.ctl.GetHostWindow())
 	if hostWindow == 0 {
 		hostWindow = 2
@@ -172,10 +165,22 @@ func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
 	return errors.Join(
 		limit("pages and requests in flight", c.pages+c.flying, c.ctl.GetBudget().GetPages()),
 		limit("requests charged and in flight", c.charged+c.flying, c.ctl.GetBudget().GetRequests()),
-		limit("window", c.flying, window),
+		limit("window", c.flying, c.window()),
 		limit("window of the host", c.hostFlying[req.GetHost()], hostWindow),
 		limit("requests of the host", c.hostCount[req.GetHost()], uint64(c.ctl.GetScope().GetHostCap())),
 	)
+}
+
+// window is the most requests that may be in flight.
+func (c *auditCrawl) window() uint64 {
+	if w := uint64(c.ctl.GetWindow()); w > 0 {
+		return w
+	}
+	budget := c.ctl.GetBudget().GetPages()
+	if budget == 0 {
+		budget = c.ctl.GetBudget().GetRequests()
+	}
+	return max(1, budget/20)
 }
 
 // answered takes a verdict or a page of seeds; only the first of an id counts.
@@ -409,7 +414,36 @@ func (c *auditCrawl) check() error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return errors.Join(c.checkEnd(), c.checkLeaps())
+	return errors.Join(c.checkEnd(), c.checkLeaps(), c.checkClocks())
+}
+
+// checkClocks recounts what was in flight at each dispatch from what the dispatch says of itself,
+// as forager verify does: through crashes and changes of owners too, ordinals are counted through,
+// clocks do not run back, and no window is exceeded.
+func (c *auditCrawl) checkClocks() error {
+	requests := slices.SortedFunc(maps.Values(c.requests), func(a, b *auditRequest) int { return cmp.Compare(a.GetOrdinal(), b.GetOrdinal()) })
+	flying := make(map[string]bool)
+	clock := 0
+	for i, r := range requests {
+		if i > 0 && r.GetOrdinal() == requests[i-1].GetOrdinal() {
+			return fmt.Errorf("%s and %s are both dispatch %d", r.GetUrl(), requests[i-1].GetUrl(), r.GetOrdinal())
+		}
+		if int(r.GetClock()) < clock || int(r.GetClock()) > len(c.order) {
+			return fmt.Errorf("dispatch %d has the clock %d, after %d, of %d", r.GetOrdinal(), r.GetClock(), clock, len(c.order))
+		}
+		for ; clock < int(r.GetClock()); clock++ {
+			id := string(c.order[clock].GetId())
+			if c.requests[id] != nil && !flying[id] {
+				return fmt.Errorf("the verdict on %s came before its dispatch", c.order[clock].GetUrl())
+			}
+			delete(flying, id)
+		}
+		flying[string(r.GetId())] = true
+		if window := c.window(); uint64(len(flying)) > window {
+			return fmt.Errorf("%d requests were in flight at dispatch %d, the window is %d", len(flying), r.GetOrdinal(), window)
+		}
+	}
+	return nil
 }
 
 // inScope repeats the little of scope that the simulation uses.

@@ -13,10 +13,37 @@
 //   - every delivered page is read by range from the store; its WARC record names its URL and its
 //     bytes have its digest; every record of every segment that the crawl names can be read
 //   - every settled leap names a link of a delivered page, carries R(u) and R(v) of the verdicts
-//     and the score, policy and model of the dispatch; every link whose target has its final
-//     verdict has been settled
+//     and the score, policy and model of the dispatch; every link in scope whose target has come to
+//     its end, by itself or through redirects, has been settled
 //   - pages, requests and host caps stay within the budget and the scope; attempts follow one
-//     another
+//     another; no URL out of scope was asked for
+//   - at no dispatch were more requests in flight than the window, or to one host than its window
 //   - crawl.status says the same numbers as a recount
 //   - ClickHouse's rows equal the records, one each
+//   - of each topic, count and XOR of the ids that crawl.status says, that ClickHouse's rows give
+//     and that its records give
+//
+// # When records are gone
+//
+// crawl.status says at which offsets the crawl's records of a topic stand. Where the broker does
+// not hold all of them any more, the topic is checked by counts: prioritize's count and XOR are
+// compared with ClickHouse's, and ClickHouse's rows stand in for the records in all other checks
+// (rebuild.go). Result.Ways says which way was taken for each topic.
+//
+// # Limits
+//
+// Budgets and windows are those of the newest control record. With several shards each one's
+// requests in flight are held against the whole window, as the topics do not say how it was shared
+// out. A link to a URL of a host that was at its cap and came below it again, and one whose target
+// redirected to a URL that nobody asked for, though in scope, are not missed. A record that cannot
+// be decoded has a place in its topic and no row: once it is gone, the counts differ by it.
+//
+// # Decisions
+//
+// 2026-11-21: count and XOR are compared always, not only when records are gone, so that the books
+// are known to be right when they are needed. ClickHouse keeps no running count: a view
+// (schemas/clickhouse, books) takes both from the rows, which is what has to be right.
+//
+// 2026-11-21: of page.parsed only ids are read. page.judged holds its bytes, and ClickHouse has no
+// rows of it beside those of page.judged.
 package audit

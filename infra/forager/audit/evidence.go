@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/objects"
+	"forager/internal/scope"
 	"forager/internal/stream"
 	"forager/internal/warc"
 	"forager/schemas"
@@ -20,6 +21,8 @@ import (
 // Evidence is everything that the books say of one crawl.
 type Evidence struct {
 	Control *schemas.CrawlControl
+	// Scope is the control record's, with its URL list.
+	Scope *scope.Scope
 	// Statuses are the last words of the shards, by their number.
 	Statuses []*schemas.CrawlStatus
 	// Topics are the audited topics in the order of a page's journey.
@@ -73,6 +76,9 @@ func Gather(ctx context.Context, broker Broker, store *objects.Store, rows func(
 		Pages: make(map[schemas.ID]StoredPage), Segments: make(map[string]Segment),
 	}
 	var err error
+	if e.Scope, err = readScope(ctx, store, control.GetScope()); err != nil {
+		return nil, err
+	}
 	if e.Rows, err = rows(ctx, control.GetCrawl()); err != nil {
 		return nil, fmt.Errorf("read ClickHouse: %w", err)
 	}
@@ -89,6 +95,20 @@ func Gather(ctx context.Context, broker Broker, store *objects.Store, rows func(
 		e.Topics = append(e.Topics, t)
 	}
 	return e, e.readStore(ctx, store)
+}
+
+func readScope(ctx context.Context, store *objects.Store, s *schemas.Scope) (*scope.Scope, error) {
+	var list *scope.List
+	if key := s.GetUrlList(); key != "" {
+		b, err := store.Get(ctx, key)
+		if err != nil {
+			return nil, fmt.Errorf("the crawl's URL list: %w", err)
+		}
+		if list, err = scope.ReadList(bytes.NewReader(b)); err != nil {
+			return nil, fmt.Errorf("the crawl's URL list %s: %w", key, err)
+		}
+	}
+	return scope.New(s, list)
 }
 
 // reading is one topic as it is read.

@@ -66,6 +66,23 @@ type judge struct {
 
 // Judge compares the evidence.
 func (e *Evidence) Judge() *Result {
+	j := newJudge(e)
+	j.figure("dispatches of replaced owners, void", e.Void)
+	j.dispatches()
+	j.journeys()
+	j.store()
+	j.limits()
+	j.flights()
+	j.ledger()
+	j.status()
+	j.counts()
+	j.tables()
+	slices.Sort(j.Problems) // maps have no order
+	return j.Result
+}
+
+// newJudge takes the first record of each id.
+func newJudge(e *Evidence) *judge {
 	j := &judge{
 		Evidence: e, Result: &Result{Crawl: e.Control.GetCrawl(), OK: true, Ways: e.Topics},
 		seeds: make(map[schemas.ID]*schemas.LinkFound), place: make(map[*schemas.LinkFound]int),
@@ -88,18 +105,7 @@ func (e *Evidence) Judge() *Result {
 			delete(j.verdicts, id)
 		}
 	}
-	j.figure("dispatches of replaced owners, void", e.Void)
-	j.dispatches()
-	j.journeys()
-	j.store()
-	j.limits()
-	j.flights()
-	j.ledger()
-	j.status()
-	j.counts()
-	j.tables()
-	slices.Sort(j.Problems) // maps have no order
-	return j.Result
+	return j
 }
 
 // record is what every audited record has.

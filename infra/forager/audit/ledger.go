@@ -63,10 +63,7 @@ func (j *judge) ledger() {
 			v := l.GetUrl()
 			id := schemas.LeapID(j.Crawl, u, v)
 			target, at, ended := fates.end(v)
-			switch {
-			case v == u || target == u || !ended || j.leaps[id] != nil || fates.refused[id] || fates.mayBeCapped(v):
-				continue
-			case forward && at < j.place[rec]:
+			if v == u || target == u || !ended || j.leaps[id] != nil || fates.refused[id] || fates.mayBeCapped(v) || forward && at < j.place[rec] {
 				continue
 			}
 			missing++
@@ -98,7 +95,7 @@ type fates struct {
 	of map[string]*fate
 	// depth is the hops from a seed, as far as the verdicts read so far say.
 	depth map[string]uint32
-	// refused are the links beyond the crawl's depth.
+	// refused are the links out of the crawl's scope, or beyond its depth.
 	refused map[schemas.ID]bool
 	// capped are hosts that may have been at their cap for a while: a request came back.
 	capped map[string]bool
@@ -141,17 +138,26 @@ func (j *judge) follow(f *fates, r *schemas.FetchRequest, v *schemas.LinkFound, 
 		own.ended = own.tries >= attempts
 	case c.Retry:
 	case v.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED:
-		target, _, _ := f.end(v.GetRedirect())
-		if _, err := weburl.Parse(v.GetRedirect()); err != nil || r.GetHops() >= maxHops || target == url {
-			own.ended = true
-			break
+		if own.ended = j.deadEnd(f, r, v.GetRedirect()); !own.ended {
+			own.alias = v.GetRedirect()
+			target, _, _ := f.end(own.alias)
+			f.nearer(target, f.depth[url])
 		}
-		own.alias = v.GetRedirect()
-		f.nearer(target, f.depth[url])
 	default:
 		own.ended = true
 	}
 	own.at = at
+}
+
+// deadEnd says whether a redirect is not followed: there is no target, it is one too many, it
+// leads back, or it leads out of the crawl's scope.
+func (j *judge) deadEnd(f *fates, r *schemas.FetchRequest, redirect string) bool {
+	if _, err := weburl.Parse(redirect); err != nil || r.GetHops() >= maxHops {
+		return true
+	}
+	target, _, _ := f.end(redirect)
+	_, known := f.depth[target]
+	return target == r.GetUrl() || !known && j.Scope.Check(redirect, f.depth[r.GetUrl()]) != ""
 }
 
 // end follows redirects to the URL in whose place others stand, and says whether and where among
@@ -170,14 +176,14 @@ func (f *fates) end(url string) (target string, at int, ended bool) {
 	}
 }
 
-// deepen notes how far from the seeds the links of a page lead.
+// deepen notes how far from the seeds the links of a page lead, and which of them are refused.
 func (j *judge) deepen(f *fates, v *schemas.LinkFound) {
 	depth := uint32(0)
 	if j.seeds[schemas.ID(v.GetId())] == nil {
 		depth = f.depth[v.GetUrl()] + 1
 	}
 	for _, l := range v.GetLinks() {
-		if most := j.Control.GetScope().GetMaxDepth(); most > 0 && depth > most {
+		if j.Scope.Check(l.GetUrl(), depth) != "" {
 			f.refused[schemas.LeapID(j.Crawl, v.GetUrl(), l.GetUrl())] = true
 			continue
 		}

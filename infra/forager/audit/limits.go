@@ -23,6 +23,9 @@ func (j *judge) limits() {
 		if v == nil || v.GetOutcome() != schemas.Outcome_OUTCOME_DEFERRED {
 			hosts[r.GetHost()]++
 		}
+		if reason := j.Scope.Check(r.GetUrl(), r.GetDepth()); reason != "" {
+			j.problem("%s was asked for at depth %d, which the scope refuses: %s", r.GetUrl(), r.GetDepth(), reason)
+		}
 	}
 	b, hostCap := j.Control.GetBudget(), int(j.Control.GetScope().GetHostCap())
 	if b.GetPages() > 0 && pages > int(b.GetPages()) {

@@ -151,6 +151,8 @@ func (j *judge) tables() {
 		}
 	}
 	for _, table := range Compared {
+		// The row of a link stands with the first list of seeds that has it.
+		rebuiltSeeds := table.Name == "found" && j.byCounts(schemas.TopicLinkFound)
 		want := j.expected(table.Name)
 		have := make(map[string]bool, len(want))
 		for _, row := range j.Rows[table.Name] {
@@ -165,7 +167,7 @@ func (j *judge) tables() {
 				j.problem("ClickHouse: %s has the row %s (%s), for which there is no record", table.Name, id, strings.Join(row[1:], " "))
 				continue
 			}
-			if !slices.Equal(w, row) {
+			if !slices.Equal(w, row) && !(rebuiltSeeds && j.isSeeds(id)) {
 				j.problem("ClickHouse: %s row %s says %s, the record %s", table.Name, id, strings.Join(row[1:], " "), strings.Join(w[1:], " "))
 			}
 		}
@@ -176,4 +178,9 @@ func (j *judge) tables() {
 		}
 		j.figure("ClickHouse rows of "+table.Name, len(j.Rows[table.Name]))
 	}
+}
+
+func (j *judge) isSeeds(id string) bool {
+	parsed, err := schemas.ParseHex(id)
+	return err == nil && j.seeds[parsed] != nil
 }

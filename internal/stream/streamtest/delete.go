@@ -1,7 +1,8 @@
-package stream
+package streamtest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -50,22 +51,27 @@ func (r *deleteRequest) Broker(c protocol.Cluster) (protocol.Broker, error) {
 	return c.Brokers[c.Topics[r.Topics[0].Name].Partitions[r.Topics[0].Partitions[0].Partition].Leader], nil
 }
 
-// deleteBelow removes the records of a partition below an offset.
-func deleteBelow(t *testing.T, c *Client, topic string, partition int, offset int64) {
+// DeleteBelow removes the records of a partition below an offset, as retention would.
+func DeleteBelow(t testing.TB, addr, topic string, partition int, offset int64) {
 	t.Helper()
-	err := c.retry(within(t, 20*time.Second), "delete records", func(ctx context.Context) error {
-		r, err := c.transport.RoundTrip(ctx, c.kafka.Addr, &deleteRequest{TimeoutMs: 5000, Topics: []deleteTopic{{
+	transport := &kafka.Transport{}
+	defer transport.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for {
+		r, err := transport.RoundTrip(ctx, kafka.TCP(addr), &deleteRequest{TimeoutMs: 5000, Topics: []deleteTopic{{
 			Name: topic, Partitions: []deletePartition{{Partition: int32(partition), Offset: offset}},
 		}}})
-		if err != nil {
-			return err
+		if err == nil {
+			code := r.(*deleteResponse).Topics[0].Partitions[0].ErrorCode
+			if code == 0 {
+				return
+			}
+			err = kafka.Error(code)
 		}
-		if code := r.(*deleteResponse).Topics[0].Partitions[0].ErrorCode; code != 0 {
-			return kafka.Error(code)
+		var k kafka.Error
+		if !errors.As(err, &k) || !k.Temporary() {
+			t.Fatalf("delete records of %s/%d: %v", topic, partition, err)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -1,0 +1,190 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"forager/internal/frontier"
+	"forager/internal/scope"
+	"forager/schemas"
+)
+
+// crawled is the evidence of a small crawl of a random web: the frontier decides, answers come in
+// any order. Nothing is away: whatever the audit says of it is wrong.
+func crawled(t *rapid.T) *Evidence {
+	c := newCrawl(t)
+	for range 10_000 {
+		requests, err := c.shard.Dispatch(c.now, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range requests {
+			c.e.Requests = append(c.e.Requests, proto.CloneOf(r))
+		}
+		c.flying = append(c.flying, requests...)
+		if len(c.flying) == 0 {
+			if _, over := c.shard.Finished(); over {
+				return c.evidence()
+			}
+			at, ok := c.shard.Wake(c.now)
+			if !ok {
+				t.Fatal("nothing is in flight, nothing waits, and the crawl has not finished")
+			}
+			c.now = at
+			continue
+		}
+		i := rapid.IntRange(0, len(c.flying)-1).Draw(t, "answered")
+		r := c.flying[i]
+		c.flying = append(c.flying[:i], c.flying[i+1:]...)
+		c.apply(c.answer(r))
+	}
+	t.Fatal("the crawl does not end")
+	return nil
+}
+
+type crawl struct {
+	t      *rapid.T
+	e      *Evidence
+	shard  *frontier.Shard
+	now    time.Time
+	flying []*schemas.FetchRequest
+	pages  map[string]*webPage
+	urls   []string
+}
+
+// webPage answers with its outcomes one after another, the last one for ever.
+type webPage struct {
+	outcomes []schemas.Outcome
+	target   string
+	links    []string
+	raw      float64
+}
+
+func newCrawl(t *rapid.T) *crawl {
+	c := &crawl{t: t, now: time.UnixMilli(1_000_000), pages: make(map[string]*webPage)}
+	hosts := rapid.IntRange(1, 4).Draw(t, "hosts")
+	for i := range rapid.IntRange(2, 25).Draw(t, "urls") {
+		c.urls = append(c.urls, fmt.Sprintf("http://h%d.example/%d", i%hosts, i))
+	}
+	url := rapid.SampledFrom(c.urls)
+	for _, u := range c.urls {
+		p := &webPage{raw: rapid.Float64Range(0, 1).Draw(t, "R")}
+		for range rapid.IntRange(0, 2).Draw(t, "bad answers") {
+			p.outcomes = append(p.outcomes, rapid.SampledFrom([]schemas.Outcome{
+				schemas.Outcome_OUTCOME_TIMEOUT, schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_SERVER_ERROR,
+			}).Draw(t, "bad answer"))
+		}
+		last := rapid.SampledFrom([]schemas.Outcome{
+			schemas.Outcome_OUTCOME_DELIVERED, schemas.Outcome_OUTCOME_DELIVERED, schemas.Outcome_OUTCOME_REDIRECTED, schemas.Outcome_OUTCOME_REDIRECTED,
+			schemas.Outcome_OUTCOME_CLIENT_ERROR, schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, schemas.Outcome_OUTCOME_TIMEOUT,
+		}).Draw(t, "answer")
+		p.outcomes = append(p.outcomes, last)
+		switch last {
+		case schemas.Outcome_OUTCOME_REDIRECTED:
+			if p.target = url.Draw(t, "target"); rapid.IntRange(0, 9).Draw(t, "away") == 0 {
+				p.target = "http://elsewhere.example/"
+			}
+		case schemas.Outcome_OUTCOME_DELIVERED:
+			p.links = rapid.SliceOfNDistinct(url, 0, min(6, len(c.urls)), rapid.ID).Draw(t, "links")
+		}
+		c.pages[u] = p
+	}
+	ctl := &schemas.CrawlControl{
+		Crawl: "c", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: []string{"x"}, Critic: "k/1",
+		Budget:   &schemas.Budget{Pages: uint64(rapid.IntRange(1, 40).Draw(t, "pages")), Requests: uint64(rapid.IntRange(0, 40).Draw(t, "requests"))},
+		Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}},
+		Scope: &schemas.Scope{
+			Prefixes: []string{"http://h"}, MaxDepth: uint32(rapid.IntRange(0, 3).Draw(t, "depth")), HostCap: uint32(rapid.SampledFrom([]int{0, 0, 3, 6}).Draw(t, "cap")),
+		},
+		Window: uint32(rapid.IntRange(0, 5).Draw(t, "window")), HostWindow: uint32(rapid.IntRange(0, 2).Draw(t, "host window")),
+		Learning:    &schemas.Learning{Pairs: rapid.SampledFrom([]schemas.Pairs{schemas.Pairs_PAIRS_BOTH, schemas.Pairs_PAIRS_FORWARD}).Draw(t, "pairs")},
+		MaxAttempts: uint32(rapid.IntRange(0, 3).Draw(t, "attempts")),
+	}
+	sc, err := scope.New(ctl.GetScope(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.shard, err = frontier.Open(frontier.NewMemory(), "c", 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.shard.Configure(ctl, sc, frontier.Options{Epoch: 1, RetryDelay: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	c.e = &Evidence{Control: ctl, Scope: sc, Pages: make(map[schemas.ID]StoredPage), Rows: make(Tables)}
+	for _, seeds := range rapid.SliceOfN(rapid.SliceOfN(url, 1, 3), 1, 2).Draw(t, "seeds") {
+		c.apply(schemas.SeedPage("c", seeds))
+	}
+	return c
+}
+
+// answer makes the verdict on a request and the records that it came through.
+func (c *crawl) answer(r *schemas.FetchRequest) *schemas.LinkFound {
+	p := c.pages[r.GetUrl()]
+	outcome := p.outcomes[min(int(r.GetAttempt()), len(p.outcomes))-1]
+	v := &schemas.LinkFound{Id: r.GetId(), Crawl: "c", Url: r.GetUrl(), Outcome: outcome, FetchedAt: 5}
+	f := &schemas.PageFetched{Id: r.GetId(), Crawl: "c", Url: r.GetUrl(), Outcome: outcome}
+	switch outcome {
+	case schemas.Outcome_OUTCOME_DELIVERED:
+		v.Judgement = &schemas.Judgement{Raw: p.raw, Tempered: p.raw / 2, BestIsFocus: p.raw > .5, Critic: "k/1"}
+		for _, l := range p.links {
+			v.Links = append(v.Links, &schemas.Link{Url: l})
+		}
+		f.Object, f.Digest, f.Length = "segments/x", "sha1:"+r.GetUrl(), 10
+		c.e.Pages[schemas.ID(r.GetId())] = StoredPage{URL: r.GetUrl(), Digest: f.Digest}
+	case schemas.Outcome_OUTCOME_REDIRECTED:
+		v.Redirect, f.Redirect = p.target, p.target
+	}
+	c.e.Fetched = append(c.e.Fetched, f)
+	c.e.Judged = append(c.e.Judged, &schemas.PageJudged{Id: r.GetId(), Crawl: "c", Outcome: outcome, Judgement: v.Judgement})
+	return v
+}
+
+func (c *crawl) apply(v *schemas.LinkFound) {
+	c.e.Verdicts = append(c.e.Verdicts, proto.CloneOf(v))
+	effects, err := c.shard.Apply(v, c.now)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.e.Leaps = append(c.e.Leaps, effects.Settled...)
+}
+
+// evidence adds what ClickHouse and crawl.status would say.
+func (c *crawl) evidence() *Evidence {
+	st := c.shard.Status(c.now)
+	for _, topic := range []string{schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged} {
+		st.Spans[topic] = spanOf(c.e.Fetched)
+	}
+	c.e.Statuses = []*schemas.CrawlStatus{st}
+	for _, topic := range audited {
+		s := st.GetSpans()[topic]
+		way := Topic{Topic: topic, Way: ByRecords, Found: Count{N: s.GetCount(), Xor: schemas.ID(s.GetXor())}}
+		c.e.Topics = append(c.e.Topics, way)
+		c.e.Rows["books"] = append(c.e.Rows["books"], []string{topic, strconv.FormatUint(s.GetCount(), 10), way.Found.Xor.String()})
+	}
+	j := newJudge(c.e)
+	for _, table := range Compared {
+		rows := j.expected(table.Name)
+		for _, id := range slices.Sorted(maps.Keys(rows)) {
+			c.e.Rows[table.Name] = append(c.e.Rows[table.Name], rows[id])
+		}
+	}
+	return c.e
+}
+
+func spanOf(all []*schemas.PageFetched) *schemas.TopicSpan {
+	s := &schemas.TopicSpan{Xor: make([]byte, 16)}
+	for _, f := range all {
+		s.Count++
+		s.Xor = schemas.ID(f.GetId()).Xor(s.Xor)
+	}
+	return s
+}
+
+func problems(r *Result) string { return strings.Join(r.Problems, "\n") }
