@@ -32,7 +32,7 @@ func TestEveryLeapIsMissed(t *testing.T) {
 		gone := rapid.SampledFrom(leaps).Draw(t, "gone")
 		e.Leaps = slices.DeleteFunc(e.Leaps, func(l *schemas.LeapSettled) bool { return l == gone })
 		fates := newJudge(e).fates()
-		target, _, _ := fates.end(gone.GetV())
+		target := fates.target(gone.GetV())
 		if target == gone.GetU() || fates.mayBeCapped(gone.GetV()) {
 			return // such a link may have been none
 		}

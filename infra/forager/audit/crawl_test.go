@@ -31,6 +31,10 @@ func crawled(t *rapid.T) *Evidence {
 		c.flying = append(c.flying, requests...)
 		if len(c.flying) == 0 {
 			if _, over := c.shard.Finished(); over {
+				if failed := c.failed(); len(failed) > 0 && rapid.Bool().Draw(t, "replay") {
+					c.apply(replayOf(rapid.SampledFrom(failed).Draw(t, "replayed")))
+					continue
+				}
 				return c.evidence()
 			}
 			at, ok := c.shard.Wake(c.now)
@@ -78,7 +82,7 @@ func newCrawl(t *rapid.T) *crawl {
 		p := &webPage{raw: rapid.Float64Range(0, 1).Draw(t, "R")}
 		for range rapid.IntRange(0, 2).Draw(t, "bad answers") {
 			p.outcomes = append(p.outcomes, rapid.SampledFrom([]schemas.Outcome{
-				schemas.Outcome_OUTCOME_TIMEOUT, schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_SERVER_ERROR,
+				schemas.Outcome_OUTCOME_TIMEOUT, schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_SERVER_ERROR, schemas.Outcome_OUTCOME_FAILED_PARSE_DOM,
 			}).Draw(t, "bad answer"))
 		}
 		last := rapid.SampledFrom([]schemas.Outcome{
@@ -122,6 +126,28 @@ func newCrawl(t *rapid.T) *crawl {
 		c.apply(schemas.SeedPage("c", seeds))
 	}
 	return c
+}
+
+// failed are the requests that no stage could handle and that nobody asked for again.
+func (c *crawl) failed() []*schemas.FetchRequest {
+	asked := make(map[string]bool)
+	for _, v := range c.e.Verdicts {
+		asked[string(v.GetReplay())] = true
+	}
+	var failed []*schemas.FetchRequest
+	for _, r := range c.e.Requests {
+		i := slices.IndexFunc(c.e.Verdicts, func(v *schemas.LinkFound) bool { return string(v.GetId()) == string(r.GetId()) })
+		if i >= 0 && schemas.Failed(c.e.Verdicts[i].GetOutcome()) && !asked[string(r.GetId())] {
+			failed = append(failed, r)
+		}
+	}
+	return failed
+}
+
+// replayOf asks for one more attempt at a request.
+func replayOf(r *schemas.FetchRequest) *schemas.LinkFound {
+	id := schemas.LeapID("c", "replay", hexOf(r.GetId()))
+	return &schemas.LinkFound{Id: id.Bytes(), Crawl: "c", Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_REPLAY, Replay: r.GetId()}
 }
 
 // answer makes the verdict on a request and the records that it came through.

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 
 	"forager/internal/weburl"
 	"forager/schemas"
@@ -62,8 +63,8 @@ func (j *judge) ledger() {
 		for _, l := range rec.GetLinks() {
 			v := l.GetUrl()
 			id := schemas.LeapID(j.Crawl, u, v)
-			target, at, ended := fates.end(v)
-			if v == u || target == u || !ended || j.leaps[id] != nil || fates.refused[id] || fates.mayBeCapped(v) || forward && at < j.place[rec] {
+			target, settled := fates.settles(v, j.place[rec], forward)
+			if v == u || target == u || !settled || j.leaps[id] != nil || fates.refused[id] || fates.mayBeCapped(v) {
 				continue
 			}
 			missing++
@@ -84,10 +85,21 @@ const (
 // fate is what became of a URL: nothing yet, its end, or another URL in its place.
 type fate struct {
 	tries uint32
-	ended bool
+	// ends and reopened are the places of the verdicts that ended it and of the replays that began
+	// it again, in turn; last is its last request, failed that no stage could handle it.
+	ends, reopened []int
+	last           schemas.ID
+	failed         bool
+	// alias is where it redirected to, since the place of a verdict.
 	alias string
-	// at is the place of the verdict that ended it or made it an alias.
-	at int
+	since int
+}
+
+// over says whether the URL was at its end when the n-th verdict was applied.
+func (f *fate) over(n int) bool {
+	ends, _ := slices.BinarySearch(f.ends, n)
+	reopened, _ := slices.BinarySearch(f.reopened, n)
+	return ends > reopened
 }
 
 // fates are what became of every URL that was asked for, read from the verdicts in their order.
@@ -105,13 +117,15 @@ func (j *judge) fates() *fates {
 	f := &fates{of: make(map[string]*fate), depth: make(map[string]uint32), refused: make(map[schemas.ID]bool), capped: j.capped()}
 	for at, v := range j.applied {
 		id := schemas.ID(v.GetId())
-		if j.seeds[id] == nil {
-			if j.requests[id] == nil {
-				continue
-			}
-			j.follow(f, j.requests[id], v, at)
+		switch r := j.requests[id]; {
+		case v.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY:
+			f.replay(v, at)
+		case r != nil:
+			j.follow(f, r, v, at)
+			j.deepen(f, v)
+		case j.seeds[id] != nil:
+			j.deepen(f, v)
 		}
-		j.deepen(f, v)
 	}
 	return f
 }
@@ -124,7 +138,7 @@ func (j *judge) follow(f *fates, r *schemas.FetchRequest, v *schemas.LinkFound, 
 		own = new(fate)
 		f.of[url] = own
 	}
-	if own.ended || own.alias != "" {
+	if own.alias != "" || own.over(at) {
 		return
 	}
 	c := schemas.Outcomes[v.GetOutcome()]
@@ -132,21 +146,34 @@ func (j *judge) follow(f *fates, r *schemas.FetchRequest, v *schemas.LinkFound, 
 	if attempts == 0 {
 		attempts = defaultAttempts
 	}
+	ended := true
 	switch {
 	case c.Retry && c.Request:
 		own.tries++
-		own.ended = own.tries >= attempts
+		ended = own.tries >= attempts
 	case c.Retry:
+		ended = false
 	case v.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED:
-		if own.ended = j.deadEnd(f, r, v.GetRedirect()); !own.ended {
-			own.alias = v.GetRedirect()
-			target, _, _ := f.end(own.alias)
-			f.nearer(target, f.depth[url])
+		if ended = j.deadEnd(f, r, v.GetRedirect()); !ended {
+			f.nearer(f.target(v.GetRedirect()), f.depth[url])
+			own.alias, own.since = v.GetRedirect(), at
 		}
-	default:
-		own.ended = true
 	}
-	own.at = at
+	own.last, own.failed = schemas.ID(r.GetId()), schemas.Failed(v.GetOutcome())
+	if ended {
+		own.ends = append(own.ends, at)
+	}
+}
+
+// replay takes an ask for another attempt; rows of it do not say of which request.
+func (f *fates) replay(v *schemas.LinkFound, at int) {
+	own := f.of[v.GetUrl()]
+	if own == nil || !own.failed || !own.over(at) {
+		return
+	}
+	if id, err := schemas.ParseID(v.GetReplay()); err != nil || id == own.last {
+		own.reopened = append(own.reopened, at)
+	}
 }
 
 // deadEnd says whether a redirect is not followed: there is no target, it is one too many, it
@@ -155,25 +182,41 @@ func (j *judge) deadEnd(f *fates, r *schemas.FetchRequest, redirect string) bool
 	if _, err := weburl.Parse(redirect); err != nil || r.GetHops() >= maxHops {
 		return true
 	}
-	target, _, _ := f.end(redirect)
+	target := f.target(redirect)
 	_, known := f.depth[target]
 	return target == r.GetUrl() || !known && j.Scope.Check(redirect, f.depth[r.GetUrl()]) != ""
 }
 
-// end follows redirects to the URL in whose place others stand, and says whether and where among
-// the verdicts it was known what became of it.
-func (f *fates) end(url string) (target string, at int, ended bool) {
-	for {
-		own := f.of[url]
-		if own == nil {
-			return url, at, false
-		}
-		at = max(at, own.at)
-		if own.alias == "" {
-			return url, at, own.ended
-		}
-		url = own.alias // in no circle: a redirect that would close one is an end
+// target follows redirects to the URL in whose place others stand. They close no circle: a redirect
+// that would is an end.
+func (f *fates) target(url string) string {
+	for f.of[url] != nil && f.of[url].alias != "" {
+		url = f.of[url].alias
 	}
+	return url
+}
+
+// settles says whether a link to the URL, found with the n-th verdict, must have been settled, and
+// where its redirects lead. A link waits for the end of its URL, or of the one that this redirects
+// to; where that had ended before the link was found, there is no leap under PAIRS_FORWARD.
+func (f *fates) settles(url string, n int, forward bool) (target string, settled bool) {
+	waited := false
+	for own := f.of[url]; own != nil; own = f.of[url] {
+		if own.over(n) {
+			return url, waited || !forward
+		}
+		if len(own.ends) > 0 && own.ends[len(own.ends)-1] >= n {
+			return url, true
+		}
+		if own.alias == "" {
+			return url, false
+		}
+		if own.since > n {
+			waited, n = true, own.since
+		}
+		url = own.alias
+	}
+	return url, false
 }
 
 // deepen notes how far from the seeds the links of a page lead, and which of them are refused.
@@ -187,8 +230,7 @@ func (j *judge) deepen(f *fates, v *schemas.LinkFound) {
 			f.refused[schemas.LeapID(j.Crawl, v.GetUrl(), l.GetUrl())] = true
 			continue
 		}
-		target, _, _ := f.end(l.GetUrl())
-		f.nearer(target, depth)
+		f.nearer(f.target(l.GetUrl()), depth)
 	}
 }
 
