@@ -2,6 +2,7 @@ package webclient
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -185,14 +186,21 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 	defer header.Stop()
 
 	answer := &Answer{}
-	if c.proxy == nil {
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-			if host, _, err := net.SplitHostPort(info.Conn.RemoteAddr().String()); err == nil {
+	var sent atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(info httptrace.WroteRequestInfo) { sent.Store(sent.Load() || info.Err == nil) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			if sent.Load() && !multiplexed(info.Conn) {
+				cancel(errHungUp)
+				info.Conn.Close()
+				return
+			}
+			if host, _, err := net.SplitHostPort(info.Conn.RemoteAddr().String()); err == nil && c.proxy == nil {
 				answer.IP = host
 			}
-		}})
-	}
-	request, transport, err := c.request(ctx, r)
+		},
+	})
+	request, transport, err := c.request(traced, r)
 	if err != nil {
 		return nil, err
 	}
@@ -210,6 +218,18 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 		return nil, failure(ctx, err)
 	}
 	return answer, nil
+}
+
+// errHungUp is the end of a request whose connection broke before the answer. http.Transport would
+// send it again at once where the connection had been used before, and the server would be asked
+// twice without a pause.
+var errHungUp = errors.New("the server hung up before it answered")
+
+// multiplexed: the connection speaks HTTP/2, under which only requests are sent again that the
+// server says it has not looked at; others are under way on it.
+func multiplexed(c net.Conn) bool {
+	t, ok := c.(*tls.Conn)
+	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, *http.Transport, error) {

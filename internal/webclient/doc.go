@@ -24,4 +24,8 @@
 // 2026-11-21: a size limit cuts a body (Answer.Truncated), because a page's first megabytes are
 // the page. A time limit, a broken connection and a broken coding are errors, because the next
 // try may bring the whole.
+//
+// 2026-11-21: a request is sent once. http.Transport repeats a GET whose kept connection breaks
+// before the answer, at once and as often as there are kept connections: behind the back of
+// whoever counts tries and keeps pauses.
 package webclient

@@ -13,6 +13,8 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -308,6 +310,50 @@ func TestBadAnswers(t *testing.T) {
 	l.Close()
 	if _, err := client(t, own).Get(t.Context(), Request{URL: parse(t, "http://"+l.Addr().String()), MaxBody: 1}); err == nil || errors.Is(err, ErrTimeout) {
 		t.Errorf("nobody listens: %v", err)
+	}
+}
+
+// A server that hangs up before it answers is asked once, also where connections to it had been
+// kept, with a proxy between and without.
+func TestARequestIsSentOnce(t *testing.T) {
+	var asked atomic.Int32
+	together := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/hangs-up":
+			asked.Add(1)
+			panic(http.ErrAbortHandler)
+		case "/together":
+			together <- struct{}{} // who is met by another, so that both connections are kept
+		}
+	}))
+	defer server.Close()
+	proxied := own
+	proxied.Proxy = server.URL
+	for name, c := range map[string]*Client{"directly": client(t, own), "by a proxy": client(t, proxied)} {
+		get := func(path string) error {
+			_, err := c.Get(t.Context(), Request{URL: parse(t, server.URL+path), MaxBody: 1000})
+			return err
+		}
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if err := get("/together"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		<-together
+		<-together
+		both.Wait()
+		asked.Store(0)
+		err := get("/hangs-up")
+		if err == nil || errors.Is(err, ErrTimeout) || asked.Load() != 1 {
+			t.Errorf("%s: asked %d times: %v", name, asked.Load(), err)
+		}
+		if err := get("/"); err != nil {
+			t.Errorf("%s: afterwards: %v", name, err)
+		}
 	}
 }
 
