@@ -14,8 +14,8 @@ type answer struct {
 	// body; filler more bytes of HTML follow it.
 	body   []byte
 	filler int
-	// cut: more is announced than comes, then the connection ends.
-	cut bool
+	// cut: the connection ends behind half of the body; hangUp: before anything was sent.
+	cut, hangUp bool
 }
 
 const htmlType = "text/html; charset=utf-8"
@@ -97,6 +97,7 @@ func (w *Web) answerPage(a *answer, p *page) {
 		a.filler = hugeBody - len(a.body)
 	case HazardCut:
 		a.cut = true
+		a.hangUp = w.hash(p.id, ofVariant)&1 == 1
 	}
 }
 

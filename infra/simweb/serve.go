@@ -120,7 +120,7 @@ func (s *Server) hinder(rw http.ResponseWriter, r *http.Request, w *Web, at *spo
 		if w.hash(at.host.lo, ofVariant)&1 == 0 { // some send their header first
 			rw.Header().Set("Content-Type", htmlType)
 			rw.WriteHeader(http.StatusOK)
-			rw.(http.Flusher).Flush()
+			http.NewResponseController(rw).Flush()
 		}
 		wait(r, z.StallFor)
 		return 0
@@ -152,23 +152,24 @@ func send(rw http.ResponseWriter, r *http.Request, a *answer) int {
 	if a.location != "" {
 		h.Set("Location", a.location)
 	}
-	length := len(a.body) + a.filler
-	if a.cut {
-		length += 1000
+	if a.hangUp {
+		panic(http.ErrAbortHandler)
 	}
-	h.Set("Content-Length", strconv.Itoa(length))
+	h.Set("Content-Length", strconv.Itoa(len(a.body)+a.filler))
 	rw.WriteHeader(a.status)
 	if r.Method == http.MethodHead {
 		return 0
+	}
+	if a.cut {
+		rw.Write(a.body[:len(a.body)/2])
+		http.NewResponseController(rw).Flush() // or nothing would be seen of it
+		panic(http.ErrAbortHandler)
 	}
 	n, err := rw.Write(a.body) // who hangs up does not want it
 	for left := a.filler; left > 0 && err == nil; {
 		var k int
 		k, err = rw.Write(filler[:min(left, len(filler))])
 		n, left = n+k, left-k
-	}
-	if a.cut {
-		panic(http.ErrAbortHandler)
 	}
 	return n
 }

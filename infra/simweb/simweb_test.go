@@ -188,11 +188,16 @@ func TestRedirectsAreFollowed(t *testing.T) {
 		if at, n := follow(string(w.appendAlias(nil, "go", hops, id))); n != hops || w.pageHazard(id) == "" && at != w.url(id) {
 			t.Fatalf("%d hops to %s, want %d to %s", n, at, hops, w.url(id))
 		}
-		if _, n := follow(string(w.appendAlias(nil, "far", farHops, id))); n != farHops {
-			t.Fatalf("a chain of %d, want %d", n, farHops)
+		far := string(w.appendAlias(nil, "far", farHops, id))
+		if _, n := follow(far); n != farHops || w.Truth(far).End == delivered {
+			t.Fatalf("a chain of %d, want %d: %+v", n, farHops, w.Truth(far))
 		}
 		if _, n := follow(string(w.appendAlias(nil, "loop", 0, id))); n != 20 {
 			t.Fatalf("a loop ends after %d", n)
+		}
+		straight := w.Truth(string(w.appendAlias(nil, "go", 1, id)))
+		if end := w.Truth(w.url(id)); straight.Outcome == redirected && straight.End != end.End {
+			t.Fatalf("%+v ends otherwise than %+v", straight, end)
 		}
 	})
 }

@@ -23,9 +23,10 @@ type Truth struct {
 	// first try where the server asks for another.
 	Outcome string `json:"outcome"`
 	Before  string `json:"before,omitempty"`
+	// End is what becomes of the URL when its redirects, ten at most, are followed.
+	End string `json:"end"`
 	// Redirect is where the server sends to, as in the header Location. Target is the page behind
-	// all redirects, empty where they lead nowhere or where nobody follows them so far. Hops up
-	// to it.
+	// all redirects, empty where they lead nowhere, and Hops is their number.
 	Redirect string `json:"redirect,omitempty"`
 	Target   string `json:"target,omitempty"`
 	Hops     int    `json:"hops,omitempty"`
@@ -39,21 +40,41 @@ type Truth struct {
 
 // Outcomes of truths, as schemas.OutcomeName says them.
 const (
-	delivered    = "delivered"
-	notHTML      = "not-html"
-	clientError  = "client-error"
-	serverError  = "server-error"
-	timedOut     = "timeout"
-	failed       = "connection-failed"
-	redirected   = "redirected"
-	badRedirect  = "bad-redirect"
-	deferred     = "deferred"
-	notAllowed   = "robots-disallowed"
-	tenRedirects = 10
+	delivered   = "delivered"
+	notHTML     = "not-html"
+	clientError = "client-error"
+	serverError = "server-error"
+	timedOut    = "timeout"
+	failed      = "connection-failed"
+	redirected  = "redirected"
+	badRedirect = "bad-redirect"
+	deferred    = "deferred"
+	notAllowed  = "robots-disallowed"
 )
+
+// mostRedirects is the number of redirects that a crawler follows in a row.
+const mostRedirects = 10
 
 // Truth tells what is true of a canonical URL.
 func (w *Web) Truth(url string) Truth {
+	t := w.truth(url)
+	t.End = t.Outcome
+	next := t
+	for range mostRedirects {
+		if next.Outcome != redirected {
+			break
+		}
+		next = w.truth(next.Redirect)
+		t.End = next.Outcome
+	}
+	if t.End == redirected {
+		t.End = badRedirect
+	}
+	return t
+}
+
+// truth is all of it but the end.
+func (w *Web) truth(url string) Truth {
 	t := Truth{URL: url, Kind: "no host", Outcome: serverError}
 	s, ok := w.locate(url)
 	if !ok {
@@ -117,24 +138,16 @@ func (w *Web) truthOfPage(t *Truth, p *page) {
 	}
 }
 
-// truthOfRedirect: chains count from where links enter them, which for those that are too long is
-// their first redirect.
 func (w *Web) truthOfRedirect(t *Truth, s *spot) {
 	t.Kind, t.Alias, t.Topic, t.Hops = "redirect", true, w.topicName(s.page.topic), s.hops
 	t.Redirect, t.Outcome = w.location(s), redirected
 	switch s.kind {
-	case isAlias:
+	case isAlias, isFar:
 		t.Target = w.url(s.page.id)
-	case isFar:
-		if farHops-s.hops >= tenRedirects {
-			t.Outcome = badRedirect
-		}
 	case isLoop:
-		if s.hops == circle-1 {
-			t.Outcome = badRedirect
-		}
+		t.Hops = 0
 	case isNowhere:
-		t.Outcome = badRedirect
+		t.Outcome, t.Hops = badRedirect, 0
 	}
 }
 
