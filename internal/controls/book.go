@@ -13,10 +13,32 @@ import (
 type Book struct {
 	mu     sync.RWMutex
 	crawls map[string]*schemas.CrawlControl
+	// readers are told of every record.
+	readers map[chan struct{}]bool
 }
 
 // New returns an empty book.
-func New() *Book { return &Book{crawls: make(map[string]*schemas.CrawlControl)} }
+func New() *Book {
+	return &Book{crawls: make(map[string]*schemas.CrawlControl), readers: make(map[chan struct{}]bool)}
+}
+
+// Subscribe returns a channel that gets a value after a record was taken, until cancel.
+func (b *Book) Subscribe() (taken <-chan struct{}, cancel func()) {
+	c := make(chan struct{}, 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.readers[c] = true
+	return c, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.readers, c)
+	}
+}
+
+// Deleted says whether a crawl was deleted: what still comes of it is to be ignored.
+func (b *Book) Deleted(crawl string) bool {
+	return b.Look(crawl).GetState() == schemas.CrawlState_CRAWL_STATE_DELETED
+}
 
 // Take reads one record of the topic: its key, the crawl, and its value, nil for a crawl that
 // is forgotten. A revision that is not above the last changes nothing: it is a late copy, or the
@@ -39,6 +61,12 @@ func (b *Book) Take(key, value []byte) error {
 		delete(b.crawls, string(key))
 	case b.crawls[string(key)] == nil || control.GetRevision() > b.crawls[string(key)].GetRevision():
 		b.crawls[string(key)] = control
+	}
+	for c := range b.readers {
+		select {
+		case c <- struct{}{}:
+		default: // one is on its way
+		}
 	}
 	return nil
 }

@@ -59,3 +59,31 @@ func FuzzTake(f *testing.F) {
 		}
 	})
 }
+
+func TestSubscribersAreTold(t *testing.T) {
+	b := New()
+	taken, cancel := b.Subscribe()
+	for revision := range uint64(3) { // told once, as nobody looked
+		if err := b.Take([]byte("a"), record(t, "a", revision+1, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-taken
+	select {
+	case <-taken:
+		t.Error("told twice")
+	default:
+	}
+	cancel()
+	if err := b.Take([]byte("a"), nil); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-taken:
+		t.Error("told after the end")
+	default:
+	}
+	if b.Deleted("a") {
+		t.Error("an unknown crawl was deleted")
+	}
+}

@@ -227,6 +227,15 @@ func (s *Store) read(ctx context.Context, key string, opts minio.GetObjectOption
 	return b, nil
 }
 
+// Delete removes an object; one that is not there is removed already.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	err := classify(ctx, "delete object", key, s.core.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
 // List goes through the objects whose names begin with prefix, in the order of names. An error
 // ends it.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {

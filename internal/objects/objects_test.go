@@ -45,6 +45,27 @@ func TestStore(t *testing.T) {
 			}
 		}
 	})
+	t.Run("delete", func(t *testing.T) {
+		for _, key := range []string{"gone/one", "gone/two"} {
+			if err := put(t, s, key, key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // what is not there is deleted
+			if err := s.Delete(ctx, "gone/one"); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := s.Get(ctx, "gone/one"); !errors.Is(err, objects.ErrNotFound) {
+			t.Errorf("get: %v", err)
+		}
+		if b, err := s.Get(ctx, "gone/two"); err != nil || string(b) != "gone/two" {
+			t.Errorf("get the other: %q, %v", b, err)
+		}
+		if err := s.Delete(ctx, "gone/two"); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("large object whose name is taken", func(t *testing.T) {
 		// The server refuses before it has read the content, and hangs up.
 		content := strings.Repeat("0123456789abcdef", 1<<19)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/segmentio/kafka-go"
 )
@@ -12,6 +14,36 @@ import (
 // it reads, the end of the partition less what the stage's group has committed (or less the
 // first record there is, where it has committed nothing). It waits while the broker is away.
 func (c *Client) Lag(ctx context.Context, stage string, topics ...string) (int64, error) {
+	return c.lag(ctx, stage, topics, func(_ string, _ int, end int64) int64 { return end })
+}
+
+// Ends are the ends of all partitions of topics now, for LagTo.
+func (c *Client) Ends(ctx context.Context, topics ...string) (map[string][]int64, error) {
+	ends := make(map[string][]int64, len(topics))
+	for _, topic := range topics {
+		n, err := c.Partitions(ctx, topic)
+		if err != nil {
+			return nil, err
+		}
+		for p := range n {
+			_, end, err := c.Offsets(ctx, topic, p)
+			if err != nil {
+				return nil, err
+			}
+			ends[topic] = append(ends[topic], end)
+		}
+	}
+	return ends, nil
+}
+
+// LagTo is the part of a stage's lag that stands before ends: it comes to 0 however many records
+// come behind.
+func (c *Client) LagTo(ctx context.Context, stage string, ends map[string][]int64) (int64, error) {
+	return c.lag(ctx, stage, slices.Sorted(maps.Keys(ends)), func(topic string, p int, end int64) int64 { return min(end, ends[topic][p]) })
+}
+
+// lag counts up to what limit makes of the end of a partition.
+func (c *Client) lag(ctx context.Context, stage string, topics []string, limit func(topic string, partition int, end int64) int64) (int64, error) {
 	if len(topics) == 0 {
 		return 0, nil
 	}
@@ -30,13 +62,13 @@ func (c *Client) Lag(ctx context.Context, stage string, topics ...string) (int64
 	}
 	var lag int64
 	err := c.retry(ctx, "the lag of group "+group, func(ctx context.Context) (err error) {
-		lag, err = c.lagOnce(ctx, group, partitions, ends)
+		lag, err = c.lagOnce(ctx, group, partitions, ends, limit)
 		return err
 	})
 	return lag, err
 }
 
-func (c *Client) lagOnce(ctx context.Context, group string, partitions map[string][]int, ends *kafka.ListOffsetsRequest) (int64, error) {
+func (c *Client) lagOnce(ctx context.Context, group string, partitions map[string][]int, ends *kafka.ListOffsetsRequest, limit func(string, int, int64) int64) (int64, error) {
 	committed, err := c.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: partitions})
 	if err == nil {
 		err = committed.Error
@@ -70,7 +102,7 @@ func (c *Client) lagOnce(ctx context.Context, group string, partitions map[strin
 			if p.Error != nil {
 				return 0, fmt.Errorf("ends of %s/%d: %w", topic, p.Partition, p.Error)
 			}
-			lag += max(0, p.LastOffset-max(p.FirstOffset, read[place{topic, p.Partition}]))
+			lag += max(0, limit(topic, p.Partition, p.LastOffset)-max(p.FirstOffset, read[place{topic, p.Partition}]))
 		}
 	}
 	return lag, nil

@@ -583,10 +583,20 @@ func TestLagIsWhatWaitsBeforeAStage(t *testing.T) {
 	if n := lag(); n != 115 {
 		t.Errorf("lag %d after 5 records were deleted, want 115", n)
 	}
+	ends, err := c.Ends(ctx, in, other)
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("lagging", in, out)) })
 	eventually(t, func() bool { return lag() == 15 })
 	if err := r.end(); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := c.Produce(ctx, numbers(in, -1, 30)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.LagTo(ctx, "lagging", ends); err != nil || n != 15 || lag() != 45 {
+		t.Errorf("lag %d to the ends of before (%v), %d to those of now, want 15 and 45", n, err, lag())
 	}
 }
 

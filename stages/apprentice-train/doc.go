@@ -20,6 +20,8 @@
 // that is away: the crawl's journal waits, and the other crawls go on. It is logged and tried
 // again for ever.
 //
+// A crawl that was deleted: its state is dropped, its leaps are ignored.
+//
 // Refuses, with a dead letter: records that cannot be decoded, leaps whose R(v) or features the
 // learner does not take.
 //

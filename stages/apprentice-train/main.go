@@ -31,6 +31,7 @@ func run(ctx context.Context, env *boot.Env) error {
 	}
 	return client.RunStateful(ctx, stream.Stateful{
 		Stage: stage, Input: schemas.TopicLeapSettled, CacheBytes: env.Config.Stages.ApprenticeTrain.CacheBytes, MaxBatch: slice,
+		Notify: func(int) (<-chan struct{}, func()) { return book.Subscribe() },
 		Open: func(_ int, _ uint64, s *stream.Store) (stream.Processor, error) {
 			return newTrainer(s, book, store, env.Log)
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -141,4 +142,19 @@ func (s state) read(crawl string, number uint64) (offset int64, leap *schemas.Le
 // forget deletes lines first ≤ number < end of the journal.
 func (s state) forget(crawl string, first, end uint64) error {
 	return s.kv.DeleteRange(journalKey(crawl, first), journalKey(crawl, end))
+}
+
+// drop deletes everything of a crawl.
+func (s state) drop(crawl string) error {
+	entry := append([]byte{'c'}, crawl...)
+	if err := s.kv.DeleteRange(entry, append(entry, 0)); err != nil {
+		return err
+	}
+	for _, kind := range []byte{'s', 'j'} {
+		prefix := crawlKey(kind, crawl)
+		if err := s.kv.DeleteRange(prefix, append(crawlKey(kind, crawl), bytes.Repeat([]byte{0xff}, len(schemas.ID{})+1)...)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -71,6 +71,9 @@ func (t *trainer) Recover(stream.Record) error {
 // the journals hold.
 func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error) {
 	var res stream.Result
+	if err := t.dropDeleted(); err != nil {
+		return res, err
+	}
 	for _, r := range w.Records {
 		if err := t.take(r, &res); err != nil {
 			return res, err
@@ -107,6 +110,20 @@ func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error
 	return res, nil
 }
 
+// dropDeleted forgets the crawls that were deleted.
+func (t *trainer) dropDeleted() error {
+	for name := range t.crawls {
+		if !t.controls.Deleted(name) {
+			continue
+		}
+		if err := t.state.drop(name); err != nil {
+			return fmt.Errorf("drop crawl %s: %w", name, err)
+		}
+		delete(t.crawls, name)
+	}
+	return nil
+}
+
 // wakeAt asks for a step at a time or earlier; zero = none.
 func wakeAt(res *stream.Result, at time.Time) {
 	if !at.IsZero() && (res.Wake.IsZero() || at.Before(res.Wake)) {
@@ -128,7 +145,7 @@ func (t *trainer) take(r stream.Record, res *stream.Result) error {
 		res.Outs = append(res.Outs, letter)
 		return stream.Broken(err)
 	}
-	if !lesson {
+	if !lesson || t.controls.Deleted(leap.GetCrawl()) {
 		return nil
 	}
 	c := t.crawls[leap.GetCrawl()]

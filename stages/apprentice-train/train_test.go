@@ -527,3 +527,59 @@ func FuzzReadEntry(f *testing.F) {
 		}
 	})
 }
+
+// A deleted crawl leaves nothing, its leaps are ignored, and the others keep what they have.
+func TestDeletedCrawlsAreForgotten(t *testing.T) {
+	w := crashtest.New(1, map[string]int{schemas.TopicLeapSettled: 1}, crashtest.Faults{})
+	book := controls.New()
+	p := w.Spawn("owner", crashtest.NewDir("d"), func(p *crashtest.Process) error {
+		s, err := p.OpenStore(stage)
+		if err != nil {
+			return err
+		}
+		// The state has no control records: both crawls wait with their journals.
+		trainer, err := newTrainer(s, book, &bucket{objects: make(map[string][]byte)}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return err
+		}
+		give := func(crawl string) error {
+			var work stream.Work
+			for i, l := range drawLeaps(rand.New(rand.NewPCG(1, 2)), crawl, 20) {
+				out := leapOut(l)
+				work.Records = append(work.Records, stream.Record{Topic: out.Topic, Offset: int64(i), Value: out.Value, Headers: out.Headers})
+			}
+			_, err := trainer.Step(context.Background(), work)
+			return err
+		}
+		count := func() (n int) {
+			if err := s.Scan([]byte{1}, []byte{0xff}, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
+				t.Error(err)
+			}
+			return n
+		}
+		if err := give("a"); err != nil {
+			return err
+		}
+		one := count()
+		if err := errors.Join(give("aa"), give("b")); err != nil {
+			return err
+		}
+		gone, err := proto.Marshal(&schemas.CrawlControl{Crawl: "a", Revision: 2, State: schemas.CrawlState_CRAWL_STATE_DELETED})
+		if err != nil {
+			return err
+		}
+		all := count()
+		if err := errors.Join(book.Take([]byte("a"), gone), give("a")); err != nil {
+			return err
+		}
+		if got := count(); one < 10 || got != all-one {
+			t.Errorf("%d keys are left of %d, the crawl had %d", got, all, one)
+		}
+		return nil
+	})
+	for p.Run() {
+	}
+	if p.Err != nil {
+		t.Fatal(p.Err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"forager/internal/controls"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -12,7 +13,7 @@ import (
 // BenchmarkLoad loads batches of 1,000 pages with 20 links each; the floor is decoding them.
 func BenchmarkLoad(b *testing.B) {
 	const pages, links = 1_000, 20
-	l := &loader{db: database(b)}
+	l := &loader{db: database(b), crawls: controls.New()}
 	batch := func(round int) (rs []stream.Record) {
 		for i := range pages {
 			url := fmt.Sprintf("http://h%d.example/%d/%d", i%100, round, i)

@@ -2,7 +2,8 @@
 //
 // In: crawl.control, crawl.status, fetch.requested, page.fetched, page.judged (with the page
 // inside it), link.found, leap.settled, model.published, dead.letter. Out: nothing but
-// dead.letter.
+// dead.letter. crawl.control is also followed, to its end first: records of a deleted crawl make no
+// rows, so that loading again does not bring back what was deleted.
 //
 // Touches: ClickHouse (clickhouse.* of pipeline.yaml). It makes the tables where they are missing,
 // as forager setup does.

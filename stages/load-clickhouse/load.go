@@ -8,7 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"forager/internal/analytics"
+	"forager/internal/controls"
 	"forager/internal/stream"
+	"forager/schemas"
 )
 
 // insertRows is the most that one insert holds: a page has up to 2,000 links.
@@ -20,6 +22,8 @@ type loader struct {
 	loaded *prometheus.CounterVec
 	// ready says that the tables were seen.
 	ready bool
+	// crawls says which crawls were deleted: no row comes of their records any more.
+	crawls *controls.Book
 }
 
 // metrics makes what is counted; without it nothing is.
@@ -34,6 +38,9 @@ func (l *loader) metrics() prometheus.Collector {
 func (l *loader) load(ctx context.Context, rs []stream.Record) error {
 	var b rows
 	for i := range rs {
+		if l.crawls.Deleted(rs[i].Headers[schemas.HeaderCrawl]) {
+			continue
+		}
 		if err := b.add(&rs[i]); err != nil {
 			return fmt.Errorf("%s/%d offset %d: %w", rs[i].Topic, rs[i].Partition, rs[i].Offset, err)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"forager/infra/local/clickhouse"
 	"forager/internal/analytics"
+	"forager/internal/controls"
 	"forager/internal/pipeline"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -73,7 +74,7 @@ func (p plain) add(view, key, row string) {
 // TestReplaysNeverCountTwice loads a log with duplicates in random batches, some of them again
 // after a crash, and compares the views with a plain recount.
 func TestReplaysNeverCountTwice(t *testing.T) {
-	l := &loader{db: database(t)}
+	l := &loader{db: database(t), crawls: controls.New()}
 	// Requests more often: it takes a marker and an older owner to make one void.
 	topics := append(slices.Repeat([]string{schemas.TopicFetchRequested}, 8), inputs...)
 	round := 0
@@ -332,15 +333,15 @@ func TestErrorsOfClickHouse(t *testing.T) {
 	}
 	defer away.Close()
 	rs := []stream.Record{message(schemas.TopicModelPublished, 0, 0, &schemas.ModelPublished{Kind: "critic", Version: "v"}, nil)}
-	if err := (&loader{db: away}).load(t.Context(), rs); !stream.IsUnavailable(err) {
+	if err := (&loader{db: away, crawls: controls.New()}).load(t.Context(), rs); !stream.IsUnavailable(err) {
 		t.Errorf("nobody at home: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (&loader{db: away}).load(ended, rs); stream.IsUnavailable(err) || stream.IsBroken(err) || err == nil {
+	if err := (&loader{db: away, crawls: controls.New()}).load(ended, rs); stream.IsUnavailable(err) || stream.IsBroken(err) || err == nil {
 		t.Errorf("called off: %v", err)
 	}
-	l := &loader{db: database(t)}
+	l := &loader{db: database(t), crawls: controls.New()}
 	if err := l.load(t.Context(), rs); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,9 @@ import (
 
 	"forager/internal/analytics"
 	"forager/internal/boot"
+	"forager/internal/controls"
 	"forager/internal/stream"
+	"forager/schemas"
 )
 
 const stage = "load-clickhouse"
@@ -24,7 +26,11 @@ func run(ctx context.Context, env *boot.Env) error {
 		return err
 	}
 	defer client.Close()
-	l := &loader{db: db}
+	l := &loader{db: db, crawls: controls.New()}
+	take := func(r stream.Record) error { return stream.Broken(l.crawls.Take(r.Key, r.Value)) }
+	if _, err := client.Follow(ctx, schemas.TopicCrawlControl, take); err != nil {
+		return err
+	}
 	if err := env.Metrics.Register(l.metrics()); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}

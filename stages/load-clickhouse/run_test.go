@@ -28,6 +28,7 @@ func TestStage(t *testing.T) {
 	for _, name := range inputs {
 		topics[name] = pipeline.Topic{Partitions: 2, MaxMessageBytes: 4 << 20}
 	}
+	topics[schemas.TopicCrawlControl] = pipeline.Topic{Partitions: 1, MaxMessageBytes: 4 << 20}
 	kafka := broker.Config()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	client, err := stream.Dial(kafka, topics, log, nil)

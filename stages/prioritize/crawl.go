@@ -68,6 +68,9 @@ func learns(ctl *schemas.CrawlControl) bool {
 // there yet is awaited; the crawl goes on with what it has where it can.
 func (p *prioritizer) prepare(c *crawl, now time.Time) error {
 	ctl, published := p.book.look(c.name)
+	if ctl.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED {
+		return p.drop(c, ctl)
+	}
 	if c.asleep() {
 		if ctl.GetRevision() <= c.memo.finished {
 			return nil

@@ -29,6 +29,9 @@
 // Replays: forager dead replay sends an ask through link.found for another attempt at a request
 // that a stage could not handle; what follows stands at frontier's replay.go.
 //
+// A crawl that is to be deleted: its state is dropped, whatever still comes of it is ignored, and
+// its last status says "deleted".
+//
 // Refuses: records that cannot be decoded or whose numbers are out of range: dead.letter, and the
 // request named in the headers is answered as failed:feature-extract, so that it does not stay
 // in flight for ever. A control record that cannot be run (more than one shard, unknown policy,

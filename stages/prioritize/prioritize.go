@@ -99,7 +99,7 @@ func (p *prioritizer) crawl(name string, now time.Time) (*crawl, error) {
 		}
 		return c, p.prepare(c, now)
 	}
-	if c.asleep() {
+	if c.asleep() && !c.deleted() {
 		c.memo.wake()
 		c.unsaved = true
 		return c, p.prepare(c, now)
@@ -130,6 +130,9 @@ func (p *prioritizer) Recover(r stream.Record) error {
 	c, err := p.crawl(r.Headers[schemas.HeaderCrawl], time.Time{})
 	if err != nil {
 		return err
+	}
+	if c.deleted() {
+		return nil
 	}
 	c.memo.note(r.Topic, r.Partition, r.Offset)
 	c.unsaved = true

@@ -39,6 +39,9 @@ func (s *step) take(r stream.Record) error {
 	if perr != nil {
 		return perr
 	}
+	if c.deleted() {
+		return nil
+	}
 	c.memo.note(r.Topic, r.Partition, r.Offset)
 	c.unsaved = true
 	if !c.ready || c.records.count > 0 {

@@ -1,0 +1,35 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+)
+
+// DeleteCrawl deletes the rows of a crawl from every table that has the column crawl, and says
+// how many rows each had, doubles included. When it returns they are gone for good.
+func (d *DB) DeleteCrawl(ctx context.Context, crawl string) (map[string]uint64, error) {
+	var names []string
+	err := d.Each(ctx, `SELECT c.table FROM system.columns AS c JOIN system.tables AS t ON t.database = c.database AND t.name = c.table
+		WHERE c.database = {database:String} AND c.name = 'crawl' AND t.engine LIKE '%MergeTree' ORDER BY c.table`,
+		Params{"database": d.database}, func(row []any) error {
+			names = append(names, row[0].(string))
+			return nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	deleted := make(map[string]uint64, len(names))
+	for _, table := range names {
+		err := d.Each(ctx, "SELECT count() FROM "+quoted(table)+" WHERE crawl = {crawl:String}", Params{"crawl": crawl}, func(row []any) error {
+			deleted[table] = row[0].(uint64)
+			return nil
+		})
+		if err == nil && deleted[table] > 0 {
+			err = d.Exec(ctx, "ALTER TABLE "+quoted(table)+" DELETE WHERE crawl = {crawl:String} SETTINGS mutations_sync = 2", Params{"crawl": crawl})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("delete the rows of crawl %s from %s: %w", crawl, table, err)
+		}
+	}
+	return deleted, nil
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/frontier"
+	"forager/schemas"
+)
+
+// endDeleted is the end reason of a deleted crawl's last status.
+const endDeleted = "deleted"
+
+// deleted says that a crawl is gone for good: what still comes of it is dropped.
+func (c *crawl) deleted() bool { return c.memo.last.GetEndReason() == endDeleted }
+
+// drop removes all that is kept of a deleted crawl but its memo, whose last status says so. It
+// may be called again.
+func (p *prioritizer) drop(c *crawl, ctl *schemas.CrawlControl) error {
+	if c.deleted() {
+		return nil
+	}
+	if err := frontier.Drop(p.store, c.name); err != nil {
+		return err
+	}
+	for _, w := range []*waitingRoom{c.decisions, c.records} {
+		if err := w.clear(); err != nil {
+			return err
+		}
+	}
+	p.library.forget(c.asked)
+	last := &schemas.CrawlStatus{Crawl: c.name, State: schemas.ShardState_SHARD_STATE_FINISHED, EndReason: endDeleted}
+	*c = crawl{
+		name: c.name, decisions: c.decisions, records: c.records, unsaved: true,
+		memo: &memo{finished: ctl.GetRevision(), spans: make(map[string]*schemas.TopicSpan), last: proto.CloneOf(last)},
+	}
+	p.log.Info("crawl deleted", "crawl", c.name)
+	return nil
+}
+
+// clear removes what waits.
+func (w *waitingRoom) clear() error {
+	w.count, w.first, w.next = 0, 0, 0
+	return w.store.DeleteRange(w.key(0), w.key(1<<63))
+}
