@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ type crawlCommand struct {
 	Pause  crawlPause  `cmd:"" help:"Let a crawl rest; requests in flight end."`
 	Resume crawlResume `cmd:"" help:"Let a paused crawl go on."`
 	Stop   crawlStop   `cmd:"" help:"Stop a crawl for good; requests in flight end."`
+	Delete crawlDelete `cmd:"" help:"Delete a finished crawl: its pages, rows, models and state."`
 }
 
 type crawlStart struct {
@@ -156,7 +158,8 @@ func (c *crawlStatus) Run(s *session) error {
 		return err
 	}
 	defer b.close()
-	names := b.crawls()
+	gone := b.deletedCrawls()
+	names := slices.DeleteFunc(b.crawls(), func(n string) bool { return slices.Contains(gone, n) })
 	if c.Crawl != "" {
 		if _, err := b.control(c.Crawl); err != nil {
 			return err

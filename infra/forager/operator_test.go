@@ -596,12 +596,14 @@ func (r *rig) testStop(t *testing.T, g *demoGround) {
 	r.until("long", "under way", 30*time.Second, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 20 })
 	r.testPause(t, "long", g)
 	r.fails(t, exitFailure, []string{"verify", "long"}, `"long" has not finished`, "forager crawl watch long")
+	r.fails(t, exitFailure, []string{"crawl", "delete", "long"}, `"long" is running`, "forager crawl stop long", "--stop")
 	out := r.mustRun("--json", "crawl", "stop", "long")
 	var x standing
 	if err := json.Unmarshal([]byte(out), &x); err != nil || x.State != "finished" || x.InFlight != 0 || x.Pages < 20 {
 		t.Errorf("crawl stop: %v, %s", err, out)
 	}
 	r.verified("long")
+	r.testDelete(t, "long", "small")
 	if out := r.mustRun("down"); out != "stopped 9 processes\n" {
 		t.Errorf("down: %q", out)
 	}

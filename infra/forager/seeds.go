@@ -169,19 +169,12 @@ func sendSeeds(ctx context.Context, b *books, crawl string, seeds []string) (str
 
 // taken waits until a crawl has read the record of link.found at a place.
 func (b *books) taken(ctx context.Context, crawl string, at stream.Position, wait time.Duration) error {
-	deadline := time.Now().Add(wait)
-	for {
-		last, ok := b.status(crawl).GetSpans()[schemas.TopicLinkFound].GetLast()[uint32(at.Partition)]
-		if ok && last >= at.Offset {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("crawl %q has not taken it after %s, but will: it stands in %s; does prioritize run? (forager up starts it)", crawl, wait, schemas.TopicLinkFound)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
+	ok, err := poll(ctx, wait, func() (bool, error) {
+		last, known := b.status(crawl).GetSpans()[schemas.TopicLinkFound].GetLast()[uint32(at.Partition)]
+		return known && last >= at.Offset, nil
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("crawl %q has not taken it after %s, but will: it stands in %s; does prioritize run? (forager up starts it)", crawl, wait, schemas.TopicLinkFound)
 	}
+	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -164,23 +165,17 @@ func steer(s *session, crawl string, state schemas.CrawlState, wait time.Duratio
 }
 
 // await waits until there says that a crawl is as ctl wants it, or that it has finished.
-func (b *books) await(s *session, ctl *schemas.CrawlControl, wait time.Duration, there func(*schemas.CrawlStatus) bool) error {
-	crawl, deadline := ctl.GetCrawl(), time.Now().Add(wait)
-	for {
+func (b *books) await(ctx context.Context, ctl *schemas.CrawlControl, wait time.Duration, there func(*schemas.CrawlStatus) bool) error {
+	crawl := ctl.GetCrawl()
+	ok, err := poll(ctx, wait, func() (bool, error) {
 		st := b.status(crawl)
-		if there(st) || ended(st) {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			if n := st.GetInFlight(); n > 0 {
-				return fmt.Errorf("crawl %q is told to be %s, but %d requests are still in flight after %s; do all stages run? (forager up starts them)", crawl, stateName(ctl), n, wait)
-			}
-			return fmt.Errorf("crawl %q is told to be %s, but nobody has done so after %s; does prioritize run? (forager up starts it)", crawl, stateName(ctl), wait)
-		}
-		select {
-		case <-s.Done():
-			return s.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
+		return there(st) || ended(st), nil
+	})
+	if err != nil || ok {
+		return err
 	}
+	if n := b.status(crawl).GetInFlight(); n > 0 {
+		return fmt.Errorf("crawl %q is told to be %s, but %d requests are still in flight after %s; do all stages run? (forager up starts them)", crawl, stateName(ctl), n, wait)
+	}
+	return fmt.Errorf("crawl %q is told to be %s, but nobody has done so after %s; does prioritize run? (forager up starts it)", crawl, stateName(ctl), wait)
 }

@@ -17,6 +17,7 @@ import (
 	"forager/internal/objects/objectstest"
 	"forager/internal/segment"
 	"forager/internal/warc"
+	"forager/schemas"
 )
 
 func TestMain(m *testing.M) { objectstest.Main(m) }
@@ -434,4 +435,39 @@ func TestRealStore(t *testing.T) {
 	if records != first.Records+1 {
 		t.Errorf("%d records in the segment, want %d and warcinfo", records, first.Records)
 	}
+}
+
+func TestHolds(t *testing.T) {
+	var file bytes.Buffer
+	w := warc.NewWriter(&file)
+	add := func(crawl, url string, attempt uint32) {
+		t.Helper()
+		id := schemas.RequestID(crawl, url, attempt)
+		if _, _, err := w.Response(&warc.Page{ID: id, URL: url, Status: 200, Reason: "OK", Body: []byte(url)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(what string, want bool, crawls ...string) {
+		t.Helper()
+		if got := segment.Holds(file.Bytes(), crawls); got != want {
+			t.Errorf("%s: %t", what, got)
+		}
+	}
+	if _, err := w.Info([16]byte{1}, "name", time.Now(), nil); err != nil {
+		t.Fatal(err)
+	}
+	want("no page", true, "a")
+	add("a", "http://h.example/", 1)
+	add("a", "http://h.example/x", 40)
+	want("pages of one crawl", true, "a")
+	want("the other crawl", false, "b")
+	add("b", "http://h.example/", 1)
+	want("two crawls, one of them given", false, "a")
+	want("both", true, "b", "a")
+	whole := file.Bytes()
+	if segment.Holds(whole[:len(whole)-5], []string{"a", "b"}) {
+		t.Error("a segment that is cut short")
+	}
+	add("a", "http://h.example/far", 1001)
+	want("an attempt out of reach", false, "a", "b")
 }
