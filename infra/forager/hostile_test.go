@@ -153,7 +153,7 @@ type outcomes struct {
 	web      *simweb.Web
 	evidence *audit.Evidence
 	tries    map[string][]*schemas.PageFetched
-	hosts    map[string]int // requests dispatched
+	hosts    map[string]int // requests, but those that came back to be put off
 }
 
 func newOutcomes(t *testing.T, w *simweb.Web, e *audit.Evidence) *outcomes {
@@ -161,9 +161,11 @@ func newOutcomes(t *testing.T, w *simweb.Web, e *audit.Evidence) *outcomes {
 	attempt := make(map[string]uint32)
 	for _, f := range e.Requests {
 		attempt[string(f.GetId())] = f.GetAttempt()
-		o.hosts[f.GetHost()]++
 	}
 	for _, f := range e.Fetched {
+		if f.GetOutcome() != schemas.Outcome_OUTCOME_DEFERRED {
+			o.hosts[weburl.Host(f.GetUrl())]++
+		}
 		o.tries[f.GetUrl()] = append(o.tries[f.GetUrl()], f)
 	}
 	for _, list := range o.tries {
