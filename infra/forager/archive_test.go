@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"forager/internal/objects"
 	"forager/internal/stream"
 	"forager/schemas"
+	tables "forager/schemas/clickhouse"
 )
 
 // sameAsTopics compares the archive with the topics, record by record, and returns how many there
@@ -111,6 +115,45 @@ func TestTheArchive(t *testing.T) {
 	for _, topic := range archive.Topics {
 		if count[topic] == 0 {
 			t.Errorf("no record of %s", topic)
+		}
+	}
+	r.archiveQueries(t, count)
+}
+
+// archiveQueries runs every documented question to the archive, through ClickHouse's own reader.
+func (r *rig) archiveQueries(t *testing.T, count map[string]int) {
+	list := r.mustRun("query", "--list")
+	for _, q := range tables.ArchiveQueries() {
+		if !strings.Contains(list, q.Name) {
+			t.Errorf("query --list lacks %s", q.Name)
+		}
+		var result struct{ Data []map[string]any }
+		if err := json.Unmarshal([]byte(r.mustRun("--json", "query", "--example", q.Name, "--crawl", "first")), &result); err != nil {
+			t.Errorf("query --example %s: %v", q.Name, err)
+		}
+		if len(result.Data) == 0 {
+			t.Errorf("query --example %s: no rows", q.Name)
+		}
+		if q.Name != "archived" {
+			continue
+		}
+		records, twice := make(map[string]int), 0
+		for _, row := range result.Data {
+			number := func(column string) int {
+				n, err := strconv.Atoi(fmt.Sprint(row[column]))
+				if err != nil {
+					t.Error(err)
+				}
+				return n
+			}
+			records[row["topic"].(string)] += number("records")
+			twice += number("twice")
+			if number("missing")+number("undecodable") > 0 {
+				t.Errorf("in the archive: %v", row)
+			}
+		}
+		if !maps.Equal(records, count) || twice == 0 {
+			t.Errorf("ClickHouse finds %v and %d doubles, want %v and some", records, twice, count)
 		}
 	}
 }

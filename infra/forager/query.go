@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"forager/internal/analytics"
+	"forager/internal/archive"
 	tables "forager/schemas/clickhouse"
 )
 
@@ -27,17 +29,18 @@ func (c *queryCommand) Help() string {
 func (c *queryCommand) Run(s *session) error {
 	if c.List {
 		type item struct {
-			Name    string `json:"name"`
-			Title   string `json:"title"`
-			SQL     string `json:"sql"`
-			OfCrawl bool   `json:"of_crawl"`
+			Name      string `json:"name"`
+			Title     string `json:"title"`
+			SQL       string `json:"sql"`
+			OfCrawl   bool   `json:"of_crawl"`
+			OfArchive bool   `json:"of_archive"`
 		}
 		var list []item
-		for _, q := range tables.Queries() {
+		for _, q := range allDocumented() {
 			list = append(list, item(q))
 		}
 		return s.print(list, func(w io.Writer) {
-			for _, q := range tables.Queries() {
+			for _, q := range list {
 				fmt.Fprintf(w, "%-20s %s\n", q.Name, q.Title)
 			}
 		})
@@ -66,6 +69,14 @@ func (c *queryCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if q, _ := documented(c.Example); q.OfArchive {
+		access, secret, err := cfg.S3.Keys()
+		if err != nil {
+			return err
+		}
+		params["archive"] = strings.TrimRight(cfg.S3.Endpoint, "/") + "/" + cfg.S3.Bucket + "/" + archive.Folder
+		params["access_key"], params["secret_key"] = access, secret
+	}
 	db, err := analytics.Open(cfg.ClickHouse)
 	if err != nil {
 		return err
@@ -83,8 +94,11 @@ func (c *queryCommand) Run(s *session) error {
 	return nil
 }
 
+// allDocumented are the questions to the tables, then those to the archive.
+func allDocumented() []tables.Query { return append(tables.Queries(), tables.ArchiveQueries()...) }
+
 func documented(name string) (tables.Query, bool) {
-	for _, q := range tables.Queries() {
+	for _, q := range allDocumented() {
 		if q.Name == name {
 			return q, true
 		}

@@ -193,6 +193,9 @@ func TestDamageIsFound(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
+	if want := fmt.Sprint("archive/v", Version); Folder != want {
+		t.Errorf("version %d lies in %s, want %s", Version, Folder, want)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.Int64Range(0, 1<<62).Draw(t, "first")
 		n := Name{

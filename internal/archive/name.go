@@ -12,8 +12,10 @@ import (
 // Version is the version of the layout and the columns that this package writes.
 const Version = 1
 
-// root is what the names of all objects of the archive begin with.
-var root = "archive/v" + strconv.Itoa(Version) + "/"
+// Folder is the folder of the archive in its bucket: what the names of all its objects begin with.
+const Folder = "archive/v1"
+
+const root = Folder + "/"
 
 // Topics are the topics that are archived.
 var Topics = []string{schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.TopicLeapSettled}

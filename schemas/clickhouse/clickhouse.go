@@ -65,15 +65,21 @@ type Query struct {
 	// Name is one word; Title says what it shows.
 	Name, Title string
 	SQL         string
-	// OfCrawl says that the query takes the parameter crawl.
-	OfCrawl bool
+	// OfCrawl says that the query takes the parameter crawl, OfArchive that it reads the archive and takes
+	// archive, access_key and secret_key.
+	OfCrawl, OfArchive bool
 }
 
 // Queries are the questions of queries.sql, in their order.
-func Queries() []Query {
-	b, err := files.ReadFile("queries.sql")
+func Queries() []Query { return questions("queries.sql") }
+
+// ArchiveQueries are the questions of archive.sql, in their order.
+func ArchiveQueries() []Query { return questions("archive.sql") }
+
+func questions(file string) []Query {
+	b, err := files.ReadFile(file)
 	if err != nil {
-		panic("clickhouse: queries.sql is not embedded: " + err.Error())
+		panic("clickhouse: " + file + " is not embedded: " + err.Error())
 	}
 	var all []Query
 	for _, block := range strings.Split(string(b), "\n\n") {
@@ -83,7 +89,7 @@ func Queries() []Query {
 		if !ok || !ends || strings.Contains(name, " ") {
 			continue // the comment at the top
 		}
-		all = append(all, Query{Name: name, Title: title, SQL: sql, OfCrawl: strings.Contains(sql, "{crawl:String}")})
+		all = append(all, Query{Name: name, Title: title, SQL: sql, OfCrawl: strings.Contains(sql, "{crawl:String}"), OfArchive: strings.Contains(sql, "{archive:String}")})
 	}
 	return all
 }

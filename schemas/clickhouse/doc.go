@@ -3,7 +3,8 @@
 //
 // 001_tables.sql (and later numbers) is what a database is made of; a file that was released
 // is never changed, a change is a new file. views.sql is made anew whenever it changed.
-// queries.sql holds the documented questions; a test runs each.
+// queries.sql holds the documented questions, archive.sql those to the archive's Parquet files; a
+// test runs each.
 //
 // # Reading
 //

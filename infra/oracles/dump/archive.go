@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"forager/infra/local/chdb"
 	"forager/internal/archive"
 	"forager/internal/dom"
 	"forager/internal/linkfeature"
@@ -28,7 +29,10 @@ import (
 	"forager/schemas"
 )
 
-func init() { register("archive", dumpArchive) }
+func init() {
+	register("archive", dumpArchive)
+	register("clickhouse", queryFiles)
+}
 
 // archiveDump is files of the archive, and the records that they must hold.
 type archiveDump struct {
@@ -278,4 +282,26 @@ func copyArchive(ctx context.Context, config, folder string) (*archiveDump, erro
 		return nil, errors.New("the archive is empty")
 	}
 	return dump, nil
+}
+
+// queryFiles asks ClickHouse's own engine: -dir is its database, the query's answer must be JSON.
+func queryFiles(args []string) error {
+	flags := flag.NewFlagSet("clickhouse", flag.ContinueOnError)
+	dir := flags.String("dir", "", "`folder` of the engine's database")
+	sql := flags.String("query", "", "`SELECT` statement")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	conn, err := chdb.Connect(*dir)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	result, err := conn.Query(*sql, "JSON")
+	if err != nil {
+		return err
+	}
+	defer result.Free()
+	_, err = os.Stdout.Write(result.Data)
+	return err
 }
