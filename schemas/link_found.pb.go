@@ -27,7 +27,7 @@ const (
 type LinkFound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 16 bytes: RequestID of u; for seeds RequestID(crawl, "seeds:" + digest of the list, 0); for a
-	// replay RequestID(crawl, "replay:" + replay in hex, 0).
+	// replay RequestID(crawl, "replay:" + replay in hex + ":" + when it was asked for, 0).
 	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name of the crawl.
 	Crawl string `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`

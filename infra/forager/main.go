@@ -37,6 +37,7 @@ type commands struct {
 	Down       downCommand       `cmd:"" help:"Stop what up started."`
 	Critic     criticCommand     `cmd:"" help:"Train critics."`
 	Crawl      crawlCommand      `cmd:"" help:"Start, watch and stop crawls."`
+	Dead       deadCommand       `cmd:"" help:"Records that no stage could handle."`
 	Report     reportCommand     `cmd:"" help:"Harvest and loss of a crawl, what it learned, where its data is."`
 	Query      queryCommand      `cmd:"" help:"Ask ClickHouse."`
 	Retrain    retrainCommand    `cmd:"" help:"Train a crawl's apprentice again from the topics or the archive."`

@@ -94,6 +94,7 @@ func TestOperator(t *testing.T) {
 		{"two operators", r.testTwoOperators},
 		{"garbage on page.fetched", func(t *testing.T) { r.testGarbage(t, g) }},
 		{"up twice", r.testUpTwice},
+		{"dead letters", func(t *testing.T) { r.testDead(t, g) }},
 		{"critic that cannot be read", func(t *testing.T) { r.testHalfCritic(t, g) }},
 		{"a small crawl", func(t *testing.T) { r.testSmallCrawl(t, g) }},
 		{"queries", r.testQueries},
@@ -464,7 +465,7 @@ func (r *rig) testSmallCrawl(t *testing.T, g *demoGround) {
 	r.fails(t, exitFailure, []string{"crawl", "start", file}, `crawl "small" exists already`, "choose another")
 	r.fails(t, exitFailure, []string{"crawl", "stop", "small"}, "has finished already", "pages budget spent")
 	for _, command := range []string{"crawl status", "crawl watch", "crawl stop", "report", "verify"} {
-		r.fails(t, exitFailure, append(strings.Fields(command), "smal"), `no crawl "smal"; there are: garbled, half, idle, small`)
+		r.fails(t, exitFailure, append(strings.Fields(command), "smal"), `no crawl "smal"; there are: garbled, half, idle, lost, small`)
 	}
 	r.verified("small")
 	for _, command := range []string{"crawl status small", "crawl watch small", "report small", "verify small"} {
