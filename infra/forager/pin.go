@@ -47,12 +47,10 @@ func (b *books) pinnable(ctl *schemas.CrawlControl) error {
 	if st := b.status(ctl.GetCrawl()); st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
 		return fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", ctl.GetCrawl(), st.GetEndReason())
 	}
-	for _, p := range ctl.GetPolicies() {
-		if p.GetRanker() == schemas.Ranker_RANKER_APPRENTICE {
-			return nil
-		}
+	if !schemas.Learns(ctl) {
+		return fmt.Errorf("no policy of crawl %q ranks by an apprentice", ctl.GetCrawl())
 	}
-	return fmt.Errorf("no policy of crawl %q ranks by an apprentice", ctl.GetCrawl())
+	return nil
 }
 
 // ownModel reads a model that belongs to the crawl.

@@ -345,8 +345,10 @@ func printDemo(w io.Writer, r *demoReport, c *demoCommand) {
 	}
 	row("ended", func(x demoRun) string { return strings.TrimSuffix(x.EndReason, " spent") })
 	fmt.Fprintln(w)
-	if len(r.Runs) == 2 && r.Runs[0].Loss > 0 {
-		fmt.Fprintf(w, "\nloss cut of the %s over %s: %.0f %%\n", r.Runs[1].Ranker, r.Runs[0].Ranker, 100*(1-r.Runs[1].Loss/r.Runs[0].Loss))
+	if len(r.Runs) == 2 {
+		if cut, ok := harvest.LossCut(r.Runs[1].Loss, r.Runs[0].Loss); ok {
+			fmt.Fprintf(w, "\nloss cut of the %s over %s: %.0f %%\n", r.Runs[1].Ranker, r.Runs[0].Ranker, 100*cut)
+		}
 	}
 	fmt.Fprintln(w)
 	for _, x := range r.Verify.Crawls {

@@ -2,6 +2,8 @@ package controls
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -69,6 +71,13 @@ func (b *Book) Take(key, value []byte) error {
 		}
 	}
 	return nil
+}
+
+// Crawls lists the crawls that have a control record, by name.
+func (b *Book) Crawls() []string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return slices.Sorted(maps.Keys(b.crawls))
 }
 
 // Look returns the newest control record of a crawl, not to be changed; nil while there is none.

@@ -1,6 +1,7 @@
 package controls
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,10 @@ func TestNewestRevisionCounts(t *testing.T) {
 			t.Errorf("after revision %d: critic %q, want %q", r.revision, got, r.want)
 		}
 	}
-	if err := b.Take([]byte("a"), nil); err != nil || b.Look("a") != nil {
+	if err := b.Take([]byte("0"), record(t, "0", 1, "")); err != nil || !slices.Equal(b.Crawls(), []string{"0", "a"}) {
+		t.Errorf("the book has %v (%v)", b.Crawls(), err)
+	}
+	if err := b.Take([]byte("a"), nil); err != nil || b.Look("a") != nil || !slices.Equal(b.Crawls(), []string{"0"}) {
 		t.Errorf("after a tombstone: %v, %v", b.Look("a"), err)
 	}
 }

@@ -2,7 +2,6 @@ package crawlfile
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"forager/schemas"
@@ -67,11 +66,4 @@ func Policy(name string) (*schemas.Policy, error) {
 		return nil, fmt.Errorf("no ranker %q; known: %s", name, strings.Join(Rankers, ", "))
 	}
 	return p, nil
-}
-
-// Learns reports whether one of the policies needs an apprentice.
-func Learns(policies []*schemas.Policy) bool {
-	return slices.ContainsFunc(policies, func(p *schemas.Policy) bool {
-		return p.GetRanker() == schemas.Ranker_RANKER_APPRENTICE
-	})
 }

@@ -142,10 +142,10 @@ func (s *sample) value(c cell, column string) (v float64, ok bool) {
 	if at, isCut := strings.CutPrefix(column, "loss-cut"); isCut {
 		loss, have := s.value(c, "loss"+at)
 		base, haveBase := s.value(cell{c.task, c.draw, baseline}, "loss"+at)
-		if !have || !haveBase || base <= 0 {
+		if !have || !haveBase {
 			return 0, false
 		}
-		return 1 - loss/base, true
+		return harvest.LossCut(loss, base)
 	}
 	runs := s.cells[c][column]
 	if len(runs) == 0 {

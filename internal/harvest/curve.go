@@ -109,13 +109,13 @@ func (c *Curve) AUC() float64 {
 	return ratio(ratio(float64(sum), c.targets), c.budget)
 }
 
-// LossCut returns the share of the baseline's loss that a crawl avoided in the first n pages,
-// 1 − loss(n)/loss_base(n); negative where it lost more. ok is false if the baseline lost nothing.
-func LossCut(c, base *Curve, n int) (cut float64, ok bool) {
-	if base.Loss(n) <= 0 {
+// LossCut returns the share of a baseline's loss that a crawl avoided in as many pages,
+// 1 − loss/base; negative where it lost more. ok is false if the baseline lost nothing.
+func LossCut(loss, base float64) (cut float64, ok bool) {
+	if base <= 0 {
 		return 0, false
 	}
-	return 1 - c.Loss(n)/base.Loss(n), true
+	return 1 - loss/base, true
 }
 
 // NormalisedAUC returns nAUC = (auc − random)/(oracle − random): 0 is a random crawl (take the

@@ -56,14 +56,14 @@ func TestLossCutByHand(t *testing.T) {
 	base := NewCurve([]Page{{Relevance: 1}, {Relevance: 0}, {Relevance: 0}, {Relevance: .5}}, 8, 0)
 	// Losses of the example: .5 after 2, 1.5 after 4, 5.25 after 8; of the baseline 1, 2.5, 6.5.
 	for n, want := range map[int]float64{2: .5, 4: 1 - 1.5/2.5, 8: 1 - 5.25/6.5} {
-		if cut, ok := LossCut(example(), base, n); !ok || !near(cut, want) {
+		if cut, ok := LossCut(example().Loss(n), base.Loss(n)); !ok || !near(cut, want) {
 			t.Errorf("loss cut after %d pages: %v, %v; want %v", n, cut, ok, want)
 		}
 	}
-	if cut, ok := LossCut(example(), base, 1); ok {
+	if cut, ok := LossCut(example().Loss(1), base.Loss(1)); ok {
 		t.Errorf("a baseline without loss is cut by %v", cut)
 	}
-	if cut, ok := LossCut(base, example(), 2); !ok || !near(cut, -1) {
+	if cut, ok := LossCut(base.Loss(2), example().Loss(2)); !ok || !near(cut, -1) {
 		t.Errorf("twice the loss is a cut of %v, %v", cut, ok)
 	}
 }

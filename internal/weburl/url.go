@@ -86,9 +86,6 @@ func NewBase(u URL) *Base {
 	return &Base{u: u, dir: u.pathAt + strings.LastIndexByte(path, '/') + 1}
 }
 
-// URL returns the URL of the base.
-func (b *Base) URL() URL { return b.u }
-
 // Resolve makes the canonical URL of a reference (the value of href, a Location header).
 func (b *Base) Resolve(ref string) (URL, error) {
 	ref, err := bound(ref)

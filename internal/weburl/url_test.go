@@ -204,35 +204,10 @@ func TestParts(t *testing.T) {
 		"Host of a string":  {Host(u.String()), "example.com:8443"},
 		"Host without path": {Host("http://[::1]:8080/"), "[::1]:8080"},
 		"Host of nothing":   {Host(""), ""},
-		"base":              {NewBase(u).URL().String(), u.String()},
 		"zero":              {URL{}.String() + URL{}.Scheme() + URL{}.Host() + URL{}.Path() + URL{}.Query(), ""},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("%s = %q, want %q", name, c[0], c[1])
-		}
-	}
-}
-
-func TestRegistrableDomain(t *testing.T) {
-	for host, want := range map[string]string{
-		"www.cs.cornell.edu":        "cornell.edu",
-		"cornell.edu:8080":          "cornell.edu",
-		"edu":                       "edu",
-		"www.example.co.uk":         "example.co.uk",
-		"www.gov.uk":                "www.gov.uk",
-		"a.b.github.io":             "b.github.io",
-		"localhost":                 "localhost",
-		"localhost:80":              "localhost",
-		"127.0.0.1":                 "127.0.0.1",
-		"127.0.0.1:8080":            "127.0.0.1",
-		"[::1]":                     "[::1]",
-		"[::1]:8080":                "[::1]",
-		"cs-tr.cs.cornell.edu_80":   "cornell.edu_80",
-		"www.xn--bcher-kva.example": "xn--bcher-kva.example",
-		"":                          "",
-	} {
-		if got := RegistrableDomain(host); got != want {
-			t.Errorf("RegistrableDomain(%q) = %q, want %q", host, got, want)
 		}
 	}
 }

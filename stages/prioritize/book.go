@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -20,7 +18,6 @@ type book struct {
 	controls *controls.Book
 
 	mu     sync.Mutex
-	names  map[string]bool                    // of crawls
 	models map[string]*schemas.ModelPublished // by crawl
 	// changes counts; readers is told of each.
 	changes uint64
@@ -29,7 +26,7 @@ type book struct {
 
 func newBook() *book {
 	return &book{
-		controls: controls.New(), names: make(map[string]bool), models: make(map[string]*schemas.ModelPublished),
+		controls: controls.New(), models: make(map[string]*schemas.ModelPublished),
 		readers: make(map[chan struct{}]bool),
 	}
 }
@@ -41,11 +38,6 @@ func (b *book) control(r stream.Record) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if r.Value == nil {
-		delete(b.names, string(r.Key))
-	} else {
-		b.names[string(r.Key)] = true
-	}
 	b.changed()
 	return nil
 }
@@ -82,13 +74,6 @@ func (b *book) look(crawl string) (*schemas.CrawlControl, *schemas.ModelPublishe
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.controls.Look(crawl), b.models[crawl]
-}
-
-// crawls lists the crawls that have a control record, by name.
-func (b *book) crawls() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Sorted(maps.Keys(b.names))
 }
 
 // changed counts a change and wakes the readers; the caller holds mu.

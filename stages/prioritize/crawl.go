@@ -54,16 +54,6 @@ type crawl struct {
 // asleep: the crawl has finished under the newest control record and is not held in memory.
 func (c *crawl) asleep() bool { return c.shard == nil && c.memo.finished > 0 }
 
-// learns says whether a policy ranks by the apprentice.
-func learns(ctl *schemas.CrawlControl) bool {
-	for _, p := range ctl.GetPolicies() {
-		if p.GetRanker() == schemas.Ranker_RANKER_APPRENTICE {
-			return true
-		}
-	}
-	return false
-}
-
 // prepare brings the crawl up to what the book says: control record, list, model. What is not
 // there yet is awaited; the crawl goes on with what it has where it can.
 func (p *prioritizer) prepare(c *crawl, now time.Time) error {
@@ -84,7 +74,7 @@ func (p *prioritizer) prepare(c *crawl, now time.Time) error {
 		return nil
 	}
 	err := p.configure(c, ctl, now)
-	if err == nil && c.shard != nil && learns(ctl) {
+	if err == nil && c.shard != nil && schemas.Learns(ctl) {
 		err = p.modelFor(c, ctl, published, now)
 	}
 	var waiting *waitingError

@@ -110,7 +110,7 @@ func (p *prioritizer) crawl(name string, now time.Time) (*crawl, error) {
 // readBook looks at what has changed in crawl.control and model.published.
 func (p *prioritizer) readBook(now time.Time) error {
 	p.read = p.book.version()
-	for _, name := range p.book.crawls() {
+	for _, name := range p.book.controls.Crawls() {
 		if p.crawls[name] == nil && stream.PartitionOf([]byte(schemas.ShardKey(name, 0)), p.partitions) == p.partition {
 			if _, err := p.add(name, nil); err != nil {
 				return err
