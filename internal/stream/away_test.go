@@ -106,9 +106,7 @@ func TestBrokerAwayInTheMiddle(t *testing.T) {
 	const half = 300
 	feed := func(from, to int) {
 		for p := range 2 {
-			if _, err := feeder.Produce(within(t, 20*time.Second), numbers(in, p, to)[from:]); err != nil {
-				t.Fatal(err)
-			}
+			send(t, feeder, numbers(in, p, to)[from:])
 		}
 	}
 	feed(0, half)
@@ -146,9 +144,7 @@ func TestBrokerAwayAtStartAndStoppedInTheMiddle(t *testing.T) {
 	w := newWorld(t, b)
 	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
 	feeder, _ := w.dial(t)
-	if _, err := feeder.Produce(within(t, 20*time.Second), numbers(in, 0, 100)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, feeder, numbers(in, 0, 100))
 	b.Stop()
 	c, l := w.dial(t)
 	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("late", in, out)) })
@@ -269,9 +265,7 @@ func TestPassingFaultsOfTheBroker(t *testing.T) {
 			outs := numbers(in, 0, 1000)
 			for ; failed.Load() < times && n < len(outs); n += 10 {
 				before := asked.Load()
-				if _, err := c.Produce(within(t, 30*time.Second), outs[n:n+10]); err != nil {
-					t.Fatal(err)
-				}
+				send(t, c, outs[n:n+10])
 				eventually(t, func() bool { return asked.Load() > before })
 			}
 			eventually(t, func() bool { at, _ := committed(t, c, "faults", in, 0); return at == int64(n) })
@@ -303,9 +297,7 @@ func TestLastingFaultsOfTheBrokerAreBroken(t *testing.T) {
 			w := newWorld(t, b)
 			in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
 			c, _ := w.dial(t)
-			if _, err := c.Produce(within(t, 30*time.Second), numbers(in, 0, 3)); err != nil {
-				t.Fatal(err)
-			}
+			send(t, c, numbers(in, 0, 3))
 			b.Fake().ControlKey(fault.key, func(req kmsg.Request) (kmsg.Response, error, bool) {
 				b.Fake().KeepControl()
 				return errorIn(req, fault.err.Code), nil, true
@@ -324,9 +316,7 @@ func TestOffsetsOutOfRangeAreBrokenAndSayWhatToDo(t *testing.T) {
 	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
 	c, _ := w.dial(t)
 	ctx := within(t, 60*time.Second)
-	if _, err := c.Produce(ctx, numbers(in, 0, 100)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, numbers(in, 0, 100))
 	streamtest.DeleteBelow(t, c.cfg.Brokers[0], in, 0, 40)
 	for _, k := range []struct {
 		stage string
@@ -383,9 +373,7 @@ func TestACommitOfAnOlderGenerationIsRefused(t *testing.T) {
 		})
 	}
 	c, first := member()
-	if _, err := c.Produce(ctx, []Out{{Topic: in, Headers: map[string]string{schemas.HeaderVersion: "1"}}, {Topic: in}, {Topic: in}}); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, []Out{{Topic: in, Headers: map[string]string{schemas.HeaderVersion: "1"}}, {Topic: in}, {Topic: in}})
 	old := <-claims
 	old.commit(1, "first")
 	if err := old.flush(ctx); err != nil {

@@ -55,9 +55,7 @@ func (s *shelf) size() (n int) {
 func produced(t *testing.T, c *Client, topic string, partitions, n int) {
 	t.Helper()
 	for p := range partitions {
-		if _, err := c.Produce(within(t, 20*time.Second), numbers(topic, p, n)); err != nil {
-			t.Fatal(err)
-		}
+		send(t, c, numbers(topic, p, n))
 	}
 }
 
@@ -114,9 +112,7 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 	for range 20 {
 		outs = append(outs, Out{Topic: in, Value: make([]byte, 100_000), Headers: map[string]string{schemas.HeaderVersion: "1"}})
 	}
-	if _, err := c.Produce(within(t, 20*time.Second), outs); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, outs)
 	var s shelf
 	r := run(t, func(ctx context.Context) error {
 		return c.RunBatched(ctx, Batched{Stage: "bytes", Inputs: []string{in}, MaxBytes: 250_000, Flush: time.Hour, Handle: s.take})
@@ -148,9 +144,7 @@ func TestBatchIsHalvedUntilThePoisonIsFound(t *testing.T) {
 	outs[60].Value = []byte("panic")
 	outs[61].Headers = nil
 	outs[62].Value = []byte("once")
-	if _, err := c.Produce(within(t, 20*time.Second), outs); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, outs)
 	var s shelf
 	var calls, once atomic.Int64
 	r := run(t, func(ctx context.Context) error {
@@ -293,9 +287,7 @@ func TestBrokenBatchStopsTheStage(t *testing.T) {
 	}
 	outs := numbers(in, 1, 1)
 	outs[0].Headers[schemas.HeaderVersion] = "99"
-	if _, err := c.Produce(within(t, 20*time.Second), outs); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, outs)
 	var s shelf
 	err = c.RunBatched(within(t, 60*time.Second), Batched{Stage: "version", Inputs: []string{in}, Flush: time.Millisecond, Handle: s.take})
 	if err == nil || !strings.Contains(err.Error(), `schema version "99"`) {
@@ -361,20 +353,7 @@ func TestKilledBehindABatchNothingIsLost(t *testing.T) {
 	}
 	duplicates := 0
 	for p := range 2 {
-		next := 0
-		for _, v := range append(taken[p], s.rows()[fmt.Sprintf("%s/%d", in, p)]...) {
-			switch i, err := strconv.Atoi(v); {
-			case err != nil || i > next:
-				t.Fatalf("partition %d: %q comes before %d", p, v, next)
-			case i == next:
-				next++
-			default:
-				duplicates++
-			}
-		}
-		if next != n {
-			t.Errorf("partition %d: %d records, want %d", p, next, n)
-		}
+		duplicates += countedOn(t, p, append(taken[p], s.rows()[fmt.Sprintf("%s/%d", in, p)]...), n)
 	}
 	if duplicates == 0 {
 		t.Error("no record came twice, though each child died before it committed")

@@ -126,9 +126,7 @@ func TestMessagesOfEverySizeTravel(t *testing.T) {
 		{Topic: large, Value: bytes.Repeat([]byte("word "), full/5), Key: []byte("8 MiB of words")},
 		{Topic: large, Value: []byte("end"), Key: []byte("end")},
 	}
-	if _, err := c.Produce(ctx, outs); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, outs)
 	rs := readAll(t, c, large, 0)
 	if len(rs) != len(outs) {
 		t.Fatalf("%d records, want %d", len(rs), len(outs))
@@ -154,9 +152,7 @@ func TestReadBounds(t *testing.T) {
 	topic := w.topic(t, "bounds", 1)
 	c, _ := w.dial(t)
 	ctx := within(t, 30*time.Second)
-	if _, err := c.Produce(ctx, numbers(topic, 0, 100)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, numbers(topic, 0, 100))
 	for _, k := range []struct {
 		from, to int64
 		bad      bool
@@ -198,9 +194,7 @@ func TestReadRefusesAnUnknownVersion(t *testing.T) {
 	c, _ := w.dial(t)
 	ctx := within(t, 30*time.Second)
 	for _, v := range []string{"1", "2"} {
-		if _, err := c.Produce(ctx, []Out{{Topic: topic, Value: []byte("x"), Headers: map[string]string{schemas.HeaderVersion: v}}}); err != nil {
-			t.Fatal(err)
-		}
+		send(t, c, []Out{{Topic: topic, Value: []byte("x"), Headers: map[string]string{schemas.HeaderVersion: v}}})
 	}
 	n := 0
 	err := c.Read(ctx, topic, 0, 0, 2, func(Record) error { n++; return nil })

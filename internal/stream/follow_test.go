@@ -34,9 +34,7 @@ func TestFollowReadsToTheEndAndGoesOn(t *testing.T) {
 			outs = append(outs, Out{Topic: topic, Key: fmt.Append(nil, i), Value: fmt.Append(nil, i), Headers: map[string]string{schemas.HeaderVersion: "1"}})
 		}
 		outs[len(outs)-1].Value = nil // a tombstone comes through
-		if _, err := c.Produce(ctx, outs); err != nil {
-			t.Fatal(err)
-		}
+		send(t, c, outs)
 	}
 	empty, err := c.Follow(ctx, topic, func(Record) error { return nil })
 	if err != nil {
@@ -86,9 +84,7 @@ func TestFollowerErrors(t *testing.T) {
 	topic, in, out := w.compacted(t, "control"), w.topic(t, "in", 1), w.topic(t, "out", 1)
 	ctx := within(t, 60*time.Second)
 	put := func(c *Client, version string) {
-		if _, err := c.Produce(ctx, []Out{{Topic: topic, Key: []byte("k"), Headers: map[string]string{schemas.HeaderVersion: version}}}); err != nil {
-			t.Fatal(err)
-		}
+		send(t, c, []Out{{Topic: topic, Key: []byte("k"), Headers: map[string]string{schemas.HeaderVersion: version}}})
 	}
 	c, _ := w.dial(t)
 	if _, err := c.Follow(ctx, in, nil); err != nil {
@@ -122,9 +118,7 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 	w := newWorld(t, streamtest.Start(t))
 	topic := w.compacted(t, "control")
 	c, _ := w.dial(t)
-	if _, err := c.Produce(within(t, 20*time.Second), []Out{{Topic: topic, Key: []byte("k")}}); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, []Out{{Topic: topic, Key: []byte("k")}})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := c.Follow(ctx, topic, func(Record) error {
 		cancel()

@@ -24,9 +24,7 @@ func TestNothingStaysBehindAClosedClient(t *testing.T) {
 	if _, err := c.Follow(ctx, control, func(Record) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Produce(ctx, append(numbers(in, 0, 50), numbers(in, 1, 50)...)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, append(numbers(in, 0, 50), numbers(in, 1, 50)...))
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 2)
 	go func() { ended <- c.RunStateless(running, copyTo("leak", in, out)) }()

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -142,6 +143,35 @@ func numbers(topic string, p, n int) []Out {
 		outs[i] = Out{Topic: topic, Partition: p, Key: text, Value: text, Headers: map[string]string{schemas.HeaderVersion: "1"}}
 	}
 	return outs
+}
+
+// send produces messages and returns once they are acknowledged.
+func send(t testing.TB, c *Client, outs []Out) {
+	t.Helper()
+	if _, err := c.Produce(within(t, 30*time.Second), outs); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// countedOn fails unless the values are the numbers 0 … n-1 in order, each perhaps again behind its
+// first place, and returns how many came again.
+func countedOn(t testing.TB, partition int, values []string, n int) (again int) {
+	t.Helper()
+	next := 0
+	for _, v := range values {
+		switch i, err := strconv.Atoi(v); {
+		case err != nil || i > next:
+			t.Fatalf("partition %d: %q comes before %d", partition, v, next)
+		case i == next:
+			next++
+		default:
+			again++
+		}
+	}
+	if next != n {
+		t.Errorf("partition %d: %d records, want %d", partition, next, n)
+	}
+	return again
 }
 
 // readAll reads a partition from its first record to its end.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -21,9 +20,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, 10)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, numbers(in, 0, 10))
 	gate := make(chan struct{})
 	s := copyTo("metrics", in, out)
 	copyOne := s.Handle

@@ -220,9 +220,7 @@ func TestStatefulSurvivesKill(t *testing.T) {
 			const partitions, n = 2, 50
 			in, log := w.topic(t, "in", partitions), w.topic(t, "log", 3)
 			c, _ := w.dial(t)
-			if _, err := c.Produce(within(t, 30*time.Second), named(in, partitions, n)); err != nil {
-				t.Fatal(err)
-			}
+			send(t, c, named(in, partitions, n))
 			dir := t.TempDir()
 			env := []string{"LOTS_ADDR=" + w.broker.Addr, "LOTS_GROUP=" + w.broker.Config().Group, "LOTS_IN=" + in, "LOTS_LOG=" + log, "LOTS_DIR=" + dir, "LOTS_WANT=" + strconv.Itoa(n)}
 			if out, killed := child(t, "lots", append(env, FailpointVariable+"="+point)...); !killed {
@@ -271,9 +269,7 @@ func TestStatefulNamesASecondDeployment(t *testing.T) {
 	})
 	send := func(from, to int) {
 		t.Helper()
-		if _, err := second.Produce(within(t, 30*time.Second), named(in, 1, to)[from:]); err != nil {
-			t.Fatal(err)
-		}
+		send(t, second, named(in, 1, to)[from:])
 		eventually(t, func() bool { return seen.all(1, to) })
 	}
 	send(0, 5)
@@ -319,9 +315,7 @@ func TestStatefulBeginsAgainFromTheLastCommit(t *testing.T) {
 	const n = 30
 	in, log := w.topic(t, "in", 1), w.topic(t, "log", 3)
 	c, _ := w.dial(t)
-	if _, err := c.Produce(within(t, 30*time.Second), named(in, 1, n)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, named(in, 1, n))
 	var seen counter
 	away := Unavailable(errors.New("the store is away"))
 	errs := []error{nil, nil, away, nil, away}

@@ -58,9 +58,7 @@ func TestStatelessKeepsTheOrderThoughItWorksInParallel(t *testing.T) {
 	c, _ := w.dial(t)
 	const n = 600
 	for p := range 3 {
-		if _, err := c.Produce(within(t, 20*time.Second), numbers(in, p, n)); err != nil {
-			t.Fatal(err)
-		}
+		send(t, c, numbers(in, p, n))
 	}
 	// The even record of each pair ends after the odd one behind it.
 	var mu sync.Mutex
@@ -154,9 +152,7 @@ func TestKilledBetweenAcknowledgementAndCommitNothingIsLost(t *testing.T) {
 	c, _ := w.dial(t)
 	const n = 400
 	for p := range 2 {
-		if _, err := c.Produce(within(t, 20*time.Second), numbers(in, p, n)); err != nil {
-			t.Fatal(err)
-		}
+		send(t, c, numbers(in, p, n))
 	}
 	env := []string{"COPY_IN=" + in, "COPY_OUT=" + out, "COPY_BROKER=" + b.Addr, "COPY_GROUP=" + b.Config().Group, "COPY_COUNT=1000000000"}
 	for i := range 3 {
@@ -179,20 +175,7 @@ func TestKilledBetweenAcknowledgementAndCommitNothingIsLost(t *testing.T) {
 	}
 	duplicates := 0
 	for p := range 2 {
-		next := 0 // the first copies keep their order
-		for _, v := range values(t, c, out, p) {
-			switch i, err := strconv.Atoi(v); {
-			case err != nil || i > next:
-				t.Fatalf("partition %d: %q comes before %d", p, v, next)
-			case i == next:
-				next++
-			default:
-				duplicates++
-			}
-		}
-		if next != n {
-			t.Errorf("partition %d: %d records, want %d", p, next, n)
-		}
+		duplicates += countedOn(t, p, values(t, c, out, p), n)
 	}
 	if duplicates == 0 {
 		t.Errorf("no record came twice, after %d had been acknowledged and not committed", before)
@@ -263,21 +246,7 @@ func TestTwoMembersShareJoinAndLeave(t *testing.T) {
 	}
 	duplicates := 0
 	for p := range 4 {
-		next := 0
-		for _, v := range values(t, feeder, out, p) {
-			i, err := strconv.Atoi(v)
-			if err != nil || i > next {
-				t.Fatalf("partition %d: %q comes before %d", p, v, next)
-			}
-			if i == next {
-				next++
-			} else {
-				duplicates++
-			}
-		}
-		if int64(next) != n {
-			t.Errorf("partition %d: %d records, want %d", p, next, n)
-		}
+		duplicates += countedOn(t, p, values(t, feeder, out, p), int(n))
 	}
 	t.Logf("%d records, %d came twice", 4*n, duplicates)
 	// Whoever leaves in good order commits before. Only a commit that the coordinator refuses,
@@ -311,16 +280,13 @@ func TestPoison(t *testing.T) {
 	w := newWorld(t, streamtest.Start(t))
 	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
 	c, l := w.dial(t)
-	ctx := within(t, 60*time.Second)
 	headers := map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: "birds", schemas.HeaderURL: "http://a/"}
 	var outs []Out
 	for _, v := range []string{"0", "error", "2", "panic", "once", "large", "mute", "7"} {
 		outs = append(outs, Out{Topic: in, Key: []byte("k" + v), Value: []byte(v), Headers: headers})
 	}
 	outs = append(outs, Out{Topic: in, Key: []byte("foreign"), Value: []byte("8")}, Out{Topic: in, Value: []byte("9"), Headers: headers})
-	if _, err := c.Produce(ctx, outs); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, outs)
 	var calls sync.Map
 	s := copyTo("poison", in, out)
 	copyOne := s.Handle
@@ -391,11 +357,8 @@ func TestADeadLetterOfEightMebibytes(t *testing.T) {
 	w.topics[in] = pipeline.Topic{Partitions: 1, Retention: time.Hour, MaxMessageBytes: 12 << 20}
 	w.setup(t)
 	c, _ := w.dial(t)
-	ctx := within(t, 60*time.Second)
 	big := bytes.Repeat([]byte("0123456789"), 1<<20)
-	if _, err := c.Produce(ctx, []Out{{Topic: in, Value: big, Headers: map[string]string{schemas.HeaderVersion: "1"}}}); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, []Out{{Topic: in, Value: big, Headers: map[string]string{schemas.HeaderVersion: "1"}}})
 	s := Stateless{Stage: "big", Inputs: []string{in}, Tries: 1, Handle: func(context.Context, Record) ([]Out, error) { return nil, errors.New("too big for me") }}
 	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) })
 	eventually(t, func() bool { at, _ := committed(t, c, "big", in, 0); return at == 1 })
@@ -413,9 +376,7 @@ func TestUnavailableIsWaitedForInOrder(t *testing.T) {
 	w := newWorld(t, streamtest.Start(t))
 	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
 	c, l := w.dial(t)
-	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, 20)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, numbers(in, 0, 20))
 	var there atomic.Bool
 	s := copyTo("wait", in, out)
 	copyOne := s.Handle
@@ -467,9 +428,7 @@ func TestBrokenStopsAndTheRecordStaysUncommitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		outs := []Out{{Topic: in, Value: []byte("good"), Headers: map[string]string{schemas.HeaderVersion: "1"}}, {Topic: in, Value: []byte("bad"), Headers: k.headers}}
-		if _, err := c.Produce(ctx, outs); err != nil {
-			t.Fatal(err)
-		}
+		send(t, c, outs)
 		s := copyTo(k.name, in, out)
 		copyOne := s.Handle
 		s.Handle = func(ctx context.Context, r Record) ([]Out, error) {
@@ -498,9 +457,7 @@ func TestDrainFinishesWhatWasBegun(t *testing.T) {
 	w := newWorld(t, streamtest.Start(t))
 	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
 	c, l := w.dial(t)
-	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, 50)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, numbers(in, 0, 50))
 	begun, gate := make(chan struct{}, 100), make(chan struct{})
 	s := copyTo("drain", in, out)
 	s.Workers = 2
@@ -538,9 +495,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 	cfg := w.broker.Config()
 	cfg.SessionTimeout = time.Second
 	c, _ := dial(t, cfg, w.topics)
-	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, 1)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, numbers(in, 0, 1))
 	begun, never := make(chan struct{}), make(chan struct{})
 	defer close(never)
 	s := copyTo("hang", in, out)
@@ -573,9 +528,7 @@ func TestLagIsWhatWaitsBeforeAStage(t *testing.T) {
 		}
 		return n
 	}
-	if _, err := c.Produce(ctx, append(numbers(in, -1, 100), numbers(other, 0, 20)...)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, append(numbers(in, -1, 100), numbers(other, 0, 20)...))
 	if n := lag(); n != 120 {
 		t.Errorf("lag %d before the first commit, want 120", n)
 	}
@@ -592,9 +545,7 @@ func TestLagIsWhatWaitsBeforeAStage(t *testing.T) {
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Produce(ctx, numbers(in, -1, 30)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, numbers(in, -1, 30))
 	if n, err := c.LagTo(ctx, "lagging", ends); err != nil || n != 15 || lag() != 45 {
 		t.Errorf("lag %d to the ends of before (%v), %d to those of now, want 15 and 45", n, err, lag())
 	}

@@ -66,9 +66,7 @@ func TestUnorderedSendsAtOnceAndCommitsTheLowestUnderWay(t *testing.T) {
 	w := newWorld(t, streamtest.Start(t))
 	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
 	c, _ := w.dial(t)
-	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, 6)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, numbers(in, 0, 6))
 	var h held
 	var assigned, revoked atomic.Int64
 	assigned.Store(-1)
@@ -123,9 +121,7 @@ func TestUnorderedErrors(t *testing.T) {
 	outs := numbers(in, 0, 5)
 	outs = append(outs, Out{Topic: in, Value: []byte("foreign")})
 	outs = append(outs, Out{Topic: in, Value: []byte("owner"), Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderOwner: "nobody"}})
-	if _, err := c.Produce(ctx, outs); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, outs)
 	var mu sync.Mutex
 	calls := map[string]int{}
 	u := Unordered{Stage: "errors", Input: in, Tries: 2,
@@ -175,9 +171,7 @@ func TestUnorderedErrors(t *testing.T) {
 	}
 
 	start := len(outs)
-	if _, err := c.Produce(ctx, numbers(in, 0, 2)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, numbers(in, 0, 2))
 	u.Handle = func(_ context.Context, r Record, done func([]Out, error)) {
 		if string(r.Value) == "1" {
 			done(nil, Broken(errors.New("impossible")))
@@ -200,9 +194,7 @@ func TestUnorderedBoundsWhatIsInFlight(t *testing.T) {
 	in := w.topic(t, "in", 1)
 	c, _ := w.dial(t)
 	const n, most = 500, 7
-	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, n)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, numbers(in, 0, n))
 	var now, worst atomic.Int64
 	jobs := make(chan func([]Out, error), n)
 	u := Unordered{Stage: "bound", Input: in, MaxInFlight: most, Handle: func(_ context.Context, _ Record, done func([]Out, error)) {
@@ -243,11 +235,8 @@ func TestFenceOfAnUnorderedStageSurvivesRestarts(t *testing.T) {
 	w := newWorld(t, streamtest.Start(t))
 	in := w.topic(t, "in", 1)
 	c, _ := w.dial(t)
-	ctx := within(t, 60*time.Second)
 	put := func(r Record, v string) {
-		if _, err := c.Produce(ctx, []Out{{Topic: in, Value: []byte(v), Headers: r.Headers}}); err != nil {
-			t.Fatal(err)
-		}
+		send(t, c, []Out{{Topic: in, Value: []byte(v), Headers: r.Headers}})
 	}
 	marker := func(owner uint32, epoch uint64) Record { return Record{Headers: OwnerHeaders(owner, epoch)} }
 	put(decision(1, 3), "a")                        // 0
@@ -320,9 +309,7 @@ func TestUnorderedKilledLosesNothing(t *testing.T) {
 	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
 	c, _ := w.dial(t)
 	const n = 300
-	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, n)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, numbers(in, 0, n))
 	if _, killed := child(t, "unordered", "COPY_IN="+in, "COPY_OUT="+out, "COPY_BROKER="+b.Addr, "COPY_GROUP="+b.Config().Group, FailpointVariable+"=acked-before-commit:100"); !killed {
 		t.Fatal("the failpoint did not kill the child")
 	}
