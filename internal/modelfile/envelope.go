@@ -39,7 +39,7 @@ func Seal(kind string, version uint32, body []byte) []byte {
 // Open checks an envelope of the given kind and returns the version, 1..newest, and the body,
 // which shares memory with b.
 func Open(b []byte, kind string, newest uint32) (version uint32, body []byte, err error) {
-	line, rest, ok := bytes.Cut(b[:min(len(b), maxLine)], []byte("\n"))
+	line, _, ok := bytes.Cut(b[:min(len(b), maxLine)], []byte("\n"))
 	words := strings.Split(string(line), " ")
 	switch {
 	case len(b) == 0:
@@ -59,7 +59,7 @@ func Open(b []byte, kind string, newest uint32) (version uint32, body []byte, er
 	if uint32(v) > newest {
 		return 0, nil, fmt.Errorf("%w: format version %d of a %s model, this program reads up to %d", ErrNewer, v, kind, newest)
 	}
-	rest = b[len(line)+1:]
+	rest := b[len(line)+1:]
 	if len(rest) < lenBytes+sha256.Size {
 		return 0, nil, fmt.Errorf("%w: cut short after %d bytes", ErrDamaged, len(b))
 	}

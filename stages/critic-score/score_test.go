@@ -89,7 +89,8 @@ func (w *world) announce(t testing.TB, m *schemas.ModelPublished) {
 
 func (w *world) control(t testing.TB, crawl, critic string, focus ...string) {
 	t.Helper()
-	b, err := proto.Marshal(&schemas.CrawlControl{Crawl: crawl, Revision: 1, Critic: critic, Focus: focus})
+	next := w.scorer.crawls.Look(crawl).GetRevision() + 1
+	b, err := proto.Marshal(&schemas.CrawlControl{Crawl: crawl, Revision: next, Critic: critic, Focus: focus})
 	if err != nil {
 		t.Fatal(err)
 	}
