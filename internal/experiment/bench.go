@@ -125,6 +125,9 @@ var built = map[string]string{
 // Try makes one crawl of the task: a draw's seeds with a named ranker. seed is that of random
 // orders.
 func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
+	if err := g.refuses(ranker); err != nil {
+		return nil, err
+	}
 	policy, err := crawlfile.Policy(cmp.Or(built[ranker], ranker))
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,6 +32,7 @@ type Ground struct {
 	targetList []string                     // targets in order
 	settings   linkfeature.Settings
 	verdicts   map[string]*schemas.LinkFound // by URL, without a request
+	made       sync.Map                      // of *madeVerdict by URL, on webs that are computed
 
 	topicsOnce sync.Once
 	topical    map[string]*schemas.LeafTable // tables with topic features, by URL
@@ -79,29 +81,42 @@ func NewGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settin
 	if task.Targets != 0 && len(g.targets) != task.Targets {
 		return nil, fmt.Errorf("task %s names %d targets, its web has %d", task.Name, task.Targets, len(g.targets))
 	}
-	return g, g.judge()
+	return g, g.judgeAll()
 }
 
-// judge fills in the verdict of every page, without its request.
-func (g *Ground) judge() error {
+// judgeAll fills in the verdict of every page that is kept.
+func (g *Ground) judgeAll() error {
+	if g.web.compute != nil {
+		return nil
+	}
 	for _, u := range g.urls {
 		p := g.web.pages[u]
-		rec := &schemas.LinkFound{Url: u, Outcome: p.outcome, Status: uint32(p.status), Redirect: p.redirect, Detail: p.detail}
-		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED {
-			j, err := g.model.Judge(p.parsed, []string{g.task.FocusClass})
-			if err != nil {
-				return fmt.Errorf("judge %s: %w", u, err)
-			}
-			rec.Judgement, rec.Fingerprint = j, p.parsed.GetFingerprint()
-			var cut bool
-			if rec.Table, rec.Links, cut, err = p.extract(g.settings); err != nil {
-				return fmt.Errorf("links of %s: %w", u, err)
-			}
-			rec.Cut = cut || p.parsed.GetCut()
+		rec, err := g.judge(p, p.parsed, p.extract)
+		if err != nil {
+			return err
 		}
 		g.verdicts[u] = rec
 	}
 	return nil
+}
+
+// judge makes the verdict on a page, without its request.
+func (g *Ground) judge(p *page, parsed *schemas.Page, extract func(linkfeature.Settings) (*schemas.LeafTable, []*schemas.Link, bool, error)) (*schemas.LinkFound, error) {
+	rec := &schemas.LinkFound{Url: p.url, Outcome: p.outcome, Status: uint32(p.status), Redirect: p.redirect, Detail: p.detail}
+	if p.outcome != schemas.Outcome_OUTCOME_DELIVERED {
+		return rec, nil
+	}
+	j, err := g.model.Judge(parsed, []string{g.task.FocusClass})
+	if err != nil {
+		return nil, fmt.Errorf("judge %s: %w", p.url, err)
+	}
+	rec.Judgement, rec.Fingerprint = j, parsed.GetFingerprint()
+	var cut bool
+	if rec.Table, rec.Links, cut, err = extract(g.settings); err != nil {
+		return nil, fmt.Errorf("links of %s: %w", p.url, err)
+	}
+	rec.Cut = cut || parsed.GetCut()
+	return rec, nil
 }
 
 // tables are the pages' leaf tables with topic features.
@@ -110,6 +125,10 @@ func (g *Ground) tables() (map[string]*schemas.LeafTable, error) {
 		settings := g.settings
 		settings.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
 		g.topical = make(map[string]*schemas.LeafTable)
+		if g.web.compute != nil {
+			g.topicsErr = errors.New("there are no topic features on webs that are computed")
+			return
+		}
 		for u, rec := range g.verdicts {
 			if rec.Table == nil {
 				continue
@@ -127,7 +146,10 @@ func (g *Ground) tables() (map[string]*schemas.LeafTable, error) {
 
 // verdict is what the stages between fetch and feature-extract would answer to a request.
 func (g *Ground) verdict(r *schemas.FetchRequest, topics schemas.TopicFeatures) (*schemas.LinkFound, error) {
-	known := g.verdicts[r.GetUrl()]
+	known, err := g.verdictOn(r.GetUrl())
+	if err != nil {
+		return nil, err
+	}
 	if known == nil {
 		return nil, fmt.Errorf("%s was dispatched, but is not in the web", r.GetUrl())
 	}
@@ -172,7 +194,7 @@ func (g *Ground) resolve(url string) string {
 func (g *Ground) parents() map[string][]string {
 	g.parentsOnce.Do(func() {
 		g.parentsOf = make(map[string][]string)
-		for u, rec := range g.verdicts {
+		for u, rec := range g.verdicts { // none on webs that are computed: Try refuses the oracle
 			seen := map[string]bool{u: true}
 			for _, l := range rec.GetLinks() {
 				if v := g.resolve(l.GetUrl()); v != "" && !seen[v] {

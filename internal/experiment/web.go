@@ -34,6 +34,8 @@ type Web struct {
 	unescaped map[string]*page
 	// strays are pages that no crawler can ask for, by what stands in the place of their URL.
 	strays map[string]*page
+	// compute makes the body of a page where pages are not kept (Computed); nil = they are.
+	compute func(url string) (body []byte, contentType string)
 }
 
 // page is one answer of a web.

@@ -1,0 +1,85 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"forager/internal/critic"
+	"forager/internal/dom"
+	"forager/internal/linkfeature"
+	"forager/schemas"
+)
+
+// Computed is a web whose pages are made when a crawl asks for them (a synthetic one), so that
+// it may be larger than memory is for parsed pages. URLs are canonical. What is not in it is out
+// of scope.
+type Computed struct {
+	// Labels of all pages by URL; "" = none.
+	Labels map[string]string
+	// Redirects by URL.
+	Redirects map[string]string
+	// Page makes the body of a page; it is called by many goroutines at once.
+	Page func(url string) (body []byte, contentType string)
+}
+
+// NewWeb makes a web of computed pages. Rankers that look at the whole web (oracle) or at topic
+// features are not for it.
+func NewWeb(c *Computed) *Web {
+	w := &Web{pages: make(map[string]*page, len(c.Labels)+len(c.Redirects)), labels: c.Labels, compute: c.Page}
+	for url := range c.Labels {
+		w.pages[url] = &page{url: url, outcome: schemas.Outcome_OUTCOME_DELIVERED, status: 200}
+	}
+	for from, to := range c.Redirects {
+		w.pages[from] = &page{url: from, outcome: schemas.Outcome_OUTCOME_REDIRECTED, status: 301, redirect: to}
+	}
+	return w
+}
+
+// NewComputedGround prepares a task on a computed web, with a critic that was trained elsewhere:
+// every page counts.
+func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
+	return NewGround(task, &CriticSet{NotCounted: []byte("[]")}, NewWeb(c), model, settings)
+}
+
+// wholeWeb are the rankers that computed webs refuse.
+var wholeWeb = []string{"oracle", "apprentice-topics"}
+
+// refuses says why a ranker cannot be tried.
+func (g *Ground) refuses(ranker string) error {
+	if g.web.compute != nil && slices.Contains(wholeWeb, ranker) {
+		return fmt.Errorf("ranker %s is not for webs that are computed", ranker)
+	}
+	return nil
+}
+
+// madeVerdict is made once, by whoever asks first.
+type madeVerdict struct {
+	once sync.Once
+	rec  *schemas.LinkFound
+	err  error
+}
+
+// verdictOn is the verdict on a page in scope, nil for any other.
+func (g *Ground) verdictOn(url string) (*schemas.LinkFound, error) {
+	p := g.web.pages[url]
+	if g.web.compute == nil || p == nil || !g.inScope[url] {
+		return g.verdicts[url], nil
+	}
+	held, _ := g.made.LoadOrStore(url, new(madeVerdict))
+	v := held.(*madeVerdict)
+	v.once.Do(func() {
+		var parsed *schemas.Page
+		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED {
+			body, kind := g.web.compute(url)
+			if parsed, v.err = dom.Parse(body, kind, url, dom.Settings{}); v.err != nil {
+				return
+			}
+		}
+		// The parsed page is not kept.
+		v.rec, v.err = g.judge(p, parsed, func(s linkfeature.Settings) (*schemas.LeafTable, []*schemas.Link, bool, error) {
+			return linkfeature.Extract(parsed, nil, s)
+		})
+	})
+	return v.rec, v.err
+}
