@@ -347,20 +347,7 @@ func simGround(pages uint64) (*demoGround, error) {
 		}
 		webs[seed] = w
 	}
-	var set critic.Examples
-	for _, topic := range append([]string{simweb.Other}, webs[examples].Topics()...) {
-		for _, url := range webs[examples].Examples(topic, 60) {
-			html, _, _ := webs[examples].Page(url)
-			p, err := dom.Parse([]byte(html), "text/html; charset=utf-8", url, dom.Settings{})
-			if err != nil {
-				return nil, err
-			}
-			if err := set.AddPage(url, []string{topic}, p); err != nil {
-				return nil, err
-			}
-		}
-	}
-	model, _, err := critic.Train(&set, critic.Settings{Exact: true, Cap: 300, Provenance: map[string]string{"examples": "synthetic web, seed 3"}})
+	model, err := simCritic(webs[examples])
 	if err != nil {
 		return nil, err
 	}
@@ -374,6 +361,27 @@ func simGround(pages uint64) (*demoGround, error) {
 		},
 		teach: &teaching{seeds: webs[taught].Examples(topic, 5), budget: max(300, pages/2)},
 	}, nil
+}
+
+// simCritic is a critic of the topics of a synthetic web, and of pages about none, trained on 60
+// pages of each.
+func simCritic(w *simweb.Web) (*critic.Model, error) {
+	var set critic.Examples
+	for _, topic := range append([]string{simweb.Other}, w.Topics()...) {
+		for _, url := range w.Examples(topic, 60) {
+			html, _, _ := w.Page(url)
+			p, err := dom.Parse([]byte(html), "text/html; charset=utf-8", url, dom.Settings{})
+			if err != nil {
+				return nil, err
+			}
+			if err := set.AddPage(url, []string{topic}, p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	from := fmt.Sprintf("synthetic web, seed %d", w.Config().Seed)
+	model, _, err := critic.Train(&set, critic.Settings{Exact: true, Cap: 300, Provenance: map[string]string{"examples": from}})
+	return model, err
 }
 
 // frozenGround is a WARC file with a task.

@@ -47,7 +47,8 @@ type commands struct {
 	Demo       demoCommand       `cmd:"" help:"Crawl a web twice, soft focus and apprentice, and report both."`
 	Bench      benchCommand      `cmd:"" help:"Crawl webs at full speed; CPU, memory and latency of every process."`
 
-	ServeSimweb serveSimwebCommand `cmd:"" name:"serve-simweb" help:"Serve synthetic webs, behind an HTTP proxy."`
+	ServeSimweb      serveSimwebCommand      `cmd:"" name:"serve-simweb" help:"Serve synthetic webs, behind an HTTP proxy."`
+	ExperimentSimweb experimentSimwebCommand `cmd:"" name:"experiment-simweb" help:"Compare rankers on synthetic webs, in this process."`
 
 	BenchWeb   benchWebCommand   `cmd:"" hidden:"" help:"Serve the synthetic web of bench."`
 	BenchFloor benchFloorCommand `cmd:"" hidden:"" help:"Fetch URLs and parse the pages, nothing else."`

@@ -79,6 +79,9 @@ func (w *Web) Size() uint64 { return w.c.Pages }
 // URL of page number n, 0 ≤ n < Size: an order that says nothing about topics.
 func (w *Web) URL(n uint64) string { return w.url(w.unscramble(n)) }
 
+// Alias is the URL of a redirect to page number n.
+func (w *Web) Alias(n uint64) string { return string(w.appendAlias(nil, "go", 1, w.unscramble(n))) }
+
 // Examples returns the URLs of n pages about a topic, or of Other, without hazards: the same
 // ones each time, from all hosts alike. Fewer where the web does not have so many.
 func (w *Web) Examples(topic string, n int) []string {

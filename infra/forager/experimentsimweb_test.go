@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestExperimentSimweb(t *testing.T) {
+	command := func(args string) (stdout, stderr string, code int) {
+		var out, err bytes.Buffer
+		code = run(t.Context(), append([]string{"--json", "experiment-simweb"}, strings.Fields(args)...), &out, &err)
+		return out.String(), err.String(), code
+	}
+	args := "--seeds 501,502 --pages 4000 --budget 60 --cues peaked,absent --rankers unfocused,soft-focus,taught"
+	first, said, code := command(args)
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, said)
+	}
+	var rows []simRow
+	if err := json.Unmarshal([]byte(first), &rows); err != nil || len(rows) != 6 || rows[5].Cues != "absent" || rows[5].Ranker != taught {
+		t.Fatalf("%v: %s", err, first)
+	}
+	for _, r := range rows {
+		if e := r.Measures["truth@100"]; e.N != 2 || e.Mean <= 0 || e.Mean >= 1 {
+			t.Errorf("%s, %s: truth@100 is %+v", r.Cues, r.Ranker, e)
+		}
+		if e := r.Measures["loss-cut@100"]; r.Ranker == "soft-focus" && (e.Mean != 0 || e.N != 2) {
+			t.Errorf("soft focus cuts its own loss by %+v", e)
+		}
+	}
+	if again, _, _ := command(args); again != first {
+		t.Error("the same command prints other numbers")
+	}
+	for args, says := range map[string]string{
+		"--rankers none": "no ranker \"none\"", "--topic none": "no topic \"none\"; there are: Tundkimhol", "--cues loud": "loud", "--pages 7": "7 pages",
+	} {
+		if _, said, code := command(args); code != exitUsage || !strings.Contains(said, says) {
+			t.Errorf("%s: exit %d, %s", args, code, said)
+		}
+	}
+	if _, said, code := command("--rankers oracle --pages 2000 --seeds 501 --cues absent --budget 10"); code != exitFailure || !strings.Contains(said, "not for webs that are computed") {
+		t.Errorf("oracle: exit %d, %s", code, said)
+	}
+}
