@@ -57,6 +57,12 @@ func (l *serverLog) byHost() map[string][]webarchive.Access {
 	return hosts
 }
 
+func (l *serverLog) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = nil
+}
+
 // TestAHostileWeb crawls a synthetic web with every hazard, politely, and compares what became of
 // each URL with what is true of it, and the server's log with what robots.txt, Retry-After and
 // the pauses demand.
@@ -87,6 +93,17 @@ func TestAHostileWeb(t *testing.T) {
 	o.charsets(r)
 	o.traps(st)
 	polite(t, w, log)
+
+	// Without pauses the window of a host is the bound; robots.txt counts like before.
+	hasty := r.crawl(g, "hasty", "unfocused", 150, func(ctl *schemas.CrawlControl) {
+		ctl.HostWindow, ctl.Window, ctl.MaxAttempts = 2, 200, hostileTries
+	})
+	hasty.Seeds = c.Seeds
+	log.forget()
+	r.begin(hasty)
+	r.until("hasty", "finished", 2*time.Minute, finished)
+	r.verified("hasty")
+	atOnce(t, w, log, 2)
 }
 
 func hostileWeb(t testing.TB) *simweb.Web {
@@ -344,5 +361,30 @@ func polite(t *testing.T, w *simweb.Web, log *serverLog) {
 	}
 	if again == 0 || slowest == 0 {
 		t.Errorf("%d requests behind a Retry-After, %d under a Crawl-delay: that shows nothing", again, slowest)
+	}
+}
+
+// atOnce counts the requests that a host had under way together.
+func atOnce(t *testing.T, w *simweb.Web, log *serverLog, most int) {
+	together := 0
+	for host, list := range log.byHost() {
+		for i, a := range list {
+			n := 1
+			for _, b := range list[:i] {
+				if b.End.After(a.Begin) {
+					n++
+				}
+			}
+			if n > most {
+				t.Errorf("%s had %d requests at once, want %d at most", host, n, most)
+			}
+			together = max(together, n)
+			if w.Truth(a.URL).Outcome == "robots-disallowed" {
+				t.Errorf("%s was asked for, which robots.txt disallows", a.URL)
+			}
+		}
+	}
+	if together < most {
+		t.Errorf("no host had more than %d requests at once: that shows nothing", together)
 	}
 }
