@@ -95,7 +95,8 @@ func request() *schemas.FetchRequest {
 
 func (w *world) control(t testing.TB, mode schemas.LeafMode) {
 	t.Helper()
-	b, err := proto.Marshal(&schemas.CrawlControl{Crawl: "c", Revision: 1, Leaves: mode})
+	next := w.parser.crawls.Look("c").GetRevision() + 1
+	b, err := proto.Marshal(&schemas.CrawlControl{Crawl: "c", Revision: next, Leaves: mode})
 	if err != nil {
 		t.Fatal(err)
 	}
