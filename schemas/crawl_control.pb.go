@@ -481,7 +481,8 @@ type CrawlControl struct {
 	Window uint32 `protobuf:"varint,9,opt,name=window,proto3" json:"window,omitempty"`
 	// Requests in flight at most to one host, 1–100; 0 = 2.
 	HostWindow uint32 `protobuf:"varint,10,opt,name=host_window,json=hostWindow,proto3" json:"host_window,omitempty"`
-	// Number of shards; 0 and 1 mean one. More are refused by this version.
+	// Number of shards, 0–256; 0 and 1 mean one. It never changes. With more, learning.sync is
+	// refused, and window has at least one for each.
 	Shards uint32 `protobuf:"varint,11,opt,name=shards,proto3" json:"shards,omitempty"`
 	// How its requests treat hosts.
 	Politeness *Politeness `protobuf:"bytes,12,opt,name=politeness,proto3" json:"politeness,omitempty"`
@@ -1006,7 +1007,7 @@ type Learning struct {
 	SwitchPages uint64 `protobuf:"varint,2,opt,name=switch_pages,json=switchPages,proto3" json:"switch_pages,omitempty"`
 	// Pages delivered between models; 0 = clamp(budget/40, 10, 100).
 	RefitPages uint64 `protobuf:"varint,3,opt,name=refit_pages,json=refitPages,proto3" json:"refit_pages,omitempty"`
-	// Dispatch waits at each boundary for the model trained through it.
+	// Dispatch waits at each boundary for the model trained through it; for crawls of one shard.
 	Sync bool `protobuf:"varint,4,opt,name=sync,proto3" json:"sync,omitempty"`
 	// Version of an apprentice model used from the start (regime prior, §2.2; protocol T);
 	// empty = none. It goes on learning from the counts stored in it.

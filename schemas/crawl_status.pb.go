@@ -80,7 +80,7 @@ func (ShardState) EnumDescriptor() ([]byte, []int) {
 	return file_crawl_status_proto_rawDescGZIP(), []int{0}
 }
 
-// CrawlStatus is how one shard of a crawl stands. Topic crawl.status, compacted,
+// CrawlStatus is how one shard of a crawl stands; WholeCrawl adds several up. Topic crawl.status, compacted,
 // key = crawl "/" shard. Made by prioritize at most once a second and at every change of state.
 type CrawlStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -116,7 +116,7 @@ type CrawlStatus struct {
 	Requests uint64 `protobuf:"varint,14,opt,name=requests,proto3" json:"requests,omitempty"`
 	// What is left, budget less charged less reserved; 0 for a limit that is not set.
 	PagesLeft uint64 `protobuf:"varint,15,opt,name=pages_left,json=pagesLeft,proto3" json:"pages_left,omitempty"`
-	// As pages_left, for requests.
+	// As pages_left, for requests. Both are of the shard's lease where there are several.
 	RequestsLeft uint64 `protobuf:"varint,16,opt,name=requests_left,json=requestsLeft,proto3" json:"requests_left,omitempty"`
 	// Distinct links known, leaps settled, and leaps sent to train.
 	Links uint64 `protobuf:"varint,17,opt,name=links,proto3" json:"links,omitempty"`
@@ -144,7 +144,9 @@ type CrawlStatus struct {
 	// Records of each topic that concern this shard, as prioritize wrote or read them; those of
 	// page.* as the trails of link.found name them (header "trail"). Of crawl.*, model.published and
 	// dead.letter nothing is said.
-	Spans         map[string]*TopicSpan `protobuf:"bytes,28,rep,name=spans,proto3" json:"spans,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Spans map[string]*TopicSpan `protobuf:"bytes,28,rep,name=spans,proto3" json:"spans,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Number of shards of the crawl; 0 = one.
+	Shards        uint32 `protobuf:"varint,29,opt,name=shards,proto3" json:"shards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -375,6 +377,13 @@ func (x *CrawlStatus) GetSpans() map[string]*TopicSpan {
 	return nil
 }
 
+func (x *CrawlStatus) GetShards() uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
 // TopicSpan counts the distinct ids of a crawl's records in one topic, so that they can be
 // compared with other books after the records are gone.
 type TopicSpan struct {
@@ -454,7 +463,7 @@ var File_crawl_status_proto protoreflect.FileDescriptor
 const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"\x12crawl_status.proto\x12\n" +
-	"forager.v1\"\xed\b\n" +
+	"forager.v1\"\x85\t\n" +
 	"\vCrawlStatus\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\x12,\n" +
@@ -491,7 +500,8 @@ const file_crawl_status_proto_rawDesc = "" +
 	"started_at\x18\x19 \x01(\x03R\tstartedAt\x12\x16\n" +
 	"\x06window\x18\x1a \x01(\rR\x06window\x12\x1a\n" +
 	"\bactivity\x18\x1b \x01(\tR\bactivity\x128\n" +
-	"\x05spans\x18\x1c \x03(\v2\".forager.v1.CrawlStatus.SpansEntryR\x05spans\x1a;\n" +
+	"\x05spans\x18\x1c \x03(\v2\".forager.v1.CrawlStatus.SpansEntryR\x05spans\x12\x16\n" +
+	"\x06shards\x18\x1d \x01(\rR\x06shards\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a:\n" +

@@ -57,7 +57,7 @@ type LeapSettled struct {
 	Trains bool `protobuf:"varint,15,opt,name=trains,proto3" json:"trains,omitempty"`
 	// Request of v whose verdict settled it (RequestID).
 	Request []byte `protobuf:"bytes,16,opt,name=request,proto3" json:"request,omitempty"`
-	// Pages delivered in the shard when it was settled.
+	// Pages delivered in the shard when it was settled; in a boundary, in the crawl.
 	Pages uint64 `protobuf:"varint,17,opt,name=pages,proto3" json:"pages,omitempty"`
 	// The record is a boundary: a model trained through it is due. Only id, crawl, shard,
 	// pages and boundary are set.

@@ -21,6 +21,61 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// LinkRole says what a record of link.found is. A crawl of one shard has verdicts only.
+type LinkRole int32
+
+const (
+	// The verdict on u with all links of u, or a page of seeds; to the shard that asked.
+	LinkRole_LINK_ROLE_VERDICT LinkRole = 0
+	// Links of a judged u (outcome DELIVERED) or of seeds (SEEDS) to hosts of another shard, which
+	// u's shard sends there once the verdict on u counts: id, url, judgement (R and best_is_focus),
+	// links, depth, and of table what they need. Its id is LinksID, or MovedID where moved is set.
+	LinkRole_LINK_ROLE_LINKS LinkRole = 1
+	// A note between shard 0 and another shard; id is empty.
+	LinkRole_LINK_ROLE_NOTE LinkRole = 2
+)
+
+// Enum value maps for LinkRole.
+var (
+	LinkRole_name = map[int32]string{
+		0: "LINK_ROLE_VERDICT",
+		1: "LINK_ROLE_LINKS",
+		2: "LINK_ROLE_NOTE",
+	}
+	LinkRole_value = map[string]int32{
+		"LINK_ROLE_VERDICT": 0,
+		"LINK_ROLE_LINKS":   1,
+		"LINK_ROLE_NOTE":    2,
+	}
+)
+
+func (x LinkRole) Enum() *LinkRole {
+	p := new(LinkRole)
+	*p = x
+	return p
+}
+
+func (x LinkRole) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LinkRole) Descriptor() protoreflect.EnumDescriptor {
+	return file_link_found_proto_enumTypes[0].Descriptor()
+}
+
+func (LinkRole) Type() protoreflect.EnumType {
+	return &file_link_found_proto_enumTypes[0]
+}
+
+func (x LinkRole) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LinkRole.Descriptor instead.
+func (LinkRole) EnumDescriptor() ([]byte, []int) {
+	return file_link_found_proto_rawDescGZIP(), []int{0}
+}
+
 // LinkFound is the verdict on u together with every link of u. Topic link.found,
 // key = crawl "/" shard. Made by feature-extract for every request, and by forager for
 // seeds (the links of a virtual page, outcome SEEDS) and to ask for a replay (outcome REPLAY).
@@ -59,6 +114,16 @@ type LinkFound struct {
 	Fingerprint uint64 `protobuf:"fixed64,15,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// Something of the page was cut (Page.cut), or the table was.
 	Cut bool `protobuf:"varint,16,opt,name=cut,proto3" json:"cut,omitempty"`
+	// What the record is. Only a verdict answers a request, is charged and counted.
+	Role LinkRole `protobuf:"varint,20,opt,name=role,proto3,enum=forager.v1.LinkRole" json:"role,omitempty"`
+	// Shard that sent it, where role is not VERDICT.
+	From uint32 `protobuf:"varint,21,opt,name=from,proto3" json:"from,omitempty"`
+	// Hops from a seed to the targets of links, where role is LINKS.
+	Depth uint32 `protobuf:"varint,22,opt,name=depth,proto3" json:"depth,omitempty"`
+	// Set where role is LINKS and a redirect brought its one link here.
+	Moved *MovedLink `protobuf:"bytes,23,opt,name=moved,proto3" json:"moved,omitempty"`
+	// Set exactly where role is NOTE.
+	Note *ShardNote `protobuf:"bytes,24,opt,name=note,proto3" json:"note,omitempty"`
 	// For outcome REPLAY: RequestID, 16 bytes, of a request for url that a stage could not handle
 	// (its outcome is failed:…) and that is to be tried once more, as its next attempt.
 	Replay        []byte `protobuf:"bytes,26,opt,name=replay,proto3" json:"replay,omitempty"`
@@ -208,9 +273,502 @@ func (x *LinkFound) GetCut() bool {
 	return false
 }
 
+func (x *LinkFound) GetRole() LinkRole {
+	if x != nil {
+		return x.Role
+	}
+	return LinkRole_LINK_ROLE_VERDICT
+}
+
+func (x *LinkFound) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *LinkFound) GetDepth() uint32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+func (x *LinkFound) GetMoved() *MovedLink {
+	if x != nil {
+		return x.Moved
+	}
+	return nil
+}
+
+func (x *LinkFound) GetNote() *ShardNote {
+	if x != nil {
+		return x.Note
+	}
+	return nil
+}
+
 func (x *LinkFound) GetReplay() []byte {
 	if x != nil {
 		return x.Replay
+	}
+	return nil
+}
+
+// MovedLink says how a link came to a target on a host of another shard: v, of the sender's
+// shard, redirects there.
+type MovedLink struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Canonical URL of the link as it was found on u.
+	Named string `protobuf:"bytes,1,opt,name=named,proto3" json:"named,omitempty"`
+	// Canonical URL of v, the last URL that redirected; named itself where there was one redirect.
+	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// Attempt, score, policy, model and tier of the dispatch that brought the redirect.
+	Attempt uint32 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Score of that dispatch.
+	Score float64 `protobuf:"fixed64,4,opt,name=score,proto3" json:"score,omitempty"`
+	// Policy of that dispatch.
+	Policy string `protobuf:"bytes,5,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Model of that dispatch; empty = none.
+	Model string `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
+	// u was judged before v was dispatched.
+	Forward bool `protobuf:"varint,7,opt,name=forward,proto3" json:"forward,omitempty"`
+	// Redirects from named to the target, 1–10.
+	Hops uint32 `protobuf:"varint,8,opt,name=hops,proto3" json:"hops,omitempty"`
+	// How often the link was sent from shard to shard, from 1.
+	Moves uint32 `protobuf:"varint,9,opt,name=moves,proto3" json:"moves,omitempty"`
+	// Tier of that dispatch.
+	Tier uint32 `protobuf:"varint,10,opt,name=tier,proto3" json:"tier,omitempty"`
+	// There is no link, only the redirect: v was asked for again when its links were settled.
+	Linkless      bool `protobuf:"varint,11,opt,name=linkless,proto3" json:"linkless,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MovedLink) Reset() {
+	*x = MovedLink{}
+	mi := &file_link_found_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MovedLink) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MovedLink) ProtoMessage() {}
+
+func (x *MovedLink) ProtoReflect() protoreflect.Message {
+	mi := &file_link_found_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MovedLink.ProtoReflect.Descriptor instead.
+func (*MovedLink) Descriptor() ([]byte, []int) {
+	return file_link_found_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *MovedLink) GetNamed() string {
+	if x != nil {
+		return x.Named
+	}
+	return ""
+}
+
+func (x *MovedLink) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *MovedLink) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *MovedLink) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
+func (x *MovedLink) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *MovedLink) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *MovedLink) GetForward() bool {
+	if x != nil {
+		return x.Forward
+	}
+	return false
+}
+
+func (x *MovedLink) GetHops() uint32 {
+	if x != nil {
+		return x.Hops
+	}
+	return 0
+}
+
+func (x *MovedLink) GetMoves() uint32 {
+	if x != nil {
+		return x.Moves
+	}
+	return 0
+}
+
+func (x *MovedLink) GetTier() uint32 {
+	if x != nil {
+		return x.Tier
+	}
+	return 0
+}
+
+func (x *MovedLink) GetLinkless() bool {
+	if x != nil {
+		return x.Linkless
+	}
+	return false
+}
+
+// ShardNote is a word between shard 0 and another shard k of a crawl (package shards): k reports
+// how it stands, shard 0 says what k may use. Of a sender's notes the one of the highest epoch,
+// then sequence, counts.
+type ShardNote struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Epoch of the sender's owner.
+	Epoch uint64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Counts the sender's notes to the receiver within the epoch, from 1.
+	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// Set in notes to shard 0.
+	Report *ShardReport `protobuf:"bytes,3,opt,name=report,proto3" json:"report,omitempty"`
+	// Set in notes of shard 0.
+	Lease         *ShardLease `protobuf:"bytes,4,opt,name=lease,proto3" json:"lease,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardNote) Reset() {
+	*x = ShardNote{}
+	mi := &file_link_found_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardNote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardNote) ProtoMessage() {}
+
+func (x *ShardNote) ProtoReflect() protoreflect.Message {
+	mi := &file_link_found_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardNote.ProtoReflect.Descriptor instead.
+func (*ShardNote) Descriptor() ([]byte, []int) {
+	return file_link_found_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ShardNote) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *ShardNote) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *ShardNote) GetReport() *ShardReport {
+	if x != nil {
+		return x.Report
+	}
+	return nil
+}
+
+func (x *ShardNote) GetLease() *ShardLease {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+// ShardLease is what a shard may use of the crawl's budget and window, as levels: they hold until
+// the next lease, whatever was used before.
+type ShardLease struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Shard 0 has a new owner: the levels and the end stay, and a report is asked for.
+	Keep bool `protobuf:"varint,1,opt,name=keep,proto3" json:"keep,omitempty"`
+	// Pages charged and requests in flight together at most, since the crawl began.
+	Pages uint64 `protobuf:"varint,2,opt,name=pages,proto3" json:"pages,omitempty"`
+	// Requests charged and in flight together at most, since the crawl began.
+	Requests uint64 `protobuf:"varint,3,opt,name=requests,proto3" json:"requests,omitempty"`
+	// Requests in flight at most.
+	Window uint64 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"`
+	// Why the crawl has ended (CrawlStatus.end_reason); empty while it has not.
+	End           string `protobuf:"bytes,5,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardLease) Reset() {
+	*x = ShardLease{}
+	mi := &file_link_found_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardLease) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardLease) ProtoMessage() {}
+
+func (x *ShardLease) ProtoReflect() protoreflect.Message {
+	mi := &file_link_found_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardLease.ProtoReflect.Descriptor instead.
+func (*ShardLease) Descriptor() ([]byte, []int) {
+	return file_link_found_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ShardLease) GetKeep() bool {
+	if x != nil {
+		return x.Keep
+	}
+	return false
+}
+
+func (x *ShardLease) GetPages() uint64 {
+	if x != nil {
+		return x.Pages
+	}
+	return 0
+}
+
+func (x *ShardLease) GetRequests() uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *ShardLease) GetWindow() uint64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *ShardLease) GetEnd() string {
+	if x != nil {
+		return x.End
+	}
+	return ""
+}
+
+// ShardReport is how a shard stands behind the record before `next` of its input.
+type ShardReport struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Epoch and sequence of the newest lease that it has read.
+	LeaseEpoch uint64 `protobuf:"varint,1,opt,name=lease_epoch,json=leaseEpoch,proto3" json:"lease_epoch,omitempty"`
+	// Sequence of that lease.
+	LeaseSequence uint64 `protobuf:"varint,2,opt,name=lease_sequence,json=leaseSequence,proto3" json:"lease_sequence,omitempty"`
+	// What it may use.
+	Lease *ShardLease `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
+	// Pages and requests charged, and requests in flight.
+	Pages uint64 `protobuf:"varint,4,opt,name=pages,proto3" json:"pages,omitempty"`
+	// Requests charged.
+	Requests uint64 `protobuf:"varint,5,opt,name=requests,proto3" json:"requests,omitempty"`
+	// Requests in flight.
+	InFlight uint64 `protobuf:"varint,6,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
+	// Entries that it could dispatch now if it had the lease; a bound from above.
+	Want uint64 `protobuf:"varint,7,opt,name=want,proto3" json:"want,omitempty"`
+	// Requests in flight that it would have at most, by its own window.
+	Window uint64 `protobuf:"varint,8,opt,name=window,proto3" json:"window,omitempty"`
+	// Unvisited entries that can still be fetched, now or later; and those that a gate kept out.
+	Backlog uint64 `protobuf:"varint,9,opt,name=backlog,proto3" json:"backlog,omitempty"`
+	// Unvisited entries that a gate kept out.
+	Outside uint64 `protobuf:"varint,10,opt,name=outside,proto3" json:"outside,omitempty"`
+	// It has read that the crawl was stopped.
+	Stopped bool `protobuf:"varint,11,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	// Pages of seeds that it has taken (shard 0).
+	Seeds uint64 `protobuf:"varint,12,opt,name=seeds,proto3" json:"seeds,omitempty"`
+	// Offset in its partition of link.found behind everything that it has applied.
+	Next int64 `protobuf:"varint,13,opt,name=next,proto3" json:"next,omitempty"`
+	// Largest offset, by shard, in that one's partition, at which links that it sent there stand.
+	Sent          map[uint32]int64 `protobuf:"bytes,14,rep,name=sent,proto3" json:"sent,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardReport) Reset() {
+	*x = ShardReport{}
+	mi := &file_link_found_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardReport) ProtoMessage() {}
+
+func (x *ShardReport) ProtoReflect() protoreflect.Message {
+	mi := &file_link_found_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardReport.ProtoReflect.Descriptor instead.
+func (*ShardReport) Descriptor() ([]byte, []int) {
+	return file_link_found_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ShardReport) GetLeaseEpoch() uint64 {
+	if x != nil {
+		return x.LeaseEpoch
+	}
+	return 0
+}
+
+func (x *ShardReport) GetLeaseSequence() uint64 {
+	if x != nil {
+		return x.LeaseSequence
+	}
+	return 0
+}
+
+func (x *ShardReport) GetLease() *ShardLease {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+func (x *ShardReport) GetPages() uint64 {
+	if x != nil {
+		return x.Pages
+	}
+	return 0
+}
+
+func (x *ShardReport) GetRequests() uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *ShardReport) GetInFlight() uint64 {
+	if x != nil {
+		return x.InFlight
+	}
+	return 0
+}
+
+func (x *ShardReport) GetWant() uint64 {
+	if x != nil {
+		return x.Want
+	}
+	return 0
+}
+
+func (x *ShardReport) GetWindow() uint64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *ShardReport) GetBacklog() uint64 {
+	if x != nil {
+		return x.Backlog
+	}
+	return 0
+}
+
+func (x *ShardReport) GetOutside() uint64 {
+	if x != nil {
+		return x.Outside
+	}
+	return 0
+}
+
+func (x *ShardReport) GetStopped() bool {
+	if x != nil {
+		return x.Stopped
+	}
+	return false
+}
+
+func (x *ShardReport) GetSeeds() uint64 {
+	if x != nil {
+		return x.Seeds
+	}
+	return 0
+}
+
+func (x *ShardReport) GetNext() int64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *ShardReport) GetSent() map[uint32]int64 {
+	if x != nil {
+		return x.Sent
 	}
 	return nil
 }
@@ -234,7 +792,7 @@ type LeafTable struct {
 
 func (x *LeafTable) Reset() {
 	*x = LeafTable{}
-	mi := &file_link_found_proto_msgTypes[1]
+	mi := &file_link_found_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -246,7 +804,7 @@ func (x *LeafTable) String() string {
 func (*LeafTable) ProtoMessage() {}
 
 func (x *LeafTable) ProtoReflect() protoreflect.Message {
-	mi := &file_link_found_proto_msgTypes[1]
+	mi := &file_link_found_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -259,7 +817,7 @@ func (x *LeafTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeafTable.ProtoReflect.Descriptor instead.
 func (*LeafTable) Descriptor() ([]byte, []int) {
-	return file_link_found_proto_rawDescGZIP(), []int{1}
+	return file_link_found_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LeafTable) GetTerms() []string {
@@ -303,7 +861,7 @@ const file_link_found_proto_rawDesc = "" +
 	"\n" +
 	"\x10link_found.proto\x12\n" +
 	"forager.v1\x1a\x12page_fetched.proto\x1a\x11page_judged.proto\x1a\n" +
-	"page.proto\"\x82\x04\n" +
+	"page.proto\"\xae\x05\n" +
 	"\tLinkFound\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -323,15 +881,69 @@ const file_link_found_proto_rawDesc = "" +
 	"\x05links\x18\r \x03(\v2\x10.forager.v1.LinkR\x05links\x12+\n" +
 	"\x05table\x18\x0e \x01(\v2\x15.forager.v1.LeafTableR\x05table\x12 \n" +
 	"\vfingerprint\x18\x0f \x01(\x06R\vfingerprint\x12\x10\n" +
-	"\x03cut\x18\x10 \x01(\bR\x03cut\x12\x16\n" +
-	"\x06replay\x18\x1a \x01(\fR\x06replay\"\x93\x01\n" +
+	"\x03cut\x18\x10 \x01(\bR\x03cut\x12(\n" +
+	"\x04role\x18\x14 \x01(\x0e2\x14.forager.v1.LinkRoleR\x04role\x12\x12\n" +
+	"\x04from\x18\x15 \x01(\rR\x04from\x12\x14\n" +
+	"\x05depth\x18\x16 \x01(\rR\x05depth\x12+\n" +
+	"\x05moved\x18\x17 \x01(\v2\x15.forager.v1.MovedLinkR\x05moved\x12)\n" +
+	"\x04note\x18\x18 \x01(\v2\x15.forager.v1.ShardNoteR\x04note\x12\x16\n" +
+	"\x06replay\x18\x1a \x01(\fR\x06replay\"\x83\x02\n" +
+	"\tMovedLink\x12\x14\n" +
+	"\x05named\x18\x01 \x01(\tR\x05named\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x18\n" +
+	"\aattempt\x18\x03 \x01(\rR\aattempt\x12\x14\n" +
+	"\x05score\x18\x04 \x01(\x01R\x05score\x12\x16\n" +
+	"\x06policy\x18\x05 \x01(\tR\x06policy\x12\x14\n" +
+	"\x05model\x18\x06 \x01(\tR\x05model\x12\x18\n" +
+	"\aforward\x18\a \x01(\bR\aforward\x12\x12\n" +
+	"\x04hops\x18\b \x01(\rR\x04hops\x12\x14\n" +
+	"\x05moves\x18\t \x01(\rR\x05moves\x12\x12\n" +
+	"\x04tier\x18\n" +
+	" \x01(\rR\x04tier\x12\x1a\n" +
+	"\blinkless\x18\v \x01(\bR\blinkless\"\x9c\x01\n" +
+	"\tShardNote\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12/\n" +
+	"\x06report\x18\x03 \x01(\v2\x17.forager.v1.ShardReportR\x06report\x12,\n" +
+	"\x05lease\x18\x04 \x01(\v2\x16.forager.v1.ShardLeaseR\x05lease\"|\n" +
+	"\n" +
+	"ShardLease\x12\x12\n" +
+	"\x04keep\x18\x01 \x01(\bR\x04keep\x12\x14\n" +
+	"\x05pages\x18\x02 \x01(\x04R\x05pages\x12\x1a\n" +
+	"\brequests\x18\x03 \x01(\x04R\brequests\x12\x16\n" +
+	"\x06window\x18\x04 \x01(\x04R\x06window\x12\x10\n" +
+	"\x03end\x18\x05 \x01(\tR\x03end\"\xe6\x03\n" +
+	"\vShardReport\x12\x1f\n" +
+	"\vlease_epoch\x18\x01 \x01(\x04R\n" +
+	"leaseEpoch\x12%\n" +
+	"\x0elease_sequence\x18\x02 \x01(\x04R\rleaseSequence\x12,\n" +
+	"\x05lease\x18\x03 \x01(\v2\x16.forager.v1.ShardLeaseR\x05lease\x12\x14\n" +
+	"\x05pages\x18\x04 \x01(\x04R\x05pages\x12\x1a\n" +
+	"\brequests\x18\x05 \x01(\x04R\brequests\x12\x1b\n" +
+	"\tin_flight\x18\x06 \x01(\x04R\binFlight\x12\x12\n" +
+	"\x04want\x18\a \x01(\x04R\x04want\x12\x16\n" +
+	"\x06window\x18\b \x01(\x04R\x06window\x12\x18\n" +
+	"\abacklog\x18\t \x01(\x04R\abacklog\x12\x18\n" +
+	"\aoutside\x18\n" +
+	" \x01(\x04R\aoutside\x12\x18\n" +
+	"\astopped\x18\v \x01(\bR\astopped\x12\x14\n" +
+	"\x05seeds\x18\f \x01(\x04R\x05seeds\x12\x12\n" +
+	"\x04next\x18\r \x01(\x03R\x04next\x125\n" +
+	"\x04sent\x18\x0e \x03(\v2!.forager.v1.ShardReport.SentEntryR\x04sent\x1a7\n" +
+	"\tSentEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x93\x01\n" +
 	"\tLeafTable\x12\x14\n" +
 	"\x05terms\x18\x01 \x03(\tR\x05terms\x12\x16\n" +
 	"\x06leaves\x18\x02 \x03(\rR\x06leaves\x12!\n" +
 	"\fleaf_lengths\x18\x03 \x03(\rR\vleafLengths\x12\x16\n" +
 	"\x06tokens\x18\x04 \x03(\rR\x06tokens\x12\x1d\n" +
 	"\n" +
-	"page_terms\x18\x05 \x03(\tR\tpageTermsB\x11Z\x0fforager/schemasb\x06proto3"
+	"page_terms\x18\x05 \x03(\tR\tpageTerms*J\n" +
+	"\bLinkRole\x12\x15\n" +
+	"\x11LINK_ROLE_VERDICT\x10\x00\x12\x13\n" +
+	"\x0fLINK_ROLE_LINKS\x10\x01\x12\x12\n" +
+	"\x0eLINK_ROLE_NOTE\x10\x02B\x11Z\x0fforager/schemasb\x06proto3"
 
 var (
 	file_link_found_proto_rawDescOnce sync.Once
@@ -345,24 +957,38 @@ func file_link_found_proto_rawDescGZIP() []byte {
 	return file_link_found_proto_rawDescData
 }
 
-var file_link_found_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_link_found_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_link_found_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_link_found_proto_goTypes = []any{
-	(*LinkFound)(nil), // 0: forager.v1.LinkFound
-	(*LeafTable)(nil), // 1: forager.v1.LeafTable
-	(Outcome)(0),      // 2: forager.v1.Outcome
-	(*Judgement)(nil), // 3: forager.v1.Judgement
-	(*Link)(nil),      // 4: forager.v1.Link
+	(LinkRole)(0),       // 0: forager.v1.LinkRole
+	(*LinkFound)(nil),   // 1: forager.v1.LinkFound
+	(*MovedLink)(nil),   // 2: forager.v1.MovedLink
+	(*ShardNote)(nil),   // 3: forager.v1.ShardNote
+	(*ShardLease)(nil),  // 4: forager.v1.ShardLease
+	(*ShardReport)(nil), // 5: forager.v1.ShardReport
+	(*LeafTable)(nil),   // 6: forager.v1.LeafTable
+	nil,                 // 7: forager.v1.ShardReport.SentEntry
+	(Outcome)(0),        // 8: forager.v1.Outcome
+	(*Judgement)(nil),   // 9: forager.v1.Judgement
+	(*Link)(nil),        // 10: forager.v1.Link
 }
 var file_link_found_proto_depIdxs = []int32{
-	2, // 0: forager.v1.LinkFound.outcome:type_name -> forager.v1.Outcome
-	3, // 1: forager.v1.LinkFound.judgement:type_name -> forager.v1.Judgement
-	4, // 2: forager.v1.LinkFound.links:type_name -> forager.v1.Link
-	1, // 3: forager.v1.LinkFound.table:type_name -> forager.v1.LeafTable
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	8,  // 0: forager.v1.LinkFound.outcome:type_name -> forager.v1.Outcome
+	9,  // 1: forager.v1.LinkFound.judgement:type_name -> forager.v1.Judgement
+	10, // 2: forager.v1.LinkFound.links:type_name -> forager.v1.Link
+	6,  // 3: forager.v1.LinkFound.table:type_name -> forager.v1.LeafTable
+	0,  // 4: forager.v1.LinkFound.role:type_name -> forager.v1.LinkRole
+	2,  // 5: forager.v1.LinkFound.moved:type_name -> forager.v1.MovedLink
+	3,  // 6: forager.v1.LinkFound.note:type_name -> forager.v1.ShardNote
+	5,  // 7: forager.v1.ShardNote.report:type_name -> forager.v1.ShardReport
+	4,  // 8: forager.v1.ShardNote.lease:type_name -> forager.v1.ShardLease
+	4,  // 9: forager.v1.ShardReport.lease:type_name -> forager.v1.ShardLease
+	7,  // 10: forager.v1.ShardReport.sent:type_name -> forager.v1.ShardReport.SentEntry
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_link_found_proto_init() }
@@ -378,13 +1004,14 @@ func file_link_found_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_link_found_proto_rawDesc), len(file_link_found_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   2,
+			NumEnums:      1,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_link_found_proto_goTypes,
 		DependencyIndexes: file_link_found_proto_depIdxs,
+		EnumInfos:         file_link_found_proto_enumTypes,
 		MessageInfos:      file_link_found_proto_msgTypes,
 	}.Build()
 	File_link_found_proto = out.File

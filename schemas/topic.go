@@ -70,6 +70,9 @@ const (
 	// prioritize that dispatched the request, decimal.
 	HeaderEpoch = "epoch"
 	HeaderOwner = "owner"
+	// HeaderFrom is the shard that sent a record of link.found to another one, decimal; absent from
+	// verdicts and seeds.
+	HeaderFrom = "from"
 	// HeaderTrail names the records of page.* through which an answer came, see ParseTrail. Only
 	// link.found has all of them; prioritize, which reads no other topic, counts by it.
 	HeaderTrail = "trail"

@@ -155,15 +155,12 @@ func deleted(c *schemas.CrawlControl) bool {
 	return c.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED
 }
 
-// status returns shard 0 of the crawl, nil before prioritize has written one.
+// status returns how the crawl stands, all its shards together; nil before prioritize has written
+// of any.
 func (b *books) status(crawl string) *schemas.CrawlStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	st := b.statuses[crawl][0]
-	if st == nil {
-		return nil
-	}
-	return proto.Clone(st).(*schemas.CrawlStatus)
+	return schemas.WholeCrawl(b.controls[crawl], b.statuses[crawl])
 }
 
 // firstOffset is the smallest offset of the crawl's records in a partition of a topic, of any shard;

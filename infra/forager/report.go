@@ -139,7 +139,8 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 	return r, r.ask(ctx, db, crawl)
 }
 
-// deliveredPage is a page in the order in which the shard applied it.
+// deliveredPage is a page in the order in which the shard applied it; pages of several shards are in
+// the order of their verdicts' time stamps.
 type deliveredPage struct {
 	url       string
 	relevance float64
@@ -147,7 +148,9 @@ type deliveredPage struct {
 
 func deliveredPages(ctx context.Context, db *analytics.DB, crawl string) ([]deliveredPage, error) {
 	var pages []deliveredPage
-	err := db.Each(ctx, "SELECT url, relevance FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered' ORDER BY shard, applied",
+	err := db.Each(ctx, `WITH (SELECT max(shard) FROM pages WHERE crawl = {crawl:String}) AS last_shard
+		SELECT url, relevance FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered'
+		ORDER BY if(last_shard = 0, 0, toUnixTimestamp64Milli(applied_at)), shard, applied`,
 		analytics.Params{"crawl": crawl}, func(row []any) error {
 			pages = append(pages, deliveredPage{row[0].(string), row[1].(float64)})
 			return nil

@@ -215,6 +215,12 @@ func foundRowOf(r *Record) foundRow {
 		judgement: judgementOf(m.Judgement), URL: m.Url, Host: host(m.Url), Status: m.Status, Redirect: m.Redirect,
 		Detail: m.Detail, NotBefore: m.NotBefore, FetchedAt: m.FetchedAt, Fingerprint: m.Fingerprint, Cut: m.Cut,
 	}
+	switch m.Role { // not to be taken for verdicts
+	case schemas.LinkRole_LINK_ROLE_LINKS:
+		row.Outcome = "links"
+	case schemas.LinkRole_LINK_ROLE_NOTE:
+		row.Outcome = "note"
+	}
 	for _, l := range m.Links {
 		row.Links = append(row.Links, link{l.Url, l.Position, l.FirstLeaf, l.LastLeaf, l.Nofollow})
 	}

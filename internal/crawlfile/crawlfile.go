@@ -43,7 +43,9 @@ type File struct {
 	Window      uint32 `yaml:"window"`
 	HostWindow  uint32 `yaml:"host_window"`
 	MaxAttempts uint32 `yaml:"max_attempts"`
-	Politeness  struct {
+	// Shards of the frontier, 1–256; more than one for crawls that one process cannot keep up with.
+	Shards     uint32 `yaml:"shards"`
+	Politeness struct {
 		// Delay between two requests to a host; 1s by default.
 		Delay time.Duration `yaml:"delay"`
 		// Contact is an e-mail address or URL at which the crawl's owner can be reached.
@@ -112,7 +114,7 @@ func Parse(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
 		Scope: &schemas.Scope{
 			Hosts: f.Scope.Hosts, Prefixes: f.Scope.Prefixes, MaxDepth: f.Scope.MaxDepth, HostCap: f.Scope.HostCap,
 		},
-		Window: f.Window, HostWindow: f.HostWindow, MaxAttempts: f.MaxAttempts, RandomSeed: f.RandomSeed,
+		Window: f.Window, HostWindow: f.HostWindow, MaxAttempts: f.MaxAttempts, Shards: f.Shards, RandomSeed: f.RandomSeed,
 		Politeness: &schemas.Politeness{
 			DelayMs: uint32(max(0, f.Politeness.Delay.Milliseconds())), IgnoreRobots: f.Politeness.IgnoreRobots,
 			UserAgent: UserAgentProduct + "/1.0 (+" + contact(f.Politeness.Contact) + ")",
@@ -141,6 +143,15 @@ func Parse(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
 		r.Problem("politeness.contact", "is missing; give an e-mail address or a page: site owners must be able to reach you")
 	} else if strings.ContainsAny(f.Politeness.Contact, "()\r\n") {
 		r.Problem("politeness.contact", "must not contain parentheses or line breaks")
+	}
+	if f.Shards > 256 {
+		r.Problem("shards", "is %d; it must lie between 1 and 256", f.Shards)
+	}
+	if f.Shards > 1 && f.Learning.Sync {
+		r.Problem("learning.sync", "waits for the models of a crawl of one shard, and shards is %d", f.Shards)
+	}
+	if f.Window > 0 && f.Window < f.Shards {
+		r.Problem("window", "is %d; each of the %d shards needs one", f.Window, f.Shards)
 	}
 	if f.Learning.DMax > 100 {
 		r.Problem("learning.d_max", "is %d; it must lie between 0 and 100", f.Learning.DMax)

@@ -73,8 +73,10 @@ seeds_file: none.txt
 ranker: psychic
 scope: {prefixes: ["/relative"], hosts: ["a b"], url_list: none.txt}
 politeness: {delay: -1s, contact: "a)b"}
-learning: {d_max: 101, pairs: sideways, topics: all}
+learning: {d_max: 101, pairs: sideways, topics: all, sync: true}
 leaves: some
+shards: 300
+window: 3
 speed: 11
 `), dir)
 	got := make(map[string]int)
@@ -84,7 +86,7 @@ speed: 11
 	want := map[string]int{
 		"name": 1, "critic": 1, "focus": 1, "budget": 1, "seeds": 2, "seeds_file": 1, "ranker": 1,
 		"scope.prefixes": 1, "scope.hosts": 1, "scope.url_list": 1, "politeness.delay": 1, "politeness.contact": 1,
-		"learning.d_max": 1, "learning.pairs": 1, "learning.topics": 1, "leaves": 1, "speed": 1,
+		"learning.d_max": 1, "learning.pairs": 1, "learning.topics": 1, "leaves": 1, "speed": 1, "shards": 1, "window": 1, "learning.sync": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems by path (-want +got):\n%s", diff)

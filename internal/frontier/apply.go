@@ -21,43 +21,66 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 		return Effects{}, fmt.Errorf("frontier: a record of %s came to shard %d of %s",
 			schemas.ShardKey(rec.GetCrawl(), rec.GetShard()), s.name.Shard, s.name.Crawl)
 	}
-	id, err := schemas.ParseID(rec.GetId())
-	if err != nil {
-		return Effects{}, fmt.Errorf("frontier: verdict on %s: %w", rec.GetUrl(), err)
-	}
 	var effects Effects
-	if rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
-		effects.Duplicate, err = s.applySeeds(id, rec)
-	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
-		effects.Duplicate, err = s.applyReplay(id, rec)
-	} else if f, ok := s.flights[id]; ok {
-		effects.Settled, err = s.applyVerdict(id, f, rec, unixMilli(now))
+	var err error
+	s.sends = nil
+	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE {
+		effects.Settled, err = s.applyNote(rec)
 	} else {
-		effects.Duplicate = true
+		err = s.applyNamed(rec, unixMilli(now), &effects)
 	}
 	if err != nil {
-		return Effects{}, fmt.Errorf("apply verdict %s on %q: %w", id, rec.GetUrl(), err)
+		return Effects{}, err
 	}
+	effects.Sent = s.sends
 	if effects.Duplicate {
 		s.c.duplicates++
 	}
 	return effects, s.save()
 }
 
+// applyNamed takes a record that has an id.
+func (s *Shard) applyNamed(rec *schemas.LinkFound, now int64, effects *Effects) error {
+	id, err := schemas.ParseID(rec.GetId())
+	if err != nil {
+		return fmt.Errorf("frontier: verdict on %s: %w", rec.GetUrl(), err)
+	}
+	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_LINKS {
+		effects.Settled, effects.Duplicate, err = s.applyForeign(id, rec)
+	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
+		effects.Duplicate, err = s.applySeeds(id, rec)
+	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+		effects.Duplicate, err = s.applyReplay(id, rec)
+	} else if f, ok := s.flights[id]; ok {
+		effects.Settled, err = s.applyVerdict(id, f, rec, now)
+	} else {
+		effects.Duplicate = true
+	}
+	if err != nil {
+		return fmt.Errorf("apply verdict %s on %q: %w", id, rec.GetUrl(), err)
+	}
+	return nil
+}
+
 // applySeeds takes a virtual page of seeds, once.
 func (s *Shard) applySeeds(id schemas.ID, rec *schemas.LinkFound) (duplicate bool, err error) {
-	key := s.keys.id(kindSeeds, id)
-	if _, ok, err := s.store.Get(key); err != nil || ok {
-		return ok, err
-	}
-	if err := s.store.Set(key, nil); err != nil {
-		return false, err
+	if duplicate, err := s.once(id); err != nil || duplicate {
+		return duplicate, err
 	}
 	s.c.clock++
 	s.c.seeds++
 	s.c.spans[spanFound].add(id)
-	_, err = s.applyLinks(&page{number: s.c.clock, seeds: true}, nil, rec)
+	_, err = s.applyLinks(&page{number: s.c.clock, seeds: true}, nil, 0, rec)
 	return false, err
+}
+
+// once says whether a page of seeds, or of another shard, was applied before, and remembers it.
+func (s *Shard) once(id schemas.ID) (duplicate bool, err error) {
+	key := s.keys.id(kindSeeds, id)
+	if _, ok, err := s.store.Get(key); err != nil || ok {
+		return ok, err
+	}
+	return false, s.store.Set(key, nil)
 }
 
 // applyVerdict takes the verdict on a request in flight.
@@ -102,9 +125,7 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 		return nil, err
 	}
 	if consequence.Page {
-		if b := s.boundary(); b != nil {
-			settled = append(settled, b)
-		}
+		settled = append(settled, s.boundaries()...)
 	}
 	return settled, nil
 }
@@ -128,7 +149,7 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 		}
 		p := &page{number: s.c.clock, url: e.url, raw: e.raw, tempered: e.tempered, bestIsFocus: j.GetBestIsFocus()}
 		var err error
-		if settled, err = s.applyLinks(p, e, rec); err != nil {
+		if settled, err = s.applyLinks(p, e, e.depth+1, rec); err != nil {
 			return nil, err
 		}
 	}
@@ -136,9 +157,11 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 	return append(settled, own...), err
 }
 
-// applyLinks takes the links of a page; u is the page's entry, nil for a page of seeds.
-func (s *Shard) applyLinks(p *page, u *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
+// applyLinks takes the links of a page, whose targets have a depth; u is the page's entry, nil for a
+// page of seeds or of another shard. Links to hosts of other shards are sent there.
+func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
 	links := rec.GetLinks()
+	others := make(map[uint32][]*schemas.Link)
 	if err := s.addPage(p, rec.GetTable()); err != nil {
 		return nil, err
 	}
@@ -149,7 +172,11 @@ func (s *Shard) applyLinks(p *page, u *entry, rec *schemas.LinkFound) ([]*schema
 			continue
 		}
 		once[l.GetUrl()] = true
-		leap, err := s.applyLink(p, u, l, uint32(i))
+		if k := s.shardOf(l.GetUrl()); k != s.name.Shard {
+			others[k] = append(others[k], l)
+			continue
+		}
+		leap, err := s.applyLink(p, u, l, uint32(i), depth)
 		if err != nil {
 			return nil, fmt.Errorf("link to %s: %w", l.GetUrl(), err)
 		}
@@ -157,15 +184,14 @@ func (s *Shard) applyLinks(p *page, u *entry, rec *schemas.LinkFound) ([]*schema
 			settled = append(settled, leap)
 		}
 	}
+	if err := s.sendLinks(p, others, depth, rec); err != nil {
+		return nil, err
+	}
 	return settled, s.keepPage(p)
 }
 
 // applyLink takes one link: it is refused, settled at once, or added to its target's entry.
-func (s *Shard) applyLink(p *page, u *entry, found *schemas.Link, index uint32) (*schemas.LeapSettled, error) {
-	var depth uint32
-	if u != nil {
-		depth = u.depth + 1
-	}
+func (s *Shard) applyLink(p *page, u *entry, found *schemas.Link, index, depth uint32) (*schemas.LeapSettled, error) {
 	if reason := s.scope.Check(found.GetUrl(), depth); reason != "" {
 		s.c.refused[reason]++
 		return nil, nil
@@ -188,8 +214,20 @@ func (s *Shard) applyLink(p *page, u *entry, found *schemas.Link, index uint32) 
 	if u != nil && e.ordinal == u.ordinal {
 		return nil, nil // an alias of u: the page links to itself
 	}
-	if e.state == stateFinal {
+	return s.join(e, p, l, depth, 0)
+}
+
+// join adds a link to an entry that is known: it is settled at once where the entry is final, and
+// sent on where the entry redirected to another shard, to which links came moves times already.
+func (s *Shard) join(e *entry, p *page, l *link, depth, moves uint32) (*schemas.LeapSettled, error) {
+	switch e.state {
+	case stateFinal:
+		if moves > 0 {
+			return s.settleNow(p, l, e)
+		}
 		return s.settleLate(p, l, e)
+	case stateMoved:
+		return s.move(e, p, l, depth, moves)
 	}
 	return nil, s.addLink(e, p, l, depth)
 }
@@ -200,6 +238,11 @@ func (s *Shard) applyNew(p *page, url string, depth uint32, l *link) error {
 	if err != nil || e == nil {
 		return err
 	}
+	return s.enter(e, p, l)
+}
+
+// enter queues an entry just discovered by its first link.
+func (s *Shard) enter(e *entry, p *page, l *link) error {
 	if err := s.keepLink(e, p, l); err != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ const (
 	stateFinal
 	// stateAlias: it redirected; what pointed at it now points at target.
 	stateAlias
+	// stateMoved: it redirected to moved, on a host of another shard, where links to it are sent.
+	stateMoved
 	states
 )
 
@@ -50,6 +52,8 @@ type entry struct {
 	trained uint32
 	// target is the entry it redirected to.
 	target uint64
+	// moved is the URL on a host of another shard that it redirected to.
+	moved string
 
 	// links are its pending leaps in the order of discovery, once loaded; they are stored beside
 	// it (link.go).
@@ -118,6 +122,8 @@ func (e *entry) append(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(e.trained))
 	case stateAlias:
 		b = binary.AppendUvarint(b, e.target)
+	case stateMoved:
+		b = appendString(b, e.moved)
 	}
 	return b
 }
@@ -182,6 +188,8 @@ func decodeEntry(ordinal uint64, b []byte) (*entry, error) {
 		e.trained = r.u32()
 	case stateAlias:
 		e.target = r.u64()
+	case stateMoved:
+		e.moved = r.string()
 	default:
 		r.fail(fmt.Errorf("unknown state %d", e.state))
 	}

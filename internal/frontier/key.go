@@ -26,6 +26,8 @@ const (
 	kindTable    = 't' // page → leaf table
 	kindSeeds    = 's' // id of a virtual page that was applied → nothing
 	kindLatency  = 'd' // slot → latency sample
+	kindLease    = 'g' // → the newest lease (schemas.ShardNote)
+	kindPeer     = 'k' // shard → its pages delivered, as it reported
 )
 
 // layout is the version of keys and values that this package writes; Open refuses others.

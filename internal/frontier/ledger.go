@@ -36,7 +36,15 @@ func (s *Shard) settle(v *entry) ([]*schemas.LeapSettled, error) {
 // settleLate settles a leap whose target was final before its link was found. Under
 // PAIRS_FORWARD there is no such leap.
 func (s *Shard) settleLate(p *page, l *link, v *entry) (*schemas.LeapSettled, error) {
-	if p.seeds || s.limits.forward {
+	if s.limits.forward {
+		return nil, nil
+	}
+	return s.settleNow(p, l, v)
+}
+
+// settleNow settles a leap into a final entry, which did not have it pending.
+func (s *Shard) settleNow(p *page, l *link, v *entry) (*schemas.LeapSettled, error) {
+	if p.seeds {
 		return nil, nil
 	}
 	s.c.links++
@@ -58,6 +66,11 @@ func (s *Shard) leap(u *page, l *link, v *entry) (*schemas.LeapSettled, error) {
 			return nil, err
 		}
 	}
+	return s.leapNamed(u, l, v, found.url)
+}
+
+// leapNamed is leap for a link that names a URL.
+func (s *Shard) leapNamed(u *page, l *link, v *entry, named string) (*schemas.LeapSettled, error) {
 	features, err := s.features(u, l)
 	if err != nil {
 		return nil, err
@@ -70,10 +83,10 @@ func (s *Shard) leap(u *page, l *link, v *entry) (*schemas.LeapSettled, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := schemas.LeapID(s.name.Crawl, u.url, found.url)
+	id := schemas.LeapID(s.name.Crawl, u.url, named)
 	request := schemas.RequestID(s.name.Crawl, v.url, v.attempt)
 	leap := &schemas.LeapSettled{
-		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, U: u.url, V: found.url,
+		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, U: u.url, V: named,
 		Outcome: v.outcome, TargetRaw: v.raw, TargetTempered: v.tempered,
 		SourceRaw: u.raw, SourceTempered: u.tempered, Features: features,
 		Score: v.facts.score, Policy: policy, Model: version,
@@ -92,16 +105,25 @@ func (s *Shard) leap(u *page, l *link, v *entry) (*schemas.LeapSettled, error) {
 	return leap, nil
 }
 
-// boundary returns the record that makes a new model due, if the pages delivered have just
-// reached one and a policy ranks by it.
-func (s *Shard) boundary() *schemas.LeapSettled {
-	if !s.learns || s.c.pages < s.limits.switchPages || (s.c.pages-s.limits.switchPages)%s.limits.refitPages != 0 {
+// boundaries returns the record that makes a new model due, if the pages that the crawl has
+// delivered have just reached one and a policy ranks by it. Of several shards shard 0 says so, by
+// what the others have reported; where that is several boundaries at once, it is the last.
+func (s *Shard) boundaries() []*schemas.LeapSettled {
+	pages := s.c.pages
+	for _, n := range s.peers {
+		pages += n
+	}
+	if !s.learns || s.name.Shard != 0 || pages < s.limits.switchPages {
 		return nil
 	}
-	s.c.boundary = s.c.pages
-	id := schemas.LeapID(s.name.Crawl, "boundary", strconv.FormatUint(s.c.pages, 10))
-	s.c.spans[spanSettled].add(id)
-	return &schemas.LeapSettled{
-		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, Pages: s.c.pages, Boundary: true,
+	due := pages - (pages-s.limits.switchPages)%s.limits.refitPages
+	if s.limits.shards == 1 && due != pages || s.limits.shards > 1 && due <= s.c.boundary {
+		return nil
 	}
+	s.c.boundary = due
+	id := schemas.LeapID(s.name.Crawl, "boundary", strconv.FormatUint(due, 10))
+	s.c.spans[spanSettled].add(id)
+	return []*schemas.LeapSettled{{
+		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, Pages: due, Boundary: true,
+	}}
 }

@@ -19,6 +19,7 @@ type limits struct {
 	refitPages      uint64
 	sync, forward   bool
 	pairs           uint32
+	shards          uint32 // ≥ 1
 }
 
 func newLimits(ctl *schemas.CrawlControl) (limits, error) {
@@ -29,6 +30,7 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 		attempts: ctl.GetMaxAttempts(), dMax: int(learning.GetDMax()),
 		switchPages: learning.GetSwitchPages(), refitPages: learning.GetRefitPages(),
 		sync: learning.GetSync() && learning.GetPinned() == "", pairs: learning.GetMaxPairsPerTarget(),
+		shards: schemas.ShardsOf(ctl),
 	}
 	budget := l.pages
 	if budget == 0 {
@@ -48,14 +50,18 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 		return l, fmt.Errorf("window %d is above 100,000", ctl.GetWindow())
 	case ctl.GetHostWindow() > 100:
 		return l, fmt.Errorf("host_window %d is above 100", ctl.GetHostWindow())
-	case ctl.GetShards() > 1:
-		return l, fmt.Errorf("%d shards: this version runs crawls of one shard", ctl.GetShards())
+	case ctl.GetShards() > MaxShards:
+		return l, fmt.Errorf("shards %d is above %d", ctl.GetShards(), MaxShards)
+	case l.shards > 1 && l.window > 0 && l.window < uint64(l.shards):
+		return l, fmt.Errorf("window %d is below the number of shards, %d: each of them needs one", ctl.GetWindow(), l.shards)
+	case l.shards > 1 && learning.GetSync():
+		return l, fmt.Errorf("learning.sync with %d shards: the order of a crawl whose shards run side by side is not fixed anyway; use one shard, or no sync", l.shards)
 	case ctl.GetMaxAttempts() > 1000:
 		return l, fmt.Errorf("max_attempts %d is above 1,000", ctl.GetMaxAttempts())
 	case l.dMax > 100:
 		return l, fmt.Errorf("learning.d_max %d is above 100", l.dMax)
 	}
-	l.windowCap = max(1, budget/20)
+	l.windowCap = max(uint64(l.shards), budget/20)
 	orDefault(&l.hostWindow, 2)
 	orDefault(&l.attempts, 3)
 	orDefault(&l.pairs, 5)
@@ -64,6 +70,9 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 	return l, nil
 }
 
+// MaxShards bounds the shards of a crawl: shard 0 looks at all of them for every decision.
+const MaxShards = 256
+
 func orDefault[N uint32 | uint64](n *N, value N) {
 	if *n == 0 {
 		*n = value
@@ -71,9 +80,15 @@ func orDefault[N uint32 | uint64](n *N, value N) {
 }
 
 // room says whether one more request may be dispatched: of both budgets what is charged and
-// what is in flight are taken, as any request in flight may come to be charged to both.
+// what is in flight are taken, as any request in flight may come to be charged to both. A shard of
+// several has its lease for a budget.
 func (s *Shard) room() bool {
 	inFlight := uint64(len(s.flights))
+	if s.limits.shards > 1 {
+		l := s.lease.GetLease()
+		return l.GetEnd() == "" && inFlight < min(s.window(), l.GetWindow()) &&
+			s.c.pages+inFlight < l.GetPages() && s.c.requests+inFlight < l.GetRequests()
+	}
 	return inFlight < s.window() &&
 		(s.limits.pages == 0 || s.c.pages+inFlight < s.limits.pages) &&
 		(s.limits.requests == 0 || s.c.requests+inFlight < s.limits.requests)

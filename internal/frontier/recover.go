@@ -150,7 +150,7 @@ func (s *Shard) landUnplaced(id schemas.ID, r *schemas.FetchRequest) (*entry, er
 		e, err = s.discover(r.GetUrl(), r.GetDepth(), r.GetHops())
 	} else if e, err = s.entry(ordinal); err == nil {
 		switch {
-		case e.attempt >= r.GetAttempt() || e.state == stateFinal || e.state == stateAlias:
+		case e.attempt >= r.GetAttempt() || e.state == stateFinal || e.state == stateAlias || e.state == stateMoved:
 			return nil, nil
 		case e.state == stateQueued || e.state == stateWaiting:
 			err = s.unqueue(e)

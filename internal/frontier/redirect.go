@@ -24,6 +24,9 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 	if err != nil || v.hops+1 > maxHops {
 		return end(schemas.Outcome_OUTCOME_BAD_REDIRECT)
 	}
+	if s.shardOf(u.String()) != s.name.Shard {
+		return s.moveTo(v, u.String())
+	}
 	ordinal, known, err := s.seen(u.String())
 	if err != nil {
 		return nil, err
@@ -55,6 +58,9 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 	links, err := s.dropLinks(v)
 	if err != nil {
 		return nil, err
+	}
+	if t.state == stateMoved {
+		return s.moveAll(t, v, links)
 	}
 	for i := range links {
 		if links[i].alias == 0 {

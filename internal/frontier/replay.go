@@ -15,12 +15,8 @@ import (
 // settled, without an R(v): both were sent. The new attempt reserves and is charged like any
 // other, and settles the links into the URL that are found from now on.
 func (s *Shard) applyReplay(id schemas.ID, rec *schemas.LinkFound) (duplicate bool, err error) {
-	key := s.keys.id(kindSeeds, id)
-	if _, ok, err := s.store.Get(key); err != nil || ok {
-		return ok, err
-	}
-	if err := s.store.Set(key, nil); err != nil {
-		return false, err
+	if duplicate, err := s.once(id); err != nil || duplicate {
+		return duplicate, err
 	}
 	s.c.clock++
 	s.c.spans[spanFound].add(id)

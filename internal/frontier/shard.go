@@ -30,6 +30,8 @@ type Options struct {
 type Effects struct {
 	// Settled are leaps and boundaries in the order in which they must be sent.
 	Settled []*schemas.LeapSettled
+	// Sent are records for other shards of the crawl.
+	Sent []*schemas.LinkFound
 	// Duplicate: the record answers no request in flight and changed nothing but a counter.
 	Duplicate bool
 }
@@ -78,6 +80,11 @@ type Shard struct {
 	sleeping *heap[*host]       // hosts that wait, by notBefore
 	latency  latency
 	scored   scored
+
+	// lease and peers are what other shards said, see peers.go; sends what this call sends them.
+	lease *schemas.ShardNote
+	peers map[uint32]uint64
+	sends []*schemas.LinkFound
 
 	// What Configure and SetModel say.
 	ctl           *schemas.CrawlControl
@@ -132,7 +139,7 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 		},
 	}
 	for _, load := range []func() error{
-		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadQueues, s.loadWaiting, s.loadFlights, s.loadPages, s.loadLatency,
+		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadQueues, s.loadWaiting, s.loadFlights, s.loadPages, s.loadLatency, s.loadPeers,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)

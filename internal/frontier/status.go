@@ -22,6 +22,9 @@ func (s *Shard) Finished() (reason string, ok bool) {
 	switch {
 	case s.ctl == nil || len(s.flights) > 0:
 		return "", false
+	case s.limits.shards > 1: // shard 0 decides for all (package shards)
+		end := s.lease.GetLease().GetEnd()
+		return end, end != ""
 	case s.c.stopped:
 		return EndStopped, true
 	case s.limits.pages > 0 && s.c.pages >= s.limits.pages:
@@ -62,6 +65,9 @@ func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
 	st.PagesLeft = left(s.limits.pages, s.c.pages, st.InFlight)
 	st.RequestsLeft = left(s.limits.requests, s.c.requests, st.InFlight)
 	st.Window = uint32(s.window())
+	if s.limits.shards > 1 {
+		s.leaseStatus(st)
+	}
 	if s.policies[0].Learns() {
 		st.Model, _ = s.Model()
 	}
@@ -95,6 +101,9 @@ func left(limit, charged, reserved uint64) uint64 {
 func (s *Shard) activity() string {
 	if s.modelDue() {
 		return "model wait"
+	}
+	if s.limits.shards > 1 && s.want() > 0 && !s.room() {
+		return "waiting for a lease"
 	}
 	var done, all int
 	for p, g := range s.generations {

@@ -45,6 +45,8 @@ type Work struct {
 	// than the input changed.
 	Records []Record
 	Now     time.Time
+	// Next is the offset behind them.
+	Next int64
 	// Replaying: the input held more records than these when the owner started. They were
 	// answered to before, by this owner's predecessor: decisions had better wait for the rest.
 	Replaying bool
@@ -56,6 +58,9 @@ type Result struct {
 	Outs []Out
 	// Wake is when the Processor wants a step without records; zero = when records come.
 	Wake time.Time
+	// Look: though there may be no outputs, the log is looked at for a newer owner's claim before
+	// the commit. What a later step tells of this one's state is then true for every later owner.
+	Look bool
 }
 
 // OwnerOptions set up an Owner.
@@ -89,7 +94,7 @@ type OwnerOptions struct {
 //     to each partition of the log and reads each from where the state stands to that marker:
 //     whatever stands there of this partition's owners and is not void is recovered.
 //   - Step: state changes in the Store's transaction; outputs are produced and acknowledged;
-//     behind outputs, partition 0 of the log is looked at for a claim of a newer owner; then
+//     behind outputs, and where the Processor asks for it, partition 0 of the log is looked at for a claim of a newer owner; then
 //     state, input offset and log offsets are committed at once.
 //
 // What an older owner writes behind a newer one's markers is void for every reader (Fence).
@@ -374,7 +379,7 @@ func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake
 	if err != nil {
 		return time.Time{}, err
 	}
-	r, err := o.processor.Step(ctx, Work{Records: records, Now: now, Replaying: next < o.replayed})
+	r, err := o.processor.Step(ctx, Work{Records: records, Next: next, Now: now, Replaying: next < o.replayed})
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -396,6 +401,8 @@ func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake
 				return time.Time{}, err
 			}
 		}
+	}
+	if len(r.Outs) > 0 || r.Look {
 		if err := o.look(ctx); err != nil {
 			return time.Time{}, err
 		}

@@ -7,23 +7,31 @@ FROM
 (
     SELECT
         crawl,
-        row_number() OVER (PARTITION BY crawl ORDER BY shard, offset) AS n,
-        avg(relevance) OVER (PARTITION BY crawl ORDER BY shard, offset ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far,
-        avg(relevance) OVER (PARTITION BY crawl ORDER BY shard, offset ROWS BETWEEN 99 PRECEDING AND CURRENT ROW) AS last
-    FROM verdicts
-    WHERE outcome = 'delivered'
+        row_number() OVER (PARTITION BY crawl ORDER BY turn, shard, offset) AS n,
+        avg(relevance) OVER (PARTITION BY crawl ORDER BY turn, shard, offset ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far,
+        avg(relevance) OVER (PARTITION BY crawl ORDER BY turn, shard, offset ROWS BETWEEN 99 PRECEDING AND CURRENT ROW) AS last
+    FROM
+    (
+        -- One shard's verdicts have an order; those of several are put in that of their time stamps.
+        SELECT crawl, shard, offset, relevance, if(max(shard) OVER (PARTITION BY crawl) = 0, 0, toUnixTimestamp64Milli(recorded_at)) AS turn
+        FROM verdicts
+        WHERE outcome = 'delivered'
+    )
 )
 WHERE n % 50 = 0
 ORDER BY crawl, n;
 
 -- loss: loss of a crawl, its sum of 1 - R over the pages, and its rate, at each twentieth
-WITH (SELECT count() FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered') AS pages
+WITH
+    (SELECT count() FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered') AS pages,
+    (SELECT max(shard) FROM verdicts WHERE crawl = {crawl:String}) AS last_shard
 SELECT n AS pages_so_far, round(n - gain, 2) AS loss, round(1 - gain / n, 4) AS rate
 FROM
 (
     SELECT
-        row_number() OVER (ORDER BY shard, offset) AS n,
-        sum(relevance) OVER (ORDER BY shard, offset ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS gain
+        row_number() OVER (ORDER BY turn, shard, offset) AS n,
+        sum(relevance) OVER (ORDER BY turn, shard, offset ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS gain,
+        if(last_shard = 0, 0, toUnixTimestamp64Milli(recorded_at)) AS turn -- as in harvest
     FROM verdicts
     WHERE crawl = {crawl:String} AND outcome = 'delivered'
 )
@@ -122,8 +130,8 @@ ORDER BY requests DESC, outcome, status, detail
 LIMIT 50;
 
 -- progress: how a crawl went on, by minute
-SELECT toStartOfMinute(at) AS minute, max(dispatched) AS dispatched, max(pages) AS pages, argMax(queued, at) AS queued, argMax(in_flight, at) AS in_flight, argMax(activity, at) AS activity
-FROM statuses
+SELECT toStartOfMinute(at) AS minute, max(standings.dispatched) AS dispatched, max(standings.pages) AS pages, argMax(standings.queued, at) AS queued, argMax(standings.in_flight, at) AS in_flight, argMax(standings.activity, at) AS activity
+FROM standings
 WHERE crawl = {crawl:String}
 GROUP BY minute
 ORDER BY minute;

@@ -92,6 +92,41 @@ SELECT
     partition, bitNot(precedence) AS offset, recorded_at
 FROM statuses_rows FINAL;
 
+-- How a whole crawl stood when one of its shards said so: the sums of what each had said last.
+CREATE OR REPLACE VIEW standings AS
+SELECT
+    crawl, at, shard, state, activity,
+    toUInt64(sum(dispatched_more) OVER w) AS dispatched,
+    toUInt64(sum(in_flight_more) OVER w) AS in_flight,
+    toUInt64(sum(queued_more) OVER w) AS queued,
+    toUInt64(sum(pages_more) OVER w) AS pages,
+    sum(relevance_more) OVER w AS relevance,
+    sum(tempered_more) OVER w AS tempered,
+    toUInt64(sum(requests_more) OVER w) AS requests,
+    toUInt64(sum(links_more) OVER w) AS links,
+    toUInt64(sum(leaps_more) OVER w) AS leaps,
+    toUInt64(sum(trained_more) OVER w) AS trained,
+    toUInt64(sum(duplicates_more) OVER w) AS duplicates
+FROM
+(
+    SELECT
+        crawl, shard, epoch, at, state, activity,
+        toInt64(dispatched) - lagInFrame(toInt64(dispatched)) OVER s AS dispatched_more,
+        toInt64(in_flight) - lagInFrame(toInt64(in_flight)) OVER s AS in_flight_more,
+        toInt64(queued) - lagInFrame(toInt64(queued)) OVER s AS queued_more,
+        toInt64(pages) - lagInFrame(toInt64(pages)) OVER s AS pages_more,
+        toFloat64(relevance) - lagInFrame(toFloat64(relevance)) OVER s AS relevance_more,
+        toFloat64(tempered) - lagInFrame(toFloat64(tempered)) OVER s AS tempered_more,
+        toInt64(requests) - lagInFrame(toInt64(requests)) OVER s AS requests_more,
+        toInt64(links) - lagInFrame(toInt64(links)) OVER s AS links_more,
+        toInt64(leaps) - lagInFrame(toInt64(leaps)) OVER s AS leaps_more,
+        toInt64(trained) - lagInFrame(toInt64(trained)) OVER s AS trained_more,
+        toInt64(duplicates) - lagInFrame(toInt64(duplicates)) OVER s AS duplicates_more
+    FROM statuses
+    WINDOW s AS (PARTITION BY crawl, shard ORDER BY at, epoch ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+)
+WINDOW w AS (PARTITION BY crawl ORDER BY at, shard, epoch ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW);
+
 CREATE OR REPLACE VIEW letters AS
 SELECT
     stage, topic, of_partition, of_offset, crawl, url, error, tries, at,

@@ -50,6 +50,9 @@ func (b *rows) add(r *stream.Record) error {
 	case schemas.TopicPageJudged:
 		return b.judged(r, place)
 	case schemas.TopicLinkFound:
+		if r.Headers[schemas.HeaderFrom] != "" {
+			return nil // among shards: the links are those of a verdict, which has its rows
+		}
 		return b.found(r, place)
 	case schemas.TopicLeapSettled:
 		return b.settled(r, place)

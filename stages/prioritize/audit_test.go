@@ -31,11 +31,12 @@ type auditCrawl struct {
 	seen     map[string]int
 	ctl      *schemas.CrawlControl
 	web      *simWeb
-	requests map[string]*auditRequest      // by id
-	asked    map[string]bool               // ids of requests that were to be replayed
-	order    []*schemas.LinkFound          // first verdicts and seeds, in their order
-	applied  map[string]bool               // ids of order
-	through  map[string]*schemas.TopicSpan // of page.*, by the trails
+	requests map[string]*auditRequest        // by id
+	asked    map[string]bool                 // ids of requests that were to be replayed
+	order    []*schemas.LinkFound            // first verdicts and seeds, in their order
+	applied  map[string]bool                 // ids of order
+	ticks    map[uint32][]*schemas.LinkFound // what each shard has applied
+	through  map[string]*schemas.TopicSpan   // of page.*, by the trails
 
 	pages, charged, flying uint64
 	raw, tempered          float64
@@ -44,7 +45,9 @@ type auditCrawl struct {
 	outcomes               map[string]uint64
 	leaps                  map[string]*schemas.LeapSettled
 	leapOrder              []*schemas.LeapSettled
-	status                 *schemas.CrawlStatus
+	statuses               map[uint32]*schemas.CrawlStatus // the newest of each shard
+	// over: all shards have said that the crawl has ended, and nothing was asked of it since.
+	over bool
 }
 
 type auditRequest struct {
@@ -56,9 +59,9 @@ func newAudit(s *simulation) *audit {
 	a := &audit{s: s, seen: make(map[string]int), began: make(map[string]bool), crawls: make(map[string]*auditCrawl), fences: make([]stream.Fence, s.Partitions(schemas.TopicFetchRequested))}
 	for _, ctl := range s.controls {
 		a.crawls[ctl.GetCrawl()] = &auditCrawl{
-			seen: a.seen, ctl: ctl, web: s.down.web[ctl.GetCrawl()], requests: make(map[string]*auditRequest), asked: make(map[string]bool), applied: make(map[string]bool),
+			seen: a.seen, ctl: ctl, web: s.down.web[ctl.GetCrawl()], requests: make(map[string]*auditRequest), asked: make(map[string]bool), applied: make(map[string]bool), ticks: make(map[uint32][]*schemas.LinkFound),
 			hostFlying: make(map[string]uint64), hostCount: make(map[string]uint64), hostAll: make(map[string]uint64), outcomes: make(map[string]uint64),
-			leaps: make(map[string]*schemas.LeapSettled), through: make(map[string]*schemas.TopicSpan),
+			leaps: make(map[string]*schemas.LeapSettled), statuses: make(map[uint32]*schemas.CrawlStatus), through: make(map[string]*schemas.TopicSpan),
 		}
 	}
 	s.OnAppend = func(r stream.Record) {
@@ -93,9 +96,17 @@ func (a *audit) record(r stream.Record) error {
 			if err != nil {
 				return err
 			}
-			rec = &schemas.LinkFound{Id: req.GetId(), Crawl: req.GetCrawl(), Url: req.GetUrl(), Outcome: schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT}
+			rec = &schemas.LinkFound{Id: req.GetId(), Crawl: req.GetCrawl(), Shard: req.GetShard(), Url: req.GetUrl(), Outcome: schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT}
 		}
-		return a.crawls[rec.GetCrawl()].answered(rec, r.Headers[schemas.HeaderTrail])
+		c := a.crawls[rec.GetCrawl()]
+		switch rec.GetRole() {
+		case schemas.LinkRole_LINK_ROLE_LINKS:
+			return c.brought(rec)
+		case schemas.LinkRole_LINK_ROLE_NOTE:
+			a.seen["notes among shards"]++
+			return nil
+		}
+		return c.answered(rec, r.Headers[schemas.HeaderTrail])
 	case schemas.TopicLeapSettled:
 		l := new(schemas.LeapSettled)
 		if err := proto.Unmarshal(r.Value, l); err != nil {
@@ -107,9 +118,9 @@ func (a *audit) record(r stream.Record) error {
 		if err := proto.Unmarshal(r.Value, st); err != nil {
 			return err
 		}
-		if c := a.crawls[st.GetCrawl()]; c.status == nil || st.GetEpoch() > c.status.GetEpoch() || st.GetEpoch() == c.status.GetEpoch() && st.GetAt() >= c.status.GetAt() {
-			c.status = st
-		}
+		a.crawls[st.GetCrawl()].said(st)
+	case schemas.TopicCrawlControl:
+		a.crawls[string(r.Key)].over = false
 	case schemas.TopicDeadLetter:
 		letter := new(schemas.DeadLetter)
 		if err := proto.Unmarshal(r.Value, letter); err != nil {
@@ -122,9 +133,46 @@ func (a *audit) record(r stream.Record) error {
 	return nil
 }
 
+// said takes a status.
+func (c *auditCrawl) said(st *schemas.CrawlStatus) {
+	old := c.statuses[st.GetShard()]
+	if old != nil && (st.GetEpoch() < old.GetEpoch() || st.GetEpoch() == old.GetEpoch() && st.GetAt() < old.GetAt()) {
+		return
+	}
+	c.statuses[st.GetShard()] = st
+	c.over = c.whole().GetState() == schemas.ShardState_SHARD_STATE_FINISHED
+}
+
+// whole is how the crawl stands.
+func (c *auditCrawl) whole() *schemas.CrawlStatus { return schemas.WholeCrawl(c.ctl, c.statuses) }
+
+// brought takes links that came from another shard.
+func (c *auditCrawl) brought(rec *schemas.LinkFound) error {
+	if id := string(rec.GetId()); !c.applied[id] {
+		c.applied[id] = true
+		c.ticks[rec.GetShard()] = append(c.ticks[rec.GetShard()], rec)
+	}
+	c.seen["links sent to another shard"]++
+	if rec.GetMoved() != nil {
+		c.seen["redirects to another shard"]++
+	}
+	if rec.GetMoved().GetMoves() > 1 {
+		c.seen["links sent on by a third shard"]++
+	}
+	for _, l := range rec.GetLinks() {
+		if k := schemas.ShardOf(strings.Split(l.GetUrl(), "/")[2], c.ctl.GetShards()); k != rec.GetShard() || k == rec.GetFrom() {
+			return fmt.Errorf("shard %d sent a link to %s to shard %d", rec.GetFrom(), l.GetUrl(), rec.GetShard())
+		}
+	}
+	return nil
+}
+
 // dispatched takes a request that is not void.
 func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
 	id := string(req.GetId())
+	if k := schemas.ShardOf(req.GetHost(), c.ctl.GetShards()); k != req.GetShard() {
+		return fmt.Errorf("shard %d dispatched %s, of shard %d", req.GetShard(), req.GetUrl(), k)
+	}
 	if was, ok := c.requests[id]; ok {
 		if !proto.Equal(was.FetchRequest, req) {
 			return fmt.Errorf("%s, attempt %d, was dispatched twice: %v and %v", req.GetUrl(), req.GetAttempt(), was.FetchRequest, req)
@@ -146,6 +194,9 @@ func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
 		} else if before == nil || before.verdict == nil || !schemas.Outcomes[before.verdict.GetOutcome()].Retry {
 			return fmt.Errorf("%s, attempt %d, does not follow a failed one: %v", req.GetUrl(), n, before)
 		}
+	}
+	if c.over && c.ctl.GetShards() > 1 {
+		return fmt.Errorf("%s, attempt %d, was dispatched though all shards had said that the crawl has ended", req.GetUrl(), req.GetAttempt())
 	}
 	c.requests[id] = &auditRequest{FetchRequest: req}
 	c.flying++
@@ -180,7 +231,7 @@ func (c *auditCrawl) window() uint64 {
 	if budget == 0 {
 		budget = c.ctl.GetBudget().GetRequests()
 	}
-	return max(1, budget/20)
+	return max(1, uint64(c.ctl.GetShards()), budget/20)
 }
 
 // answered takes a verdict or a page of seeds; only the first of an id counts.
@@ -194,7 +245,9 @@ func (c *auditCrawl) answered(rec *schemas.LinkFound, trail string) error {
 	if outcome == schemas.Outcome_OUTCOME_REPLAY {
 		c.replay(rec)
 	}
-	if !schemas.Virtual(outcome) {
+	if schemas.Virtual(outcome) {
+		c.over = false
+	} else {
 		req := c.requests[id]
 		if req == nil {
 			c.seen["verdicts of no valid request"]++
@@ -224,6 +277,7 @@ func (c *auditCrawl) answered(rec *schemas.LinkFound, trail string) error {
 	}
 	c.applied[id] = true
 	c.order = append(c.order, rec)
+	c.ticks[rec.GetShard()] = append(c.ticks[rec.GetShard()], rec)
 	return nil
 }
 
@@ -304,8 +358,8 @@ func (a *audit) ended() (bool, error) {
 		}
 	}
 	for name, c := range a.crawls {
-		if c.status.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
-			return false, fmt.Errorf("everybody waits, and crawl %s has not ended: %v", name, c.status)
+		if c.whole().GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
+			return false, fmt.Errorf("everybody waits, and crawl %s has not ended: %v", name, c.statuses)
 		}
 	}
 	return true, nil
@@ -323,7 +377,7 @@ func (a *audit) state() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(a.crawls)) {
 		c := a.crawls[name]
-		fmt.Fprintf(&b, "%s: %d in flight, status %v; ", name, c.flying, c.status)
+		fmt.Fprintf(&b, "%s: %d in flight, status %v; ", name, c.flying, c.statuses)
 	}
 	for _, o := range a.s.alive() {
 		fmt.Fprintf(&b, "%s at %s, idle %v, next %d of %d, wake %v; ", o.Name, o.Point(), o.idle, o.next, len(a.s.Records(schemas.TopicLinkFound, o.partition)), o.wake.Sub(a.s.Now))
@@ -345,12 +399,15 @@ func (a *audit) check() error {
 }
 
 func (c *auditCrawl) check() error {
-	st := c.status
+	st := c.whole()
 	var errs []error
 	equal := func(what string, got, want any) {
 		if got != want {
 			errs = append(errs, fmt.Errorf("%s is %v in the status, %v by the records", what, got, want))
 		}
+	}
+	for k := range schemas.ShardsOf(c.ctl) {
+		equal(fmt.Sprintf("end of shard %d", k), c.statuses[k].GetEndReason(), st.GetEndReason())
 	}
 	equal("dispatched", st.GetDispatched(), uint64(len(c.requests)))
 	equal("in flight", st.GetInFlight(), c.flying)
@@ -421,20 +478,36 @@ func (c *auditCrawl) check() error {
 // as forager verify does: through crashes and changes of owners too, ordinals are counted through,
 // clocks do not run back, and no window is exceeded.
 func (c *auditCrawl) checkClocks() error {
-	requests := slices.SortedFunc(maps.Values(c.requests), func(a, b *auditRequest) int { return cmp.Compare(a.GetOrdinal(), b.GetOrdinal()) })
+	for k := range schemas.ShardsOf(c.ctl) {
+		if err := c.checkClock(k, c.ticks[k]); err != nil {
+			return fmt.Errorf("shard %d: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// checkClock is checkClocks for a shard; order are the records that it has applied.
+func (c *auditCrawl) checkClock(shard uint32, order []*schemas.LinkFound) error {
+	var requests []*auditRequest
+	for _, r := range c.requests {
+		if r.GetShard() == shard {
+			requests = append(requests, r)
+		}
+	}
+	slices.SortFunc(requests, func(a, b *auditRequest) int { return cmp.Compare(a.GetOrdinal(), b.GetOrdinal()) })
 	flying := make(map[string]bool)
 	clock := 0
 	for i, r := range requests {
 		if i > 0 && r.GetOrdinal() == requests[i-1].GetOrdinal() {
 			return fmt.Errorf("%s and %s are both dispatch %d", r.GetUrl(), requests[i-1].GetUrl(), r.GetOrdinal())
 		}
-		if int(r.GetClock()) < clock || int(r.GetClock()) > len(c.order) {
-			return fmt.Errorf("dispatch %d has the clock %d, after %d, of %d", r.GetOrdinal(), r.GetClock(), clock, len(c.order))
+		if int(r.GetClock()) < clock || int(r.GetClock()) > len(order) {
+			return fmt.Errorf("dispatch %d has the clock %d, after %d, of %d", r.GetOrdinal(), r.GetClock(), clock, len(order))
 		}
 		for ; clock < int(r.GetClock()); clock++ {
-			id := string(c.order[clock].GetId())
+			id := string(order[clock].GetId())
 			if c.requests[id] != nil && !flying[id] {
-				return fmt.Errorf("the verdict on %s came before its dispatch", c.order[clock].GetUrl())
+				return fmt.Errorf("the verdict on %s came before its dispatch", order[clock].GetUrl())
 			}
 			delete(flying, id)
 		}
@@ -503,8 +576,11 @@ func (c *auditCrawl) fates() map[string]*fate {
 // checkEnd compares the reason why the crawl ended with what was fetched: where the frontier is
 // said to be empty, everything that could be fetched was.
 func (c *auditCrawl) checkEnd() error {
-	st, b := c.status, c.ctl.GetBudget()
+	st, b := c.whole(), c.ctl.GetBudget()
 	c.seen["ended: "+st.GetEndReason()]++
+	if c.ctl.GetShards() > 1 {
+		c.seen["several shards ended: "+st.GetEndReason()]++
+	}
 	switch st.GetEndReason() {
 	case "stopped":
 		if c.ctl.GetState() != schemas.CrawlState_CRAWL_STATE_STOPPED {

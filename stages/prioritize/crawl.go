@@ -13,10 +13,11 @@ import (
 	"forager/schemas"
 )
 
-// crawl is one crawl of the partition: its shard, once everything it needs is there, and what
+// crawl is one shard of a crawl of the partition, once everything it needs is there, and what
 // waits until then.
 type crawl struct {
-	name string
+	name   string
+	number uint32 // of the shard
 	// shard is nil until it is configured, and again once the crawl has finished.
 	shard *frontier.Shard
 	// ready: the shard takes records. It needs its control record, its URL list, and the model
@@ -47,6 +48,7 @@ type crawl struct {
 	dirty bool
 	// wrote: this step sends records of the crawl; where they stand is known behind it only.
 	wrote bool
+	peers peers
 	// dueSince is when dispatch was first seen to wait for a model, or the boundary was last sent.
 	dueSince time.Time
 }
@@ -111,8 +113,11 @@ func (p *prioritizer) configure(c *crawl, ctl *schemas.CrawlControl, now time.Ti
 	if err := tryOut(ctl, sc, options); err != nil {
 		return p.refuse(c, ctl, err)
 	}
+	if err := c.checkShards(ctl); err != nil {
+		return p.refuse(c, ctl, err)
+	}
 	if c.shard == nil {
-		shard, err := frontier.Open(p.store, c.name, 0)
+		shard, err := frontier.Open(p.store, c.name, c.number)
 		if err != nil {
 			return err
 		}

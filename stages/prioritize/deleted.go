@@ -27,10 +27,13 @@ func (p *prioritizer) drop(c *crawl, ctl *schemas.CrawlControl) error {
 			return err
 		}
 	}
+	if err := p.store.Delete(sentKey(unit(c.name, c.number))); err != nil {
+		return err
+	}
 	p.library.forget(c.asked)
-	last := &schemas.CrawlStatus{Crawl: c.name, State: schemas.ShardState_SHARD_STATE_FINISHED, EndReason: endDeleted}
+	last := &schemas.CrawlStatus{Crawl: c.name, Shard: c.number, State: schemas.ShardState_SHARD_STATE_FINISHED, EndReason: endDeleted}
 	*c = crawl{
-		name: c.name, decisions: c.decisions, records: c.records, unsaved: true,
+		name: c.name, number: c.number, decisions: c.decisions, records: c.records, unsaved: true,
 		memo: &memo{finished: ctl.GetRevision(), spans: make(map[string]*schemas.TopicSpan), last: proto.CloneOf(last)},
 	}
 	p.log.Info("crawl deleted", "crawl", c.name)

@@ -2,12 +2,13 @@
 //
 // # Card
 //
-// Purpose: the frontier (package frontier) of every crawl: one shard a crawl, the shards spread
-// over the partitions of link.found.
+// Purpose: the frontier (package frontier) of every crawl, and what the shards of one owe one
+// another (package shards); shards are spread over the partitions of link.found by their key.
 //
 // In: link.found. Followed to their end first, and on: crawl.control, model.published. Out:
 // fetch.requested, which is also its decision log; leap.settled; crawl.status, at every change of
-// state and at most once a second else.
+// state and at most once a second else; link.found, for other shards of a crawl: links to their
+// hosts, and notes (header "from").
 //
 // Touches: the object store, read only, for URL lists and apprentice models; they are fetched
 // beside the loop.
@@ -34,7 +35,7 @@
 //
 // Refuses: records that cannot be decoded or whose numbers are out of range: dead.letter, and the
 // request named in the headers is answered as failed:feature-extract, so that it does not stay
-// in flight for ever. A control record that cannot be run (more than one shard, unknown policy,
+// in flight for ever. A control record that cannot be run (other shards than before, unknown policy,
 // no budget): a crawl that never ran gets the status finished, "refused: …"; one that runs goes
 // on as before and says so in its activity.
 //

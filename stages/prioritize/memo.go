@@ -12,16 +12,19 @@ import (
 	"forager/schemas"
 )
 
-// Keys of the stage's own in a partition's Store; the frontier's begin with another byte.
+// Keys of the stage's own in a partition's Store; the frontier's begin with another byte. What
+// they call a crawl is a unit: CRAWL, or CRAWL/SHARD for a shard other than 0.
 //
 //	1 'm' crawl                        → memo
 //	1 'r' len(crawl) crawl seq         → a decision of the log that waits for its crawl
+//	1 'l' crawl                        → offsets of links sent to other shards
 //	1 'p' len(crawl) crawl offset      → a record of link.found that waits for its crawl
 const (
 	ownPrefix   = 1
 	memoKind    = 'm'
 	recoverKind = 'r'
 	parkedKind  = 'p'
+	sentKind    = 'l'
 )
 
 // memo is what the stage itself keeps of a crawl.

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"forager/internal/frontier"
@@ -34,12 +36,32 @@ type prioritizer struct {
 	rescoreBatch          int
 	log                   *slog.Logger
 
+	// crawls are the shards of crawls that the partition has, by unit.
 	crawls map[string]*crawl
-	// order lists the names; turn is whose dispatch comes first.
+	// order lists the units; turn is whose dispatch comes first.
 	order []string
 	turn  int
-	// read is the version of the book as of the last step.
+	// read is the version of the book as of the last step, next the input's offset behind it.
 	read uint64
+	next int64
+}
+
+// unit names a shard of a crawl within a partition; the first one has the crawl's name.
+func unit(crawl string, shard uint32) string {
+	if shard == 0 {
+		return crawl
+	}
+	return schemas.ShardKey(crawl, shard)
+}
+
+// unitOf reads what unit wrote.
+func unitOf(unit string) (crawl string, shard uint32, err error) {
+	crawl, number, several := strings.Cut(unit, "/")
+	if !several {
+		return crawl, 0, nil
+	}
+	n, err := strconv.ParseUint(number, 10, 32)
+	return crawl, uint32(n), err
 }
 
 // settings of a prioritizer that are those of the process.
@@ -63,16 +85,21 @@ func (s settings) open(partition int, epoch uint64, store frontier.Store) (*prio
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(memos)) {
-		if _, err := p.add(name, memos[name]); err != nil {
+		crawl, shard, err := unitOf(name)
+		if err != nil {
+			return nil, fmt.Errorf("state of crawl %s: %w", name, err)
+		}
+		if _, err := p.add(crawl, shard, memos[name]); err != nil {
 			return nil, err
 		}
 	}
 	return p, p.readBook(time.Time{})
 }
 
-// add makes a crawl known to the partition.
-func (p *prioritizer) add(name string, m *memo) (*crawl, error) {
-	c := &crawl{name: name, memo: m, dirty: true}
+// add makes a shard of a crawl known to the partition.
+func (p *prioritizer) add(crawlName string, shard uint32, m *memo) (*crawl, error) {
+	c := &crawl{name: crawlName, number: shard, memo: m, dirty: true}
+	name := unit(crawlName, shard)
 	if m == nil {
 		c.memo, c.unsaved = &memo{spans: make(map[string]*schemas.TopicSpan)}, true
 	}
@@ -83,18 +110,21 @@ func (p *prioritizer) add(name string, m *memo) (*crawl, error) {
 	if c.records, err = newWaitingRoom(p.store, parkedKind, name); err != nil {
 		return nil, err
 	}
+	if c.peers, err = loadPeers(p.store, name); err != nil {
+		return nil, err
+	}
 	p.crawls[name] = c
 	at, _ := slices.BinarySearch(p.order, name)
 	p.order = slices.Insert(p.order, at, name)
 	return c, nil
 }
 
-// crawl returns a crawl of the partition, made known where it is not, and awake.
-func (p *prioritizer) crawl(name string, now time.Time) (*crawl, error) {
-	c := p.crawls[name]
+// crawl returns a shard of a crawl of the partition, made known where it is not, and awake.
+func (p *prioritizer) crawl(name string, shard uint32, now time.Time) (*crawl, error) {
+	c := p.crawls[unit(name, shard)]
 	if c == nil {
 		var err error
-		if c, err = p.add(name, nil); err != nil {
+		if c, err = p.add(name, shard, nil); err != nil {
 			return nil, err
 		}
 		return c, p.prepare(c, now)
@@ -111,9 +141,12 @@ func (p *prioritizer) crawl(name string, now time.Time) (*crawl, error) {
 func (p *prioritizer) readBook(now time.Time) error {
 	p.read = p.book.version()
 	for _, name := range p.book.controls.Crawls() {
-		if p.crawls[name] == nil && stream.PartitionOf([]byte(schemas.ShardKey(name, 0)), p.partitions) == p.partition {
-			if _, err := p.add(name, nil); err != nil {
-				return err
+		ctl, _ := p.book.look(name)
+		for shard := range min(schemas.ShardsOf(ctl), frontier.MaxShards) {
+			if p.crawls[unit(name, shard)] == nil && p.partitionOf(name, shard) == p.partition {
+				if _, err := p.add(name, shard, nil); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -127,7 +160,11 @@ func (p *prioritizer) readBook(now time.Time) error {
 
 // Recover takes a request of the log that this partition's owners sent.
 func (p *prioritizer) Recover(r stream.Record) error {
-	c, err := p.crawl(r.Headers[schemas.HeaderCrawl], time.Time{})
+	shard, err := shardOf(r.Headers, schemas.HeaderShard)
+	if err != nil {
+		return stream.Broken(fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err))
+	}
+	c, err := p.crawl(r.Headers[schemas.HeaderCrawl], shard, time.Time{})
 	if err != nil {
 		return err
 	}
@@ -147,7 +184,7 @@ func (p *prioritizer) Recover(r stream.Record) error {
 
 // Step applies records, and then lets every crawl dispatch and score again.
 func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, error) {
-	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying}
+	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying, next: w.Next}
 	if p.read != p.book.version() {
 		if err := p.readBook(w.Now); err != nil {
 			return stream.Result{}, err
@@ -158,6 +195,11 @@ func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, err
 			if err := p.prepare(c, w.Now); err != nil {
 				return stream.Result{}, err
 			}
+		}
+	}
+	for _, name := range p.order {
+		if err := s.speak(p.crawls[name]); err != nil {
+			return stream.Result{}, err
 		}
 	}
 	for _, name := range p.order {
@@ -178,22 +220,42 @@ func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, err
 	}
 	p.turn++
 	for _, name := range p.order {
+		if err := s.listen(p.crawls[name]); err != nil {
+			return stream.Result{}, err
+		}
 		if err := s.close(p.crawls[name]); err != nil {
 			return stream.Result{}, err
 		}
 	}
-	return stream.Result{Outs: s.outs, Wake: s.wake}, nil
+	p.next = w.Next
+	return stream.Result{Outs: s.outs, Wake: s.wake, Look: s.look}, nil
 }
 
 // Acked notes where the records of each crawl stand.
 func (p *prioritizer) Acked(outs []stream.Out, at []stream.Position) error {
 	for i, out := range outs {
-		if out.Topic != schemas.TopicFetchRequested && out.Topic != schemas.TopicLeapSettled {
+		header := schemas.HeaderShard
+		switch out.Topic {
+		case schemas.TopicFetchRequested, schemas.TopicLeapSettled:
+		case schemas.TopicLinkFound:
+			header = schemas.HeaderFrom
+		default:
 			continue
 		}
-		c := p.crawls[out.Headers[schemas.HeaderCrawl]]
-		c.memo.note(out.Topic, at[i].Partition, at[i].Offset)
-		c.unsaved = true
+		shard, err := shardOf(out.Headers, header)
+		if err != nil {
+			return err
+		}
+		c := p.crawls[unit(out.Headers[schemas.HeaderCrawl], shard)]
+		if out.Topic == schemas.TopicLinkFound {
+			err = p.placed(c, out, at[i])
+		} else {
+			c.memo.note(out.Topic, at[i].Partition, at[i].Offset)
+			c.unsaved = true
+		}
+		if err != nil {
+			return err
+		}
 	}
 	for _, name := range p.order {
 		if err := p.save(p.crawls[name]); err != nil {
@@ -212,5 +274,5 @@ func (p *prioritizer) save(c *crawl) error {
 		return fmt.Errorf("state of crawl %s: %w", c.name, err)
 	}
 	c.unsaved = false
-	return p.store.Set(memoKey(c.name), b)
+	return p.store.Set(memoKey(unit(c.name, c.number)), b)
 }

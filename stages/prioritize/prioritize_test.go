@@ -304,10 +304,10 @@ func TestAListThatIsNotThereIsWaitedFor(t *testing.T) {
 func TestControlRecordsThatCannotBeRun(t *testing.T) {
 	d := newDesk(t)
 	ctl := crawlOf("c")
-	ctl.Shards = 4
+	ctl.MaxAttempts = 2000
 	d.control(ctl)
 	d.step(d.record(seedsOf("c", page+"1")))
-	if st := d.status("c"); st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED || !strings.HasPrefix(st.GetEndReason(), "refused: ") || !strings.Contains(st.GetEndReason(), "4 shards") {
+	if st := d.status("c"); st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED || !strings.HasPrefix(st.GetEndReason(), "refused: ") || !strings.Contains(st.GetEndReason(), "max_attempts") {
 		t.Errorf("status %v", st)
 	}
 	good := crawlOf("c")
@@ -682,8 +682,23 @@ func TestPoison(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	r := &schemas.FetchRequest{Id: schemas.RequestID("c", page, 1).Bytes(), Crawl: "c", Url: page}
 	for name, change := range map[string]func(*schemas.LinkFound){
-		"no crawl":         func(l *schemas.LinkFound) { l.Crawl = "" },
-		"another shard":    func(l *schemas.LinkFound) { l.Shard = 1 },
+		"no crawl":      func(l *schemas.LinkFound) { l.Crawl = "" },
+		"another shard": func(l *schemas.LinkFound) { l.Shard = 256 },
+		"unknown role":  func(l *schemas.LinkFound) { l.Role = 3 },
+		"empty note":    func(l *schemas.LinkFound) { l.Role, l.Note = schemas.LinkRole_LINK_ROLE_NOTE, &schemas.ShardNote{} },
+		"lease of shard 1": func(l *schemas.LinkFound) {
+			l.Role, l.From, l.Note = schemas.LinkRole_LINK_ROLE_NOTE, 1, &schemas.ShardNote{Lease: &schemas.ShardLease{}}
+		},
+		"report of shard 0": func(l *schemas.LinkFound) {
+			l.Role, l.Note = schemas.LinkRole_LINK_ROLE_NOTE, &schemas.ShardNote{Report: &schemas.ShardReport{}}
+		},
+		"links of no page": func(l *schemas.LinkFound) {
+			l.Role, l.Outcome = schemas.LinkRole_LINK_ROLE_LINKS, schemas.Outcome_OUTCOME_TIMEOUT
+		},
+		"two redirects": func(l *schemas.LinkFound) {
+			l.Role, l.Moved = schemas.LinkRole_LINK_ROLE_LINKS, &schemas.MovedLink{}
+			l.Links = append(l.Links, &schemas.Link{Url: page + "3"})
+		},
 		"no id":            func(l *schemas.LinkFound) { l.Id = nil },
 		"unknown outcome":  func(l *schemas.LinkFound) { l.Outcome = 99 },
 		"no outcome":       func(l *schemas.LinkFound) { l.Outcome = 0 },

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/frontier"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -19,8 +20,16 @@ func decode(r stream.Record) (*schemas.LinkFound, error) {
 	if rec.GetCrawl() == "" {
 		return nil, fmt.Errorf("link.found names no crawl")
 	}
-	if rec.GetShard() != 0 {
-		return nil, fmt.Errorf("link.found is for shard %d of %s, and crawls have one", rec.GetShard(), rec.GetCrawl())
+	if rec.GetShard() >= frontier.MaxShards {
+		return nil, fmt.Errorf("link.found is for shard %d of %s, and crawls have %d at most", rec.GetShard(), rec.GetCrawl(), frontier.MaxShards)
+	}
+	if rec.GetRole() != schemas.LinkRole_LINK_ROLE_VERDICT {
+		if err := checkPeer(rec); err != nil {
+			return nil, fmt.Errorf("link.found from shard %d of %s: %w", rec.GetFrom(), rec.GetCrawl(), err)
+		}
+	}
+	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE {
+		return rec, nil
 	}
 	if _, err := schemas.ParseID(rec.GetId()); err != nil {
 		return nil, fmt.Errorf("link.found: %w", err)
@@ -54,7 +63,7 @@ func probability(p float64) bool { return p >= 0 && p <= 1 } // false for NaN
 // failed, and is answered for. nil where the headers name no request.
 func rescue(r stream.Record, cause error) *schemas.LinkFound {
 	request, err := schemas.RequestFromHeaders(r.Headers)
-	if err != nil || request.GetShard() != 0 {
+	if err != nil || request.GetShard() >= frontier.MaxShards {
 		return nil
 	}
 	return &schemas.LinkFound{
@@ -63,10 +72,20 @@ func rescue(r stream.Record, cause error) *schemas.LinkFound {
 	}
 }
 
-func headers(crawl string) map[string]string {
+func headers(crawl string, shard uint32) map[string]string {
 	return map[string]string{
-		schemas.HeaderVersion: strconv.Itoa(schemas.Version), schemas.HeaderCrawl: crawl, schemas.HeaderShard: "0",
+		schemas.HeaderVersion: strconv.Itoa(schemas.Version), schemas.HeaderCrawl: crawl,
+		schemas.HeaderShard: strconv.FormatUint(uint64(shard), 10),
 	}
+}
+
+// shardOf reads a header that names a shard.
+func shardOf(h map[string]string, header string) (uint32, error) {
+	n, err := strconv.ParseUint(h[header], 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("header %q: %w", header, err)
+	}
+	return uint32(n), nil
 }
 
 func requestOut(r *schemas.FetchRequest) (stream.Out, error) {
@@ -82,7 +101,7 @@ func leapOut(l *schemas.LeapSettled) (stream.Out, error) {
 	if err != nil {
 		return stream.Out{}, fmt.Errorf("leap %s → %s: %w", l.GetU(), l.GetV(), err)
 	}
-	h := headers(l.GetCrawl())
+	h := headers(l.GetCrawl(), l.GetShard())
 	id, err := schemas.ParseID(l.GetId())
 	if err != nil {
 		return stream.Out{}, fmt.Errorf("leap %s → %s: %w", l.GetU(), l.GetV(), err)
@@ -101,7 +120,7 @@ func statusOut(s *schemas.CrawlStatus) (stream.Out, error) {
 	}
 	return stream.Out{
 		Topic: schemas.TopicCrawlStatus, Partition: -1, Key: []byte(schemas.ShardKey(s.GetCrawl(), s.GetShard())),
-		Value: value, Headers: headers(s.GetCrawl()),
+		Value: value, Headers: headers(s.GetCrawl(), s.GetShard()),
 	}, nil
 }
 

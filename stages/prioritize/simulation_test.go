@@ -104,8 +104,12 @@ func (s *simulation) body(o *simOwner) func(*crashtest.Process) error {
 			Broker: m, Store: store, Failpoint: p.Pass,
 			Open: func(epoch uint64) (stream.Processor, error) {
 				processor, err := conf.open(o.partition, epoch, store)
-				if err == nil && s.rule == "recover nothing" {
+				switch {
+				case err != nil:
+				case s.rule == "recover nothing":
 					return forgetful{processor}, nil
+				case peerRules[s.rule] != nil:
+					return meddler{processor, peerRules[s.rule]}, nil
 				}
 				return processor, err
 			},
@@ -197,8 +201,12 @@ func (m *mutant) Read(ctx context.Context, topic string, partition int, from, to
 	return m.Process.Read(ctx, topic, partition, from, to, f)
 }
 
-func newSimulation(seed uint64, rule string) *simulation {
-	const found, log = 2, 3
+func newSimulation(seed uint64, rule string, several bool) *simulation {
+	const log = 3
+	found := 2
+	if several {
+		found += int(seed % 3)
+	}
 	s := &simulation{
 		World: crashtest.New(seed, map[string]int{
 			schemas.TopicLinkFound: found, schemas.TopicFetchRequested: log, schemas.TopicLeapSettled: 2,
@@ -210,7 +218,11 @@ func newSimulation(seed uint64, rule string) *simulation {
 	for i := range 1 + s.Rand.IntN(2) {
 		name := fmt.Sprintf("crawl-%d", i+s.Rand.IntN(2)*10)
 		web[name] = newSimWeb(s.Rand)
-		s.controls = append(s.controls, drawControl(s.Rand, name))
+		ctl := drawControl(s.Rand, name)
+		if several && (i == 0 || s.Rand.IntN(2) == 0) {
+			drawShards(s.Rand, ctl)
+		}
+		s.controls = append(s.controls, ctl)
 		s.seeds = append(s.seeds, s.drawSeeds(web[name], name)...)
 	}
 	s.down = newDownstream(s.World, web)
@@ -258,6 +270,15 @@ func drawControl(r *rand.Rand, name string) *schemas.CrawlControl {
 		ctl.Learning.Prior = "earlier/9-abc"
 	}
 	return ctl
+}
+
+// drawShards makes the crawl one of several shards.
+func drawShards(r *rand.Rand, ctl *schemas.CrawlControl) {
+	ctl.Shards = 2 + uint32(r.IntN(3))
+	ctl.Learning.Sync = false
+	if ctl.Window > 0 {
+		ctl.Window = max(ctl.Window, ctl.Shards)
+	}
 }
 
 // drawSeeds makes one or two virtual pages of seeds.
@@ -338,13 +359,13 @@ func (s *simulation) replay() bool {
 	q := some[s.Rand.IntN(len(some))]
 	id := schemas.RequestID(q.GetCrawl(), "replay:"+schemas.ID(q.GetId()).String(), 0)
 	value, err := proto.Marshal(&schemas.LinkFound{
-		Id: id.Bytes(), Crawl: q.GetCrawl(), Url: q.GetUrl(), Outcome: schemas.Outcome_OUTCOME_REPLAY, Replay: q.GetId(),
+		Id: id.Bytes(), Crawl: q.GetCrawl(), Shard: q.GetShard(), Url: q.GetUrl(), Outcome: schemas.Outcome_OUTCOME_REPLAY, Replay: q.GetId(),
 	})
 	if err != nil {
 		panic(err)
 	}
 	s.Append(stream.Out{
-		Topic: schemas.TopicLinkFound, Partition: -1, Key: []byte(schemas.ShardKey(q.GetCrawl(), 0)), Value: value,
+		Topic: schemas.TopicLinkFound, Partition: -1, Key: []byte(schemas.ShardKey(q.GetCrawl(), q.GetShard())), Value: value,
 		Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: q.GetCrawl()},
 	})
 	return true
@@ -488,9 +509,9 @@ func (s *simulation) jump() {
 	}
 }
 
-// simulate runs one seed.
-func simulate(seed uint64, rule string) (*simulation, error) {
-	s := newSimulation(seed, rule)
+// simulate runs one seed, of crawls with one shard, or with several.
+func simulate(seed uint64, rule string, several bool) (*simulation, error) {
+	s := newSimulation(seed, rule, several)
 	defer func() {
 		for _, o := range s.owners {
 			o.Kill()
@@ -586,7 +607,7 @@ func TestSimulation(t *testing.T) {
 		seeds = 100
 	}
 	crashtest.Seeds(t, seeds, func(seed uint64) error {
-		s, err := simulate(seed, "")
+		s, err := simulate(seed, "", false)
 		all.add(s.audit.seen)
 		return err
 	})
@@ -609,11 +630,14 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// ownerRules are those that can be broken.
+var ownerRules = []string{"commit before ack", "log ignored", "no markers", "no look", "no fence", "recover nothing"}
+
 // TestSimulationSeesBrokenOwners shows that the simulation would notice.
 func TestSimulationSeesBrokenOwners(t *testing.T) {
-	for _, rule := range []string{"commit before ack", "log ignored", "no markers", "no look", "no fence", "recover nothing"} {
+	for _, rule := range ownerRules {
 		seed, err := crashtest.First(600, func(seed uint64) error {
-			_, err := simulate(seed, rule)
+			_, err := simulate(seed, rule, false)
 			return err
 		})
 		if err == nil {

@@ -15,8 +15,10 @@ type step struct {
 	*prioritizer
 	now       time.Time
 	replaying bool
+	next      int64 // offset behind its records
 	outs      []stream.Out
 	wake      time.Time
+	look      bool
 }
 
 // wakeAt asks for another step at a time, or earlier.
@@ -35,15 +37,20 @@ func (s *step) take(r stream.Record) error {
 	if rec == nil {
 		return s.poison(r, err)
 	}
-	c, perr := s.crawl(rec.GetCrawl(), s.now)
+	if err := s.hasShard(rec); err != nil {
+		return s.poison(r, err)
+	}
+	c, perr := s.crawl(rec.GetCrawl(), rec.GetShard(), s.now)
 	if perr != nil {
 		return perr
 	}
 	if c.deleted() {
 		return nil
 	}
-	c.memo.note(r.Topic, r.Partition, r.Offset)
-	c.unsaved = true
+	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_VERDICT {
+		c.memo.note(r.Topic, r.Partition, r.Offset)
+		c.unsaved = true
+	}
 	if !c.ready || c.records.count > 0 {
 		c.dirty = true
 		return c.records.put(r)
@@ -62,9 +69,12 @@ func (s *step) apply(c *crawl, r stream.Record, rec *schemas.LinkFound, cause er
 	if err != nil {
 		return fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
 	}
-	c.dirty = true
-	if !effects.Duplicate {
+	c.dirty = c.dirty || rec.GetRole() != schemas.LinkRole_LINK_ROLE_NOTE
+	if !effects.Duplicate && rec.GetRole() == schemas.LinkRole_LINK_ROLE_VERDICT {
 		s.count(c, r, rec)
+	}
+	if err := s.relay(c, rec, effects.Sent); err != nil {
+		return err
 	}
 	for _, l := range effects.Settled {
 		if err := s.sendLeap(c, l); err != nil {
@@ -150,7 +160,7 @@ func (s *step) decide(c *crawl) error {
 	}
 	// While the answers to earlier decisions are still being read, or wait, a choice would be made
 	// without them.
-	if s.replaying || c.records.count > 0 {
+	if s.replaying || c.records.count > 0 || c.leaseVoid() {
 		return nil
 	}
 	requests, err := c.shard.Dispatch(s.now, slice)
@@ -198,7 +208,7 @@ func (s *step) close(c *crawl) error {
 	if err := s.report(c, st); err != nil {
 		return err
 	}
-	if c.ready && !c.dirty && !s.replaying && c.records.count == 0 && c.refused == "" &&
+	if c.ready && !c.dirty && !s.replaying && c.records.count == 0 && c.refused == "" && c.peers.quiet() &&
 		st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
 		// Nothing is in flight and the last word is said: memory is for others. A record or a new
 		// control record brings it back.
@@ -235,7 +245,7 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 	if c.shard != nil {
 		st = c.shard.Status(s.now)
 	} else {
-		st = &schemas.CrawlStatus{Crawl: c.name, At: s.now.UnixMilli(), State: schemas.ShardState_SHARD_STATE_RUNNING}
+		st = &schemas.CrawlStatus{Crawl: c.name, Shard: c.number, At: s.now.UnixMilli(), State: schemas.ShardState_SHARD_STATE_RUNNING}
 	}
 	st.Epoch = s.epoch
 	for topic, span := range c.memo.spans {

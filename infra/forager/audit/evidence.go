@@ -32,6 +32,8 @@ type Evidence struct {
 	Requests []*schemas.FetchRequest
 	Fetched  []*schemas.PageFetched
 	Judged   []*schemas.PageJudged
+	// Verdicts hold what shards sent one another, too: links, of which the verdict on their page
+	// speaks as well.
 	Verdicts []*schemas.LinkFound
 	Leaps    []*schemas.LeapSettled
 	// Unreadable are the ids, by topic, of records that cannot be decoded. In their place stands
@@ -116,7 +118,7 @@ type reading struct {
 	*Evidence
 	found Count
 	// seen are the keys and ids met.
-	seen map[string]bool
+	seen map[schemas.ID]bool
 	// epochs are the highest epochs of markers in the partition, by owner.
 	epochs map[string]uint64
 }
@@ -126,7 +128,7 @@ func (e *Evidence) readTopic(ctx context.Context, broker Broker, topic string) (
 	if err != nil {
 		return Count{}, err
 	}
-	r := &reading{Evidence: e, seen: make(map[string]bool)}
+	r := &reading{Evidence: e, seen: make(map[schemas.ID]bool)}
 	for p := range n {
 		first, end, err := broker.Offsets(ctx, topic, p)
 		if err != nil {
@@ -152,40 +154,41 @@ func (e *reading) take(r stream.Record) error {
 	}
 	if r.Topic == schemas.TopicPageParsed {
 		if id, err := schemas.ParseHex(r.Headers[schemas.HeaderID]); err == nil {
-			e.first(r, id)
+			e.first(id)
 		}
 		return nil
 	}
 	m := schemas.Record(r.Topic)
+	if r.Headers[schemas.HeaderFrom] != "" { // among shards: nobody counts it
+		if proto.Unmarshal(r.Value, m) == nil {
+			e.keep(m)
+		}
+		return nil
+	}
 	if err := proto.Unmarshal(r.Value, m); err != nil {
 		request, herr := schemas.RequestFromHeaders(r.Headers)
 		if m = standIn(r.Topic, request); herr != nil || m == nil {
 			return nil // it answers for nothing; it is in dead.letter
 		}
-		if id := schemas.ID(request.GetId()); e.first(r, id) {
+		if id := schemas.ID(request.GetId()); e.first(id) {
 			e.Unreadable[r.Topic] = append(e.Unreadable[r.Topic], id)
 		}
 		e.keep(m)
 		return nil
 	}
 	if id, err := schemas.ParseID(m.(record).GetId()); err == nil {
-		e.first(r, id)
+		e.first(id)
 	}
 	e.keep(m)
 	return nil
 }
 
-// first counts a record where it is the first of its id. Links that lead to another shard come in
-// a record of the same id there.
-func (e *reading) first(r stream.Record, id schemas.ID) bool {
-	key := id.String()
-	if r.Topic == schemas.TopicLinkFound {
-		key += string(r.Key)
-	}
-	if e.seen[key] {
+// first counts a record where it is the first of its id.
+func (e *reading) first(id schemas.ID) bool {
+	if e.seen[id] {
 		return false
 	}
-	e.seen[key] = true
+	e.seen[id] = true
 	e.found.add(1, id.Bytes())
 	return true
 }
@@ -235,6 +238,9 @@ func (e *Evidence) keep(m proto.Message) {
 		m.Parsed = nil // it says nothing that the verdict does not
 		e.Judged = append(e.Judged, m)
 	case *schemas.LinkFound:
+		if m.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE {
+			return
+		}
 		m.Table = nil
 		e.Verdicts = append(e.Verdicts, m)
 	case *schemas.LeapSettled:

@@ -60,6 +60,10 @@ type judge struct {
 	// is that in which prioritize took them; place is where each stands among them.
 	applied []*schemas.LinkFound
 	place   map[*schemas.LinkFound]int
+	// sent are the links that shards sent one another; ticks are these and applied, in their order:
+	// what moved a shard's clock.
+	sent  map[schemas.ID]*schemas.LinkFound
+	ticks []*schemas.LinkFound
 	// delivered are the verdicts on pages by URL.
 	delivered map[string]*schemas.LinkFound
 }
@@ -91,12 +95,20 @@ func newJudge(e *Evidence) *judge {
 	j.requests = firsts(j, schemas.TopicFetchRequested, e.Requests, sameDispatch)
 	j.fetched = firsts(j, schemas.TopicPageFetched, e.Fetched, nil)
 	j.judged = firsts(j, schemas.TopicPageJudged, e.Judged, nil)
-	j.verdicts = firsts(j, schemas.TopicLinkFound, e.Verdicts, nil)
+	verdicts, sent := bySender(e.Verdicts)
+	j.verdicts = firsts(j, schemas.TopicLinkFound, verdicts, nil)
+	if len(sent) > 0 {
+		j.sent = firsts(j, "links sent to other shards", sent, nil)
+	}
 	j.leaps = firsts(j, schemas.TopicLeapSettled, e.Leaps, nil)
 	for _, v := range e.Verdicts {
-		if id, err := schemas.ParseID(v.GetId()); err == nil && j.verdicts[id] == v {
+		id, err := schemas.ParseID(v.GetId())
+		if err == nil && j.verdicts[id] == v {
 			j.place[v] = len(j.applied)
 			j.applied = append(j.applied, v)
+		}
+		if err == nil && (j.verdicts[id] == v || j.sent[id] == v) {
+			j.ticks = append(j.ticks, v)
 		}
 	}
 	for id, v := range j.verdicts {
@@ -106,6 +118,18 @@ func newJudge(e *Evidence) *judge {
 		}
 	}
 	return j
+}
+
+// bySender parts verdicts, and what comes with them from outside, from what shards sent one another.
+func bySender(all []*schemas.LinkFound) (verdicts, sent []*schemas.LinkFound) {
+	for _, v := range all {
+		if v.GetRole() == schemas.LinkRole_LINK_ROLE_VERDICT {
+			verdicts = append(verdicts, v)
+		} else {
+			sent = append(sent, v)
+		}
+	}
+	return verdicts, sent
 }
 
 // record is what every audited record has.

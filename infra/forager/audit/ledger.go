@@ -59,12 +59,13 @@ func (j *judge) ledger() {
 	missing := 0
 	fates := j.fates()
 	forward := j.Control.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD
+	unordered := forward && schemas.ShardsOf(j.Control) > 1 // who came first, a link or its target's end?
 	for u, rec := range j.delivered {
 		for _, l := range rec.GetLinks() {
 			v := l.GetUrl()
 			id := schemas.LeapID(j.Crawl, u, v)
 			target, settled := fates.settles(v, j.place[rec], forward)
-			if v == u || target == u || !settled || j.leaps[id] != nil || fates.refused[id] || fates.mayBeCapped(v) {
+			if unordered || v == u || target == u || !settled || j.leaps[id] != nil || fates.refused[id] || fates.mayBeCapped(v) {
 				continue
 			}
 			missing++

@@ -54,7 +54,7 @@ func (j *judge) window() int {
 	if budget == 0 {
 		budget = j.Control.GetBudget().GetRequests()
 	}
-	return int(max(1, budget/20))
+	return int(max(1, uint64(j.Control.GetShards()), budget/20))
 }
 
 func (j *judge) hostWindow() int {
@@ -75,6 +75,9 @@ func (j *judge) flights() {
 	for _, r := range j.requests {
 		shards[r.GetShard()] = append(shards[r.GetShard()], r)
 	}
+	if schemas.ShardsOf(j.Control) > 1 && j.byCounts(schemas.TopicLinkFound) {
+		return // nobody knows when links of other shards came
+	}
 	most, mostAtHost := 0, 0
 	for _, requests := range shards {
 		all, host := j.flightsOf(requests)
@@ -89,7 +92,7 @@ func (j *judge) flightsOf(requests []*schemas.FetchRequest) (most, mostAtHost in
 	slices.SortFunc(requests, func(a, b *schemas.FetchRequest) int { return cmp.Compare(a.GetOrdinal(), b.GetOrdinal()) })
 	shard := requests[0].GetShard()
 	var applied []*schemas.LinkFound
-	for _, v := range j.applied {
+	for _, v := range j.ticks {
 		if v.GetShard() == shard {
 			applied = append(applied, v)
 		}

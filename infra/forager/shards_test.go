@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"forager/schemas"
+)
+
+// TestACrawlOfFourShards crawls with four shards, one after another of which loses its owner: it
+// spends its budget to the last page, and every command adds the shards up.
+func TestACrawlOfFourShards(t *testing.T) {
+	g, _ := simulated(t)
+	r := newRig(t, g.handler)
+	r.parts()
+	r.start(stageNames)
+	r.begin(r.crawl(g, "four", "apprentice", 400, func(c *schemas.CrawlControl) { c.Shards = 4 }))
+	r.until("four", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 50 })
+	if err := syscall.Kill(r.pid("prioritize-0"), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.gone("prioritize-0", 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	r.start([]string{"prioritize"})
+	st := r.until("four", "finished", 2*time.Minute, finished)
+	if st.GetPages() != 400 || st.GetEndReason() != "pages budget spent" || st.GetPagesLeft() != 0 || st.GetInFlight() != 0 {
+		t.Errorf("ended with %v", st)
+	}
+	if st.GetModel() == "" || st.GetTrained() == 0 {
+		t.Errorf("the apprentice learnt nothing: model %q, %d leaps trained", st.GetModel(), st.GetTrained())
+	}
+	for k := range uint32(4) {
+		shard := r.books.statuses["four"][k]
+		if shard.GetPages() < 10 || shard.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
+			t.Errorf("shard %d: %v", k, shard)
+		}
+	}
+	r.verified("four")
+	var standing []standing
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "status", "four")), &standing); err != nil || len(standing) != 1 || standing[0].Pages != 400 {
+		t.Errorf("crawl status: %v (%v)", standing, err)
+	}
+	if out := r.mustRun("report", "four"); !strings.Contains(out, "400 pages") {
+		t.Errorf("report:\n%s", out)
+	}
+	for query, want := range map[string]string{
+		"SELECT max(pages), argMax(pages, at), argMax(in_flight, at) FROM standings WHERE crawl = 'four' ": "400\t400\t0",
+		"SELECT count(), uniqExact(shard) FROM pages WHERE crawl = 'four' AND outcome = 'delivered'":       "400\t4",
+	} {
+		if out := r.mustRun("query", "--format", "TSV", query); !strings.Contains(out, want) {
+			t.Errorf("%s:\n%s", query, out)
+		}
+	}
+	for _, example := range []string{"harvest", "loss", "progress"} {
+		t.Log(r.mustRun("query", "--example", example, "--crawl", "four"))
+	}
+}

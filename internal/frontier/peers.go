@@ -1,0 +1,287 @@
+package frontier
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"forager/internal/linkfeature"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+// shardOf is the shard that a canonical URL belongs to.
+func (s *Shard) shardOf(url string) uint32 {
+	if s.limits.shards <= 1 {
+		return s.name.Shard
+	}
+	return schemas.ShardOf(weburl.Host(url), s.limits.shards)
+}
+
+// Shards is the number of shards of the crawl, as Configure was told.
+func (s *Shard) Shards() uint32 { return s.limits.shards }
+
+// sendLinks sends links of a page to other shards: to each one record.
+func (s *Shard) sendLinks(p *page, to map[uint32][]*schemas.Link, depth uint32, rec *schemas.LinkFound) error {
+	if len(to) == 0 {
+		return nil
+	}
+	table, err := linkfeature.Open(rec.GetTable())
+	if err != nil {
+		return err
+	}
+	page, err := schemas.ParseID(rec.GetId())
+	if err != nil {
+		return err
+	}
+	for _, k := range slices.Sorted(maps.Keys(to)) {
+		s.send(k, p, &schemas.LinkFound{
+			Id: schemas.LinksID(page, k).Bytes(), Links: to[k], Table: table.Cut(to[k], s.limits.dMax), Depth: depth,
+		})
+	}
+	return nil
+}
+
+// send completes a record with what is to be known of the page, and sends it.
+func (s *Shard) send(to uint32, p *page, rec *schemas.LinkFound) {
+	rec.Role, rec.Crawl, rec.Shard, rec.From = schemas.LinkRole_LINK_ROLE_LINKS, s.name.Crawl, to, s.name.Shard
+	rec.Outcome = schemas.Outcome_OUTCOME_SEEDS
+	if !p.seeds {
+		rec.Outcome, rec.Url = schemas.Outcome_OUTCOME_DELIVERED, p.url
+		rec.Judgement = &schemas.Judgement{Raw: p.raw, Tempered: p.tempered, BestIsFocus: p.bestIsFocus}
+	}
+	s.sends = append(s.sends, rec)
+}
+
+// maxMoves is how often a link is sent from shard to shard. Redirects that go round through several
+// shards are seen by nobody; this ends them.
+const maxMoves = 2 * maxHops
+
+// moveTo decides about v, which redirects to a URL on a host of another shard: the leaps into it
+// go there. Whether the target is new, and in scope, is for its shard to say.
+func (s *Shard) moveTo(v *entry, target string) ([]*schemas.LeapSettled, error) {
+	v.state, v.moved, v.places = stateMoved, target, nil
+	if err := s.saveEntry(v); err != nil {
+		return nil, err
+	}
+	links, err := s.dropLinks(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(links) == 0 {
+		rec, err := s.movedBy(v, v)
+		if err != nil {
+			return nil, err
+		}
+		rec.Depth, rec.Moved.Linkless, rec.Moved.Moves = v.depth, true, 1
+		s.sendMoved(&page{seeds: true}, rec)
+		return nil, nil
+	}
+	return s.moveAll(v, v, links)
+}
+
+// moveAll sends the pending links of entry v on, by entry e, which has moved: v itself or what v
+// redirected to.
+func (s *Shard) moveAll(e, v *entry, links []link) ([]*schemas.LeapSettled, error) {
+	var settled []*schemas.LeapSettled
+	for i := range links {
+		l := &links[i]
+		if e != v && l.alias == 0 {
+			l.alias = v.ordinal
+		}
+		p, err := s.pageOf(l)
+		if err != nil {
+			return nil, err
+		}
+		if !p.seeds {
+			s.c.links-- // it is counted where it goes, or again below
+		}
+		leap, err := s.move(e, p, l, v.depth, 0)
+		if err != nil {
+			return nil, err
+		}
+		if leap != nil {
+			settled = append(settled, leap)
+		}
+		if err := s.settlePending(p); err != nil {
+			return nil, err
+		}
+	}
+	return settled, nil
+}
+
+// move sends a link to the entry e, which has moved, on to where e redirects; it was moved moves
+// times before. A link that was moved too often goes round: then it is settled, and e is final.
+func (s *Shard) move(e *entry, p *page, l *link, depth, moves uint32) (*schemas.LeapSettled, error) {
+	if moves >= maxMoves {
+		e.state, e.outcome, e.moved = stateFinal, schemas.Outcome_OUTCOME_BAD_REDIRECT, ""
+		leap, err := s.settleNow(p, l, e)
+		if err != nil {
+			return nil, err
+		}
+		return leap, s.saveEntry(e)
+	}
+	named := e
+	if l.alias != 0 {
+		var err error
+		if named, err = s.entry(l.alias); err != nil {
+			return nil, err
+		}
+	}
+	rec, err := s.movedBy(e, named)
+	if err != nil {
+		return nil, err
+	}
+	rec.Depth, rec.Moved.Forward, rec.Moved.Moves = depth, p.number <= e.facts.clock, moves+1
+	rec.Links[0].FirstLeaf, rec.Links[0].LastLeaf = l.first, l.last
+	if !p.seeds {
+		table, err := s.table(p)
+		if err != nil {
+			return nil, err
+		}
+		rec.Table = table.Cut(rec.Links, s.limits.dMax)
+	}
+	s.sendMoved(p, rec)
+	return nil, nil
+}
+
+// movedBy begins the record of a link that names a URL and goes where e redirects.
+func (s *Shard) movedBy(e, named *entry) (*schemas.LinkFound, error) {
+	policy, err := s.nameOf(e.facts.policy)
+	if err != nil {
+		return nil, err
+	}
+	version, err := s.nameOf(e.facts.model)
+	if err != nil {
+		return nil, err
+	}
+	return &schemas.LinkFound{
+		Links: []*schemas.Link{{Url: e.moved}},
+		Moved: &schemas.MovedLink{
+			Named: named.url, By: e.url, Attempt: e.attempt, Hops: e.hops + 1,
+			Score: e.facts.score, Tier: e.facts.tier, Policy: policy, Model: version,
+		},
+	}, nil
+}
+
+// sendMoved sends a link of a page to where a redirect leads.
+func (s *Shard) sendMoved(p *page, rec *schemas.LinkFound) {
+	target := rec.GetLinks()[0].GetUrl()
+	rec.Id = schemas.MovedID(s.name.Crawl, p.url, target, rec.GetMoved()).Bytes()
+	s.send(s.shardOf(target), p, rec)
+}
+
+// applyForeign takes links that another shard has sent, once.
+func (s *Shard) applyForeign(id schemas.ID, rec *schemas.LinkFound) (settled []*schemas.LeapSettled, duplicate bool, err error) {
+	if duplicate, err := s.once(id); err != nil || duplicate {
+		return nil, duplicate, err
+	}
+	s.c.clock++
+	j := rec.GetJudgement()
+	p := &page{
+		number: s.c.clock, url: rec.GetUrl(), seeds: rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS,
+		raw: j.GetRaw(), tempered: j.GetTempered(), bestIsFocus: j.GetBestIsFocus(),
+	}
+	if rec.GetMoved() == nil {
+		settled, err = s.applyLinks(p, nil, rec.GetDepth(), rec)
+		return settled, false, err
+	}
+	if err := s.addPage(p, rec.GetTable()); err != nil {
+		return nil, false, err
+	}
+	leap, err := s.applyMoved(p, rec)
+	if err != nil {
+		return nil, false, err
+	}
+	if leap != nil {
+		settled = append(settled, leap)
+	}
+	return settled, false, s.keepPage(p)
+}
+
+// applyMoved takes the one link of a page that a redirect brought here.
+func (s *Shard) applyMoved(p *page, rec *schemas.LinkFound) (*schemas.LeapSettled, error) {
+	found, m := rec.GetLinks()[0], rec.GetMoved()
+	l := &link{page: p.number, first: found.GetFirstLeaf(), last: found.GetLastLeaf()}
+	e, known, err := s.target(found.GetUrl(), rec.GetDepth(), m.GetHops())
+	if err != nil {
+		return nil, err
+	}
+	if m.GetLinkless() {
+		if known || e == nil {
+			return nil, nil
+		}
+		e.places = s.noPlaces(nil)
+		s.pin(e, m.GetTier(), m.GetScore())
+		return nil, s.queue(e)
+	}
+	if e == nil {
+		return s.turnedAway(p, l, m)
+	}
+	if l.alias, err = s.alias(m.GetNamed(), e.ordinal); err != nil {
+		return nil, err
+	}
+	if l.alias == e.ordinal {
+		l.alias = 0 // the redirects came back to the URL that the link names
+	}
+	if !known {
+		return nil, s.enter(e, p, l)
+	}
+	return s.join(e, p, l, rec.GetDepth(), m.GetMoves())
+}
+
+// target returns the entry that a redirect leads to, discovered where it was not seen before; nil
+// where it may not be fetched.
+func (s *Shard) target(url string, depth, hops uint32) (e *entry, known bool, err error) {
+	ordinal, known, err := s.seen(url)
+	if err != nil {
+		return nil, false, err
+	}
+	if known {
+		e, err = s.resolve(ordinal)
+		return e, true, err
+	}
+	if reason := s.scope.Check(url, depth); reason != "" {
+		s.c.refused[reason]++
+		return nil, false, nil
+	}
+	e, err = s.admit(url, depth, hops)
+	return e, false, err
+}
+
+// alias returns the entry of a URL that redirected, maybe of another shard, to entry target; it is
+// there for its name.
+func (s *Shard) alias(url string, target uint64) (uint64, error) {
+	ordinal, known, err := s.seen(url)
+	if err != nil || known {
+		return ordinal, err
+	}
+	a, err := s.discover(url, 0, 0)
+	if err != nil {
+		return 0, err
+	}
+	a.state, a.target = stateAlias, target
+	return a.ordinal, s.saveEntry(a)
+}
+
+// turnedAway settles a leap whose redirect leads where nothing may be fetched, as a redirect within
+// the shard would be (redirect.go), by what the other shard knew of its dispatch.
+func (s *Shard) turnedAway(p *page, l *link, m *schemas.MovedLink) (*schemas.LeapSettled, error) {
+	if p.seeds {
+		return nil, nil
+	}
+	v := &entry{url: m.GetBy(), state: stateFinal, outcome: schemas.Outcome_OUTCOME_REDIRECTED, attempt: m.GetAttempt()}
+	var err error
+	if v.facts.policy, err = s.nameNumber(m.GetPolicy()); err != nil {
+		return nil, err
+	}
+	if v.facts.model, err = s.nameNumber(m.GetModel()); err != nil {
+		return nil, err
+	}
+	v.facts.score = m.GetScore()
+	if m.GetForward() {
+		v.facts.clock = math.MaxUint64
+	}
+	s.c.links++
+	return s.leapNamed(p, l, v, m.GetNamed())
+}

@@ -1,0 +1,39 @@
+package linkfeature
+
+import "forager/schemas"
+
+// Cut is the part of the table that some links of its page need, with a d_max of dMax, as a
+// record: of these links it gives the same features as the whole.
+func (t *Table) Cut(links []*schemas.Link, dMax int) *schemas.LeafTable {
+	cut := new(schemas.LeafTable)
+	for term := t.PageTerms(); term < t.Terms(); term++ {
+		cut.PageTerms = append(cut.PageTerms, string(t.Term(uint32(term))))
+	}
+	wanted := make([]bool, t.leaves)
+	for _, l := range links {
+		last := int64(l.GetLastLeaf()) + int64(dMax)
+		for i := t.leaf(int64(l.GetFirstLeaf()) - int64(dMax)); i < t.leaves && int64(t.number(t.leafAt, i)) <= last; i++ {
+			wanted[i] = true
+		}
+	}
+	numbers := make(map[uint32]uint32)
+	for i := range t.leaves {
+		if !wanted[i] {
+			continue
+		}
+		from, to := t.end(t.endAt, i), t.end(t.endAt, i+1)
+		cut.Leaves = append(cut.Leaves, t.number(t.leafAt, i))
+		cut.LeafLengths = append(cut.LeafLengths, uint32(to-from))
+		for token := from; token < to; token++ {
+			term := t.number(t.tokenAt, token)
+			number, known := numbers[term]
+			if !known {
+				number = uint32(len(cut.Terms))
+				numbers[term] = number
+				cut.Terms = append(cut.Terms, string(t.Term(term)))
+			}
+			cut.Tokens = append(cut.Tokens, number)
+		}
+	}
+	return cut
+}

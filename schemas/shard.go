@@ -1,0 +1,134 @@
+package schemas
+
+import (
+	"hash/fnv"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// ShardOf is the shard, of n, that a host's URLs belong to; 0 and 1 shards are one. It is not the
+// hash that spreads keys over partitions, so that the hosts of a shard spread over those of
+// fetch.requested.
+func ShardOf(host string, n uint32) uint32 {
+	if n <= 1 {
+		return 0
+	}
+	h := fnv.New64a()
+	h.Write([]byte(host))
+	x := h.Sum64()
+	x ^= x >> 33 // the finish of MurmurHash3: FNV's upper bits know little of the last bytes
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return uint32(x % uint64(n))
+}
+
+// ShardsOf is the number of shards of a crawl, at least 1.
+func ShardsOf(ctl *CrawlControl) uint32 { return max(1, ctl.GetShards()) }
+
+// LinksID names the record that brings links of the page judged by a request (or of the page of
+// seeds of that id) to a shard.
+func LinksID(page ID, to uint32) ID {
+	return makeID("links", string(page[:]), strconv.FormatUint(uint64(to), 10))
+}
+
+// MovedID names the record that brings a link from u to another shard: l says by which redirect
+// to which target.
+func MovedID(crawl, u, target string, l *MovedLink) ID {
+	return makeID("moved", crawl, u, target, l.GetNamed(), l.GetBy(), strconv.FormatUint(uint64(l.GetMoves()), 10))
+}
+
+// WholeCrawl adds the newest statuses of a crawl's shards up; nil while there is none of them.
+// It is running until every shard has said that it has finished, and shard 0, which decides
+// about the end, says why. Latencies are the largest of any shard, times the first and the last.
+func WholeCrawl(ctl *CrawlControl, of map[uint32]*CrawlStatus) *CrawlStatus {
+	n := ShardsOf(ctl)
+	if len(of) == 0 || n == 1 {
+		return proto.CloneOf(of[0])
+	}
+	sum := &CrawlStatus{
+		Crawl: ctl.GetCrawl(), Shards: n, State: ShardState_SHARD_STATE_FINISHED, EndReason: of[0].GetEndReason(), Model: of[0].GetModel(),
+		Outcomes: make(map[string]uint64), Refused: make(map[string]uint64), Spans: make(map[string]*TopicSpan),
+	}
+	for k := range n {
+		st := of[k]
+		if st == nil {
+			sum.State, sum.Activity = ShardState_SHARD_STATE_RUNNING, "waiting for shard "+strconv.FormatUint(uint64(k), 10)
+			continue
+		}
+		sum.add(st)
+	}
+	if sum.State != ShardState_SHARD_STATE_FINISHED {
+		sum.EndReason = ""
+	}
+	reserved := sum.GetInFlight()
+	sum.PagesLeft = left(ctl.GetBudget().GetPages(), sum.GetPages()+reserved)
+	sum.RequestsLeft = left(ctl.GetBudget().GetRequests(), sum.GetRequests()+reserved)
+	return sum
+}
+
+// left is what a budget leaves; 0 where it is not set.
+func left(limit, taken uint64) uint64 { return limit - min(limit, taken) }
+
+// add adds the status of one more shard.
+func (sum *CrawlStatus) add(st *CrawlStatus) {
+	sum.State = leastDone(sum.State, st.GetState())
+	if sum.Activity == "" {
+		sum.Activity = st.GetActivity()
+	}
+	sum.Epoch = max(sum.Epoch, st.GetEpoch())
+	sum.At = max(sum.At, st.GetAt())
+	if at := st.GetStartedAt(); at > 0 && (sum.StartedAt == 0 || at < sum.StartedAt) {
+		sum.StartedAt = at
+	}
+	sum.LatencyP50Ms, sum.LatencyP95Ms = max(sum.LatencyP50Ms, st.GetLatencyP50Ms()), max(sum.LatencyP95Ms, st.GetLatencyP95Ms())
+	sum.Window += st.GetWindow()
+	sum.RelevanceRaw += st.GetRelevanceRaw()
+	sum.RelevanceTempered += st.GetRelevanceTempered()
+	for _, c := range []struct {
+		to *uint64
+		n  uint64
+	}{
+		{&sum.Dispatched, st.GetDispatched()}, {&sum.InFlight, st.GetInFlight()}, {&sum.Queued, st.GetQueued()},
+		{&sum.Pages, st.GetPages()}, {&sum.Requests, st.GetRequests()}, {&sum.Links, st.GetLinks()},
+		{&sum.Leaps, st.GetLeaps()}, {&sum.Trained, st.GetTrained()}, {&sum.Duplicates, st.GetDuplicates()},
+	} {
+		*c.to += c.n
+	}
+	for name, n := range st.GetOutcomes() {
+		sum.Outcomes[name] += n
+	}
+	for name, n := range st.GetRefused() {
+		sum.Refused[name] += n
+	}
+	for topic, s := range st.GetSpans() {
+		if sum.Spans[topic] == nil {
+			sum.Spans[topic] = &TopicSpan{First: make(map[uint32]int64), Last: make(map[uint32]int64), Xor: make([]byte, len(ID{}))}
+		}
+		sum.Spans[topic].add(s)
+	}
+}
+
+// add adds the span of one more shard; no record is in the spans of two.
+func (sum *TopicSpan) add(s *TopicSpan) {
+	sum.Count += s.GetCount()
+	sum.Xor = ID(sum.Xor).Xor(s.GetXor())
+	for p, at := range s.GetFirst() {
+		if first, ok := sum.First[p]; !ok || at < first {
+			sum.First[p] = at
+		}
+	}
+	for p, at := range s.GetLast() {
+		sum.Last[p] = max(sum.Last[p], at)
+	}
+}
+
+// leastDone is the state of two shards together: a crawl runs while any of them does.
+func leastDone(a, b ShardState) ShardState {
+	for _, s := range []ShardState{ShardState_SHARD_STATE_RUNNING, ShardState_SHARD_STATE_STOPPING, ShardState_SHARD_STATE_PAUSED} {
+		if a == s || b == s {
+			return s
+		}
+	}
+	return a
+}

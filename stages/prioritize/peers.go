@@ -1,0 +1,261 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/frontier"
+	"forager/internal/shards"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// peers is what a shard of a crawl of several has to do with the others (package shards).
+type peers struct {
+	// lead is of shard 0, member of the others; nil before the first step that is no replay.
+	lead   *shards.Lead
+	member *shards.Member
+	// sent is, by shard, the largest offset of links sent to it. It is stored.
+	sent map[uint32]int64
+	// sending: links to the shard are among the outputs of the step, so their offset is not known.
+	sending map[uint32]bool
+	// links came from another shard, or went to one, since the last report.
+	links bool
+	// due: the step before has looked for newer owners, and its report is to be sent.
+	due bool
+}
+
+// quiet says that the shard waits for nobody's note and nobody for its own.
+func (p *peers) quiet() bool {
+	return !p.due && !p.links && (p.lead == nil || p.lead.Quiet())
+}
+
+func sentKey(unit string) []byte { return append([]byte{ownPrefix, sentKind}, unit...) }
+
+func loadPeers(store frontier.Store, unit string) (peers, error) {
+	p := peers{sent: make(map[uint32]int64)}
+	b, ok, err := store.Get(sentKey(unit))
+	if err != nil || !ok {
+		return p, err
+	}
+	span := new(schemas.TopicSpan)
+	if err := proto.Unmarshal(b, span); err != nil {
+		return p, fmt.Errorf("state of crawl %s: offsets of links sent: %w", unit, err)
+	}
+	maps.Copy(p.sent, span.GetLast())
+	return p, nil
+}
+
+// placed notes where links that a shard sent to another one stand.
+func (p *prioritizer) placed(c *crawl, out stream.Out, at stream.Position) error {
+	if out.Headers[schemas.HeaderID] == "" {
+		return nil // a note: it wakes nobody
+	}
+	to, err := shardOf(out.Headers, schemas.HeaderShard)
+	if err != nil {
+		return err
+	}
+	clear(c.peers.sending)
+	if last, ok := c.peers.sent[to]; c.deleted() || ok && last >= at.Offset {
+		return nil
+	}
+	c.peers.sent[to] = at.Offset
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&schemas.TopicSpan{Last: c.peers.sent})
+	if err != nil {
+		return fmt.Errorf("state of crawl %s: offsets of links sent: %w", c.name, err)
+	}
+	return p.store.Set(sentKey(unit(c.name, c.number)), b)
+}
+
+func (p *prioritizer) partitionOf(crawl string, shard uint32) int {
+	return stream.PartitionOf([]byte(schemas.ShardKey(crawl, shard)), p.partitions)
+}
+
+// hasShard says that the shard that a record is for does not exist; as long as the control record
+// is unknown, it may.
+func (p *prioritizer) hasShard(rec *schemas.LinkFound) error {
+	if ctl, _ := p.book.look(rec.GetCrawl()); ctl != nil && rec.GetShard() >= schemas.ShardsOf(ctl) {
+		return fmt.Errorf("link.found is for shard %d of %s, and it has %d", rec.GetShard(), rec.GetCrawl(), schemas.ShardsOf(ctl))
+	}
+	return nil
+}
+
+// checkShards refuses control records that do not fit what the shard was made for.
+func (c *crawl) checkShards(ctl *schemas.CrawlControl) error {
+	n := schemas.ShardsOf(ctl)
+	if c.number >= n {
+		return fmt.Errorf("shards: there is no shard %d of %d", c.number, n)
+	}
+	if c.shard != nil && c.shard.Shards() != n {
+		return fmt.Errorf("shards: the crawl has %d, and that never changes", c.shard.Shards())
+	}
+	return nil
+}
+
+// checkPeer checks what the frontier relies on in a record from another shard.
+func checkPeer(rec *schemas.LinkFound) error {
+	switch rec.GetRole() {
+	case schemas.LinkRole_LINK_ROLE_NOTE:
+		note := rec.GetNote()
+		if (note.GetReport() == nil) == (note.GetLease() == nil) || (note.GetReport() == nil) != (rec.GetFrom() == 0) {
+			return errors.New("a note is a lease of shard 0 or a report to it")
+		}
+		return nil
+	case schemas.LinkRole_LINK_ROLE_LINKS:
+		if o := rec.GetOutcome(); o != schemas.Outcome_OUTCOME_DELIVERED && o != schemas.Outcome_OUTCOME_SEEDS {
+			return fmt.Errorf("links of a page with the outcome %v", o)
+		}
+		if rec.GetMoved() != nil && len(rec.GetLinks()) != 1 {
+			return fmt.Errorf("a redirect brings %d links", len(rec.GetLinks()))
+		}
+		return nil
+	}
+	return fmt.Errorf("unknown role %v", rec.GetRole())
+}
+
+// relay hands on what a record that was applied means to other shards: the links for them, and to
+// shard 0's Lead what they report.
+func (s *step) relay(c *crawl, rec *schemas.LinkFound, sent []*schemas.LinkFound) error {
+	switch rec.GetRole() {
+	case schemas.LinkRole_LINK_ROLE_LINKS:
+		c.peers.links = true
+	case schemas.LinkRole_LINK_ROLE_NOTE:
+		if c.peers.lead != nil {
+			c.peers.lead.Hear(rec.GetFrom(), rec.GetNote())
+		}
+	}
+	for _, to := range sent {
+		if err := s.sendPeer(c, to); err != nil {
+			return err
+		}
+		if c.peers.sending == nil {
+			c.peers.sending = make(map[uint32]bool)
+		}
+		c.peers.sending[to.GetShard()] = true
+		c.peers.links = true
+	}
+	return nil
+}
+
+// sendPeer sends a record to another shard.
+func (s *step) sendPeer(c *crawl, rec *schemas.LinkFound) error {
+	value, err := proto.Marshal(rec)
+	if err != nil {
+		return fmt.Errorf("crawl %s: record for shard %d: %w", c.name, rec.GetShard(), err)
+	}
+	h := headers(c.name, rec.GetShard())
+	h[schemas.HeaderFrom] = strconv.FormatUint(uint64(c.number), 10)
+	if len(rec.GetId()) > 0 {
+		h[schemas.HeaderID] = schemas.ID(rec.GetId()).String()
+	}
+	s.outs = append(s.outs, stream.Out{
+		Topic: schemas.TopicLinkFound, Partition: -1, Key: []byte(schemas.ShardKey(c.name, rec.GetShard())), Value: value, Headers: h,
+	})
+	return nil
+}
+
+// sendNote sends a note to another shard.
+func (s *step) sendNote(c *crawl, to uint32, note *schemas.ShardNote) error {
+	return s.sendPeer(c, &schemas.LinkFound{
+		Crawl: c.name, Shard: to, From: c.number, Role: schemas.LinkRole_LINK_ROLE_NOTE, Note: note,
+	})
+}
+
+// leaseVoid says that shard 0's lease is that of another owner, from whose notes nobody knows what
+// is left of it.
+func (c *crawl) leaseVoid() bool {
+	return c.number == 0 && c.shard.Shards() > 1 && c.peers.lead == nil
+}
+
+// talks says whether the shard stands as its input says, and there are others.
+func (s *step) talks(c *crawl) bool {
+	return c.ready && c.shard.Shards() > 1 && !s.replaying && c.records.count == 0
+}
+
+// speak sends the report on the state that the step before has left, if that one looked for newer
+// owners on its behalf.
+func (s *step) speak(c *crawl) error {
+	if !c.peers.due {
+		return nil
+	}
+	c.peers.due = false
+	if !s.talks(c) {
+		return nil
+	}
+	report := c.report(s.prioritizer.next)
+	c.peers.links = false
+	return s.sendNote(c, 0, c.peers.member.Note(report, s.now))
+}
+
+// report is how the shard stands behind offset next of its input.
+func (c *crawl) report(next int64) *schemas.ShardReport {
+	r := c.shard.Report()
+	r.Next, r.Sent = next, maps.Clone(c.peers.sent)
+	for to := range c.peers.sending {
+		r.Sent[to] = math.MaxInt64 // nobody has applied what stands nobody knows where
+	}
+	return r
+}
+
+// listen ends the step for a shard of several: shard 0 gives leases, another one looks whether it
+// should report.
+func (s *step) listen(c *crawl) error {
+	if !s.talks(c) {
+		return nil
+	}
+	if c.number == 0 {
+		return s.lead(c)
+	}
+	if c.peers.member == nil {
+		c.peers.member = shards.NewMember(s.epoch)
+	}
+	c.peers.member.Stride = c.shard.Stride()
+	due, at := c.peers.member.Due(c.report(s.next), c.peers.links, s.now)
+	if due {
+		// It is sent by the next step, once it is known that nobody had claimed the partition.
+		c.peers.due, s.look = true, true
+		at = s.now
+	}
+	if !at.IsZero() {
+		s.wakeAt(at)
+	}
+	return nil
+}
+
+// ends are the reasons as the frontier knows them.
+var ends = shards.Ends{
+	Stopped: frontier.EndStopped, Pages: frontier.EndPages, Requests: frontier.EndRequests,
+	Empty: frontier.EndEmpty, Stagnated: frontier.EndStagnated,
+}
+
+// lead decides for all shards of the crawl.
+func (s *step) lead(c *crawl) error {
+	if c.peers.lead == nil {
+		c.peers.lead = shards.NewLead(s.epoch, c.shard.Shards(), ends)
+	}
+	if len(c.peers.sending) > 0 {
+		s.wakeAt(s.now) // their offsets are known then
+	}
+	own := c.report(s.next)
+	c.peers.links = false
+	lease, notes := c.peers.lead.Decide(c.shard.Limits(), own)
+	if !proto.Equal(lease, own.GetLease()) {
+		if err := c.shard.SetLease(lease); err != nil {
+			return err
+		}
+		c.dirty = true
+		s.wakeAt(s.now)
+	}
+	for _, k := range slices.Sorted(maps.Keys(notes)) {
+		if err := s.sendNote(c, k, notes[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
