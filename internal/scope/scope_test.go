@@ -2,6 +2,7 @@ package scope
 
 import (
 	"fmt"
+	"forager/internal/weburl"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,33 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, url string) {
 		if r := s.Check(url, 1); r != "" && !slices.Contains(Reasons, r) {
 			t.Errorf("%q is refused as %q", url, r)
+		}
+	})
+}
+
+// FuzzReadList: what is taken is a set of canonical URLs, one a line.
+func FuzzReadList(f *testing.F) {
+	for _, s := range []string{"", "# two\nhttp://a.example/\n\n  http://a.example/b\r\n", "HTTP://a.example/", "http://a.example/\nno url", "\x00", "http://a.example/ http://b.example/"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := ReadList(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		urls := make(map[string]bool)
+		for line := range strings.SplitSeq(text, "\n") {
+			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+				urls[line] = true
+			}
+		}
+		if l.Len() != len(urls) {
+			t.Fatalf("%d URLs of %d", l.Len(), len(urls))
+		}
+		for u := range urls {
+			if canonical, err := weburl.Parse(u); err != nil || canonical.String() != u || !l.Has(u) {
+				t.Fatalf("%q was taken: canonical %q (%v), listed %t", u, canonical, err, l.Has(u))
+			}
 		}
 	})
 }

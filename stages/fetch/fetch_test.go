@@ -487,3 +487,16 @@ func FuzzRecord(f *testing.F) {
 		}
 	})
 }
+
+// FuzzRetryAfter: whatever a server says, the wait is none or lies in the future.
+func FuzzRetryAfter(f *testing.F) {
+	for _, s := range []string{"", "0", " 120 ", "-1", "99999999999999999999", "Fri, 31 Dec 1999 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "soon"} {
+		f.Add(s)
+	}
+	now := time.UnixMilli(1_800_000_000_000)
+	f.Fuzz(func(t *testing.T, value string) {
+		if wait, said := retryAfter(value, now); wait < 0 || !said && wait != 0 {
+			t.Fatalf("%q: %s, %t", value, wait, said)
+		}
+	})
+}

@@ -1,7 +1,10 @@
 package clickhouse
 
 import (
+	"bytes"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -108,5 +111,37 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q is handed on as %q", source, s.sql)
 			}
 		}
+	})
+}
+
+// FuzzPlainBody: bodies that were compressed by nobody end in an error, and soon.
+func FuzzPlainBody(f *testing.F) {
+	for _, encoding := range []string{"", "gzip", "deflate", "br", "zstd"} {
+		var b bytes.Buffer
+		if err := writeBlocks(&b, []byte("some rows"), "LZ4"); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(encoding, true, b.Bytes())
+		if encoding != "" {
+			var z bytes.Buffer
+			w, err := encoder(&z, encoding)
+			if err != nil {
+				f.Fatal(err)
+			}
+			if _, err := w.Write(b.Bytes()); err != nil || w.Close() != nil {
+				f.Fatal(err)
+			}
+			f.Add(encoding, true, z.Bytes())
+			f.Add(encoding, false, z.Bytes()[:z.Len()/2])
+		}
+	}
+	f.Fuzz(func(t *testing.T, encoding string, blocks bool, body []byte) {
+		r := &http.Request{Header: http.Header{"Content-Encoding": {encoding}}, Body: io.NopCloser(bytes.NewReader(body))}
+		plain, err := plainBody(r, blocks)
+		if err != nil {
+			return
+		}
+		const most = 64 << 20 // a bomb is the caller's to bound
+		_, _ = io.Copy(io.Discard, io.LimitReader(plain, most))
 	})
 }
