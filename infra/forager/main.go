@@ -37,6 +37,7 @@ type commands struct {
 	Down       downCommand       `cmd:"" help:"Stop what up started."`
 	Critic     criticCommand     `cmd:"" help:"Train critics."`
 	Crawl      crawlCommand      `cmd:"" help:"Start, watch and stop crawls."`
+	Models     modelsCommand     `cmd:"" help:"List and inspect models; roll a crawl back to an older one."`
 	Dead       deadCommand       `cmd:"" help:"Records that no stage could handle."`
 	Report     reportCommand     `cmd:"" help:"Harvest and loss of a crawl, what it learned, where its data is."`
 	Query      queryCommand      `cmd:"" help:"Ask ClickHouse."`

@@ -60,23 +60,28 @@ func Parse(body []byte, contentType, url string, s Settings) (*schemas.Page, err
 	default:
 		return nil, fmt.Errorf("page %s: leaf mode %d is not known", url, s.Leaves)
 	}
-	s = s.withDefaults()
-
-	enc := detect(body, contentType)
-	r := read(enc.decode(body), s)
-	if declared, ok := enc.corrected(r.charset); ok {
-		enc = declared
-		r = read(enc.decode(body), s)
-	}
+	r, charset := decodeAndRead(body, contentType, s.withDefaults(), newReading)
 	r.page.Url = u.String()
-	r.page.Charset = enc.name
+	r.page.Charset = charset
 	r.finish(u)
 	return r.page, nil
 }
 
+// decodeAndRead reads a body in the character encoding that it turns out to have.
+func decodeAndRead(body []byte, contentType string, s Settings, begin func(Settings, int) *reading) (r *reading, charset string) {
+	enc := detect(body, contentType)
+	text := enc.decode(body)
+	r = read(text, begin(s, len(text)))
+	if declared, ok := enc.corrected(r.charset); ok {
+		enc = declared
+		text = enc.decode(body)
+		r = read(text, begin(s, len(text)))
+	}
+	return r, enc.name
+}
+
 // read reads a decoded body.
-func read(text []byte, s Settings) *reading {
-	r := newReading(s, len(text))
+func read(text []byte, r *reading) *reading {
 	if !heavy(text) {
 		// It fails for pages that are nested too deep.
 		if doc, err := repair(text); err == nil {

@@ -34,6 +34,9 @@ func (r *reading) flat(body []byte) {
 		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
 			tag = z.tag(token)
 		}
+		if r.prose != nil && tag.name != "" && isBlock(tag.name) {
+			r.prose.line = true
+		}
 		if skip != "" {
 			switch {
 			case tag.name != skip:

@@ -140,7 +140,7 @@ func TestNumberingFollowsItsDefinition(t *testing.T) {
 		}
 		d := numbering{paper: mode == schemas.LeafMode_LEAF_MODE_PAPER}
 		d.walk(doc)
-		r := read([]byte(body), Settings{Leaves: mode}.withDefaults())
+		r := read([]byte(body), newReading(Settings{Leaves: mode}.withDefaults(), len(body)))
 		if r.page.TokenizerOnly {
 			t.Fatalf("not read as a tree")
 		}

@@ -28,6 +28,7 @@ type reading struct {
 	canonical string // href of the first <link rel=canonical>
 	charset   string // the first that a <meta> names
 	titled    bool
+	prose     *prose // nil where nobody wants the text
 }
 
 // anchor is a link as the page has it.
@@ -65,6 +66,9 @@ func (r *reading) text(s string) {
 	}
 	if r.leaf(); r.full {
 		return
+	}
+	if r.prose != nil {
+		r.prose.add(s)
 	}
 	p := r.page
 	before := len(p.Tokens)

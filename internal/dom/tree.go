@@ -13,6 +13,7 @@ import (
 type frame struct {
 	first  uint32 // leaves before it
 	anchor int    // index of its anchor, or -1
+	block  bool   // it stands on lines of its own; only where prose is wanted
 }
 
 // tree walks a repaired tree, without recursion: misnested formatting elements can nest deeper
@@ -33,6 +34,9 @@ func (r *reading) tree(doc *html.Node) {
 			if !r.element(n, &f) {
 				r.leaf()
 				break
+			}
+			if r.prose != nil && isBlock(n.Data) {
+				f.block, r.prose.line = true, true
 			}
 			if n.FirstChild != nil {
 				stack = append(stack, f)
@@ -87,6 +91,9 @@ func (r *reading) element(n *html.Node, f *frame) (enter bool) {
 func (r *reading) endElement(f frame) {
 	if r.leaves() == f.first && !r.full {
 		r.leaf()
+	}
+	if f.block {
+		r.prose.line = true
 	}
 	if f.anchor < 0 {
 		return
