@@ -40,6 +40,7 @@ type commands struct {
 	Models     modelsCommand     `cmd:"" help:"List and inspect models; roll a crawl back to an older one."`
 	Dead       deadCommand       `cmd:"" help:"Records that no stage could handle."`
 	Report     reportCommand     `cmd:"" help:"Harvest and loss of a crawl, what it learned, where its data is."`
+	Export     exportCommand     `cmd:"" help:"Write the pages of a crawl as WARC, JSON Lines or URLs."`
 	Query      queryCommand      `cmd:"" help:"Ask ClickHouse."`
 	Retrain    retrainCommand    `cmd:"" help:"Train a crawl's apprentice again from the topics or the archive."`
 	Verify     verifyCommand     `cmd:"" help:"Audit a crawl from outside the stages."`

@@ -99,6 +99,7 @@ func TestOperator(t *testing.T) {
 		{"a small crawl", func(t *testing.T) { r.testSmallCrawl(t, g) }},
 		{"queries", r.testQueries},
 		{"serve-web", r.testServeWeb},
+		{"export", r.testExport},
 		{"crawl stop", func(t *testing.T) { r.testStop(t, g) }},
 	} {
 		ok := t.Run(c.name, func(sub *testing.T) {
