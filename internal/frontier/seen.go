@@ -8,17 +8,17 @@ import (
 )
 
 // The seen-set is exact and lies in the store. Most links lead to URLs that were linked a
-// moment ago, so those looked up last are known in memory, too.
-
-// knownSize is the number of URLs in each half of known.
-const knownSize = 1 << 17
+// moment ago, so those looked up last are known in memory, too. Of URLs that were never linked a
+// filter knows it; the few that it is wrong about are looked up.
 
 // known holds the ordinals of the URLs that were looked up last, in two halves: when recent is
 // full it becomes older, and what was older is forgotten.
 type known struct {
 	recent, older map[schemas.ID]uint64
-	// whole: nothing was forgotten since the shard was empty, so what is not known was not seen.
-	whole bool
+	// size of each half.
+	size int
+	// filter of all URLs that were seen.
+	filter filter
 }
 
 func (k *known) get(id schemas.ID) (ordinal uint64, ok bool) {
@@ -32,8 +32,7 @@ func (k *known) get(id schemas.ID) (ordinal uint64, ok bool) {
 }
 
 func (k *known) put(id schemas.ID, ordinal uint64) {
-	if len(k.recent) >= knownSize {
-		k.whole = k.whole && len(k.older) == 0
+	if len(k.recent) >= k.size {
 		k.recent, k.older = nil, k.recent
 	}
 	if k.recent == nil {
@@ -45,7 +44,7 @@ func (k *known) put(id schemas.ID, ordinal uint64) {
 // seen looks a canonical URL up in the seen-set.
 func (s *Shard) seen(url string) (ordinal uint64, ok bool, err error) {
 	id := schemas.URLID(url)
-	if ordinal, ok = s.known.get(id); ok || s.known.whole {
+	if ordinal, ok = s.known.get(id); ok || !s.known.filter.has(id) {
 		return ordinal, ok, nil
 	}
 	b, ok, err := s.store.Get(s.keys.id(kindSeen, id))
@@ -65,6 +64,17 @@ func (s *Shard) seen(url string) (ordinal uint64, ok bool, err error) {
 func (s *Shard) see(url string, ordinal uint64) error {
 	id := schemas.URLID(url)
 	s.known.put(id, ordinal)
+	s.known.filter.add(id)
 	s.value = binary.AppendUvarint(s.value[:0], ordinal)
 	return s.store.Set(s.keys.id(kindSeen, id), s.value)
+}
+
+// loadSeen fills the filter.
+func (s *Shard) loadSeen() error {
+	from := append([]byte(nil), s.keys.kind(kindSeen)...)
+	return s.store.Scan(from, after(from), func(key, _ []byte) (bool, error) {
+		id, err := schemas.ParseID(key[len(from):])
+		s.known.filter.add(id)
+		return err == nil && !s.known.filter.off, err
+	})
 }

@@ -49,6 +49,9 @@ type ShardName struct {
 const (
 	entryBudget = 64 << 20
 	tableBudget = 96 << 20
+	// knownSize is the number of URLs in each half of known.
+	knownSize    = 1 << 17
+	filterBudget = 32 << 20
 )
 
 // Shard is one shard of a crawl. It is not safe for concurrent use. After an error it must be
@@ -132,6 +135,7 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 		unplaced: make(map[string][]schemas.ID), pages: make(map[uint64]*page),
 		entries: newLRU[uint64, *entry](entryBudget, nil),
 		tables:  newLRU[uint64](tableBudget, func(p *page) { p.table = nil }),
+		known:   known{size: knownSize, filter: filter{budget: filterBudget}},
 		waiting: newWaiting(), waiters: make(map[uint64]*waiter),
 		sleeping: &heap[*host]{
 			less: func(a, b *host) bool { return a.notBefore < b.notBefore },
@@ -139,13 +143,13 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 		},
 	}
 	for _, load := range []func() error{
-		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadQueues, s.loadWaiting, s.loadFlights, s.loadPages, s.loadLatency, s.loadPeers,
+		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadQueues, s.loadWaiting, s.loadFlights, s.loadPages,
+		s.loadLatency, s.loadSeen, s.loadPeers,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)
 		}
 	}
-	s.known.whole = s.c.entries == 0
 	s.using = model{number: s.c.model, pages: s.c.modelPages}
 	s.newest = s.using
 	return s, nil

@@ -60,7 +60,7 @@ func defaults() *Config {
 			ParseDOM:        ParseDOM{Common: one, Workers: 2, CacheBytes: 16 << 20},
 			CriticScore:     CriticScore{Common: one, Workers: 2},
 			FeatureExtract:  FeatureExtract{Common: one, Workers: 2},
-			Prioritize:      Prioritize{Common: one, CacheBytes: 64 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 512},
+			Prioritize:      Prioritize{Common: one, CacheBytes: 64 << 20, FrontierBytes: 256 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 512},
 			ApprenticeTrain: ApprenticeTrain{Common: one, CacheBytes: 32 << 20},
 			LoadClickHouse:  LoadClickHouse{Common: one, BatchRows: 50_000, Flush: time.Second},
 			ArchiveParquet:  ArchiveParquet{Common: Common{Process: Process{MemoryBytes: 256 << 20}, Replicas: 1}, FileBytes: 32 << 20, FileAge: time.Minute},
@@ -208,6 +208,7 @@ func validate(c *Config, r *strictyaml.Report) {
 	between("stages.feature-extract.workers", int64(s.FeatureExtract.Workers), 1, 1024)
 	between("stages.prioritize.cache_bytes", s.Prioritize.CacheBytes, 1<<20, 1<<40)
 	duration("stages.prioritize.retry_delay", s.Prioritize.RetryDelay, 0, 24*time.Hour)
+	between("stages.prioritize.frontier_bytes", s.Prioritize.FrontierBytes, 8<<20, 1<<40)
 	between("stages.prioritize.rescore_batch", int64(s.Prioritize.RescoreBatch), 1, 1_000_000)
 	between("stages.apprentice-train.cache_bytes", s.ApprenticeTrain.CacheBytes, 1<<20, 1<<40)
 	between("stages.load-clickhouse.batch_rows", int64(s.LoadClickHouse.BatchRows), 1, 10_000_000)

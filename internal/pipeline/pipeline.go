@@ -160,6 +160,9 @@ type Prioritize struct {
 	Common `yaml:",inline"`
 	// CacheBytes is Pebble's block cache, shared by all partitions of the process.
 	CacheBytes int64 `yaml:"cache_bytes"`
+	// FrontierBytes bounds what the process keeps in memory of its crawls' frontiers; the rest lies
+	// in Pebble, whose write buffer of each partition is an eighth of it, up to 64 MiB.
+	FrontierBytes int64 `yaml:"frontier_bytes"`
 	// RetryDelay is the pause before the second try of a URL; it doubles with every try.
 	RetryDelay time.Duration `yaml:"retry_delay"`
 	// RescoreBatch is the number of entries scored again between two looks at the input.

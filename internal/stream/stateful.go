@@ -26,6 +26,9 @@ type Stateful struct {
 	// CacheBytes is the size of the block cache that the partitions of the process share;
 	// 0 = 32 MiB.
 	CacheBytes int64
+	// MemTable and Hits are those of StoreOptions.
+	MemTable uint64
+	Hits     bool
 	// MaxBatch is the number of records of one step at most; 0 = 256.
 	MaxBatch int
 }
@@ -174,7 +177,7 @@ func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 	for {
 		store, err := OpenStore(StoreOptions{
 			Dir: dir, Identity: fmt.Sprintf("%s %s/%d", s.stage.Stage, s.stage.Input, s.claim.partition),
-			Cache: s.cache, Log: s.client.log,
+			Cache: s.cache, Log: s.client.log, MemTable: s.stage.MemTable, Hits: s.stage.Hits,
 		})
 		if !errors.Is(err, ErrLocked) {
 			return store, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -63,8 +64,12 @@ type StoreOptions struct {
 	// Sync says for each commit whether it waits for the disk; nil = never. It need not: what
 	// a crash loses is rebuilt from the topics.
 	Sync func() bool
-	// MemTable is the size of Pebble's write buffer, bytes; 0 = 8 MiB.
+	// MemTable is the size of Pebble's write buffer, bytes; 0 = 8 MiB. Up to twice that is in
+	// memory. What is deleted or written again before the buffer is full costs nothing on disk.
 	MemTable uint64
+	// Hits says that a key that is asked for mostly is there, so that the lowest level, nine tenths
+	// of all keys, needs no Bloom filters.
+	Hits bool
 }
 
 // Cache is a block cache shared by Stores.
@@ -115,10 +120,18 @@ func OpenStore(o StoreOptions) (*Store, error) {
 	if o.Cache != nil {
 		opts.Cache = o.Cache.cache
 	}
-	// Most keys asked for are not there: URLs never seen, ids never settled.
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	if o.Hits {
+		opts.Levels[len(opts.Levels)-1].FilterPolicy = pebble.NoFilterPolicy
+	}
+	// The upper levels are rewritten many times and hold little.
+	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
+		c := pebble.UniformDBCompressionSettings(block.NoCompression)
+		c.Levels[len(c.Levels)-2], c.Levels[len(c.Levels)-1] = block.SnappyCompression, block.SnappyCompression
+		return c
+	})
 	db, err := pebble.Open(o.Dir, opts)
 	if err != nil {
 		return nil, Broken(fmt.Errorf("open state %s: %w (to build it anew from the topics, delete the directory)", o.Dir, err))

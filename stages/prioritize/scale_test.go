@@ -72,7 +72,7 @@ type growth struct {
 func newGrowth(b *testing.B) *growth {
 	c := &growth{dir: b.TempDir(), cache: stream.NewCache(64 << 20), web: newMadeUp(b), now: time.Unix(1_000_000, 0)}
 	var err error
-	if c.store, err = stream.OpenStore(stream.StoreOptions{Dir: c.dir, Identity: "bench", Cache: c.cache}); err != nil {
+	if c.store, err = stream.OpenStore(stream.StoreOptions{Dir: c.dir, Identity: "bench", Cache: c.cache, MemTable: 32 << 20, Hits: true}); err != nil {
 		b.Fatal(err)
 	}
 	if c.shard, err = frontier.Open(c.store, "bench", 0); err != nil {
