@@ -113,13 +113,13 @@ func (k *keys) link(v, u uint64, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, index)
 }
 
-// parseLink reads page and index of a link key.
-func (k *keys) parseLink(key []byte) (u uint64, index uint32, err error) {
-	b := key[min(len(key), k.prefix+1+8):]
-	if len(b) != 12 {
-		return 0, 0, fmt.Errorf("frontier: link key %x has the wrong length", key)
+// parseLink reads entry, page and index of a link key.
+func (k *keys) parseLink(key []byte) (v, u uint64, index uint32, err error) {
+	b := key[min(len(key), k.prefix+1):]
+	if len(b) != 8+12 {
+		return 0, 0, 0, fmt.Errorf("frontier: link key %x has the wrong length", key)
 	}
-	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:]), nil
+	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint32(b[16:]), nil
 }
 
 // waiting is the key of an entry that waits until at (Unix milliseconds, ≥ 0).

@@ -17,6 +17,10 @@ type link struct {
 	first, last uint32
 	// alias is the entry that the link names, where that redirected to this one; 0 = none.
 	alias uint64
+
+	// high is what it scores under the model in use, where that was asked ahead (scoreByPage).
+	high   float64
+	scored bool
 }
 
 const linkVersion = 1
@@ -57,20 +61,24 @@ func (s *Shard) links(v *entry) ([]link, error) {
 	v.links = v.links[:0]
 	s.from = append(s.from[:0], s.keys.u64(kindLink, v.ordinal)...)
 	err := s.store.Scan(s.from, after(s.from), func(key, value []byte) (bool, error) {
-		var l link
-		var err error
-		if l.page, l.index, err = s.keys.parseLink(key); err != nil {
-			return false, err
-		}
-		if err := l.read(value); err != nil {
-			return false, fmt.Errorf("frontier: link %d of page %d: %w", l.index, l.page, err)
-		}
+		_, l, err := s.readLink(key, value)
 		v.links = append(v.links, l)
-		return true, nil
+		return true, err
 	})
 	v.loaded = err == nil
 	s.keep(v)
 	return v.links, err
+}
+
+// readLink reads a link and the ordinal of its target.
+func (s *Shard) readLink(key, value []byte) (v uint64, l link, err error) {
+	if v, l.page, l.index, err = s.keys.parseLink(key); err != nil {
+		return 0, l, err
+	}
+	if err := l.read(value); err != nil {
+		return 0, l, fmt.Errorf("frontier: link %d of page %d: %w", l.index, l.page, err)
+	}
+	return v, l, nil
 }
 
 // dropLinks deletes the links of entry v and returns them. They are deleted one by one: every

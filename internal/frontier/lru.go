@@ -31,6 +31,15 @@ func (c *lru[K, V]) get(key K) (item V, ok bool) {
 	return e.Value.(*cached[K, V]).item, true
 }
 
+// peek is get for who has no use for the item of its own.
+func (c *lru[K, V]) peek(key K) (item V, ok bool) {
+	e, ok := c.at[key]
+	if !ok {
+		return item, false
+	}
+	return e.Value.(*cached[K, V]).item, true
+}
+
 // put adds an item, or gives the one of that key a new cost.
 func (c *lru[K, V]) put(key K, item V, cost int) {
 	if e, ok := c.at[key]; ok {

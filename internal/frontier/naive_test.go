@@ -222,19 +222,39 @@ func (n *naive) bestOld() *nEntry {
 
 func (n *naive) rescore(count int) bool {
 	for n.passing {
-		e := n.bestOld()
-		switch {
-		case e == nil:
-			n.passing = false
-			n.nextPass()
-		case count <= 0:
-			return true
-		default:
-			count--
+		for range (count + bestShare - 1) / bestShare {
+			e := n.bestOld()
+			if e == nil {
+				break
+			}
 			n.place(e)
+			count--
 		}
+		for ; count > 0 && n.firstOld() != nil; count-- {
+			n.place(n.firstOld())
+		}
+		if n.bestOld() != nil {
+			return true
+		}
+		n.passing = false
+		n.nextPass()
 	}
 	return false
+}
+
+// firstOld is the entry discovered first that the pass has not scored.
+func (n *naive) firstOld() (first *nEntry) {
+	for p, policy := range n.ctl.GetPolicies() {
+		if !n.learnsPolicy(policy) {
+			continue
+		}
+		for _, e := range n.order(p, func(e *nEntry) bool { return !e.done }) {
+			if first == nil || e.ordinal < first.ordinal {
+				first = e
+			}
+		}
+	}
+	return first
 }
 
 // order lists the queued entries of policy p, best first.

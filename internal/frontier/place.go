@@ -8,7 +8,10 @@ func (s *Shard) source(p *page, l *link) (rank.Source, error) {
 		return rank.Source{Seed: true}, nil
 	}
 	src := rank.Source{Raw: p.raw, Tempered: p.tempered, BestIsFocus: p.bestIsFocus}
-	if s.learns && s.using.model != nil {
+	switch {
+	case l.scored:
+		src.High, src.HasHigh, l.scored = l.high, true, false
+	case s.learns && s.using.model != nil:
 		var err error
 		if src.High, err = s.high(p, l); err != nil {
 			return src, err

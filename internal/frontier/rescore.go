@@ -66,7 +66,7 @@ func (s *Shard) nextPass() error {
 	if s.passing() || (s.using.number == s.newest.number && !s.c.mixed) {
 		return nil
 	}
-	s.using, s.c.mixed = s.newest, false
+	s.using, s.c.mixed, s.swept = s.newest, false, 0
 	s.c.model, s.c.modelPages = s.using.number, s.using.pages
 	if !s.learns {
 		return nil
@@ -89,7 +89,7 @@ func (s *Shard) nextPass() error {
 }
 
 // Rescore scores up to n unvisited entries under the model that the pass was begun with, the
-// best ones first, and says whether some are left. A pass always ends before the next one,
+// best ones among them first (see sweep), and says whether some are left. A pass always ends before the next one,
 // under the newest model, begins.
 func (s *Shard) Rescore(n int) (more bool, err error) {
 	if err := s.usable(); err != nil {
@@ -99,22 +99,46 @@ func (s *Shard) Rescore(n int) (more bool, err error) {
 		return false, nil
 	}
 	for s.passing() {
-		e, err := s.bestOld()
-		switch {
-		case err != nil:
-		case e == nil:
+		left, err := s.rescoreSome(&n)
+		if err == nil && !left {
 			err = s.endPass()
-		case n <= 0:
-			return true, s.save()
-		default:
-			n--
-			err = s.replace(e)
 		}
 		if err != nil {
 			return false, fmt.Errorf("re-score: %w", err)
 		}
+		if left {
+			return true, s.save()
+		}
 	}
 	return false, s.save()
+}
+
+// rescoreSome scores up to n entries of the pass under way, takes them off n and says whether
+// some are left.
+func (s *Shard) rescoreSome(n *int) (left bool, err error) {
+	for range (*n + bestShare - 1) / bestShare {
+		e, err := s.bestOld()
+		if err != nil || e == nil {
+			return false, err
+		}
+		*n--
+		if err := s.replace(e); err != nil {
+			return false, err
+		}
+	}
+	if *n > 0 {
+		done, _, err := s.sweep(*n)
+		if err != nil {
+			return false, err
+		}
+		*n -= done
+	}
+	for p := range s.old {
+		if s.old[p].len() > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // bestOld returns the best entry that the pass has not scored yet, or nil.
@@ -129,14 +153,17 @@ func (s *Shard) bestOld() (*entry, error) {
 
 // replace places a queued entry anew and moves it in the queues.
 func (s *Shard) replace(e *entry) error {
-	before := slices.Clone(e.places)
+	s.before = append(s.before[:0], e.places...)
 	if err := s.place(e); err != nil {
 		return err
 	}
-	if err := s.requeue(e, before); err != nil {
+	if err := s.requeue(e, s.before); err != nil {
 		return err
 	}
-	return s.saveEntry(e)
+	if _, held := s.entries.peek(e.ordinal); held {
+		return s.saveEntry(e)
+	}
+	return s.storeEntry(e)
 }
 
 // endPass makes the new generation the only one.

@@ -63,6 +63,7 @@ type Shard struct {
 	keys  keys
 	// value and from are scratch for encoded values and keys.
 	value, from []byte
+	before      []placed
 	leafRange   schemas.Link
 
 	// What is kept in memory beside the store; Open reads it from there.
@@ -83,6 +84,8 @@ type Shard struct {
 	sleeping *heap[*host]       // hosts that wait, by notBefore
 	latency  latency
 	scored   scored
+	// swept is the ordinal up to which a pass has gone in the order of discovery.
+	swept uint64
 
 	// lease and peers are what other shards said, see peers.go; sends what this call sends them.
 	lease *schemas.ShardNote
@@ -225,6 +228,11 @@ func (s *Shard) entry(ordinal uint64) (*entry, error) {
 
 func (s *Shard) saveEntry(e *entry) error {
 	s.keep(e)
+	return s.storeEntry(e)
+}
+
+// storeEntry is saveEntry for an entry that need not be in memory afterwards.
+func (s *Shard) storeEntry(e *entry) error {
 	s.value = e.append(s.value[:0])
 	return s.store.Set(s.keys.u64(kindEntry, e.ordinal), s.value)
 }

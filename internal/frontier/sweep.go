@@ -1,0 +1,155 @@
+package frontier
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// A pass of re-scoring goes through the frontier in two ways at once. The best entries come first,
+// so that what is dispatched meanwhile was scored under the new model; but going best first
+// jumps from page to page, and of a frontier that does not fit memory every entry, its links and the tables of
+// their pages are then read one by one. The others therefore come in the order of their discovery, in which the
+// store has them and their links side by side, and which follows that of the pages.
+const (
+	// bestShare: one in so many entries that are scored again is the best one left.
+	bestShare = 4
+	// A sweep reads so many entries at a time, and goes past so many that need nothing.
+	sweepChunk = 512
+	sweepReach = 1 << 16
+)
+
+// sweep scores up to n ≥ 1 entries of the old generation again, in the order of discovery, and
+// returns their number; end says that none is left.
+func (s *Shard) sweep(n int) (done int, end bool, err error) {
+	for reach := 0; done < n && reach < sweepReach; reach += sweepChunk {
+		if s.swept >= s.c.entries {
+			return done, true, nil
+		}
+		entries, err := s.sweepEntries(min(sweepChunk, n-done))
+		if err != nil {
+			return done, false, err
+		}
+		if err := s.sweepLinks(entries); err != nil {
+			return done, false, err
+		}
+		if err := s.scoreByPage(entries); err != nil {
+			return done, false, err
+		}
+		for _, e := range entries {
+			if err := s.replace(e); err != nil {
+				return done, false, err
+			}
+		}
+		done += len(entries)
+	}
+	return done, false, nil
+}
+
+// sweepEntries reads the next sweepChunk entries and returns those, at most n, that the pass has
+// not scored.
+func (s *Shard) sweepEntries(n int) ([]*entry, error) {
+	var entries []*entry
+	s.from = append(s.from[:0], s.keys.u64(kindEntry, s.swept+1)...)
+	last := min(s.swept+sweepChunk, s.c.entries)
+	err := s.store.Scan(s.from, after(s.keys.u64(kindEntry, last)), func(key, value []byte) (bool, error) {
+		ordinal, err := s.keys.parseU64(key)
+		if err != nil {
+			return false, err
+		}
+		if len(value) < 2 || state(value[1]) != stateQueued {
+			return true, nil
+		}
+		e, ok := s.entries.peek(ordinal)
+		if !ok {
+			if e, err = decodeEntry(ordinal, value); err != nil {
+				return false, err
+			}
+			if int(e.host) >= len(s.hosts) {
+				return false, fmt.Errorf("frontier: entry %d has the unknown host %d", ordinal, e.host)
+			}
+		}
+		if !s.isOld(e) {
+			return true, nil
+		}
+		if len(entries) == n {
+			last = ordinal - 1
+			return false, nil
+		}
+		entries = append(entries, e)
+		return true, nil
+	})
+	s.swept = last
+	return entries, err
+}
+
+// isOld says that a queued entry has a key in the old generation of a pass.
+func (s *Shard) isOld(e *entry) bool {
+	for p, g := range s.generations {
+		if g.passing() && e.places[p].In && e.places[p].generation == g.current {
+			return true
+		}
+	}
+	return false
+}
+
+// sweepLinks reads the links of entries that stand side by side.
+func (s *Shard) sweepLinks(entries []*entry) error {
+	if !slices.ContainsFunc(entries, func(e *entry) bool { return !e.loaded }) {
+		return nil
+	}
+	for _, e := range entries {
+		if !e.loaded {
+			e.links = e.links[:0]
+		}
+	}
+	at := 0
+	s.from = append(s.from[:0], s.keys.u64(kindLink, entries[0].ordinal)...)
+	err := s.store.Scan(s.from, after(s.keys.u64(kindLink, entries[len(entries)-1].ordinal)), func(key, value []byte) (bool, error) {
+		v, l, err := s.readLink(key, value)
+		if err != nil {
+			return false, err
+		}
+		for entries[at].ordinal < v {
+			at++
+		}
+		if e := entries[at]; e.ordinal == v && !e.loaded {
+			e.links = append(e.links, l)
+		}
+		return true, nil
+	})
+	for _, e := range entries {
+		e.loaded = e.loaded || err == nil
+	}
+	return err
+}
+
+// scoreByPage scores the links of entries under the model in use, page by page, as each page's
+// terms have to be looked up first.
+func (s *Shard) scoreByPage(entries []*entry) error {
+	if !s.learns || s.using.model == nil {
+		return nil
+	}
+	var links []*link
+	for _, e := range entries {
+		for i := range e.links {
+			links = append(links, &e.links[i])
+		}
+	}
+	slices.SortFunc(links, func(a, b *link) int {
+		return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.index, b.index))
+	})
+	for _, l := range links {
+		p, err := s.pageOf(l)
+		if err != nil {
+			return err
+		}
+		if !p.seeds {
+			if l.high, err = s.high(p, l); err != nil {
+				return err
+			}
+			l.scored = true
+		}
+	}
+	return nil
+}
