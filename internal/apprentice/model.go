@@ -168,30 +168,24 @@ func (m *Model) Value(p float64) float64 {
 	return (1-p)*m.facts.MedianLow + p*m.facts.MedianHigh
 }
 
-// Page scores the links of one page after another; it looks each of a page's terms up once. The
-// zero Page wants Turn first. It is not safe for concurrent use.
+// Page scores the links of one page after another; of a page with several it looks each term
+// up once. The zero Page wants Turn first. It is not safe for concurrent use.
 type Page struct {
 	model *Model
 	table *linkfeature.Table
 	dMax  int
 	base  float64 // weights of the terms of the page
-	// weights of each term of the table at the offsets −dMax to dMax, once sought.
+	// weights of each term of the table at the offsets −dMax to dMax.
 	weights []float64
-	sought  []bool
-	keys    []found // scratch
+	keys    []uint64    // scratch
+	found   []weightsOf // scratch
 	// links scored so far.
 	links int
 }
 
 // Turn takes another page, or another model.
 func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
-	*p = Page{
-		model: m, table: t, dMax: dMax,
-		weights: slices.Grow(p.weights[:0], t.PageTerms()*(2*dMax+1))[:t.PageTerms()*(2*dMax+1)],
-		sought:  slices.Grow(p.sought[:0], t.PageTerms())[:t.PageTerms()],
-		keys:    p.keys,
-	}
-	clear(p.sought)
+	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found}
 	for term := t.PageTerms(); term < t.Terms(); term++ {
 		if w := m.weightsOf(hashBytes(t.Term(uint32(term)))); schemas.NoOffset < int(w.from)+int(w.n) {
 			p.base += m.weights[int(w.at)+schemas.NoOffset-int(w.from)]
@@ -202,44 +196,41 @@ func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 // Score returns what Model.Score returns for the link's features, to the bit, without making
 // them.
 func (p *Page) Score(l *schemas.Link) float64 {
-	// Who scores a second link will score most: terms are looked up faster all at once.
-	switch p.links++; p.links {
-	case 1:
-		for term := range p.table.Tokens(l, p.dMax) {
-			if !p.sought[term] {
-				p.sought[term] = true
-				p.take(int(term), p.model.weightsOf(hashBytes(p.table.Term(term))))
-			}
-		}
-	case 2:
+	if p.links++; p.links == 1 {
+		return sigmoid(p.model.prior + (p.base + p.one(l)))
+	}
+	if p.links == 2 { // who scores a second link will score most
 		p.seekAll()
 	}
 	return sigmoid(p.model.prior + (p.base + p.table.Sum(l, p.dMax, p.weights)))
 }
 
-// seekAll looks up the terms that were not sought yet, in steps, so that the cache misses of a
-// step run side by side.
-func (p *Page) seekAll() {
-	p.keys = p.keys[:0]
-	for term, sought := range p.sought {
-		if !sought {
-			p.keys = append(p.keys, found{term: term, key: hashBytes(p.table.Term(uint32(term)))})
+// one adds up the weights of a link's tokens without looking at other terms.
+func (p *Page) one(l *schemas.Link) (sum float64) {
+	for term, offset := range p.table.Tokens(l, p.dMax) {
+		w := p.model.weightsOf(hashBytes(p.table.Term(term)))
+		if slot := uint(offset - int(w.from)); slot < uint(w.n) {
+			sum += p.model.weights[uint(w.at)+slot]
 		}
 	}
-	for i := range p.keys {
-		p.keys[i].weightsOf = p.model.weightsOf(p.keys[i].key)
-	}
-	for i := range p.keys {
-		p.sought[p.keys[i].term] = true
-		p.take(p.keys[i].term, p.keys[i].weightsOf)
-	}
+	return sum
 }
 
-// found is a term being looked up.
-type found struct {
-	term int
-	key  uint64
-	weightsOf
+// seekAll looks up all terms, in steps, so that the cache misses of a step run side by side.
+func (p *Page) seekAll() {
+	n := p.table.PageTerms()
+	p.keys = slices.Grow(p.keys[:0], n)[:n]
+	p.found = slices.Grow(p.found[:0], n)[:n]
+	p.weights = slices.Grow(p.weights[:0], n*(2*p.dMax+1))[:n*(2*p.dMax+1)]
+	for term := range p.keys {
+		p.keys[term] = hashBytes(p.table.Term(uint32(term)))
+	}
+	for term, key := range p.keys {
+		p.found[term] = p.model.weightsOf(key)
+	}
+	for term, w := range p.found {
+		p.take(term, w)
+	}
 }
 
 // take copies the weights of a term.

@@ -89,8 +89,8 @@ func (s *Shard) nextPass() error {
 }
 
 // Rescore scores up to n unvisited entries under the model that the pass was begun with, the
-// best ones among them first (see sweep), and says whether some are left. A pass always ends before the next one,
-// under the newest model, begins.
+// best ones among them first (sweep.go), and says whether some are left. A pass always ends
+// before the next one, under the newest model, begins.
 func (s *Shard) Rescore(n int) (more bool, err error) {
 	if err := s.usable(); err != nil {
 		return false, err

@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// A pass of re-scoring goes through the frontier in two ways at once. The best entries come first,
-// so that what is dispatched meanwhile was scored under the new model; but going best first
-// jumps from page to page, and of a frontier that does not fit memory every entry, its links and the tables of
-// their pages are then read one by one. The others therefore come in the order of their discovery, in which the
-// store has them and their links side by side, and which follows that of the pages.
+// A pass of re-scoring goes through the frontier in two ways at once. The best entries come
+// first, so that what is dispatched meanwhile was scored under the new model; but going best
+// first jumps from page to page, and of a frontier that does not fit memory every entry, its
+// links and the tables of their pages are then read one by one. The others therefore come in the
+// order of their discovery, in which the store has them and their links side by side, and which
+// follows that of the pages.
 const (
 	// bestShare: one in so many entries that are scored again is the best one left.
 	bestShare = 4
