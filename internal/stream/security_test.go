@@ -48,53 +48,75 @@ func certificate(t *testing.T) (tls.Certificate, string) {
 
 func TestPasswordsAndCertificates(t *testing.T) {
 	pair, ca := certificate(t)
-	_, stranger := certificate(t)
-	t.Setenv("STREAM_RIGHT", "right")
-	t.Setenv("STREAM_WRONG", "wrong")
 	b := streamtest.Embedded(t, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-512", "app", "right"), kfake.Superuser("SCRAM-SHA-256", "app", "right"),
 		kfake.Superuser("PLAIN", "app", "right"), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}))
-	with := func(mechanism, password, ca string) pipeline.Kafka {
-		cfg := b.Config()
-		cfg.TLS = pipeline.TLS{Enabled: true, CA: ca}
-		cfg.SASL = pipeline.SASL{Mechanism: mechanism, User: "app", PasswordEnv: password}
-		return cfg
-	}
-	topics := map[string]pipeline.Topic{}
-	in, out := b.Topic("in"), b.Topic("out")
-	for _, name := range []string{in, out} {
-		topics[name] = pipeline.Topic{Partitions: 1, Retention: time.Hour, MaxMessageBytes: 1 << 20}
-	}
-	n := int64(0)
-	for _, mechanism := range []string{"scram-sha-512", "scram-sha-256", "plain"} {
-		c, _ := dial(t, with(mechanism, "STREAM_RIGHT", ca), topics)
-		if _, err := c.Setup(within(t, 20*time.Second)); err != nil {
-			t.Fatal(mechanism, err)
-		}
-		if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, 10)); err != nil {
-			t.Fatal(mechanism, err)
-		}
-		n += 10
-		r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("secure", in, out)) })
-		eventually(t, func() bool { at, _ := committed(t, c, "secure", in, 0); return at == n })
-		if err := r.end(); err != nil {
-			t.Fatal(mechanism, err)
-		}
-	}
-	// What is wrong stops a stage at once, and names itself. Apache Kafka answers a wrong password
-	// with an error; the embedded broker only hangs up, unless it is told.
+	s := newSecured(t, b, b.Addr, ca)
+	s.right(t)
+	// Apache Kafka answers a wrong password with an error; the embedded broker only hangs up, unless
+	// it is told.
 	b.Fake().ControlKey(kmsg.SASLAuthenticate.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		b.Fake().KeepControl()
 		resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
 		resp.ErrorCode = kerr.SaslAuthenticationFailed.Code
 		return resp, nil, true
 	})
+	s.wrong(t)
+}
+
+// secured is a broker that wants TLS and a password: the user app's is "right".
+type secured struct {
+	broker   *streamtest.Broker
+	addr, ca string
+	in, out  string
+	topics   map[string]pipeline.Topic
+}
+
+func newSecured(t *testing.T, b *streamtest.Broker, addr, ca string) *secured {
+	t.Setenv("STREAM_RIGHT", "right")
+	t.Setenv("STREAM_WRONG", "wrong")
+	s := &secured{broker: b, addr: addr, ca: ca, in: b.Topic("in"), out: b.Topic("out"), topics: make(map[string]pipeline.Topic)}
+	for _, name := range []string{s.in, s.out} {
+		s.topics[name] = pipeline.Topic{Partitions: 1, Retention: time.Hour, MaxMessageBytes: 1 << 20}
+	}
+	return s
+}
+
+func (s *secured) config(mechanism, password, ca string) pipeline.Kafka {
+	cfg := s.broker.Config()
+	cfg.Brokers = []string{s.addr}
+	cfg.TLS = pipeline.TLS{Enabled: true, CA: ca}
+	cfg.SASL = pipeline.SASL{Mechanism: mechanism, User: "app", PasswordEnv: password}
+	return cfg
+}
+
+// right wants every mechanism to carry a stage.
+func (s *secured) right(t *testing.T) {
+	n := int64(0)
+	for _, mechanism := range []string{"scram-sha-512", "scram-sha-256", "plain"} {
+		c, _ := dial(t, s.config(mechanism, "STREAM_RIGHT", s.ca), s.topics)
+		if _, err := c.Setup(within(t, 20*time.Second)); err != nil {
+			t.Fatal(mechanism, err)
+		}
+		send(t, c, numbers(s.in, 0, 10))
+		n += 10
+		r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("secure", s.in, s.out)) })
+		eventually(t, func() bool { at, _ := committed(t, c, "secure", s.in, 0); return at == n })
+		if err := r.end(); err != nil {
+			t.Fatal(mechanism, err)
+		}
+	}
+}
+
+// wrong wants what is wrong to stop a stage at once, and to name itself.
+func (s *secured) wrong(t *testing.T) {
+	_, stranger := certificate(t)
 	for name, cfg := range map[string]pipeline.Kafka{
-		"SASL":        with("scram-sha-512", "STREAM_WRONG", ca),
-		"SASL plain":  with("plain", "STREAM_WRONG", ca),
-		"certificate": with("scram-sha-512", "STREAM_RIGHT", stranger),
+		"SASL scram":  s.config("scram-sha-512", "STREAM_WRONG", s.ca),
+		"SASL plain":  s.config("plain", "STREAM_WRONG", s.ca),
+		"certificate": s.config("scram-sha-512", "STREAM_RIGHT", stranger),
 	} {
-		c, _ := dial(t, cfg, topics)
-		err := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("secure", in, out)) }).wait(within(t, 30*time.Second))
+		c, _ := dial(t, cfg, s.topics)
+		err := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("secure", s.in, s.out)) }).wait(within(t, 30*time.Second))
 		if !IsBroken(err) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(strings.Fields(name)[0])) {
 			t.Errorf("%s: %v", name, err)
 		}
