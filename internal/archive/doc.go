@@ -45,8 +45,9 @@
 // 2026-11-21: the message stands whole in the column record, beside the columns made of it. What is
 // replayed is what was sent, to the byte: fields that a newer program added, tokens of pages, records
 // that cannot be decoded. Columns are read one by one, so that analysts do not pay for it in
-// time, and replays read four columns only. In space it is a fourth to a half of a file: on a
-// synthetic web, columns alone take 520 bytes a leap compressed, with the record 900.
+// time; replays read it and the place. In space it is most of a file: of a crawl of a synthetic
+// web, compressed, 378 of 615 bytes a leap (1,168 before compression), 1,703 of 1,881 bytes a record of
+// page.judged and 1,635 of 1,899 of link.found, whose pages and tables have no columns.
 //
 // 2026-11-21: offsets that a topic does not have (a real broker's transaction markers; Forager
 // writes none) would look like a gap if they fell between two files. Within a file they do not.

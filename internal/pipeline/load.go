@@ -216,7 +216,7 @@ func validate(c *Config, r *strictyaml.Report) {
 	a := &s.ArchiveParquet
 	between("stages.archive-parquet.file_bytes", a.FileBytes, maxRecord, 1<<30)
 	duration("stages.archive-parquet.file_age", a.FileAge, time.Millisecond, 24*time.Hour)
-	if least := archiveMemory * a.FileBytes; a.MemoryBytes != 0 && a.MemoryBytes < least {
+	if least := archiveMemory(a.FileBytes); a.MemoryBytes != 0 && a.MemoryBytes < least {
 		r.Problem("stages.archive-parquet.memory_bytes", "is %d; with this file_bytes it must be %d at least", a.MemoryBytes, least)
 	}
 }

@@ -50,6 +50,7 @@ func TestEveryProblemIsReportedByItsPath(t *testing.T) {
 		{"  crawl.control:   {partitions: 1, compact: true", "  crawl.control:   {partitions: 3, compact: false"},
 		{"  dead.letter:", "  dead.letters:"},
 		{"bucket: forager", "bucket:"},
+		{"memory_bytes: 268435456", "memory_bytes: 100000000"},
 		{"data: build/data", "data: build/data\ndata: twice"},
 	} {
 		if !strings.Contains(s, r[0]) {
@@ -78,6 +79,7 @@ func TestEveryProblemIsReportedByItsPath(t *testing.T) {
 		"stages.fetch.concurrency": true, "stages.fetch.speed": true,
 		"topics.crawl.control.partitions": true, "topics.crawl.control.compact": true,
 		"topics.dead.letter": true, "topics.dead.letters": true, "s3.bucket": true, "data": true,
+		"stages.archive-parquet.memory_bytes": true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("paths reported (-want +got):\n%s\n%v", diff, err)

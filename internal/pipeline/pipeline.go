@@ -191,6 +191,7 @@ type ArchiveParquet struct {
 	FileAge   time.Duration `yaml:"file_age"`
 }
 
-// archiveMemory is the least memory_bytes of archive-parquet in file_bytes: the records being
-// written, the next ones being read, the file that is read back, and room for the collector.
-const archiveMemory = 6
+// archiveMemory is the least memory_bytes of archive-parquet: the program and what the broker's
+// answers unpack to, and six times file_bytes for the records being written, the next ones being
+// read, the file that is read back, and garbage.
+func archiveMemory(fileBytes int64) int64 { return 64<<20 + 6*fileBytes }

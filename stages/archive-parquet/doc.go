@@ -27,13 +27,18 @@
 // that died between upload and commit and of its successor, overlap, readers go by offset. The
 // same records make the same file of the same name.
 //
+// A file holds records of many crawls, as a topic does: deleting a crawl leaves it. How long files
+// are kept is the bucket's matter (a lifecycle rule on archive/v1/).
+//
 // # Memory
 //
-// At most three times file_bytes of records are held: a batch being written, the next one being read
-// and, for a moment, the file that is read back (records compress, so less). Beside them
-// stand a row group in the making (8 MiB of records and their columns) and what the broker's
-// answers unpack to, 1 MiB a partition before unpacking. memory_bytes is the limit that the
-// garbage collector keeps; it must be six times file_bytes at least.
+// memory_bytes bounds the process: Go's limit is set 32 MiB below it, so that the collector works
+// the harder the nearer it comes. In use are at most three times file_bytes of records (a batch being
+// written, the next one being read and, for a moment, the file that is read back, which is
+// smaller), a row group in the making (8 MiB of records and their columns) and what two answers of the
+// broker, of 1 MiB, unpack to, for each partition that the process has: a process with many more
+// partitions than a dozen needs more than the least that is asked for. A backlog of 300 MB in 12
+// partitions, with the settings of pipeline.yaml, took 240 MiB of 256 at its peak (BenchmarkArchive).
 //
 // # Decisions
 //
