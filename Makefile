@@ -50,7 +50,8 @@ test-webs: build
 
 test-kafka: build
 	infra/kafka/with-kafka.sh bash -o pipefail -c "{ $(GOTEST) -timeout 5m -tags kafka -count=1 ./internal/stream && \
-	  $(GOTEST) -timeout 5m -tags kafka -count=1 -run TestKafka ./infra/forager; } | $(REPORT)"
+	  $(GOTEST) -timeout 5m -tags kafka -count=1 -run TestKafkaCarries ./infra/forager; } | $(REPORT)"
+	infra/kafka/with-kafka.sh bash -o pipefail -c "$(GOTEST) -timeout 5m -tags kafka -count=1 -run TestKafkaTwo ./infra/forager | $(REPORT)"
 
 test-oracles: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"

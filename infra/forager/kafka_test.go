@@ -11,6 +11,15 @@ import (
 	"forager/schemas"
 )
 
+// TestKafkaTwoReplicas is TestTwoReplicas on the Apache Kafka that FORAGER_KAFKA names, which it
+// wants for itself, too.
+func TestKafkaTwoReplicas(t *testing.T) {
+	if os.Getenv("FORAGER_KAFKA") == "" {
+		t.Fatal("FORAGER_KAFKA names no broker; make test-kafka starts one")
+	}
+	twoReplicas(t, 140)
+}
+
 // TestKafkaCarriesACrawl is a whole crawl over the Apache Kafka that FORAGER_KAFKA names, with
 // two stages killed in the middle. The broker is used for this one crawl: topics and groups
 // have the names of the pipeline file.

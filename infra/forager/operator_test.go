@@ -331,7 +331,7 @@ func (r *rig) all(t *testing.T, topic string, f func(stream.Record)) {
 }
 
 // wait polls until ok.
-func wait(t *testing.T, what string, ok func() bool) {
+func wait(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// politeWeb has few hosts, each with many pages that link to all hosts, and notes from when to
+// when it was asked.
+type politeWeb struct {
+	hosts int
+	takes time.Duration
+
+	mu   sync.Mutex
+	asks map[string][]asked // by host
+}
+
+type asked struct{ begin, end time.Time }
+
+func (w *politeWeb) url(host, page int) string {
+	return fmt.Sprintf("http://h%d.polite.test/%d", host%w.hosts, page%1000)
+}
+
+func (w *politeWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	begin := time.Now()
+	time.Sleep(w.takes)
+	var host, page int
+	_, err := fmt.Sscanf(r.URL.Host+r.URL.Path, "h%d.polite.test/%d", &host, &page)
+	if err != nil {
+		http.NotFound(rw, r)
+	} else {
+		rw.Header().Set("Content-Type", "text/html")
+		for k := range 12 {
+			fmt.Fprintf(rw, "<p>About number %d: <a href=%q>more</a></p>", k, w.url(7*host+31*page+13*k*k, 17*page+k))
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asks[r.URL.Host] = append(w.asks[r.URL.Host], asked{begin, time.Now()})
+}
+
+// keepPause wants every host to have been asked one request at a time, with the pause between
+// the end of one and the begin of the next. A client can but begin before the server sees it and
+// end after the server did, so whoever keeps the pause is seen to keep it.
+func (w *politeWeb) keepPause(t *testing.T, pause time.Duration) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	asks, least := 0, time.Hour
+	for host, all := range w.asks {
+		slices.SortFunc(all, func(a, b asked) int { return a.begin.Compare(b.begin) })
+		for i := range all[1:] {
+			got := all[i+1].begin.Sub(all[i].end)
+			least = min(least, got)
+			if got < pause {
+				t.Errorf("%s was asked again after a pause of %s, want %s", host, got, pause)
+			}
+		}
+		asks += len(all)
+	}
+	t.Logf("%d requests to %d hosts, the shortest pause %s", asks, len(w.asks), least)
+}
+
+// partitionsOf is the number of partitions that a process has been given by its group last; -1
+// before that.
+func (r *rig) partitionsOf(process string) int {
+	r.t.Helper()
+	p, ok := r.stack.processes.running(process)
+	if !ok {
+		return -1
+	}
+	b, err := os.ReadFile(p.Log)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	at := bytes.LastIndex(b, []byte("msg=joined"))
+	if at < 0 || at < bytes.LastIndex(b, []byte("msg=started")) || at < bytes.LastIndex(b, []byte("msg=draining")) {
+		return -1
+	}
+	line, _, _ := strings.Cut(string(b[at:]), "\n")
+	_, number, _ := strings.Cut(line, "partitions=")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		r.t.Fatalf("%s: %v in %q", process, err, line)
+	}
+	return n
+}
+
+// handled is the number of records that a process has read from its inputs, by its metrics.
+func (r *rig) handled(process string) (n int) {
+	r.t.Helper()
+	p, ok := r.stack.processes.running(process)
+	if !ok {
+		r.t.Fatalf("%s does not run", process)
+	}
+	b, err := os.ReadFile(p.Log)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	at := bytes.LastIndex(b, []byte("msg=metrics"))
+	if at < 0 {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(b[at:]), "\n")
+	_, address, _ := strings.Cut(line, "address=")
+	resp, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		if strings.HasPrefix(line, "forager_stage_records_in_total{") {
+			x, err := strconv.Atoi(line[strings.LastIndexByte(line, ' ')+1:])
+			if err != nil {
+				r.t.Fatalf("%s: %v", line, err)
+			}
+			n += x
+		}
+	}
+	return n
+}
+
+// inPartitions makes a name for a crawl whose records go to one of two halves of the partitions:
+// each replica of prioritize and of apprentice-train has a half.
+func inPartitions(name string, low bool, partitions int) string {
+	for i := 0; ; i++ {
+		candidate := fmt.Sprint(name, "-", i)
+		a := stream.PartitionOf([]byte(schemas.ShardKey(candidate, 0)), partitions)
+		b := stream.PartitionOf([]byte(candidate), partitions)
+		if (a < partitions/2) == low && (b < partitions/2) == low {
+			return candidate
+		}
+	}
+}
+
+// everyStage waits until a condition holds for each stage.
+func (r *rig) everyStage(what string, ok func(stage string) bool) {
+	r.t.Helper()
+	for _, stage := range stageNames {
+		wait(r.t, stage+" "+what, func() bool { return ok(stage) })
+	}
+}
+
+// replica is the name of a process.
+func replica(stage string, n int) string { return fmt.Sprint(stage, "-", n) }
+
+// inHalves says that both replicas of a stage have partitions.
+func (r *rig) inHalves(stage string) bool {
+	return r.partitionsOf(replica(stage, 0)) > 0 && r.partitionsOf(replica(stage, 1)) > 0
+}
+
+// kill kills a process for good.
+func (r *rig) kill(name string) {
+	r.t.Helper()
+	if err := syscall.Kill(r.pid(name), syscall.SIGKILL); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.gone(name, 10*time.Second); err != nil {
+		r.t.Fatal(err)
+	}
+	r.stack.processes.List = slices.DeleteFunc(r.stack.processes.List, func(p process) bool { return p.Name == name })
+}
+
+// twoReplicas runs two replicas of every stage on two crawls that share the hosts of a polite
+// web; hands the partitions of fetch over in order, kills one replica of each stage while both
+// crawls are in full swing, and wants the others to end both.
+func twoReplicas(t *testing.T, budget uint64) {
+	const pause = 1200 * time.Millisecond // longer than a hand-over takes
+	g, _ := simulated(t)
+	web := &politeWeb{hosts: 40, takes: 30 * time.Millisecond, asks: make(map[string][]asked)}
+	r := newRig(t, web, "replicas: 1", "metrics: 127.0.0.1:0\n        replicas: 2")
+	r.parts()
+	r.start(stageNames)
+	r.everyStage("in two halves", r.inHalves)
+	all := make(map[string]int) // partitions by stage
+	for _, stage := range stageNames {
+		all[stage] = r.partitionsOf(replica(stage, 0)) + r.partitionsOf(replica(stage, 1))
+	}
+
+	partitions := r.cfg.Topics[schemas.TopicLinkFound].Partitions
+	crawls := []string{inPartitions("soft", true, partitions), inPartitions("learning", false, partitions)}
+	for i, ranker := range []string{"soft-focus", "apprentice"} {
+		// Few are in flight, so that hosts are asked again and again for which nothing waits just now.
+		c := r.crawl(g, crawls[i], ranker, budget, func(ctl *schemas.CrawlControl) {
+			ctl.Politeness.DelayMs, ctl.Window = uint32(pause.Milliseconds()), 16
+		})
+		c.Seeds = []string{web.url(i, 0), web.url(i+7, 1)}
+		r.begin(c)
+	}
+	underWay := func(pages uint64) {
+		for _, name := range crawls {
+			st := r.until(name, "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() >= pages })
+			if finished(st) {
+				t.Fatalf("%s had ended before anything happened to it", name)
+			}
+		}
+	}
+	underWay(budget / 8)
+
+	// A fetch goes in order and comes back: its partitions move within moments, twice.
+	if killed, err := r.stack.processes.stop(r.s, []string{"fetch-0"}, 20*time.Second); err != nil || len(killed) > 0 {
+		t.Fatalf("end fetch-0: killed %v, %v", killed, err)
+	}
+	wait(t, "fetch-1 with every partition", func() bool { return r.partitionsOf("fetch-1") == all["fetch"] })
+	r.start([]string{"fetch"})
+
+	r.everyStage("in two halves", r.inHalves)
+	r.everyStage("at work in both halves", func(stage string) bool {
+		return r.handled(replica(stage, 0)) > 0 && r.handled(replica(stage, 1)) > 0
+	})
+	underWay(budget / 4)
+	for i, stage := range stageNames {
+		victim, other := replica(stage, i%2), replica(stage, 1-i%2)
+		t.Logf("%-18s has read %4d records, %-18s %4d", victim, r.handled(victim), other, r.handled(other))
+		r.kill(victim)
+	}
+	for i, stage := range stageNames {
+		survivor := replica(stage, 1-i%2)
+		wait(t, survivor+" with every partition", func() bool { return r.partitionsOf(survivor) == all[stage] })
+	}
+	for _, name := range crawls {
+		if st := r.books.status(name); finished(st) {
+			t.Errorf("%s had ended when the partitions were taken over", name)
+		}
+	}
+	for _, name := range crawls {
+		st := r.until(name, "finished", time.Minute, finished)
+		if st.GetPages() != budget || st.GetEndReason() != "pages budget spent" {
+			t.Errorf("%s: %d pages of %d, ended with %q", name, st.GetPages(), budget, st.GetEndReason())
+		}
+	}
+	web.keepPause(t, pause)
+	for _, name := range crawls {
+		r.verified(name)
+	}
+}
+
+func TestTwoReplicas(t *testing.T) { twoReplicas(t, 140) }
