@@ -23,6 +23,7 @@ require (
 	github.com/tidwall/btree v1.8.2
 	github.com/twmb/franz-go v1.22.2
 	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c
+	github.com/twmb/franz-go/pkg/kmsg v1.15.0
 	github.com/vbauerster/mpb/v8 v8.9.3
 	github.com/versity/versitygw v1.8.0
 	go.uber.org/goleak v1.3.0
@@ -125,7 +126,6 @@ require (
 	github.com/shopspring/decimal v1.5.0 // indirect
 	github.com/smira/go-statsd v1.3.4 // indirect
 	github.com/tinylib/msgp v1.6.4 // indirect
-	github.com/twmb/franz-go/pkg/kmsg v1.15.0 // indirect
 	github.com/twpayne/go-geom v1.6.1 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/valyala/fasthttp v1.73.0 // indirect

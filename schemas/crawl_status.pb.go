@@ -141,6 +141,13 @@ type CrawlStatus struct {
 	Window uint32 `protobuf:"varint,26,opt,name=window,proto3" json:"window,omitempty"`
 	// "epoch wait", "model wait", "replaying", "re-scoring 40%" or empty.
 	Activity string `protobuf:"bytes,27,opt,name=activity,proto3" json:"activity,omitempty"`
+	// Set while the shard dispatches nothing because a disk is low, when state is
+	// SHARD_STATE_PAUSED: the folder with the least room, as prioritize sees it.
+	DiskDir string `protobuf:"bytes,40,opt,name=disk_dir,json=diskDir,proto3" json:"disk_dir,omitempty"`
+	// Room that it had when this was written, bytes.
+	DiskFree uint64 `protobuf:"varint,41,opt,name=disk_free,json=diskFree,proto3" json:"disk_free,omitempty"`
+	// Room that it must have, bytes; 0 = no disk is low.
+	DiskNeeded uint64 `protobuf:"varint,42,opt,name=disk_needed,json=diskNeeded,proto3" json:"disk_needed,omitempty"`
 	// Records of each topic that concern this shard, as prioritize wrote or read them; those of
 	// page.* as the trails of link.found name them (header "trail"). Of crawl.*, model.published and
 	// dead.letter nothing is said.
@@ -370,6 +377,27 @@ func (x *CrawlStatus) GetActivity() string {
 	return ""
 }
 
+func (x *CrawlStatus) GetDiskDir() string {
+	if x != nil {
+		return x.DiskDir
+	}
+	return ""
+}
+
+func (x *CrawlStatus) GetDiskFree() uint64 {
+	if x != nil {
+		return x.DiskFree
+	}
+	return 0
+}
+
+func (x *CrawlStatus) GetDiskNeeded() uint64 {
+	if x != nil {
+		return x.DiskNeeded
+	}
+	return 0
+}
+
 func (x *CrawlStatus) GetSpans() map[string]*TopicSpan {
 	if x != nil {
 		return x.Spans
@@ -463,7 +491,7 @@ var File_crawl_status_proto protoreflect.FileDescriptor
 const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"\x12crawl_status.proto\x12\n" +
-	"forager.v1\"\x85\t\n" +
+	"forager.v1\"\xde\t\n" +
 	"\vCrawlStatus\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\x12,\n" +
@@ -499,7 +527,11 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\x19 \x01(\x03R\tstartedAt\x12\x16\n" +
 	"\x06window\x18\x1a \x01(\rR\x06window\x12\x1a\n" +
-	"\bactivity\x18\x1b \x01(\tR\bactivity\x128\n" +
+	"\bactivity\x18\x1b \x01(\tR\bactivity\x12\x19\n" +
+	"\bdisk_dir\x18( \x01(\tR\adiskDir\x12\x1b\n" +
+	"\tdisk_free\x18) \x01(\x04R\bdiskFree\x12\x1f\n" +
+	"\vdisk_needed\x18* \x01(\x04R\n" +
+	"diskNeeded\x128\n" +
 	"\x05spans\x18\x1c \x03(\v2\".forager.v1.CrawlStatus.SpansEntryR\x05spans\x12\x16\n" +
 	"\x06shards\x18\x1d \x01(\rR\x06shards\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +

@@ -213,6 +213,9 @@ func stand(crawl string, st *schemas.CrawlStatus) standing {
 		Outcomes: st.GetOutcomes(), Refused: st.GetRefused(), Leaps: st.GetLeaps(), Trained: st.GetTrained(),
 		Model: st.GetModel(), Latency: st.GetLatencyP50Ms(), Activity: st.GetActivity(),
 	}
+	if st.GetDiskNeeded() > 0 {
+		x.Reason = st.GetActivity()
+	}
 	if st.GetPages() > 0 {
 		x.Harvest = st.GetRelevanceRaw() / float64(st.GetPages())
 		x.Loss = 1 - x.Harvest

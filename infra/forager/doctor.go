@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"forager/internal/analytics"
+	"forager/internal/disk"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
 	"forager/internal/stream"
@@ -66,6 +67,8 @@ func (c *doctorCommand) examine(s *session) []finding {
 		}
 		findings = append(findings, f)
 	}
+	detail, err := checkDisk(cfg)
+	add("disk", detail, "free space there, or lower disk.pause_below; crawls go on by themselves", err)
 	ctx, cancel := context.WithTimeout(s, c.Timeout)
 	states, err := checkTopics(ctx, cfg, s.log)
 	cancel()
@@ -88,6 +91,22 @@ func (c *doctorCommand) examine(s *session) []finding {
 		"start the server (forager up --parts), run forager setup, or correct clickhouse.*", checkTables(ctx, cfg))
 	cancel()
 	return findings
+}
+
+// checkDisk looks as prioritize does at the room below the data folder.
+func checkDisk(cfg *pipeline.Config) (detail string, err error) {
+	folders := func() []string { return disk.Folders(cfg.Data) }
+	var failure error
+	room := disk.NewWatch(folders, uint64(cfg.Disk.PauseBelow), disk.Free, func(_ disk.State, err error) { failure = err }).Look(time.Now())
+	switch {
+	case failure != nil:
+		return "", failure
+	case room.Low:
+		return "", fmt.Errorf("crawls are paused: %s has %s free, disk.pause_below is %s", room.Dir, disk.Bytes(room.Free), disk.Bytes(room.Need))
+	case room.Dir == "":
+		return "no limit: disk.pause_below is 0", nil
+	}
+	return fmt.Sprintf("%s has %s free, crawls pause below %s", room.Dir, disk.Bytes(room.Free), disk.Bytes(room.Need)), nil
 }
 
 func checkTopics(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) ([]stream.TopicState, error) {

@@ -159,7 +159,7 @@ func (r *rig) testBadPipeline(t *testing.T) {
 
 func (r *rig) testPartsAway(t *testing.T) {
 	r.fails(t, exitFailure, []string{"doctor", "--timeout", "500ms"},
-		"kafka.brokers", "correct s3.*", "correct clickhouse.*", "forager up --parts", "3 of 4 checks failed")
+		"kafka.brokers", "correct s3.*", "correct clickhouse.*", "forager up --parts", "3 of 5 checks failed")
 	r.fails(t, exitFailure, []string{"crawl", "status", "--within", "500ms"}, "forager up", "forager doctor", r.cfg.Kafka.Brokers[0])
 	r.fails(t, exitFailure, []string{"setup", "--timeout", "500ms"}, "forager up --parts")
 	r.fails(t, exitFailure, []string{"query", "SELECT 1"}, "forager up")

@@ -51,6 +51,7 @@ func defaults() *Config {
 		Kafka:      Kafka{Group: "forager", Replication: 1, SessionTimeout: 10 * time.Second},
 		S3:         S3{Region: "us-east-1", Bucket: "forager"},
 		ClickHouse: ClickHouse{Database: "forager", User: "default"},
+		Disk:       Disk{PauseBelow: 1 << 30},
 		Stages: Stages{
 			Fetch: Fetch{
 				Common: one, Concurrency: 64, Hold: 30 * time.Second,
@@ -175,6 +176,7 @@ func validate(c *Config, r *strictyaml.Report) {
 		}
 		between(path+".gc_percent", int64(p.GCPercent), 0, 10_000)
 	}
+	between("disk.pause_below", c.Disk.PauseBelow, 0, 1<<50)
 	process("local", c.Local.Process)
 	s := &c.Stages
 	for _, stage := range []struct {

@@ -12,6 +12,7 @@ type Config struct {
 	S3         S3               `yaml:"s3"`
 	ClickHouse ClickHouse       `yaml:"clickhouse"`
 	Topics     map[string]Topic `yaml:"topics"`
+	Disk       Disk             `yaml:"disk"`
 	Local      Local            `yaml:"local"`
 	Stages     Stages           `yaml:"stages"`
 }
@@ -61,6 +62,12 @@ type ClickHouse struct {
 	Database    string `yaml:"database"`
 	User        string `yaml:"user"`
 	PasswordEnv string `yaml:"password_env"`
+}
+
+// Disk says how much room must be left below the data folder.
+type Disk struct {
+	// PauseBelow, in bytes: with less, nothing new is fetched until there is more; 0 = no limit.
+	PauseBelow int64 `yaml:"pause_below"`
 }
 
 // Local are the settings of the embedded parts.

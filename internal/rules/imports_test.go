@@ -14,7 +14,7 @@ import (
 // internal is pure: it knows schemas and other pure rooms only, so that the same thinking
 // runs in a stage, in a test and in an experiment.
 var machinery = []string{
-	"forager/internal/analytics", "forager/internal/boot", "forager/internal/objects",
+	"forager/internal/analytics", "forager/internal/boot", "forager/internal/disk", "forager/internal/objects",
 	"forager/internal/pipeline", "forager/internal/registry", "forager/internal/segment", "forager/internal/stream",
 }
 

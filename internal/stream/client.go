@@ -282,6 +282,13 @@ func (w *waiting) wait(ctx context.Context, cause error) error {
 	}
 }
 
+// sleep is wait for what nothing can call off.
+func (w *waiting) sleep(cause error) {
+	w.note(cause)
+	time.Sleep(w.pause)
+	w.pause = min(2*w.pause, longestPause)
+}
+
 // over ends the wait, if there was one.
 func (w *waiting) over() {
 	if w.began.IsZero() {

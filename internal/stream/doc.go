@@ -50,4 +50,8 @@
 // 2026-11-21: in a compacted topic an offset before the first record is no loss: whatever was
 // removed has a newer record behind it, and reading goes on there. (The embedded broker moves
 // the first offset when it compacts.)
+//
+// 2026-11-21: a full disk holds up whoever writes state, like a broker that is away: see
+// patientFS. A Sync that fails for lack of room is tried again, which is sound here because no
+// commit waits for the disk anyway: what a crash loses is rebuilt from the topics.
 package stream

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Stateful is a stage that keeps state for each partition of its input: prioritize and
@@ -177,7 +179,7 @@ func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 	for {
 		store, err := OpenStore(StoreOptions{
 			Dir: dir, Identity: fmt.Sprintf("%s %s/%d", s.stage.Stage, s.stage.Input, s.claim.partition),
-			Cache: s.cache, Log: s.client.log, MemTable: s.stage.MemTable, Hits: s.stage.Hits,
+			FS: &patientFS{FS: vfs.Default, client: s.client}, Cache: s.cache, Log: s.client.log, MemTable: s.stage.MemTable, Hits: s.stage.Hits,
 		})
 		if !errors.Is(err, ErrLocked) {
 			return store, err

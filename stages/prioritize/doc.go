@@ -33,6 +33,10 @@
 // A crawl that is to be deleted: its state is dropped, whatever still comes of it is ignored, and
 // its last status says "deleted".
 //
+// A disk with less room than disk.pause_below holds up every crawl: nothing is dispatched or
+// scored again, status says paused and why; what is in flight ends, and when there is room again the
+// crawls go on (package disk). A disk that is full all the same holds up commits.
+//
 // Refuses: records that cannot be decoded or whose numbers are out of range: dead.letter, and the
 // request named in the headers is answered as failed:feature-extract, so that it does not stay
 // in flight for ever. A control record that cannot be run (other shards than before, unknown policy,

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"log/slog"
 
 	"forager/internal/apprentice"
 	"forager/internal/boot"
+	"forager/internal/disk"
 	"forager/internal/frontier"
 	"forager/internal/objects"
 	"forager/internal/stream"
@@ -39,9 +41,12 @@ func run(ctx context.Context, env *boot.Env) error {
 	}
 	readModel := func(b []byte) (frontier.Model, error) { return apprentice.Unmarshal(b) }
 	conf := env.Config.Stages.Prioritize
+	room := disk.NewWatch(
+		func() []string { return disk.Folders(env.Config.Data) }, uint64(env.Config.Disk.PauseBelow), disk.Free,
+		func(s disk.State, err error) { tell(env.Log, s, err) })
 	s := settings{
 		book: book, library: newLibrary(store.Get, readModel, book.notify, env.Log), partitions: partitions,
-		retryDelay: conf.RetryDelay, rescoreBatch: conf.RescoreBatch, log: env.Log,
+		retryDelay: conf.RetryDelay, rescoreBatch: conf.RescoreBatch, disk: room, log: env.Log,
 	}
 	return client.RunStateful(ctx, stream.Stateful{
 		Stage: stage, Input: schemas.TopicLinkFound, Log: schemas.TopicFetchRequested,
@@ -50,4 +55,17 @@ func run(ctx context.Context, env *boot.Env) error {
 			return s.open(partition, epoch, kv)
 		},
 	}, env.StateDir)
+}
+
+// tell logs what a watch of the disk has to say.
+func tell(log *slog.Logger, s disk.State, err error) {
+	about := log.With("dir", s.Dir, "free", s.Free, "needed", s.Need)
+	switch {
+	case err != nil:
+		about.Error("free space cannot be read; crawls go on", "error", err)
+	case s.Low:
+		about.Warn("crawls paused: a disk is low; free space there, or lower disk.pause_below")
+	default:
+		about.Info("crawls go on: the disk has room again")
+	}
 }

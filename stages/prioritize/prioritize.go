@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"forager/internal/disk"
 	"forager/internal/frontier"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -34,6 +35,7 @@ type prioritizer struct {
 	library               *library
 	retryDelay            time.Duration
 	rescoreBatch          int
+	disk                  watch
 	log                   *slog.Logger
 
 	// crawls are the shards of crawls that the partition has, by unit.
@@ -64,6 +66,11 @@ func unitOf(unit string) (crawl string, shard uint32, err error) {
 	return crawl, uint32(n), err
 }
 
+// watch says whether there is room for what comes of another request; *disk.Watch.
+type watch interface {
+	Look(now time.Time) disk.State
+}
+
 // settings of a prioritizer that are those of the process.
 type settings struct {
 	book         *book
@@ -71,6 +78,7 @@ type settings struct {
 	partitions   int // of link.found
 	retryDelay   time.Duration
 	rescoreBatch int
+	disk         watch
 	log          *slog.Logger
 }
 
@@ -78,7 +86,7 @@ type settings struct {
 func (s settings) open(partition int, epoch uint64, store frontier.Store) (*prioritizer, error) {
 	p := &prioritizer{
 		partition: partition, partitions: s.partitions, epoch: epoch, store: store, book: s.book, library: s.library,
-		retryDelay: s.retryDelay, rescoreBatch: s.rescoreBatch, log: s.log, crawls: make(map[string]*crawl),
+		retryDelay: s.retryDelay, rescoreBatch: s.rescoreBatch, disk: s.disk, log: s.log, crawls: make(map[string]*crawl),
 	}
 	memos, err := loadMemos(store)
 	if err != nil {
@@ -184,7 +192,7 @@ func (p *prioritizer) Recover(r stream.Record) error {
 
 // Step applies records, and then lets every crawl dispatch and score again.
 func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, error) {
-	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying, next: w.Next}
+	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying, next: w.Next, room: p.disk.Look(w.Now)}
 	if p.read != p.book.version() {
 		if err := p.readBook(w.Now); err != nil {
 			return stream.Result{}, err

@@ -45,7 +45,7 @@ func newDesk(t testing.TB) *desk {
 		t: t, store: frontier.NewMemory(), now: time.Unix(1_000_000, 0), objects: make(map[string]string),
 		parts: make([]int64, 3), statuses: make(map[string][]*schemas.CrawlStatus),
 	}
-	d.conf = settings{book: newBook(), partitions: 1, retryDelay: time.Minute, rescoreBatch: 100, log: slog.New(slog.DiscardHandler)}
+	d.conf = settings{book: newBook(), partitions: 1, retryDelay: time.Minute, rescoreBatch: 100, disk: roomy, log: slog.New(slog.DiscardHandler)}
 	d.conf.library = newLibrary(func(_ context.Context, key string) ([]byte, error) {
 		if o, ok := d.objects[key]; ok {
 			return []byte(o), nil

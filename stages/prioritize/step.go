@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/disk"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -16,6 +17,7 @@ type step struct {
 	now       time.Time
 	replaying bool
 	next      int64 // offset behind its records
+	room      disk.State
 	outs      []stream.Out
 	wake      time.Time
 	look      bool
@@ -150,6 +152,10 @@ func (s *step) decide(c *crawl) error {
 	if !c.ready {
 		return nil
 	}
+	if s.room.Low {
+		s.wakeAt(s.now.Add(diskEvery))
+		return nil
+	}
 	more, err := c.shard.Rescore(s.rescoreBatch)
 	if err != nil {
 		return err
@@ -236,6 +242,9 @@ func (s *step) remind(c *crawl, st *schemas.CrawlStatus) error {
 	return s.sendLeap(c, boundary(c.name, c.memo.boundary))
 }
 
+// diskEvery is how often a low disk is looked at.
+const diskEvery = time.Second
+
 // modelWait is the activity of a shard whose dispatch waits for a model.
 const modelWait = "model wait"
 
@@ -268,6 +277,9 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 		st.Activity = "replaying"
 	case c.awaits != "":
 		st.Activity = "waiting for " + c.awaits
+	case s.room.Low && c.ready && st.State == schemas.ShardState_SHARD_STATE_RUNNING:
+		st.State, st.Activity = schemas.ShardState_SHARD_STATE_PAUSED, s.room.String()
+		st.DiskDir, st.DiskFree, st.DiskNeeded = s.room.Dir, s.room.Free, s.room.Need
 	}
 	if (s.replaying || c.records.count > 0 || !c.ready) && c.refused == "" && st.State == schemas.ShardState_SHARD_STATE_FINISHED {
 		st.State, st.EndReason = schemas.ShardState_SHARD_STATE_RUNNING, "" // it seems so only until the rest is read

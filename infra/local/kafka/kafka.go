@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"forager/internal/disk"
 )
 
 // Settings of the broker; the zero value is that of `forager up`.
@@ -19,6 +21,8 @@ type Settings struct {
 	CleanerMillis int
 	// SegmentBytes closes a segment file; 0 = 16 MiB. Only closed segments are cleaned.
 	SegmentBytes int
+	// Free is the room on the disk of the folder, bytes; nil = what the machine says.
+	Free func() (uint64, error)
 	// Log of the broker's own warnings and errors; nil = none.
 	Log *slog.Logger
 }
@@ -80,6 +84,11 @@ func Start(ctx context.Context, dir string, addresses []string, s Settings) (*Br
 	if err != nil {
 		return nil, fmt.Errorf("kafka: start on %s: %w", dir, err)
 	}
+	free := s.Free
+	if free == nil {
+		free = func() (uint64, error) { return disk.Free(dir) }
+	}
+	refuseWhenFull(c, free, s.Log)
 	return &Broker{c}, nil
 }
 

@@ -1,13 +1,16 @@
 package kafka_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,5 +201,59 @@ func TestStartRefusesForeignAddresses(t *testing.T) {
 	defer b.Close()
 	if _, err := kafka.Start(t.Context(), t.TempDir(), b.Addresses(), kafka.Settings{}); err == nil || !strings.Contains(err.Error(), "another program") {
 		t.Errorf("a taken address: %v", err)
+	}
+}
+
+// TestFullDisk refuses records and offsets while there is no room, for a real client to try again,
+// and takes them when there is.
+func TestFullDisk(t *testing.T) {
+	var free atomic.Uint64
+	free.Store(1 << 30)
+	var log bytes.Buffer
+	b, err := kafka.Start(t.Context(), t.TempDir(), []string{"127.0.0.1:0"}, kafka.Settings{
+		Free: func() (uint64, error) { return free.Load(), nil }, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := b.Addresses()[0]
+	createTopic(t, address)
+	group, err := kafkago.NewConsumerGroup(kafkago.ConsumerGroupConfig{ID: "g", Brokers: []string{address}, Topics: []string{"t"}, JoinGroupBackoff: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Close()
+	gen, err := group.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := func(offset int64) error { return gen.CommitOffsets(map[string]map[int]int64{"t": {0: offset}}) }
+	for _, full := range []bool{false, true, false} {
+		if full {
+			free.Store(16<<20 - 1)
+		} else {
+			free.Store(16 << 20)
+		}
+		_, end := offsets(t, address)
+		err := produce(t.Context(), address, record("k", "v"))
+		if full != errors.Is(err, kafkago.KafkaStorageError) || !full && err != nil {
+			t.Errorf("full %t: produce: %v", full, err)
+		}
+		want := end + 1
+		if full {
+			want = end
+		}
+		if _, got := offsets(t, address); got != want {
+			t.Errorf("full %t: the partition ends at %d, want %d", full, got, want)
+		}
+		if err := commit(end); full != errors.Is(err, kafkago.GroupCoordinatorNotAvailable) || !full && err != nil {
+			t.Errorf("full %t: commit: %v", full, err)
+		}
+	}
+	b.Close()
+	for _, want := range []string{"the disk is full", "has room again"} {
+		if strings.Count(log.String(), want) != 1 {
+			t.Errorf("not once %q in\n%s", want, &log)
+		}
 	}
 }

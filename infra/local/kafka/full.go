@@ -1,0 +1,91 @@
+package kafka
+
+import (
+	"log/slog"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"forager/internal/disk"
+)
+
+// reserve is the room, in bytes, that the broker leaves on its disk: more than the requests under
+// way can write.
+const reserve = 16 << 20
+
+// refuseWhenFull lets the broker refuse, with errors that clients try again, whatever it would
+// have to write while its disk has less room than the reserve. kfake copes with a record batch
+// for which there is no room, but not with half an index entry or half a line of the groups'
+// log: what stands behind it is dropped at the next start.
+func refuseWhenFull(c *kfake.Cluster, free func() (uint64, error), log *slog.Logger) {
+	g := &guard{free: free, log: log}
+	for _, key := range []kmsg.Key{kmsg.Produce, kmsg.OffsetCommit, kmsg.JoinGroup, kmsg.SyncGroup} {
+		c.ControlKey(key.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			c.KeepControl()
+			if !g.full() {
+				return nil, nil, false
+			}
+			return refusal(r), nil, true
+		})
+	}
+}
+
+// guard is used by the cluster's goroutine alone.
+type guard struct {
+	free func() (uint64, error)
+	log  *slog.Logger
+	was  bool
+}
+
+// full says whether there is less room than the reserve, and logs when that changes. A disk
+// whose room cannot be read is taken for one that has enough.
+func (g *guard) full() bool {
+	free, err := g.free()
+	is := err == nil && free < reserve
+	if is != g.was && g.log != nil {
+		if is {
+			g.log.Error("the disk is full: the broker takes no records until there is room", "free", disk.Bytes(free), "needed", disk.Bytes(reserve))
+		} else {
+			g.log.Info("the disk has room again: the broker takes records", "free", disk.Bytes(free))
+		}
+	}
+	g.was = is
+	return is
+}
+
+// refusal is the answer to a request that cannot be written down.
+func refusal(r kmsg.Request) kmsg.Response {
+	response := r.ResponseKind()
+	switch r := r.(type) {
+	case *kmsg.ProduceRequest:
+		answer := response.(*kmsg.ProduceResponse)
+		for _, topic := range r.Topics {
+			t := kmsg.NewProduceResponseTopic()
+			t.Topic, t.TopicID = topic.Topic, topic.TopicID
+			for _, partition := range topic.Partitions {
+				p := kmsg.NewProduceResponseTopicPartition()
+				p.Partition, p.ErrorCode = partition.Partition, kerr.KafkaStorageError.Code
+				t.Partitions = append(t.Partitions, p)
+			}
+			answer.Topics = append(answer.Topics, t)
+		}
+	case *kmsg.OffsetCommitRequest:
+		answer := response.(*kmsg.OffsetCommitResponse)
+		for _, topic := range r.Topics {
+			t := kmsg.NewOffsetCommitResponseTopic()
+			t.Topic, t.TopicID = topic.Topic, topic.TopicID
+			for _, partition := range topic.Partitions {
+				p := kmsg.NewOffsetCommitResponseTopicPartition()
+				p.Partition, p.ErrorCode = partition.Partition, kerr.CoordinatorNotAvailable.Code
+				t.Partitions = append(t.Partitions, p)
+			}
+			answer.Topics = append(answer.Topics, t)
+		}
+	case *kmsg.JoinGroupRequest:
+		response.(*kmsg.JoinGroupResponse).ErrorCode = kerr.CoordinatorNotAvailable.Code
+	case *kmsg.SyncGroupRequest:
+		response.(*kmsg.SyncGroupResponse).ErrorCode = kerr.CoordinatorNotAvailable.Code
+	}
+	return response
+}

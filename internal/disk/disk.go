@@ -1,0 +1,128 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Free is the room, in bytes, that is left to ordinary users in the file system of dir. A dir
+// that does not exist yet will be where its nearest parent is.
+func Free(dir string) (uint64, error) {
+	for {
+		var st syscall.Statfs_t
+		err := syscall.Statfs(dir, &st)
+		if err == nil {
+			return st.Bavail * uint64(st.Bsize), nil
+		}
+		parent := filepath.Dir(dir)
+		if !errors.Is(err, fs.ErrNotExist) || parent == dir {
+			return 0, fmt.Errorf("free space of %s: %w", dir, err)
+		}
+		dir = parent
+	}
+}
+
+// Folders are those below a data folder that may be file systems of their own: the embedded
+// parts' and the stages' state, and the data folder itself.
+func Folders(data string) []string {
+	dirs := []string{data}
+	for _, pattern := range []string{"local", "local/*", "state", "state/*"} {
+		found, err := filepath.Glob(filepath.Join(data, pattern))
+		if err == nil { // the pattern is good, whatever the folder is called: see TestFolders
+			dirs = append(dirs, found...)
+		}
+	}
+	return dirs
+}
+
+// State is how the folder stands that has the least room.
+type State struct {
+	Dir string
+	// Free is what it has, and Need what it must have, in bytes.
+	Free, Need uint64
+	// Low: Free was found to be less than Need, and has not been more since.
+	Low bool
+}
+
+// String says what to do about a disk that is low.
+func (s State) String() string {
+	return fmt.Sprintf("disk %s has %s free and needs %s; free space there, or lower disk.pause_below", s.Dir, Bytes(s.Free), Bytes(s.Need))
+}
+
+// Bytes writes a size for people, rounded down, so that too little never looks like enough.
+func Bytes(n uint64) string {
+	units := []string{"kB", "MB", "GB", "TB", "PB", "EB"}
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	i, unit := 0, uint64(1000)
+	for i+1 < len(units) && n/unit >= 1000 {
+		i, unit = i+1, unit*1000
+	}
+	return fmt.Sprintf("%d.%d %s", n/unit, n%unit*10/unit, units[i])
+}
+
+// lookEvery is the pause between two looks at the disk.
+const lookEvery = time.Second
+
+// Watch looks at folders from time to time. It may be used by many goroutines at once.
+type Watch struct {
+	folders func() []string
+	limit   uint64
+	free    func(dir string) (uint64, error)
+	changed func(State, error)
+
+	mu     sync.Mutex
+	looked time.Time
+	state  State
+	failed bool
+}
+
+// NewWatch watches the folders that folders names at each look: each must have limit bytes
+// free. changed is told when there is no longer enough, when there is again, and of an error of
+// free that follows upon none; nil = nobody is.
+func NewWatch(folders func() []string, limit uint64, free func(dir string) (uint64, error), changed func(State, error)) *Watch {
+	if changed == nil {
+		changed = func(State, error) {}
+	}
+	return &Watch{folders: folders, limit: limit, free: free, changed: changed}
+}
+
+// Look says how the disk stands, as seen within the last second before now. A folder whose room
+// cannot be read counts as one that has enough: its disk may be fine.
+func (w *Watch) Look(now time.Time) State {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.limit == 0 || !w.looked.IsZero() && now.Sub(w.looked) < lookEvery && now.After(w.looked) {
+		return w.state
+	}
+	w.looked = now
+	next := State{Need: w.limit}
+	if w.state.Low {
+		next.Need += w.limit / 8
+	}
+	var failure error
+	for _, dir := range w.folders() {
+		free, err := w.free(dir)
+		if err != nil {
+			failure = errors.Join(failure, err)
+			continue
+		}
+		if next.Dir == "" || free < next.Free {
+			next.Dir, next.Free = dir, free
+		}
+	}
+	next.Low = next.Dir != "" && next.Free < next.Need
+	was := w.state.Low
+	w.state = next
+	if next.Low != was || failure != nil && !w.failed {
+		w.changed(next, failure)
+	}
+	w.failed = failure != nil
+	return next
+}
