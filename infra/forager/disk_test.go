@@ -57,6 +57,9 @@ func TestDisk(t *testing.T) {
 	t.Fatalf("no file system can be mounted here, which this test needs (run it as root, or allow user namespaces): %v", errors.Join(failures...))
 }
 
+// clickHouseKeeps is the room that the embedded ClickHouse leaves.
+const clickHouseKeeps = 64 << 20
+
 const noMount = "the file system cannot be mounted"
 
 // ballast takes room on a disk.
@@ -114,8 +117,8 @@ func onSmallDisk(t *testing.T, dir string) {
 	r.start(stageNames)
 	fill := &ballast{t, dir, filepath.Join(dir, "ballast")}
 
-	narrow := func(ctl *schemas.CrawlControl) { ctl.Window = 8 } // for it to last
-	r.begin(r.crawl(g, "low", "apprentice", 300, narrow))
+	narrow := func(ctl *schemas.CrawlControl) { ctl.Window = 4 } // for it to last
+	r.begin(r.crawl(g, "low", "apprentice", 600, narrow))
 	r.until("low", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 30 })
 	fill.leave(limit * 3 / 4)
 	st := r.until("low", "paused", time.Minute, func(st *schemas.CrawlStatus) bool {
@@ -130,17 +133,18 @@ func onSmallDisk(t *testing.T, dir string) {
 	}
 	r.fails(t, exitFailure, []string{"doctor"}, "crawls are paused", data, "free space there")
 	fill.away()
-	if st := r.until("low", "finished", time.Minute, finished); st.GetPages() != 300 {
-		t.Errorf("%d pages, want 300", st.GetPages())
+	if st := r.until("low", "finished", time.Minute, finished); st.GetPages() != 600 {
+		t.Errorf("%d pages, want 600", st.GetPages())
 	}
 	r.verified("low")
 
 	// Nothing is paused for this one: the disk is full before anybody looks.
 	r.begin(r.crawl(g, "full", "apprentice", 500, narrow))
 	r.until("full", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 50 })
+	fill.leave(clickHouseKeeps - 1<<20)
+	r.refused()
 	fill.leave(0)
 	r.stuck("full")
-	r.refused(fill)
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		fill.leave(0) // also what has been given back since
 	}
@@ -173,37 +177,28 @@ func onSmallDisk(t *testing.T, dir string) {
 
 // refused wants store and ClickHouse to refuse what there is no room for, as something that
 // passes.
-func (r *rig) refused(fill *ballast) {
+func (r *rig) refused() {
 	r.t.Helper()
-	store, err := objects.Open(r.cfg.S3)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	fill.leave(0)
-	content := bytes.Repeat([]byte("words "), 1<<20)
-	if err := store.Put(r.s, "full/one", bytes.NewReader(content), int64(len(content))); !errors.Is(err, objects.ErrUnavailable) {
-		r.t.Errorf("an object on a full disk: %v", err)
-	} else {
-		r.t.Log(err)
-	}
 	db, err := analytics.Open(r.cfg.ClickHouse)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	defer db.Close()
-	for _, free := range []uint64{0, 4 << 20} { // nothing, or less than the rows need
-		if free > 0 {
-			fill.away()
-		}
-		fill.leave(free)
-		err = db.Exec(r.s, "INSERT INTO letters_rows (of_offset, error) SELECT number, randomPrintableASCII(1000) FROM numbers(100000)", nil)
-		if !analytics.Unavailable(err) {
-			r.t.Errorf("rows on a disk with %d bytes: %v", free, err)
-		} else {
-			r.t.Log(err)
-		}
+	insert := func() error {
+		return db.Exec(r.s, "INSERT INTO letters_rows (of_offset, error) SELECT number, randomPrintableASCII(1000) FROM numbers(1000)", nil)
 	}
-	fill.leave(0)
+	wait(r.t, "ClickHouse refuses rows", func() bool { return insert() != nil })
+	if err := insert(); !analytics.Unavailable(err) {
+		r.t.Errorf("rows on a full disk: %v", err)
+	}
+	store, err := objects.Open(r.cfg.S3)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	content := make([]byte, clickHouseKeeps)
+	if err := store.Put(r.s, "full/one", bytes.NewReader(content), int64(len(content))); !errors.Is(err, objects.ErrUnavailable) {
+		r.t.Errorf("an object on a full disk: %v", err)
+	}
 }
 
 // stuck waits until the disk lets nobody write: no room is left and the broker says so.

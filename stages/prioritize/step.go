@@ -275,11 +275,11 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 		st.Activity = "waiting for " + c.awaits
 	case s.replaying || c.records.count > 0:
 		st.Activity = "replaying"
-	case c.awaits != "":
-		st.Activity = "waiting for " + c.awaits
 	case s.room.Low && c.ready && st.State == schemas.ShardState_SHARD_STATE_RUNNING:
 		st.State, st.Activity = schemas.ShardState_SHARD_STATE_PAUSED, s.room.String()
 		st.DiskDir, st.DiskFree, st.DiskNeeded = s.room.Dir, s.room.Free, s.room.Need
+	case c.awaits != "":
+		st.Activity = "waiting for " + c.awaits
 	}
 	if (s.replaying || c.records.count > 0 || !c.ready) && c.refused == "" && st.State == schemas.ShardState_SHARD_STATE_FINISHED {
 		st.State, st.EndReason = schemas.ShardState_SHARD_STATE_RUNNING, "" // it seems so only until the rest is read

@@ -26,13 +26,18 @@ const (
 	closeWait = 10 * time.Second
 )
 
-// config keeps the engine small beside the other programs of one machine.
+// config keeps the engine small beside the other programs of one machine. It begins no insert and
+// no merge with less than 64 MiB free: one that the full disk cuts off may leave a part without
+// its marks.
 const config = `<clickhouse>
   <max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>
   <mark_cache_size>67108864</mark_cache_size>
   <uncompressed_cache_size>0</uncompressed_cache_size>
   <background_pool_size>2</background_pool_size>
   <background_schedule_pool_size>4</background_schedule_pool_size>
+  <storage_configuration>
+    <disks><default><keep_free_space_bytes>67108864</keep_free_space_bytes></default></disks>
+  </storage_configuration>
   <merge_tree>
     <number_of_free_entries_in_pool_to_execute_mutation>1</number_of_free_entries_in_pool_to_execute_mutation>
     <number_of_free_entries_in_pool_to_lower_max_size_of_merge>1</number_of_free_entries_in_pool_to_lower_max_size_of_merge>
