@@ -194,6 +194,8 @@ type bench struct {
 	command *benchCommand
 	web     benchWeb
 	proxy   string
+	// more settings of the pipeline file.
+	more []setting
 	// debug are the addresses of the processes' profiles, by name.
 	debug map[string]string
 }
@@ -206,7 +208,7 @@ func (b *bench) start() error {
 	}
 	b.proxy = "http://" + addresses[0]
 	b.debug = map[string]string{"local": addresses[1]}
-	more := []setting{{addresses[1], []string{"local", "metrics"}}}
+	more := append(b.more, setting{addresses[1], []string{"local", "metrics"}})
 	for i, stage := range stageNames {
 		b.debug[stage+"-0"] = addresses[2+i]
 		more = append(more, setting{addresses[2+i], []string{"stages", stage, "metrics"}})
@@ -351,11 +353,16 @@ func (b *bench) profile(crawl string) (wait func()) {
 
 type benchWebCommand struct {
 	Seed   uint64 `arg:"" help:"Seed of the web."`
+	Pages  uint64 `help:"Pages of the web; 0 = as many as in the demo."`
 	Listen string `help:"Loopback address of the proxy." default:"127.0.0.1:18080"`
 }
 
 func (c *benchWebCommand) Run(s *session) error {
-	web, err := simweb.New(simweb.Default(c.Seed))
+	config := simweb.Default(c.Seed)
+	if c.Pages > 0 {
+		config.Pages = c.Pages
+	}
+	web, err := simweb.New(config)
 	if err != nil {
 		return err
 	}

@@ -34,18 +34,21 @@ func cpuTime(pid int) (time.Duration, error) {
 }
 
 // peakMemory is the largest resident size of a process so far, bytes.
-func peakMemory(pid int) (int64, error) {
+func peakMemory(pid int) (int64, error) { return memory(pid, "VmHWM") }
+
+// memory is a size that /proc/PID/status names, bytes.
+func memory(pid int, name string) (int64, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return 0, err
 	}
 	for _, line := range strings.Split(string(b), "\n") {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			return kib << 10, err
 		}
 	}
-	return 0, fmt.Errorf("/proc/%d/status names no VmHWM", pid)
+	return 0, fmt.Errorf("/proc/%d/status names no %s", pid, name)
 }
 
 // cpuTimes are the CPU times of every process of a stack, by stage ("fetch", "local").

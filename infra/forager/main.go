@@ -48,6 +48,7 @@ type commands struct {
 	Experiment experimentCommand `cmd:"" help:"Crawl a frozen web in one process, with every ranker."`
 	Demo       demoCommand       `cmd:"" help:"Crawl a web twice, soft focus and apprentice, and report both."`
 	Bench      benchCommand      `cmd:"" help:"Crawl webs at full speed; CPU, memory and latency of every process."`
+	Soak       soakCommand       `cmd:"" help:"A long crawl of a synthetic web; rate, memory, open files and goroutines by tenths."`
 
 	ServeSimweb      serveSimwebCommand      `cmd:"" name:"serve-simweb" help:"Serve synthetic webs, behind an HTTP proxy."`
 	ExperimentSimweb experimentSimwebCommand `cmd:"" name:"experiment-simweb" help:"Compare rankers on synthetic webs, in this process."`

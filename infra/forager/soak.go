@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"forager/infra/simweb"
+	"forager/internal/crawlfile"
+	"forager/schemas"
+)
+
+type soakCommand struct {
+	Out    string `help:"Folder of the run: configuration, data, logs, soak.json." default:"build/soak" type:"path"`
+	Bin    string `help:"Folder of the programs; by default the folder of this one." type:"path"`
+	Pages  uint64 `help:"Pages to crawl." default:"200000"`
+	Cores  int    `help:"Processors that all processes share, the web server too; 0 = all there are." default:"0"`
+	Ranker string `help:"Ranker to crawl with." default:"apprentice"`
+	Config string `name:"from" help:"Pipeline file to start from." default:"pipeline.yaml" type:"path"`
+}
+
+func (c *soakCommand) Help() string {
+	return `A long crawl of a synthetic web with the embedded parts and every stage as processes. Each second the
+resident memory, open files, goroutines and CPU time of every process are noted; the table gives their
+means for each tenth of the pages, and the last tenth over the first. Disk is what lies in the folders at
+the end of each tenth. Records of page.fetched, page.parsed and page.judged are kept for five minutes.
+
+  forager soak
+  forager soak --pages 20000 --cores 2`
+}
+
+// soakSample is everything that was seen at one moment.
+type soakSample struct {
+	Seconds float64                `json:"seconds"` // since the crawl began
+	Pages   uint64                 `json:"pages"`
+	Latency uint32                 `json:"latency_ms"`
+	Queued  uint64                 `json:"queued"`
+	By      map[string]processLoad `json:"processes"`
+}
+
+// processLoad is what one process takes.
+type processLoad struct {
+	Memory     int64   `json:"memory"` // resident, bytes
+	Files      int     `json:"files"`  // open
+	Goroutines int     `json:"goroutines"`
+	CPU        float64 `json:"cpu_seconds"` // user and system, since it began
+}
+
+type soakReport struct {
+	Pages     uint64       `json:"pages"`
+	Seconds   float64      `json:"seconds"`
+	EndReason string       `json:"end_reason"`
+	Samples   []soakSample `json:"samples"`
+	// Disk holds the bytes in each folder at the end of each tenth.
+	Disk []map[string]int64 `json:"disk"`
+}
+
+func (c *soakCommand) Run(s *session) (err error) {
+	config := simweb.Default(1)
+	config.Pages = max(config.Pages, 10*c.Pages)
+	web, err := simweb.New(config)
+	if err != nil {
+		return err
+	}
+	d := &demo{command: &demoCommand{Out: c.Out, Bin: c.Bin, Config: c.Config}, s: s}
+	if err := d.clear(); err != nil {
+		return err
+	}
+	if d.ground, err = simGround(c.Pages); err != nil { // its critic knows the language of every web
+		return err
+	}
+	d.ground.seeds = web.Examples(d.ground.topic, 5)
+	b := &bench{demo: d, command: &benchCommand{Cores: c.Cores}, web: benchWeb{serve: []string{"bench-web", "1", "--pages", fmt.Sprint(config.Pages)}}}
+	for _, topic := range []string{schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged} {
+		b.more = append(b.more, setting{"5m", []string{"topics", topic, "retention"}})
+	}
+	defer func() {
+		if d.stack != nil {
+			stop, cancel := context.WithTimeout(context.WithoutCancel(s), time.Minute)
+			defer cancel()
+			_, stopErr := d.stack.stop(stop, 30*time.Second)
+			err = errors.Join(err, stopErr)
+		}
+	}()
+	if err := onCores(c.Cores, b.start); err != nil {
+		return err
+	}
+	defer d.books.close()
+	report, err := c.crawl(b)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(c.Out, "soak.json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return s.print(report, func(w io.Writer) { printSoak(w, report) })
+}
+
+// crawl makes the crawl and takes the samples.
+func (c *soakCommand) crawl(b *bench) (*soakReport, error) {
+	published, err := publishCritic(b.s, b.config, b.books, "soak", b.ground.critic, nil)
+	if err != nil {
+		return nil, err
+	}
+	ctl, err := b.control("soak", c.Ranker, published.GetVersion(), c.Pages, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := startCrawl(b.s, b.config, b.books, &crawlfile.Crawl{Control: ctl, Seeds: b.ground.seeds}, false); err != nil {
+		return nil, err
+	}
+	r, began := &soakReport{}, time.Now()
+	for tick := time.NewTicker(time.Second); ; {
+		select {
+		case <-b.s.Done():
+			return nil, b.s.Err()
+		case <-tick.C:
+		}
+		if err := b.stack.ended(); err != nil {
+			return nil, err
+		}
+		st := b.books.status("soak")
+		x, err := b.sample(st)
+		if err != nil {
+			return nil, err
+		}
+		x.Seconds = time.Since(began).Seconds()
+		r.Samples = append(r.Samples, x)
+		if len(r.Samples)%20 == 0 {
+			b.say("%5.0fs  pages %7d  frontier %8d  loop %d ms  lag %s", x.Seconds, x.Pages, x.Queued, x.Latency, b.lag())
+		}
+		ended := st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED
+		for len(r.Disk) < 10 && (ended || x.Pages*10 >= c.Pages*uint64(len(r.Disk)+1)) {
+			r.Disk = append(r.Disk, b.disk())
+		}
+		if ended {
+			r.Pages, r.Seconds, r.EndReason = st.GetPages(), x.Seconds, st.GetEndReason()
+			return r, nil
+		}
+	}
+}
+
+// sample looks at every process.
+func (b *bench) sample(st *schemas.CrawlStatus) (soakSample, error) {
+	x := soakSample{Pages: st.GetPages(), Latency: st.GetLatencyP50Ms(), Queued: st.GetQueued(), By: make(map[string]processLoad)}
+	for _, p := range b.stack.processes.List {
+		var load processLoad
+		var err error
+		if load.Memory, err = memory(p.PID, "VmRSS"); err != nil {
+			return x, err
+		}
+		files, err := os.ReadDir("/proc/" + strconv.Itoa(p.PID) + "/fd")
+		if err != nil {
+			return x, err
+		}
+		load.Files = len(files)
+		cpu, err := cpuTime(p.PID)
+		if err != nil {
+			return x, err
+		}
+		load.CPU = cpu.Seconds()
+		if address := b.debug[p.Name]; address != "" {
+			if load.Goroutines, err = goroutines(address); err != nil {
+				return x, err
+			}
+		}
+		x.By[stageOf(p.Name)] = load
+	}
+	return x, nil
+}
+
+// goroutines asks a process's metrics for their number.
+func goroutines(address string) (int, error) {
+	resp, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), "go_goroutines "); ok {
+			return strconv.Atoi(value)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return 0, fmt.Errorf("metrics of %s: %w", address, err)
+	}
+	return 0, fmt.Errorf("metrics of %s name no go_goroutines", address)
+}
+
+// disk is the size of the folders that grow.
+func (b *bench) disk() map[string]int64 {
+	sizes := make(map[string]int64)
+	for _, pattern := range []string{"local/*", "state/*"} {
+		dirs, err := filepath.Glob(filepath.Join(b.config.Data, pattern))
+		if err != nil {
+			continue // a folder whose name is a bad pattern has no sizes
+		}
+		for _, dir := range dirs {
+			filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+				if err != nil || e.IsDir() {
+					return nil // gone meanwhile
+				}
+				if info, err := e.Info(); err == nil {
+					sizes[filepath.Base(dir)] += info.Size()
+				}
+				return nil
+			})
+		}
+	}
+	return sizes
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+)
+
+// tenth is what the samples of a tenth of the pages come to.
+type tenth struct {
+	pages   uint64
+	seconds float64
+	latency float64
+	// Means over the samples; CPU is that of the tenth, in milliseconds a page.
+	by map[string]processLoad
+}
+
+// tenths divides the samples of a crawl by its pages. A sample belongs to the tenth in which its
+// last page lies.
+func (r *soakReport) tenths() []tenth {
+	list := make([]tenth, 10)
+	last := soakSample{By: map[string]processLoad{}}
+	counts := make([]float64, 10)
+	for _, x := range r.Samples {
+		i := 0
+		if x.Pages > 0 {
+			i = int(min(9, (x.Pages-1)*10/max(1, r.Pages)))
+		}
+		t := &list[i]
+		if t.by == nil {
+			t.by = make(map[string]processLoad)
+		}
+		counts[i]++
+		t.pages += x.Pages - last.Pages
+		t.seconds += x.Seconds - last.Seconds
+		t.latency += float64(x.Latency)
+		for name, load := range x.By {
+			sum := t.by[name]
+			sum.Memory += load.Memory
+			sum.Files += load.Files
+			sum.Goroutines += load.Goroutines
+			sum.CPU += load.CPU - last.By[name].CPU
+			t.by[name] = sum
+		}
+		last = x
+	}
+	for i := range list {
+		t, n := &list[i], max(1, counts[i])
+		t.latency /= n
+		for name, sum := range t.by {
+			t.by[name] = processLoad{
+				Memory: int64(float64(sum.Memory) / n), Files: int(float64(sum.Files)/n + .5), Goroutines: int(float64(sum.Goroutines)/n + .5),
+				CPU: sum.CPU * 1000 / float64(max(1, t.pages)),
+			}
+		}
+	}
+	return list
+}
+
+// printSoak prints a column for each tenth and the last over the first.
+func printSoak(w io.Writer, r *soakReport) {
+	list := r.tenths()
+	fmt.Fprintf(w, "%d pages in %.0f s: %s\n\n%-34s", r.Pages, r.Seconds, r.EndReason, "tenth of the pages")
+	for i := range list {
+		fmt.Fprintf(w, " %7d", i+1)
+	}
+	fmt.Fprintf(w, " %9s\n", "10th/1st")
+	line := func(name, format string, value func(i int) float64) {
+		fmt.Fprintf(w, "%-34s", name)
+		for i := range list {
+			fmt.Fprintf(w, " %7s", fmt.Sprintf(format, value(i)))
+		}
+		if first := value(0); first > 0 {
+			fmt.Fprintf(w, " %9.2f", value(9)/first)
+		}
+		fmt.Fprintln(w)
+	}
+	line("pages/s", "%.0f", func(i int) float64 { return float64(list[i].pages) / max(list[i].seconds, 1e-9) })
+	line("loop, ms", "%.0f", func(i int) float64 { return list[i].latency })
+	names := benchProcesses()
+	for _, m := range []struct {
+		name, format string
+		of           func(processLoad) float64
+	}{
+		{"CPU ms a page", "%.2f", func(l processLoad) float64 { return l.CPU }},
+		{"memory, MB", "%.0f", func(l processLoad) float64 { return float64(l.Memory) / 1e6 }},
+		{"open files", "%.0f", func(l processLoad) float64 { return float64(l.Files) }},
+		{"goroutines", "%.0f", func(l processLoad) float64 { return float64(l.Goroutines) }},
+	} {
+		fmt.Fprintln(w)
+		for _, name := range names {
+			line(m.name+", "+name, m.format, func(i int) float64 { return m.of(list[i].by[name]) })
+		}
+		line(m.name+", everything", m.format, func(i int) (sum float64) {
+			for _, load := range list[i].by {
+				sum += m.of(load)
+			}
+			return sum
+		})
+	}
+	if len(r.Disk) < len(list) {
+		return
+	}
+	fmt.Fprintln(w)
+	for _, dir := range slices.Sorted(maps.Keys(r.Disk[9])) {
+		line("disk, MB, "+dir, "%.0f", func(i int) float64 { return float64(r.Disk[i][dir]) / 1e6 })
+	}
+	for _, dir := range slices.Sorted(maps.Keys(r.Disk[9])) {
+		fmt.Fprintf(w, "%-34s %7.0f\n", "bytes a page, "+dir, float64(r.Disk[9][dir])/float64(max(1, r.Pages)))
+	}
+}
