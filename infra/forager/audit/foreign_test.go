@@ -18,7 +18,7 @@ func FuzzTake(f *testing.F) {
 			return
 		}
 		e := &Evidence{Control: &schemas.CrawlControl{Crawl: "c"}, Unreadable: make(map[string][]schemas.ID)}
-		r := &reading{Evidence: e, seen: make(map[string]bool), epochs: make(map[string]uint64)}
+		r := &reading{Evidence: e, seen: make(map[schemas.ID]bool), epochs: make(map[string]uint64)}
 		h := map[string]string{
 			schemas.HeaderCrawl: crawl, schemas.HeaderID: id, schemas.HeaderEpoch: epoch, schemas.HeaderOwner: owner, schemas.HeaderShard: "0",
 			schemas.HeaderURL: "http://a.example/", schemas.HeaderHost: "a.example",
