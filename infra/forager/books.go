@@ -138,17 +138,31 @@ func (b *books) control(crawl string) (*schemas.CrawlControl, error) {
 
 // others says which crawls there are; the caller holds mu.
 func (b *books) others() string {
-	var names []string
-	for name, c := range b.controls {
-		if !deleted(c) {
-			names = append(names, name)
-		}
-	}
+	names := b.standing()
 	if len(names) == 0 {
 		return "there is none (forager crawl start makes one)"
 	}
-	slices.Sort(names)
 	return "there are: " + strings.Join(names, ", ")
+}
+
+// standing are the names of the crawls that were not deleted, sorted; the caller holds mu.
+func (b *books) standing() []string {
+	names := slices.Sorted(maps.Keys(b.controls))
+	return slices.DeleteFunc(names, func(n string) bool { return deleted(b.controls[n]) })
+}
+
+// known are the names of the crawls that were not deleted, sorted.
+func (b *books) known() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.standing()
+}
+
+// versions are the models whose announcements are kept: the newest ones.
+func (b *books) versions() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.models))
 }
 
 func deleted(c *schemas.CrawlControl) bool {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -158,8 +157,7 @@ func (c *crawlStatus) Run(s *session) error {
 		return err
 	}
 	defer b.close()
-	gone := b.deletedCrawls()
-	names := slices.DeleteFunc(b.crawls(), func(n string) bool { return slices.Contains(gone, n) })
+	names := b.known()
 	if c.Crawl != "" {
 		if _, err := b.control(c.Crawl); err != nil {
 			return err

@@ -47,6 +47,8 @@ type commands struct {
 	ServeWeb   serveWebCommand   `cmd:"" help:"Serve a WARC file as a web, behind an HTTP proxy."`
 	Experiment experimentCommand `cmd:"" help:"Crawl a frozen web in one process, with every ranker."`
 	Demo       demoCommand       `cmd:"" help:"Crawl a web twice, soft focus and apprentice, and report both."`
+	Completion completionCommand `cmd:"" help:"Completion of commands and names for a shell."`
+	Complete   completeCommand   `cmd:"" hidden:""`
 	Bench      benchCommand      `cmd:"" help:"Crawl webs at full speed; CPU, memory and latency of every process."`
 	Soak       soakCommand       `cmd:"" help:"A long crawl of a synthetic web; rate, memory, open files and goroutines by tenths."`
 

@@ -100,6 +100,7 @@ func TestOperator(t *testing.T) {
 		{"queries", r.testQueries},
 		{"serve-web", r.testServeWeb},
 		{"export", r.testExport},
+		{"completion", r.testComplete},
 		{"crawl stop", func(t *testing.T) { r.testStop(t, g) }},
 	} {
 		ok := t.Run(c.name, func(sub *testing.T) {
