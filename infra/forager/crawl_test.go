@@ -78,6 +78,13 @@ func TestKilledStages(t *testing.T) {
 		t.Error("no duplicate came: the kills proved nothing")
 	}
 	r.verified("killed")
+	e, err := gatherEvidence(r.s, r.cfg, r.books, "killed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Orphans == 0 {
+		t.Error("fetch was killed behind a segment and before its records, and there is no orphan")
+	}
 }
 
 // TestPartsAway starts the stages before there is a broker, a store and a ClickHouse, takes them

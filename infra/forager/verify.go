@@ -88,8 +88,12 @@ func gatherEvidence(ctx context.Context, cfg *pipeline.Config, b *books, crawl s
 // readTables reads the views that are compared.
 func readTables(ctx context.Context, db *analytics.DB, crawl string) (audit.Tables, error) {
 	t := make(audit.Tables)
-	for _, table := range append([]audit.Table{audit.Books}, audit.Compared...) {
-		sql := "SELECT " + strings.Join(table.Columns, ", ") + " FROM " + table.Name + " WHERE crawl = {crawl:String} ORDER BY " + table.Order
+	for _, table := range append([]audit.Table{audit.Books, audit.Named}, audit.Compared...) {
+		sql := "SELECT " + strings.Join(table.Columns, ", ") + " FROM " + table.Name
+		if !table.EveryCrawl {
+			sql += " WHERE crawl = {crawl:String}"
+		}
+		sql += " ORDER BY " + table.Order
 		err := db.Each(ctx, sql, analytics.Params{"crawl": crawl}, func(row []any) error {
 			texts := make([]string, len(row))
 			for i, v := range row {

@@ -33,6 +33,13 @@ SELECT
     partition, bitNot(precedence) AS offset, recorded_at
 FROM fetches_rows FINAL;
 
+-- The segments in S3 that hold pages, of all crawls.
+CREATE OR REPLACE VIEW segments AS
+SELECT object, groupUniqArray(crawl) AS crawls, count() AS pages, sum(object_length) AS bytes
+FROM fetches_rows FINAL
+WHERE object != ''
+GROUP BY object;
+
 CREATE OR REPLACE VIEW judgements AS
 SELECT
     crawl, lower(hex(judgements_rows.id)) AS id, outcome, relevance, tempered, topics, posteriors, best_is_focus, critic,

@@ -36,10 +36,11 @@
 // requests in flight are held against the whole window, as the topics do not say how it was shared
 // out. A link to a URL of a host that was at its cap and came below it again, and one whose target
 // redirected to a URL that nobody asked for, though in scope, are not missed. A record that cannot
+// be decoded has a place in its topic and no row: once it is gone, the counts differ by it.
+//
 // Verdicts of two shards have no order in the topics: under PAIRS_FORWARD nobody can say which links
 // of a crawl of several must have been settled, and how many requests were in flight at once is not
-// recounted where link.found is gone. A record that cannot
-// be decoded has a place in its topic and no row: once it is gone, the counts differ by it.
+// recounted where link.found is gone.
 //
 // # Decisions
 //

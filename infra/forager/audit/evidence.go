@@ -13,6 +13,7 @@ import (
 
 	"forager/internal/objects"
 	"forager/internal/scope"
+	"forager/internal/segment"
 	"forager/internal/stream"
 	"forager/internal/warc"
 	"forager/schemas"
@@ -45,6 +46,8 @@ type Evidence struct {
 	Pages map[schemas.ID]StoredPage
 	// Segments are the objects that the crawl names.
 	Segments map[string]Segment
+	// Orphans are segments that no record of any crawl names, or not yet.
+	Orphans int
 	// Rows of ClickHouse by view.
 	Rows Tables
 }
@@ -96,7 +99,31 @@ func Gather(ctx context.Context, broker Broker, store *objects.Store, rows func(
 		}
 		e.Topics = append(e.Topics, t)
 	}
-	return e, e.readStore(ctx, store)
+	if err := e.readStore(ctx, store); err != nil {
+		return nil, err
+	}
+	return e, e.countOrphans(ctx, store)
+}
+
+// countOrphans counts the segments that nobody names: a fetch that ended between storing one and
+// sending its records leaves one behind.
+func (e *Evidence) countOrphans(ctx context.Context, store *objects.Store) error {
+	named := make(map[string]bool, len(e.Segments))
+	for name := range e.Segments {
+		named[name] = true
+	}
+	for _, row := range e.Rows[Named.Name] {
+		named[row[0]] = true
+	}
+	for object, err := range store.List(ctx, segment.Prefix) {
+		if err != nil {
+			return fmt.Errorf("list %s: %w", segment.Prefix, err)
+		}
+		if !named[object.Key] {
+			e.Orphans++
+		}
+	}
+	return nil
 }
 
 func readScope(ctx context.Context, store *objects.Store, s *schemas.Scope) (*scope.Scope, error) {

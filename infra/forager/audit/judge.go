@@ -301,6 +301,7 @@ func (j *judge) store() {
 	j.figure("pages read by range with their digest", read)
 	j.figure("segments", len(j.Segments))
 	j.figure("WARC records read", records)
+	j.figure("segments of the store that no record of any crawl names (orphans, or still under way)", j.Orphans)
 }
 
 // finished says whether every shard has ended.

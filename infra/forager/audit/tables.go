@@ -16,26 +16,31 @@ type Table struct {
 	Columns []string
 	// Order of the rows; that of their records is "partition, offset".
 	Order string
+	// EveryCrawl: the rows are those of all crawls, not of one.
+	EveryCrawl bool
 }
+
+// Named is the view of the segments that records of any crawl name.
+var Named = Table{Name: "segments", Columns: []string{"object"}, Order: "object", EveryCrawl: true}
 
 // Compared are the views whose rows are compared with records, or stand in for them.
 var Compared = []Table{
-	{"requests", []string{
+	{Name: "requests", Columns: []string{
 		"id", "url", "host", "toString(attempt)", bitsOf("score"), "policy", "model", "toString(ordinal)", "toString(clock)",
 		"toString(shard)", "toString(hops)", "toString(depth)",
-	}, "partition, offset"},
-	{"fetches", []string{
+	}, Order: "partition, offset"},
+	{Name: "fetches", Columns: []string{
 		"id", "url", "outcome", "toString(status)", "redirect", "digest", "object", "toString(object_offset)", "toString(object_length)",
-	}, "partition, offset"},
-	{"judgements", []string{"id", "outcome", bitsOf("relevance"), bitsOf("tempered"), "toString(best_is_focus)", "critic"}, "partition, offset"},
-	{"found", []string{
+	}, Order: "partition, offset"},
+	{Name: "judgements", Columns: []string{"id", "outcome", bitsOf("relevance"), bitsOf("tempered"), "toString(best_is_focus)", "critic"}, Order: "partition, offset"},
+	{Name: "found", Columns: []string{
 		"id", "toString(shard)", "url", "outcome", "toString(status)", "redirect", bitsOf("relevance"), bitsOf("tempered"), "toString(best_is_focus)", "toString(links)",
-	}, "partition, offset"},
-	{"links", []string{"id", "u", "v", "request"}, "partition, offset, position"},
-	{"leaps", []string{
+	}, Order: "partition, offset"},
+	{Name: "links", Columns: []string{"id", "u", "v", "request"}, Order: "partition, offset, position"},
+	{Name: "leaps", Columns: []string{
 		"id", "u", "v", "outcome", bitsOf("target"), bitsOf("target_tempered"), bitsOf("source"), bitsOf("source_tempered"),
 		bitsOf("score"), "policy", "model", "toString(trains)", "request", "toString(forward)",
-	}, "partition, offset"},
+	}, Order: "partition, offset"},
 }
 
 // tableOf names the view that has a row for each record of a topic, links aside.
