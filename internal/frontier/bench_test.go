@@ -293,12 +293,13 @@ func BenchmarkRescore(b *testing.B) {
 			}
 		}
 		elapsed := b.Elapsed()
-		for _, p := range s.shard.pages {
+		pages := storedPages(b, s.shard)
+		for _, p := range pages {
 			links += int(p.pending)
 		}
 		begin := time.Now()
 		scored := 0
-		for _, p := range s.shard.pages {
+		for _, p := range pages {
 			if p.seeds {
 				continue
 			}

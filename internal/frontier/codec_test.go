@@ -179,6 +179,7 @@ func TestAfter(t *testing.T) {
 func TestFront(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var f front
+		frontSize := rapid.IntRange(1, 32).Draw(t, "size")
 		var all []order
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			if len(all) == 0 || rapid.IntRange(0, 2).Draw(t, "insert") > 0 {
@@ -188,7 +189,7 @@ func TestFront(t *testing.T) {
 					continue
 				}
 				all = slices.Insert(all, at, o)
-				f.insert(o)
+				f.insert(o, frontSize)
 			} else {
 				at := 0
 				if rapid.Bool().Draw(t, "any") {
@@ -199,7 +200,7 @@ func TestFront(t *testing.T) {
 				if f.empty() && f.more {
 					f = front{}
 					for _, o := range all {
-						f.append(o)
+						f.append(o, frontSize)
 					}
 				}
 			}
@@ -241,27 +242,39 @@ func TestHeap(t *testing.T) {
 
 // TestLRU checks budget and order of what goes.
 func TestLRU(t *testing.T) {
-	var gone []string
-	c := newLRU[int](10, func(s string) { gone = append(gone, s) })
+	c := newLRU[int, string](10)
+	kept := func(keys ...int) {
+		t.Helper()
+		for _, k := range keys {
+			if _, ok := c.peek(k); !ok {
+				t.Errorf("%d is gone", k)
+			}
+		}
+		if len(c.at) != len(keys) || c.recent.Len() != len(keys) {
+			t.Errorf("%d items are kept, want %v", len(c.at), keys)
+		}
+	}
 	c.put(1, "a", 4)
 	c.put(2, "b", 4)
 	c.get(1)
+	c.peek(2) // is no use
 	c.put(3, "c", 4)
-	if _, ok := c.get(2); ok || !slices.Equal(gone, []string{"b"}) {
-		t.Errorf("gone %v", gone)
-	}
+	kept(1, 3)
 	c.put(1, "a", 7)
-	if _, ok := c.get(3); ok || c.used != 7 {
-		t.Errorf("used %d, gone %v", c.used, gone)
+	if kept(1); c.used != 7 {
+		t.Errorf("used %d", c.used)
 	}
 	c.put(4, "d", 100) // larger than the budget: it stays alone
-	if _, ok := c.get(4); !ok || len(c.at) != 1 {
-		t.Errorf("%d items", len(c.at))
-	}
-	c.drop(4)
-	c.drop(4)
-	if c.used != 0 || !slices.Equal(gone, []string{"b", "c", "a", "d"}) {
-		t.Errorf("used %d, gone %v", c.used, gone)
+	kept(4)
+	c.limit(200)
+	c.put(5, "e", 50)
+	kept(4, 5)
+	c.limit(60)
+	kept(5)
+	c.drop(5)
+	c.drop(5)
+	if kept(); c.used != 0 {
+		t.Errorf("used %d", c.used)
 	}
 }
 

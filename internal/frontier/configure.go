@@ -44,6 +44,7 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		return err
 	}
 	s.ctl, s.scope, s.options = ctl, sc, o
+	s.SetMemory(o.Memory)
 	s.limits, s.policies, s.learns = limits, policies, learns
 	s.c.stopped = s.c.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
 	s.policyNames = s.policyNames[:0]

@@ -79,7 +79,9 @@ func (s *Shard) dispatchBest(now int64) (*schemas.FetchRequest, error) {
 		return nil, err
 	}
 	var via string
-	if p, ok := s.pages[at.Via]; ok {
+	if p, ok, err := s.page(at.Via); err != nil {
+		return nil, err
+	} else if ok {
 		via = p.url
 	}
 	id := schemas.RequestID(s.name.Crawl, e.url, e.attempt)

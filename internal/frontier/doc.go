@@ -24,6 +24,7 @@
 //	waiting.go                            failed tries that wait
 //	host.go queue.go front.go heap.go     hosts, their queues and heads
 //	entry.go link.go page.go              what is known of URLs, links and pages
+//	bounds.go                             what may be in memory
 //	key.go codec.go counters.go names.go  encodings
 //	store.go memory.go lru.go             storage
 //	status.go                             how the shard stands
@@ -85,10 +86,24 @@
 // hold stands at their append functions. Layout 2 is the only one that is read: state is rebuilt
 // from the topics, so it is never converted.
 //
-// In memory are hosts, queue begins, requests in flight, waiting entries, pages with open links
-// (without their tables), names and counters; up to a budget, entries with their links and
-// leaf tables. Opening a shard reads all queue keys,
-// some 2 µs each from Pebble.
+// # Memory
+//
+// Options.Memory bounds what is kept in memory to save reading; what does not fit lies in the
+// store and is read when it is wanted (bounds.go):
+//
+//	3/8   entries used last, with their links
+//	1/4   leaf tables used last
+//	1/8   pages with pending links, used last
+//	1/8   the filter of URLs that were seen, 1.5 to 3 bytes each; beyond that it is off
+//	1/16  ordinals of URLs looked up last
+//	1/16  begins of the hosts' queues: 1 to 32 keys each, twice that at most
+//
+// Not bounded by it, as every dispatch looks at all of them: the hosts, some 400 bytes and a key
+// or two each, with the heaps over them. Nor are requests in flight (the window bounds them),
+// entries that wait after a failed try (100 bytes each), recovered requests until the replay has
+// caught up, names of policies and models, and a megabyte for the page being scored.
+//
+// Opening a shard reads all queue keys and the seen-set, some 2 µs a key from Pebble.
 //
 // # Decisions
 //

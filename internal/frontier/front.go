@@ -11,9 +11,6 @@ type front struct {
 	more bool
 }
 
-// frontSize is the number of keys that are read at a time; a front grows to twice of it.
-const frontSize = 32
-
 func (f *front) empty() bool { return len(f.keys) == 0 }
 
 func (f *front) head() order { return f.keys[0] }
@@ -28,15 +25,21 @@ func compareOrders(a, b order) int {
 	return 0
 }
 
-// insert notes that a key was put into the store.
-func (f *front) insert(o order) {
+// insert notes that a key was put into the store. A front grows to twice the size that is read at
+// a time.
+func (f *front) insert(o order, size int) {
 	at, found := slices.BinarySearchFunc(f.keys, o, compareOrders)
 	if found || (f.more && at == len(f.keys)) {
 		return
 	}
 	f.keys = slices.Insert(f.keys, at, o)
-	if len(f.keys) > 2*frontSize {
-		f.keys, f.more = f.keys[:frontSize], true
+	f.cut(size)
+}
+
+// cut shortens a front that is longer than twice the size.
+func (f *front) cut(size int) {
+	if len(f.keys) > 2*size {
+		f.keys, f.more = slices.Clone(f.keys[:size]), true
 	}
 }
 
@@ -55,20 +58,20 @@ func (f *front) remove(o order) {
 
 // fill reads the begin of a queue, whose first key is not before from.
 func (s *Shard) fill(f *front, p int, generation, host uint32, from []byte) error {
-	f.keys, f.more = make([]order, 0, frontSize), false
+	f.keys, f.more = make([]order, 0, s.frontSize), false
 	return s.store.Scan(from, after(s.keys.queueHost(uint8(p), generation, host)), func(key, _ []byte) (bool, error) {
 		k, err := s.keys.parseQueue(key)
 		if err != nil {
 			return false, err
 		}
-		f.append(k.order)
+		f.append(k.order, s.frontSize)
 		return !f.more, nil
 	})
 }
 
 // append adds the next key of the store.
-func (f *front) append(o order) {
-	if len(f.keys) == frontSize {
+func (f *front) append(o order, size int) {
+	if len(f.keys) >= size {
 		f.more = true
 		return
 	}

@@ -82,6 +82,9 @@ func (s *Shard) hostNamed(name string) (*host, error) {
 func (s *Shard) addHost(h *host) {
 	h.queues = newHostQueues(len(s.generations))
 	s.hosts = append(s.hosts, h)
+	if len(s.hosts) > 2*s.fittedHosts {
+		s.fitFronts()
+	}
 	s.hostByName[h.name] = h
 }
 

@@ -99,7 +99,10 @@ func (s *Shard) dropLinks(v *entry) ([]link, error) {
 
 // pageOf returns the page that a link stands on.
 func (s *Shard) pageOf(l *link) (*page, error) {
-	p, ok := s.pages[l.page]
+	p, ok, err := s.page(l.page)
+	if err != nil {
+		return nil, err
+	}
 	if !ok {
 		return nil, fmt.Errorf("frontier: link %d of page %d: the page is gone", l.index, l.page)
 	}

@@ -8,8 +8,6 @@ type lru[K comparable, V any] struct {
 	budget, used int
 	recent       list.List // of *cached, the most recent first
 	at           map[K]*list.Element
-	// dropped is called with each item that had to go; nil = nobody wants to know.
-	dropped func(V)
 }
 
 type cached[K comparable, V any] struct {
@@ -18,8 +16,8 @@ type cached[K comparable, V any] struct {
 	cost int
 }
 
-func newLRU[K comparable, V any](budget int, dropped func(V)) *lru[K, V] {
-	return &lru[K, V]{budget: budget, at: make(map[K]*list.Element), dropped: dropped}
+func newLRU[K comparable, V any](budget int) *lru[K, V] {
+	return &lru[K, V]{budget: budget, at: make(map[K]*list.Element)}
 }
 
 func (c *lru[K, V]) get(key K) (item V, ok bool) {
@@ -51,6 +49,12 @@ func (c *lru[K, V]) put(key K, item V, cost int) {
 		c.used += cost
 		c.at[key] = c.recent.PushFront(&cached[K, V]{key, item, cost})
 	}
+	c.limit(c.budget)
+}
+
+// limit sets the budget.
+func (c *lru[K, V]) limit(budget int) {
+	c.budget = budget
 	for c.used > c.budget && c.recent.Len() > 1 {
 		c.drop(c.recent.Back().Value.(*cached[K, V]).key)
 	}
@@ -66,7 +70,4 @@ func (c *lru[K, V]) drop(key K) {
 	c.used -= old.cost
 	c.recent.Remove(e)
 	delete(c.at, key)
-	if c.dropped != nil {
-		c.dropped(old.item)
-	}
 }

@@ -20,8 +20,6 @@ type page struct {
 	bestIsFocus   bool
 	// pending links, whose targets are not final. Stored by itself, as it changes often.
 	pending uint32
-	// table of leaves; nil while not in memory.
-	table *linkfeature.Table
 }
 
 const pageVersion = 1
@@ -43,9 +41,9 @@ func decodePage(number uint64, b []byte) (*page, error) {
 	return p, nil
 }
 
-// addPage takes in a page whose links are about to be applied.
+// addPage takes in a page whose links are about to be applied; keepPage follows.
 func (s *Shard) addPage(p *page, table *schemas.LeafTable) error {
-	s.pages[p.number] = p
+	s.applying = p
 	if p.seeds {
 		return nil
 	}
@@ -53,21 +51,53 @@ func (s *Shard) addPage(p *page, table *schemas.LeafTable) error {
 	if err != nil {
 		return fmt.Errorf("frontier: page %d (%s): %w", p.number, p.url, err)
 	}
-	s.giveTable(p, t)
+	s.holdTable(p, t)
 	// Stored before its links are looked at: they may push it out of memory.
 	return s.store.Set(s.keys.u64(kindTable, p.number), t.Bytes())
 }
 
 // keepPage stores a page whose links were applied, or forgets it if none is pending.
 func (s *Shard) keepPage(p *page) error {
+	s.applying = nil
 	if p.pending == 0 {
 		return s.dropPage(p)
 	}
+	s.holdPage(p)
 	s.value = p.append(s.value[:0])
 	if err := s.store.Set(s.keys.u64(kindPage, p.number), s.value); err != nil {
 		return err
 	}
 	return s.savePending(p)
+}
+
+func (s *Shard) holdPage(p *page) { s.pages.put(p.number, p, pageCost+len(p.url)) }
+
+// page returns a page with pending links; ok is false where there is none of that number. Who
+// changes its number of pending links does so before another page is asked for, and stores it.
+func (s *Shard) page(number uint64) (p *page, ok bool, err error) {
+	if p = s.applying; p != nil && p.number == number {
+		return p, true, nil
+	}
+	if p, ok = s.pages.get(number); ok {
+		return p, true, nil
+	}
+	b, ok, err := s.store.Get(s.keys.u64(kindPage, number))
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	if p, err = decodePage(number, b); err != nil {
+		return nil, false, err
+	}
+	if b, ok, err = s.store.Get(s.keys.u64(kindPending, number)); err != nil {
+		return nil, false, err
+	}
+	r := reader{b: b}
+	p.pending = r.u32()
+	if err := r.end(); err != nil || !ok {
+		return nil, false, fmt.Errorf("frontier: pending links of page %d: %w", number, err)
+	}
+	s.holdPage(p)
+	return p, true, nil
 }
 
 func (s *Shard) savePending(p *page) error {
@@ -89,7 +119,7 @@ func (s *Shard) settlePending(p *page) error {
 
 // dropPage forgets a page without pending links.
 func (s *Shard) dropPage(p *page) error {
-	delete(s.pages, p.number)
+	s.pages.drop(p.number)
 	s.tables.drop(p.number)
 	for _, kind := range []byte{kindPage, kindPending, kindTable} {
 		if err := s.store.Delete(s.keys.u64(kind, p.number)); err != nil {
@@ -97,37 +127,4 @@ func (s *Shard) dropPage(p *page) error {
 		}
 	}
 	return nil
-}
-
-// loadPages reads all pages with pending links, without their tables.
-func (s *Shard) loadPages() error {
-	from := append([]byte(nil), s.keys.kind(kindPage)...)
-	err := s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
-		number, err := s.keys.parseU64(key)
-		if err != nil {
-			return false, err
-		}
-		s.pages[number], err = decodePage(number, value)
-		return true, err
-	})
-	if err != nil {
-		return err
-	}
-	from = append(from[:0], s.keys.kind(kindPending)...)
-	return s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
-		number, err := s.keys.parseU64(key)
-		if err != nil {
-			return false, err
-		}
-		p, ok := s.pages[number]
-		if !ok {
-			return false, fmt.Errorf("frontier: pending links of the unknown page %d", number)
-		}
-		r := reader{b: value}
-		p.pending = r.u32()
-		if err := r.end(); err != nil {
-			return false, fmt.Errorf("frontier: pending links of page %d: %w", number, err)
-		}
-		return true, nil
-	})
 }

@@ -121,7 +121,7 @@ func (s *Shard) put(e *entry, p int, generation uint32) error {
 	}
 	s.queued[p][slot]++
 	f := &h.queues[p].fronts[slot]
-	if f.insert(o); f.head() == o {
+	if f.insert(o, s.frontSize); f.head() == o {
 		s.refreshQueue(h, p, s.open(h))
 	}
 	return nil
@@ -174,7 +174,7 @@ func (s *Shard) loadQueues() error {
 			return false, err
 		}
 		h := s.hosts[k.host]
-		h.queues[k.policy].fronts[slot].append(k.order)
+		h.queues[k.policy].fronts[slot].append(k.order, s.frontSize)
 		s.queued[k.policy][slot]++
 		if k.policy == 0 {
 			h.backlog++

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"forager/internal/linkfeature"
 	"forager/internal/rank"
 	"forager/internal/scope"
 	"forager/schemas"
@@ -24,6 +25,8 @@ type Options struct {
 	Rankers map[string]rank.Ranker
 	// RetryDelay is the pause before the second try of a URL; it doubles with every try.
 	RetryDelay time.Duration
+	// Memory bounds what the shard keeps in memory to save reading, bytes (SetMemory); 0 = DefaultMemory.
+	Memory int
 }
 
 // Effects is what follows from an applied record.
@@ -43,17 +46,6 @@ type ShardName struct {
 	Shard uint32
 }
 
-// Budgets of what is kept in memory to save reading, bytes. Re-scoring goes best first, so it
-// jumps from page to page and wants all unvisited entries and the leaf tables of all pages with
-// pending links; beyond these budgets it gets slower, not wrong.
-const (
-	entryBudget = 64 << 20
-	tableBudget = 96 << 20
-	// knownSize is the number of URLs in each half of known.
-	knownSize    = 1 << 17
-	filterBudget = 32 << 20
-)
-
 // Shard is one shard of a crawl. It is not safe for concurrent use. After an error it must be
 // thrown away and opened again on the last state that was committed: a call that failed may
 // have done half its work.
@@ -64,7 +56,9 @@ type Shard struct {
 	// value and from are scratch for encoded values and keys.
 	value, from []byte
 	before      []placed
-	leafRange   schemas.Link
+	// memory is its bound; frontSize the keys that a front reads at a time, for fittedHosts hosts.
+	memory, frontSize, fittedHosts int
+	leafRange                      schemas.Link
 
 	// What is kept in memory beside the store; Open reads it from there.
 	c           counters
@@ -75,10 +69,12 @@ type Shard struct {
 	flights     map[schemas.ID]*flight
 	// unplaced are recovered requests that no entry answers for yet, by URL.
 	unplaced map[string][]schemas.ID
-	pages    map[uint64]*page
 	known    known
-	entries  *lru[uint64, *entry] // by ordinal
-	tables   *lru[uint64, *page]  // pages that have their table, by number
+	entries  *lru[uint64, *entry]             // by ordinal
+	pages    *lru[uint64, *page]              // with pending links, by number
+	tables   *lru[uint64, *linkfeature.Table] // by page
+	// applying is the page whose links are being applied.
+	applying *page
 	waiting  *heap[*waiter]
 	waiters  map[uint64]*waiter // by ordinal
 	sleeping *heap[*host]       // hosts that wait, by notBefore
@@ -135,18 +131,17 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 	s := &Shard{
 		name: name, store: store, keys: newKeys(shardPrefix(name)),
 		hostByName: make(map[string]*host), flights: make(map[schemas.ID]*flight),
-		unplaced: make(map[string][]schemas.ID), pages: make(map[uint64]*page),
-		entries: newLRU[uint64, *entry](entryBudget, nil),
-		tables:  newLRU[uint64](tableBudget, func(p *page) { p.table = nil }),
-		known:   known{size: knownSize, filter: filter{budget: filterBudget}},
+		unplaced: make(map[string][]schemas.ID),
+		entries:  newLRU[uint64, *entry](0), pages: newLRU[uint64, *page](0), tables: newLRU[uint64, *linkfeature.Table](0),
 		waiting: newWaiting(), waiters: make(map[uint64]*waiter),
 		sleeping: &heap[*host]{
 			less: func(a, b *host) bool { return a.notBefore < b.notBefore },
 			at:   func(h *host) *int { return &h.sleeping },
 		},
 	}
+	s.SetMemory(DefaultMemory)
 	for _, load := range []func() error{
-		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadQueues, s.loadWaiting, s.loadFlights, s.loadPages,
+		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadQueues, s.loadWaiting, s.loadFlights,
 		s.loadLatency, s.loadSeen, s.loadPeers,
 	} {
 		if err := load(); err != nil {
@@ -239,5 +234,5 @@ func (s *Shard) storeEntry(e *entry) error {
 
 // keep holds an entry in memory, with its links if they are.
 func (s *Shard) keep(e *entry) {
-	s.entries.put(e.ordinal, e, 256+len(e.url)+96*len(e.places)+40*cap(e.links))
+	s.entries.put(e.ordinal, e, entryCost+len(e.url)+96*len(e.places)+56*cap(e.links))
 }

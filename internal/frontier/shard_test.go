@@ -255,8 +255,9 @@ func (m *machine) checkStore(t *rapid.T) {
 		}
 	}
 	tables := 0
+	stored := storedPages(t, m.shard)
 	for n, pending := range pages {
-		if p := m.shard.pages[n]; p == nil || p.pending != pending {
+		if p := stored[n]; p == nil || p.pending != pending {
 			t.Fatalf("page %d has %+v, want %d pending links", n, p, pending)
 		} else if !p.seeds {
 			tables++
@@ -278,9 +279,32 @@ func (m *machine) checkStore(t *rapid.T) {
 			t.Fatalf("entry %+v is not what is stored: %x, %v", kept, b, err)
 		}
 	}
-	if _, outside := m.naive.backlog(); m.shard.c.outside != outside || len(m.shard.pages) != len(pages) {
-		t.Fatalf("%d entries outside, want %d; %d pages, want %d", m.shard.c.outside, outside, len(m.shard.pages), len(pages))
+	if _, outside := m.naive.backlog(); m.shard.c.outside != outside || len(stored) != len(pages) {
+		t.Fatalf("%d entries outside, want %d; %d pages, want %d", m.shard.c.outside, outside, len(stored), len(pages))
 	}
+}
+
+// storedPages reads every page with pending links.
+func storedPages(t interface{ Fatal(...any) }, s *Shard) map[uint64]*page {
+	var numbers []uint64
+	from := append([]byte(nil), s.keys.kind(kindPage)...)
+	err := s.store.Scan(from, after(from), func(key, _ []byte) (bool, error) {
+		n, err := s.keys.parseU64(key)
+		numbers = append(numbers, n)
+		return true, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := make(map[uint64]*page)
+	for _, n := range numbers {
+		p, ok, err := s.page(n)
+		if err != nil || !ok {
+			t.Fatal("page ", n, ok, err)
+		}
+		pages[n] = p
+	}
+	return pages
 }
 
 func (m *machine) apply(t *rapid.T, rec *schemas.LinkFound) {
@@ -461,7 +485,8 @@ func (m *machine) drawOverride(t *rapid.T) {
 func newMachine(t *rapid.T, store Store) *machine {
 	m := &machine{
 		store: store, naive: newNaive("c"), ctl: drawControl(t, "c"), now: 1_000_000, urls: universe(rapid.SampledFrom([]int{4, 12, 200}).Draw(t, "paths")), moods: moody{},
-		options: Options{Epoch: 3, Owner: 1, RetryDelay: 10 * time.Second},
+		// With next to no memory everything is read again and again.
+		options: Options{Epoch: 3, Owner: 1, RetryDelay: 10 * time.Second, Memory: rapid.SampledFrom([]int{0, 1, 4 << 10, 1 << 20}).Draw(t, "memory")},
 	}
 	m.drawOverride(t)
 	m.shard = must[*Shard](t, "open")(Open(store, "c", 0))

@@ -8,19 +8,15 @@ import (
 	"forager/schemas"
 )
 
-// tableSize is about what a table takes in memory, with its place in the cache.
-func tableSize(t *linkfeature.Table) int { return 256 + len(t.Bytes()) }
-
-// giveTable gives the page its table.
-func (s *Shard) giveTable(p *page, t *linkfeature.Table) {
-	p.table = t
-	s.tables.put(p.number, p, tableSize(t))
+// holdTable keeps the leaf table of a page in memory for now.
+func (s *Shard) holdTable(p *page, t *linkfeature.Table) {
+	s.tables.put(p.number, t, tableCost+len(t.Bytes()))
 }
 
 // table returns the leaf table of a page.
 func (s *Shard) table(p *page) (*linkfeature.Table, error) {
-	if _, ok := s.tables.get(p.number); ok {
-		return p.table, nil
+	if t, ok := s.tables.get(p.number); ok {
+		return t, nil
 	}
 	b, ok, err := s.store.Get(s.keys.u64(kindTable, p.number))
 	if err != nil {
@@ -33,7 +29,7 @@ func (s *Shard) table(p *page) (*linkfeature.Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("frontier: leaf table of page %d (%s): %w", p.number, p.url, err)
 	}
-	s.giveTable(p, t)
+	s.holdTable(p, t)
 	return t, nil
 }
 

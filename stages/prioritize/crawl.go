@@ -109,7 +109,7 @@ func (p *prioritizer) configure(c *crawl, ctl *schemas.CrawlControl, now time.Ti
 	if err != nil {
 		return p.refuse(c, ctl, err)
 	}
-	options := frontier.Options{Epoch: p.epoch, Owner: uint32(p.partition), RetryDelay: p.retryDelay}
+	options := frontier.Options{Epoch: p.epoch, Owner: uint32(p.partition), RetryDelay: p.retryDelay, Memory: p.each}
 	if err := tryOut(ctl, sc, options); err != nil {
 		return p.refuse(c, ctl, err)
 	}

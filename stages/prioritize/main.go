@@ -46,7 +46,7 @@ func run(ctx context.Context, env *boot.Env) error {
 		func(s disk.State, err error) { tell(env.Log, s, err) })
 	s := settings{
 		book: book, library: newLibrary(store.Get, readModel, book.notify, env.Log), partitions: partitions,
-		retryDelay: conf.RetryDelay, rescoreBatch: conf.RescoreBatch, disk: room, log: env.Log,
+		retryDelay: conf.RetryDelay, rescoreBatch: conf.RescoreBatch, disk: room, memory: newMemory(conf.FrontierBytes), log: env.Log,
 	}
 	return client.RunStateful(ctx, stream.Stateful{
 		Stage: stage, Input: schemas.TopicLinkFound, Log: schemas.TopicFetchRequested,

@@ -36,8 +36,11 @@ type prioritizer struct {
 	retryDelay            time.Duration
 	rescoreBatch          int
 	disk                  watch
+	memory                *memory
 	log                   *slog.Logger
 
+	// each is the memory of one shard, bytes.
+	each int
 	// crawls are the shards of crawls that the partition has, by unit.
 	crawls map[string]*crawl
 	// order lists the units; turn is whose dispatch comes first.
@@ -79,6 +82,7 @@ type settings struct {
 	retryDelay   time.Duration
 	rescoreBatch int
 	disk         watch
+	memory       *memory // nil = one of the default's size for each partition
 	log          *slog.Logger
 }
 
@@ -86,8 +90,12 @@ type settings struct {
 func (s settings) open(partition int, epoch uint64, store frontier.Store) (*prioritizer, error) {
 	p := &prioritizer{
 		partition: partition, partitions: s.partitions, epoch: epoch, store: store, book: s.book, library: s.library,
-		retryDelay: s.retryDelay, rescoreBatch: s.rescoreBatch, disk: s.disk, log: s.log, crawls: make(map[string]*crawl),
+		retryDelay: s.retryDelay, rescoreBatch: s.rescoreBatch, disk: s.disk, memory: s.memory, log: s.log, crawls: make(map[string]*crawl),
 	}
+	if p.memory == nil {
+		p.memory = newMemory(frontier.DefaultMemory)
+	}
+	p.shareMemory()
 	memos, err := loadMemos(store)
 	if err != nil {
 		return nil, err
@@ -227,6 +235,7 @@ func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, err
 		}
 	}
 	p.turn++
+	p.shareMemory()
 	for _, name := range p.order {
 		if err := s.listen(p.crawls[name]); err != nil {
 			return stream.Result{}, err

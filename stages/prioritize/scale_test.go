@@ -20,6 +20,9 @@ import (
 	"forager/schemas"
 )
 
+// benchMemory is the bound of the frontier's memory, as it is shipped.
+const benchMemory = 256 << 20
+
 // urlsVar names the variable that says how many URLs BenchmarkFrontier goes up to.
 const urlsVar = "FORAGER_BENCH_URLS"
 
@@ -72,7 +75,7 @@ type growth struct {
 func newGrowth(b *testing.B) *growth {
 	c := &growth{dir: b.TempDir(), cache: stream.NewCache(64 << 20), web: newMadeUp(b), now: time.Unix(1_000_000, 0)}
 	var err error
-	if c.store, err = stream.OpenStore(stream.StoreOptions{Dir: c.dir, Identity: "bench", Cache: c.cache, MemTable: 32 << 20, Hits: true}); err != nil {
+	if c.store, err = stream.OpenStore(stream.StoreOptions{Dir: c.dir, Identity: "bench", Cache: c.cache, MemTable: benchMemory / 8, Hits: true}); err != nil {
 		b.Fatal(err)
 	}
 	if c.shard, err = frontier.Open(c.store, "bench", 0); err != nil {
@@ -87,7 +90,7 @@ func newGrowth(b *testing.B) *growth {
 		Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_APPRENTICE}}, Window: 256, HostWindow: 8,
 		Learning: &schemas.Learning{DMax: 5, SwitchPages: 1 << 40},
 	}
-	if err := c.shard.Configure(ctl, sc, frontier.Options{}); err != nil {
+	if err := c.shard.Configure(ctl, sc, frontier.Options{Memory: benchMemory}); err != nil {
 		b.Fatal(err)
 	}
 	c.newModel(b)

@@ -96,7 +96,7 @@ func (s *simulation) body(o *simOwner) func(*crashtest.Process) error {
 		lib.begin = func(f func()) { f() }
 		conf := settings{
 			book: o.book, library: lib, partitions: s.Partitions(schemas.TopicLinkFound),
-			retryDelay: 30 * time.Second, rescoreBatch: 3, disk: roomy, log: slog.New(slog.DiscardHandler),
+			retryDelay: 30 * time.Second, rescoreBatch: 3, disk: roomy, memory: newMemory(20_000), log: slog.New(slog.DiscardHandler),
 		}
 		m := &mutant{Process: p, rule: s.rule}
 		owner := stream.NewOwner(stream.OwnerOptions{

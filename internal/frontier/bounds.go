@@ -1,0 +1,49 @@
+package frontier
+
+// DefaultMemory is the bound of a shard's memory where Options.Memory is 0, bytes.
+const DefaultMemory = 256 << 20
+
+// What an item takes in memory with its place in a map and a list, bytes.
+const (
+	entryCost = 384
+	pageCost  = 256
+	tableCost = 256
+	knownCost = 64
+	frontCost = 64
+)
+
+// frontSizes are the least and the largest number of keys that a front reads at a time.
+const minFront, maxFront = 1, 32
+
+// SetMemory bounds what the shard keeps in memory to save reading, bytes; what does not fit is
+// read from the store when it is wanted. See the package's documentation for what that is, and
+// what is not bounded.
+func (s *Shard) SetMemory(bytes int) {
+	if bytes <= 0 {
+		bytes = DefaultMemory
+	}
+	if bytes == s.memory {
+		return
+	}
+	s.memory = bytes
+	s.entries.limit(bytes / 8 * 3)
+	s.tables.limit(bytes / 4)
+	s.pages.limit(bytes / 8)
+	s.known.filter.limit(bytes / 8)
+	s.known.size = max(1, bytes/16/2/knownCost)
+	s.fitFronts()
+}
+
+// fitFronts makes every front as long as the memory for all of them allows.
+func (s *Shard) fitFronts() {
+	queues := max(1, len(s.hosts)*len(s.generations))
+	s.frontSize = min(max(minFront, s.memory/16/frontCost/queues/2), maxFront)
+	s.fittedHosts = len(s.hosts)
+	for _, h := range s.hosts {
+		for p := range h.queues {
+			for slot := range h.queues[p].fronts {
+				h.queues[p].fronts[slot].cut(s.frontSize)
+			}
+		}
+	}
+}

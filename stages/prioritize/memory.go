@@ -1,0 +1,45 @@
+package main
+
+import "sync"
+
+// memory is what the frontiers of the process may keep in memory, shared evenly by its shards
+// that are awake.
+type memory struct {
+	bytes int64
+
+	mu sync.Mutex
+	// awake shards by partition. One that was lost counts on: it may come back, and less is safe.
+	awake map[int]int
+}
+
+func newMemory(bytes int64) *memory { return &memory{bytes: bytes, awake: make(map[int]int)} }
+
+// share returns the bytes of one shard, now that a partition has so many awake.
+func (m *memory) share(partition, awake int) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.awake[partition] = awake
+	all := 0
+	for _, n := range m.awake {
+		all += n
+	}
+	return int(max(1, m.bytes/int64(max(1, all))))
+}
+
+// shareMemory gives every shard of the partition its share.
+func (p *prioritizer) shareMemory() {
+	awake := 0
+	for _, c := range p.crawls {
+		if c.shard != nil {
+			awake++
+		}
+	}
+	if p.each = p.memory.share(p.partition, awake); awake == 0 {
+		return
+	}
+	for _, c := range p.crawls {
+		if c.shard != nil {
+			c.shard.SetMemory(p.each)
+		}
+	}
+}
