@@ -33,7 +33,7 @@ func (c *soakCommand) Help() string {
 	return `A long crawl of a synthetic web with the embedded parts and every stage as processes. Each second the
 resident memory, open files, goroutines and CPU time of every process are noted; the table gives their
 means for each tenth of the pages, and the last tenth over the first. Disk is what lies in the folders at
-the end of each tenth. Records of page.fetched, page.parsed and page.judged are kept for five minutes.
+the end of each tenth. Interrupted, it reports the tenths of what it has crawled. Records of page.fetched, page.parsed and page.judged are kept for five minutes.
 
   forager soak
   forager soak --pages 20000 --cores 2`
@@ -61,8 +61,13 @@ type soakReport struct {
 	Seconds   float64      `json:"seconds"`
 	EndReason string       `json:"end_reason"`
 	Samples   []soakSample `json:"samples"`
-	// Disk holds the bytes in each folder at the end of each tenth.
-	Disk []map[string]int64 `json:"disk"`
+	Disk      []soakDisk   `json:"disk"`
+}
+
+// soakDisk is the size of the folders that grow, bytes, after so many pages.
+type soakDisk struct {
+	Pages uint64           `json:"pages"`
+	Sizes map[string]int64 `json:"sizes"`
 }
 
 func (c *soakCommand) Run(s *session) (err error) {
@@ -127,7 +132,11 @@ func (c *soakCommand) crawl(b *bench) (*soakReport, error) {
 	for tick := time.NewTicker(time.Second); ; {
 		select {
 		case <-b.s.Done():
-			return nil, b.s.Err()
+			if len(r.Samples) == 0 {
+				return nil, b.s.Err()
+			}
+			r.end(b, "interrupted")
+			return r, nil
 		case <-tick.C:
 		}
 		if err := b.stack.ended(); err != nil {
@@ -143,15 +152,21 @@ func (c *soakCommand) crawl(b *bench) (*soakReport, error) {
 		if len(r.Samples)%20 == 0 {
 			b.say("%5.0fs  pages %7d  frontier %8d  loop %d ms  lag %s", x.Seconds, x.Pages, x.Queued, x.Latency, b.lag())
 		}
-		ended := st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED
-		for len(r.Disk) < 10 && (ended || x.Pages*10 >= c.Pages*uint64(len(r.Disk)+1)) {
-			r.Disk = append(r.Disk, b.disk())
+		if x.Pages*50 >= c.Pages*uint64(len(r.Disk)+1) {
+			r.Disk = append(r.Disk, soakDisk{x.Pages, b.disk()})
 		}
-		if ended {
-			r.Pages, r.Seconds, r.EndReason = st.GetPages(), x.Seconds, st.GetEndReason()
+		if st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
+			r.end(b, st.GetEndReason())
 			return r, nil
 		}
 	}
+}
+
+// end closes the report with what was seen last.
+func (r *soakReport) end(b *bench, reason string) {
+	last := r.Samples[len(r.Samples)-1]
+	r.Pages, r.Seconds, r.EndReason = last.Pages, last.Seconds, reason
+	r.Disk = append(r.Disk, soakDisk{last.Pages, b.disk()})
 }
 
 // sample looks at every process.
@@ -205,22 +220,19 @@ func goroutines(address string) (int, error) {
 // disk is the size of the folders that grow.
 func (b *bench) disk() map[string]int64 {
 	sizes := make(map[string]int64)
-	for _, pattern := range []string{"local/*", "state/*"} {
-		dirs, err := filepath.Glob(filepath.Join(b.config.Data, pattern))
-		if err != nil {
-			continue // a folder whose name is a bad pattern has no sizes
-		}
-		for _, dir := range dirs {
-			filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-				if err != nil || e.IsDir() {
-					return nil // gone meanwhile
-				}
-				if info, err := e.Info(); err == nil {
-					sizes[filepath.Base(dir)] += info.Size()
-				}
-				return nil
-			})
-		}
+	for _, parent := range []string{"local", "state"} {
+		dir := filepath.Join(b.config.Data, parent)
+		filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return nil // a folder that cannot be read is gone meanwhile
+			}
+			below, err := filepath.Rel(dir, path)
+			folder, _, isBelow := strings.Cut(below, "/")
+			if info, ierr := e.Info(); err == nil && ierr == nil && isBelow {
+				sizes[folder] += info.Size()
+			}
+			return nil
+		})
 	}
 	return sizes
 }

@@ -14,6 +14,8 @@ type tenth struct {
 	latency float64
 	// Means over the samples; CPU is that of the tenth, in milliseconds a page.
 	by map[string]processLoad
+	// disk holds the sizes of folders at the end.
+	disk map[string]int64
 }
 
 // tenths divides the samples of a crawl by its pages. A sample belongs to the tenth in which its
@@ -23,10 +25,7 @@ func (r *soakReport) tenths() []tenth {
 	last := soakSample{By: map[string]processLoad{}}
 	counts := make([]float64, 10)
 	for _, x := range r.Samples {
-		i := 0
-		if x.Pages > 0 {
-			i = int(min(9, (x.Pages-1)*10/max(1, r.Pages)))
-		}
+		i := r.tenthOf(x.Pages)
 		t := &list[i]
 		if t.by == nil {
 			t.by = make(map[string]processLoad)
@@ -45,6 +44,11 @@ func (r *soakReport) tenths() []tenth {
 		}
 		last = x
 	}
+	for _, x := range r.Disk {
+		for i := r.tenthOf(x.Pages); i < len(list); i++ {
+			list[i].disk = x.Sizes
+		}
+	}
 	for i := range list {
 		t, n := &list[i], max(1, counts[i])
 		t.latency /= n
@@ -56,6 +60,14 @@ func (r *soakReport) tenths() []tenth {
 		}
 	}
 	return list
+}
+
+// tenthOf is the tenth, from 0, in which a page lies that is the last of so many.
+func (r *soakReport) tenthOf(pages uint64) int {
+	if pages == 0 {
+		return 0
+	}
+	return int(min(9, (pages-1)*10/max(1, r.Pages)))
 }
 
 // printSoak prints a column for each tenth and the last over the first.
@@ -99,14 +111,12 @@ func printSoak(w io.Writer, r *soakReport) {
 			return sum
 		})
 	}
-	if len(r.Disk) < len(list) {
-		return
-	}
 	fmt.Fprintln(w)
-	for _, dir := range slices.Sorted(maps.Keys(r.Disk[9])) {
-		line("disk, MB, "+dir, "%.0f", func(i int) float64 { return float64(r.Disk[i][dir]) / 1e6 })
+	folders := slices.Sorted(maps.Keys(list[9].disk))
+	for _, dir := range folders {
+		line("disk, MB, "+dir, "%.0f", func(i int) float64 { return float64(list[i].disk[dir]) / 1e6 })
 	}
-	for _, dir := range slices.Sorted(maps.Keys(r.Disk[9])) {
-		fmt.Fprintf(w, "%-34s %7.0f\n", "bytes a page, "+dir, float64(r.Disk[9][dir])/float64(max(1, r.Pages)))
+	for _, dir := range folders {
+		fmt.Fprintf(w, "%-34s %7.0f\n", "bytes a page, "+dir, float64(list[9].disk[dir])/float64(max(1, r.Pages)))
 	}
 }
