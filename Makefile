@@ -7,6 +7,7 @@
 #   make test-race     the concurrent rooms under the race detector (a C compiler)
 #   make bench [WEB=file.warc.gz TASK=name CORES=2]   whole crawls at full speed: CPU, memory and latency of every
 #                      process; then benchmarks of the rooms, each as a ratio to a floor measured in the same run
+#   make soak [PAGES=200000 CORES=2]   a long crawl: rate, memory, open files and goroutines by tenths of its pages
 #   make check         gofmt, go vet, generated code up to date
 
 SHELL := bash
@@ -21,7 +22,7 @@ ENGINE  := node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 GOTEST  := go test -json
 REPORT  := go run ./infra/testreport
 
-.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race bench check generate clean
+.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race bench soak check generate clean
 
 all: build
 
@@ -65,6 +66,9 @@ bench: WEB ?= $(addsuffix /webkb.warc.gz,$(FORAGER_WEBS))
 bench: build
 	$(BIN)/forager bench --out build/bench --profiles $(if $(WEB),--web '$(WEB)') $(if $(TASKS),--tasks '$(TASKS)') $(if $(TASK),--task '$(TASK)') $(if $(CORES),--cores '$(CORES)')
 	go test -run '^$$' -bench . -benchmem ./...
+
+soak: build
+	$(BIN)/forager soak --out build/soak $(if $(PAGES),--pages '$(PAGES)') $(if $(CORES),--cores '$(CORES)')
 
 generate:
 	cd schemas && go run ./generate

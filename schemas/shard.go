@@ -76,6 +76,10 @@ func (sum *CrawlStatus) add(st *CrawlStatus) {
 	if sum.Activity == "" {
 		sum.Activity = st.GetActivity()
 	}
+	if st.GetDiskNeeded() > 0 && (sum.DiskNeeded == 0 || st.GetDiskFree() < sum.DiskFree) {
+		sum.Activity = st.GetActivity()
+		sum.DiskDir, sum.DiskFree, sum.DiskNeeded = st.GetDiskDir(), st.GetDiskFree(), st.GetDiskNeeded()
+	}
 	sum.Epoch = max(sum.Epoch, st.GetEpoch())
 	sum.At = max(sum.At, st.GetAt())
 	if at := st.GetStartedAt(); at > 0 && (sum.StartedAt == 0 || at < sum.StartedAt) {

@@ -178,9 +178,9 @@ func (r *rig) kill(name string) {
 	r.stack.processes.List = slices.DeleteFunc(r.stack.processes.List, func(p process) bool { return p.Name == name })
 }
 
-// twoReplicas runs two replicas of every stage on two crawls that share the hosts of a polite
-// web; hands the partitions of fetch over in order, kills one replica of each stage while both
-// crawls are in full swing, and wants the others to end both.
+// twoReplicas runs two replicas of every stage on two crawls, and one of four shards, that share
+// the hosts of a polite web; hands the partitions of fetch over in order, kills one replica of each
+// stage while the crawls are in full swing, and wants the others to end all of them.
 func twoReplicas(t *testing.T, budget uint64) {
 	const pause = 1200 * time.Millisecond // longer than a hand-over takes
 	g, _ := simulated(t)
@@ -195,11 +195,14 @@ func twoReplicas(t *testing.T, budget uint64) {
 	}
 
 	partitions := r.cfg.Topics[schemas.TopicLinkFound].Partitions
-	crawls := []string{inPartitions("soft", true, partitions), inPartitions("learning", false, partitions)}
-	for i, ranker := range []string{"soft-focus", "apprentice"} {
+	crawls := []string{inPartitions("soft", true, partitions), inPartitions("learning", false, partitions), "sharded"}
+	for i, ranker := range []string{"soft-focus", "apprentice", "soft-focus"} {
 		// Few are in flight, so that hosts are asked again and again for which nothing waits just now.
 		c := r.crawl(g, crawls[i], ranker, budget, func(ctl *schemas.CrawlControl) {
 			ctl.Politeness.DelayMs, ctl.Window = uint32(pause.Milliseconds()), 16
+			if crawls[i] == "sharded" {
+				ctl.Shards = 4
+			}
 		})
 		c.Seeds = []string{web.url(i, 0), web.url(i+7, 1)}
 		r.begin(c)
