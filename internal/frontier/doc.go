@@ -22,6 +22,7 @@
 //	dispatch.go flight.go window.go       choice of requests, those in flight
 //	recover.go                            dispatches found in the log
 //	waiting.go                            failed tries that wait
+//	peers.go lease.go                     other shards: links for them and from them, leases
 //	host.go queue.go front.go heap.go     hosts, their queues and heads
 //	entry.go link.go page.go              what is known of URLs, links and pages
 //	bounds.go                             what may be in memory
@@ -58,6 +59,27 @@
 // queued, so no attempt is dispatched twice. Until the replay has caught up, more may be
 // reserved than is really in flight, never less.
 //
+// # Several shards
+//
+// A crawl may have several shards, each with the hosts whose hash says so (schemas.ShardOf); so
+// politeness, host caps and the seen-set need no word between them. A shard that applies a verdict
+// takes the links to its own hosts and sends each other shard one record with the links to that
+// one's (Effects.Sent), with R(u) and the part of the leaf table that they need: leaps (u,v) are
+// kept and settled where v is. A page of seeds comes to shard 0 and goes on in the same way.
+//
+// Where v redirects to a host of another shard, its pending links go there, one record a link
+// (schemas.MovedLink); v is stateMoved from then on and sends on whatever still comes for it. In
+// the target's shard the link's own URL becomes an alias entry, so that the leap keeps its name.
+// If the target may not be fetched, its shard settles the leap by what the record says of v's
+// dispatch. Redirects that go round through several shards end after maxMoves moves.
+//
+// Records of other shards are applied once, by their id, and count for the shard's clock as
+// verdicts do. What a shard may dispatch is its lease (package shards): levels of pages, requests
+// and window, which Apply takes from notes of shard 0. The end of the crawl is shard 0's word, too.
+//
+// A model becomes due by the pages of the whole crawl: shard 0 counts its own and those that the
+// others report, in the order of its input, and sends the boundaries; so a replay sends the same.
+//
 // # Keys
 //
 // Every key begins with 'F', the crawl's name behind its length (one byte) and the shard (four
@@ -76,8 +98,10 @@
 //	p page u64                     → page: URL and R(u), while one of its links is not settled
 //	n page u64                     → number of its links that are not settled
 //	t page u64                     → its leaf table (linkfeature.Table)
-//	s id 16                        → nothing: a virtual page of seeds, or an ask for a replay, that was applied
+//	s id 16                        → nothing: what has no request and was applied: seeds, asks for a replay, links from another shard
 //	d slot u32                     → latency sample
+//	g                              → the newest note with a lease (schemas.ShardNote)
+//	k shard u32                    → pages delivered that a shard reported, in shard 0
 //
 // Numbers in keys are big-endian. Ordinals count discovered URLs from 1; a page's number is the
 // shard's clock, which counts applied records of link.found. A score is the float's bits, sign
@@ -158,4 +182,12 @@
 //
 // 2026-11-21: links to new URLs are a third of all, and the store is slowest at finding nothing,
 // so a filter in memory knows which URLs were never seen. Opening a shard reads the seen-set for it.
+//
+// 2026-11-21: links for other shards are sent by u's shard once the verdict on u counts, not by
+// feature-extract beside the verdict. So the stages before know nothing of shards, "first of an id
+// wins" is decided in one place, and links of a verdict that nobody counts (a page fetched twice
+// with two outcomes) reach nobody. It costs such links one more hop through the broker.
+//
+// 2026-11-21: with several shards a window found by trying is that of each shard; the lease bounds
+// it. Their default bound is budget/20 as ever, but at least one request a shard.
 package frontier

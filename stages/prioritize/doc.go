@@ -58,4 +58,13 @@
 // 2026-11-21: a boundary that no model has answered for half a minute while dispatch waits for it
 // is sent again. apprentice-train then repeats its announcement, which compaction may have
 // removed behind a late copy of an older one.
+//
+// 2026-11-21: a report of one shard to another is sent by the step behind the one whose end it
+// describes, and that one looks for newer owners though it may have nothing to send
+// (stream.Result.Look). What was read before a look, and decided, every later owner knows before
+// it decides anything; so a report stays true whoever has the partition then.
+//
+// 2026-11-21: notes among shards stand in link.found and not in a topic of their own: their order
+// beside verdicts and links is what makes a shard's lease, and what it has applied, a matter of its
+// input alone. Their header "from" tells them from verdicts before anybody decodes them.
 package main

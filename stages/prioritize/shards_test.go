@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/frontier"
 	"forager/internal/shards"
 	"forager/internal/stream"
 	"forager/internal/stream/crashtest"
@@ -114,6 +116,71 @@ func (m meddler) Step(ctx context.Context, w stream.Work) (stream.Result, error)
 		behind(&r)
 	}
 	return r, err
+}
+
+// TestReportsAreLookedFor: what a shard reports is how it stood at the end of a step that looked for
+// newer owners. (A simulation in which it does not look goes wrong some hundred seeds later.)
+func TestReportsAreLookedFor(t *testing.T) {
+	conf := newDesk(t).conf
+	control, err := proto.Marshal(&schemas.CrawlControl{
+		Crawl: "c", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Shards: 2, Window: 4, Budget: &schemas.Budget{Pages: 9},
+		Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_UNFOCUSED}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf.book = newBook()
+	if err := conf.book.control(stream.Record{Key: []byte("c"), Value: control}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := conf.open(0, 3, frontier.NewMemory()) // both shards are in the one partition
+	if err != nil {
+		t.Fatal(err)
+	}
+	var next int64
+	looked, reports := false, 0
+	var inbox []stream.Record
+	now := time.Unix(0, 0)
+	for range 40 {
+		now = now.Add(time.Second)
+		w := stream.Work{Records: inbox, Now: now, Next: next + int64(len(inbox))}
+		next, inbox = w.Next, nil
+		r, err := p.Step(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := make([]stream.Position, len(r.Outs))
+		for i, out := range r.Outs {
+			if out.Topic != schemas.TopicLinkFound {
+				continue
+			}
+			rec := stream.Record{Topic: out.Topic, Offset: next + int64(len(inbox)), Key: out.Key, Value: out.Value, Headers: out.Headers}
+			at[i].Offset = rec.Offset
+			inbox = append(inbox, rec)
+			found, err := decode(rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report := found.GetNote().GetReport(); report != nil {
+				reports++
+				if !looked {
+					t.Errorf("a report follows a step that did not look: %v", report)
+				}
+				if report.GetNext() != w.Next-int64(len(w.Records)) {
+					t.Errorf("a report of a state behind offset %d was sent by the step behind %d", report.GetNext(), w.Next)
+				}
+			}
+		}
+		if len(r.Outs) > 0 {
+			if err := p.Acked(r.Outs, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		looked = r.Look
+	}
+	if reports < 2 {
+		t.Errorf("%d reports", reports)
+	}
 }
 
 // TestSimulationSeesBrokenShards shows that the simulation of shards would notice.
