@@ -62,7 +62,7 @@ func (m *Member) news(r *schemas.ShardReport) bool {
 		if now[of] > level && now[of] != before[of] {
 			return true // what it uses above a lowered level is not given out before it says so
 		}
-		if of := resource(of); of != window && r.GetWant() > 0 && 2*(level-min(level, now[of])) < level-min(level, before[of]) {
+		if of := resource(of); of != window && r.GetWant() > 0 && level-min(level, now[of]) < (level-min(level, before[of]))/2 {
 			return true // half of what it had is used up
 		}
 	}
