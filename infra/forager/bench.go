@@ -29,6 +29,7 @@ type benchCommand struct {
 	Pages    uint64   `help:"Budget of each crawl on the synthetic web, pages." default:"4000"`
 	Cores    int      `help:"Processors that all processes share, the web server too; 0 = all there are." default:"2"`
 	Rankers  []string `help:"Rankers to crawl with." default:"soft-focus,apprentice"`
+	Window   uint32   `help:"Requests under way at a time; 0 = found by trying, as in any crawl."`
 	Web      string   `help:"Crawl this frozen web (WARC), too." type:"existingfile"`
 	Tasks    string   `help:"Task file; by default tasks.json.gz beside the web." type:"path"`
 	Task     string   `help:"Task of the task file." default:"webkb:course/cornell"`
@@ -238,7 +239,7 @@ func (b *bench) run(crawl benchCrawl, ranker, critic string) (*benchRun, error) 
 	if err != nil {
 		return nil, err
 	}
-	c.Budget = crawl.budget(b.ground)
+	c.Budget, c.Window = crawl.budget(b.ground), b.command.Window
 	urls := b.ground.urlList
 	if crawl.dead {
 		urls = nil
