@@ -234,3 +234,33 @@ func TestCountRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestMoreCountsThanLevels: beyond 65,535 different counts gains are computed where they are needed.
+func TestMoreCountsThanLevels(t *testing.T) {
+	const features, classes = 70_000, 3
+	c := &Counts{Documents: []uint64{1, 1, 1}, Start: make([]uint32, features+1)}
+	tokens := make([]float64, classes)
+	for f := range features {
+		for k := range classes {
+			n := uint64(f*(k+1) + 1)
+			c.Class, c.N = append(c.Class, uint16(k)), append(c.N, n)
+			tokens[k] += float64(n)
+		}
+		c.Start[f+1] = uint32(len(c.N))
+	}
+	m := c.Model()
+	d := &Bag{Features: []uint32{0, 7, 40_000, 69_999, 65_534}, Counts: []uint32{1, 2, 3, 1, 5}}
+	got := make([]float64, classes)
+	if known := m.LogLikelihood(got, d); known != 12 {
+		t.Errorf("%d known words, want 12", known)
+	}
+	for k := range classes {
+		want := 0.0
+		for i, f := range d.Features {
+			want += float64(d.Counts[i]) * math.Log((1+float64(int(f)*(k+1)+1))/(features+tokens[k]))
+		}
+		if math.Abs(got[k]-want) > 1e-9*math.Abs(want) {
+			t.Errorf("class %d: log likelihood %v, want %v", k, got[k], want)
+		}
+	}
+}

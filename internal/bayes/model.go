@@ -1,6 +1,9 @@
 package bayes
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // TemperLength is L of the tempered posterior: the words a page is worth at most.
 const TemperLength = 100
@@ -9,24 +12,40 @@ const TemperLength = 100
 type Model struct {
 	prior       []float64 // log Pr(c); −∞ for a class without documents
 	denominator []float64 // log(|T| + tokens of c)
-	start       []uint32  // as in Counts
-	class       []uint16
-	gain        []float64 // log(1 + n(c,τ)), beside class
+	at          []place   // by feature
+	cells       []cell
+	n           []uint64 // n(c,τ), beside cells
+	// levels are the gains log(1 + n(c,τ)) that occur, ascending, from that of n = 0. A corpus has
+	// few different n, most of them small: a level of two bytes keeps the table four to five times
+	// smaller than gains of eight, and what is looked up often in the nearest cache.
+	levels []float64
+	// rows are the levels by class of the features that are in many classes.
+	rows []uint16
 }
+
+// place is where the cells of a feature are, and the number of its row from 1; 0 = it has none.
+type place struct{ lo, hi, row uint32 }
+
+// cell is a class of a feature with its level; level 0: its n is one too many, see n.
+type cell struct{ class, level uint16 }
+
+// rowShare: a feature has a row if one class of so many has it, or more. Adding a whole row is
+// then faster than picking its classes.
+const rowShare = 4
 
 // Model takes the logarithms. Where no class has a document, all are equally likely.
 func (c *Counts) Model() *Model {
 	m := &Model{
 		prior:       make([]float64, len(c.Documents)),
 		denominator: make([]float64, len(c.Documents)),
-		start:       c.Start,
-		class:       c.Class,
-		gain:        make([]float64, len(c.N)),
+		at:          make([]place, max(1, len(c.Start))-1),
+		cells:       make([]cell, len(c.N)),
+		n:           c.N,
 	}
+	m.fill(c)
 	tokens := make([]uint64, len(c.Documents))
 	for i, n := range c.N {
 		tokens[c.Class[i]] += n
-		m.gain[i] = math.Log(1 + float64(n))
 	}
 	var documents uint64
 	for _, n := range c.Documents {
@@ -43,6 +62,38 @@ func (c *Counts) Model() *Model {
 	return m
 }
 
+// fill makes levels, cells and rows.
+func (m *Model) fill(c *Counts) {
+	different := slices.Clone(c.N)
+	slices.Sort(different)
+	different = slices.Compact(different)
+	different = different[:min(len(different), math.MaxUint16)]
+	m.levels = make([]float64, 1, len(different)+1)
+	level := make(map[uint64]uint16, len(different))
+	for _, n := range different {
+		level[n] = uint16(len(m.levels))
+		m.levels = append(m.levels, math.Log(1+float64(n)))
+	}
+	for i, n := range c.N {
+		m.cells[i] = cell{c.Class[i], level[n]}
+	}
+	for f := range m.at {
+		p := &m.at[f]
+		p.lo, p.hi = c.Start[f], c.Start[f+1]
+		cells := m.cells[p.lo:p.hi]
+		beyond := func(x cell) bool { return x.level == 0 }
+		if len(cells) == 0 || len(cells)*rowShare < len(m.prior) || slices.ContainsFunc(cells, beyond) {
+			continue
+		}
+		row := make([]uint16, len(m.prior))
+		for _, x := range cells {
+			row[x.class] = x.level
+		}
+		m.rows = append(m.rows, row...)
+		p.row = uint32(len(m.rows) / len(row))
+	}
+}
+
 // Classes returns the number of classes.
 func (m *Model) Classes() int { return len(m.prior) }
 
@@ -51,32 +102,88 @@ func (m *Model) LogPrior(class int) float64 { return m.prior[class] }
 
 // Known reports whether a feature occurs in training.
 func (m *Model) Known(feature uint32) bool {
-	return int(feature)+1 < len(m.start) && m.start[feature] < m.start[feature+1]
+	return int(feature) < len(m.at) && m.at[feature].lo < m.at[feature].hi
 }
 
 // LogLikelihood sets dst, one number a class, to Σ_τ n(τ)·log θ(c,τ) over the features that
 // occur in training, and returns Σ_τ n(τ) over them.
 func (m *Model) LogLikelihood(dst []float64, document *Bag) (known uint64) {
 	clear(dst)
-	for i, f := range document.Features {
-		if int(f)+1 >= len(m.start) {
-			continue
+	rows := four{levels: m.levels}
+	// The places of some features are looked up before any is used: the processor then waits for
+	// memory once for all of them.
+	var places [32]place
+	for from := 0; from < len(document.Features); from += len(places) {
+		features := document.Features[from:min(from+len(places), len(document.Features))]
+		for i, f := range features {
+			places[i] = place{}
+			if int(f) < len(m.at) {
+				places[i] = m.at[f]
+			}
 		}
-		lo, hi := m.start[f], m.start[f+1]
-		if lo == hi {
-			continue
-		}
-		known += uint64(document.Counts[i])
-		n := float64(document.Counts[i])
-		gain := m.gain[lo:hi]
-		for j, k := range m.class[lo:hi] {
-			dst[k] += float64(n * gain[j]) // the conversion forbids fusing: same bits on every machine
+		for i, p := range places[:len(features)] {
+			if p.lo == p.hi {
+				continue
+			}
+			known += uint64(document.Counts[from+i])
+			n := float64(document.Counts[from+i])
+			if p.row > 0 {
+				rows.add(dst, m.rows[int(p.row-1)*len(dst):int(p.row)*len(dst)], n)
+			} else {
+				m.pick(dst, p, n)
+			}
 		}
 	}
+	rows.flush(dst)
 	for k := range dst {
 		dst[k] -= float64(float64(known) * m.denominator[k])
 	}
 	return known
+}
+
+// pick adds the gains of a feature that has no row, so many times.
+func (m *Model) pick(dst []float64, p place, times float64) {
+	for j, x := range m.cells[p.lo:p.hi] {
+		gain := m.levels[x.level]
+		if x.level == 0 {
+			gain = math.Log(1 + float64(m.n[int(p.lo)+j]))
+		}
+		dst[x.class] += float64(times * gain) // the conversion forbids fusing: same bits on every machine
+	}
+}
+
+// four are rows that wait to be added together, so that each sum is read and written once for
+// four of them.
+type four struct {
+	levels []float64
+	row    [4][]uint16
+	times  [4]float64
+	n      int
+}
+
+// add adds a row, so many times, to dst: at once or with the next ones.
+func (r *four) add(dst []float64, row []uint16, times float64) {
+	r.row[r.n], r.times[r.n] = row, times
+	if r.n++; r.n < len(r.row) {
+		return
+	}
+	r.n = 0
+	levels := r.levels
+	a, b, c, d := r.row[0][:len(dst)], r.row[1][:len(dst)], r.row[2][:len(dst)], r.row[3][:len(dst)]
+	ta, tb, tc, td := r.times[0], r.times[1], r.times[2], r.times[3]
+	for k := range dst {
+		dst[k] = dst[k] + float64(ta*levels[a[k]]) + float64(tb*levels[b[k]]) + float64(tc*levels[c[k]]) + float64(td*levels[d[k]])
+	}
+}
+
+// flush adds the rows that still wait.
+func (r *four) flush(dst []float64) {
+	for i := range r.n {
+		for k, level := range r.row[i][:len(dst)] {
+			dst[k] += float64(r.times[i] * r.levels[level])
+		}
+	}
+	r.n = 0
 }
 
 // Temper returns the divisor of the log likelihood of a document of that many known words.

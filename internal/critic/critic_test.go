@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"google.golang.org/protobuf/proto"
+
 	"forager/internal/text"
 	"forager/schemas"
 )
@@ -69,6 +71,32 @@ func train(t testing.TB, all []labelled, s Settings) (*Model, *Report) {
 		t.Fatal(err)
 	}
 	return m, r
+}
+
+func TestJudgeTextIsJudge(t *testing.T) {
+	m, _ := train(t, sentences(40, "A/B", "A/C", "D"), Settings{})
+	r := rand.New(rand.NewPCG(5, 6))
+	words := []string{"a", "b", "c", "d", "page", "link", "the", "of", "unknown", "The", "Ünder"}
+	for range 200 {
+		var s strings.Builder
+		for range r.IntN(300) {
+			s.WriteString(words[r.IntN(len(words))] + " ")
+		}
+		want, err := m.Judge(page("http://new/", s.String()), []string{"A/C"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.JudgeText(s.String(), []string{"A/C"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !proto.Equal(got, want) {
+			t.Fatalf("%q: %v, as a page %v", s.String(), got, want)
+		}
+	}
+	if _, err := m.JudgeText("a", []string{"nowhere"}); err == nil {
+		t.Error("an unknown focus was taken")
+	}
 }
 
 // TestPublishedExample is example 13.1 of Manning, Raghavan, Schütze.

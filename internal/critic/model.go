@@ -5,6 +5,7 @@ import (
 
 	"forager/internal/bayes"
 	"forager/internal/taxonomy"
+	"forager/internal/text"
 	"forager/schemas"
 )
 
@@ -36,7 +37,8 @@ type share struct {
 
 // scratch is the memory of one judgement.
 type scratch struct {
-	counts        []uint32
+	counts        []uint32 // by term of the page
+	words         []uint32 // by word of the model; all 0 between two judgements
 	bag           bayes.Bag
 	raw, tempered []float64
 }
@@ -76,13 +78,25 @@ func (m *Model) Focus(names []string) error {
 // Judge says how relevant a page is to the focus topics. Everything but Judgement.critic, the
 // model's published name, is set. An error is one of Focus, or a page that contradicts itself.
 func (m *Model) Judge(p *schemas.Page, focus []string) (*schemas.Judgement, error) {
+	return m.judge(focus, func(s *scratch) (uint64, error) { return m.posteriors(s, p) })
+}
+
+// JudgeText is Judge for a page that is given as plain text.
+func (m *Model) JudgeText(page string, focus []string) (*schemas.Judgement, error) {
+	return m.judge(focus, func(s *scratch) (uint64, error) {
+		m.readBag(s, page)
+		return m.score(s), nil
+	})
+}
+
+func (m *Model) judge(focus []string, posteriors func(*scratch) (known uint64, err error)) (*schemas.Judgement, error) {
 	in, err := taxonomy.Focus(m.classes, m.pruned, focus)
 	if err != nil {
 		return nil, err
 	}
 	s := m.scratch.Get().(*scratch)
 	defer m.scratch.Put(s)
-	known, err := m.posteriors(s, p)
+	known, err := posteriors(s)
 	if err != nil {
 		return nil, err
 	}
@@ -133,10 +147,38 @@ func (m *Model) posteriors(s *scratch, p *schemas.Page) (known uint64, err error
 		}
 		return known, nil
 	}
+	return m.score(s), nil
+}
+
+// score sets the posteriors of the words in s.bag.
+func (m *Model) score(s *scratch) (known uint64) {
 	known = m.bayes.LogLikelihood(s.raw, &s.bag)
 	m.bayes.Posterior(s.tempered, s.raw, bayes.Temper(known))
 	m.bayes.Posterior(s.raw, s.raw, 1)
-	return known, nil
+	return known
+}
+
+// readBag sets s.bag to the words of a text that the model knows, in the order in which they come first.
+func (m *Model) readBag(s *scratch, page string) {
+	if s.words == nil {
+		s.words = make([]uint32, len(m.words))
+	}
+	s.bag.Features, s.bag.Counts = s.bag.Features[:0], s.bag.Counts[:0]
+	var z text.Scanner
+	for z.Reset(page); z.Next(); {
+		f, ok := m.index[string(z.Token())]
+		if !ok {
+			continue
+		}
+		if s.words[f] == 0 {
+			s.bag.Features = append(s.bag.Features, f)
+		}
+		s.words[f]++
+	}
+	for _, f := range s.bag.Features {
+		s.bag.Counts = append(s.bag.Counts, s.words[f])
+		s.words[f] = 0
+	}
 }
 
 func spread(dst []float64, shares []share) {
