@@ -56,7 +56,7 @@ func defaults() *Config {
 			Fetch: Fetch{
 				Common: one, Concurrency: 64, Hold: 30 * time.Second,
 				HeaderTimeout: 20 * time.Second, BodyTimeout: time.Minute, MaxBody: 4 << 20,
-				SegmentBytes: 64 << 20, SegmentAge: 250 * time.Millisecond, SegmentLinger: 20 * time.Millisecond, RobotsTTL: 24 * time.Hour,
+				SegmentBytes: 64 << 20, SegmentAge: 250 * time.Millisecond, Linger: 20 * time.Millisecond, RobotsTTL: 24 * time.Hour,
 			},
 			ParseDOM:        ParseDOM{Common: one, Workers: 2, CacheBytes: 16 << 20},
 			CriticScore:     CriticScore{Common: one, Workers: 2},
@@ -199,7 +199,7 @@ func validate(c *Config, r *strictyaml.Report) {
 	between("stages.fetch.max_body", f.MaxBody, 1<<10, 1<<30)
 	between("stages.fetch.segment_bytes", f.SegmentBytes, 1<<10, 5<<30)
 	duration("stages.fetch.segment_age", f.SegmentAge, 0, time.Minute)
-	duration("stages.fetch.segment_linger", f.SegmentLinger, 0, time.Minute)
+	duration("stages.fetch.linger", f.Linger, 0, time.Minute)
 	duration("stages.fetch.robots_ttl", f.RobotsTTL, time.Second, 24*time.Hour)
 	if f.Proxy != "" {
 		httpURL("stages.fetch.proxy", f.Proxy)

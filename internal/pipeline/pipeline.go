@@ -131,9 +131,9 @@ type Fetch struct {
 	// SegmentBytes and SegmentAge close a WARC segment.
 	SegmentBytes int64         `yaml:"segment_bytes"`
 	SegmentAge   time.Duration `yaml:"segment_age"`
-	// SegmentLinger is how long a segment waits for more pages when nothing else is being fetched,
-	// while several are under way.
-	SegmentLinger time.Duration `yaml:"segment_linger"`
+	// Linger is how long answers, and a segment when nothing else is being fetched, wait for others
+	// that are under way: fewer and larger writes. What is alone under way does not wait.
+	Linger time.Duration `yaml:"linger"`
 	// Proxy is an HTTP proxy for every request ("http://127.0.0.1:8080"); empty = none.
 	Proxy string `yaml:"proxy"`
 	// AllowPrivate permits private, loopback and link-local addresses.

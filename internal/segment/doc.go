@@ -14,7 +14,7 @@
 //
 // # Decisions
 //
-// 2026-11-21: while several pages are under way a segment waits 20 ms for more (Linger), and
+// 2026-11-21: while several pages are under way a segment waits for more (Linger), and
 // Ahead reads segments in blocks of 1 MiB. Closed whenever nothing was being fetched, segments held
 // 2.7 pages on a crawl at full speed, and a put and a get for each page were 40 % of what the
 // embedded parts cost. A page that is alone under way is stored at once, as before.

@@ -42,6 +42,8 @@ type laneQueue struct {
 	mu      sync.Mutex
 	queue   []*pending
 	running bool
+	// linger is how long the first message of the queue may wait for others.
+	linger time.Duration
 }
 
 // pending is a message of a call of Produce.
@@ -74,6 +76,11 @@ func (c *produceCall) finish(n int64, err error) {
 // When ctx ends first, each message may or may not be written. A message that is larger than
 // its topic takes is a *SizeError; then nothing of the call is written.
 func (c *Client) Produce(ctx context.Context, outs []Out) ([]Position, error) {
+	return c.produceWithin(ctx, outs, 0)
+}
+
+// produceWithin is Produce for messages that may wait so long for others of their partition.
+func (c *Client) produceWithin(ctx context.Context, outs []Out, linger time.Duration) ([]Position, error) {
 	if len(outs) == 0 {
 		return nil, nil
 	}
@@ -107,7 +114,7 @@ func (c *Client) Produce(ctx context.Context, outs []Out) ([]Position, error) {
 	}
 	defer c.produce.bytes.Release(total)
 	for key, ps := range lanes {
-		if err := c.enqueue(key, ps); err != nil {
+		if err := c.enqueue(key, ps, linger); err != nil {
 			return nil, err
 		}
 	}
@@ -134,7 +141,7 @@ func (c *Client) checkSizes(outs []Out) error {
 	return nil
 }
 
-func (c *Client) enqueue(key lane, ps []*pending) error {
+func (c *Client) enqueue(key lane, ps []*pending, linger time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.life.Err() != nil {
@@ -147,12 +154,34 @@ func (c *Client) enqueue(key lane, ps []*pending) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if len(q.queue) == 0 {
+		q.linger = linger
+	}
 	q.queue = append(q.queue, ps...)
 	if !q.running {
 		q.running = true
 		c.running.Go(func() { c.runLane(key, q) })
 	}
 	return nil
+}
+
+// linger lets messages gather in a queue, unless the client is closed.
+func (c *Client) linger(q *laneQueue) {
+	q.mu.Lock()
+	d := q.linger
+	if len(q.queue) == 0 {
+		d = 0
+	}
+	q.mu.Unlock()
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.life.Done():
+	}
 }
 
 // next takes the next batch, at least one message unless the queue is empty.
@@ -184,6 +213,7 @@ func (q *laneQueue) next(maxBytes int) []*pending {
 func (c *Client) runLane(key lane, q *laneQueue) {
 	limit := min(maxBatchBytes, c.maxMessage(key.topic)-recordOverhead)
 	for {
+		c.linger(q)
 		batch := q.next(limit)
 		if len(batch) == 0 {
 			return

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -38,6 +40,9 @@ type Unordered struct {
 	Poison func(r Record, cause error) ([]Out, error)
 	// Tries of a record before it is poison; 0 = 3.
 	Tries int
+	// Linger is how long the outputs of a record may wait for those of others, while others are
+	// under way in this process; 0 = not at all.
+	Linger time.Duration
 	// OnAssign is called for a partition, before its first record, when the group gives it to
 	// this process; from is the offset of the first record to come. nil = nothing to do.
 	OnAssign func(ctx context.Context, partition int, from int64) error
@@ -58,13 +63,14 @@ func (c *Client) RunUnordered(ctx context.Context, u Unordered) error {
 	if u.Tries == 0 {
 		u.Tries = 3
 	}
+	flights := new(atomic.Int64)
 	return c.runGroup(ctx, u.Stage, []string{u.Input}, func(ctx context.Context, cl *claim) error {
 		head, err := ParseFence(cl.metadata)
 		if err != nil {
 			return Broken(fmt.Errorf("commit of %s/%d: %w", cl.topic, cl.partition, err))
 		}
 		run := &unorderedClaim{
-			client: c, stage: &u, claim: cl, head: head,
+			client: c, stage: &u, claim: cl, head: head, flights: flights,
 			slots:  semaphore.NewWeighted(int64(u.MaxInFlight)),
 			bytes:  semaphore.NewWeighted(inFlightBytes),
 			window: semaphore.NewWeighted(int64(u.MaxInFlight) * windowPerFlight),
@@ -95,6 +101,8 @@ type unorderedClaim struct {
 	lag    interface{ Set(float64) }
 	stop   context.CancelCauseFunc // ends reading
 	flying sync.WaitGroup
+	// flights are the records under way in all claims of the process.
+	flights *atomic.Int64
 
 	mu    sync.Mutex
 	low   int64 // everything below is dealt with
@@ -209,6 +217,7 @@ func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 	}
 	f := &flight{run: u, record: r, bytes: bytes, waiting: waiting{client: u.client, what: fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset)}}
 	u.flying.Add(1)
+	u.flights.Add(1)
 	if _, ok := r.Headers[schemas.HeaderVersion]; !ok && ferr == nil {
 		ferr = errNoVersion
 	}
@@ -253,6 +262,7 @@ func (f *flight) land(ctx context.Context, outs []Out, err error, last bool) {
 		f.waiting.over()
 		u.slots.Release(1)
 		u.bytes.Release(f.bytes)
+		u.flights.Add(-1)
 		u.flying.Done()
 	}
 	if err == nil {
@@ -293,7 +303,7 @@ func (f *flight) land(ctx context.Context, outs []Out, err error, last bool) {
 		}
 		u.client.notePoison(r, cause)
 	}
-	if _, err := u.client.Produce(u.claim.hard, outs); err != nil {
+	if _, err := u.client.produceWithin(u.claim.hard, outs, u.linger()); err != nil {
 		if class := classOf(err); class != ended && class != lost {
 			u.stop(err)
 		}
@@ -303,6 +313,14 @@ func (f *flight) land(ctx context.Context, outs []Out, err error, last bool) {
 	Failpoint("acked-before-commit")
 	u.settle(r.Offset, settled{})
 	over()
+}
+
+// linger is how long outputs wait for others: what is alone under way does not.
+func (u *unorderedClaim) linger() time.Duration {
+	if u.flights.Load() > 1 {
+		return u.stage.Linger
+	}
+	return 0
 }
 
 // settle notes that a record is dealt with, and commits as far as all are.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"forager/internal/pipeline"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
@@ -109,6 +111,51 @@ func TestUnorderedSendsAtOnceAndCommitsTheLowestUnderWay(t *testing.T) {
 	}
 	if got := fmt.Sprint(values(t, c, out, 0)); got != "[5 1 0 2 4]" {
 		t.Errorf("sent %s", got)
+	}
+}
+
+// TestUnorderedLingers: what is answered while others are under way goes out together, what is
+// alone under way at once.
+func TestUnorderedLingers(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.Embedded(t)
+	w := newWorld(t, broker)
+	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
+	c, _ := w.dial(t)
+	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, 9)); err != nil {
+		t.Fatal(err)
+	}
+	var requests atomic.Int64
+	broker.Fake().ControlKey(kmsg.Produce.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
+		broker.Fake().KeepControl()
+		requests.Add(1)
+		return nil, nil, false
+	})
+	var h held
+	const linger = 2 * time.Second
+	r := run(t, func(ctx context.Context) error {
+		return c.RunUnordered(ctx, Unordered{Stage: "lingers", Input: in, Handle: h.handle, Linger: linger})
+	})
+	eventually(t, func() bool { return h.count() == 9 })
+	for v := range 8 {
+		h.answer(t, strconv.Itoa(v), reply(out, strconv.Itoa(v)), nil)
+	}
+	eventually(t, func() bool { return len(values(t, c, out, 0)) == 8 })
+	// The timer begins with the first of them; the rest came within it, however busy the machine,
+	// or in one batch more.
+	if n := requests.Load(); n > 2 {
+		t.Errorf("8 answers took %d requests", n)
+	}
+	eventually(t, func() bool { at, _ := committed(t, c, "lingers", in, 0); return at == 8 })
+	if f := (&unorderedClaim{stage: &Unordered{Linger: linger}, flights: new(atomic.Int64)}); f.linger() != 0 {
+		t.Error("what is alone under way waits")
+	}
+	h.answer(t, "8", reply(out, "8"), nil)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if got := values(t, c, out, 0); len(got) != 9 || got[8] != "8" {
+		t.Errorf("sent %v", got)
 	}
 }
 

@@ -66,7 +66,7 @@ func newStage(ctx context.Context, set settings, store *objects.Store, client ge
 	}
 	s.robots = newRobotsBook(client, set.RobotsTTL, func(result string) { s.metrics.robots.WithLabelValues(result).Inc() })
 	s.segments = segment.NewWriter(ctx, store, segment.Settings{
-		Bytes: set.SegmentBytes, Age: set.SegmentAge, Linger: set.SegmentLinger, Instance: set.Instance, Software: "forager fetch",
+		Bytes: set.SegmentBytes, Age: set.SegmentAge, Linger: set.Linger, Instance: set.Instance, Software: "forager fetch",
 		Stored: s.metrics.stored, Waiting: s.metrics.waiting,
 	}, log)
 	return s, nil
@@ -115,7 +115,7 @@ func runWith(ctx context.Context, client getter, cfg *pipeline.Config, replica i
 	defer control.Close()
 	t := &takeover{log: kafka, stage: s}
 	return kafka.RunUnordered(ctx, stream.Unordered{
-		Stage: name, Input: schemas.TopicFetchRequested, MaxInFlight: maxInFlight,
+		Stage: name, Input: schemas.TopicFetchRequested, MaxInFlight: maxInFlight, Linger: set.Linger,
 		Handle: s.handle, Poison: poison, OnAssign: t.assigned, OnRevoke: s.revoked,
 	})
 }
