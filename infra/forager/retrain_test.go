@@ -31,8 +31,10 @@ func TestRetrain(t *testing.T) {
 	r.start(stageNames)
 	r.begin(r.crawl(g, "live", "apprentice", 200, func(c *schemas.CrawlControl) { c.Learning.RefitPages = 25 }))
 	r.begin(r.crawl(g, "plain", "soft-focus", 40, nil))
+	r.begin(r.crawl(g, "parted", "apprentice", 100, func(c *schemas.CrawlControl) { c.Shards = 4 }))
 	r.until("live", "finished", time.Minute, finished)
 	r.until("plain", "finished", time.Minute, finished)
+	r.until("parted", "finished", time.Minute, finished)
 	store, err := objects.Open(r.cfg.S3)
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +103,11 @@ func (r *rig) testLiveModels(t *testing.T, store *objects.Store) {
 			if err != nil || !bytes.Equal(got, want) || !said.Live || said.Published {
 				t.Errorf("through %d from the %s: %d bytes, live %d bytes, %+v, %v", pages, from, len(got), len(want), said, err)
 			}
+		}
+	}
+	for _, from := range []string{"topic", "archive"} { // the leaps of four shards in one
+		if said := r.retrain("parted", "--from", from); !said.Live || said.Pages < 90 {
+			t.Errorf("of four shards, from the %s: %+v", from, said)
 		}
 	}
 	if after := r.liveModels(t, store, "live"); len(after) != len(models) {

@@ -99,7 +99,7 @@ def found(said, _):
         "crawl": said["crawl"],
         "shard": said["shard"],
         "id": base64.b64decode(said["id"]),
-        "outcome": outcome(said["outcome"]),
+        "outcome": {"LINK_ROLE_LINKS": "links", "LINK_ROLE_NOTE": "note"}.get(said["role"], outcome(said["outcome"])),
         **of_request(said, said["judgement"], said["url"]),
         "not_before": moment(said["not_before"]),
         "fingerprint": int(said["fingerprint"]),

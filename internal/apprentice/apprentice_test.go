@@ -339,6 +339,9 @@ func TestAddRefuses(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
+	if err := c.AddFeatures(features("a", 0, 1), .75); err == nil {
+		t.Error("features of no leap: no error")
+	}
 	if string(c.Marshal()) != before {
 		t.Error("something was learnt from what was refused")
 	}

@@ -166,6 +166,19 @@ func TestNoSettingsGiveTheModelsOfLiveTraining(t *testing.T) {
 		if err != nil || !bytes.Equal(got, models[len(models)-1]) {
 			rt.Fatalf("through the last boundary: another model (%v)", err)
 		}
+		// A late copy of a boundary is none: what stands before it is not learnt.
+		late := proto.CloneOf(leaps[0])
+		late.Id, late.Trains = schemas.LeapID("c", "late", "late").Bytes(), true
+		for _, l := range leaps {
+			if l.Boundary {
+				leaps = append(leaps, late, l)
+				break
+			}
+		}
+		got, err = w.train(t, leaps, Settings{Recorded: five, Features: five})
+		if err != nil || !bytes.Equal(got, models[len(models)-1]) {
+			rt.Fatalf("a copy of a boundary is taken for one (%v)", err)
+		}
 	})
 }
 

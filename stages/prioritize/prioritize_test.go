@@ -644,6 +644,41 @@ func TestAPinnedModelStays(t *testing.T) {
 	}
 }
 
+// A model may be pinned while the frontier is scored under an older one and a newer one waits.
+func TestAModelIsPinnedWhileTheFrontierIsScored(t *testing.T) {
+	d := newDesk(t)
+	ctl := apprenticeCrawl("c")
+	ctl.Window, ctl.Learning.Sync = 1, false
+	d.control(ctl)
+	var urls []string
+	for i := range 5 * d.conf.rescoreBatch {
+		urls = append(urls, fmt.Sprint(page, i))
+	}
+	d.step(d.record(seedsOf("c", page+"1")))
+	d.step(d.record(delivered(d.requests[0], urls...)))
+	for pages := range uint64(4) {
+		version := fmt.Sprintf("c/%d-x", pages+1)
+		d.objects[schemas.ModelObject("apprentice", version)] = "good"
+		if pages == 0 {
+			continue
+		}
+		d.publish(&schemas.ModelPublished{Kind: "apprentice", Crawl: "c", Version: version, Pages: pages + 1, Leaps: 1})
+		d.step()
+	}
+	if version, pages := d.p.crawls["c"].shard.Model(); version != "c/2-x" || pages != 2 {
+		t.Fatalf("it is scored under %q, and was to be in the middle of that", version)
+	}
+	ctl.Revision++
+	ctl.Learning.Pinned = "c/1-x"
+	d.control(ctl)
+	for range 20 {
+		d.step()
+	}
+	if version, _ := d.p.crawls["c"].shard.Model(); version != "c/1-x" {
+		t.Errorf("in the end it is scored under %q", version)
+	}
+}
+
 func TestAPriorIsUsedFromTheStart(t *testing.T) {
 	d := newDesk(t)
 	ctl := apprenticeCrawl("c")
