@@ -28,6 +28,7 @@ func TestACrawlThroughEveryStage(t *testing.T) {
 		t.Fatal(err)
 	}
 	auditMutations(t, e)
+	r.garbage(e)
 	r.damage("loop")
 	r.begin(r.crawl(g, "forgotten", "soft-focus", 100, nil))
 	r.until("forgotten", "finished", time.Minute, finished)

@@ -13,6 +13,7 @@ import (
 	"forager/infra/forager/audit"
 	"forager/internal/analytics"
 	"forager/internal/scope"
+	"forager/internal/stream"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )
@@ -250,6 +251,27 @@ func (r *rig) retention(crawl string) {
 		if out, stderr, code := r.run("verify", crawl); code != exitFailure || !strings.Contains(out, c.want) {
 			t.Errorf("%s: exit %d, no %q in\n%s%s", c.what, code, c.want, out, stderr)
 		}
+	}
+}
+
+// garbage writes what nobody can decode behind the records of a crawl, under their headers: copies
+// of which the first counts, and letters.
+func (r *rig) garbage(e *audit.Evidence) {
+	r.t.Helper()
+	id := e.Requests[0]
+	var outs []stream.Out
+	for topic, key := range map[string]string{
+		schemas.TopicPageFetched: id.GetHost(), schemas.TopicPageParsed: string(id.GetId()), schemas.TopicPageJudged: string(id.GetId()),
+		schemas.TopicLinkFound: schemas.ShardKey(id.GetCrawl(), id.GetShard()),
+	} {
+		outs = append(outs, stream.Out{Topic: topic, Partition: -1, Key: []byte(key), Value: []byte("\xffgarbage"), Headers: schemas.RequestHeaders(id)})
+	}
+	if _, err := r.books.client.Produce(r.s, outs); err != nil {
+		r.t.Fatal(err)
+	}
+	r.verified(id.GetCrawl())
+	if out := r.mustRun("query", "SELECT count() FROM letters WHERE crawl = '"+id.GetCrawl()+"' AND stage != 'load-clickhouse'"); !strings.Contains(out, "4") {
+		r.t.Errorf("letters: %s", out)
 	}
 }
 

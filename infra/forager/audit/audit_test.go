@@ -96,3 +96,28 @@ func TestRowsStandInForRecords(t *testing.T) {
 		}
 	})
 }
+
+// TestARecordThatNobodyCanDecode stands in page.fetched: parse-dom has answered for it, and
+// ClickHouse has no row.
+func TestARecordThatNobodyCanDecode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := crawled(t)
+		at := slices.IndexFunc(e.Fetched, func(f *schemas.PageFetched) bool { return f.GetOutcome() == schemas.Outcome_OUTCOME_FAILED_PARSE_DOM })
+		if at < 0 {
+			return
+		}
+		id := schemas.ID(e.Fetched[at].GetId())
+		e.Rows["fetches"] = slices.DeleteFunc(slices.Clone(e.Rows["fetches"]), func(row []string) bool { return row[0] == id.String() })
+		books := slices.IndexFunc(e.Rows["books"], func(row []string) bool { return row[0] == schemas.TopicPageFetched })
+		count := e.Topics[slices.IndexFunc(e.Topics, func(t Topic) bool { return t.Topic == schemas.TopicPageFetched })].Found
+		xor := schemas.ID(id.Xor(count.Xor[:]))
+		e.Rows["books"][books] = []string{schemas.TopicPageFetched, number(count.N - 1), xor.String()}
+		if e.Judge().OK {
+			t.Fatal("a row is missing, and nobody says so")
+		}
+		e.Unreadable = map[string][]schemas.ID{schemas.TopicPageFetched: {id}}
+		if r := e.Judge(); !r.OK {
+			t.Fatal(problems(r))
+		}
+	})
+}
