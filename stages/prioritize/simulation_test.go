@@ -630,12 +630,9 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// ownerRules are those that can be broken.
-var ownerRules = []string{"commit before ack", "log ignored", "no markers", "no look", "no fence", "recover nothing"}
-
 // TestSimulationSeesBrokenOwners shows that the simulation would notice.
 func TestSimulationSeesBrokenOwners(t *testing.T) {
-	for _, rule := range ownerRules {
+	for _, rule := range []string{"commit before ack", "log ignored", "no markers", "no look", "no fence", "recover nothing"} {
 		seed, err := crashtest.First(600, func(seed uint64) error {
 			_, err := simulate(seed, rule, false)
 			return err
