@@ -110,16 +110,23 @@ func (c *Committed) names() []string {
 	return names
 }
 
-// order puts figures of one kind together, offsets from left to right.
+// kinds of figures in the order of tables; a figure is of the last kind that it begins with.
+var kinds = []string{
+	"pages", "hosts", "pages a host", "largest host", "bytes", "tokens", "distinct", "leaves", "links,", "out-degree", "in-degree",
+	"links, same", "links within", "links across", "critic", "information gain",
+}
+
+// order puts figures of one kind together, and offsets from left to right.
 func order(name string) int {
-	for i, start := range []string{"pages", "hosts", "pages a", "largest", "bytes", "tokens", "distinct", "leaves", "links, m", "links, p", "out", "in-", "links", "critic"} {
-		if name == start || len(start) > 5 && strings.HasPrefix(name, start) || i > 3 && strings.HasPrefix(name, start) {
-			return i
+	kind := 0
+	for i, k := range kinds {
+		if strings.HasPrefix(name, k) {
+			kind = i
 		}
 	}
 	d := 0
-	fmt.Sscanf(name, "information gain at %d", &d)
-	return 1000 + d
+	fmt.Sscanf(name, "information gain at %d", &d) // 0 for all others
+	return 100*kind + d
 }
 
 // Table is all figures side by side, as Markdown.
