@@ -20,10 +20,11 @@ import (
 // Politeness of the crawl of the hostile web, and how much earlier than that a request may
 // seem to come: the server's clock reads a little later than fetch's at both ends.
 const (
-	hostileDelay = 100 * time.Millisecond
-	seemsEarly   = 60 * time.Millisecond
-	hostileTries = 2
-	hostileCap   = 8
+	hostileDelay      = 100 * time.Millisecond
+	seemsEarly        = 60 * time.Millisecond
+	hostileRetryAfter = 2 * time.Second
+	hostileTries      = 2
+	hostileCap        = 8
 )
 
 // serverLog keeps the lines that a synthetic web's server writes.
@@ -111,7 +112,7 @@ func hostileWeb(t testing.TB) *simweb.Web {
 	c := simweb.Default(9)
 	c.Pages, c.Hazards = 5000, simweb.AllHazards()
 	c.Hazards.Chains, c.Hazards.Endless, c.Hazards.Loops, c.Hazards.Nowhere = 0.04, 0.02, 0.02, 0.02
-	c.Hazards.SlowFor = 200 * time.Millisecond
+	c.Hazards.SlowFor, c.Hazards.RetryAfter = 200*time.Millisecond, hostileRetryAfter
 	w, err := simweb.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -348,7 +349,7 @@ func polite(t *testing.T, w *simweb.Web, log *serverLog) {
 			case strings.HasSuffix(a.URL, "/robots-moved.txt"):
 				continue // a redirect of robots.txt is no request of its own
 			case before.Status == 429 || before.Status == 503:
-				pause = time.Second // Retry-After
+				pause = hostileRetryAfter
 				again++
 			case tr.CrawlDelay > 0:
 				pause = time.Duration(tr.CrawlDelay) * time.Second
