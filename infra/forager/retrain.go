@@ -240,7 +240,7 @@ func (c *retrainCommand) notReached(ctx context.Context, b *books, h history, pa
 		return fmt.Errorf("the %s reaches offset %d of %s/%d, which has %d: the boundary at %d pages may be behind it; wait for archive-parquet, or read the topic (--from topic)",
 			h.name(), end, schemas.TopicLeapSettled, partition, written, c.Through)
 	}
-	return fmt.Errorf("crawl %q has no boundary at %d pages; the last one before it is at %d (SELECT pages FROM leaps WHERE boundary AND crawl = '%s' lists them)", c.Crawl, c.Through, pages, c.Crawl)
+	return fmt.Errorf("crawl %q has no boundary at %d pages; the last one before it is at %d (forager models list %s shows them)", c.Crawl, c.Through, pages, c.Crawl)
 }
 
 // pages gives the trainer the crawl's pages.

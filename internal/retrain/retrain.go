@@ -171,7 +171,7 @@ func (t *Trainer) Model() (*apprentice.Counts, error) {
 	case t.learnt == 0 && s.Through > 0:
 		return nil, fmt.Errorf("no boundary at or below %d pages has come", s.Through)
 	case t.learnt == 0:
-		return nil, fmt.Errorf("no boundary has come: the crawl has not reached its first model")
+		return nil, fmt.Errorf("no boundary has come: the crawl has not reached its first model, or no policy of it learns")
 	case s.Through > 0 && t.boundary != s.Through:
 		return nil, fmt.Errorf("there is no boundary at %d pages; the one before it is at %d", s.Through, t.boundary)
 	case len(t.wanted) > 0:

@@ -27,6 +27,7 @@ var clients = map[string][]string{
 	"github.com/twmb/franz-go/pkg/kfake":     {"forager/infra/local", "forager/internal/stream/streamtest"},
 	"github.com/versity/versitygw":           {"forager/infra/local", "forager/internal/objects/objectstest"},
 	"github.com/ebitengine/purego":           {"forager/infra/local"},
+	"github.com/parquet-go/parquet-go":       {"forager/internal/archive"},
 	"golang.org/x/net/html":                  {"forager/internal/dom", "forager/infra/forager/floor"},
 	"github.com/nlnwa/whatwg-url":            {"forager/internal/weburl"},
 	"github.com/prometheus/client_golang":    {"forager/internal/boot", "forager/internal/stream", "forager/stages"},
