@@ -3,26 +3,16 @@
 package dom
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
-
-	"golang.org/x/net/html"
 
 	"forager/internal/warc"
 	"forager/internal/weburl"
 	"forager/schemas"
 )
-
-// stored is a page of a frozen web.
-type stored struct {
-	url, contentType string
-	body             []byte
-}
 
 // frozen reads the pages of a web under FORAGER_WEBS.
 func frozen(tb testing.TB, web string) []stored {
@@ -70,32 +60,10 @@ func frozen(tb testing.TB, web string) []stored {
 	return pages
 }
 
-// BenchmarkWebs measures Parse beside html.Parse alone, on the pages of a web; "of-html" is the
-// speed of Parse as a share of that of html.Parse.
 func BenchmarkWebs(b *testing.B) {
 	for _, web := range []string{"webkb", "webplatform"} {
 		pages := frozen(b, web)
-		b.Run(web, func(b *testing.B) {
-			var whole, bare time.Duration
-			size := 0
-			for b.Loop() {
-				for _, p := range pages {
-					start := time.Now()
-					if _, err := Parse(p.body, p.contentType, p.url, Settings{}); err != nil {
-						b.Fatal(err)
-					}
-					middle := time.Now()
-					if _, err := html.Parse(bytes.NewReader(p.body)); err != nil {
-						b.Log(p.url, err)
-					}
-					whole += middle.Sub(start)
-					bare += time.Since(middle)
-					size += len(p.body)
-				}
-			}
-			b.ReportMetric(bare.Seconds()/whole.Seconds(), "of-html")
-			b.ReportMetric(float64(size)/1e6/whole.Seconds(), "MB/s")
-		})
+		b.Run(web, func(b *testing.B) { measureSteps(b, pages) })
 	}
 }
 
