@@ -58,7 +58,7 @@ func TestBench(t *testing.T) {
 	if len(report.Runs) != 1 || report.Runs[0].Pages != 120 || report.Cores != 1 {
 		t.Fatalf("bench.json: %+v", report)
 	}
-	for _, want := range []string{"1 processors", "CPU ms a page, prioritize", "floor: net/http + html.Parse", "peak MiB, local", "loop idle"} {
+	for _, want := range []string{"1 processors", "CPU ms a page, prioritize", "floor: net/http + html.Parse", "peak MiB / memory_bytes, local", "loop idle"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in the table", want)
 		}

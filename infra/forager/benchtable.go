@@ -35,14 +35,19 @@ func printBench(w io.Writer, r *benchReport) {
 	line("floor: net/http + html.Parse", func(x benchRun) string { return fmt.Sprintf("%.3f", x.Floor.Parse) })
 	line("times the floor", func(x benchRun) string { return fmt.Sprintf("%.0f", x.Ratio) })
 	for _, p := range benchProcesses() {
-		line("peak MiB, "+p, func(x benchRun) string {
-			var n int64
-			for name, bytes := range x.PeakMemory {
+		largest := func(of map[string]int64) (n int64) {
+			for name, bytes := range of {
 				if stageOf(name) == p {
-					n = max(n, bytes)
+					n = max(n, bytes>>20)
 				}
 			}
-			return fmt.Sprint(n >> 20)
+			return n
+		}
+		line("peak MiB / memory_bytes, "+p, func(x benchRun) string {
+			if limit := largest(x.Limit); limit > 0 {
+				return fmt.Sprintf("%d / %d", largest(x.PeakMemory), limit)
+			}
+			return fmt.Sprint(largest(x.PeakMemory))
 		})
 	}
 	fmt.Fprintln(w)

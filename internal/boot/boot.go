@@ -122,7 +122,7 @@ func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int,
 	info.Set(1)
 	env.Metrics.MustRegister(info)
 
-	settings := processOf(cfg, stage)
+	settings := cfg.Stages.Process(stage)
 	var err error
 	if settings.Metrics, err = metricsAddr(settings.Metrics, stage, replica); err != nil {
 		return err
@@ -138,17 +138,6 @@ func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int,
 	}
 	env.Log.Info("ended")
 	return nil
-}
-
-// processOf are the stage's settings of its process.
-func processOf(cfg *pipeline.Config, stage string) pipeline.Process {
-	s := &cfg.Stages
-	return map[string]pipeline.Process{
-		"fetch": s.Fetch.Process, "parse-dom": s.ParseDOM.Process, "critic-score": s.CriticScore.Process,
-		"feature-extract": s.FeatureExtract.Process, "prioritize": s.Prioritize.Process,
-		"apprentice-train": s.ApprenticeTrain.Process, "load-clickhouse": s.LoadClickHouse.Process,
-		"archive-parquet": s.ArchiveParquet.Process,
-	}[stage]
 }
 
 // metricsAddr is the address for a replica; empty = none.

@@ -45,26 +45,29 @@ func parse(b []byte) (*Config, []strictyaml.Problem) {
 
 // defaults are what a pipeline file need not say.
 func defaults() *Config {
-	one := Common{Replicas: 1}
+	one := func(mib int64) Common {
+		return Common{Process: Process{MemoryBytes: mib << 20}, Replicas: 1}
+	}
 	return &Config{
 		Data:       "build/data",
 		Kafka:      Kafka{Group: "forager", Replication: 1, SessionTimeout: 10 * time.Second},
 		S3:         S3{Region: "us-east-1", Bucket: "forager"},
 		ClickHouse: ClickHouse{Database: "forager", User: "default"},
+		Local:      Local{Process{MemoryBytes: 512 << 20}},
 		Disk:       Disk{PauseBelow: 1 << 30},
 		Stages: Stages{
 			Fetch: Fetch{
-				Common: one, Concurrency: 64, Hold: 30 * time.Second,
+				Common: one(512), Concurrency: 64, Hold: 30 * time.Second,
 				HeaderTimeout: 20 * time.Second, BodyTimeout: time.Minute, MaxBody: 4 << 20,
 				SegmentBytes: 64 << 20, SegmentAge: 250 * time.Millisecond, Linger: 20 * time.Millisecond, RobotsTTL: 24 * time.Hour,
 			},
-			ParseDOM:        ParseDOM{Common: one, Workers: 2, CacheBytes: 16 << 20},
-			CriticScore:     CriticScore{Common: one, Workers: 2},
-			FeatureExtract:  FeatureExtract{Common: one, Workers: 2},
-			Prioritize:      Prioritize{Common: one, CacheBytes: 64 << 20, FrontierBytes: 256 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 512},
-			ApprenticeTrain: ApprenticeTrain{Common: one, CacheBytes: 32 << 20},
-			LoadClickHouse:  LoadClickHouse{Common: one, BatchRows: 50_000, Flush: time.Second},
-			ArchiveParquet:  ArchiveParquet{Common: Common{Process: Process{MemoryBytes: 256 << 20}, Replicas: 1}, FileBytes: 32 << 20, FileAge: time.Minute},
+			ParseDOM:        ParseDOM{Common: one(256), Workers: 2, CacheBytes: 16 << 20},
+			CriticScore:     CriticScore{Common: one(256), Workers: 2},
+			FeatureExtract:  FeatureExtract{Common: one(256), Workers: 2},
+			Prioritize:      Prioritize{Common: one(768), CacheBytes: 64 << 20, FrontierBytes: 256 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 512},
+			ApprenticeTrain: ApprenticeTrain{Common: one(256), CacheBytes: 32 << 20},
+			LoadClickHouse:  LoadClickHouse{Common: one(512), BatchRows: 50_000, Flush: time.Second},
+			ArchiveParquet:  ArchiveParquet{Common: one(256), FileBytes: 32 << 20, FileAge: time.Minute},
 		},
 	}
 }

@@ -50,7 +50,7 @@ func TestEveryProblemIsReportedByItsPath(t *testing.T) {
 		{"  crawl.control:   {partitions: 1, compact: true", "  crawl.control:   {partitions: 3, compact: false"},
 		{"  dead.letter:", "  dead.letters:"},
 		{"bucket: forager", "bucket:"},
-		{"memory_bytes: 268435456", "memory_bytes: 100000000"},
+		{"file_age: 1m, memory_bytes: 268435456", "file_age: 1m, memory_bytes: 100000000"},
 		{"data: build/data", "data: build/data\ndata: twice"},
 	} {
 		if !strings.Contains(s, r[0]) {

@@ -97,6 +97,16 @@ type Stages struct {
 	ArchiveParquet  ArchiveParquet  `yaml:"archive-parquet"`
 }
 
+// Process are the settings of a stage's process; the zero value for a stage that there is not.
+func (s *Stages) Process(stage string) Process {
+	return map[string]Process{
+		"fetch": s.Fetch.Process, "parse-dom": s.ParseDOM.Process, "critic-score": s.CriticScore.Process,
+		"feature-extract": s.FeatureExtract.Process, "prioritize": s.Prioritize.Process,
+		"apprentice-train": s.ApprenticeTrain.Process, "load-clickhouse": s.LoadClickHouse.Process,
+		"archive-parquet": s.ArchiveParquet.Process,
+	}[stage]
+}
+
 // Process are the settings that every program has.
 type Process struct {
 	// Metrics is the address of the Prometheus endpoint and of Go's profiles; empty = none.
