@@ -35,7 +35,7 @@ func served(t *testing.T, log io.Writer, webs ...*Web) (address string, client *
 func TestTheServerDoesWhatTheTruthSays(t *testing.T) {
 	w := hostile(t, func(c *Config) {
 		c.Pages, c.Seed = 5000, 7
-		c.Hazards.SlowFor, c.Hazards.StallFor = 50*time.Millisecond, 100*time.Millisecond
+		c.Hazards.SlowFor, c.Hazards.StallFor, c.Hazards.RetryAfter = 50*time.Millisecond, 100*time.Millisecond, time.Hour
 	})
 	var log bytes.Buffer
 	_, client := served(t, &log, w, made(t, func(c *Config) { c.Seed = 8 }))
@@ -61,7 +61,7 @@ func TestTheServerDoesWhatTheTruthSays(t *testing.T) {
 			}
 			continue
 		case tr.Before != "":
-			if err != nil || resp.StatusCode != 429 && resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" {
+			if err != nil || resp.StatusCode != 429 && resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "3600" {
 				t.Errorf("%s: %v, %v, truth %+v", u, resp, err, tr)
 			}
 			continue
