@@ -40,6 +40,12 @@
 // partitions than a dozen needs more than the least that is asked for. A backlog of 300 MB in 12
 // partitions, with the settings of pipeline.yaml, took 240 MiB of 256 at its peak (BenchmarkArchive).
 //
+// # Size of files
+//
+// A page makes some 16 KiB of records, so at 400 pages/s file_bytes of 32 MiB fill in 5 s, and
+// with 12 partitions a file is 1 to 2 MiB. Who crawls at that rate for days raises
+// file_bytes, and memory_bytes with it (64 MiB and six times file_bytes at least).
+//
 // # Decisions
 //
 // 2026-11-21: one batch over all partitions, not one a partition. What memory is there is shared
