@@ -32,6 +32,15 @@
 //
 // 2026-11-21: an owner's epoch is the offset of its claim in partition 0 of fetch.requested:
 // unique and rising without a second coordinator.
+//
+// 2026-11-21: crawl.control and model.published are read to their end, without a group, by the
+// stages that look things up in them, not by every process: crawl.control by all stages but
+// archive-parquet, model.published by critic-score and prioritize. Whoever needs neither waits for
+// neither.
+//
+// 2026-11-21: crawl.status has spans of the topics of a page's journey and of leap.settled. Of
+// compacted topics a span would say nothing, and letters are written by stages that no crawl's
+// owner hears of.
 package schemas
 
 //go:generate go run ./generate

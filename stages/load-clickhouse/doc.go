@@ -25,4 +25,11 @@
 //
 // 2026-11-21: void requests are loaded, too (see schemas/clickhouse), so that nothing need be
 // remembered between records.
+//
+// 2026-11-21: page.parsed is not read: page.judged holds its bytes, and what is worth counting of a
+// page stands in the same row as its judgement.
+//
+// 2026-11-21: rows.go says of each record field by field what becomes of it. One function for all
+// by reflection or by tags would save a few lines, and a field that nobody mapped would show as an
+// empty column instead of not being there to read.
 package main
