@@ -8,6 +8,8 @@
 #   make bench [WEB=file.warc.gz TASK=name CORES=2]   whole crawls at full speed: CPU, memory and latency of every
 #                      process; then benchmarks of the rooms, each as a ratio to a floor measured in the same run
 #   make soak [PAGES=200000 CORES=2]   a long crawl: rate, memory, open files and goroutines by tenths of its pages
+#   make bench-frontier [URLS=10000000]   what a URL costs in a frontier of a tenth of so many and of all, on disk;
+#                      re-scoring; peak memory (some 10 GB in TMPDIR, and an hour)
 #   make check         gofmt, go vet, generated code up to date
 
 SHELL := bash
@@ -22,7 +24,7 @@ ENGINE  := node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 GOTEST  := go test -json
 REPORT  := go run ./infra/testreport
 
-.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race bench soak check generate clean
+.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race bench bench-frontier soak check generate clean
 
 all: build
 
@@ -69,6 +71,9 @@ bench: build
 
 soak: build
 	$(BIN)/forager soak --out build/soak $(if $(PAGES),--pages '$(PAGES)') $(if $(CORES),--cores '$(CORES)')
+
+bench-frontier:
+	FORAGER_BENCH_URLS=$(or $(URLS),10000000) go test -run '^$$' -bench Frontier -benchtime 1x -timeout 12h -v ./stages/prioritize
 
 generate:
 	cd schemas && go run ./generate

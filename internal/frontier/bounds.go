@@ -26,8 +26,8 @@ func (s *Shard) SetMemory(bytes int) {
 		return
 	}
 	s.memory = bytes
-	s.entries.limit(bytes / 8 * 3)
-	s.tables.limit(bytes / 4)
+	s.entries.limit(bytes / 4)
+	s.tables.limit(bytes / 8 * 3)
 	s.pages.limit(bytes / 8)
 	s.known.filter.limit(bytes / 8)
 	s.known.size = max(1, bytes/16/2/knownCost)

@@ -115,8 +115,8 @@
 // Options.Memory bounds what is kept in memory to save reading; what does not fit lies in the
 // store and is read when it is wanted (bounds.go):
 //
-//	3/8   entries used last, with their links
-//	1/4   leaf tables used last
+//	1/4   entries used last, with their links
+//	3/8   leaf tables used last
 //	1/8   pages with pending links, used last
 //	1/8   the filter of URLs that were seen, 1.5 to 3 bytes each; beyond that it is off
 //	1/16  ordinals of URLs looked up last
@@ -176,7 +176,7 @@
 // latency: what is in flight is that product already. On a synthetic web the demo went from
 // some 100 to 400–600 pages a second; with polite delays it grows with the hosts at hand.
 //
-// 2026-11-21: a pass takes the best entry left for every fourth one, and the others as they were
+// 2026-11-21: a pass takes the best entry left for every sixteenth one, and the others as they were
 // discovered (sweep.go), where the design has best first alone: in a frontier of 10⁶ entries that jumps over
 // all of the disk.
 //

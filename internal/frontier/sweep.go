@@ -14,7 +14,7 @@ import (
 // follows that of the pages.
 const (
 	// bestShare: one in so many entries that are scored again is the best one left.
-	bestShare = 4
+	bestShare = 16
 	// A sweep reads so many entries at a time, and goes past so many that need nothing.
 	sweepChunk = 512
 	sweepReach = 1 << 16

@@ -120,6 +120,8 @@ func OpenStore(o StoreOptions) (*Store, error) {
 	if o.Cache != nil {
 		opts.Cache = o.Cache.cache
 	}
+	// A larger buffer deserves a larger first level: a level less is a rewrite less.
+	opts.LBaseMaxBytes = int64(max(64<<20, 8*opts.MemTableSize))
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}

@@ -18,6 +18,10 @@
 // fetch.requested: what the log says was dispatched is in flight, whatever would be chosen now,
 // and nothing is dispatched before the end of link.found, as of the start, is reached.
 //
+// Memory: frontier_bytes, divided evenly among the shards that are awake (package frontier says
+// what that bounds and what not); Pebble's block cache, cache_bytes; and for each partition two
+// write buffers of an eighth of frontier_bytes, 64 MiB at most.
+//
 // A crawl that lacks something waits, the others go on: without a control record or its URL
 // list, or while the model that its state ranks by is being fetched, its records (and decisions to be
 // recovered) are parked in the store, in order, and applied before any later one once the crawl
