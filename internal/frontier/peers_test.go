@@ -158,8 +158,9 @@ func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[s
 		}
 	}
 	for k, s := range shards {
-		if r := s.Report(); len(inbox[k]) > 0 || r.GetInFlight() > 0 || r.GetWant() > 0 || r.GetBacklog() > 0 || len(s.pages) > 0 {
-			t.Fatalf("shard %d is not at rest: %v, %d records wait, %d pages have open links", k, r, len(inbox[k]), len(s.pages))
+		pages := storedPages(t, s)
+		if r := s.Report(); len(inbox[k]) > 0 || r.GetInFlight() > 0 || r.GetWant() > 0 || r.GetBacklog() > 0 || len(pages) > 0 {
+			t.Fatalf("shard %d is not at rest: %v, %d records wait, %d pages have open links", k, r, len(inbox[k]), len(pages))
 		}
 	}
 	return asked, leaps
