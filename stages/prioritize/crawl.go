@@ -27,6 +27,11 @@ type crawl struct {
 	// none since it was opened. list is the content of the object listKey.
 	revision uint64
 	model    string
+	// scoring is since when entries are scored again under it, in how many slices so far; zero =
+	// they are. No newer one is taken before rest.
+	scoring time.Time
+	slices  int
+	rest    time.Time
 	// asked is the model that the library was asked for last.
 	asked   string
 	list    *scope.List
@@ -164,6 +169,10 @@ func (p *prioritizer) modelFor(c *crawl, ctl *schemas.CrawlControl, published *s
 	if version == "" || version == c.model {
 		return nil
 	}
+	if l := ctl.GetLearning(); c.model != "" && !l.GetSync() && l.GetPinned() == "" && (c.slices >= longPass || now.Before(c.rest)) {
+		c.retryAt = c.rest // of a pass under way the end says when
+		return nil
+	}
 	err := p.setModel(c, version, pages, published.GetVersion() == version && published.GetLeaps() == 0, now)
 	if err == nil {
 		return nil
@@ -202,7 +211,30 @@ func (p *prioritizer) setModel(c *crawl, version string, pages uint64, empty boo
 		return err
 	}
 	c.model, c.dirty = version, true
+	if c.scoring.IsZero() {
+		c.scoring = now
+	}
 	return nil
+}
+
+const (
+	// longPass is the number of slices from which on scoring again is work that counts.
+	longPass = 64
+	// restPerPass is how long entries are left alone after it, in multiples of the time that it took.
+	restPerPass = 2
+)
+
+// scored notes whether more entries are left to be scored again.
+func (c *crawl) scored(more bool, now time.Time) {
+	if more {
+		c.slices++
+		return
+	}
+	if c.slices >= longPass {
+		c.rest = now.Add(restPerPass * now.Sub(c.scoring))
+		c.retryAt = c.rest // a newer model may have come meanwhile
+	}
+	c.scoring, c.slices = time.Time{}, 0
 }
 
 // recoverParked gives the shard the decisions that came before it was configured.

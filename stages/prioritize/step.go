@@ -164,6 +164,7 @@ func (s *step) decide(c *crawl) error {
 		c.dirty = true
 		s.wakeAt(s.now)
 	}
+	c.scored(more, s.now)
 	// While the answers to earlier decisions are still being read, or wait, a choice would be made
 	// without them.
 	if s.replaying || c.records.count > 0 || c.leaseVoid() {
