@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"forager/internal/analytics"
+	"forager/schemas"
 )
 
 // testDelete deletes a finished crawl and wants nothing of it to be left, and nothing of another
@@ -74,4 +75,18 @@ func (r *rig) testDelete(t *testing.T, crawl, other string) {
 	}
 	file := filepath.Join(r.dir, crawl+".yaml")
 	r.fails(t, exitFailure, []string{"crawl", "start", file}, "exists already", "choose another")
+}
+
+func TestModelsThatOthersNeedStay(t *testing.T) {
+	b := &books{controls: make(map[string]*schemas.CrawlControl)}
+	add := func(crawl, prior, pinned string, state schemas.CrawlState) {
+		b.take(&schemas.CrawlControl{Crawl: crawl, Revision: 1, State: state, Learning: &schemas.Learning{Prior: prior, Pinned: pinned}})
+	}
+	add("gone", "", "gone/9-own", schemas.CrawlState_CRAWL_STATE_DELETED)
+	add("heir", "gone/1-a", "heir/2-b", schemas.CrawlState_CRAWL_STATE_RUNNING)
+	add("dead", "gone/3-c", "", schemas.CrawlState_CRAWL_STATE_DELETED)
+	add("other", "gone2/4-d", "", schemas.CrawlState_CRAWL_STATE_RUNNING)
+	if got := b.needed("gone"); len(got) != 1 || !got["gone/1-a"] {
+		t.Errorf("needed are %v", got)
+	}
 }

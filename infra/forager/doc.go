@@ -20,4 +20,13 @@
 //
 // 2026-11-21: seeds may be given to a crawl whose frontier ran empty, which then goes on. One that
 // was stopped or has spent its budget is refused: nothing would be fetched.
+//
+// 2026-11-21: crawl delete goes in the order tombstone, state, objects, rows: the stages let go
+// first, and the rows, which say what objects there are, go last, so that an interrupted delete
+// can be called again. A segment is deleted when every record in it is of a deleted crawl
+// (segment.Holds); a model stays while another crawl names it.
+//
+// 2026-11-21: rolling back a model pins it (CrawlControl.learning.pinned). Training is a function of the
+// leaps alone and goes on beside it; a crawl that is to learn from where an older model stood
+// is a new crawl.
 package main

@@ -60,9 +60,15 @@ func TestREADME(t *testing.T) {
 	if len(files) != 1 || !strings.HasPrefix(files[0], "# chemistry.yaml") {
 		t.Fatalf("the README has %d YAML blocks", len(files))
 	}
+	seeds := web.Examples(topic, 2)
 	write("chemistry.yaml", strings.NewReplacer(
-		"Science/Chemistry", topic, "https://example.org/chemistry/", web.Examples(topic, 1)[0],
+		"Science/Chemistry", topic, "https://example.org/chemistry/", seeds[0],
 		"pages: 3000", "pages: 60", "delay: 1s", "delay: 20ms",
+	).Replace(files[0]))
+	// The other crawl is slow enough to be paused.
+	write("physics.yaml", strings.NewReplacer(
+		"name: chemistry", "name: physics", "Science/Chemistry", topic, "https://example.org/chemistry/", seeds[0],
+		"pages: 3000", "pages: 120", "delay: 1s", "delay: 250ms",
 	).Replace(files[0]))
 
 	var script strings.Builder
@@ -71,6 +77,7 @@ func TestREADME(t *testing.T) {
 	for _, block := range readme(t, "sh") {
 		for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
 			line, _, _ = strings.Cut(line, " #")
+			line = strings.ReplaceAll(line, "https://example.org/physics/", seeds[1])
 			switch line = strings.TrimSpace(line); {
 			case line == "make build", strings.HasPrefix(line, "make demo"), strings.HasPrefix(line, "forager experiment"):
 				// The build is done; the others have tests on frozen webs.
@@ -88,7 +95,7 @@ func TestREADME(t *testing.T) {
 			}
 		}
 	}
-	if ran < 8 {
+	if ran < 20 {
 		t.Fatalf("only %d commands in the README", ran)
 	}
 	cmd := exec.CommandContext(r.s, "bash", "-c", script.String())
@@ -103,7 +110,10 @@ func TestREADME(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"has finished: pages budget spent; 60 pages", "stopped 9 processes", "delivered"} {
+	for _, want := range []string{"has finished: pages budget spent; 60 pages", "stopped 9 processes", "delivered",
+		"physics: paused", "1 seeds for physics", "physics: running", "physics has finished: pages budget spent; 120 pages",
+		"LOG ODDS", "no dead letters", "0 requests are to be tried again", " in physics.warc.gz", "120 pages of physics in physics.jsonl.gz", "physics is deleted: ",
+	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in what was printed", want)
 		}

@@ -33,6 +33,10 @@ func (r *rig) testPause(t *testing.T, crawl string, g *demoGround) {
 	if st := r.books.status(crawl); st.GetQueued() != before.GetQueued()+2 {
 		t.Errorf("%d entries wait, want %d", st.GetQueued(), before.GetQueued()+2)
 	}
+	urls, stderr, code := r.run("export", crawl, "--format", "urls")
+	if n := strings.Count(urls, "\n"); code != exitOK || n == 0 || uint64(n) > before.GetPages() || !strings.Contains(stderr, "has not finished") {
+		t.Errorf("export of a crawl under way: exit %d, %d URLs of %d pages, %s", code, n, before.GetPages(), stderr)
+	}
 	if out := r.mustRun("crawl", "resume", crawl); !strings.Contains(out, "running") {
 		t.Errorf("crawl resume: %q", out)
 	}
