@@ -59,7 +59,7 @@ func (j *judge) ledger() {
 	missing := 0
 	fates := j.fates()
 	forward := j.Control.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD
-	unordered := forward && schemas.ShardsOf(j.Control) > 1 // who came first, a link or its target's end?
+	unordered := forward && !j.ordered() // who came first, a link or its target's end?
 	for u, rec := range j.delivered {
 		for _, l := range rec.GetLinks() {
 			v := l.GetUrl()
@@ -131,6 +131,10 @@ func (j *judge) fates() *fates {
 	return f
 }
 
+// ordered says whether the verdicts stand in the order in which they were applied: those of several
+// shards have none.
+func (j *judge) ordered() bool { return schemas.ShardsOf(j.Control) <= 1 }
+
 // follow takes one verdict.
 func (j *judge) follow(f *fates, r *schemas.FetchRequest, v *schemas.LinkFound, at int) {
 	url := r.GetUrl()
@@ -185,7 +189,11 @@ func (j *judge) deadEnd(f *fates, r *schemas.FetchRequest, redirect string) bool
 	}
 	target := f.target(redirect)
 	_, known := f.depth[target]
-	return target == r.GetUrl() || !known && j.Scope.Check(redirect, f.depth[r.GetUrl()]) != ""
+	depth := f.depth[r.GetUrl()]
+	if !j.ordered() {
+		depth = 0 // what may be deeper was perhaps refused, and is not missed
+	}
+	return target == r.GetUrl() || !known && j.Scope.Check(redirect, depth) != ""
 }
 
 // target follows redirects to the URL in whose place others stand. They close no circle: a redirect
@@ -223,8 +231,12 @@ func (f *fates) settles(url string, n int, forward bool) (target string, settled
 // deepen notes how far from the seeds the links of a page lead, and which of them are refused.
 func (j *judge) deepen(f *fates, v *schemas.LinkFound) {
 	depth := uint32(0)
-	if j.seeds[schemas.ID(v.GetId())] == nil {
+	switch r := j.requests[schemas.ID(v.GetId())]; {
+	case r == nil: // seeds
+	case j.ordered():
 		depth = f.depth[v.GetUrl()] + 1
+	default:
+		depth = r.GetDepth() + 1 // as of its dispatch; a nearer link may have been found since
 	}
 	for _, l := range v.GetLinks() {
 		if j.Scope.Check(l.GetUrl(), depth) != "" {
