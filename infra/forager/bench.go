@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -205,16 +206,15 @@ type bench struct {
 
 // start starts the web server, the embedded parts and the stages.
 func (b *bench) start() error {
-	addresses, err := freePorts(2 + len(stageNames))
+	addresses, err := freePorts(1)
 	if err != nil {
 		return err
 	}
 	b.proxy = "http://" + addresses[0]
-	b.debug = map[string]string{"local": addresses[1]}
-	more := append(b.more, setting{addresses[1], []string{"local", "metrics"}})
-	for i, stage := range stageNames {
-		b.debug[stage+"-0"] = addresses[2+i]
-		more = append(more, setting{addresses[2+i], []string{"stages", stage, "metrics"}})
+	const anyPort = "127.0.0.1:0" // its log says which
+	more := append(b.more, setting{anyPort, []string{"local", "metrics"}})
+	for _, stage := range stageNames {
+		more = append(more, setting{anyPort, []string{"stages", stage, "metrics"}})
 	}
 	if err := b.demo.start(b.proxy, more...); err != nil {
 		return err
@@ -229,7 +229,41 @@ func (b *bench) start() error {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	return nil
+	return b.findDebug()
+}
+
+// told is the line in which a process says where its metrics and profiles are.
+var told = regexp.MustCompile(`msg=metrics .*address=(\S+)`)
+
+// findDebug waits until every process has told its address.
+func (b *bench) findDebug() error {
+	b.debug = make(map[string]string)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		missing := ""
+		for _, p := range b.stack.processes.List {
+			if p.Name == "web" {
+				continue
+			}
+			log, err := os.ReadFile(p.Log)
+			if err != nil {
+				return err
+			}
+			if m := told.FindAllSubmatch(log, -1); m != nil {
+				b.debug[p.Name] = string(m[len(m)-1][1])
+			} else {
+				missing = p.Name
+			}
+		}
+		if missing == "" {
+			return nil
+		}
+		if err := b.stack.ended(); err != nil {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s does not say where its metrics are; see %s", missing, b.stack.logs())
+		}
+	}
 }
 
 // idlePages is the budget of the crawl that measures the loop when nothing else is under way.
