@@ -179,8 +179,9 @@ type Page struct {
 	weights []float64
 	keys    []uint64    // scratch
 	found   []weightsOf // scratch
-	// links scored so far.
-	links int
+	// looked counts terms looked up one by one; all: weights holds those of every term.
+	looked int
+	all    bool
 }
 
 // Turn takes another page, or another model.
@@ -196,11 +197,12 @@ func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 // Score returns what Model.Score returns for the link's features, to the bit, without making
 // them.
 func (p *Page) Score(l *schemas.Link) float64 {
-	if p.links++; p.links == 1 {
+	if !p.all && p.looked <= p.table.PageTerms()/4 {
 		return sigmoid(p.model.prior + (p.base + p.one(l)))
 	}
-	if p.links == 2 { // who scores a second link will score most
+	if !p.all { // who has scored some links will score most
 		p.seekAll()
+		p.all = true
 	}
 	return sigmoid(p.model.prior + (p.base + p.table.Sum(l, p.dMax, p.weights)))
 }
@@ -208,6 +210,7 @@ func (p *Page) Score(l *schemas.Link) float64 {
 // one adds up the weights of a link's tokens without looking at other terms.
 func (p *Page) one(l *schemas.Link) (sum float64) {
 	for term, offset := range p.table.Tokens(l, p.dMax) {
+		p.looked++
 		w := p.model.weightsOf(hashBytes(p.table.Term(term)))
 		if slot := uint(offset - int(w.from)); slot < uint(w.n) {
 			sum += p.model.weights[uint(w.at)+slot]
