@@ -59,3 +59,38 @@ func TestACrawlOfFourShards(t *testing.T) {
 		t.Log(r.mustRun("query", "--example", example, "--crawl", "four"))
 	}
 }
+
+// TestACrawlOfThreeShardsIsOperated: it is paused, goes on, gets more seeds, is stopped and deleted
+// like any other.
+func TestACrawlOfThreeShardsIsOperated(t *testing.T) {
+	g, _ := simulated(t)
+	r := newRig(t, g.handler)
+	r.parts()
+	r.start(stageNames)
+	c := r.crawl(g, "three", "soft-focus", 50_000, func(c *schemas.CrawlControl) { c.Shards, c.Window = 3, 12 })
+	more := c.Seeds[1:]
+	c.Seeds = c.Seeds[:1]
+	r.begin(c)
+	r.until("three", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 40 })
+	r.mustRun("crawl", "pause", "three")
+	at := r.until("three", "at rest", 30*time.Second, func(st *schemas.CrawlStatus) bool {
+		return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && st.GetInFlight() == 0
+	})
+	r.mustRun(append([]string{"crawl", "seeds", "three"}, more...)...)
+	r.mustRun("crawl", "resume", "three")
+	r.until("three", "going on", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > at.GetPages()+40 })
+	r.mustRun("crawl", "stop", "three")
+	st := r.until("three", "finished", time.Minute, finished)
+	if st.GetEndReason() != "stopped" || st.GetInFlight() != 0 {
+		t.Errorf("stopped: %v", st)
+	}
+	r.verified("three")
+	r.mustRun("crawl", "delete", "three")
+	r.books.mu.Lock()
+	defer r.books.mu.Unlock()
+	for k := range uint32(3) {
+		if st := r.books.statuses["three"][k]; st.GetEndReason() != "deleted" {
+			t.Errorf("shard %d is not deleted: %v", k, st)
+		}
+	}
+}
