@@ -340,7 +340,9 @@ type MovedLink struct {
 	// Tier of that dispatch.
 	Tier uint32 `protobuf:"varint,10,opt,name=tier,proto3" json:"tier,omitempty"`
 	// There is no link, only the redirect: v was asked for again when its links were settled.
-	Linkless      bool `protobuf:"varint,11,opt,name=linkless,proto3" json:"linkless,omitempty"`
+	Linkless bool `protobuf:"varint,11,opt,name=linkless,proto3" json:"linkless,omitempty"`
+	// Clock of the sender when it sent the link: redirects that go round bring it there again.
+	Clock         uint64 `protobuf:"varint,12,opt,name=clock,proto3" json:"clock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -450,6 +452,13 @@ func (x *MovedLink) GetLinkless() bool {
 		return x.Linkless
 	}
 	return false
+}
+
+func (x *MovedLink) GetClock() uint64 {
+	if x != nil {
+		return x.Clock
+	}
+	return 0
 }
 
 // ShardNote is a word between shard 0 and another shard k of a crawl (package shards): k reports
@@ -887,7 +896,7 @@ const file_link_found_proto_rawDesc = "" +
 	"\x05depth\x18\x16 \x01(\rR\x05depth\x12+\n" +
 	"\x05moved\x18\x17 \x01(\v2\x15.forager.v1.MovedLinkR\x05moved\x12)\n" +
 	"\x04note\x18\x18 \x01(\v2\x15.forager.v1.ShardNoteR\x04note\x12\x16\n" +
-	"\x06replay\x18\x1a \x01(\fR\x06replay\"\x83\x02\n" +
+	"\x06replay\x18\x1a \x01(\fR\x06replay\"\x99\x02\n" +
 	"\tMovedLink\x12\x14\n" +
 	"\x05named\x18\x01 \x01(\tR\x05named\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x18\n" +
@@ -900,7 +909,8 @@ const file_link_found_proto_rawDesc = "" +
 	"\x05moves\x18\t \x01(\rR\x05moves\x12\x12\n" +
 	"\x04tier\x18\n" +
 	" \x01(\rR\x04tier\x12\x1a\n" +
-	"\blinkless\x18\v \x01(\bR\blinkless\"\x9c\x01\n" +
+	"\blinkless\x18\v \x01(\bR\blinkless\x12\x14\n" +
+	"\x05clock\x18\f \x01(\x04R\x05clock\"\x9c\x01\n" +
 	"\tShardNote\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12/\n" +

@@ -33,9 +33,10 @@ func LinksID(page ID, to uint32) ID {
 }
 
 // MovedID names the record that brings a link from u to another shard: l says by which redirect
-// to which target.
+// to which target, and when.
 func MovedID(crawl, u, target string, l *MovedLink) ID {
-	return makeID("moved", crawl, u, target, l.GetNamed(), l.GetBy(), strconv.FormatUint(uint64(l.GetMoves()), 10))
+	return makeID("moved", crawl, u, target, l.GetNamed(), l.GetBy(),
+		strconv.FormatUint(uint64(l.GetMoves()), 10), strconv.FormatUint(l.GetClock(), 10))
 }
 
 // WholeCrawl adds the newest statuses of a crawl's shards up; nil while there is none of them.

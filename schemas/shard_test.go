@@ -44,7 +44,7 @@ func TestIDsOfRecordsAmongShards(t *testing.T) {
 	}
 	ids := []schemas.ID{
 		page, schemas.LinksID(page, 1), schemas.LinksID(page, 2), schemas.LinksID(schemas.RequestID("c", "http://h/", 2), 1),
-		moved(func(*schemas.MovedLink) {}), moved(func(l *schemas.MovedLink) { l.Moves = 2 }),
+		moved(func(*schemas.MovedLink) {}), moved(func(l *schemas.MovedLink) { l.Moves = 2 }), moved(func(l *schemas.MovedLink) { l.Clock = 2 }),
 		moved(func(l *schemas.MovedLink) { l.Named = "m" }), moved(func(l *schemas.MovedLink) { l.By = "d" }),
 		schemas.MovedID("d", "u", "v", &schemas.MovedLink{}), schemas.MovedID("c", "w", "v", &schemas.MovedLink{}),
 	}

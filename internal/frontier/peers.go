@@ -167,6 +167,7 @@ func (s *Shard) movedBy(e, named *entry) (*schemas.LinkFound, error) {
 // sendMoved sends a link of a page to where a redirect leads.
 func (s *Shard) sendMoved(p *page, rec *schemas.LinkFound) {
 	target := rec.GetLinks()[0].GetUrl()
+	rec.Moved.Clock = s.c.clock
 	rec.Id = schemas.MovedID(s.name.Crawl, p.url, target, rec.GetMoved()).Bytes()
 	s.send(s.shardOf(target), p, rec)
 }

@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,7 +137,8 @@ func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[s
 			}
 		}
 	}
-	for idle := 0; idle < 50; idle++ {
+	waits := func(records []*schemas.LinkFound) bool { return len(records) > 0 }
+	for idle := 0; idle < 50*int(n) || slices.ContainsFunc(inbox, waits); idle++ {
 		k := d.IntN(int(n))
 		for range d.IntN(4) {
 			if len(inbox[k]) > 0 {
