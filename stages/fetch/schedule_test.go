@@ -55,6 +55,22 @@ func (w *world) seen() []ask {
 	return slices.Clone(w.asks)
 }
 
+// settled is what became of a job until now.
+func (w *world) settled(j *fakeJob) []string {
+	synctest.Wait()
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	return slices.Clone(w.settl[j])
+}
+
+// idled is how often nothing was under way until now.
+func (w *world) idled() int {
+	synctest.Wait()
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	return w.idles
+}
+
 func (w *world) note(j *fakeJob, how string) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
@@ -190,10 +206,10 @@ func properties(t *testing.T, rng *rand.Rand) {
 	}
 	w.s.close()
 	for i, j := range jobs {
-		if len(w.settl[j]) != 1 {
-			t.Fatalf("job %d was settled as %q", i, w.settl[j])
+		if len(w.settled(j)) != 1 {
+			t.Fatalf("job %d was settled as %q", i, w.settled(j))
 		}
-		how := w.settl[j][0]
+		how := w.settled(j)[0]
 		if !j.begun.IsZero() && j.begun.Sub(j.arrived) > hold {
 			t.Errorf("job %d was held for %v, may be for %v", i, j.begun.Sub(j.arrived), hold)
 		}
@@ -336,8 +352,8 @@ func TestStallingCrawlLeavesSlots(t *testing.T) {
 		j := w.add(t.Context(), &fakeJob{takes: time.Millisecond}, "fast", "fast", 0)
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
-		if !slices.Equal(w.settl[j], []string{"visited"}) {
-			t.Errorf("the fast crawl's request: %q", w.settl[j])
+		if !slices.Equal(w.settled(j), []string{"visited"}) {
+			t.Errorf("the fast crawl's request: %q", w.settled(j))
 		}
 		stall("second")
 		stall("third")
@@ -357,8 +373,7 @@ func TestBacklogLeavesRoom(t *testing.T) {
 		given := func(crawl string, n int) (deferred int) {
 			for range n {
 				j := w.add(t.Context(), &fakeJob{takes: time.Hour}, crawl, "host of "+crawl, time.Second)
-				synctest.Wait()
-				if slices.Equal(w.settl[j], []string{"deferred"}) {
+				if slices.Equal(w.settled(j), []string{"deferred"}) {
 					deferred++
 					if until := j.until.Sub(j.arrived); until != 30*time.Second {
 						t.Errorf("deferred for %v", until)
@@ -391,8 +406,8 @@ func TestIdleByCrawl(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		w.seen()
-		if w.idles != 1 {
-			t.Errorf("idle %d times after the fast crawl's last request, want once", w.idles)
+		if w.idled() != 1 {
+			t.Errorf("idle %d times after the fast crawl's last request, want once", w.idled())
 		}
 		time.Sleep(2 * time.Minute)
 	})
@@ -449,10 +464,10 @@ func TestDeferredAtOnce(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		second := w.add(t.Context(), &fakeJob{takes: time.Second, robots: time.Hour}, "c", "b", time.Second)
 		synctest.Wait()
-		if how := w.settl[later]; fmt.Sprint(how) != "[deferred]" || !later.until.Equal(later.task.notBefore) {
+		if how := w.settled(later); fmt.Sprint(how) != "[deferred]" || !later.until.Equal(later.task.notBefore) {
 			t.Errorf("%v until %v", how, later.until)
 		}
-		if how := w.settl[second]; fmt.Sprint(how) != "[deferred]" || second.until.Sub(time.Now()) < 59*time.Minute {
+		if how := w.settled(second); fmt.Sprint(how) != "[deferred]" || second.until.Sub(time.Now()) < 59*time.Minute {
 			t.Errorf("%v for %v", how, time.Until(second.until))
 		}
 	})
@@ -475,8 +490,8 @@ func TestNoPause(t *testing.T) {
 		if last := w.seen()[8].end.Sub(begin); last != 2*time.Second {
 			t.Errorf("nine pages of one second took %v: the first alone, the others together", last)
 		}
-		if w.idles != 1 {
-			t.Errorf("idle %d times, want once", w.idles)
+		if w.idled() != 1 {
+			t.Errorf("idle %d times, want once", w.idled())
 		}
 	})
 }
