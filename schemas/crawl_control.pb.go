@@ -1005,7 +1005,7 @@ type Learning struct {
 	DMax uint32 `protobuf:"varint,1,opt,name=d_max,json=dMax,proto3" json:"d_max,omitempty"`
 	// Pages delivered before the apprentice's order is used (2002 §3.7); 0 = max(30, budget/20).
 	SwitchPages uint64 `protobuf:"varint,2,opt,name=switch_pages,json=switchPages,proto3" json:"switch_pages,omitempty"`
-	// Pages delivered between models; 0 = clamp(budget/40, 10, 100).
+	// Pages delivered between models; 0 = clamp(budget/40, 10, max(100, budget/200)).
 	RefitPages uint64 `protobuf:"varint,3,opt,name=refit_pages,json=refitPages,proto3" json:"refit_pages,omitempty"`
 	// Dispatch waits at each boundary for the model trained through it; for crawls of one shard.
 	Sync bool `protobuf:"varint,4,opt,name=sync,proto3" json:"sync,omitempty"`

@@ -23,7 +23,7 @@ type experimentCommand struct {
 	Pairs      string   `help:"Which leaps train: both, forward." enum:"both,forward" default:"both"`
 	MaxPairs   uint32   `help:"Leaps that one target may train; 0 = 5." default:"0"`
 	Switch     uint64   `name:"switch-pages" help:"Pages before the apprentice's order is used; 0 = a twentieth of the budget, at least 30." default:"0"`
-	Refit      uint64   `name:"refit-pages" help:"Pages between its models; 0 = a fortieth of the budget, 10 to 100." default:"0"`
+	Refit      uint64   `name:"refit-pages" help:"Pages between its models; 0 = a fortieth of the budget, 10 to 100 (or a 200th, if that is more)." default:"0"`
 	List       bool     `help:"List the tasks and stop."`
 }
 

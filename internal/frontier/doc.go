@@ -176,6 +176,10 @@
 // latency: what is in flight is that product already. On a synthetic web the demo went from
 // some 100 to 400–600 pages a second; with polite delays it grows with the hosts at hand.
 //
+// 2026-11-21: a model comes at least 200 times in a crawl, not every 100 pages for ever: with a
+// budget of 200,000 pages models every 100 pages kept the whole frontier under re-scoring, and
+// their objects were most of what the crawl stored. Up to 20,000 pages nothing changes.
+//
 // 2026-11-21: a pass takes the best entry left for every sixteenth one, and the others as they were
 // discovered (sweep.go), where the design has best first alone: in a frontier of 10⁶ entries that jumps over
 // all of the disk.

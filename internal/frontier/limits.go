@@ -66,7 +66,7 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 	orDefault(&l.attempts, 3)
 	orDefault(&l.pairs, 5)
 	orDefault(&l.switchPages, max(30, budget/20))
-	orDefault(&l.refitPages, min(max(budget/40, 10), 100))
+	orDefault(&l.refitPages, min(max(budget/40, 10), max(100, budget/200)))
 	return l, nil
 }
 

@@ -587,7 +587,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		out = append(out, n.settle(e)...)
 		l := n.ctl.GetLearning()
 		first := or(l.GetSwitchPages(), max(30, n.budget()/20))
-		every := or(l.GetRefitPages(), min(max(n.budget()/40, 10), 100))
+		every := or(l.GetRefitPages(), min(max(n.budget()/40, 10), max(100, n.budget()/200)))
 		if n.learns() && n.pages >= first && (n.pages-first)%every == 0 {
 			n.boundary = n.pages
 			id := schemas.LeapID(n.crawl, "boundary", strconv.Itoa(int(n.pages)))

@@ -508,3 +508,12 @@ func TestShardAgreesWithTheNaiveFrontier(t *testing.T) {
 		}
 	})
 }
+
+func TestRefitByBudget(t *testing.T) {
+	for pages, want := range map[uint64]uint64{1: 10, 400: 10, 2000: 50, 4000: 100, 20_000: 100, 200_000: 1000} {
+		l, err := newLimits(&schemas.CrawlControl{Budget: &schemas.Budget{Pages: pages}})
+		if err != nil || l.refitPages != want {
+			t.Errorf("a budget of %d pages: a model every %d, want %d (%v)", pages, l.refitPages, want, err)
+		}
+	}
+}
