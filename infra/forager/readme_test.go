@@ -112,7 +112,8 @@ func TestREADME(t *testing.T) {
 	}
 	for _, want := range []string{"has finished: pages budget spent; 60 pages", "stopped 9 processes", "delivered",
 		"physics: paused", "1 seeds for physics", "physics: running", "physics has finished: pages budget spent; 120 pages",
-		"LOG ODDS", "no dead letters", "0 requests are to be tried again", " in physics.warc.gz", "120 pages of physics in physics.jsonl.gz", "physics is deleted: ",
+		"LOG ODDS", "no dead letters", "0 requests are to be tried again", " in physics.warc.gz", "120 pages of physics in physics.jsonl.gz",
+		"bit for bit the model that live training published", "published as models/apprentice/chemistry/60-", "physics is deleted: ",
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in what was printed", want)
