@@ -85,14 +85,15 @@ func (b *bed) distinct() (pages map[string]*schemas.PageFetched, times map[strin
 // Killed where it hurts, with requests waiting, the stage goes on behind a restart: every
 // request is answered, and what was answered before is not fetched again.
 func TestKilled(t *testing.T) {
-	for _, failpoint := range []string{"segment-before-record:5", "acked-before-commit:5"} {
+	for _, failpoint := range []string{"segment-before-record:3", "acked-before-commit:3"} {
 		t.Run(failpoint, func(t *testing.T) {
 			t.Parallel()
-			const pages, hosts = 40, 8
+			// Ten rounds with pauses between: answers that come together are one batch.
+			const pages, hosts, pause = 40, 4, 50 * time.Millisecond
 			b := newBed(t, page)
 			var requests []*schemas.FetchRequest
 			for i := range pages {
-				requests = append(requests, b.request("crawl", fmt.Sprintf("http://h%d.test/%d", i%hosts, i), 1, time.Millisecond))
+				requests = append(requests, b.request("crawl", fmt.Sprintf("http://h%d.test/%d", i%hosts, i), 1, pause))
 			}
 			b.send(requests...)
 			err := b.process(failpoint).Wait()
