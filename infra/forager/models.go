@@ -322,6 +322,10 @@ func (c *modelsUse) Run(s *session) error {
 	if c.Wait > 0 {
 		ok, err := poll(s, c.Wait, func() (bool, error) {
 			st := b.status(c.Crawl)
+			// A crawl that learns may have a newer one by the time it says so.
+			if version == "" && b.published(st.GetModel()).GetPages() > b.published(want).GetPages() {
+				want = st.GetModel()
+			}
 			return st.GetModel() == want || ended(st), nil
 		})
 		if err == nil && !ok {
