@@ -178,6 +178,11 @@ func (f *fetching) fetch(proxy string, urls []string) error {
 		}
 		began := time.Now()
 		answer, err := client.Get(ctx, webclient.Request{URL: u, UserAgent: "forager/1", MaxBody: maxBody})
+		for tries := 1; err != nil && tries < 5; tries++ {
+			// The server closes every connection after its answer without saying so: one that was
+			// kept may be gone. A crawl asks again later.
+			answer, err = client.Get(ctx, webclient.Request{URL: u, UserAgent: "forager/1", MaxBody: maxBody})
+		}
 		if err != nil {
 			return fmt.Errorf("fetch %s: %w", url, err)
 		}
