@@ -15,27 +15,16 @@ import (
 type Book struct {
 	mu     sync.RWMutex
 	crawls map[string]*schemas.CrawlControl
-	// readers are told of every record.
-	readers map[chan struct{}]bool
+	taken  Bell
 }
 
 // New returns an empty book.
 func New() *Book {
-	return &Book{crawls: make(map[string]*schemas.CrawlControl), readers: make(map[chan struct{}]bool)}
+	return &Book{crawls: make(map[string]*schemas.CrawlControl)}
 }
 
 // Subscribe returns a channel that gets a value after a record was taken, until cancel.
-func (b *Book) Subscribe() (taken <-chan struct{}, cancel func()) {
-	c := make(chan struct{}, 1)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.readers[c] = true
-	return c, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.readers, c)
-	}
-}
+func (b *Book) Subscribe() (taken <-chan struct{}, cancel func()) { return b.taken.Subscribe() }
 
 // Deleted says whether a crawl was deleted: what still comes of it is to be ignored.
 func (b *Book) Deleted(crawl string) bool {
@@ -64,12 +53,7 @@ func (b *Book) Take(key, value []byte) error {
 	case b.crawls[string(key)] == nil || control.GetRevision() > b.crawls[string(key)].GetRevision():
 		b.crawls[string(key)] = control
 	}
-	for c := range b.readers {
-		select {
-		case c <- struct{}{}:
-		default: // one is on its way
-		}
-	}
+	b.taken.Ring()
 	return nil
 }
 

@@ -19,16 +19,13 @@ type book struct {
 
 	mu     sync.Mutex
 	models map[string]*schemas.ModelPublished // by crawl
-	// changes counts; readers is told of each.
+	// changes counts; the bell rings at each.
 	changes uint64
-	readers map[chan struct{}]bool
+	bell    controls.Bell
 }
 
 func newBook() *book {
-	return &book{
-		controls: controls.New(), models: make(map[string]*schemas.ModelPublished),
-		readers: make(map[chan struct{}]bool),
-	}
+	return &book{controls: controls.New(), models: make(map[string]*schemas.ModelPublished)}
 }
 
 // control takes a record of crawl.control.
@@ -79,12 +76,7 @@ func (b *book) look(crawl string) (*schemas.CrawlControl, *schemas.ModelPublishe
 // changed counts a change and wakes the readers; the caller holds mu.
 func (b *book) changed() {
 	b.changes++
-	for c := range b.readers {
-		select {
-		case c <- struct{}{}:
-		default: // one is on its way
-		}
-	}
+	b.bell.Ring()
 }
 
 // notify wakes the readers though the book did not change: an object has arrived.
@@ -95,14 +87,4 @@ func (b *book) notify() {
 }
 
 // subscribe returns a channel that gets a value after every change, until cancel.
-func (b *book) subscribe(int) (<-chan struct{}, func()) {
-	c := make(chan struct{}, 1)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.readers[c] = true
-	return c, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.readers, c)
-	}
-}
+func (b *book) subscribe(int) (<-chan struct{}, func()) { return b.bell.Subscribe() }
