@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,33 +19,12 @@ import (
 // TestSimulationOfShards is TestSimulation with crawls of two to four shards, some of them in one
 // partition, some with another crawl's.
 func TestSimulationOfShards(t *testing.T) {
-	all := seen{counts: make(map[string]int)}
-	seeds := uint64(200)
-	if testing.Short() {
-		seeds = 50
-	}
-	crashtest.Seeds(t, seeds, func(seed uint64) error {
-		s, err := simulate(seed, "", true)
-		all.add(s.audit.seen)
-		return err
-	})
-	for _, what := range slices.Sorted(maps.Keys(all.counts)) {
-		t.Logf("%7d %s", all.counts[what], what)
-	}
-	if testing.Short() || flag.Lookup("crash.seed").Value.String() != "-1" || flag.Lookup("crash.seeds").Value.String() != "0" {
-		return
-	}
-	for _, what := range []string{
+	runSimulations(t, 200, 50, true, 5,
 		"owners that crashed", "owners that were superseded", "owners that began with nothing", "requests that are void",
 		"requests that came twice", "verdicts that came twice", "leaps that came twice", "boundaries", "models in use",
 		"notes among shards", "links sent to another shard", "redirects to another shard", "links sent on by a third shard",
 		"several shards ended: pages budget spent", "several shards ended: requests budget spent", "several shards ended: frontier empty",
-		"several shards ended: stagnated: the gate let no link through", "several shards ended: stopped",
-	} {
-		if all.counts[what] < 5 {
-			t.Errorf("the simulation has met %q %d times only", what, all.counts[what])
-		}
-	}
+		"several shards ended: stagnated: the gate let no link through", "several shards ended: stopped")
 }
 
 // peerRules break what shards owe one another: each meddles with a step and with what it came to.

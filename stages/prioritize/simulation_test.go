@@ -600,14 +600,15 @@ func (s *seen) add(counts map[string]int) {
 	}
 }
 
-func TestSimulation(t *testing.T) {
+// runSimulations simulates seeds, fewer where tests are to be short, and demands that all of them
+// together have met each of these at least so often.
+func runSimulations(t *testing.T, seeds, short uint64, shards bool, least int, met ...string) {
 	all := seen{counts: make(map[string]int)}
-	seeds := uint64(2000)
 	if testing.Short() {
-		seeds = 100
+		seeds = short
 	}
 	crashtest.Seeds(t, seeds, func(seed uint64) error {
-		s, err := simulate(seed, "", false)
+		s, err := simulate(seed, "", shards)
 		all.add(s.audit.seen)
 		return err
 	})
@@ -617,17 +618,20 @@ func TestSimulation(t *testing.T) {
 	if testing.Short() || flag.Lookup("crash.seed").Value.String() != "-1" || flag.Lookup("crash.seeds").Value.String() != "0" {
 		return
 	}
-	for _, what := range []string{
+	for _, what := range met {
+		if all.counts[what] < least {
+			t.Errorf("the simulation has met %q %d times only", what, all.counts[what])
+		}
+	}
+}
+
+func TestSimulation(t *testing.T) {
+	runSimulations(t, 2000, 100, false, 20,
 		"owners that crashed", "owners that were superseded", "owners that began with nothing", "requests that are void",
 		"requests that came twice", "verdicts that came twice", "leaps that came twice",
 		"verdicts that cannot be decoded", "boundaries", "redirects", "deferrals", "second attempts", "replays", "models in use",
 		"ended: pages budget spent", "ended: requests budget spent", "ended: frontier empty",
-		"ended: stagnated: the gate let no link through", "ended: stopped",
-	} {
-		if all.counts[what] < 20 {
-			t.Errorf("the simulation has met %q %d times only", what, all.counts[what])
-		}
-	}
+		"ended: stagnated: the gate let no link through", "ended: stopped")
 }
 
 // TestSimulationSeesBrokenOwners shows that the simulation would notice.
