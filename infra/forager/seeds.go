@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
+	"forager/internal/crawlfile"
 	"forager/internal/frontier"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
@@ -76,21 +76,20 @@ func (c *crawlSeeds) Run(s *session) error {
 func (c *crawlSeeds) given(stdin io.Reader) ([]string, error) {
 	urls := c.URLs
 	if c.File != "" {
-		var b []byte
-		var err error
-		if c.File == "-" {
-			b, err = io.ReadAll(stdin)
-		} else {
-			b, err = os.ReadFile(c.File)
+		from := stdin
+		if c.File != "-" {
+			f, err := os.Open(c.File)
+			if err != nil {
+				return nil, fmt.Errorf("--file: %w", err)
+			}
+			defer f.Close()
+			from = f
 		}
+		lines, err := crawlfile.Lines(from)
 		if err != nil {
 			return nil, fmt.Errorf("--file: %w", err)
 		}
-		for line := range bytes.Lines(b) {
-			if l := strings.TrimSpace(string(line)); l != "" && !strings.HasPrefix(l, "#") {
-				urls = append(urls, l)
-			}
-		}
+		urls = append(urls, lines...)
 	}
 	if len(urls) == 0 {
 		return nil, usagef("give URLs, or --file with one a line")

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -258,16 +259,23 @@ func lines(r *strictyaml.Report, path, dir, name string) []string {
 		r.Problem(path, "%v", err)
 		return nil
 	}
+	out, err := Lines(bytes.NewReader(b))
+	if err != nil {
+		r.Problem(path, "%s: %v", name, err)
+	}
+	return out
+}
+
+// Lines reads a list: one entry a line of at most 1 MiB, without the space around it; empty lines
+// and those that begin with "#" are left out. With an error come the entries before it.
+func Lines(r io.Reader) ([]string, error) {
 	var out []string
-	s := bufio.NewScanner(bytes.NewReader(b))
+	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
 		if l := strings.TrimSpace(s.Text()); l != "" && !strings.HasPrefix(l, "#") {
 			out = append(out, l)
 		}
 	}
-	if err := s.Err(); err != nil {
-		r.Problem(path, "%s: %v", name, err)
-	}
-	return out
+	return out, s.Err()
 }
