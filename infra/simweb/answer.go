@@ -10,7 +10,6 @@ type answer struct {
 	status      int
 	contentType string // "" = none
 	location    string
-	retryAfter  bool
 	// body; filler more bytes of HTML follow it.
 	body   []byte
 	filler int

@@ -34,7 +34,6 @@ type shelf struct {
 	segment bytes.Buffer
 	writer  *warc.Writer
 	rows    [][]any
-	urls    bool // rows hold URLs only
 	bodies  []string
 	// away makes Range fail for the n-th page.
 	away   func(n int) error
