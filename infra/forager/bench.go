@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/infra/forager/floor"
-	"forager/infra/simweb"
 	"forager/internal/crawlfile"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -110,7 +107,7 @@ const requestsPerPage = 6.5
 func (c *benchCommand) webs() []benchWeb {
 	list := []benchWeb{{
 		name: "simweb", ground: func() (*demoGround, error) { return simGround(c.Pages) },
-		serve: []string{"bench-web", "1"}, crawls: []benchCrawl{{name: "simweb", budget: pagesBudget}},
+		serve: []string{"serve-simweb"}, crawls: []benchCrawl{{name: "simweb", budget: pagesBudget}},
 	}}
 	if c.Web != "" {
 		name, _, _ := strings.Cut(filepath.Base(c.Web), ".")
@@ -142,11 +139,7 @@ func (c *benchCommand) Run(s *session) error {
 		}
 		report.Runs = append(report.Runs, runs...)
 	}
-	b, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(c.Out, "bench.json"), append(b, '\n'), 0o644); err != nil {
+	if err := writeReport(c.Out, "bench.json", report); err != nil {
 		return err
 	}
 	return s.print(report, func(w io.Writer) { printBench(w, report) })
@@ -162,14 +155,7 @@ func (c *benchCommand) crawl(s *session, w benchWeb) (runs []benchRun, err error
 	if d.ground, err = w.ground(); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if d.stack != nil {
-			stop, cancel := context.WithTimeout(context.WithoutCancel(s), time.Minute)
-			defer cancel()
-			_, stopErr := d.stack.stop(stop, 30*time.Second)
-			err = errors.Join(err, stopErr)
-		}
-	}()
+	defer func() { err = errors.Join(err, d.stop()) }()
 	b := &bench{demo: d, command: c, web: w}
 	if err := onCores(c.Cores, b.start); err != nil {
 		return nil, err
@@ -395,24 +381,4 @@ func (b *bench) profile(crawl string) (wait func()) {
 			b.say("profiles of %s: %v", crawl, err)
 		}
 	}
-}
-
-type benchWebCommand struct {
-	Seed   uint64 `arg:"" help:"Seed of the web."`
-	Pages  uint64 `help:"Pages of the web; 0 = as many as in the demo."`
-	Listen string `help:"Loopback address of the proxy." default:"127.0.0.1:18080"`
-}
-
-func (c *benchWebCommand) Run(s *session) error {
-	config := simweb.Default(c.Seed)
-	if c.Pages > 0 {
-		config.Pages = c.Pages
-	}
-	web, err := simweb.New(config)
-	if err != nil {
-		return err
-	}
-	return serveUntilDone(s, c.Listen, simweb.Handler(web), func(address string) {
-		fmt.Fprintf(s.out, "%d pages behind the proxy http://%s\n", web.Size(), address)
-	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/objects"
 	"forager/internal/pipeline"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -241,4 +242,18 @@ func (s *session) openBooks() (*pipeline.Config, *books, error) {
 	}
 	b, err := openBooks(s, s, cfg)
 	return cfg, b, err
+}
+
+// openStore opens the books and the object store.
+func (s *session) openStore() (*books, *objects.Store, error) {
+	cfg, b, err := s.openBooks()
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		b.close()
+		return nil, nil, err
+	}
+	return b, store, nil
 }

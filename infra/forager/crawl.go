@@ -254,7 +254,7 @@ func watch(s *session, b *books, crawl string) error {
 		if !lastAt.IsZero() && now.After(lastAt) {
 			rate = float64(x.Pages-last.Pages) / now.Sub(lastAt).Seconds()
 		}
-		finished := st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED
+		finished := ended(st)
 		if !s.json && (terminal || x.Pages != last.Pages || finished || lastAt.IsZero()) {
 			line := fmt.Sprintf("%s  %6.0fs  %s  pages %d  %.0f/s  harvest %.3f  loss %.3f  queued %d  in flight %d  loop %d ms %s",
 				crawl, now.Sub(begun).Seconds(), x.State, x.Pages, rate, x.Harvest, x.Loss, x.Queued, x.InFlight, x.Latency, x.Activity)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -144,19 +145,12 @@ func (c *deadList) Run(s *session) error {
 		}
 		fmt.Fprintf(w, "%7s %-19s %-16s %-16s %-16s %s\n", "NUMBER", "AT", "STAGE", "TOPIC", "CRAWL", "ERROR AND URL")
 		for _, l := range list {
-			fmt.Fprintf(w, "%7d %-19s %-16s %-16s %-16s %s  %s\n", l.Number, l.At.Format("2006-01-02 15:04:05"), l.Stage, l.Topic, or(l.Crawl, "-"), oneLine(l.Error, 120), l.URL)
+			fmt.Fprintf(w, "%7d %-19s %-16s %-16s %-16s %s  %s\n", l.Number, l.At.Format("2006-01-02 15:04:05"), l.Stage, l.Topic, cmp.Or(l.Crawl, "-"), oneLine(l.Error, 120), l.URL)
 		}
 		if all > len(list) {
 			fmt.Fprintf(w, "and %d older ones (--limit 0 shows all)\n", all-len(list))
 		}
 	})
-}
-
-func or(s, empty string) string {
-	if s == "" {
-		return empty
-	}
-	return s
 }
 
 // oneLine cuts a text for a table.

@@ -92,7 +92,7 @@ func (c *crawlDelete) tell(s *session, b *books) error {
 		if err := b.loaded(s, c.Wait); err != nil {
 			return err
 		}
-		if ctl, err = b.revise(s, c.Crawl, func(next *schemas.CrawlControl) { next.State = schemas.CrawlState_CRAWL_STATE_DELETED }); err != nil {
+		if _, err := b.revise(s, c.Crawl, func(next *schemas.CrawlControl) { next.State = schemas.CrawlState_CRAWL_STATE_DELETED }); err != nil {
 			return err
 		}
 	}

@@ -105,14 +105,10 @@ type teaching struct {
 func (c *demoCommand) Run(s *session) error {
 	d := &demo{command: c, s: s}
 	err := d.run()
-	if d.stack != nil && !c.Keep {
-		stop, cancel := context.WithTimeout(context.WithoutCancel(s), time.Minute)
-		defer cancel()
-		if _, stopErr := d.stack.stop(stop, 30*time.Second); stopErr != nil {
-			err = errors.Join(err, stopErr)
-		}
+	if c.Keep {
+		return err
 	}
-	return err
+	return errors.Join(err, d.stop())
 }
 
 // demo is one run of the command.
@@ -123,6 +119,26 @@ type demo struct {
 	config  *pipeline.Config
 	books   *books
 	ground  *demoGround
+}
+
+// stop ends what was started, also after an interruption.
+func (d *demo) stop() error {
+	if d.stack == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.s), time.Minute)
+	defer cancel()
+	_, err := d.stack.stop(ctx, 30*time.Second)
+	return err
+}
+
+// writeReport writes the document of a run into its folder.
+func writeReport(dir, name string, report any) error {
+	b, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), append(b, '\n'), 0o644)
 }
 
 func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.s.err, format+"\n", args...) }
@@ -177,12 +193,7 @@ func (d *demo) run() error {
 		report.Verify.Crawls = append(report.Verify.Crawls, result)
 		report.Verify.OK = report.Verify.OK && result.OK
 	}
-	b, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(d.command.Out, "report.json")
-	if err := os.WriteFile(path, append(b, '\n'), 0o644); err != nil {
+	if err := writeReport(d.command.Out, "report.json", report); err != nil {
 		return err
 	}
 	if err := d.s.print(report, func(w io.Writer) { printDemo(w, report, d.command) }); err != nil {
@@ -508,7 +519,7 @@ func (d *demo) follow(name string, began time.Time) (*schemas.CrawlStatus, error
 		now := time.Now()
 		rate := float64(x.Pages-lastPages) / now.Sub(last).Seconds()
 		last, lastPages = now, x.Pages
-		finished := st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED
+		finished := ended(st)
 		if terminal || n%5 == 0 || finished {
 			line := fmt.Sprintf("%4.0fs  pages %5d  %4.0f/s  harvest %.3f  loss %.3f  frontier %6d  in flight %3d  lag %s",
 				now.Sub(began).Seconds(), x.Pages, rate, x.Harvest, x.Loss, x.Queued, x.InFlight, d.lag())

@@ -55,7 +55,6 @@ type commands struct {
 	ServeSimweb      serveSimwebCommand      `cmd:"" name:"serve-simweb" help:"Serve synthetic webs, behind an HTTP proxy."`
 	ExperimentSimweb experimentSimwebCommand `cmd:"" name:"experiment-simweb" help:"Compare rankers on synthetic webs, in this process."`
 
-	BenchWeb   benchWebCommand   `cmd:"" hidden:"" help:"Serve the synthetic web of bench."`
 	BenchFloor benchFloorCommand `cmd:"" hidden:"" help:"Fetch URLs and parse the pages, nothing else."`
 }
 

@@ -52,15 +52,11 @@ CRAWL/PAGES-DIGEST, by the pages that were delivered when it was made.
 }
 
 func (c *modelsList) Run(s *session) error {
-	cfg, b, err := s.openBooks()
+	b, store, err := s.openStore()
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	store, err := objects.Open(cfg.S3)
-	if err != nil {
-		return err
-	}
 	prefixes := []string{schemas.ModelObject("critic", ""), schemas.ModelObject("apprentice", "")}
 	if c.Crawl != "" {
 		if _, err := b.control(c.Crawl); err != nil {
@@ -162,15 +158,11 @@ type apprenticeReport struct {
 }
 
 func (c *modelsShow) Run(s *session) error {
-	cfg, b, err := s.openBooks()
+	b, store, err := s.openStore()
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	store, err := objects.Open(cfg.S3)
-	if err != nil {
-		return err
-	}
 	version := c.Model
 	if !strings.Contains(version, "/") {
 		if _, err := b.control(version); err != nil {
@@ -293,15 +285,11 @@ A crawl that is to learn from where an older model stood is another crawl (learn
 }
 
 func (c *modelsUse) Run(s *session) error {
-	cfg, b, err := s.openBooks()
+	b, store, err := s.openStore()
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	store, err := objects.Open(cfg.S3)
-	if err != nil {
-		return err
-	}
 	version := c.Model
 	switch {
 	case version == "newest":
@@ -329,7 +317,7 @@ func (c *modelsUse) Run(s *session) error {
 			return st.GetModel() == want || ended(st), nil
 		})
 		if err == nil && !ok {
-			err = fmt.Errorf("crawl %q is to rank by %s, but does not yet after %s: %s; does prioritize run? (forager up starts it)", c.Crawl, or(want, "no model"), c.Wait, b.status(c.Crawl).GetActivity())
+			err = fmt.Errorf("crawl %q is to rank by %s, but does not yet after %s: %s; does prioritize run? (forager up starts it)", c.Crawl, cmp.Or(want, "no model"), c.Wait, b.status(c.Crawl).GetActivity())
 		}
 		if err != nil {
 			return err
@@ -337,7 +325,7 @@ func (c *modelsUse) Run(s *session) error {
 	}
 	return s.print(map[string]any{"crawl": c.Crawl, "model": want, "pinned": ctl.GetLearning().GetPinned() != ""}, func(w io.Writer) {
 		if version == "" {
-			fmt.Fprintf(w, "%s ranks by the newest model, now %s\n", c.Crawl, or(want, "none"))
+			fmt.Fprintf(w, "%s ranks by the newest model, now %s\n", c.Crawl, cmp.Or(want, "none"))
 		} else {
 			fmt.Fprintf(w, "%s ranks by %s until you say otherwise (forager models use %s newest)\n", c.Crawl, version, c.Crawl)
 		}

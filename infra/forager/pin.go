@@ -44,7 +44,7 @@ func pinModel(ctx context.Context, b *books, store registry.Store, crawl, versio
 
 // pinnable says why no model can be pinned to the crawl.
 func (b *books) pinnable(ctl *schemas.CrawlControl) error {
-	if st := b.status(ctl.GetCrawl()); st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
+	if st := b.status(ctl.GetCrawl()); ended(st) {
 		return fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", ctl.GetCrawl(), st.GetEndReason())
 	}
 	if !schemas.Learns(ctl) {

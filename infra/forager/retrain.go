@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/infra/forager/export"
 	"forager/internal/apprentice"
 	"forager/internal/linkfeature"
 	"forager/internal/objects"
@@ -69,16 +68,12 @@ type retrained struct {
 }
 
 func (c *retrainCommand) Run(s *session) error {
-	cfg, b, err := s.openBooks()
+	b, store, err := s.openStore()
 	if err != nil {
 		return err
 	}
 	defer b.close()
 	ctl, err := b.control(c.Crawl)
-	if err != nil {
-		return err
-	}
-	store, err := objects.Open(cfg.S3)
 	if err != nil {
 		return err
 	}
@@ -347,21 +342,20 @@ func (r *retrained) text(w io.Writer, crawl string) {
 	}
 }
 
-// writeWhole writes a file that is there whole or, after an error or a kill, not at all or as it was.
+// writeWhole writes a file that is there whole or, after an error, not at all or as it was.
 func writeWhole(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	t, err := export.Create(path, true)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
+	if _, err := t.Write(data); err != nil {
+		t.Abort()
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return os.Rename(f.Name(), path)
+	if err := t.Commit(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
 }
 
 func usageError(err error) error { return errUsage{fmt.Errorf("%s", strings.TrimSpace(err.Error()))} }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 
 	"forager/infra/simweb"
 )
@@ -46,15 +44,11 @@ func (c *serveSimwebCommand) Run(s *session) error {
 		}
 		webs = append(webs, w)
 	}
-	var log io.Writer
-	if c.AccessLog != "" {
-		f, err := os.OpenFile(c.AccessLog, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		log = f
+	log, closeLog, err := openAccessLog(c.AccessLog)
+	if err != nil {
+		return err
 	}
+	defer closeLog()
 	return serveUntilDone(s, c.Listen, simweb.NewServer(log, webs...), func(address string) {
 		fmt.Fprintf(s.out, "%d pages a web, seeds %v, behind the proxy http://%s; such as %s\n", c.Pages, c.Seeds, address, webs[0].URL(0))
 	})

@@ -41,18 +41,26 @@ func (c *serveWebCommand) Run(s *session) error {
 			return err
 		}
 	}
-	var log io.Writer
-	if c.AccessLog != "" {
-		f, err := os.OpenFile(c.AccessLog, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		log = f
+	log, closeLog, err := openAccessLog(c.AccessLog)
+	if err != nil {
+		return err
 	}
+	defer closeLog()
 	return serveUntilDone(s, c.Listen, archive.Handler(log), func(address string) {
 		fmt.Fprintf(s.out, "%d URLs behind the proxy http://%s\n", len(archive.URLs()), address)
 	})
+}
+
+// openAccessLog opens a file to append to; without a path there is none.
+func openAccessLog(path string) (log io.Writer, closeLog func() error, err error) {
+	if path == "" {
+		return nil, func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, f.Close, nil
 }
 
 // serveUntilDone serves HTTP on a loopback address until the context ends.

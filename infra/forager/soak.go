@@ -2,8 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -85,18 +83,11 @@ func (c *soakCommand) Run(s *session) (err error) {
 		return err
 	}
 	d.ground.seeds = web.Examples(d.ground.topic, 5)
-	b := &bench{demo: d, command: &benchCommand{Cores: c.Cores}, web: benchWeb{serve: []string{"bench-web", "1", "--pages", fmt.Sprint(config.Pages)}}}
+	b := &bench{demo: d, command: &benchCommand{Cores: c.Cores}, web: benchWeb{serve: []string{"serve-simweb", "--pages", fmt.Sprint(config.Pages)}}}
 	for _, topic := range []string{schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged} {
 		b.more = append(b.more, setting{"5m", []string{"topics", topic, "retention"}})
 	}
-	defer func() {
-		if d.stack != nil {
-			stop, cancel := context.WithTimeout(context.WithoutCancel(s), time.Minute)
-			defer cancel()
-			_, stopErr := d.stack.stop(stop, 30*time.Second)
-			err = errors.Join(err, stopErr)
-		}
-	}()
+	defer func() { err = errors.Join(err, d.stop()) }()
 	if err := onCores(c.Cores, b.start); err != nil {
 		return err
 	}
@@ -105,11 +96,7 @@ func (c *soakCommand) Run(s *session) (err error) {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(c.Out, "soak.json"), append(text, '\n'), 0o644); err != nil {
+	if err := writeReport(c.Out, "soak.json", report); err != nil {
 		return err
 	}
 	return s.print(report, func(w io.Writer) { printSoak(w, report) })
@@ -155,7 +142,7 @@ func (c *soakCommand) crawl(b *bench) (*soakReport, error) {
 		if x.Pages*50 >= c.Pages*uint64(len(r.Disk)+1) {
 			r.Disk = append(r.Disk, soakDisk{x.Pages, b.disk()})
 		}
-		if st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
+		if ended(st) {
 			r.end(b, st.GetEndReason())
 			return r, nil
 		}

@@ -147,7 +147,7 @@ func (b *books) finished(crawl string) ([]*schemas.CrawlStatus, error) {
 	var all []*schemas.CrawlStatus
 	for shard := range max(1, ctl.GetShards()) {
 		st := b.statuses[crawl][shard]
-		if st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
+		if !ended(st) {
 			return nil, fmt.Errorf("crawl %q has not finished; its books are still being written (forager crawl watch %s)", crawl, crawl)
 		}
 		all = append(all, proto.CloneOf(st))
