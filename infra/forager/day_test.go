@@ -31,7 +31,7 @@ func TestTwoCrawlsAndTheirModels(t *testing.T) {
 	if len(list) < 3 || oldest.Pages != 30 || newest.Pages < 60 || oldest.InUse || oldest.Bytes == 0 || oldest.Kind != "apprentice" {
 		t.Fatalf("models %+v", list)
 	}
-	r.until("first", "ranking by its newest model", 30*time.Second, func(st *schemas.CrawlStatus) bool { return st.GetModel() == newest.Version })
+	r.until("first", "ranking by its newest model", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetModel() == newest.Version })
 	r.testShow(t, oldest.Version)
 	r.testUseRefuses(t)
 

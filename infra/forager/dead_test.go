@@ -56,7 +56,7 @@ func (r *rig) testDead(t *testing.T, g *demoGround) {
 	if out := r.mustRun("dead", "replay", "--crawl", "lost"); out != "1 requests are to be tried again\n" {
 		t.Errorf("dead replay: %s", out)
 	}
-	r.until("lost", "under way", 30*time.Second, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 0 })
+	r.until("lost", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 0 })
 	if out := r.mustRun("dead", "replay", fmt.Sprint(failed.Number)); !strings.Contains(out, "0 requests") || !strings.Contains(out, "1 have been tried again since") {
 		t.Errorf("dead replay again: %s", out)
 	}

@@ -596,7 +596,7 @@ func get(t *testing.T, client *http.Client, urls []string, status int) {
 
 func (r *rig) testStop(t *testing.T, g *demoGround) {
 	r.mustRun("crawl", "start", r.file("long.yaml", strings.Replace(crawlFile("long", "sim", g.topic, g.seeds[0]), "pages: 60", "pages: 50000", 1)))
-	r.until("long", "under way", 30*time.Second, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 20 })
+	r.until("long", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 20 })
 	r.testPause(t, "long", g)
 	r.fails(t, exitFailure, []string{"verify", "long"}, `"long" has not finished`, "forager crawl watch long")
 	r.fails(t, exitFailure, []string{"crawl", "delete", "long"}, `"long" is running`, "forager crawl stop long", "--stop")

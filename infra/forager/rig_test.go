@@ -121,10 +121,11 @@ func realKafka(t testing.TB, file, broker string) string {
 	return file[:start] + broker + file[end:]
 }
 
-// lines writes what a command says into the test's log.
+// lines writes what a command says into the test's log, not as a line of the test's own.
 type lines struct{ t testing.TB }
 
 func (l *lines) Write(b []byte) (int, error) {
+	l.t.Helper()
 	l.t.Logf("%s", bytes.TrimRight(b, "\n"))
 	return len(b), nil
 }

@@ -73,7 +73,7 @@ func TestACrawlOfThreeShardsIsOperated(t *testing.T) {
 	r.begin(c)
 	r.until("three", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 40 })
 	r.mustRun("crawl", "pause", "three")
-	at := r.until("three", "at rest", 30*time.Second, func(st *schemas.CrawlStatus) bool {
+	at := r.until("three", "at rest", time.Minute, func(st *schemas.CrawlStatus) bool {
 		return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && st.GetInFlight() == 0
 	})
 	r.mustRun(append([]string{"crawl", "seeds", "three"}, more...)...)

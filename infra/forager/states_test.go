@@ -25,7 +25,7 @@ func (r *rig) testPause(t *testing.T, crawl string, g *demoGround) {
 	}
 	before := r.books.status(crawl)
 	r.mustRun("crawl", "seeds", crawl, g.seeds[0]+"none/1", g.seeds[0]+"none/2")
-	st := r.until(crawl, "longer by two seeds", 10*time.Second, func(st *schemas.CrawlStatus) bool { return st.GetQueued() == before.GetQueued()+2 })
+	st := r.until(crawl, "longer by two seeds", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetQueued() == before.GetQueued()+2 })
 	if st.GetDispatched() != before.GetDispatched() {
 		t.Errorf("%d requests were dispatched while the crawl was paused", st.GetDispatched()-before.GetDispatched())
 	}
@@ -40,7 +40,7 @@ func (r *rig) testPause(t *testing.T, crawl string, g *demoGround) {
 	if out := r.mustRun("crawl", "resume", crawl); !strings.Contains(out, "running") {
 		t.Errorf("crawl resume: %q", out)
 	}
-	r.until(crawl, "under way again", 30*time.Second, func(st *schemas.CrawlStatus) bool { return st.GetPages() > before.GetPages()+20 })
+	r.until(crawl, "under way again", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > before.GetPages()+20 })
 	r.fails(t, exitUsage, []string{"crawl", "seeds", crawl}, "give URLs")
 	r.fails(t, exitFailure, []string{"crawl", "seeds", crawl, "chemistry", "ftp://a.test/"}, "chemistry", "ftp://a.test/")
 }

@@ -35,6 +35,7 @@ func main() {
 func report(r io.Reader, w io.Writer) (bool, error) {
 	var passed, failed, skipped, broken int
 	output := make(map[[2]string][]string)
+	var why strings.Builder // what failed tests said themselves, for the end
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 64<<20)
 	for s.Scan() {
@@ -79,18 +80,45 @@ func report(r io.Reader, w io.Writer) (bool, error) {
 			case "fail":
 				failed++
 				fmt.Fprint(w, text)
+				fmt.Fprintf(&why, "FAIL %s %s\n%s", e.Package, e.Test, said(text))
 			}
 		}
 	}
 	if err := s.Err(); err != nil {
 		return false, fmt.Errorf("read the test output: %w", err)
 	}
+	fmt.Fprint(w, why.String())
 	fmt.Fprintf(w, "%d passed, %d failed", passed, failed)
 	if skipped > 0 {
 		fmt.Fprintf(w, ", %d skipped", skipped)
 	}
 	fmt.Fprintln(w)
 	return failed == 0 && broken == 0 && passed > 0, nil
+}
+
+// saidLines and saidWidth bound what the end repeats of one failed test.
+const saidLines, saidWidth = 20, 400
+
+// said keeps the first lines that a test logged by itself, from the text of all it wrote: the
+// end of that text is often the log of a program that the test ran.
+func said(text string) string {
+	var b strings.Builder
+	lines := 0
+	for line := range strings.Lines(text) {
+		if lines == saidLines {
+			break
+		}
+		if at := strings.Index(line, "_test.go:"); at < 0 || strings.ContainsAny(strings.TrimSpace(line[:at]), " \t") {
+			continue
+		}
+		line = strings.TrimRight(line, "\n")
+		if len(line) > saidWidth {
+			line = line[:saidWidth] + "…"
+		}
+		fmt.Fprintln(&b, line)
+		lines++
+	}
+	return b.String()
 }
 
 // figures keeps what a passing test logged and drops the frame that go test puts around it.

@@ -24,6 +24,12 @@ func TestReport(t *testing.T) {
 {"Action":"fail","Package":"p","Test":"TestC"}
 {"Action":"fail","Package":"p"}
 `, false, []string{"c.go:1: why", "FAIL p", "0 passed, 1 failed\n"}},
+		"failed before a long log": {`{"Action":"output","Package":"p","Test":"TestC","Output":"    c_test.go:1: why\n"}
+{"Action":"output","Package":"p","Test":"TestC","Output":"    print.go:9: at p_test.go:7: a log\n"}
+{"Action":"output","Package":"p","Test":"TestC","Output":"        time=1 level=INFO of c_test.go:1: a log\n"}
+{"Action":"fail","Package":"p","Test":"TestC"}
+{"Action":"fail","Package":"p"}
+`, false, []string{"a log\nFAIL p\nFAIL p TestC\n    c_test.go:1: why\n0 passed, 1 failed\n"}},
 		"build": {twoPassed + `{"Action":"build-output","ImportPath":"q","Output":"q.go:1: no\n"}
 {"Action":"build-fail","ImportPath":"q"}
 {"Action":"fail","Package":"q","FailedBuild":"q"}
