@@ -466,7 +466,8 @@ type CrawlControl struct {
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// What the operator wants of it.
 	State CrawlState `protobuf:"varint,3,opt,name=state,proto3,enum=forager.v1.CrawlState" json:"state,omitempty"`
-	// Focus topics: class names of the critic; R(u) is the sum of their posteriors. At least one.
+	// Focus topics, marked good: classes or internal topics of the critic; R(u) is the sum of the
+	// posteriors of the classes at and below them, each × its weight. At least one, none below another.
 	Focus []string `protobuf:"bytes,4,rep,name=focus,proto3" json:"focus,omitempty"`
 	// Version of the critic that judges this crawl ("schools/1f0c…"); see ModelPublished.version.
 	Critic string `protobuf:"bytes,5,opt,name=critic,proto3" json:"critic,omitempty"`
@@ -495,7 +496,14 @@ type CrawlControl struct {
 	// When the crawl was first written, Unix milliseconds.
 	CreatedAt int64 `protobuf:"varint,16,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Seed of every pseudo-random choice of the crawl (ranker random, ties of no other order).
-	RandomSeed    uint64 `protobuf:"varint,17,opt,name=random_seed,json=randomSeed,proto3" json:"random_seed,omitempty"`
+	RandomSeed uint64 `protobuf:"varint,17,opt,name=random_seed,json=randomSeed,proto3" json:"random_seed,omitempty"`
+	// Weight of a focus topic, by its name in focus, in (0,1]; those without one have 1.
+	Weights map[string]float64 `protobuf:"bytes,18,rep,name=weights,proto3" json:"weights,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	// Topics marked bad, each below a focus topic: the classes at and below them do not count (1999).
+	Bad []string `protobuf:"bytes,19,rep,name=bad,proto3" json:"bad,omitempty"`
+	// Versions of critics that judge every page beside critic, for comparison: recorded
+	// (Judgement.shadows), never used. At most 3, distinct, critic not among them.
+	Shadows       []string `protobuf:"bytes,20,rep,name=shadows,proto3" json:"shadows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -647,6 +655,27 @@ func (x *CrawlControl) GetRandomSeed() uint64 {
 		return x.RandomSeed
 	}
 	return 0
+}
+
+func (x *CrawlControl) GetWeights() map[string]float64 {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+func (x *CrawlControl) GetBad() []string {
+	if x != nil {
+		return x.Bad
+	}
+	return nil
+}
+
+func (x *CrawlControl) GetShadows() []string {
+	if x != nil {
+		return x.Shadows
+	}
+	return nil
 }
 
 // Budget limits a crawl; reserved at dispatch, charged or given back by the outcome table.
@@ -1125,7 +1154,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
 	"forager.v1\x1a\n" +
-	"page.proto\"\xed\x04\n" +
+	"page.proto\"\x96\x06\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -1149,7 +1178,13 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x10 \x01(\x03R\tcreatedAt\x12\x1f\n" +
 	"\vrandom_seed\x18\x11 \x01(\x04R\n" +
-	"randomSeed\":\n" +
+	"randomSeed\x12?\n" +
+	"\aweights\x18\x12 \x03(\v2%.forager.v1.CrawlControl.WeightsEntryR\aweights\x12\x10\n" +
+	"\x03bad\x18\x13 \x03(\tR\x03bad\x12\x18\n" +
+	"\ashadows\x18\x14 \x03(\tR\ashadows\x1a:\n" +
+	"\fWeightsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\":\n" +
 	"\x06Budget\x12\x14\n" +
 	"\x05pages\x18\x01 \x01(\x04R\x05pages\x12\x1a\n" +
 	"\brequests\x18\x02 \x01(\x04R\brequests\"\xd2\x01\n" +
@@ -1240,7 +1275,7 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 }
 
 var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_crawl_control_proto_goTypes = []any{
 	(CrawlState)(0),      // 0: forager.v1.CrawlState
 	(Ranker)(0),          // 1: forager.v1.Ranker
@@ -1257,7 +1292,8 @@ var file_crawl_control_proto_goTypes = []any{
 	(*Scope)(nil),        // 12: forager.v1.Scope
 	(*Politeness)(nil),   // 13: forager.v1.Politeness
 	(*Learning)(nil),     // 14: forager.v1.Learning
-	(LeafMode)(0),        // 15: forager.v1.LeafMode
+	nil,                  // 15: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),        // 16: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
@@ -1266,20 +1302,21 @@ var file_crawl_control_proto_depIdxs = []int32{
 	12, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
 	13, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
 	14, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	15, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	1,  // 7: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	11, // 8: forager.v1.Policy.gate:type_name -> forager.v1.Gate
-	4,  // 9: forager.v1.Policy.combine:type_name -> forager.v1.Combine
-	5,  // 10: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
-	2,  // 11: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
-	3,  // 12: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	6,  // 13: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	7,  // 14: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	16, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	15, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	1,  // 8: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
+	11, // 9: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	4,  // 10: forager.v1.Policy.combine:type_name -> forager.v1.Combine
+	5,  // 11: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
+	2,  // 12: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
+	3,  // 13: forager.v1.Gate.action:type_name -> forager.v1.GateAction
+	6,  // 14: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	7,  // 15: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }
@@ -1294,7 +1331,7 @@ func file_crawl_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -24,18 +24,27 @@ const (
 // Judgement is what a critic says of a page.
 type Judgement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// R(u) = sum of the posteriors of the focus topics, [0,1].
+	// R(u) = sum of weight × posterior over the classes of the focus topics but for those marked bad
+	// (CrawlControl.focus, weights, bad), [0,1].
 	Raw float64 `protobuf:"fixed64,1,opt,name=raw,proto3" json:"raw,omitempty"`
 	// Posterior after tempering (POSTERIOR_TEMPERED), [0,1].
 	Tempered float64 `protobuf:"fixed64,2,opt,name=tempered,proto3" json:"tempered,omitempty"`
 	// The classes of highest posterior (tempered order), best first, at most 5.
 	Topics []*TopicScore `protobuf:"bytes,3,rep,name=topics,proto3" json:"topics,omitempty"`
-	// The best class lies under a focus topic.
+	// The best class lies under a focus topic, and under none that is marked bad.
 	BestIsFocus bool `protobuf:"varint,4,opt,name=best_is_focus,json=bestIsFocus,proto3" json:"best_is_focus,omitempty"`
 	// Version of the critic; see ModelPublished.version.
 	Critic string `protobuf:"bytes,5,opt,name=critic,proto3" json:"critic,omitempty"`
 	// Tokens of the page known to the critic's vocabulary.
-	KnownTokens   uint64 `protobuf:"varint,6,opt,name=known_tokens,json=knownTokens,proto3" json:"known_tokens,omitempty"`
+	KnownTokens uint64 `protobuf:"varint,6,opt,name=known_tokens,json=knownTokens,proto3" json:"known_tokens,omitempty"`
+	// CrawlControl.revision whose critic and marking of topics were used; 0 = a record from before
+	// topics could be marked anew.
+	Marking uint64 `protobuf:"varint,8,opt,name=marking,proto3" json:"marking,omitempty"`
+	// What other critics say of the page: recorded, used by nobody. As CrawlControl.shadows has them.
+	Shadows []*Shadow `protobuf:"bytes,9,rep,name=shadows,proto3" json:"shadows,omitempty"`
+	// Why the crawl's own critic, an HTTP predicate, did not judge the page ("timeout", "rubbish", …);
+	// critic is then the one that judged in its stead. Empty = it did.
+	Degraded      string `protobuf:"bytes,15,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -112,6 +121,118 @@ func (x *Judgement) GetKnownTokens() uint64 {
 	return 0
 }
 
+func (x *Judgement) GetMarking() uint64 {
+	if x != nil {
+		return x.Marking
+	}
+	return 0
+}
+
+func (x *Judgement) GetShadows() []*Shadow {
+	if x != nil {
+		return x.Shadows
+	}
+	return nil
+}
+
+func (x *Judgement) GetDegraded() string {
+	if x != nil {
+		return x.Degraded
+	}
+	return ""
+}
+
+// Shadow is what a critic that is not used says of a page.
+type Shadow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Version of the critic; see ModelPublished.version.
+	Critic string `protobuf:"bytes,1,opt,name=critic,proto3" json:"critic,omitempty"`
+	// As Judgement.raw, under the same marking; 0 where failure is set.
+	Raw float64 `protobuf:"fixed64,2,opt,name=raw,proto3" json:"raw,omitempty"`
+	// As Judgement.tempered; 0 where failure is set.
+	Tempered float64 `protobuf:"fixed64,3,opt,name=tempered,proto3" json:"tempered,omitempty"`
+	// As Judgement.best_is_focus.
+	BestIsFocus bool `protobuf:"varint,4,opt,name=best_is_focus,json=bestIsFocus,proto3" json:"best_is_focus,omitempty"`
+	// As Judgement.known_tokens.
+	KnownTokens uint64 `protobuf:"varint,5,opt,name=known_tokens,json=knownTokens,proto3" json:"known_tokens,omitempty"`
+	// Why it said nothing, for people; empty = it did.
+	Failure       string `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Shadow) Reset() {
+	*x = Shadow{}
+	mi := &file_page_judged_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Shadow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Shadow) ProtoMessage() {}
+
+func (x *Shadow) ProtoReflect() protoreflect.Message {
+	mi := &file_page_judged_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Shadow.ProtoReflect.Descriptor instead.
+func (*Shadow) Descriptor() ([]byte, []int) {
+	return file_page_judged_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Shadow) GetCritic() string {
+	if x != nil {
+		return x.Critic
+	}
+	return ""
+}
+
+func (x *Shadow) GetRaw() float64 {
+	if x != nil {
+		return x.Raw
+	}
+	return 0
+}
+
+func (x *Shadow) GetTempered() float64 {
+	if x != nil {
+		return x.Tempered
+	}
+	return 0
+}
+
+func (x *Shadow) GetBestIsFocus() bool {
+	if x != nil {
+		return x.BestIsFocus
+	}
+	return false
+}
+
+func (x *Shadow) GetKnownTokens() uint64 {
+	if x != nil {
+		return x.KnownTokens
+	}
+	return 0
+}
+
+func (x *Shadow) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
 // TopicScore is one class with its tempered posterior.
 type TopicScore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -125,7 +246,7 @@ type TopicScore struct {
 
 func (x *TopicScore) Reset() {
 	*x = TopicScore{}
-	mi := &file_page_judged_proto_msgTypes[1]
+	mi := &file_page_judged_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -137,7 +258,7 @@ func (x *TopicScore) String() string {
 func (*TopicScore) ProtoMessage() {}
 
 func (x *TopicScore) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[1]
+	mi := &file_page_judged_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -150,7 +271,7 @@ func (x *TopicScore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicScore.ProtoReflect.Descriptor instead.
 func (*TopicScore) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{1}
+	return file_page_judged_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *TopicScore) GetTopic() string {
@@ -186,7 +307,7 @@ type PageJudged struct {
 
 func (x *PageJudged) Reset() {
 	*x = PageJudged{}
-	mi := &file_page_judged_proto_msgTypes[2]
+	mi := &file_page_judged_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -198,7 +319,7 @@ func (x *PageJudged) String() string {
 func (*PageJudged) ProtoMessage() {}
 
 func (x *PageJudged) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[2]
+	mi := &file_page_judged_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -211,7 +332,7 @@ func (x *PageJudged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageJudged.ProtoReflect.Descriptor instead.
 func (*PageJudged) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{2}
+	return file_page_judged_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PageJudged) GetId() []byte {
@@ -254,14 +375,24 @@ var File_page_judged_proto protoreflect.FileDescriptor
 const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"\x11page_judged.proto\x12\n" +
-	"forager.v1\x1a\x12page_fetched.proto\"\xc8\x01\n" +
+	"forager.v1\x1a\x12page_fetched.proto\"\xac\x02\n" +
 	"\tJudgement\x12\x10\n" +
 	"\x03raw\x18\x01 \x01(\x01R\x03raw\x12\x1a\n" +
 	"\btempered\x18\x02 \x01(\x01R\btempered\x12.\n" +
 	"\x06topics\x18\x03 \x03(\v2\x16.forager.v1.TopicScoreR\x06topics\x12\"\n" +
 	"\rbest_is_focus\x18\x04 \x01(\bR\vbestIsFocus\x12\x16\n" +
 	"\x06critic\x18\x05 \x01(\tR\x06critic\x12!\n" +
-	"\fknown_tokens\x18\x06 \x01(\x04R\vknownTokens\">\n" +
+	"\fknown_tokens\x18\x06 \x01(\x04R\vknownTokens\x12\x18\n" +
+	"\amarking\x18\b \x01(\x04R\amarking\x12,\n" +
+	"\ashadows\x18\t \x03(\v2\x12.forager.v1.ShadowR\ashadows\x12\x1a\n" +
+	"\bdegraded\x18\x0f \x01(\tR\bdegraded\"\xaf\x01\n" +
+	"\x06Shadow\x12\x16\n" +
+	"\x06critic\x18\x01 \x01(\tR\x06critic\x12\x10\n" +
+	"\x03raw\x18\x02 \x01(\x01R\x03raw\x12\x1a\n" +
+	"\btempered\x18\x03 \x01(\x01R\btempered\x12\"\n" +
+	"\rbest_is_focus\x18\x04 \x01(\bR\vbestIsFocus\x12!\n" +
+	"\fknown_tokens\x18\x05 \x01(\x04R\vknownTokens\x12\x18\n" +
+	"\afailure\x18\x06 \x01(\tR\afailure\">\n" +
 	"\n" +
 	"TopicScore\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1a\n" +
@@ -286,22 +417,24 @@ func file_page_judged_proto_rawDescGZIP() []byte {
 	return file_page_judged_proto_rawDescData
 }
 
-var file_page_judged_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_page_judged_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_page_judged_proto_goTypes = []any{
 	(*Judgement)(nil),  // 0: forager.v1.Judgement
-	(*TopicScore)(nil), // 1: forager.v1.TopicScore
-	(*PageJudged)(nil), // 2: forager.v1.PageJudged
-	(Outcome)(0),       // 3: forager.v1.Outcome
+	(*Shadow)(nil),     // 1: forager.v1.Shadow
+	(*TopicScore)(nil), // 2: forager.v1.TopicScore
+	(*PageJudged)(nil), // 3: forager.v1.PageJudged
+	(Outcome)(0),       // 4: forager.v1.Outcome
 }
 var file_page_judged_proto_depIdxs = []int32{
-	1, // 0: forager.v1.Judgement.topics:type_name -> forager.v1.TopicScore
-	3, // 1: forager.v1.PageJudged.outcome:type_name -> forager.v1.Outcome
-	0, // 2: forager.v1.PageJudged.judgement:type_name -> forager.v1.Judgement
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	2, // 0: forager.v1.Judgement.topics:type_name -> forager.v1.TopicScore
+	1, // 1: forager.v1.Judgement.shadows:type_name -> forager.v1.Shadow
+	4, // 2: forager.v1.PageJudged.outcome:type_name -> forager.v1.Outcome
+	0, // 3: forager.v1.PageJudged.judgement:type_name -> forager.v1.Judgement
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_page_judged_proto_init() }
@@ -316,7 +449,7 @@ func file_page_judged_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_page_judged_proto_rawDesc), len(file_page_judged_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
