@@ -1,0 +1,207 @@
+package calibrate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+)
+
+// Folds is the number of parts in which Fit compares the shapes.
+const Folds = 5
+
+// Shape is the form of a curve.
+type Shape uint8
+
+const (
+	// Sigmoid is Pr = 1/(1 + exp(−(A·score + B))).
+	Sigmoid Shape = iota
+	// Isotonic rises by straight lines through (X[i], Y[i]) and is level beyond the ends.
+	Isotonic
+)
+
+// Curve maps scores (log odds, any finite number) to probabilities in (0,1), never falling.
+type Curve struct {
+	Shape Shape
+	A, B  float64   // Sigmoid; A ≥ 0
+	X, Y  []float64 // Isotonic; X rises, Y does not fall
+}
+
+// Page is one held-out page as seen by one class.
+type Page struct {
+	// Score is the log odds that the judge gave the class; infinities are cut to ±Limit.
+	Score float64
+	// Right says whether the page is of the class.
+	Right bool
+	// Fold is the part the page belongs to, 0 to Folds − 1, when shapes are compared.
+	Fold int
+}
+
+// Limit is the largest log odds that are told apart.
+const Limit = 700
+
+// Fit finds the curve of a class. Without a page of either kind there is nothing to go by: an
+// error. A score that is not a number is an error.
+func Fit(pages []Page) (*Curve, error) {
+	points, err := gather(pages, func(Page) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	if all := total(points); all.right == 0 || all.right == all.n {
+		return nil, fmt.Errorf("calibrate: %.0f of %.0f pages are of the class, both kinds are needed", all.right, all.n)
+	}
+	var losses [2]float64
+	for fold := range Folds {
+		train, err := gather(pages, func(p Page) bool { return p.Fold != fold })
+		if err != nil {
+			return nil, err
+		}
+		if len(train) == 0 {
+			continue
+		}
+		curves := [2]*Curve{sigmoid(train), isotonic(train)}
+		for _, p := range pages {
+			if p.Fold != fold {
+				continue
+			}
+			for i, c := range curves {
+				losses[i] -= logOf(c.Probability(p.Score), p.Right)
+			}
+		}
+	}
+	if losses[Isotonic] < losses[Sigmoid] {
+		return isotonic(points), nil
+	}
+	return sigmoid(points), nil
+}
+
+func logOf(p float64, right bool) float64 {
+	if !right {
+		p = 1 - p
+	}
+	return math.Log(max(p, 1e-300))
+}
+
+// Probability of the class at a score. A score that is not a number counts as −Limit.
+func (c *Curve) Probability(score float64) float64 {
+	score = cut(score)
+	if c.Shape == Sigmoid {
+		return within(1 / (1 + math.Exp(-(c.A*score + c.B))))
+	}
+	i := sort.SearchFloat64s(c.X, score)
+	switch {
+	case i == 0:
+		return c.Y[0]
+	case i == len(c.X):
+		return c.Y[i-1]
+	}
+	share := (score - c.X[i-1]) / (c.X[i] - c.X[i-1])
+	return c.Y[i-1] + share*(c.Y[i]-c.Y[i-1])
+}
+
+// Check says what is wrong with a curve that was read from a file.
+func (c *Curve) Check() error {
+	switch c.Shape {
+	case Sigmoid:
+		if !(c.A >= 0) || math.IsInf(c.A, 0) || math.IsNaN(c.B) || math.IsInf(c.B, 0) {
+			return fmt.Errorf("sigmoid with slope %g and intercept %g", c.A, c.B)
+		}
+		return nil
+	case Isotonic:
+		if len(c.X) == 0 || len(c.X) != len(c.Y) {
+			return fmt.Errorf("isotonic curve with %d scores and %d probabilities", len(c.X), len(c.Y))
+		}
+		for i := range c.X {
+			if !(math.Abs(c.X[i]) <= Limit) || !(c.Y[i] > 0 && c.Y[i] < 1) || i > 0 && !(c.X[i] > c.X[i-1] && c.Y[i] >= c.Y[i-1]) {
+				return fmt.Errorf("isotonic curve is broken at point %d: (%g, %g)", i, c.X[i], c.Y[i])
+			}
+		}
+		return nil
+	}
+	return errors.New("a curve of no known shape")
+}
+
+// within keeps a probability off 0 and 1.
+func within(p float64) float64 { return min(max(p, 1e-12), 1-1e-12) }
+
+func cut(score float64) float64 {
+	if math.IsNaN(score) {
+		return -Limit
+	}
+	return min(max(score, -Limit), Limit)
+}
+
+// point is all pages of one score, or a block of neighbours.
+type point struct {
+	score    float64 // their mean
+	n, right float64
+}
+
+func (p point) share() float64 { return (p.right + .5) / (p.n + 1) }
+
+func (p point) with(q point) point {
+	n := p.n + q.n
+	return point{(p.score*p.n + q.score*q.n) / n, n, p.right + q.right}
+}
+
+func total(points []point) (all point) {
+	for _, p := range points {
+		all.n += p.n
+		all.right += p.right
+	}
+	return all
+}
+
+// gather returns the pages that are wanted, a point a score, ascending.
+func gather(pages []Page, want func(Page) bool) ([]point, error) {
+	var points []point
+	for i, p := range pages {
+		if math.IsNaN(p.Score) {
+			return nil, fmt.Errorf("calibrate: the score of page %d is not a number", i)
+		}
+		if !want(p) {
+			continue
+		}
+		q := point{score: cut(p.Score), n: 1}
+		if p.Right {
+			q.right = 1
+		}
+		points = append(points, q)
+	}
+	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.score, b.score) })
+	distinct := points[:0]
+	for _, p := range points {
+		if last := len(distinct) - 1; last >= 0 && distinct[last].score == p.score {
+			distinct[last].n += p.n
+			distinct[last].right += p.right
+			continue
+		}
+		distinct = append(distinct, p)
+	}
+	return distinct, nil
+}
+
+func (p point) mean() float64 { return p.right / p.n }
+
+// isotonic is the isotonic regression, its blocks smoothed.
+func isotonic(points []point) *Curve {
+	c := &Curve{Shape: Isotonic}
+	for _, b := range pool(pool(points, point.mean), point.share) {
+		c.X, c.Y = append(c.X, b.score), append(c.Y, b.share())
+	}
+	return c
+}
+
+// pool joins neighbours until their values rise (pool adjacent violators).
+func pool(points []point, value func(point) float64) []point {
+	var blocks []point
+	for _, p := range points {
+		blocks = append(blocks, p)
+		for n := len(blocks); n > 1 && value(blocks[n-2]) >= value(blocks[n-1]); n-- {
+			blocks = append(blocks[:n-2], blocks[n-2].with(blocks[n-1]))
+		}
+	}
+	return blocks
+}

@@ -1,0 +1,165 @@
+package calibrate
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func pages(t *rapid.T) []Page {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Page {
+		return Page{float64(rapid.IntRange(-20, 20).Draw(t, "score")) / 4, rapid.Bool().Draw(t, "right"), rapid.IntRange(0, Folds-1).Draw(t, "fold")}
+	}), 1, 60).Draw(t, "pages")
+}
+
+func everything(t *rapid.T, pages []Page) []point {
+	points, err := gather(pages, func(Page) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return points
+}
+
+// The isotonic regression of y is, at i, the maximum over j ≤ i of the minimum over k ≥ i of the
+// mean of y[j..k] (Barlow et al. 1972).
+func TestPoolIsTheMinimaxMean(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		points := everything(t, pages(t))
+		var pooled []float64
+		for at, i := 0, 0; i < len(points); at++ {
+			block := pool(points, point.mean)[at]
+			for n := 0.; n < block.n; i++ {
+				n += points[i].n
+				pooled = append(pooled, block.mean())
+			}
+		}
+		for i := range points {
+			want := math.Inf(-1)
+			for j := range points[:i+1] {
+				least := math.Inf(1)
+				for k := i; k < len(points); k++ {
+					least = min(least, total(points[j:k+1]).mean())
+				}
+				want = max(want, least)
+			}
+			if math.Abs(pooled[i]-want) > 1e-12 {
+				t.Fatalf("%g at point %d of %v, want %g", pooled[i], i, points, want)
+			}
+		}
+		if err := isotonic(points).Check(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestSigmoidIsAMinimum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		points := everything(t, pages(t))
+		c := sigmoid(points)
+		all := total(points)
+		f := fit{points: points, high: (all.right + 1) / (all.right + 2), low: 1 / (all.n - all.right + 2), unit: 1}
+		at := f.loss(c.A, c.B)
+		for range 50 {
+			a, b := c.A+rand.NormFloat64()*.3, c.B+rand.NormFloat64()*.3
+			if a >= 0 && c.A > 0 && f.loss(a, b) < at-1e-6 {
+				t.Fatalf("loss %g at (%g, %g), but %g at (%g, %g)", at, c.A, c.B, f.loss(a, b), a, b)
+			}
+		}
+	})
+}
+
+func TestProbabilitiesNeverFall(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := pages(t)
+		c, err := Fit(all)
+		if err != nil {
+			if !strings.Contains(err.Error(), "both kinds") {
+				t.Fatal(err)
+			}
+			return
+		}
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+		last := 0.
+		for _, score := range []float64{math.NaN(), math.Inf(-1), -1000, -5, -1, -.1, 0, .3, 2, 5, 1000, math.Inf(1)} {
+			p := c.Probability(score)
+			if !(p > 0 && p < 1 && p >= last) {
+				t.Fatalf("Pr = %g at %g after %g", p, score, last)
+			}
+			last = p
+		}
+		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		again, err := Fit(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := math.Abs(again.Probability(.7) - c.Probability(.7)); d > 1e-9 {
+			t.Fatalf("another order of pages moves it by %g", d)
+		}
+	})
+}
+
+// Pages drawn from a known curve: what is fitted must be near it, in the shape that suits it.
+func TestFitFindsTheCurve(t *testing.T) {
+	for name, truth := range map[string]func(float64) float64{
+		"sigmoid":         func(x float64) float64 { return 1 / (1 + math.Exp(-(.4*x - 1))) },
+		"stairs":          func(x float64) float64 { return map[bool]float64{false: .2, true: .7}[x > 1] },
+		"over-confident":  func(x float64) float64 { return 1 / (1 + math.Exp(-x/8)) },
+		"nothing to find": func(float64) float64 { return .3 },
+	} {
+		r := rand.New(rand.NewPCG(1, 2))
+		var all []Page
+		for i := range 20000 {
+			x := r.NormFloat64() * 6
+			all = append(all, Page{x, r.Float64() < truth(x), i % Folds})
+		}
+		c, err := Fit(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "stairs" && c.Shape != Isotonic {
+			t.Errorf("%s: shape %d", name, c.Shape)
+		}
+		var off, n float64
+		for x := -10.; x <= 10; x += .5 {
+			off += math.Abs(c.Probability(x) - truth(x))
+			n++
+		}
+		if off/n > .02 {
+			t.Errorf("%s: off by %.3f on average", name, off/n)
+		}
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	for want, pages := range map[string][]Page{
+		"0 of 0 pages":               nil,
+		"2 of 2 pages":               {{1, true, 0}, {2, true, 1}},
+		"page 1 is not a number":     {{1, true, 0}, {math.NaN(), false, 1}},
+		"0 of 1 pages are of the cl": {{1, false, 0}},
+	} {
+		if _, err := Fit(pages); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", pages, err, want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []Curve{
+		{A: -1}, {A: nan}, {B: nan}, {Shape: Isotonic}, {Shape: 7},
+		{Shape: Isotonic, X: []float64{1}, Y: []float64{.5, .6}},
+		{Shape: Isotonic, X: []float64{1, 1}, Y: []float64{.5, .6}},
+		{Shape: Isotonic, X: []float64{1, 2}, Y: []float64{.6, .5}},
+		{Shape: Isotonic, X: []float64{1, 2}, Y: []float64{.6, 1}},
+		{Shape: Isotonic, X: []float64{nan, 2}, Y: []float64{.6, .7}},
+	} {
+		if c.Check() == nil {
+			t.Errorf("%+v passes", c)
+		}
+	}
+}
