@@ -37,6 +37,8 @@ type Judgement struct {
 	Critic string `protobuf:"bytes,5,opt,name=critic,proto3" json:"critic,omitempty"`
 	// Tokens of the page known to the critic's vocabulary.
 	KnownTokens uint64 `protobuf:"varint,6,opt,name=known_tokens,json=knownTokens,proto3" json:"known_tokens,omitempty"`
+	// R(u) after calibration (POSTERIOR_CALIBRATED), [0,1].
+	Calibrated float64 `protobuf:"fixed64,7,opt,name=calibrated,proto3" json:"calibrated,omitempty"`
 	// CrawlControl.revision whose critic and marking of topics were used; 0 = a record from before
 	// topics could be marked anew.
 	Marking uint64 `protobuf:"varint,8,opt,name=marking,proto3" json:"marking,omitempty"`
@@ -117,6 +119,13 @@ func (x *Judgement) GetCritic() string {
 func (x *Judgement) GetKnownTokens() uint64 {
 	if x != nil {
 		return x.KnownTokens
+	}
+	return 0
+}
+
+func (x *Judgement) GetCalibrated() float64 {
+	if x != nil {
+		return x.Calibrated
 	}
 	return 0
 }
@@ -375,14 +384,17 @@ var File_page_judged_proto protoreflect.FileDescriptor
 const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"\x11page_judged.proto\x12\n" +
-	"forager.v1\x1a\x12page_fetched.proto\"\xac\x02\n" +
+	"forager.v1\x1a\x12page_fetched.proto\"\xcc\x02\n" +
 	"\tJudgement\x12\x10\n" +
 	"\x03raw\x18\x01 \x01(\x01R\x03raw\x12\x1a\n" +
 	"\btempered\x18\x02 \x01(\x01R\btempered\x12.\n" +
 	"\x06topics\x18\x03 \x03(\v2\x16.forager.v1.TopicScoreR\x06topics\x12\"\n" +
 	"\rbest_is_focus\x18\x04 \x01(\bR\vbestIsFocus\x12\x16\n" +
 	"\x06critic\x18\x05 \x01(\tR\x06critic\x12!\n" +
-	"\fknown_tokens\x18\x06 \x01(\x04R\vknownTokens\x12\x18\n" +
+	"\fknown_tokens\x18\x06 \x01(\x04R\vknownTokens\x12\x1e\n" +
+	"\n" +
+	"calibrated\x18\a \x01(\x01R\n" +
+	"calibrated\x12\x18\n" +
 	"\amarking\x18\b \x01(\x04R\amarking\x12,\n" +
 	"\ashadows\x18\t \x03(\v2\x12.forager.v1.ShadowR\ashadows\x12\x1a\n" +
 	"\bdegraded\x18\x0f \x01(\tR\bdegraded\"\xaf\x01\n" +

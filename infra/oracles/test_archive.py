@@ -65,6 +65,7 @@ def of_request(said, judgement, page_url):
     return {
         "relevance": judgement.get("raw"),
         "tempered": judgement.get("tempered"),
+        "calibrated": judgement.get("calibrated"),
         "best_is_focus": judgement.get("best_is_focus", False),
         "critic": judgement.get("critic", ""),
         "known_tokens": int(judgement.get("known_tokens", 0)),

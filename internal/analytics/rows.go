@@ -97,6 +97,7 @@ type Judgement struct {
 	Outcome       string    `ch:"outcome"`
 	Relevance     float64   `ch:"relevance"`
 	Tempered      float64   `ch:"tempered"`
+	Calibrated    float64   `ch:"calibrated"`
 	Topics        []string  `ch:"topics"`
 	Posteriors    []float64 `ch:"posteriors"`
 	BestIsFocus   bool      `ch:"best_is_focus"`
@@ -134,6 +135,7 @@ type Verdict struct {
 	FetchedAt   time.Time `ch:"fetched_at"`
 	Relevance   float64   `ch:"relevance"`
 	Tempered    float64   `ch:"tempered"`
+	Calibrated  float64   `ch:"calibrated"`
 	BestIsFocus bool      `ch:"best_is_focus"`
 	Links       uint32    `ch:"links"`
 	Fingerprint uint64    `ch:"fingerprint"`

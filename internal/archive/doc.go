@@ -23,8 +23,9 @@
 //	                           below are empty or null where it was not
 //
 // Beside them stand columns for analysts, named as in ClickHouse's tables: crawl, shard, id (16
-// bytes), url, host, outcome (as people read it) …; relevance and tempered are R(u), raw and
-// tempered, null where nothing was judged; topics is a list {topic, tempered}, best first.
+// bytes), url, host, outcome (as people read it) …; relevance (raw),
+// tempered and calibrated are R(u), null where nothing was judged; topics is a list {topic,
+// tempered}, best first.
 //
 //	page.judged   + critic, best_is_focus, known_tokens, status, redirect, detail, fetched_at, title,
 //	              description, language, charset, canonical, fingerprint, size, nofollow, noindex,

@@ -35,6 +35,7 @@ type header struct {
 type judgement struct {
 	Relevance   *float64     `parquet:"relevance,optional"`
 	Tempered    *float64     `parquet:"tempered,optional"`
+	Calibrated  *float64     `parquet:"calibrated,optional"`
 	BestIsFocus bool         `parquet:"best_is_focus"`
 	Critic      string       `parquet:"critic,dict"`
 	KnownTokens uint64       `parquet:"known_tokens"`
@@ -163,7 +164,7 @@ func judgementOf(j *schemas.Judgement) judgement {
 		return judgement{}
 	}
 	row := judgement{
-		Relevance: &j.Raw, Tempered: &j.Tempered, BestIsFocus: j.BestIsFocus, Critic: j.Critic, KnownTokens: j.KnownTokens,
+		Relevance: &j.Raw, Tempered: &j.Tempered, Calibrated: &j.Calibrated, BestIsFocus: j.BestIsFocus, Critic: j.Critic, KnownTokens: j.KnownTokens,
 	}
 	for _, t := range j.Topics {
 		row.Topics = append(row.Topics, topicScore{t.Topic, t.Tempered})

@@ -108,6 +108,7 @@ func (m *Model) judge(focus []string, posteriors func(*scratch) (known uint64, e
 		}
 	}
 	j.Raw, j.Tempered = min(1, j.Raw), min(1, j.Tempered)
+	j.Calibrated = j.Tempered
 	best := top(s.tempered)
 	j.BestIsFocus = in[best[0]]
 	for _, k := range best {

@@ -17,8 +17,8 @@ import (
 // Step is one page delivered, in the order of the crawl.
 type Step struct {
 	URL string
-	// Raw and Tempered are R of the page.
-	Raw, Tempered float64
+	// Raw, Tempered and Calibrated are R of the page.
+	Raw, Tempered, Calibrated float64
 	// Target: the page is one of the task's. Counted: it takes part in the measures.
 	Target, Counted bool
 	// Score it was chosen with, and the model used (empty = none).
@@ -158,7 +158,7 @@ func (c *crawling) fetch(request *schemas.FetchRequest) error {
 	}
 	if u := rec.GetUrl(); rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
 		c.crawl.Steps = append(c.crawl.Steps, Step{
-			URL: u, Raw: rec.GetJudgement().GetRaw(), Tempered: rec.GetJudgement().GetTempered(),
+			URL: u, Raw: rec.GetJudgement().GetRaw(), Tempered: rec.GetJudgement().GetTempered(), Calibrated: rec.GetJudgement().GetCalibrated(),
 			Target: g.targets[u], Counted: g.counted(u), Score: request.GetScore(), Model: request.GetModel(),
 		})
 	}

@@ -90,7 +90,7 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 	if !known {
 		return nil, fmt.Errorf("unknown outcome %v", outcome)
 	}
-	if consequence.Page && (rec.GetJudgement() == nil || !probability(raw) || !probability(tempered)) {
+	if consequence.Page && (rec.GetJudgement() == nil || !probability(raw) || !probability(tempered) || !probability(rec.GetJudgement().GetCalibrated())) {
 		return nil, fmt.Errorf("a delivered page needs a judgement of numbers in [0,1], not %v", rec.GetJudgement())
 	}
 	s.c.clock++
@@ -147,7 +147,7 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 		if err := s.saveEntry(e); err != nil {
 			return nil, err
 		}
-		p := &page{number: s.c.clock, url: e.url, raw: e.raw, tempered: e.tempered, bestIsFocus: j.GetBestIsFocus()}
+		p := &page{number: s.c.clock, url: e.url, raw: e.raw, tempered: e.tempered, calibrated: j.GetCalibrated(), bestIsFocus: j.GetBestIsFocus()}
 		var err error
 		if settled, err = s.applyLinks(p, e, e.depth+1, rec); err != nil {
 			return nil, err

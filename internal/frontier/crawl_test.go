@@ -110,7 +110,7 @@ func (s *script) answer(url string, o schemas.Outcome) *schemas.LinkFound {
 func (s *script) deliver(url string, r float64, best bool, links ...string) []*schemas.LeapSettled {
 	s.t.Helper()
 	rec := s.answer(url, schemas.Outcome_OUTCOME_DELIVERED)
-	rec.Judgement = &schemas.Judgement{Raw: r, Tempered: r / 2, BestIsFocus: best}
+	rec.Judgement = &schemas.Judgement{Raw: r, Tempered: r / 2, Calibrated: r / 4, BestIsFocus: best}
 	rec.Links = linksTo(links...)
 	return s.apply(rec)
 }

@@ -63,8 +63,9 @@ type nPage struct {
 	number        uint64
 	url           string
 	seeds         bool
-	raw, tempered float64
 	best          bool
+	raw, tempered float64
+	calibrated    float64
 	table         *schemas.LeafTable
 }
 
@@ -293,13 +294,16 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 		out.model = n.using.version
 	}
 	r := func(l nLink) float64 {
-		if p.GetPosterior() == schemas.Posterior_POSTERIOR_TEMPERED {
+		switch p.GetPosterior() {
+		case schemas.Posterior_POSTERIOR_TEMPERED:
 			return l.page.tempered
+		case schemas.Posterior_POSTERIOR_CALIBRATED:
+			return l.page.calibrated
 		}
 		return l.page.raw
 	}
 	score := func(l nLink) float64 {
-		src := &rank.Source{Seed: l.page.seeds, Raw: l.page.raw, Tempered: l.page.tempered, BestIsFocus: l.page.best}
+		src := &rank.Source{Seed: l.page.seeds, Raw: l.page.raw, Tempered: l.page.tempered, Calibrated: l.page.calibrated, BestIsFocus: l.page.best}
 		if o, ok := n.options.Rankers[p.GetName()]; ok {
 			return o.Score(e.url, src)
 		}
@@ -582,7 +586,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 	case outcome == schemas.Outcome_OUTCOME_DELIVERED:
 		j := rec.GetJudgement()
 		e.state, e.outcome, e.raw, e.tempered = stateFinal, outcome, j.GetRaw(), j.GetTempered()
-		p := &nPage{n.clock, e.url, false, j.GetRaw(), j.GetTempered(), j.GetBestIsFocus(), rec.GetTable()}
+		p := &nPage{n.clock, e.url, false, j.GetBestIsFocus(), j.GetRaw(), j.GetTempered(), j.GetCalibrated(), rec.GetTable()}
 		out = n.applyLinks(p, e, rec.GetLinks())
 		out = append(out, n.settle(e)...)
 		l := n.ctl.GetLearning()

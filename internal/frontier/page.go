@@ -14,27 +14,28 @@ type page struct {
 	// number is the shard's clock at its verdict.
 	number uint64
 	// url is empty for a page of seeds.
-	url           string
-	seeds         bool
-	raw, tempered float64
-	bestIsFocus   bool
+	url         string
+	seeds       bool
+	bestIsFocus bool
+	// R(u).
+	raw, tempered, calibrated float64
 	// pending links, whose targets are not final. Stored by itself, as it changes often.
 	pending uint32
 }
 
-const pageVersion = 1
+const pageVersion = 2
 
 func (p *page) append(b []byte) []byte {
 	b = append(b, pageVersion)
 	b = appendString(b, p.url)
 	b = appendBool(appendBool(b, p.seeds), p.bestIsFocus)
-	return appendFloat(appendFloat(b, p.raw), p.tempered)
+	return appendFloat(appendFloat(appendFloat(b, p.raw), p.tempered), p.calibrated)
 }
 
 func decodePage(number uint64, b []byte) (*page, error) {
 	r := reader{b: b}
 	r.version(pageVersion)
-	p := &page{number: number, url: r.string(), seeds: r.bool(), bestIsFocus: r.bool(), raw: r.float(), tempered: r.float()}
+	p := &page{number: number, url: r.string(), seeds: r.bool(), bestIsFocus: r.bool(), raw: r.float(), tempered: r.float(), calibrated: r.float()}
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("frontier: page %d: %w", number, err)
 	}

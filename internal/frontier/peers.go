@@ -48,7 +48,7 @@ func (s *Shard) send(to uint32, p *page, rec *schemas.LinkFound) {
 	rec.Outcome = schemas.Outcome_OUTCOME_SEEDS
 	if !p.seeds {
 		rec.Outcome, rec.Url = schemas.Outcome_OUTCOME_DELIVERED, p.url
-		rec.Judgement = &schemas.Judgement{Raw: p.raw, Tempered: p.tempered, BestIsFocus: p.bestIsFocus}
+		rec.Judgement = &schemas.Judgement{Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus}
 	}
 	s.sends = append(s.sends, rec)
 }
@@ -181,7 +181,7 @@ func (s *Shard) applyForeign(id schemas.ID, rec *schemas.LinkFound) (settled []*
 	j := rec.GetJudgement()
 	p := &page{
 		number: s.c.clock, url: rec.GetUrl(), seeds: rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS,
-		raw: j.GetRaw(), tempered: j.GetTempered(), bestIsFocus: j.GetBestIsFocus(),
+		raw: j.GetRaw(), tempered: j.GetTempered(), calibrated: j.GetCalibrated(), bestIsFocus: j.GetBestIsFocus(),
 	}
 	if rec.GetMoved() == nil {
 		settled, err = s.applyLinks(p, nil, rec.GetDepth(), rec)

@@ -37,7 +37,7 @@ func drawSmallWeb(t *rapid.T) (smallWeb, []string) {
 		case d.IntN(8) == 0:
 			rec.Outcome = schemas.Outcome_OUTCOME_CLIENT_ERROR
 		default:
-			rec.Judgement = &schemas.Judgement{Raw: d.eighth(), Tempered: d.eighth()}
+			rec.Judgement = &schemas.Judgement{Raw: d.eighth(), Tempered: d.eighth(), Calibrated: d.eighth()}
 			rec.Table = d.table()
 			rec.Links = d.links(anywhere)
 		}

@@ -7,7 +7,7 @@ func (s *Shard) source(p *page, l *link) (rank.Source, error) {
 	if p.seeds {
 		return rank.Source{Seed: true}, nil
 	}
-	src := rank.Source{Raw: p.raw, Tempered: p.tempered, BestIsFocus: p.bestIsFocus}
+	src := rank.Source{Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus}
 	switch {
 	case l.scored:
 		src.High, src.HasHigh, l.scored = l.high, true, false

@@ -62,7 +62,7 @@ func drawPolicy(t *rapid.T, name string) *schemas.Policy {
 		Name: name, Gate: gate,
 		Ranker:    schemas.Ranker(rapid.SampledFrom([]int{1, 2, 3, 3, 3, 4}).Draw(t, "ranker")),
 		Combine:   schemas.Combine(rapid.IntRange(0, 4).Draw(t, "combine")),
-		Posterior: schemas.Posterior(rapid.IntRange(0, 2).Draw(t, "posterior")),
+		Posterior: schemas.Posterior(rapid.IntRange(0, 3).Draw(t, "posterior")),
 	}
 }
 
@@ -162,7 +162,7 @@ func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schema
 	rec.Outcome = outcomes[d.IntN(len(outcomes))]
 	switch rec.Outcome {
 	case schemas.Outcome_OUTCOME_DELIVERED:
-		rec.Judgement = &schemas.Judgement{Raw: d.eighth(), Tempered: d.eighth(), BestIsFocus: d.IntN(2) == 0}
+		rec.Judgement = &schemas.Judgement{Raw: d.eighth(), Tempered: d.eighth(), Calibrated: d.eighth(), BestIsFocus: d.IntN(2) == 0}
 		rec.Table = d.table()
 		rec.Links = d.links(urls)
 	case schemas.Outcome_OUTCOME_REDIRECTED:

@@ -11,11 +11,11 @@ type gate struct {
 	condition schemas.GateCondition
 	drop      bool
 	threshold float64
-	tempered  bool
+	posterior schemas.Posterior
 }
 
-func newGate(g *schemas.Gate, tempered bool) (gate, error) {
-	out := gate{condition: g.GetCondition(), threshold: g.GetThreshold(), tempered: tempered}
+func newGate(g *schemas.Gate, posterior schemas.Posterior) (gate, error) {
+	out := gate{condition: g.GetCondition(), threshold: g.GetThreshold(), posterior: posterior}
 	switch out.condition {
 	case schemas.GateCondition_GATE_CONDITION_NONE:
 		return out, nil
@@ -51,10 +51,7 @@ func (g gate) passes(s *Source) bool {
 	}
 	switch g.condition {
 	case schemas.GateCondition_GATE_CONDITION_RELEVANCE:
-		if g.tempered {
-			return s.Tempered >= g.threshold
-		}
-		return s.Raw >= g.threshold
+		return s.relevance(g.posterior) >= g.threshold
 	case schemas.GateCondition_GATE_CONDITION_BEST_TOPIC:
 		return s.BestIsFocus
 	}

@@ -22,11 +22,9 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 	if out.name == "" {
 		return nil, fmt.Errorf("a policy has no name")
 	}
-	var tempered bool
 	switch p.GetPosterior() {
-	case schemas.Posterior_POSTERIOR_UNSPECIFIED, schemas.Posterior_POSTERIOR_RAW:
-	case schemas.Posterior_POSTERIOR_TEMPERED:
-		tempered = true
+	case schemas.Posterior_POSTERIOR_UNSPECIFIED, schemas.Posterior_POSTERIOR_RAW,
+		schemas.Posterior_POSTERIOR_TEMPERED, schemas.Posterior_POSTERIOR_CALIBRATED:
 	default:
 		return nil, fmt.Errorf("policy %q: unknown posterior %v", out.name, p.GetPosterior())
 	}
@@ -39,7 +37,7 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 		return nil, fmt.Errorf("policy %q: unknown combination %v", out.name, out.combine)
 	}
 	var err error
-	if out.gate, err = newGate(p.GetGate(), tempered); err != nil {
+	if out.gate, err = newGate(p.GetGate(), p.GetPosterior()); err != nil {
 		return nil, fmt.Errorf("policy %q: %w", out.name, err)
 	}
 	switch p.GetRanker() {
@@ -48,9 +46,9 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 	case schemas.Ranker_RANKER_RANDOM:
 		return out.With(random{seed: seed}), nil
 	case schemas.Ranker_RANKER_SOFT_FOCUS:
-		out.ranker = softFocus{tempered: tempered}
+		out.ranker = softFocus{p.GetPosterior()}
 	case schemas.Ranker_RANKER_APPRENTICE:
-		out.ranker, out.learns = apprentice{softFocus{tempered: tempered}}, true
+		out.ranker, out.learns = apprentice{softFocus{p.GetPosterior()}}, true
 	default:
 		return nil, fmt.Errorf("policy %q: unknown ranker %v", out.name, p.GetRanker())
 	}

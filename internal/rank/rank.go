@@ -4,14 +4,16 @@ import (
 	"math/bits"
 
 	"github.com/cespare/xxhash/v2"
+
+	"forager/schemas"
 )
 
 // Source is one link (u,v) as rankers and gates see it.
 type Source struct {
 	// Seed: the link stands on the virtual page that carries the seeds; no other field is set.
 	Seed bool
-	// Raw and Tempered are R(u), [0,1].
-	Raw, Tempered float64
+	// Raw, Tempered and Calibrated are R(u), [0,1].
+	Raw, Tempered, Calibrated float64
 	// BestIsFocus: u's best class is a focus topic.
 	BestIsFocus bool
 	// High is Pr(high | u,v) under the apprentice's model, [0,1]; HasHigh says that there is one.
@@ -35,14 +37,22 @@ type unfocused struct{}
 func (unfocused) Score(string, *Source) float64 { return 0 }
 
 // softFocus is R(u) (1999; 2002 Fig. 1).
-type softFocus struct{ tempered bool }
+type softFocus struct{ posterior schemas.Posterior }
 
 func (r softFocus) Score(_ string, s *Source) float64 {
-	switch {
-	case s.Seed:
+	if s.Seed {
 		return seedScore
-	case r.tempered:
+	}
+	return s.relevance(r.posterior)
+}
+
+// relevance is R(u) as the posterior says; raw unless it says otherwise.
+func (s *Source) relevance(p schemas.Posterior) float64 {
+	switch p {
+	case schemas.Posterior_POSTERIOR_TEMPERED:
 		return s.Tempered
+	case schemas.Posterior_POSTERIOR_CALIBRATED:
+		return s.Calibrated
 	}
 	return s.Raw
 }

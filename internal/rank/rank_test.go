@@ -39,7 +39,7 @@ func place(t testing.TB, p *Policy, sources ...*Source) (at Place) {
 
 func TestRankers(t *testing.T) {
 	seed := &Source{Seed: true}
-	u := &Source{Raw: .75, Tempered: .5}
+	u := &Source{Raw: .75, Tempered: .5, Calibrated: .625}
 	known := &Source{Raw: .75, Tempered: .5, High: .125, HasHigh: true}
 	for _, c := range []struct {
 		ranker schemas.Ranker
@@ -52,6 +52,7 @@ func TestRankers(t *testing.T) {
 		{schemas.Ranker_RANKER_SOFT_FOCUS, 0, u, .75},
 		{schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Posterior_POSTERIOR_RAW, u, .75},
 		{schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Posterior_POSTERIOR_TEMPERED, u, .5},
+		{schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Posterior_POSTERIOR_CALIBRATED, u, .625},
 		{schemas.Ranker_RANKER_SOFT_FOCUS, 0, seed, 1},
 		{schemas.Ranker_RANKER_SOFT_FOCUS, 0, known, .75},
 		{schemas.Ranker_RANKER_APPRENTICE, 0, known, .125},

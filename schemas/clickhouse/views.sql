@@ -42,7 +42,7 @@ GROUP BY object;
 
 CREATE OR REPLACE VIEW judgements AS
 SELECT
-    crawl, lower(hex(judgements_rows.id)) AS id, outcome, relevance, tempered, topics, posteriors, best_is_focus, critic,
+    crawl, lower(hex(judgements_rows.id)) AS id, outcome, relevance, tempered, calibrated, topics, posteriors, best_is_focus, critic,
     known_tokens, url, title, description, language, charset, canonical, fingerprint, leaves, tokens, links, size,
     nofollow, noindex, cut, tokenizer_only,
     partition, bitNot(precedence) AS offset, recorded_at
@@ -52,7 +52,7 @@ FROM judgements_rows FINAL;
 CREATE OR REPLACE VIEW found AS
 SELECT
     crawl, shard, lower(hex(verdicts_rows.id)) AS id, url, outcome, detail, status, redirect, not_before, fetched_at,
-    relevance, tempered, best_is_focus, links, fingerprint, cut,
+    relevance, tempered, calibrated, best_is_focus, links, fingerprint, cut,
     partition, bitNot(precedence) AS offset, recorded_at
 FROM verdicts_rows FINAL;
 

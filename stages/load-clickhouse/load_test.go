@@ -228,7 +228,7 @@ func TestRowsSayWhatTheRecordsSay(t *testing.T) {
 	var b rows
 	for _, r := range []stream.Record{
 		message(schemas.TopicPageJudged, 1, 7, &schemas.PageJudged{Id: id.Bytes(), Crawl: "c", Outcome: schemas.Outcome_OUTCOME_DELIVERED, Parsed: parsed,
-			Judgement: &schemas.Judgement{Raw: .9, Tempered: .8, BestIsFocus: true, Critic: "k/1", KnownTokens: 3, Topics: []*schemas.TopicScore{{Topic: "/A", Tempered: .8}, {Topic: "/B", Tempered: .1}}}}, nil),
+			Judgement: &schemas.Judgement{Raw: .9, Tempered: .8, Calibrated: .7, BestIsFocus: true, Critic: "k/1", KnownTokens: 3, Topics: []*schemas.TopicScore{{Topic: "/A", Tempered: .8}, {Topic: "/B", Tempered: .1}}}}, nil),
 		// A page that no stage could parse: what rides on is not looked at.
 		message(schemas.TopicPageJudged, 1, 8, &schemas.PageJudged{Id: id.Bytes(), Crawl: "c", Outcome: schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, Parsed: []byte("\xff")}, nil),
 		message(schemas.TopicLinkFound, 1, 9, &schemas.LinkFound{Id: id.Bytes(), Crawl: "c", Outcome: schemas.Outcome_OUTCOME_SEEDS, Links: []*schemas.Link{{Url: "http://seed.example:81/x"}}}, nil),
@@ -246,7 +246,7 @@ func TestRowsSayWhatTheRecordsSay(t *testing.T) {
 		}
 	}
 	j := b.judgements[0]
-	if j.Relevance != .9 || j.Tempered != .8 || !j.BestIsFocus || j.Critic != "k/1" || j.KnownTokens != 3 || !slices.Equal(j.Topics, []string{"/A", "/B"}) || !slices.Equal(j.Posteriors, []float64{.8, .1}) ||
+	if j.Relevance != .9 || j.Tempered != .8 || j.Calibrated != .7 || !j.BestIsFocus || j.Critic != "k/1" || j.KnownTokens != 3 || !slices.Equal(j.Topics, []string{"/A", "/B"}) || !slices.Equal(j.Posteriors, []float64{.8, .1}) ||
 		j.Title != "T" || j.Description != "D" || j.Language != "en" || j.Charset != "utf-8" || j.Canonical != "http://a.example/c" || j.Fingerprint != math.MaxUint64 ||
 		j.Leaves != 2 || j.Tokens != 3 || j.Links != 1 || j.Size != 99 || !j.NoFollow || !j.NoIndex || !j.Cut || !j.TokenizerOnly ||
 		j.Outcome != "delivered" || j.Partition != 1 || j.Precedence != math.MaxUint64-7 || j.RecordedAt.UnixMilli() != 1007 {

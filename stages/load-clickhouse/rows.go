@@ -133,7 +133,7 @@ func (b *rows) judged(r *stream.Record, place analytics.Place) error {
 	row := analytics.Judgement{Crawl: m.Crawl, ID: string(m.Id), Outcome: schemas.OutcomeName(m.Outcome), Place: place}
 	if m.Outcome == schemas.Outcome_OUTCOME_DELIVERED {
 		j := m.Judgement
-		row.Relevance, row.Tempered, row.BestIsFocus = j.GetRaw(), j.GetTempered(), j.GetBestIsFocus()
+		row.Relevance, row.Tempered, row.Calibrated, row.BestIsFocus = j.GetRaw(), j.GetTempered(), j.GetCalibrated(), j.GetBestIsFocus()
 		row.Critic, row.KnownTokens = j.GetCritic(), j.GetKnownTokens()
 		for _, t := range j.GetTopics() {
 			row.Topics = append(row.Topics, t.Topic)
@@ -163,7 +163,7 @@ func (b *rows) found(r *stream.Record, place analytics.Place) error {
 	b.verdicts = append(b.verdicts, analytics.Verdict{
 		Crawl: m.Crawl, Shard: m.Shard, ID: string(m.Id), URL: m.Url, Outcome: schemas.OutcomeName(m.Outcome),
 		Detail: m.Detail, Status: m.Status, Redirect: m.Redirect, NotBefore: analytics.Millis(m.NotBefore), FetchedAt: found,
-		Relevance: j.GetRaw(), Tempered: j.GetTempered(), BestIsFocus: j.GetBestIsFocus(),
+		Relevance: j.GetRaw(), Tempered: j.GetTempered(), Calibrated: j.GetCalibrated(), BestIsFocus: j.GetBestIsFocus(),
 		Links: uint32(len(m.Links)), Fingerprint: m.Fingerprint, Cut: m.Cut, Place: place,
 	})
 	host := ""

@@ -40,7 +40,7 @@ func decode(r stream.Record) (*schemas.LinkFound, error) {
 	}
 	if consequence.Page {
 		j := rec.GetJudgement()
-		if j == nil || !probability(j.GetRaw()) || !probability(j.GetTempered()) {
+		if j == nil || !probability(j.GetRaw()) || !probability(j.GetTempered()) || !probability(j.GetCalibrated()) {
 			return nil, fmt.Errorf("link.found says %s and its judgement is %v", schemas.OutcomeName(rec.GetOutcome()), j)
 		}
 	}

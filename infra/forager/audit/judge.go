@@ -248,7 +248,7 @@ func (j *judge) journeys() {
 // sameJudgement compares as much of two judgements as there is.
 func (j *judge) sameJudgement(found, judged *schemas.Judgement) bool {
 	if j.byCounts(schemas.TopicPageJudged) || j.byCounts(schemas.TopicLinkFound) {
-		return found.GetRaw() == judged.GetRaw() && found.GetTempered() == judged.GetTempered() && found.GetBestIsFocus() == judged.GetBestIsFocus()
+		return found.GetRaw() == judged.GetRaw() && found.GetTempered() == judged.GetTempered() && found.GetCalibrated() == judged.GetCalibrated() && found.GetBestIsFocus() == judged.GetBestIsFocus()
 	}
 	return proto.Equal(found, judged)
 }

@@ -96,12 +96,12 @@ func (e *Evidence) rebuild(topic string) error {
 		case schemas.TopicPageJudged:
 			e.Judged = append(e.Judged, &schemas.PageJudged{
 				Crawl: crawl, Id: r.id(), Outcome: r.outcome(),
-				Judgement: &schemas.Judgement{Raw: r.float(), Tempered: r.float(), BestIsFocus: r.bool(), Critic: r.text()},
+				Judgement: &schemas.Judgement{Raw: r.float(), Tempered: r.float(), Calibrated: r.float(), BestIsFocus: r.bool(), Critic: r.text()},
 			})
 		case schemas.TopicLinkFound:
 			e.Verdicts = append(e.Verdicts, &schemas.LinkFound{
 				Crawl: crawl, Id: r.id(), Shard: r.uint32(), Url: r.text(), Outcome: r.outcome(), Status: r.uint32(), Redirect: r.text(),
-				Judgement: &schemas.Judgement{Raw: r.float(), Tempered: r.float(), BestIsFocus: r.bool()},
+				Judgement: &schemas.Judgement{Raw: r.float(), Tempered: r.float(), Calibrated: r.float(), BestIsFocus: r.bool()},
 				Links:     links[texts[0]],
 			})
 		case schemas.TopicLeapSettled:

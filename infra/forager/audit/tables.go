@@ -32,9 +32,9 @@ var Compared = []Table{
 	{Name: "fetches", Columns: []string{
 		"id", "url", "outcome", "toString(status)", "redirect", "digest", "object", "toString(object_offset)", "toString(object_length)",
 	}, Order: "partition, offset"},
-	{Name: "judgements", Columns: []string{"id", "outcome", bitsOf("relevance"), bitsOf("tempered"), "toString(best_is_focus)", "critic"}, Order: "partition, offset"},
+	{Name: "judgements", Columns: []string{"id", "outcome", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "critic"}, Order: "partition, offset"},
 	{Name: "found", Columns: []string{
-		"id", "toString(shard)", "url", "outcome", "toString(status)", "redirect", bitsOf("relevance"), bitsOf("tempered"), "toString(best_is_focus)", "toString(links)",
+		"id", "toString(shard)", "url", "outcome", "toString(status)", "redirect", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "toString(links)",
 	}, Order: "partition, offset"},
 	{Name: "links", Columns: []string{"id", "u", "v", "request"}, Order: "partition, offset, position"},
 	{Name: "leaps", Columns: []string{
@@ -75,7 +75,7 @@ func fetchRow(f *schemas.PageFetched) []string {
 func judgementRow(r *schemas.PageJudged) []string {
 	g := r.GetJudgement()
 	return []string{
-		hexOf(r.GetId()), schemas.OutcomeName(r.GetOutcome()), float(g.GetRaw()), float(g.GetTempered()), strconv.FormatBool(g.GetBestIsFocus()), g.GetCritic(),
+		hexOf(r.GetId()), schemas.OutcomeName(r.GetOutcome()), float(g.GetRaw()), float(g.GetTempered()), float(g.GetCalibrated()), strconv.FormatBool(g.GetBestIsFocus()), g.GetCritic(),
 	}
 }
 
@@ -83,7 +83,7 @@ func foundRow(v *schemas.LinkFound, links int) []string {
 	g := v.GetJudgement()
 	return []string{
 		hexOf(v.GetId()), number(v.GetShard()), v.GetUrl(), schemas.OutcomeName(v.GetOutcome()), number(v.GetStatus()), v.GetRedirect(),
-		float(g.GetRaw()), float(g.GetTempered()), strconv.FormatBool(g.GetBestIsFocus()), number(links),
+		float(g.GetRaw()), float(g.GetTempered()), float(g.GetCalibrated()), strconv.FormatBool(g.GetBestIsFocus()), number(links),
 	}
 }
 

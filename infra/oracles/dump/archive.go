@@ -188,7 +188,7 @@ func recordsOf(random *rand.Rand, stored answered) map[string][][]byte {
 	}
 	id := schemas.RequestID("webkb", url, 1).Bytes()
 	judgement := &schemas.Judgement{
-		Raw: random.Float64(), Tempered: random.Float64(), BestIsFocus: random.IntN(2) == 0, Critic: "schools/0123456789ab", KnownTokens: uint64(len(page.Tokens)),
+		Raw: random.Float64(), Tempered: random.Float64(), Calibrated: random.Float64(), BestIsFocus: random.IntN(2) == 0, Critic: "schools/0123456789ab", KnownTokens: uint64(len(page.Tokens)),
 		Topics: []*schemas.TopicScore{{Topic: "Science/Chemistry", Tempered: .5}, {Topic: "Ärts", Tempered: random.Float64()}},
 	}
 	outcome := schemas.Outcome_OUTCOME_DELIVERED
