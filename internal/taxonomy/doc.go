@@ -1,6 +1,6 @@
 // Package taxonomy turns a tree of topics with scarce and uneven examples into a flat list of
-// classes that a classifier can be trained on (2002 §3.1), and finds the classes that a focus
-// topic means.
+// classes that a classifier can be trained on (2002 §3.1), and finds the classes that
+// focus topics mean.
 //
 // Topics are names such as "Science/Chemistry/Compounds"; a name may begin or end with "/".
 // Prune goes through the paper's steps in its order:
@@ -27,6 +27,13 @@
 // 2026-11-21: a focus topic may be an internal topic. It means all classes below it, its Other
 // included. A topic that was pruned is an error that names the ancestor which took its
 // examples: judging pages by that ancestor would be another focus than the one asked for.
+//
+// 2026-11-21: topics are marked good, with weights, and bad below good ones (Marking; 1999,
+// "administration"). The deepest mark decides: R(u) = Σ weight × Pr(class|u) over the classes at
+// and below good topics but for those at and below bad ones. Weights lie in (0,1], so R(u) stays a
+// number in [0,1]: with all weights 1 a probability, else the expected weight of the page's class.
+// Good topics below one another stay refused, as without bad ones: which weight would count? A bad
+// topic that takes nothing away is refused too, since whoever marks it means something.
 //
 // 2026-11-21: the sample is drawn by a hash of seed, class and URL, so that it depends neither
 // on the order of the examples nor on those of other classes.

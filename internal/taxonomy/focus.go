@@ -1,74 +1,67 @@
 package taxonomy
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// Focus returns, for every class, whether it is one of the focus topics or lies below one.
-// Names may begin or end with "/". Errors, all of them at once: no name, a topic that is
-// unknown or was pruned, a topic twice or below another one.
-func Focus(classes []string, pruned []Pruned, names []string) ([]bool, error) {
-	if len(names) == 0 {
-		return nil, errors.New("no focus topic is named")
-	}
-	in := make([]bool, len(classes))
-	var problems []error
-	topics := make([]string, len(names))
-	for i, name := range names {
-		topics[i] = strings.Trim(name, "/")
-		found := false
-		for k, class := range classes {
-			if topics[i] != "" && within(class, topics[i]) {
-				in[k], found = true, true
-			}
-		}
-		if !found {
-			problems = append(problems, missing(classes, pruned, name, topics[i]))
-		}
-	}
-	for i, a := range topics {
-		for j, b := range topics {
-			switch {
-			case i < j && a == b:
-				problems = append(problems, fmt.Errorf("focus topic %q is named twice", a))
-			case a != b && within(b, a):
-				problems = append(problems, fmt.Errorf("focus topic %q lies below focus topic %q: name one of them", b, a))
-			}
-		}
-	}
-	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
-	}
-	return in, nil
+// directory is what there is to be named: classes and the topics above them, and what was pruned.
+type directory struct {
+	classes []string
+	pruned  []Pruned // by topic
 }
 
-// within says whether a topic is an ancestor or lies below it.
-func within(topic, ancestor string) bool {
-	return strings.HasPrefix(topic, ancestor) && (len(topic) == len(ancestor) || topic[len(ancestor)] == '/')
+// has says whether there is a class at or below a topic.
+func (d directory) has(topic string) bool {
+	return topic != "" && slices.ContainsFunc(d.classes, func(c string) bool { return within(c, topic) })
 }
 
-func missing(classes []string, pruned []Pruned, name, topic string) error {
-	i, ok := slices.BinarySearchFunc(pruned, topic, func(p Pruned, t string) int { return strings.Compare(p.Topic, t) })
+// missing explains the topics that are not there. kind is how they are marked.
+func (d directory) missing(kind string, topics []string) (problems []error) {
+	for _, topic := range topics {
+		if !d.has(topic) {
+			problems = append(problems, d.explain(kind, topic))
+		}
+	}
+	return problems
+}
+
+func (d directory) explain(kind, topic string) error {
+	i, ok := slices.BinarySearchFunc(d.pruned, topic, func(p Pruned, t string) int { return strings.Compare(p.Topic, t) })
 	if ok {
-		p := pruned[i]
+		p := d.pruned[i]
 		took := fmt.Sprintf("topic %q took them", p.Into)
 		if p.Into == "" {
 			took = "no topic above it stayed, so they went to the class of everything else, " + Other
 		}
-		return fmt.Errorf("focus topic %q was pruned: %d examples are fewer than the minimum, and %s; give more examples, lower the minimum, or choose a topic that stayed",
-			name, p.Examples, took)
+		return fmt.Errorf("%s topic %q was pruned: %d examples are fewer than the minimum, and %s; give more examples, lower the minimum, or choose a topic that stayed",
+			kind, topic, p.Examples, took)
 	}
-	// What is there at the deepest part of the name that exists.
-	at := topic
-	for at != "" && !slices.ContainsFunc(classes, func(c string) bool { return within(c, at) }) {
-		at = at[:max(0, strings.LastIndexByte(at, '/'))]
+	guess := ""
+	if near := d.nearest(topic); len(near) > 0 {
+		guess = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
+	}
+	at, have := d.deepest(topic)
+	if len(have) == 0 {
+		return fmt.Errorf("%s topic %q is unknown to the critic: nothing lies below %q%s", kind, topic, at, guess)
 	}
 	const show = 12
-	var have []string
-	for _, c := range classes {
+	more := ""
+	if len(have) > show {
+		have, more = have[:show], fmt.Sprintf(" and %d more", len(have)-show)
+	}
+	return fmt.Errorf("%s topic %q is unknown to the critic; it knows %s%s%s", kind, topic, strings.Join(have, ", "), more, guess)
+}
+
+// deepest returns the deepest part of a name that exists, and what lies right below it.
+func (d directory) deepest(topic string) (at string, have []string) {
+	at = topic
+	for at != "" && !d.has(at) {
+		at = at[:max(0, strings.LastIndexByte(at, '/'))]
+	}
+	for _, c := range d.classes {
 		rest := c
 		if at != "" {
 			if !within(c, at) || c == at {
@@ -81,12 +74,91 @@ func missing(classes []string, pruned []Pruned, name, topic string) error {
 			have = append(have, child)
 		}
 	}
-	if len(have) == 0 {
-		return fmt.Errorf("focus topic %q is unknown to the critic: nothing lies below %q", name, at)
+	return at, have
+}
+
+const (
+	// guesses is how many similar names are offered at most.
+	guesses = 3
+	// guessable is the length of the longest name that similar ones are looked for, bytes.
+	guessable = 200
+)
+
+// nearest returns the topics whose names are most like one that is not there: those that end as
+// it does ("Chemistry" for "Science/Chemistry"), then those that fewest changed letters make of
+// it, in the whole or in the last part; a third of the letters at most. Case does not count.
+func (d directory) nearest(topic string) []string {
+	if topic == "" || len(topic) > guessable {
+		return nil
 	}
-	more := ""
-	if len(have) > show {
-		have, more = have[:show], fmt.Sprintf(" and %d more", len(have)-show)
+	type guess struct {
+		topic string
+		far   int
 	}
-	return fmt.Errorf("focus topic %q is unknown to the critic; it knows %s%s", name, strings.Join(have, ", "), more)
+	var all []guess
+	want := strings.ToLower(topic)
+	for _, name := range d.topics() {
+		if len(name) > guessable {
+			continue
+		}
+		have := strings.ToLower(name)
+		far := 0
+		if have != want && !strings.HasSuffix(have, "/"+want) {
+			far = min(distance(want, have), 1+distance(last(want), last(have)))
+			if 3*far > len(last(want)) {
+				continue
+			}
+		}
+		all = append(all, guess{name, far})
+	}
+	slices.SortFunc(all, func(a, b guess) int { return cmp.Or(cmp.Compare(a.far, b.far), strings.Compare(a.topic, b.topic)) })
+	var names []string
+	for _, g := range all[:min(len(all), guesses)] {
+		names = append(names, fmt.Sprintf("%q", g.topic))
+	}
+	return names
+}
+
+// topics are all that can be named, sorted.
+func (d directory) topics() []string {
+	seen := make(map[string]bool)
+	for _, c := range d.classes {
+		for at := c; at != "" && !seen[at]; at = at[:max(0, strings.LastIndexByte(at, '/'))] {
+			seen[at] = true
+		}
+	}
+	all := make([]string, 0, len(seen))
+	for topic := range seen {
+		all = append(all, topic)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func last(topic string) string { return topic[strings.LastIndexByte(topic, '/')+1:] }
+
+// distance is how many letters must be put in, left out, changed, or swapped with their neighbour
+// to make b of a (optimal string alignment).
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	rows := [3][]int{make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		before, above, row := rows[0], rows[1], rows[2]
+		row[0] = i
+		for j := 1; j <= len(y); j++ {
+			change := 1
+			if x[i-1] == y[j-1] {
+				change = 0
+			}
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+change)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		rows = [3][]int{above, row, before}
+	}
+	return rows[1][len(y)]
 }

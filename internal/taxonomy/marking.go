@@ -1,0 +1,196 @@
+package taxonomy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"forager/schemas"
+)
+
+// Marking says which topics a crawl is after (1999, "administration": topics are marked good or
+// bad, also while it runs). Names may begin or end with "/".
+type Marking struct {
+	// Good are the focus topics: at least one, none below another.
+	Good []string
+	// Weights in (0,1] of focus topics, by their names in Good; a topic without one has 1.
+	Weights map[string]float64
+	// Bad are topics below focus topics that do not count, with all that lies below them.
+	Bad []string
+}
+
+// MarkingOf is the marking of a crawl.
+func MarkingOf(ctl *schemas.CrawlControl) Marking {
+	return Marking{Good: ctl.GetFocus(), Weights: ctl.GetWeights(), Bad: ctl.GetBad()}
+}
+
+// Weigh returns the weight of every class: that of the focus topic which it is, or lies below; 0
+// where there is none, and at and below bad topics. R(u) = Σ weight × Pr(class|u). The error says
+// all that is wrong with the names and weights; of a topic that was pruned, which one took its
+// examples; for a topic that is not there, which ones have a similar name.
+func (m Marking) Weigh(classes []string, pruned []Pruned) ([]float64, error) {
+	if len(m.Good) == 0 {
+		return nil, errors.New("no focus topic is named")
+	}
+	m = m.clean()
+	known := directory{classes: classes, pruned: pruned}
+	problems := slices.Concat(
+		known.missing("focus", m.Good), nested(m.Good),
+		known.missing("bad", m.Bad), outside(m.Bad, m.Good), m.badWeights(),
+	)
+	weights := make([]float64, len(classes))
+	for _, topic := range m.Good {
+		weight, ok := m.Weights[topic]
+		if !ok {
+			weight = 1
+		}
+		left := 0
+		for k, class := range classes {
+			if within(class, topic) && !slices.ContainsFunc(m.Bad, func(b string) bool { return within(class, b) }) {
+				weights[k] = weight
+				left++
+			}
+		}
+		if left == 0 && known.has(topic) && !slices.Contains(m.Bad, topic) {
+			problems = append(problems, fmt.Errorf("nothing is left of focus topic %q: all below it is marked bad", topic))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return weights, nil
+}
+
+// Focus returns, for every class, whether it is one of the focus topics or lies below one: Weigh
+// of a marking of nothing else.
+func Focus(classes []string, pruned []Pruned, names []string) ([]bool, error) {
+	weights, err := Marking{Good: names}.Weigh(classes, pruned)
+	if err != nil {
+		return nil, err
+	}
+	in := make([]bool, len(weights))
+	for k, w := range weights {
+		in[k] = w > 0
+	}
+	return in, nil
+}
+
+// clean is the marking with its names as classes have them.
+func (m Marking) clean() Marking {
+	weights := make(map[string]float64, len(m.Weights))
+	for name, w := range m.Weights {
+		weights[strings.Trim(name, "/")] = w
+	}
+	return Marking{Good: trim(m.Good), Weights: weights, Bad: trim(m.Bad)}
+}
+
+func trim(names []string) []string {
+	topics := make([]string, len(names))
+	for i, name := range names {
+		topics[i] = strings.Trim(name, "/")
+	}
+	return topics
+}
+
+func (m Marking) badWeights() (problems []error) {
+	for _, topic := range slices.Sorted(maps.Keys(m.Weights)) {
+		switch w := m.Weights[topic]; {
+		case !slices.Contains(m.Good, topic):
+			problems = append(problems, fmt.Errorf("topic %q has a weight and is no focus topic", topic))
+		case !(w > 0 && w <= 1): // also what is no number
+			problems = append(problems, fmt.Errorf("the weight of focus topic %q is %v; it must be above 0 and at most 1", topic, w))
+		}
+	}
+	return problems
+}
+
+// nested finds focus topics that are one another's ancestors.
+func nested(good []string) (problems []error) {
+	for i, a := range good {
+		for j, b := range good {
+			switch {
+			case i < j && a == b:
+				problems = append(problems, fmt.Errorf("focus topic %q is named twice", a))
+			case a != b && within(b, a):
+				problems = append(problems, fmt.Errorf("focus topic %q lies below focus topic %q: name one of them", b, a))
+			}
+		}
+	}
+	return problems
+}
+
+// outside finds bad topics that take nothing away.
+func outside(bad, good []string) (problems []error) {
+	for i, b := range bad {
+		switch {
+		case slices.Contains(bad[:i], b):
+			problems = append(problems, fmt.Errorf("bad topic %q is named twice", b))
+		case slices.Contains(good, b):
+			problems = append(problems, fmt.Errorf("topic %q is marked good and bad", b))
+		case !below(b, good):
+			problems = append(problems, fmt.Errorf("bad topic %q lies below no focus topic: it does not count as it is", b))
+		}
+	}
+	return problems
+}
+
+// Change is what an operator marks anew.
+type Change struct {
+	// Good become focus topics, and take in those below them; one that was bad below a focus topic
+	// merely counts again.
+	Good []string
+	// Bad are focus topics no more or, below one, do not count.
+	Bad []string
+	// Weights of focus topics, new ones among them, by name.
+	Weights map[string]float64
+}
+
+// Apply returns the marking after a change. What was said of topics below one that is no focus
+// topic any more is forgotten. An error is a change that contradicts itself; whether a critic can
+// judge by the outcome is for Weigh to say.
+func (m Marking) Apply(c Change) (Marking, error) {
+	m = m.clean()
+	c.Good, c.Bad = trim(c.Good), trim(c.Bad)
+	marked := slices.Concat(c.Good, c.Bad)
+	for i, topic := range marked {
+		if slices.Contains(marked[:i], topic) {
+			return Marking{}, fmt.Errorf("topic %q is marked twice", topic)
+		}
+	}
+	stays := func(topic string) bool { return !slices.Contains(marked, topic) }
+	next := Marking{Good: keep(m.Good, func(t string) bool { return stays(t) && !below(t, c.Good) }), Bad: keep(m.Bad, stays)}
+	for _, topic := range c.Good {
+		if !slices.Contains(m.Bad, topic) || !below(topic, next.Good) {
+			next.Good = append(next.Good, topic)
+		}
+	}
+	next.Bad = keep(next.Bad, func(topic string) bool { return below(topic, next.Good) })
+	for _, topic := range c.Bad {
+		if below(topic, next.Good) || !slices.Contains(m.Good, topic) {
+			next.Bad = append(next.Bad, topic)
+		}
+	}
+	next.Weights = Marking{Weights: c.Weights}.clean().Weights
+	for topic, w := range m.Weights {
+		if _, anew := next.Weights[topic]; !anew && slices.Contains(next.Good, topic) {
+			next.Weights[topic] = w
+		}
+	}
+	return next, nil
+}
+
+func keep(topics []string, want func(string) bool) []string {
+	return slices.DeleteFunc(slices.Clone(topics), func(t string) bool { return !want(t) })
+}
+
+// below says whether a topic lies below one of others, and is none of them.
+func below(topic string, others []string) bool {
+	return slices.ContainsFunc(others, func(o string) bool { return topic != o && within(topic, o) })
+}
+
+// within says whether a topic is another one or lies below it.
+func within(topic, ancestor string) bool {
+	return strings.HasPrefix(topic, ancestor) && (len(topic) == len(ancestor) || topic[len(ancestor)] == '/')
+}
