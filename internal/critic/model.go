@@ -1,6 +1,7 @@
 package critic
 
 import (
+	"context"
 	"sync"
 
 	"forager/internal/bayes"
@@ -37,10 +38,9 @@ type share struct {
 
 // scratch is the memory of one judgement.
 type scratch struct {
-	counts        []uint32 // by term of the page
-	words         []uint32 // by word of the model; all 0 between two judgements
-	bag           bayes.Bag
-	raw, tempered []float64
+	counts []uint32 // by term of the page
+	words  []uint32 // by word of the model; all 0 between two judgements
+	bag    bayes.Bag
 }
 
 // newModel fills in what follows from the rest.
@@ -50,9 +50,7 @@ func newModel(m *Model) *Model {
 	for i, w := range m.words {
 		m.index[w] = uint32(i)
 	}
-	m.scratch.New = func() any {
-		return &scratch{raw: make([]float64, len(m.classes)), tempered: make([]float64, len(m.classes))}
-	}
+	m.scratch.New = func() any { return new(scratch) }
 	return m
 }
 
@@ -61,6 +59,9 @@ func (m *Model) Settings() Settings { return m.settings }
 
 // Classes returns the names of the classes, sorted; not to be changed.
 func (m *Model) Classes() []string { return m.classes }
+
+// Pruned returns the topics that were pruned, by topic; not to be changed.
+func (m *Model) Pruned() []taxonomy.Pruned { return m.pruned }
 
 // Words returns the size of the vocabulary.
 func (m *Model) Words() int { return len(m.words) }
@@ -75,63 +76,60 @@ func (m *Model) Focus(names []string) error {
 	return err
 }
 
-// Judge says how relevant a page is to the focus topics. Everything but Judgement.critic, the
-// model's published name, is set. An error is one of Focus, or a page that contradicts itself.
+// Judge says how relevant a page is to the focus topics (Say). An error is one of Focus, or a page
+// that contradicts itself.
 func (m *Model) Judge(p *schemas.Page, focus []string) (*schemas.Judgement, error) {
-	return m.judge(focus, func(s *scratch) (uint64, error) { return m.posteriors(s, p) })
+	return Say(context.Background(), m, p, focus)
 }
 
 // JudgeText is Judge for a page that is given as plain text.
 func (m *Model) JudgeText(page string, focus []string) (*schemas.Judgement, error) {
-	return m.judge(focus, func(s *scratch) (uint64, error) {
+	return say(m, focus, func(o *Opinion) error {
+		s := m.scratch.Get().(*scratch)
+		defer m.scratch.Put(s)
 		m.readBag(s, page)
-		return m.score(s), nil
+		m.score(o, &s.bag)
+		return nil
 	})
-}
-
-func (m *Model) judge(focus []string, posteriors func(*scratch) (known uint64, err error)) (*schemas.Judgement, error) {
-	in, err := taxonomy.Focus(m.classes, m.pruned, focus)
-	if err != nil {
-		return nil, err
-	}
-	s := m.scratch.Get().(*scratch)
-	defer m.scratch.Put(s)
-	known, err := posteriors(s)
-	if err != nil {
-		return nil, err
-	}
-	j := &schemas.Judgement{KnownTokens: known}
-	for k, yes := range in {
-		if yes {
-			j.Raw += s.raw[k]
-			j.Tempered += s.tempered[k]
-		}
-	}
-	j.Raw, j.Tempered = min(1, j.Raw), min(1, j.Tempered)
-	j.Calibrated = j.Tempered
-	best := top(s.tempered)
-	j.BestIsFocus = in[best[0]]
-	for _, k := range best {
-		j.Topics = append(j.Topics, &schemas.TopicScore{Topic: m.classes[k], Tempered: s.tempered[k]})
-	}
-	return j, nil
 }
 
 // Posteriors returns Pr(c|u), raw and tempered, in the order of Classes.
 func (m *Model) Posteriors(p *schemas.Page) (raw, tempered []float64, err error) {
-	s := m.scratch.New().(*scratch)
-	_, err = m.posteriors(s, p)
-	return s.raw, s.tempered, err
+	o := NewOpinion(len(m.classes))
+	err = m.Opine(context.Background(), o, p)
+	return o.Raw, o.Tempered, err
 }
 
-func (m *Model) posteriors(s *scratch, p *schemas.Page) (known uint64, err error) {
+// Opine is as Judge has it. An error is about a page that contradicts itself.
+func (m *Model) Opine(_ context.Context, o *Opinion, p *schemas.Page) error {
+	s := m.scratch.Get().(*scratch)
+	defer m.scratch.Put(s)
+	if err := m.pageBag(s, p); err != nil {
+		return err
+	}
+	if h := m.heldOut[p.GetUrl()]; h != nil {
+		spread(o.Raw, h.raw)
+		spread(o.Tempered, h.tempered)
+		copy(o.Calibrated, o.Tempered)
+		o.Known = 0
+		for _, n := range s.bag.Counts {
+			o.Known += uint64(n)
+		}
+		return nil
+	}
+	m.score(o, &s.bag)
+	return nil
+}
+
+// pageBag sets s.bag to the words of a page that the model knows.
+func (m *Model) pageBag(s *scratch, p *schemas.Page) error {
 	terms := p.GetTerms()
 	if cap(s.counts) < len(terms) {
 		s.counts = make([]uint32, len(terms)+len(terms)/2)
 	}
 	counts := s.counts[:len(terms)]
 	if err := countTokens(counts, p); err != nil {
-		return 0, err
+		return err
 	}
 	s.bag.Features, s.bag.Counts = s.bag.Features[:0], s.bag.Counts[:0]
 	for i, term := range terms {
@@ -140,23 +138,15 @@ func (m *Model) posteriors(s *scratch, p *schemas.Page) (known uint64, err error
 			s.bag.Counts = append(s.bag.Counts, counts[i])
 		}
 	}
-	if h := m.heldOut[p.GetUrl()]; h != nil {
-		spread(s.raw, h.raw)
-		spread(s.tempered, h.tempered)
-		for _, n := range s.bag.Counts {
-			known += uint64(n)
-		}
-		return known, nil
-	}
-	return m.score(s), nil
+	return nil
 }
 
-// score sets the posteriors of the words in s.bag.
-func (m *Model) score(s *scratch) (known uint64) {
-	known = m.bayes.LogLikelihood(s.raw, &s.bag)
-	m.bayes.Posterior(s.tempered, s.raw, bayes.Temper(known))
-	m.bayes.Posterior(s.raw, s.raw, 1)
-	return known
+// score is the opinion on a bag of words.
+func (m *Model) score(o *Opinion, bag *bayes.Bag) {
+	o.Known = m.bayes.LogLikelihood(o.Raw, bag)
+	m.bayes.Posterior(o.Tempered, o.Raw, bayes.Temper(o.Known))
+	m.bayes.Posterior(o.Raw, o.Raw, 1)
+	copy(o.Calibrated, o.Tempered)
 }
 
 // readBag sets s.bag to the words of a text that the model knows, in the order in which they come first.

@@ -1,0 +1,70 @@
+package critic
+
+import (
+	"context"
+
+	"forager/internal/taxonomy"
+	"forager/schemas"
+)
+
+// Judge says what pages are about: a Model, or anything else that has a probability for each of
+// its classes (2002 §1.1: any black-box predicate). It is safe for concurrent use.
+type Judge interface {
+	// Classes are the names of what it tells apart, sorted; not to be changed.
+	Classes() []string
+	// Pruned are topics that it was asked to tell apart and does not; by topic.
+	Pruned() []taxonomy.Pruned
+	// Opine sets the opinion on a page, which has room for the classes. The context bounds its waits, for a judge that asks
+	// somebody else. An error is about this page, or about the one that was asked.
+	Opine(ctx context.Context, o *Opinion, p *schemas.Page) error
+}
+
+// Opinion is what a judge makes of a page. The slices have one number in [0,1] for each class, in
+// the order of Classes; those of a judge whose classes exclude one another sum to 1. A judge that
+// has but one kind of number sets all three to it.
+type Opinion struct {
+	// Raw, Tempered and Calibrated are Pr(c|u) (schemas.Posterior).
+	Raw, Tempered, Calibrated []float64
+	// Known is the number of tokens of the page that the judge knows.
+	Known uint64
+}
+
+// NewOpinion has room for a number of classes.
+func NewOpinion(classes int) *Opinion {
+	all := make([]float64, 3*classes)
+	return &Opinion{Raw: all[:classes:classes], Tempered: all[classes : 2*classes : 2*classes], Calibrated: all[2*classes:]}
+}
+
+// Say returns how relevant a page is to focus topics, by a judge. Everything but
+// Judgement.critic, the judge's published name, is set. An error is one of taxonomy.Focus, or the
+// judge's.
+func Say(ctx context.Context, by Judge, p *schemas.Page, focus []string) (*schemas.Judgement, error) {
+	return say(by, focus, func(o *Opinion) error { return by.Opine(ctx, o, p) })
+}
+
+func say(by Judge, focus []string, opine func(*Opinion) error) (*schemas.Judgement, error) {
+	classes := by.Classes()
+	in, err := taxonomy.Focus(classes, by.Pruned(), focus)
+	if err != nil {
+		return nil, err
+	}
+	o := NewOpinion(len(classes))
+	if err := opine(o); err != nil {
+		return nil, err
+	}
+	j := &schemas.Judgement{KnownTokens: o.Known}
+	for k, yes := range in {
+		if yes {
+			j.Raw += o.Raw[k]
+			j.Tempered += o.Tempered[k]
+			j.Calibrated += o.Calibrated[k]
+		}
+	}
+	j.Raw, j.Tempered, j.Calibrated = min(1, j.Raw), min(1, j.Tempered), min(1, j.Calibrated)
+	best := top(o.Tempered)
+	j.BestIsFocus = in[best[0]]
+	for _, k := range best {
+		j.Topics = append(j.Topics, &schemas.TopicScore{Topic: classes[k], Tempered: o.Tempered[k]})
+	}
+	return j, nil
+}
