@@ -472,9 +472,11 @@ type CrawlControl struct {
 	// What the operator wants of it.
 	State CrawlState `protobuf:"varint,3,opt,name=state,proto3,enum=forager.v1.CrawlState" json:"state,omitempty"`
 	// Focus topics, marked good: classes or internal topics of the critic; R(u) is the sum of the
-	// posteriors of the classes at and below them, each × its weight. At least one, none below another.
+	// posteriors of the classes at and below them, each × its weight. None below another;
+	// at least one where there is a critic.
 	Focus []string `protobuf:"bytes,4,rep,name=focus,proto3" json:"focus,omitempty"`
 	// Version of the critic that judges this crawl ("schools/1f0c…"); see ModelPublished.version.
+	// Empty: its pages are not judged, as in a crawl that only fetches; R(u) = 0 everywhere.
 	Critic string `protobuf:"bytes,5,opt,name=critic,proto3" json:"critic,omitempty"`
 	// Where it ends; never empty.
 	Budget *Budget `protobuf:"bytes,6,opt,name=budget,proto3" json:"budget,omitempty"`
@@ -898,7 +900,9 @@ type Scope struct {
 	// Hops from a seed at most (seeds have depth 0); 0 = no limit.
 	MaxDepth uint32 `protobuf:"varint,4,opt,name=max_depth,json=maxDepth,proto3" json:"max_depth,omitempty"`
 	// Requests dispatched to one host at most; 0 = no limit.
-	HostCap       uint32 `protobuf:"varint,5,opt,name=host_cap,json=hostCap,proto3" json:"host_cap,omitempty"`
+	HostCap uint32 `protobuf:"varint,5,opt,name=host_cap,json=hostCap,proto3" json:"host_cap,omitempty"`
+	// Only seeds, and what they redirect to: no link is followed. max_depth says nothing then.
+	SeedsOnly     bool `protobuf:"varint,6,opt,name=seeds_only,json=seedsOnly,proto3" json:"seeds_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -966,6 +970,13 @@ func (x *Scope) GetHostCap() uint32 {
 		return x.HostCap
 	}
 	return 0
+}
+
+func (x *Scope) GetSeedsOnly() bool {
+	if x != nil {
+		return x.SeedsOnly
+	}
+	return false
 }
 
 type Politeness struct {
@@ -1202,13 +1213,15 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x04Gate\x127\n" +
 	"\tcondition\x18\x01 \x01(\x0e2\x19.forager.v1.GateConditionR\tcondition\x12.\n" +
 	"\x06action\x18\x02 \x01(\x0e2\x16.forager.v1.GateActionR\x06action\x12\x1c\n" +
-	"\tthreshold\x18\x03 \x01(\x01R\tthreshold\"\x8c\x01\n" +
+	"\tthreshold\x18\x03 \x01(\x01R\tthreshold\"\xab\x01\n" +
 	"\x05Scope\x12\x14\n" +
 	"\x05hosts\x18\x01 \x03(\tR\x05hosts\x12\x1a\n" +
 	"\bprefixes\x18\x02 \x03(\tR\bprefixes\x12\x19\n" +
 	"\burl_list\x18\x03 \x01(\tR\aurlList\x12\x1b\n" +
 	"\tmax_depth\x18\x04 \x01(\rR\bmaxDepth\x12\x19\n" +
-	"\bhost_cap\x18\x05 \x01(\rR\ahostCap\"k\n" +
+	"\bhost_cap\x18\x05 \x01(\rR\ahostCap\x12\x1d\n" +
+	"\n" +
+	"seeds_only\x18\x06 \x01(\bR\tseedsOnly\"k\n" +
 	"\n" +
 	"Politeness\x12\x19\n" +
 	"\bdelay_ms\x18\x01 \x01(\rR\adelayMs\x12\x1d\n" +

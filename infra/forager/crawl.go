@@ -80,6 +80,15 @@ func (c *crawlStart) Run(s *session) error {
 // startCrawl completes the control record with what only the pipeline knows, stores the URL
 // list and sends control and seeds.
 func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *crawlfile.Crawl, checkOnly bool) error {
+	if err := placeCrawl(ctx, cfg, b, crawl, checkOnly); err != nil || checkOnly {
+		return err
+	}
+	_, err := sendSeeds(ctx, b, crawl.Control.GetCrawl(), crawl.Seeds)
+	return err
+}
+
+// placeCrawl is startCrawl without the seeds.
+func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *crawlfile.Crawl, checkOnly bool) error {
 	ctl := crawl.Control
 	name := ctl.GetCrawl()
 	old, seen := b.newest(name)
@@ -87,22 +96,15 @@ func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 		return fmt.Errorf("crawl %q exists already (started %s); a name is never used again, choose another",
 			name, time.UnixMilli(old.GetCreatedAt()).Format(time.RFC3339))
 	}
-	published, err := b.critic(ctl.GetCritic())
-	if err != nil {
-		return err
-	}
 	store, err := objects.Open(cfg.S3)
 	if err != nil {
 		return err
 	}
-	model, err := loadCritic(ctx, store, published)
-	if err != nil {
-		return err
+	if ctl.GetCritic() != "" { // a crawl that only fetches has none
+		if err := b.settleCritic(ctx, store, ctl); err != nil {
+			return err
+		}
 	}
-	if err := model.Focus(ctl.GetFocus()); err != nil {
-		return fmt.Errorf("focus: %w", err)
-	}
-	ctl.Critic = published.GetVersion()
 	if v := ctl.GetLearning().GetPrior(); v != "" {
 		if _, err := b.model(ctx, store, ctl, v); err != nil {
 			return fmt.Errorf("learning.prior: %w", err)
@@ -130,8 +132,24 @@ func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 	if winner != nil {
 		return fmt.Errorf("crawl %q was started by somebody else at the same moment; choose another name", name)
 	}
-	_, err = sendSeeds(ctx, b, name, crawl.Seeds)
-	return err
+	return nil
+}
+
+// settleCritic sets the version of the crawl's critic, once it is sure that it knows the focus.
+func (b *books) settleCritic(ctx context.Context, store *objects.Store, ctl *schemas.CrawlControl) error {
+	published, err := b.critic(ctl.GetCritic())
+	if err != nil {
+		return err
+	}
+	model, err := loadCritic(ctx, store, published)
+	if err != nil {
+		return err
+	}
+	if err := model.Focus(ctl.GetFocus()); err != nil {
+		return fmt.Errorf("focus: %w", err)
+	}
+	ctl.Critic = published.GetVersion()
+	return nil
 }
 
 // loadCritic brings a published critic and checks that it is the one announced.
@@ -237,9 +255,21 @@ func (c *crawlWatch) Run(s *session) error {
 	return watch(s, b, c.Crawl)
 }
 
-// watch prints a line of progress a second, in place on a terminal, until the crawl has
-// finished.
+// watch follows a crawl and prints how it has ended.
 func watch(s *session, b *books, crawl string) error {
+	x, err := follow(s, b, crawl)
+	if err != nil {
+		return err
+	}
+	return s.print(x, func(w io.Writer) {
+		fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f\nsee it:  forager report %s\n",
+			crawl, x.Reason, x.Pages, x.Harvest, x.Loss, crawl)
+	})
+}
+
+// follow prints a line of progress a second, in place on a terminal, until the crawl has
+// finished.
+func follow(s *session, b *books, crawl string) (standing, error) {
 	terminal := interactive(s.err)
 	var last standing
 	var lastAt time.Time
@@ -271,15 +301,12 @@ func watch(s *session, b *books, crawl string) error {
 			if terminal && !s.json {
 				fmt.Fprintln(s.err)
 			}
-			return s.print(x, func(w io.Writer) {
-				fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f\nsee it:  forager report %s\n",
-					crawl, x.Reason, x.Pages, x.Harvest, x.Loss, crawl)
-			})
+			return x, nil
 		}
 		last, lastAt = x, now
 		select {
 		case <-s.Done():
-			return s.Err()
+			return x, s.Err()
 		case <-tick.C:
 		}
 	}

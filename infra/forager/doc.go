@@ -26,6 +26,11 @@
 // can be called again. A segment is deleted when every record in it is of a deleted crawl
 // (segment.Holds); a model stays while another crawl names it.
 //
+// 2026-11-21: URLs that are to be examples are fetched by the running stages in a crawl of their own,
+// which follows no link and which nobody judges (fetchList); so robots.txt, pauses, retries and
+// redirects are those of every crawl, and the pages are kept. Its name is made of the list, so that an
+// interrupted import goes on, and the same list gives the same bytes until it is fetched --again.
+//
 // 2026-11-21: rolling back a model pins it (CrawlControl.learning.pinned). Training is a function of the
 // leaps alone and goes on beside it; a crawl that is to learn from where an older model stood
 // is a new crawl.

@@ -77,7 +77,7 @@ func crawlFile(name, critic, focus, seed string, more ...string) string {
 // should be. The subtests share one rig, and each finds what those before it left.
 func TestOperator(t *testing.T) {
 	g, _ := simulated(t)
-	r := newRig(t, g.handler)
+	r := newRig(t, withListed(g.handler))
 	for _, c := range []struct {
 		name string
 		test func(t *testing.T)
@@ -100,6 +100,7 @@ func TestOperator(t *testing.T) {
 		{"queries", r.testQueries},
 		{"serve-web", r.testServeWeb},
 		{"export", r.testExport},
+		{"a list of URLs", r.testFetchList},
 		{"completion", r.testComplete},
 		{"crawl stop", func(t *testing.T) { r.testStop(t, g) }},
 	} {

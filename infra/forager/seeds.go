@@ -156,14 +156,32 @@ func inScope(ctx context.Context, cfg *pipeline.Config, ctl *schemas.CrawlContro
 	return errors.Join(bad...)
 }
 
-// sendSeeds sends the virtual page whose links are the seeds, canonical URLs.
-func sendSeeds(ctx context.Context, b *books, crawl string, seeds []string) (stream.Position, error) {
+// maxSeedBytes bounds the URLs of one record, far below what a record may hold.
+const maxSeedBytes = 1 << 20
+
+// sendSeeds sends the virtual pages whose links are the seeds, canonical URLs, and returns the
+// place of the last one.
+func sendSeeds(ctx context.Context, b *books, crawl string, seeds []string) (at stream.Position, err error) {
 	headers := map[string]string{schemas.HeaderCrawl: crawl, schemas.HeaderShard: "0"}
-	at, err := b.send(ctx, schemas.TopicLinkFound, schemas.ShardKey(crawl, 0), headers, schemas.SeedPage(crawl, seeds))
-	if err != nil {
-		return at, fmt.Errorf("send the seeds: %w", err)
+	for _, some := range portions(seeds, maxSeedBytes) {
+		at, err = b.send(ctx, schemas.TopicLinkFound, schemas.ShardKey(crawl, 0), headers, schemas.SeedPage(crawl, some))
+		if err != nil {
+			return at, fmt.Errorf("send the seeds: %w", err)
+		}
 	}
 	return at, nil
+}
+
+// portions cuts a list into runs of at most so many bytes, or of one entry; an empty list is one.
+func portions(list []string, most int) (runs [][]string) {
+	for begin, size, i := 0, 0, 0; ; i++ {
+		if i == len(list) {
+			return append(runs, list[begin:])
+		}
+		if size += len(list[i]); size > most && i > begin {
+			runs, begin, size = append(runs, list[begin:i]), i, len(list[i])
+		}
+	}
 }
 
 // taken waits until a crawl has read the record of link.found at a place.

@@ -116,10 +116,7 @@ func Parse(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
 			Hosts: f.Scope.Hosts, Prefixes: f.Scope.Prefixes, MaxDepth: f.Scope.MaxDepth, HostCap: f.Scope.HostCap,
 		},
 		Window: f.Window, HostWindow: f.HostWindow, MaxAttempts: f.MaxAttempts, Shards: f.Shards, RandomSeed: f.RandomSeed,
-		Politeness: &schemas.Politeness{
-			DelayMs: uint32(max(0, f.Politeness.Delay.Milliseconds())), IgnoreRobots: f.Politeness.IgnoreRobots,
-			UserAgent: UserAgentProduct + "/1.0 (+" + contact(f.Politeness.Contact) + ")",
-		},
+		Politeness: politeness(f.Politeness.Delay, f.Politeness.Contact, f.Politeness.IgnoreRobots),
 		Learning: &schemas.Learning{
 			DMax: f.Learning.DMax, SwitchPages: f.Learning.SwitchPages, RefitPages: f.Learning.RefitPages,
 			Sync: f.Learning.Sync, Prior: f.Learning.Prior,
@@ -137,14 +134,7 @@ func Parse(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
 	if f.Budget.Pages == 0 && f.Budget.Requests == 0 {
 		r.Problem("budget", "is missing; set budget.pages, budget.requests or both")
 	}
-	if d := f.Politeness.Delay; d < 0 || d > time.Hour {
-		r.Problem("politeness.delay", "is %s; it must lie between 0s and 1h", d)
-	}
-	if f.Politeness.Contact == "" {
-		r.Problem("politeness.contact", "is missing; give an e-mail address or a page: site owners must be able to reach you")
-	} else if strings.ContainsAny(f.Politeness.Contact, "()\r\n") {
-		r.Problem("politeness.contact", "must not contain parentheses or line breaks")
-	}
+	polite(r, f.Politeness.Delay, f.Politeness.Contact)
 	if f.Shards > 256 {
 		r.Problem("shards", "is %d; it must lie between 1 and 256", f.Shards)
 	}
@@ -184,6 +174,25 @@ func Parse(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
 		c.URLList = canonical(r, "scope.url_list", lines(r, "scope.url_list", dir, f.Scope.URLList))
 	}
 	return c, r.Problems()
+}
+
+// polite says what is wrong with the politeness asked for.
+func polite(r *strictyaml.Report, delay time.Duration, contact string) {
+	if delay < 0 || delay > time.Hour {
+		r.Problem("politeness.delay", "is %s; it must lie between 0s and 1h", delay)
+	}
+	if contact == "" {
+		r.Problem("politeness.contact", "is missing; give an e-mail address or a page: site owners must be able to reach you")
+	} else if strings.ContainsAny(contact, "()\r\n") {
+		r.Problem("politeness.contact", "must not contain parentheses or line breaks")
+	}
+}
+
+func politeness(delay time.Duration, owner string, ignoreRobots bool) *schemas.Politeness {
+	return &schemas.Politeness{
+		DelayMs: uint32(max(0, delay.Milliseconds())), IgnoreRobots: ignoreRobots,
+		UserAgent: UserAgentProduct + "/1.0 (+" + contact(owner) + ")",
+	}
 }
 
 // contact makes an e-mail address a mailto: URL.

@@ -40,7 +40,8 @@ type Scope struct {
 	hosts    map[string]bool
 	prefixes []string
 	list     *List
-	maxDepth uint32
+	maxDepth uint32 // seeds have 0
+	bounded  bool   // by maxDepth
 }
 
 // New makes a Scope; list is the content of the object that s.UrlList names, nil exactly when
@@ -49,7 +50,10 @@ func New(s *schemas.Scope, list *List) (*Scope, error) {
 	if (s.GetUrlList() != "") != (list != nil) {
 		return nil, fmt.Errorf("scope: the URL list is named %q, and its content is there: %t", s.GetUrlList(), list != nil)
 	}
-	out := &Scope{prefixes: s.GetPrefixes(), list: list, maxDepth: s.GetMaxDepth()}
+	out := &Scope{prefixes: s.GetPrefixes(), list: list, maxDepth: s.GetMaxDepth(), bounded: s.GetMaxDepth() > 0}
+	if s.GetSeedsOnly() {
+		out.maxDepth, out.bounded = 0, true
+	}
 	if hosts := s.GetHosts(); len(hosts) > 0 {
 		out.hosts = make(map[string]bool, len(hosts))
 		for _, h := range hosts {
@@ -69,7 +73,7 @@ func New(s *schemas.Scope, list *List) (*Scope, error) {
 
 // Check says why a canonical URL found at a depth (hops from a seed) may not be fetched, or "".
 func (s *Scope) Check(url string, depth uint32) Reason {
-	if s.maxDepth > 0 && depth > s.maxDepth {
+	if s.bounded && depth > s.maxDepth {
 		return Depth
 	}
 	if s.hosts != nil && !s.host(weburl.Host(url)) {

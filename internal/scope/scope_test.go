@@ -15,6 +15,7 @@ func TestCheck(t *testing.T) {
 	prefixes := &schemas.Scope{Prefixes: []string{"http://a.example/x/", "https://b.example/"}}
 	both := &schemas.Scope{Hosts: []string{"a.example"}, Prefixes: []string{"http://a.example/x/", "http://b.example/"}, MaxDepth: 2}
 	list := &schemas.Scope{UrlList: "object"}
+	seeds := &schemas.Scope{SeedsOnly: true, MaxDepth: 7, Hosts: []string{"a.example"}}
 	long := "http://a.example/" + strings.Repeat("x", maxLength)
 	for _, c := range []struct {
 		scope *schemas.Scope
@@ -41,6 +42,9 @@ func TestCheck(t *testing.T) {
 		{both, "http://a.example/x/1", 2, ""},
 		{both, "http://a.example/x/1", 3, Depth},
 		{both, "http://b.example/x/1", 2, OutOfHosts},
+		{seeds, "http://a.example/", 0, ""},
+		{seeds, "http://b.example/", 0, OutOfHosts},
+		{seeds, "http://a.example/", 1, Depth},
 		{list, "http://a.example/listed", 9, ""},
 		{list, long, 9, ""},
 		{list, "http://a.example/other", 9, OutOfList},

@@ -16,6 +16,8 @@
 // can be put right or the program be replaced, and no page is lost meanwhile. It is logged and
 // shown as waiting, never judged by another critic.
 //
+// A crawl that names no critic only fetches: its pages get an empty judgement, R(u) = 0.
+//
 // Refuses, as failed:critic-score with a dead letter: records that cannot be decoded, delivered
 // pages without a page or with one that contradicts itself, focus topics that the critic does
 // not have. Outcomes other than delivered pass through without a judgement.

@@ -58,6 +58,9 @@ func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schema
 	if control == nil {
 		return nil, stream.Unavailable(fmt.Errorf("crawl %q has no control record yet", parsed.GetCrawl()))
 	}
+	if control.GetCritic() == "" {
+		return new(schemas.Judgement), nil
+	}
 	model, err := s.critics.model(ctx, control.GetCritic())
 	if err != nil {
 		return nil, err

@@ -204,6 +204,15 @@ func TestOtherOutcomesPassWithoutAnything(t *testing.T) {
 	}
 }
 
+func TestNobodyJudgesACrawlWithoutACritic(t *testing.T) {
+	w := newWorld()
+	w.control(t, "c", "")
+	outs, err := w.stage.Apply(t.Context(), parsed(t, nil))
+	if _, j := one(t, outs, err); !proto.Equal(j.Judgement, new(schemas.Judgement)) || j.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
+		t.Errorf("%v", j)
+	}
+}
+
 func TestWhatIsNotThereYetIsWaitedFor(t *testing.T) {
 	w := newWorld()
 	r := parsed(t, nil)

@@ -121,12 +121,39 @@ func Write(ctx context.Context, w io.Writer, rows Rows, store Store, sel Selecti
 	if err != nil {
 		return 0, err
 	}
+	pages, err = each(ctx, rows, store, &sel, &o, form.page)
+	if err == nil {
+		err = form.end()
+	}
+	return pages, err
+}
+
+// Page is a selected page as it was fetched.
+type Page struct {
+	URL         string
+	ContentType string
+	Body        []byte
+}
+
+// Each calls f with the selected pages that have bytes, in order.
+func Each(ctx context.Context, rows Rows, store Store, sel Selection, f func(Page) error) error {
+	_, err := each(ctx, rows, store, &sel, &Options{Format: JSONL}, func(p *page) error {
+		if p.answer == nil {
+			return nil
+		}
+		return f(Page{URL: p.url, ContentType: p.answer.Header.Get("Content-Type"), Body: p.answer.Body})
+	})
+	return err
+}
+
+// each calls f with the selected pages and returns how many it took.
+func each(ctx context.Context, rows Rows, store Store, sel *Selection, o *Options, f func(*page) error) (pages int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	queue := make(chan *page, ahead)
 	listed := make(chan error, 1)
 	go func() {
 		defer close(queue)
-		listed <- list(ctx, queue, rows, store, &sel, &o)
+		listed <- list(ctx, queue, rows, store, sel, o)
 	}()
 	for p := range queue {
 		<-p.done
@@ -135,7 +162,7 @@ func Write(ctx context.Context, w io.Writer, rows Rows, store Store, sel Selecti
 			continue
 		}
 		if err = p.err; err == nil {
-			err = form.page(p)
+			err = f(p)
 		}
 		if err != nil {
 			break
@@ -147,9 +174,6 @@ func Write(ctx context.Context, w io.Writer, rows Rows, store Store, sel Selecti
 	}
 	if listErr := <-listed; err == nil {
 		err = listErr
-	}
-	if err == nil {
-		err = form.end()
 	}
 	return pages, err
 }

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"forager/schemas"
+)
+
+// listedHost is a host of a few pages beside a synthetic web.
+const listedHost = "listed.example"
+
+func withListed(web http.Handler) http.Handler {
+	pages := map[string]string{"/a": "<p>acids and <a href=/b>bases</a>", "/b": "<p>bases", "/c": "<p>comets", "/secret": "<p>secret"}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Host != listedHost {
+			web.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch page, ok := pages[r.URL.Path]; {
+		case r.URL.Path == "/robots.txt":
+			w.Header().Set("Content-Type", "text/plain")
+			fmt.Fprint(w, "User-agent: *\nDisallow: /secret\n")
+		case r.URL.Path == "/moved":
+			http.Redirect(w, r, "/a", http.StatusMovedPermanently)
+		case ok:
+			fmt.Fprint(w, page)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// testFetchList fetches a list through the running stages, and again, which fetches nothing.
+func (r *rig) testFetchList(t *testing.T) {
+	var urls []string
+	for _, path := range []string{"a", "c", "gone", "moved", "secret"} {
+		urls = append(urls, "http://"+listedHost+"/"+path)
+	}
+	p := politely{Contact: "you@example.org"}
+	look := func(again bool) string {
+		p.Again = again
+		f, err := fetchList(r.s, r.cfg, r.books, urls, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(map[string]string)
+		failed, err := f.pages(r.s, r.books, func(p fetchedPage) error {
+			for _, u := range p.Asked {
+				got[u] = p.URL + " " + string(p.Body)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range failed {
+			got[u.URL] = u.Outcome
+		}
+		a := "http://" + listedHost + "/a <p>acids and <a href=/b>bases</a>"
+		if diff := cmp.Diff(map[string]string{
+			urls[0]: a, urls[1]: urls[1] + " <p>comets", urls[2]: "client-error", urls[3]: a, urls[4]: "robots-disallowed",
+		}, got); diff != "" {
+			t.Error(diff)
+		}
+		return f.crawl
+	}
+	first := look(false)
+	asked := r.web.requests(listedHost)
+	if look(false) != first || r.web.requests(listedHost) != asked {
+		t.Errorf("a list that was fetched is fetched again: %d requests, then %d", asked, r.web.requests(listedHost))
+	}
+	if second := look(true); second != first+"-2" || r.web.requests(listedHost) == asked {
+		t.Errorf("asked for again it is not: %s, then %s", first, second)
+	}
+	if _, err := fetchList(r.s, r.cfg, r.books, urls[:1], politely{}); err == nil || !strings.Contains(err.Error(), "contact") {
+		t.Errorf("without a contact: %v", err)
+	}
+	r.verified(first)
+}
+
+func (l *accessLog) requests(host string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.times[host])
+}
+
+func TestPortions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOf(rapid.StringN(0, 6, 6)).Draw(t, "list")
+		most := rapid.IntRange(0, 12).Draw(t, "most")
+		runs := portions(list, most)
+		if !slices.Equal(slices.Concat(runs...), list) || len(runs) == 0 {
+			t.Fatalf("%q", runs)
+		}
+		for i, run := range runs {
+			if len(strings.Join(run, "")) > most && len(run) > 1 || len(run) == 0 && len(list) > 0 {
+				t.Fatalf("run %d is %q", i, run)
+			}
+		}
+	})
+}
+
+func TestEndOfRedirects(t *testing.T) {
+	to := func(u string) answerTo {
+		return answerTo{outcome: schemas.OutcomeName(schemas.Outcome_OUTCOME_REDIRECTED), redirect: u}
+	}
+	answers := answersTo{"a": to("b"), "b": to("c"), "c": {outcome: "delivered"}, "x": to("y"), "y": to("x"), "lost": to("nowhere")}
+	for from, want := range map[string]string{"a": "c delivered", "c": "c delivered", "x": "bad-redirect", "lost": "nowhere refused"} {
+		if at, a := answers.end(from); !strings.HasSuffix(at+" "+a.outcome, want) {
+			t.Errorf("%s ends at %s %s, want %s (of %v)", from, at, a.outcome, want, slices.Sorted(maps.Keys(answers)))
+		}
+	}
+}
