@@ -32,6 +32,8 @@ type Store struct {
 	fresh bool
 	value []byte
 	sync  func() bool
+	// giveBack takes the room for its write buffers from the cache again.
+	giveBack func()
 }
 
 // Marks say how far the state of a Store has come.
@@ -58,7 +60,7 @@ type StoreOptions struct {
 	Identity string
 	// FS is the file system; nil = the machine's.
 	FS vfs.FS
-	// Cache is shared by the Stores of a process; nil = one of its own.
+	// Cache is shared by the Stores of a process, beside their write buffers; nil = one of its own.
 	Cache *Cache
 	Log   *slog.Logger
 	// Sync says for each commit whether it waits for the disk; nil = never. It need not: what
@@ -72,7 +74,8 @@ type StoreOptions struct {
 	Hits bool
 }
 
-// Cache is a block cache shared by Stores.
+// Cache is a block cache shared by Stores. Pebble counts the write buffers of a Store as part of
+// its cache; a Store therefore brings room for them along, lest they leave none for blocks.
 type Cache struct{ cache *pebble.Cache }
 
 // NewCache makes a cache of size bytes; release it with Close once every Store is closed.
@@ -117,8 +120,10 @@ func OpenStore(o StoreOptions) (*Store, error) {
 	if opts.MemTableSize == 0 {
 		opts.MemTableSize = 8 << 20
 	}
+	giveBack := func() {}
 	if o.Cache != nil {
 		opts.Cache = o.Cache.cache
+		giveBack = o.Cache.cache.Reserve(-2 * int(opts.MemTableSize))
 	}
 	// A larger buffer deserves a larger first level: a level less is a rewrite less.
 	opts.LBaseMaxBytes = int64(max(64<<20, 8*opts.MemTableSize))
@@ -136,11 +141,12 @@ func OpenStore(o StoreOptions) (*Store, error) {
 	})
 	db, err := pebble.Open(o.Dir, opts)
 	if err != nil {
+		giveBack()
 		return nil, Broken(fmt.Errorf("open state %s: %w (to build it anew from the topics, delete the directory)", o.Dir, err))
 	}
-	s := &Store{db: db, sync: o.Sync}
+	s := &Store{db: db, sync: o.Sync, giveBack: giveBack}
 	if err := s.begin(o); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -299,7 +305,9 @@ func (s *Store) Close() error {
 		err = s.batch.Close()
 		s.batch = nil
 	}
-	if err := errors.Join(err, s.db.Close()); err != nil {
+	err = errors.Join(err, s.db.Close())
+	s.giveBack()
+	if err != nil {
 		return fmt.Errorf("close state: %w", err)
 	}
 	return nil

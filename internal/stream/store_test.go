@@ -232,6 +232,39 @@ func TestStoreSharesACache(t *testing.T) {
 	}
 }
 
+// Pebble takes write buffers out of its cache; full ones must leave the cache its size.
+func TestStoreLeavesTheCacheItsSize(t *testing.T) {
+	const size, buffer = 4 << 20, 4 << 20
+	cache := NewCache(size)
+	defer cache.Close()
+	for round := range 3 { // what one Store takes must come back at its end
+		s := openStore(t, StoreOptions{Dir: fmt.Sprint("p", round), FS: vfs.NewMem(), Cache: cache, MemTable: buffer})
+		key := func(i int) []byte { return fmt.Appendf(nil, "k%06d", i*7919%10_000) }
+		const keys = 10_000
+		for i := range keys {
+			if err := s.Set(key(i), bytes.Repeat([]byte{byte(i)}, 2000)); err != nil {
+				t.Fatal(err)
+			}
+			if i%100 == 99 {
+				if err := s.Commit(Marks{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i := range keys {
+			if _, ok, err := s.Get(key(i)); err != nil || !ok {
+				t.Fatalf("key %d: %v, %v", i, ok, err)
+			}
+		}
+		if held := s.db.Metrics().BlockCache.Size; held < size/2 || held > size+2*buffer {
+			t.Errorf("round %d: a cache of %d bytes holds %d", round, size, held)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestMarksAreStoredAsText(t *testing.T) {
 	for _, m := range []Marks{{}, {Input: 17, Log: []LogMark{{120, 18}, {97, 0}}}} {
 		got, err := parseMarks(m.String())
