@@ -30,6 +30,7 @@ var clients = map[string][]string{
 	"github.com/parquet-go/parquet-go":       {"forager/internal/archive"},
 	"golang.org/x/net/html":                  {"forager/internal/dom", "forager/infra/forager/floor"},
 	"github.com/nlnwa/whatwg-url":            {"forager/internal/weburl"},
+	"github.com/blevesearch/snowballstem":    {"forager/internal/text"},
 	"github.com/prometheus/client_golang":    {"forager/internal/boot", "forager/internal/stream", "forager/stages"},
 }
 

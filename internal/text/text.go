@@ -25,6 +25,8 @@ func Tokens(dst []string, s string) []string {
 type Scanner struct {
 	text  string
 	at    int
+	begin int // of the token, in text
+	last  int // end of the token before it
 	token []byte
 	buf   [MaxToken]byte
 	full  *words.Iterator[string]
@@ -36,11 +38,12 @@ func (z *Scanner) Reset(s string) {
 		// The library takes a broken character near the end, and all behind it, for one segment.
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}
-	z.text, z.at, z.token = s, 0, nil
+	z.text, z.at, z.begin, z.token = s, 0, 0, nil
 }
 
 // Next goes on to the next token; false at the end of the text.
 func (z *Scanner) Next() bool {
+	z.last = z.at
 	for {
 		// A word begins at a letter, a digit, an underscore, or beyond ASCII; an ASCII
 		// character of another class is never joined to what follows it there.
@@ -137,7 +140,7 @@ func (z *Scanner) nextASCII() (found, known bool) {
 			break
 		}
 	}
-	z.at, z.token = i, z.buf[:n]
+	z.begin, z.at, z.token = z.at, i, z.buf[:n]
 	return found, true
 }
 
@@ -147,6 +150,9 @@ func begins(r rune) bool {
 	return unicode.IsLetter(r) || unicode.In(r, unicode.M, unicode.N, unicode.Pc)
 }
 
+// narrowSpace stands before punctuation in French, and joins what it separates by UAX #29.
+const narrowSpace = "\u202F"
+
 // nextUnicode takes the segment at z.at; found is false where it is no token.
 func (z *Scanner) nextUnicode() (found bool) {
 	if z.full == nil {
@@ -154,11 +160,18 @@ func (z *Scanner) nextUnicode() (found bool) {
 	}
 	z.full.SetText(z.text[z.at:])
 	word := z.full.First()
-	z.at += len(word)
+	if i := strings.Index(word, narrowSpace); i > 0 {
+		word = word[:i]
+	} else if i == 0 {
+		word = narrowSpace
+	}
 	n := 0
-	for _, r := range word {
-		if n == 0 && !begins(r) {
-			continue
+	for i, r := range word {
+		if n == 0 {
+			if !begins(r) {
+				continue
+			}
+			z.begin = z.at + i
 		}
 		low := unicode.ToLower(r)
 		if n+utf8.RuneLen(low) > MaxToken {
@@ -167,6 +180,7 @@ func (z *Scanner) nextUnicode() (found bool) {
 		n += utf8.EncodeRune(z.buf[n:], low)
 		found = found || unicode.IsLetter(low) || unicode.IsDigit(low)
 	}
+	z.at += len(word)
 	z.token = z.buf[:n]
 	return found
 }

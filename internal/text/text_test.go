@@ -15,7 +15,7 @@ import (
 // plain is the definition of a token, with the library over the whole text.
 func plain(s string) []string {
 	var tokens []string
-	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), narrowSpace, " ")
 	for it := words.FromString(s); it.Next(); {
 		token := strings.Map(unicode.ToLower, strings.TrimLeftFunc(it.Value(), func(r rune) bool { return !begins(r) }))
 		for len(token) > MaxToken {
@@ -50,6 +50,7 @@ func TestTokens(t *testing.T) {
 		{"👍🏽 🇫🇷 ok", "ok"},
 		{"broken \xff\xfe byte\xe4 tail\xe4", "broken|byte|tail"},
 		{"a\x00b", "a|b"},
+		{"Ça\u202F! 10\u202F000", "ça|10|000"},
 		{"y\x00\uFF9E \uFF9E\u00A0\uFF9E-\uFF9E", "y|\uFF9E|\uFF9E|\uFF9E|\uFF9E"},
 		{strings.Repeat("x", 100), strings.Repeat("x", MaxToken)},
 		{strings.Repeat("é", 100), strings.Repeat("é", MaxToken/2)},
@@ -72,7 +73,7 @@ func TestTokensAppends(t *testing.T) {
 // TestShortTexts compares with the library on every text of up to 5 characters of an alphabet
 // with one character for every behaviour.
 func TestShortTexts(t *testing.T) {
-	alphabet := []string{"a", "B", "1", "_", ":", ",", ".", "'", "\"", "-", " ", "\n", "é", "\u0301", "\u05D0", "\u30A2", "\u200D", "\uFF9E"}
+	alphabet := []string{"a", "B", "1", "_", ":", ",", ".", "'", "\"", "-", " ", "\n", "é", "\u0301", "\u05D0", "\u30A2", "\u200D", "\uFF9E", "\u202F"}
 	var walk func(prefix string, left int)
 	walk = func(prefix string, left int) {
 		if want, got := plain(prefix), Tokens(nil, prefix); !slices.Equal(got, want) {

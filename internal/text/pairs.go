@@ -1,0 +1,85 @@
+package text
+
+import "unicode/utf8"
+
+// pairs makes pairs of the characters of scripts without spaces. The zero value is ready.
+type pairs struct {
+	open  []byte // the character before, which waits for its neighbour
+	alone bool   // and is in no pair yet
+
+	bytes []byte
+	ends  []int // in bytes, of the words that are to be taken
+	taken int
+	n     uint32 // how often the word that was taken last occurs
+	times []uint32
+}
+
+func (p *pairs) reset() {
+	*p = pairs{open: p.open[:0], bytes: p.bytes[:0], ends: p.ends[:0], times: p.times[:0]}
+}
+
+// add takes a token; false for one that is not made into pairs.
+func (p *pairs) add(token []byte, shape Shape, n uint32) bool {
+	if isUnspaced(token) {
+		if len(p.open) > 0 && shape == Joined {
+			p.put(p.open, token, n)
+			p.alone = false
+		} else {
+			p.close()
+			p.alone = true
+		}
+		p.open = append(p.open[:0], token...)
+		return true
+	}
+	if !isHangul(token) {
+		return false
+	}
+	p.close()
+	for i := 0; i == 0 || i+2*syllable <= len(token); i += syllable {
+		p.put(token[i:min(i+2*syllable, len(token))], nil, n)
+	}
+	return true
+}
+
+// close ends a run of characters.
+func (p *pairs) close() {
+	if p.alone {
+		p.put(p.open, nil, 1)
+	}
+	p.open, p.alone = p.open[:0], false
+}
+
+func (p *pairs) put(a, b []byte, n uint32) {
+	p.bytes = append(append(p.bytes, a...), b...)
+	p.ends, p.times = append(p.ends, len(p.bytes)), append(p.times, n)
+}
+
+func (p *pairs) empty() bool { return p.taken == len(p.ends) }
+
+// take returns the next word, nil where there is none.
+func (p *pairs) take() []byte {
+	if p.empty() {
+		p.bytes, p.ends, p.times, p.taken = p.bytes[:0], p.ends[:0], p.times[:0], 0
+		return nil
+	}
+	from := 0
+	if p.taken > 0 {
+		from = p.ends[p.taken-1]
+	}
+	p.n = p.times[p.taken]
+	p.taken++
+	return p.bytes[from:p.ends[p.taken-1]]
+}
+
+// syllable is the length of a Hangul syllable, bytes.
+const syllable = 3
+
+// isHangul says whether a token is all Hangul syllables.
+func isHangul(token []byte) bool {
+	for i := 0; i < len(token); i += syllable {
+		if r, width := utf8.DecodeRune(token[i:]); width != syllable || r < 0xAC00 || r > 0xD7A3 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,94 @@
+package text
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// Shape is what lower case and dropped spaces hide of a token. It takes two bits.
+type Shape uint8
+
+const (
+	// Lower: no capitals, or nothing that has case; a character of an unspaced script stands apart.
+	Lower Shape = iota
+	// Capital: the first letter is a capital, the others are not. Of a character of an
+	// unspaced script: nothing stands between it and the token before.
+	Capital
+	// Capitals: two letters or more, all capitals, but for what follows an apostrophe.
+	Capitals
+	// Mixed: any other mixture.
+	Mixed
+)
+
+// Joined is the Shape of a character of an unspaced script that follows the token before directly.
+const Joined = Capital
+
+// Shape returns the shape of the token that Next found.
+func (z *Scanner) Shape() Shape {
+	if z.token[0] >= utf8.RuneSelf && isUnspaced(z.token) {
+		if z.begin > 0 && z.begin == z.last {
+			return Joined
+		}
+		return Lower
+	}
+	var letters, capitals int
+	first := false
+	for i := z.begin; i < z.at; {
+		r, width := rune(z.text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, width = utf8.DecodeRuneInString(z.text[i:])
+		}
+		i += width
+		if letters > 0 && (r == '\'' || r == '’') {
+			break // "NASA's" is NASA
+		}
+		upper := r >= 'A' && r <= 'Z' || r >= utf8.RuneSelf && (unicode.IsUpper(r) || unicode.IsTitle(r))
+		switch {
+		case upper:
+			capitals++
+			first = first || letters == 0
+			letters++
+		case r >= 'a' && r <= 'z' || r >= utf8.RuneSelf && unicode.IsLetter(r):
+			letters++
+		}
+	}
+	switch {
+	case capitals == 0:
+		return Lower
+	case capitals == 1 && first:
+		return Capital
+	case capitals == letters:
+		return Capitals
+	}
+	return Mixed
+}
+
+// AppendShape appends the shape of token number n, 4 tokens a byte, the first in the lowest bits.
+func AppendShape(shapes []byte, n int, s Shape) []byte {
+	if n%4 == 0 {
+		return append(shapes, byte(s))
+	}
+	shapes[n/4] |= byte(s) << (n % 4 * 2)
+	return shapes
+}
+
+// ShapeAt returns the shape of token number n; Lower where there is none.
+func ShapeAt(shapes []byte, n int) Shape {
+	if n/4 >= len(shapes) {
+		return Lower
+	}
+	return Shape(shapes[n/4] >> (n % 4 * 2) & 3)
+}
+
+// isUnspaced says whether a token is a character of a script that puts no spaces between words
+// and is cut into characters.
+func isUnspaced(token []byte) bool {
+	r, _ := utf8.DecodeRune(token)
+	switch {
+	case r < 0x0E00:
+		return false
+	case r >= 0x4E00 && r <= 0x9FFF:
+		return true
+	}
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}

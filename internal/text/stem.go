@@ -1,0 +1,79 @@
+package text
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/arabic"
+	"github.com/blevesearch/snowballstem/danish"
+	"github.com/blevesearch/snowballstem/dutch"
+	"github.com/blevesearch/snowballstem/english"
+	"github.com/blevesearch/snowballstem/finnish"
+	"github.com/blevesearch/snowballstem/french"
+	"github.com/blevesearch/snowballstem/german"
+	"github.com/blevesearch/snowballstem/hungarian"
+	"github.com/blevesearch/snowballstem/irish"
+	"github.com/blevesearch/snowballstem/italian"
+	"github.com/blevesearch/snowballstem/norwegian"
+	"github.com/blevesearch/snowballstem/portuguese"
+	"github.com/blevesearch/snowballstem/romanian"
+	"github.com/blevesearch/snowballstem/russian"
+	"github.com/blevesearch/snowballstem/spanish"
+	"github.com/blevesearch/snowballstem/swedish"
+	"github.com/blevesearch/snowballstem/turkish"
+)
+
+// stemmers are the Snowball stemmers by language.
+var stemmers = map[string]func(*snowballstem.Env) bool{
+	"ar": arabic.Stem, "da": danish.Stem, "de": german.Stem, "en": english.Stem, "es": spanish.Stem, "fi": finnish.Stem,
+	"fr": french.Stem, "ga": irish.Stem, "hu": hungarian.Stem, "it": italian.Stem, "nl": dutch.Stem, "no": norwegian.Stem,
+	"pt": portuguese.Stem, "ro": romanian.Stem, "ru": russian.Stem, "sv": swedish.Stem, "tr": turkish.Stem,
+}
+
+// Stemmed returns the codes of the languages that have a stemmer, sorted.
+func Stemmed() []string { return slices.Sorted(maps.Keys(stemmers)) }
+
+// elisions are the words that stand before an apostrophe without a space: "l'eau" is eau.
+var elisions = map[string][]string{
+	"ca": {"d", "l", "m", "n", "s", "t"},
+	"fr": {"c", "d", "j", "jusqu", "l", "lorsqu", "m", "n", "puisqu", "qu", "quoiqu", "s", "t"},
+	"it": {"all", "c", "d", "dall", "dell", "gl", "l", "m", "n", "nell", "s", "sull", "t", "un", "v"},
+}
+
+// elide takes the article or pronoun off a token's begin.
+func elide(token []byte, language string) []byte {
+	before, after, ok := bytes.Cut(token, []byte("'"))
+	if !ok || len(after) == 0 || !slices.Contains(elisions[language], string(before)) {
+		return token
+	}
+	return after
+}
+
+// mostStems is the number of stems that are remembered; one more and all are forgotten.
+const mostStems = 1 << 15
+
+// stemmer stems words of one language and remembers them: a stem takes microseconds.
+type stemmer struct {
+	stem  func(*snowballstem.Env) bool
+	stems map[string]string
+}
+
+// of returns the stem of a token, or the token itself where nothing is left of it.
+func (s *stemmer) of(token []byte) string {
+	if stem, ok := s.stems[string(token)]; ok {
+		return stem
+	}
+	if len(s.stems) >= mostStems {
+		clear(s.stems)
+	}
+	env := snowballstem.NewEnv(string(token))
+	s.stem(env)
+	stem := env.Current()
+	if stem == "" {
+		stem = string(token)
+	}
+	s.stems[string(token)] = stem
+	return stem
+}

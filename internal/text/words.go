@@ -1,0 +1,266 @@
+package text
+
+import (
+	"bytes"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Surface is a text cut into tokens before: a parsed page.
+type Surface struct {
+	// Terms are the distinct tokens, Tokens indices into them in the order of the text.
+	Terms  []string
+	Tokens []uint32
+	// Shapes of the tokens (AppendShape); empty = all Lower.
+	Shapes []byte
+	// Language is what is said of the text's language (<html lang>), a language tag or empty.
+	Language string
+}
+
+// Words gives the words of texts as Settings want them: those of a text and of a Surface made of
+// it are the same, in another order. Not for concurrent use.
+type Words struct {
+	settings Settings
+	language language // of the text
+	stemmers map[string]*stemmer
+	evidence evidence
+
+	scanner Scanner  // where the tokens come from,
+	surface *Surface // unless this is not nil
+	counts  []uint32 // of its terms
+	term    int      // the next of Terms
+	token   int      // the next of Tokens; they are read behind the terms
+	ordered bool     // they must be read: some words depend on their neighbours or on shapes
+	buf     []byte   // a token of it
+
+	word  []byte
+	n     uint32
+	pairs pairs
+}
+
+// language is what a text's language asks for.
+type language struct {
+	code    string
+	stop    set // holds the language where its stop words are left out
+	stemmer *stemmer
+}
+
+// NewWords makes a reader.
+func NewWords(s Settings) *Words {
+	return &Words{settings: s, stemmers: make(map[string]*stemmer)}
+}
+
+// Settings returns what the reader was made with.
+func (w *Words) Settings() Settings { return w.settings }
+
+// Text begins a text. The hint is what is said of its language, a language tag or empty.
+func (w *Words) Text(s, hint string) {
+	w.begin(hint, func(add func([]byte) bool) {
+		for w.scanner.Reset(s); w.scanner.Next() && add(w.scanner.Token()); {
+		}
+	})
+	w.surface = nil
+	w.scanner.Reset(s)
+}
+
+// Surface begins a text that was cut into tokens before, not to be changed meanwhile. The error
+// is a token of a term that is not there.
+func (w *Words) Surface(s *Surface) error {
+	if cap(w.counts) < len(s.Terms) {
+		w.counts = make([]uint32, len(s.Terms)+len(s.Terms)/2)
+	}
+	w.counts = w.counts[:len(s.Terms)]
+	clear(w.counts)
+	for _, t := range s.Tokens {
+		if int(t) >= len(s.Terms) {
+			return fmt.Errorf("token of term %d, it has %d terms", t, len(s.Terms))
+		}
+		w.counts[t]++
+	}
+	w.begin(s.Language, func(add func([]byte) bool) {
+		for _, t := range s.Tokens {
+			if w.buf = append(w.buf[:0], s.Terms[t]...); !add(w.buf) {
+				return
+			}
+		}
+	})
+	w.surface, w.term, w.token, w.ordered = s, 0, 0, w.settings.Case == CaseKept
+	if w.ordered {
+		w.term = len(s.Terms)
+	}
+	return nil
+}
+
+// begin forgets the last text and finds out the language of the next one.
+func (w *Words) begin(hint string, read func(add func([]byte) bool)) {
+	w.pairs.reset()
+	w.language = language{}
+	if !w.settings.needsLanguage() {
+		return
+	}
+	e := &w.evidence
+	e.reset()
+	place := e.place(w.settings.Language)
+	if w.settings.Language == "" {
+		read(e.add)
+		place = e.language(hint)
+	}
+	if place < 0 {
+		return
+	}
+	l := &w.language
+	l.code = e.codes[place]
+	if w.settings.StopWords {
+		l.stop = 1 << place
+	}
+	if stem := stemmers[l.code]; w.settings.Stem && stem != nil {
+		if w.stemmers[l.code] == nil {
+			w.stemmers[l.code] = &stemmer{stem: stem, stems: make(map[string]string)}
+		}
+		l.stemmer = w.stemmers[l.code]
+	}
+}
+
+// Language returns the code of the text's language, empty where it is not known or does not matter.
+func (w *Words) Language() string { return w.language.code }
+
+// Word is the word that Next found, valid until the next call.
+func (w *Words) Word() []byte { return w.word }
+
+// Count says how often the word occurs, ≥ 1; the same word may come again.
+func (w *Words) Count() uint32 { return w.n }
+
+// Next goes on to the next word; false at the end of the text.
+func (w *Words) Next() bool {
+	for {
+		if w.word = w.pairs.take(); w.word != nil {
+			w.n = w.pairs.n
+			return true
+		}
+		token, shape, more := w.take()
+		if !more {
+			if w.pairs.close(); w.pairs.empty() {
+				return false
+			}
+			continue
+		}
+		if len(token) == 0 {
+			continue
+		}
+		if w.settings.Bigrams {
+			if token[0] >= utf8.RuneSelf && w.pairs.add(token, shape, w.n) {
+				continue
+			}
+			w.pairs.close()
+		}
+		if w.form(token, shape) {
+			return true
+		}
+	}
+}
+
+// take returns the next token, empty where it does not count, and sets how often it occurs.
+func (w *Words) take() (token []byte, shape Shape, more bool) {
+	s := w.surface
+	switch {
+	case s == nil:
+		w.n = 1
+		if !w.scanner.Next() {
+			return nil, Lower, false
+		}
+		token = w.scanner.Token()
+		if w.settings.Case == CaseKept || w.settings.Bigrams && token[0] >= utf8.RuneSelf {
+			shape = w.scanner.Shape()
+		}
+		return token, shape, true
+	case w.term < len(s.Terms):
+		w.buf = append(w.buf[:0], s.Terms[w.term]...)
+		w.n = w.counts[w.term]
+		w.term++
+		if w.n == 0 {
+			return nil, Lower, true
+		}
+		if w.settings.Bigrams && len(w.buf) > 0 && isUnspaced(w.buf) {
+			w.ordered = true
+			return nil, Lower, true
+		}
+		return w.buf, Lower, true
+	case w.ordered && w.token < len(s.Tokens):
+		w.buf = append(w.buf[:0], s.Terms[s.Tokens[w.token]]...)
+		shape, w.n = ShapeAt(s.Shapes, w.token), 1
+		w.token++
+		if w.settings.Case == CaseFolded && (len(w.buf) == 0 || !isUnspaced(w.buf)) {
+			w.pairs.close() // it came with the terms
+			return nil, Lower, true
+		}
+		return w.buf, shape, true
+	}
+	return nil, Lower, false
+}
+
+// form sets the word to what the settings make of a token; false where they leave it out.
+func (w *Words) form(token []byte, shape Shape) bool {
+	if w.settings.Numbers != NumbersKept && isNumber(token) {
+		if w.settings.Numbers == NumbersDropped {
+			return false
+		}
+		w.word = zeros(token)
+		return true
+	}
+	if l := &w.language; l.code != "" {
+		if i := bytes.IndexRune(token, '’'); i >= 0 {
+			token = bytes.ReplaceAll(token, []byte("’"), []byte("'"))
+		}
+		token = elide(token, l.code)
+		if l.stop != 0 && known().stop[string(token)]&l.stop != 0 {
+			return false
+		}
+		if l.stemmer != nil {
+			token = append(w.buf[:0], l.stemmer.of(token)...)
+			w.buf = token
+		}
+	}
+	if w.settings.Case == CaseKept && shape != Lower {
+		token = append([]byte(marks[shape]), token...)
+	}
+	w.word = token
+	return true
+}
+
+// marks stand before words that are not in lower case. No token begins with one.
+var marks = [...]string{Capital: "^", Capitals: "^^", Mixed: "~"}
+
+// isNumber says whether a token has no letter.
+func isNumber(token []byte) bool {
+	for i := 0; i < len(token); {
+		c := token[i]
+		if c >= 'a' && c <= 'z' {
+			return false
+		}
+		r, width := rune(c), 1
+		if c >= utf8.RuneSelf {
+			r, width = utf8.DecodeRune(token[i:])
+		}
+		if i += width; r >= utf8.RuneSelf && unicode.IsLetter(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// zeros makes every digit of a number 0, in place.
+func zeros(token []byte) []byte {
+	n := 0
+	for i := 0; i < len(token); {
+		r, width := utf8.DecodeRune(token[i:])
+		if unicode.IsDigit(r) {
+			token[n] = '0'
+			n++
+		} else {
+			n += copy(token[n:], token[i:i+width])
+		}
+		i += width
+	}
+	return token[:n]
+}
