@@ -76,7 +76,11 @@ func (c *experimentCommand) Run(s *session) error {
 	if c.List {
 		return c.list(s, tasks)
 	}
-	b := &experiment.Bench{Tasks: tasks, Rankers: rankers, RandomRuns: c.RandomRuns, Learning: c.learning(), Progress: c.progress(s)}
+	progress := c.progress(s)
+	b := &experiment.Bench{
+		Tasks: tasks, Variants: experiment.Variants(rankers, c.learning()), RandomRuns: c.RandomRuns,
+		Done: func(_ experiment.Job, _ *experiment.Result, done, all int) error { progress(done, all); return nil },
+	}
 	for d := range c.Draws {
 		b.Draws = append(b.Draws, c.FirstDraw+d)
 	}
@@ -90,6 +94,9 @@ func (c *experimentCommand) Run(s *session) error {
 	groups, err := experiment.Summarise(tasks, results)
 	if err != nil {
 		return err
+	}
+	for i := range results {
+		results[i].Course = experiment.Course{} // a table of numbers is asked for
 	}
 	return s.print(map[string]any{"groups": groups, "results": results}, func(w io.Writer) {
 		for i, g := range groups {

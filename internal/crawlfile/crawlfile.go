@@ -152,12 +152,8 @@ func Parse(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
 	} else {
 		c.Control.Policies = []*schemas.Policy{p}
 	}
-	choose(r, "learning.pairs", f.Learning.Pairs, &c.Control.Learning.Pairs, map[string]schemas.Pairs{
-		"both": schemas.Pairs_PAIRS_BOTH, "forward": schemas.Pairs_PAIRS_FORWARD,
-	})
-	choose(r, "learning.topics", f.Learning.Topics, &c.Control.Learning.Topics, map[string]schemas.TopicFeatures{
-		"none": schemas.TopicFeatures_TOPIC_FEATURES_NONE, "top2": schemas.TopicFeatures_TOPIC_FEATURES_TOP2,
-	})
+	choose(r, "learning.pairs", f.Learning.Pairs, &c.Control.Learning.Pairs, Pairs)
+	choose(r, "learning.topics", f.Learning.Topics, &c.Control.Learning.Topics, Topics)
 	choose(r, "leaves", f.Leaves, &c.Control.Leaves, map[string]schemas.LeafMode{
 		"compact": schemas.LeafMode_LEAF_MODE_COMPACT, "paper": schemas.LeafMode_LEAF_MODE_PAPER,
 	})
@@ -202,6 +198,14 @@ func contact(s string) string {
 	}
 	return s
 }
+
+// Pairs and Topics are the words for learning.pairs and learning.topics.
+var (
+	Pairs  = map[string]schemas.Pairs{"both": schemas.Pairs_PAIRS_BOTH, "forward": schemas.Pairs_PAIRS_FORWARD}
+	Topics = map[string]schemas.TopicFeatures{
+		"none": schemas.TopicFeatures_TOPIC_FEATURES_NONE, "top2": schemas.TopicFeatures_TOPIC_FEATURES_TOP2,
+	}
+)
 
 func choose[E any](r *strictyaml.Report, path, word string, to *E, known map[string]E) {
 	v, ok := known[word]

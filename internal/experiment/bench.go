@@ -20,88 +20,141 @@ import (
 // file, further apprentices, and the oracles.
 var Rankers = append(slices.Clone(crawlfile.Rankers), "apprentice-topics", "apprentice-taught", "oracle-labels", "oracle")
 
-// Bench is a set of runs: every task with every draw and every ranker.
+// Learns says whether a ranker learns while it crawls, so that settings of learning change it.
+func Learns(ranker string) bool { return strings.HasPrefix(ranker, "apprentice") }
+
+// Variant is a ranker with settings, under a name of its own.
+type Variant struct {
+	// Name in tables, distinct.
+	Name string
+	// Ranker is one of Rankers.
+	Ranker string
+	// Learning of its crawls; nil = defaults.
+	Learning *schemas.Learning
+}
+
+// Variants are rankers under their own names, all with the same settings.
+func Variants(rankers []string, learning *schemas.Learning) []Variant {
+	variants := make([]Variant, len(rankers))
+	for i, r := range rankers {
+		variants[i] = Variant{Name: r, Ranker: r, Learning: learning}
+	}
+	return variants
+}
+
+// Bench is a set of runs: every task with every draw and every variant.
 type Bench struct {
-	Tasks   []*Task
-	Draws   []int
-	Rankers []string
+	Tasks    []*Task
+	Draws    []int
+	Variants []Variant
 	// RandomRuns is the number of runs, each with a seed of its own, of rankers of random order
 	// for each draw of a task; 0 = 1.
 	RandomRuns int
-	// Learning of all crawls; nil = defaults.
-	Learning *schemas.Learning
 	// Ground of each task.
 	Grounds map[*Task]*Ground
-	// Progress is told after each run, from one goroutine at a time; nil = nobody.
-	Progress func(done, all int)
+	// Known returns the result of a job that need not be made again; nil = all are made.
+	Known func(Job) *Result
+	// Done is told each result once it is made, from one goroutine at a time, in no fixed order;
+	// its error ends the bench. nil = nobody.
+	Done func(j Job, r *Result, done, all int) error
+}
+
+// Job is one crawl to be made.
+type Job struct {
+	Task    *Task
+	Draw    int
+	Variant *Variant
+	// Seed of random choices.
+	Seed uint64
 }
 
 // Result is what one run gave.
 type Result struct {
-	Task   string `json:"task"`
-	Draw   int    `json:"draw"`
-	Ranker string `json:"ranker"`
+	Task string `json:"task"`
+	Draw int    `json:"draw"`
+	// Variant is its name, Ranker what it is a variant of.
+	Variant string `json:"variant"`
+	Ranker  string `json:"ranker"`
+	Seed    uint64 `json:"seed"`
 	Measures
+	// Course of the crawl; see Ground.Course.
+	Course Course `json:"course,omitzero"`
 }
 
-// Run makes all crawls, as many at once as there are processors, and returns the results in
-// a fixed order.
-func (b *Bench) Run(ctx context.Context) ([]Result, error) {
-	type job struct {
-		task   *Task
-		draw   int
-		ranker string
-		seed   uint64
-		at     int
-	}
-	var jobs []job
+// Jobs are the runs of the bench in a fixed order: by task, draw, variant and seed.
+func (b *Bench) Jobs() ([]Job, error) {
+	var jobs []Job
 	for _, t := range b.Tasks {
 		for _, d := range b.Draws {
 			if d < 0 || d >= len(t.Seeds) {
 				return nil, fmt.Errorf("task %s has %d draws, no draw %d", t.Name, len(t.Seeds), d)
 			}
-			for _, r := range b.Rankers {
-				if !slices.Contains(Rankers, r) {
-					return nil, fmt.Errorf("no ranker %q; known: %s", r, strings.Join(Rankers, ", "))
+			for i := range b.Variants {
+				v := &b.Variants[i]
+				if !slices.Contains(Rankers, v.Ranker) {
+					return nil, fmt.Errorf("no ranker %q; known: %s", v.Ranker, strings.Join(Rankers, ", "))
 				}
 				n := 1
-				if strings.HasSuffix(r, "random") {
+				if strings.HasSuffix(v.Ranker, "random") {
 					n = max(1, b.RandomRuns)
 				}
-				for i := range n {
-					jobs = append(jobs, job{t, d, r, uint64(d*1000 + i), len(jobs)})
+				for run := range n {
+					jobs = append(jobs, Job{t, d, v, uint64(d*1000 + run)})
 				}
 			}
 		}
 	}
+	return jobs, nil
+}
+
+// Run makes all crawls, as many at once as there are processors, and returns the results in
+// the order of Jobs.
+func (b *Bench) Run(ctx context.Context) ([]Result, error) {
+	jobs, err := b.Jobs()
+	if err != nil {
+		return nil, err
+	}
 	results := make([]Result, len(jobs))
-	work := make(chan job)
+	var left []int
+	for i, j := range jobs {
+		if b.Known != nil {
+			if r := b.Known(j); r != nil {
+				results[i] = *r
+				continue
+			}
+		}
+		left = append(left, i)
+	}
+	work := make(chan int)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	done := 0
+	done := len(jobs) - len(left)
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			for j := range work {
-				c, err := b.Grounds[j.task].Try(j.ranker, j.draw, j.seed, b.Learning)
+			for i := range work {
+				r, err := b.try(&jobs[i])
 				if err != nil {
-					cancel(fmt.Errorf("task %s, draw %d, ranker %s: %w", j.task.Name, j.draw, j.ranker, err))
+					cancel(err)
 					continue
 				}
-				results[j.at] = Result{j.task.Name, j.draw, j.ranker, b.Grounds[j.task].Measure(c)}
+				results[i] = *r
 				mu.Lock()
 				done++
-				if b.Progress != nil {
-					b.Progress(done, len(jobs))
+				if b.Done != nil {
+					err = b.Done(jobs[i], r, done, len(jobs))
 				}
 				mu.Unlock()
+				if err != nil {
+					cancel(err)
+				}
 			}
 		})
 	}
-	for _, j := range jobs {
+	for _, i := range left {
 		select {
-		case work <- j:
+		case work <- i:
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil {
@@ -114,6 +167,18 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 		return nil, err
 	}
 	return results, nil
+}
+
+func (b *Bench) try(j *Job) (*Result, error) {
+	g := b.Grounds[j.Task]
+	c, err := g.Try(j.Variant.Ranker, j.Draw, j.Seed, j.Variant.Learning)
+	if err != nil {
+		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)
+	}
+	return &Result{
+		Task: j.Task.Name, Draw: j.Draw, Variant: j.Variant.Name, Ranker: j.Variant.Ranker, Seed: j.Seed,
+		Measures: g.Measure(c), Course: g.Course(c),
+	}, nil
 }
 
 // built says on which ranker of the crawl file each further one is built.

@@ -57,7 +57,16 @@ func (g *Ground) refuses(ranker string) error {
 type madeVerdict struct {
 	once sync.Once
 	rec  *schemas.LinkFound
+	size int // of the body, bytes
 	err  error
+}
+
+// size is that of the body of a page whose verdict was given, bytes.
+func (g *Ground) size(url string) int {
+	if v, ok := g.made.Load(url); ok {
+		return v.(*madeVerdict).size
+	}
+	return g.web.pages[url].size
 }
 
 // verdictOn is the verdict on a page in scope, nil for any other.
@@ -72,6 +81,7 @@ func (g *Ground) verdictOn(url string) (*schemas.LinkFound, error) {
 		var parsed *schemas.Page
 		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED {
 			body, kind := g.web.compute(url)
+			v.size = len(body)
 			if parsed, v.err = dom.Parse(body, kind, url, dom.Settings{}); v.err != nil {
 				return
 			}

@@ -24,6 +24,8 @@ type Step struct {
 	// Score it was chosen with, and the model used (empty = none).
 	Score float64
 	Model string
+	// Requests made so far, this one included, and bytes of the bodies delivered so far.
+	Requests, Bytes uint64
 }
 
 // Crawl is a finished crawl of a ground.
@@ -114,6 +116,8 @@ type crawling struct {
 	learner *learner
 	now     time.Time
 	crawl   Crawl
+	// What was asked for and delivered so far.
+	requests, bytes uint64
 }
 
 func (r *Run) begin() (*crawling, error) {
@@ -156,10 +160,13 @@ func (c *crawling) fetch(request *schemas.FetchRequest) error {
 	if err != nil {
 		return err
 	}
+	c.requests++
 	if u := rec.GetUrl(); rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+		c.bytes += uint64(g.size(u))
 		c.crawl.Steps = append(c.crawl.Steps, Step{
 			URL: u, Raw: rec.GetJudgement().GetRaw(), Tempered: rec.GetJudgement().GetTempered(), Calibrated: rec.GetJudgement().GetCalibrated(),
 			Target: g.targets[u], Counted: g.counted(u), Score: request.GetScore(), Model: request.GetModel(),
+			Requests: c.requests, Bytes: c.bytes,
 		})
 	}
 	return c.apply(rec)

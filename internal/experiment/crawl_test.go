@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -217,12 +218,13 @@ func TestBench(t *testing.T) {
 	tasks := []*Task{g.task}
 	grounds := map[*Task]*Ground{g.task: g}
 	told := 0
-	b := &Bench{Tasks: tasks, Draws: []int{0, 1}, Rankers: []string{"soft-focus", "random"}, RandomRuns: 3, Grounds: grounds,
-		Progress: func(done, all int) {
+	b := &Bench{Tasks: tasks, Draws: []int{0, 1}, Variants: Variants([]string{"soft-focus", "random"}, nil), RandomRuns: 3, Grounds: grounds,
+		Done: func(_ Job, r *Result, done, all int) error {
 			told++
-			if done != told || all != 8 {
-				t.Errorf("%d of %d after %d", done, all, told)
+			if done != told || all != 8 || r.Pages == 0 {
+				t.Errorf("%d of %d after %d: %+v", done, all, told, r)
 			}
+			return nil
 		}}
 	results, err := b.Run(context.Background())
 	if err != nil {
@@ -241,10 +243,27 @@ func TestBench(t *testing.T) {
 	if results[1].AUC == results[2].AUC && results[2].AUC == results[3].AUC {
 		t.Error("runs in random order are all the same")
 	}
+	b.Known = func(j Job) *Result {
+		i := slices.IndexFunc(results, func(r Result) bool { return r.Draw == j.Draw && r.Variant == j.Variant.Name && r.Seed == j.Seed })
+		if j.Draw == 0 {
+			return &results[i]
+		}
+		return nil
+	}
+	told = 4
+	again, err := b.Run(context.Background())
+	if err != nil || told != 8 || !reflect.DeepEqual(again, results) {
+		t.Errorf("with half of the results known %d were told in the end (%v)", told, err)
+	}
+	full := errors.New("full")
+	b.Done = func(Job, *Result, int, int) error { return full }
+	if _, err := b.Run(context.Background()); !errors.Is(err, full) {
+		t.Errorf("whoever is told fails: %v", err)
+	}
 	for name, c := range map[string]*Bench{
-		"no draw 2":        {Tasks: tasks, Draws: []int{2}, Rankers: []string{"random"}, Grounds: grounds},
-		`no ranker "best"`: {Tasks: tasks, Draws: []int{0}, Rankers: []string{"best"}, Grounds: grounds},
-		"prepared for 5":   {Tasks: tasks, Draws: []int{0, 1}, Rankers: Rankers, Grounds: grounds, Learning: &schemas.Learning{DMax: 9}},
+		"no draw 2":        {Tasks: tasks, Draws: []int{2}, Variants: Variants([]string{"random"}, nil), Grounds: grounds},
+		`no ranker "best"`: {Tasks: tasks, Draws: []int{0}, Variants: Variants([]string{"best"}, nil), Grounds: grounds},
+		"prepared for 5":   {Tasks: tasks, Draws: []int{0, 1}, Variants: Variants(Rankers, &schemas.Learning{DMax: 9}), Grounds: grounds},
 	} {
 		if _, err := c.Run(context.Background()); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -12,6 +12,7 @@ import (
 	"forager/internal/critic"
 	"forager/internal/linkfeature"
 	"forager/internal/scope"
+	"forager/internal/weburl"
 	"forager/schemas"
 )
 
@@ -218,6 +219,19 @@ func (g *Ground) URLs() []string { return g.urls }
 
 // Target says whether a page is one of the task's.
 func (g *Ground) Target(url string) bool { return g.targets[url] }
+
+// Targets is the number of the task's target pages.
+func (g *Ground) Targets() int { return len(g.targets) }
+
+// Lost returns the first seed of a draw that leads to no page in scope, "" where all do.
+func (g *Ground) Lost(draw int) string {
+	for _, s := range g.task.Seeds[draw] {
+		if u, err := weburl.Parse(s); err != nil || g.resolve(u.String()) == "" {
+			return s
+		}
+	}
+	return ""
+}
 
 // Seeds are the canonical URLs that a draw begins with.
 func (g *Ground) Seeds(draw int) ([]string, error) { return canonical(g.task.Seeds[draw]) }

@@ -162,19 +162,40 @@ func TestDamagedWeb(t *testing.T) {
 }
 
 func TestMeasure(t *testing.T) {
-	g := &Ground{task: &Task{Budget: 8}, targets: map[string]bool{"a": true, "b": true, "c": true, "d": true}}
-	m := g.Measure(&Crawl{
+	const a, b, p, x, y = "http://a.example/", "http://b.example/", "http://b.example/p", "http://b.example/x", "http://b.example/y"
+	g := &Ground{
+		task: &Task{Budget: 8}, urls: []string{a, b, p, x, y},
+		targets: map[string]bool{a: true, b: true, "http://c.example/": true, "http://d.example/": true},
+	}
+	crawl := &Crawl{
 		Steps: []Step{
-			{URL: "a", Raw: 1, Target: true, Counted: true}, {URL: "x", Raw: .5, Counted: true},
-			{URL: "t", Raw: .9, Counted: false}, {URL: "b", Target: true, Counted: true},
+			{URL: a, Raw: 1, Target: true, Counted: true, Requests: 1, Bytes: 10},
+			{URL: y, Raw: .5, Counted: true, Requests: 3, Bytes: 30},
+			{URL: x, Raw: .9, Counted: false, Requests: 4, Bytes: 60},
+			{URL: b, Target: true, Counted: true, Requests: 6, Bytes: 70},
 		},
 		Requests: 6, EndReason: "stagnated",
-	})
+	}
+	m := g.Measure(crawl)
 	want := Measures{
 		Pages: 4, Requests: 6, EndReason: "stagnated", HarvestLabel: [3]float64{.5, 2. / 3, 2. / 7}, HarvestCritic: [3]float64{.75, .5, 1.5 / 7},
-		Loss: [2]float64{.5, 5.5}, Recall: .5, AUC: (3*1 + 5*2) / 4. / 8,
+		Loss: [2]float64{.5, 5.5}, Recall: .5, AUC: (3*1 + 5*2) / 4. / 8, TargetHosts: 2, Bytes: 70,
 	}
 	if m != want {
 		t.Errorf("%+v, want %+v", m, want)
+	}
+	c := g.Course(crawl)
+	if len(c.Found) != 101 || len(c.Loss) != 101 || len(c.Requests) != 101 || len(c.Bytes) != 101 || !slices.Equal(c.Pages, []uint32{0, 4, 3, 1}) {
+		t.Fatalf("%+v", c)
+	}
+	for _, at := range []struct {
+		percent         int
+		found           int
+		loss            float64
+		requests, bytes uint64
+	}{{0, 0, 0, 0, 0}, {12, 0, 0, 0, 0}, {13, 1, 0, 1, 10}, {25, 1, .5, 3, 30}, {50, 2, 1.5, 6, 70}, {100, 2, 5.5, 6, 70}} {
+		if k := at.percent; c.Found[k] != at.found || c.Loss[k] != at.loss || c.Requests[k] != at.requests || c.Bytes[k] != at.bytes {
+			t.Errorf("at %d %%: found %d, loss %v, %d requests, %d bytes; want %+v", k, c.Found[k], c.Loss[k], c.Requests[k], c.Bytes[k], at)
+		}
 	}
 }

@@ -1,7 +1,5 @@
 package experiment
 
-import "forager/internal/harvest"
-
 // Measures are what one crawl is worth, by human labels and by the critic.
 type Measures struct {
 	// Pages delivered, requests charged, and why the crawl ended.
@@ -18,15 +16,10 @@ type Measures struct {
 	// Recall is the share of the task's targets that was found, AUC its mean over the budget.
 	Recall float64 `json:"recall"`
 	AUC    float64 `json:"auc"`
-}
-
-// Curve is a crawl of the ground, measured after each page.
-func (g *Ground) Curve(c *Crawl) *harvest.Curve {
-	pages := make([]harvest.Page, len(c.Steps))
-	for i, s := range c.Steps {
-		pages[i] = harvest.Page{Relevance: s.Raw, Target: s.Target, Ignored: !s.Counted}
-	}
-	return harvest.NewCurve(pages, int(g.task.Budget), len(g.targets))
+	// TargetHosts is the number of hosts of which a target was found; Bytes the size of the
+	// bodies of all pages delivered.
+	TargetHosts int    `json:"target_hosts"`
+	Bytes       uint64 `json:"bytes"`
 }
 
 // Measure judges a crawl of the ground.
@@ -36,7 +29,7 @@ func (g *Ground) Measure(c *Crawl) Measures {
 	m := Measures{
 		Pages: len(c.Steps), Requests: c.Requests, EndReason: c.EndReason,
 		Loss:   [2]float64{curve.Loss(budget / 4), curve.Loss(budget)},
-		Recall: curve.Recall(budget), AUC: curve.AUC(),
+		Recall: curve.Recall(budget), AUC: curve.AUC(), TargetHosts: targetHosts(c), Bytes: bytesOf(c),
 	}
 	for i, n := range []int{budget / 4, budget / 2, budget} {
 		m.HarvestLabel[i], m.HarvestCritic[i] = curve.LabelRate(n), curve.Rate(n)

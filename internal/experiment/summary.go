@@ -6,17 +6,21 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"gonum.org/v1/gonum/stat"
 
 	"forager/internal/harvest"
 )
 
-// Group is the tasks of one web ("webkb-uni": what stands before ":" in their names).
+// Group is the tasks of one web ("webkb-uni": what stands before ":" in their names) under one
+// protocol.
 type Group struct {
-	Name  string `json:"name"`
-	Tasks int    `json:"tasks"`
-	Draws int    `json:"draws"`
+	Name string `json:"name"`
+	// Protocol is how rankers come by what they know: ProtocolCharged or ProtocolFirstFree.
+	Protocol string `json:"protocol"`
+	Tasks    int    `json:"tasks"`
+	Draws    int    `json:"draws"`
 	// Diagnostic: no ranker is to be judged on these tasks.
 	Diagnostic bool            `json:"diagnostic"`
 	Rankers    []RankerSummary `json:"rankers"`
@@ -26,6 +30,7 @@ type Group struct {
 
 // RankerSummary is one line of a table.
 type RankerSummary struct {
+	// Ranker is the name of the variant.
 	Ranker string `json:"ranker"`
 	// Measures by column name: means over draws, tasks averaged within a draw. nAUC is missing
 	// without runs of random and oracle, loss cuts (over soft-focus, same task and draw) without
@@ -63,32 +68,63 @@ const baseline = "soft-focus"
 // its gate alone, so that what is won by the features can be told apart.
 var claims = map[string][]string{
 	"apprentice-gated":  {"gate-fifo", "gate-random"},
-	"apprentice-taught": {"gate-fifo", "gate-random", "apprentice-gated"},
+	"apprentice-taught": {"gate-fifo", "gate-random"},
 }
 
-// Summarise makes the tables, one a group, rankers in the order of Rankers. The results are
-// those of a Bench over the tasks.
+// Protocols: what a ranker that was trained before its crawl is charged for (methods of 2002 §3.5).
+const (
+	// ProtocolCharged (C): every page that taught a ranker is charged to its budget.
+	ProtocolCharged = "C"
+	// ProtocolFirstFree (P): a first crawl of the same web, not charged, taught it.
+	ProtocolFirstFree = "P"
+)
+
+// protocols are those of rankers that are not ProtocolCharged.
+var protocols = map[string]string{"apprentice-taught": ProtocolFirstFree}
+
+// references learn nothing, so they stand in the tables of every protocol.
+var references = []string{"unfocused", "random", "soft-focus", "hard-defer", "gate-fifo", "gate-random", "oracle-labels", "oracle"}
+
+// in says whether a ranker stands in the tables of a protocol.
+func in(protocol, ranker string) bool {
+	return cmp.Or(protocols[ranker], ProtocolCharged) == protocol || slices.Contains(references, ranker)
+}
+
+// Summarise makes the tables: one a group and protocol, variants in the order of the results. The
+// results are those of a Bench over the tasks.
 func Summarise(tasks []*Task, results []Result) ([]Group, error) {
 	diagnostic := make(map[string]bool)
 	for _, t := range tasks {
 		diagnostic[t.group()] = diagnostic[t.group()] || t.DiagnosticOnly
 	}
-	byGroup := make(map[string]*sample)
+	type key struct{ group, protocol string }
+	samples, own := make(map[key]*sample), make(map[key]bool)
 	for i := range results {
 		r := &results[i]
-		name := (&Task{Name: r.Task}).group()
-		if byGroup[name] == nil {
-			byGroup[name] = newSample()
+		k := key{group: (&Task{Name: r.Task}).group()}
+		for _, k.protocol = range []string{ProtocolCharged, ProtocolFirstFree} {
+			if !in(k.protocol, r.Ranker) {
+				continue
+			}
+			if samples[k] == nil {
+				samples[k] = newSample()
+			}
+			samples[k].add(r)
+			own[k] = own[k] || cmp.Or(protocols[r.Ranker], ProtocolCharged) == k.protocol
 		}
-		byGroup[name].add(r)
 	}
 	var groups []Group
-	for _, name := range slices.Sorted(maps.Keys(byGroup)) {
-		g, err := byGroup[name].summarise()
-		if err != nil {
-			return nil, fmt.Errorf("summarise %s: %w", name, err)
+	for _, k := range slices.SortedFunc(maps.Keys(samples), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.protocol, b.protocol))
+	}) {
+		if !own[k] {
+			continue // only references
 		}
-		g.Name, g.Diagnostic = name, diagnostic[name]
+		g, err := samples[k].summarise()
+		if err != nil {
+			return nil, fmt.Errorf("summarise %s: %w", k.group, err)
+		}
+		g.Name, g.Protocol, g.Diagnostic = k.group, k.protocol, diagnostic[k.group]
 		groups = append(groups, *g)
 	}
 	return groups, nil
@@ -100,11 +136,11 @@ func (t *Task) group() string {
 	return name
 }
 
-// cell is one task and draw of one ranker; several runs (random) are averaged.
+// cell is one task and draw of one variant; several runs (random) are averaged.
 type cell struct {
-	task   string
-	draw   int
-	ranker string
+	task    string
+	draw    int
+	variant string
 }
 
 // sample is the results of a group.
@@ -112,29 +148,33 @@ type sample struct {
 	tasks map[string]bool
 	draws map[int]bool
 	cells map[cell]map[string][]float64 // by column, one a run
-	ends  map[string]map[string]int     // by ranker
+	ends  map[string]map[string]int     // by variant
+	// Variants in the order of the results, and what each is a variant of.
+	variants []string
+	ranker   map[string]string
 }
 
 func newSample() *sample {
 	return &sample{
 		tasks: make(map[string]bool), draws: make(map[int]bool),
-		cells: make(map[cell]map[string][]float64), ends: make(map[string]map[string]int),
+		cells: make(map[cell]map[string][]float64), ends: make(map[string]map[string]int), ranker: make(map[string]string),
 	}
 }
 
 func (s *sample) add(r *Result) {
 	s.tasks[r.Task], s.draws[r.Draw] = true, true
-	c := cell{r.Task, r.Draw, r.Ranker}
+	if s.ends[r.Variant] == nil {
+		s.ends[r.Variant], s.ranker[r.Variant] = make(map[string]int), r.Ranker
+		s.variants = append(s.variants, r.Variant)
+	}
+	c := cell{r.Task, r.Draw, r.Variant}
 	if s.cells[c] == nil {
 		s.cells[c] = make(map[string][]float64)
 	}
 	for k, v := range r.columns() {
 		s.cells[c][k] = append(s.cells[c][k], v)
 	}
-	if s.ends[r.Ranker] == nil {
-		s.ends[r.Ranker] = make(map[string]int)
-	}
-	s.ends[r.Ranker][r.EndReason]++
+	s.ends[r.Variant][r.EndReason]++
 }
 
 // value of a column in a cell, runs averaged; ok is false where there is none.
@@ -188,17 +228,14 @@ func (s *sample) byTask(ranker, column string) map[string][]float64 {
 func (s *sample) summarise() (*Group, error) {
 	g := &Group{Tasks: len(s.tasks), Draws: len(s.draws), Comparisons: []Comparison{}}
 	random, oracle := s.byDraw("random", "AUC"), s.byDraw("oracle", "AUC")
-	for _, ranker := range Rankers {
-		if s.ends[ranker] == nil {
-			continue
-		}
-		line := RankerSummary{Ranker: ranker, Measures: make(map[string]harvest.Estimate), Ends: s.ends[ranker]}
+	for _, variant := range s.variants {
+		line := RankerSummary{Ranker: variant, Measures: make(map[string]harvest.Estimate), Ends: s.ends[variant]}
 		for _, column := range columns {
-			if values := s.byDraw(ranker, column); len(values) > 0 {
+			if values := s.byDraw(variant, column); len(values) > 0 {
 				line.Measures[column] = harvest.Interval(values)
 			}
 		}
-		if a := s.byDraw(ranker, "AUC"); len(a) > 0 && len(a) == len(oracle) && len(random) > 0 {
+		if a := s.byDraw(variant, "AUC"); len(a) > 0 && len(a) == len(oracle) && len(random) > 0 {
 			// Random is one number: its mean over all draws and runs.
 			base, n := stat.Mean(random, nil), make([]float64, len(a))
 			known := true
@@ -221,19 +258,20 @@ func (s *sample) compare(g *Group) error {
 	if g.Tasks < harvest.MinTasks {
 		return nil
 	}
-	for _, ranker := range Rankers {
-		if ranker == "random" || strings.HasPrefix(ranker, "oracle") || s.ends[ranker] == nil {
+	for _, variant := range s.variants {
+		ranker := s.ranker[variant]
+		if ranker == "random" || strings.HasPrefix(ranker, "oracle") {
 			continue // nothing is claimed of these
 		}
 		for _, to := range append([]string{baseline}, claims[ranker]...) {
-			if to == ranker || s.ends[to] == nil {
+			if to == variant || s.ends[to] == nil {
 				continue
 			}
-			c, err := harvest.Compare(s.byTask(ranker, "AUC"), s.byTask(to, "AUC"))
+			c, err := harvest.Compare(s.byTask(variant, "AUC"), s.byTask(to, "AUC"))
 			if err != nil {
-				return fmt.Errorf("%s and %s: %w", ranker, to, err)
+				return fmt.Errorf("%s and %s: %w", variant, to, err)
 			}
-			g.Comparisons = append(g.Comparisons, Comparison{ranker, to, c})
+			g.Comparisons = append(g.Comparisons, Comparison{variant, to, c})
 		}
 	}
 	family := make([]*harvest.Comparison, len(g.Comparisons))
@@ -248,17 +286,21 @@ func (s *sample) compare(g *Group) error {
 // comparisons.
 func (g Group) Table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: tasks %d, draws %d; mean ± 95 %% interval over draws", g.Name, g.Tasks, g.Draws)
+	fmt.Fprintf(&b, "%s, protocol %s: tasks %d, draws %d; mean ± 95 %% interval over draws", g.Name, g.Protocol, g.Tasks, g.Draws)
 	if g.Diagnostic {
 		b.WriteString("; a diagnostic, not to judge rankers by")
 	}
-	fmt.Fprintf(&b, "\n%-18s", "ranker")
+	width := 18
+	for _, r := range g.Rankers {
+		width = max(width, utf8.RuneCountInString(r.Ranker))
+	}
+	fmt.Fprintf(&b, "\n%-*s", width, "ranker")
 	for _, c := range columns {
 		fmt.Fprintf(&b, " %12s", c)
 	}
 	b.WriteByte('\n')
 	for _, r := range g.Rankers {
-		fmt.Fprintf(&b, "%-18s", r.Ranker)
+		fmt.Fprintf(&b, "%-*s", width, r.Ranker)
 		for _, c := range columns {
 			text := "–"
 			if v, ok := r.Measures[c]; ok {

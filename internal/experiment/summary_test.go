@@ -22,7 +22,7 @@ func madeUp(tasks int, f func(task, draw int, ranker string) float64, rankers ..
 				}
 				for run := range runs {
 					m := Measures{AUC: f(i, draw, r) + float64(2*run-runs+1)*.01, Loss: [2]float64{10 - 10*f(i, draw, r), 20}, EndReason: "page budget spent"}
-					results = append(results, Result{all[i].Name, draw, r, m})
+					results = append(results, Result{Task: all[i].Name, Draw: draw, Variant: r, Ranker: r, Measures: m})
 				}
 			}
 		}
@@ -63,7 +63,7 @@ func TestSummarise(t *testing.T) {
 			}
 		}
 	}
-	if fmt.Sprint(order) != "[random soft-focus apprentice oracle]" {
+	if fmt.Sprint(order) != "[oracle apprentice random soft-focus]" {
 		t.Errorf("order %v", order)
 	}
 	if len(g.Comparisons) != 1 {
@@ -74,7 +74,7 @@ func TestSummarise(t *testing.T) {
 		t.Errorf("comparison %+v", c)
 	}
 	table := g.Table()
-	for _, part := range []string{"web: tasks 6, draws 2;", "apprentice", "0.575±0.635", "apprentice − soft-focus", "+0.175", "6 above  0 below  p 0.0312"} {
+	for _, part := range []string{"web, protocol C: tasks 6, draws 2;", "apprentice", "0.575±0.635", "apprentice − soft-focus", "+0.175", "6 above  0 below  p 0.0312"} {
 		if !strings.Contains(table, part) {
 			t.Errorf("no %q in\n%s", part, table)
 		}
@@ -120,6 +120,29 @@ func TestSummariseLittle(t *testing.T) {
 	}
 }
 
+// TestProtocolsAreNotMixed: what a first crawl taught stands apart, beside what was not taught.
+func TestProtocolsAreNotMixed(t *testing.T) {
+	tasks, results := madeUp(6, func(task, draw int, _ string) float64 { return .1 + .01*float64(task+draw) },
+		"soft-focus", "apprentice", "apprentice-taught", "oracle")
+	groups, err := Summarise(tasks, results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, g := range groups {
+		for _, r := range g.Rankers {
+			got = append(got, g.Protocol+":"+r.Ranker)
+		}
+		for _, c := range g.Comparisons {
+			got = append(got, g.Protocol+":"+c.Ranker+"-"+c.To)
+		}
+	}
+	want := "[C:soft-focus C:apprentice C:oracle C:apprentice-soft-focus P:soft-focus P:apprentice-taught P:oracle P:apprentice-taught-soft-focus]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestRankersAreNamedOnce: every ranker of a table can be tried, and every comparison names two.
 func TestRankersAreNamedOnce(t *testing.T) {
 	names := make(map[string]bool)
@@ -134,6 +157,11 @@ func TestRankersAreNamedOnce(t *testing.T) {
 			if !names[name] {
 				t.Errorf("a comparison of %s names %s, which is no ranker", r, name)
 			}
+		}
+	}
+	for _, r := range references {
+		if !names[r] || protocols[r] != "" {
+			t.Errorf("the reference %s is no ranker, or one of a protocol", r)
 		}
 	}
 	for r := range built {

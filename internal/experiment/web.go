@@ -45,6 +45,7 @@ type page struct {
 	status   int
 	redirect string
 	detail   string
+	size     int // of the body, bytes
 	// parsed where outcome is DELIVERED; also of plain text, which can train a critic.
 	parsed *schemas.Page
 
@@ -135,7 +136,7 @@ func each(n int, f func(i int)) {
 
 // newPage turns a stored answer into what fetch and parse-dom would make of it.
 func newPage(stored *webarchive.Page) (*page, error) {
-	p := &page{url: stored.URL, status: stored.Status}
+	p := &page{url: stored.URL, status: stored.Status, size: len(stored.Body)}
 	u, err := weburl.Parse(stored.URL)
 	if err != nil {
 		return nil, err
