@@ -256,6 +256,9 @@ const (
 	Combine_COMBINE_MEAN_LOG_ODDS Combine = 3
 	// 1 − Π(1 − score).
 	Combine_COMBINE_NOISY_OR Combine = 4
+	// Half the mean and half the maximum of the log odds, clipped as for the mean: a smooth order
+	// in which one good source counts more than the others can take away.
+	Combine_COMBINE_MEAN_AND_MAXIMUM Combine = 5
 )
 
 // Enum value maps for Combine.
@@ -266,13 +269,15 @@ var (
 		2: "COMBINE_MAXIMUM",
 		3: "COMBINE_MEAN_LOG_ODDS",
 		4: "COMBINE_NOISY_OR",
+		5: "COMBINE_MEAN_AND_MAXIMUM",
 	}
 	Combine_value = map[string]int32{
-		"COMBINE_UNSPECIFIED":   0,
-		"COMBINE_FROZEN":        1,
-		"COMBINE_MAXIMUM":       2,
-		"COMBINE_MEAN_LOG_ODDS": 3,
-		"COMBINE_NOISY_OR":      4,
+		"COMBINE_UNSPECIFIED":      0,
+		"COMBINE_FROZEN":           1,
+		"COMBINE_MAXIMUM":          2,
+		"COMBINE_MEAN_LOG_ODDS":    3,
+		"COMBINE_NOISY_OR":         4,
+		"COMBINE_MEAN_AND_MAXIMUM": 5,
 	}
 )
 
@@ -480,8 +485,8 @@ type CrawlControl struct {
 	Critic string `protobuf:"bytes,5,opt,name=critic,proto3" json:"critic,omitempty"`
 	// Where it ends; never empty.
 	Budget *Budget `protobuf:"bytes,6,opt,name=budget,proto3" json:"budget,omitempty"`
-	// Policies that order the frontier, at least one; names distinct. The first leads while
-	// no mixture is set.
+	// Policies that order the frontier, at least one; names distinct. Where no mixture is set the
+	// first one leads.
 	Policies []*Policy `protobuf:"bytes,7,rep,name=policies,proto3" json:"policies,omitempty"`
 	// Which URLs may be fetched.
 	Scope *Scope `protobuf:"bytes,8,opt,name=scope,proto3" json:"scope,omitempty"`
@@ -510,7 +515,10 @@ type CrawlControl struct {
 	Bad []string `protobuf:"bytes,19,rep,name=bad,proto3" json:"bad,omitempty"`
 	// Versions of critics that judge every page beside critic, for comparison: recorded
 	// (Judgement.shadows), never used. At most 3, distinct, critic not among them.
-	Shadows       []string `protobuf:"bytes,20,rep,name=shadows,proto3" json:"shadows,omitempty"`
+	Shadows []string `protobuf:"bytes,20,rep,name=shadows,proto3" json:"shadows,omitempty"`
+	// Makes the policies the arms of a mixture: before each dispatch one of them is drawn, and the
+	// head of its order is fetched. Not set: the first policy leads.
+	Mixture       *Mixture `protobuf:"bytes,23,opt,name=mixture,proto3" json:"mixture,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -685,6 +693,13 @@ func (x *CrawlControl) GetShadows() []string {
 	return nil
 }
 
+func (x *CrawlControl) GetMixture() *Mixture {
+	if x != nil {
+		return x.Mixture
+	}
+	return nil
+}
+
 // Budget limits a crawl; reserved at dispatch, charged or given back by the outcome table.
 type Budget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -753,7 +768,10 @@ type Policy struct {
 	// How the scores of several u become one.
 	Combine Combine `protobuf:"varint,4,opt,name=combine,proto3,enum=forager.v1.Combine" json:"combine,omitempty"`
 	// R the ranker reads (1999, 2002: raw).
-	Posterior     Posterior `protobuf:"varint,5,opt,name=posterior,proto3,enum=forager.v1.Posterior" json:"posterior,omitempty"`
+	Posterior Posterior `protobuf:"varint,5,opt,name=posterior,proto3,enum=forager.v1.Posterior" json:"posterior,omitempty"`
+	// Combined scores are rounded to multiples of 1/tiers, so that first discovery decides among those
+	// that are about equal; 0 = they are not rounded. At most 1,000,000.
+	Tiers         uint32 `protobuf:"varint,6,opt,name=tiers,proto3" json:"tiers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -823,6 +841,62 @@ func (x *Policy) GetPosterior() Posterior {
 	return Posterior_POSTERIOR_UNSPECIFIED
 }
 
+func (x *Policy) GetTiers() uint32 {
+	if x != nil {
+		return x.Tiers
+	}
+	return 0
+}
+
+// Mixture chooses among the policies of a crawl by Thompson sampling. Each policy is an arm with a
+// Beta distribution, Beta(1,1) at first; before a dispatch one number is drawn from each arm that has
+// a URL to fetch, and the largest wins. A page delivered makes every arm forget a little and
+// then credits R to the arm that chose its request; seeds credit none.
+type Mixture struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What an arm keeps of its counts at each page delivered, in (0,1]; 0 = 0.99.
+	Keep          float64 `protobuf:"fixed64,1,opt,name=keep,proto3" json:"keep,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mixture) Reset() {
+	*x = Mixture{}
+	mi := &file_crawl_control_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mixture) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mixture) ProtoMessage() {}
+
+func (x *Mixture) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_control_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mixture.ProtoReflect.Descriptor instead.
+func (*Mixture) Descriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Mixture) GetKeep() float64 {
+	if x != nil {
+		return x.Keep
+	}
+	return 0
+}
+
 // Gate looks at the source page u before its links are scored (2002 Fig. 1: "if Pr(c*|u) is
 // large enough"). With several sources a link is through when any of them is.
 type Gate struct {
@@ -839,7 +913,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +925,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +938,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{3}
+	return file_crawl_control_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Gate) GetCondition() GateCondition {
@@ -909,7 +983,7 @@ type Scope struct {
 
 func (x *Scope) Reset() {
 	*x = Scope{}
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +995,7 @@ func (x *Scope) String() string {
 func (*Scope) ProtoMessage() {}
 
 func (x *Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1008,7 @@ func (x *Scope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scope.ProtoReflect.Descriptor instead.
 func (*Scope) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{4}
+	return file_crawl_control_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Scope) GetHosts() []string {
@@ -994,7 +1068,7 @@ type Politeness struct {
 
 func (x *Politeness) Reset() {
 	*x = Politeness{}
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1080,7 @@ func (x *Politeness) String() string {
 func (*Politeness) ProtoMessage() {}
 
 func (x *Politeness) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1093,7 @@ func (x *Politeness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Politeness.ProtoReflect.Descriptor instead.
 func (*Politeness) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{5}
+	return file_crawl_control_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Politeness) GetDelayMs() uint32 {
@@ -1073,7 +1147,7 @@ type Learning struct {
 
 func (x *Learning) Reset() {
 	*x = Learning{}
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1159,7 @@ func (x *Learning) String() string {
 func (*Learning) ProtoMessage() {}
 
 func (x *Learning) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1172,7 @@ func (x *Learning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Learning.ProtoReflect.Descriptor instead.
 func (*Learning) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+	return file_crawl_control_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Learning) GetDMax() uint32 {
@@ -1170,7 +1244,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
 	"forager.v1\x1a\n" +
-	"page.proto\"\x96\x06\n" +
+	"page.proto\"\xc5\x06\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -1197,19 +1271,23 @@ const file_crawl_control_proto_rawDesc = "" +
 	"randomSeed\x12?\n" +
 	"\aweights\x18\x12 \x03(\v2%.forager.v1.CrawlControl.WeightsEntryR\aweights\x12\x10\n" +
 	"\x03bad\x18\x13 \x03(\tR\x03bad\x12\x18\n" +
-	"\ashadows\x18\x14 \x03(\tR\ashadows\x1a:\n" +
+	"\ashadows\x18\x14 \x03(\tR\ashadows\x12-\n" +
+	"\amixture\x18\x17 \x01(\v2\x13.forager.v1.MixtureR\amixture\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\":\n" +
 	"\x06Budget\x12\x14\n" +
 	"\x05pages\x18\x01 \x01(\x04R\x05pages\x12\x1a\n" +
-	"\brequests\x18\x02 \x01(\x04R\brequests\"\xd2\x01\n" +
+	"\brequests\x18\x02 \x01(\x04R\brequests\"\xe8\x01\n" +
 	"\x06Policy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x06ranker\x18\x02 \x01(\x0e2\x12.forager.v1.RankerR\x06ranker\x12$\n" +
 	"\x04gate\x18\x03 \x01(\v2\x10.forager.v1.GateR\x04gate\x12-\n" +
 	"\acombine\x18\x04 \x01(\x0e2\x13.forager.v1.CombineR\acombine\x123\n" +
-	"\tposterior\x18\x05 \x01(\x0e2\x15.forager.v1.PosteriorR\tposterior\"\x8d\x01\n" +
+	"\tposterior\x18\x05 \x01(\x0e2\x15.forager.v1.PosteriorR\tposterior\x12\x14\n" +
+	"\x05tiers\x18\x06 \x01(\rR\x05tiers\"\x1d\n" +
+	"\aMixture\x12\x12\n" +
+	"\x04keep\x18\x01 \x01(\x01R\x04keep\"\x8d\x01\n" +
 	"\x04Gate\x127\n" +
 	"\tcondition\x18\x01 \x01(\x0e2\x19.forager.v1.GateConditionR\tcondition\x12.\n" +
 	"\x06action\x18\x02 \x01(\x0e2\x16.forager.v1.GateActionR\x06action\x12\x1c\n" +
@@ -1260,13 +1338,14 @@ const file_crawl_control_proto_rawDesc = "" +
 	"GateAction\x12\x1b\n" +
 	"\x17GATE_ACTION_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10GATE_ACTION_DROP\x10\x01\x12\x15\n" +
-	"\x11GATE_ACTION_DEFER\x10\x02*|\n" +
+	"\x11GATE_ACTION_DEFER\x10\x02*\x9a\x01\n" +
 	"\aCombine\x12\x17\n" +
 	"\x13COMBINE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eCOMBINE_FROZEN\x10\x01\x12\x13\n" +
 	"\x0fCOMBINE_MAXIMUM\x10\x02\x12\x19\n" +
 	"\x15COMBINE_MEAN_LOG_ODDS\x10\x03\x12\x14\n" +
-	"\x10COMBINE_NOISY_OR\x10\x04*k\n" +
+	"\x10COMBINE_NOISY_OR\x10\x04\x12\x1c\n" +
+	"\x18COMBINE_MEAN_AND_MAXIMUM\x10\x05*k\n" +
 	"\tPosterior\x12\x19\n" +
 	"\x15POSTERIOR_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPOSTERIOR_RAW\x10\x01\x12\x16\n" +
@@ -1294,7 +1373,7 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 }
 
 var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_crawl_control_proto_goTypes = []any{
 	(CrawlState)(0),      // 0: forager.v1.CrawlState
 	(Ranker)(0),          // 1: forager.v1.Ranker
@@ -1307,35 +1386,37 @@ var file_crawl_control_proto_goTypes = []any{
 	(*CrawlControl)(nil), // 8: forager.v1.CrawlControl
 	(*Budget)(nil),       // 9: forager.v1.Budget
 	(*Policy)(nil),       // 10: forager.v1.Policy
-	(*Gate)(nil),         // 11: forager.v1.Gate
-	(*Scope)(nil),        // 12: forager.v1.Scope
-	(*Politeness)(nil),   // 13: forager.v1.Politeness
-	(*Learning)(nil),     // 14: forager.v1.Learning
-	nil,                  // 15: forager.v1.CrawlControl.WeightsEntry
-	(LeafMode)(0),        // 16: forager.v1.LeafMode
+	(*Mixture)(nil),      // 11: forager.v1.Mixture
+	(*Gate)(nil),         // 12: forager.v1.Gate
+	(*Scope)(nil),        // 13: forager.v1.Scope
+	(*Politeness)(nil),   // 14: forager.v1.Politeness
+	(*Learning)(nil),     // 15: forager.v1.Learning
+	nil,                  // 16: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),        // 17: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
 	9,  // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
 	10, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
-	12, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
-	13, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
-	14, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	16, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	15, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
-	1,  // 8: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	11, // 9: forager.v1.Policy.gate:type_name -> forager.v1.Gate
-	4,  // 10: forager.v1.Policy.combine:type_name -> forager.v1.Combine
-	5,  // 11: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
-	2,  // 12: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
-	3,  // 13: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	6,  // 14: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	7,  // 15: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	13, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
+	14, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
+	15, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
+	17, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	16, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	11, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
+	1,  // 9: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
+	12, // 10: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	4,  // 11: forager.v1.Policy.combine:type_name -> forager.v1.Combine
+	5,  // 12: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
+	2,  // 13: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
+	3,  // 14: forager.v1.Gate.action:type_name -> forager.v1.GateAction
+	6,  // 15: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	7,  // 16: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }
@@ -1350,7 +1431,7 @@ func file_crawl_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -124,7 +124,7 @@ type CrawlStatus struct {
 	Leaps uint64 `protobuf:"varint,18,opt,name=leaps,proto3" json:"leaps,omitempty"`
 	// Leaps sent to train.
 	Trained uint64 `protobuf:"varint,19,opt,name=trained,proto3" json:"trained,omitempty"`
-	// Model in use by the first policy; empty = none yet.
+	// Model in use by the first policy, or by any of a mixture; empty = none yet.
 	Model string `protobuf:"bytes,20,opt,name=model,proto3" json:"model,omitempty"`
 	// Duplicate records that were dropped.
 	Duplicates uint64 `protobuf:"varint,21,opt,name=duplicates,proto3" json:"duplicates,omitempty"`
@@ -153,7 +153,10 @@ type CrawlStatus struct {
 	// dead.letter nothing is said.
 	Spans map[string]*TopicSpan `protobuf:"bytes,28,rep,name=spans,proto3" json:"spans,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Number of shards of the crawl; 0 = one.
-	Shards        uint32 `protobuf:"varint,29,opt,name=shards,proto3" json:"shards,omitempty"`
+	Shards uint32 `protobuf:"varint,29,opt,name=shards,proto3" json:"shards,omitempty"`
+	// The policies of a mixture in the order of CrawlControl.policies; empty where there is none. Each
+	// shard has its own.
+	Arms          []*Arm `protobuf:"bytes,50,rep,name=arms,proto3" json:"arms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -412,6 +415,105 @@ func (x *CrawlStatus) GetShards() uint32 {
 	return 0
 }
 
+func (x *CrawlStatus) GetArms() []*Arm {
+	if x != nil {
+		return x.Arms
+	}
+	return nil
+}
+
+// Arm is how one policy of a mixture has done in a shard.
+type Arm struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the policy.
+	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Requests that it chose.
+	Chosen uint64 `protobuf:"varint,2,opt,name=chosen,proto3" json:"chosen,omitempty"`
+	// Pages that were credited to it, and the sum of their R as it was credited (calibrated).
+	Credited uint64 `protobuf:"varint,3,opt,name=credited,proto3" json:"credited,omitempty"`
+	// Sum over the credited pages of R, calibrated.
+	Reward float64 `protobuf:"fixed64,4,opt,name=reward,proto3" json:"reward,omitempty"`
+	// Parameters of its Beta distribution, ≥ 1; their share alpha/(alpha + beta) is what it is
+	// expected to bring by what it brought lately.
+	Alpha float64 `protobuf:"fixed64,5,opt,name=alpha,proto3" json:"alpha,omitempty"`
+	// See alpha.
+	Beta          float64 `protobuf:"fixed64,6,opt,name=beta,proto3" json:"beta,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Arm) Reset() {
+	*x = Arm{}
+	mi := &file_crawl_status_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Arm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Arm) ProtoMessage() {}
+
+func (x *Arm) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_status_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Arm.ProtoReflect.Descriptor instead.
+func (*Arm) Descriptor() ([]byte, []int) {
+	return file_crawl_status_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Arm) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *Arm) GetChosen() uint64 {
+	if x != nil {
+		return x.Chosen
+	}
+	return 0
+}
+
+func (x *Arm) GetCredited() uint64 {
+	if x != nil {
+		return x.Credited
+	}
+	return 0
+}
+
+func (x *Arm) GetReward() float64 {
+	if x != nil {
+		return x.Reward
+	}
+	return 0
+}
+
+func (x *Arm) GetAlpha() float64 {
+	if x != nil {
+		return x.Alpha
+	}
+	return 0
+}
+
+func (x *Arm) GetBeta() float64 {
+	if x != nil {
+		return x.Beta
+	}
+	return 0
+}
+
 // TopicSpan counts the distinct ids of a crawl's records in one topic, so that they can be
 // compared with other books after the records are gone.
 type TopicSpan struct {
@@ -430,7 +532,7 @@ type TopicSpan struct {
 
 func (x *TopicSpan) Reset() {
 	*x = TopicSpan{}
-	mi := &file_crawl_status_proto_msgTypes[1]
+	mi := &file_crawl_status_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -442,7 +544,7 @@ func (x *TopicSpan) String() string {
 func (*TopicSpan) ProtoMessage() {}
 
 func (x *TopicSpan) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_status_proto_msgTypes[1]
+	mi := &file_crawl_status_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -455,7 +557,7 @@ func (x *TopicSpan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicSpan.ProtoReflect.Descriptor instead.
 func (*TopicSpan) Descriptor() ([]byte, []int) {
-	return file_crawl_status_proto_rawDescGZIP(), []int{1}
+	return file_crawl_status_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *TopicSpan) GetFirst() map[uint32]int64 {
@@ -491,7 +593,8 @@ var File_crawl_status_proto protoreflect.FileDescriptor
 const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"\x12crawl_status.proto\x12\n" +
-	"forager.v1\"\xde\t\n" +
+	"forager.v1\"\x83\n" +
+	"\n" +
 	"\vCrawlStatus\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\x12,\n" +
@@ -533,7 +636,8 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\vdisk_needed\x18* \x01(\x04R\n" +
 	"diskNeeded\x128\n" +
 	"\x05spans\x18\x1c \x03(\v2\".forager.v1.CrawlStatus.SpansEntryR\x05spans\x12\x16\n" +
-	"\x06shards\x18\x1d \x01(\rR\x06shards\x1a;\n" +
+	"\x06shards\x18\x1d \x01(\rR\x06shards\x12#\n" +
+	"\x04arms\x182 \x03(\v2\x0f.forager.v1.ArmR\x04arms\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a:\n" +
@@ -543,7 +647,14 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"SpansEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12+\n" +
-	"\x05value\x18\x02 \x01(\v2\x15.forager.v1.TopicSpanR\x05value:\x028\x01\"\x93\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x15.forager.v1.TopicSpanR\x05value:\x028\x01\"\x93\x01\n" +
+	"\x03Arm\x12\x16\n" +
+	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x16\n" +
+	"\x06chosen\x18\x02 \x01(\x04R\x06chosen\x12\x1a\n" +
+	"\bcredited\x18\x03 \x01(\x04R\bcredited\x12\x16\n" +
+	"\x06reward\x18\x04 \x01(\x01R\x06reward\x12\x14\n" +
+	"\x05alpha\x18\x05 \x01(\x01R\x05alpha\x12\x12\n" +
+	"\x04beta\x18\x06 \x01(\x01R\x04beta\"\x93\x02\n" +
 	"\tTopicSpan\x126\n" +
 	"\x05first\x18\x01 \x03(\v2 .forager.v1.TopicSpan.FirstEntryR\x05first\x123\n" +
 	"\x04last\x18\x02 \x03(\v2\x1f.forager.v1.TopicSpan.LastEntryR\x04last\x12\x14\n" +
@@ -577,30 +688,32 @@ func file_crawl_status_proto_rawDescGZIP() []byte {
 }
 
 var file_crawl_status_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_crawl_status_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_crawl_status_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_crawl_status_proto_goTypes = []any{
 	(ShardState)(0),     // 0: forager.v1.ShardState
 	(*CrawlStatus)(nil), // 1: forager.v1.CrawlStatus
-	(*TopicSpan)(nil),   // 2: forager.v1.TopicSpan
-	nil,                 // 3: forager.v1.CrawlStatus.OutcomesEntry
-	nil,                 // 4: forager.v1.CrawlStatus.RefusedEntry
-	nil,                 // 5: forager.v1.CrawlStatus.SpansEntry
-	nil,                 // 6: forager.v1.TopicSpan.FirstEntry
-	nil,                 // 7: forager.v1.TopicSpan.LastEntry
+	(*Arm)(nil),         // 2: forager.v1.Arm
+	(*TopicSpan)(nil),   // 3: forager.v1.TopicSpan
+	nil,                 // 4: forager.v1.CrawlStatus.OutcomesEntry
+	nil,                 // 5: forager.v1.CrawlStatus.RefusedEntry
+	nil,                 // 6: forager.v1.CrawlStatus.SpansEntry
+	nil,                 // 7: forager.v1.TopicSpan.FirstEntry
+	nil,                 // 8: forager.v1.TopicSpan.LastEntry
 }
 var file_crawl_status_proto_depIdxs = []int32{
 	0, // 0: forager.v1.CrawlStatus.state:type_name -> forager.v1.ShardState
-	3, // 1: forager.v1.CrawlStatus.outcomes:type_name -> forager.v1.CrawlStatus.OutcomesEntry
-	4, // 2: forager.v1.CrawlStatus.refused:type_name -> forager.v1.CrawlStatus.RefusedEntry
-	5, // 3: forager.v1.CrawlStatus.spans:type_name -> forager.v1.CrawlStatus.SpansEntry
-	6, // 4: forager.v1.TopicSpan.first:type_name -> forager.v1.TopicSpan.FirstEntry
-	7, // 5: forager.v1.TopicSpan.last:type_name -> forager.v1.TopicSpan.LastEntry
-	2, // 6: forager.v1.CrawlStatus.SpansEntry.value:type_name -> forager.v1.TopicSpan
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	4, // 1: forager.v1.CrawlStatus.outcomes:type_name -> forager.v1.CrawlStatus.OutcomesEntry
+	5, // 2: forager.v1.CrawlStatus.refused:type_name -> forager.v1.CrawlStatus.RefusedEntry
+	6, // 3: forager.v1.CrawlStatus.spans:type_name -> forager.v1.CrawlStatus.SpansEntry
+	2, // 4: forager.v1.CrawlStatus.arms:type_name -> forager.v1.Arm
+	7, // 5: forager.v1.TopicSpan.first:type_name -> forager.v1.TopicSpan.FirstEntry
+	8, // 6: forager.v1.TopicSpan.last:type_name -> forager.v1.TopicSpan.LastEntry
+	3, // 7: forager.v1.CrawlStatus.SpansEntry.value:type_name -> forager.v1.TopicSpan
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_crawl_status_proto_init() }
@@ -614,7 +727,7 @@ func file_crawl_status_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_status_proto_rawDesc), len(file_crawl_status_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

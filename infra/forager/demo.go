@@ -443,13 +443,13 @@ const maxHostWindow = 100
 
 // control is the crawl file of one crawl of the demo, as data.
 func (d *demo) control(name, ranker, version string, budget uint64, prior string) (*schemas.CrawlControl, error) {
-	policy, err := crawlfile.Policy(ranker)
+	ranking, err := crawlfile.Rank(ranker)
 	if err != nil {
 		return nil, err
 	}
 	return &schemas.CrawlControl{
 		Crawl: name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: []string{d.ground.topic}, Critic: version,
-		Budget: &schemas.Budget{Pages: budget}, Policies: []*schemas.Policy{policy}, Scope: &schemas.Scope{},
+		Budget: &schemas.Budget{Pages: budget}, Policies: ranking.Policies, Mixture: ranking.Mixture, Scope: &schemas.Scope{},
 		Politeness: &schemas.Politeness{UserAgent: crawlfile.UserAgentProduct + "/1.0 (+mailto:demo@localhost)"},
 		// The web is our own: no pause between requests, several at once to a host.
 		HostWindow: 4,

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"forager/internal/experiment"
@@ -38,7 +37,8 @@ same command prints the same numbers every time.
   forager experiment tasks.json.gz --task 'webkb-uni:course/*' --draws 2 --rankers soft-focus,apprentice,random,oracle
   forager experiment tasks.json.gz --first-draw 10 --draws 20 --json > results.json
 
-Rankers: ` + strings.Join(experiment.Rankers, ", ") + `.
+Rankers: ` + strings.Join(experiment.Rankers, ", ") + `;
+and mixtures of them: arms with "+" between them (smooth-soft-focus+hard-defer).
 
 Columns: label@25, @50, @100: share of targets (by human label) among the pages of the first 25, 50
 and 100 % of the budget; recall: share of all targets found; AUC: its mean over the budget; nAUC: AUC
@@ -61,8 +61,8 @@ func (c *experimentCommand) Run(s *session) error {
 		rankers = experiment.Rankers
 	}
 	for _, r := range rankers {
-		if !slices.Contains(experiment.Rankers, r) {
-			return usagef("no ranker %q; known: %s", r, strings.Join(experiment.Rankers, ", "))
+		if err := experiment.KnowRanker(r); err != nil {
+			return errUsage{err}
 		}
 	}
 	file, err := experiment.LoadTasks(c.Tasks)

@@ -58,8 +58,8 @@ var simColumns = []string{"truth@25", "truth@100", "critic@100", "loss-cut@25", 
 
 func (c *experimentSimwebCommand) Run(s *session) error {
 	for _, r := range c.Rankers {
-		if r != taught && !slices.Contains(experiment.Rankers, r) {
-			return usagef("no ranker %q; known: %s, %s", r, strings.Join(experiment.Rankers, ", "), taught)
+		if err := experiment.KnowRanker(r); r != taught && err != nil {
+			return usagef("%v, %s", err, taught)
 		}
 	}
 	var rows []simRow
@@ -166,7 +166,7 @@ func try(g *experiment.Ground, ranker string, prior []byte) (*experiment.Crawl, 
 	if ranker != taught {
 		return g.Try(ranker, 0, 0, simLearning)
 	}
-	policy, err := crawlfile.Policy("apprentice-gated")
+	ranking, err := crawlfile.Rank("apprentice-gated")
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func try(g *experiment.Ground, ranker string, prior []byte) (*experiment.Crawl, 
 	if err != nil {
 		return nil, err
 	}
-	return (&experiment.Run{Ground: g, Seeds: seeds, Policy: policy, Learning: simLearning, Prior: prior}).Crawl()
+	return (&experiment.Run{Ground: g, Seeds: seeds, Policies: ranking.Policies, Learning: simLearning, Prior: prior}).Crawl()
 }
 
 // teach crawls the teacher's web and returns the model of what was learned there.

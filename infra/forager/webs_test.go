@@ -117,6 +117,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		{"equal-soft-focus", "soft-focus", both},
 		{"equal-apprentice", "apprentice", both},
 		{"equal-forward", "apprentice-gated", forward},
+		{"equal-mixture", "mixture", both},
 	}
 	g := theWeb(t, task)
 	// Read and trained once more, so that equal critics are no matter of course.
@@ -149,12 +150,13 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		}))
 	}
 	for _, c := range crawls {
-		policy, err := crawlfile.Policy(c.ranker)
+		ranking, err := crawlfile.Rank(c.ranker)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ground := grounds[c.learning.GetTopics()]
-		run := &experiment.Run{Ground: ground, Seeds: theTask.Seeds[0], Policy: policy, Learning: c.learning, Keep: true}
+		run := &experiment.Run{Ground: ground, Seeds: theTask.Seeds[0], Policies: ranking.Policies, Mixture: ranking.Mixture,
+			Learning: c.learning, Keep: true}
 		want, err := run.Crawl()
 		if err != nil {
 			t.Fatal(err)

@@ -31,7 +31,7 @@ type File struct {
 		Pages    uint64 `yaml:"pages"`
 		Requests uint64 `yaml:"requests"`
 	} `yaml:"budget"`
-	// Ranker is one of Rankers.
+	// Ranker is one of Rankers, or several with "+" between them: a mixture of these.
 	Ranker string `yaml:"ranker"`
 	Scope  struct {
 		Hosts    []string `yaml:"hosts"`
@@ -147,10 +147,10 @@ func Parse(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
 	if f.Learning.DMax > 100 {
 		r.Problem("learning.d_max", "is %d; it must lie between 0 and 100", f.Learning.DMax)
 	}
-	if p, err := Policy(f.Ranker); err != nil {
+	if ranking, err := Rank(f.Ranker); err != nil {
 		r.Problem("ranker", "%v", err)
 	} else {
-		c.Control.Policies = []*schemas.Policy{p}
+		c.Control.Policies, c.Control.Mixture = ranking.Policies, ranking.Mixture
 	}
 	choose(r, "learning.pairs", f.Learning.Pairs, &c.Control.Learning.Pairs, Pairs)
 	choose(r, "learning.topics", f.Learning.Topics, &c.Control.Learning.Topics, Topics)

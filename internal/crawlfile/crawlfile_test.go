@@ -3,10 +3,12 @@ package crawlfile
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"forager/internal/rank"
 	"forager/schemas"
 )
 
@@ -93,15 +95,39 @@ speed: 11
 	}
 }
 
-func TestEveryNamedRankerIsAPolicy(t *testing.T) {
+func TestEveryNamedRankerIsAPolicyOrTheMixture(t *testing.T) {
 	for _, name := range Rankers {
-		p, err := Policy(name)
-		if err != nil || p.GetName() != name || p.GetRanker() == schemas.Ranker_RANKER_UNSPECIFIED {
-			t.Errorf("%s: %v, %v", name, p, err)
+		arms := []string{name}
+		if name == "mixture" {
+			arms = Arms
+		}
+		r, err := Rank(name)
+		if err != nil || len(r.Policies) != len(arms) || (r.Mixture != nil) != (len(arms) > 1) {
+			t.Fatalf("%s: %v, %v", name, r, err)
+		}
+		for i, p := range r.Policies {
+			if p.GetName() != arms[i] {
+				t.Errorf("%s: arm %d is %s", name, i, p.GetName())
+			}
+			if _, err := rank.New(p, 0); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
-	if _, err := Policy("psychic"); err == nil {
-		t.Error("an unknown ranker is no error")
+}
+
+func TestMixturesByTheirArms(t *testing.T) {
+	r, err := Rank("hard-defer+random")
+	if err != nil || len(r.Policies) != 2 || r.Policies[1].GetName() != "random" || r.Mixture == nil {
+		t.Errorf("%v, %v", r, err)
+	}
+	for name, says := range map[string]string{
+		"psychic": `no ranker "psychic"; known: unfocused`, "random+psychic": `no ranker "psychic"`, "random+": `no ranker ""`,
+		"random+hard-defer+random": "random is an arm of random+hard-defer+random twice", "random+mixture": "mixture is no arm",
+	} {
+		if _, err := Rank(name); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", name, err, says)
+		}
 	}
 }
 
@@ -110,7 +136,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("name: x\nseeds: &a [*a]\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, problems := Parse(b, t.TempDir())
-		if len(problems) == 0 && (len(c.Seeds) == 0 || len(c.Control.GetPolicies()) != 1) {
+		if len(problems) == 0 && (len(c.Seeds) == 0 || len(c.Control.GetPolicies()) == 0) {
 			t.Errorf("no problem, yet %v", c)
 		}
 	})

@@ -2,6 +2,7 @@ package crawlfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"forager/schemas"
@@ -33,12 +34,53 @@ func topicGate(a schemas.GateAction) *schemas.Gate {
 //   - apprentice: Pr(high|u,v), maximum over u, soft focus until the switch (2002)
 //   - apprentice-gated: the same, links of pages with R(u) < ½ in a lower tier
 //   - gate-fifo, gate-random: the gate of apprentice-gated without its features (controls)
+//   - smooth-soft-focus: half mean, half maximum of the log odds of calibrated R(u)
+//   - tiered-soft-focus: R(u) to the tenth, maximum over u, first in, first out within a tenth
+//   - mixture: Arms, and before each dispatch one of them is drawn by what it has brought
+//
+// Any of them but the last, with "+" between them, are the arms of another mixture.
 var Rankers = []string{
 	"unfocused", "random", "soft-focus", "soft-focus-frozen", "hard-focus", "hard-defer",
 	"apprentice", "apprentice-gated", "gate-fifo", "gate-random",
+	"smooth-soft-focus", "tiered-soft-focus", mixture,
 }
 
-// Policy returns the policy that one of Rankers names.
+const mixture = "mixture"
+
+// Arms are those of the ranker mixture.
+var Arms = []string{"smooth-soft-focus", "tiered-soft-focus", "apprentice-gated", "hard-defer"}
+
+// Ranking is what a ranker sets in a control record.
+type Ranking struct {
+	Policies []*schemas.Policy
+	// Mixture is nil where there is one policy.
+	Mixture *schemas.Mixture
+}
+
+// Rank returns what one of Rankers, or several with "+" between them, sets.
+func Rank(name string) (*Ranking, error) {
+	arms := strings.Split(name, "+")
+	if name == mixture {
+		arms = Arms
+	}
+	r := new(Ranking)
+	for i, arm := range arms {
+		if slices.Contains(arms[:i], arm) {
+			return nil, fmt.Errorf("%s is an arm of %s twice", arm, name)
+		}
+		p, err := Policy(arm)
+		if err != nil {
+			return nil, err
+		}
+		r.Policies = append(r.Policies, p)
+	}
+	if len(arms) > 1 {
+		r.Mixture = new(schemas.Mixture)
+	}
+	return r, nil
+}
+
+// Policy returns the policy that one of Rankers names; the mixture is none.
 func Policy(name string) (*schemas.Policy, error) {
 	p := &schemas.Policy{Name: name}
 	switch name {
@@ -62,6 +104,13 @@ func Policy(name string) (*schemas.Policy, error) {
 		p.Ranker, p.Gate = schemas.Ranker_RANKER_UNFOCUSED, relevanceGate()
 	case "gate-random":
 		p.Ranker, p.Gate = schemas.Ranker_RANKER_RANDOM, relevanceGate()
+	case "smooth-soft-focus":
+		p.Ranker, p.Posterior = schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Posterior_POSTERIOR_CALIBRATED
+		p.Combine = schemas.Combine_COMBINE_MEAN_AND_MAXIMUM
+	case "tiered-soft-focus":
+		p.Ranker, p.Tiers = schemas.Ranker_RANKER_SOFT_FOCUS, 10
+	case mixture:
+		return nil, fmt.Errorf("mixture is no arm of another one; name its arms: %s", strings.Join(Arms, "+"))
 	default:
 		return nil, fmt.Errorf("no ranker %q; known: %s", name, strings.Join(Rankers, ", "))
 	}

@@ -91,8 +91,8 @@ func (b *Bench) Jobs() ([]Job, error) {
 			}
 			for i := range b.Variants {
 				v := &b.Variants[i]
-				if !slices.Contains(Rankers, v.Ranker) {
-					return nil, fmt.Errorf("no ranker %q; known: %s", v.Ranker, strings.Join(Rankers, ", "))
+				if err := KnowRanker(v.Ranker); err != nil {
+					return nil, err
 				}
 				n := 1
 				if strings.HasSuffix(v.Ranker, "random") {
@@ -181,6 +181,17 @@ func (b *Bench) try(j *Job) (*Result, error) {
 	}, nil
 }
 
+// KnowRanker says whether a name is one of Rankers or a mixture of those of the crawl file.
+func KnowRanker(name string) error {
+	if slices.Contains(Rankers, name) {
+		return nil
+	}
+	if _, err := crawlfile.Rank(name); strings.Contains(name, "+") {
+		return err
+	}
+	return fmt.Errorf("no ranker %q; known: %s", name, strings.Join(Rankers, ", "))
+}
+
 // built says on which ranker of the crawl file each further one is built.
 var built = map[string]string{
 	"apprentice-topics": "apprentice", "apprentice-taught": "apprentice-gated",
@@ -193,12 +204,17 @@ func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Lea
 	if err := g.refuses(ranker); err != nil {
 		return nil, err
 	}
-	policy, err := crawlfile.Policy(cmp.Or(built[ranker], ranker))
+	ranking, err := crawlfile.Rank(cmp.Or(built[ranker], ranker))
 	if err != nil {
 		return nil, err
 	}
-	policy.Name = ranker
-	run := &Run{Ground: g, Seeds: g.task.Seeds[draw], Policy: policy, Learning: learning, RandomSeed: seed}
+	if ranking.Mixture == nil {
+		ranking.Policies[0].Name = ranker
+	}
+	run := &Run{
+		Ground: g, Seeds: g.task.Seeds[draw], Policies: ranking.Policies, Mixture: ranking.Mixture,
+		Learning: learning, RandomSeed: seed,
+	}
 	switch ranker {
 	case "oracle-labels":
 		run.Rankers = map[string]rank.Ranker{ranker: labelOracle{g}}

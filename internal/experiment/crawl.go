@@ -45,9 +45,10 @@ type Crawl struct {
 type Run struct {
 	Ground *Ground
 	Seeds  []string
-	// Policy and Learning are those of a crawl's control record; the rest of it follows from the
-	// ground. Learning nil is all defaults; sync is always set.
-	Policy   *schemas.Policy
+	// Policies, Mixture and Learning are those of a crawl's control record; the rest of it follows
+	// from the ground. Learning nil is all defaults; sync is always set.
+	Policies []*schemas.Policy
+	Mixture  *schemas.Mixture
 	Learning *schemas.Learning
 	// Rankers override policies by name (oracles).
 	Rankers map[string]rank.Ranker
@@ -55,7 +56,7 @@ type Run struct {
 	Observe func(s *frontier.Shard, u string) error
 	// Prior is the file of a model to begin with; empty = none.
 	Prior []byte
-	// RandomSeed of the crawl (ranker random).
+	// RandomSeed of the crawl (ranker random, mixtures).
 	RandomSeed uint64
 	Keep       bool
 }
@@ -71,7 +72,7 @@ func (r *Run) control() *schemas.CrawlControl {
 		Crawl: "experiment", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING,
 		Focus: []string{r.Ground.task.FocusClass}, Critic: r.Ground.task.Critic,
 		Budget:   &schemas.Budget{Pages: r.Ground.task.Budget},
-		Policies: []*schemas.Policy{r.Policy}, Scope: &schemas.Scope{UrlList: "web"},
+		Policies: r.Policies, Mixture: r.Mixture, Scope: &schemas.Scope{UrlList: "web"},
 		Window: 1, HostWindow: 1, Learning: learning, Politeness: &schemas.Politeness{},
 		RandomSeed: r.RandomSeed,
 	}

@@ -168,7 +168,7 @@ func TestTaught(t *testing.T) {
 func TestTopicFeaturesOfOneRankerOnly(t *testing.T) {
 	g := randomWorld(5, 150).ground(t)
 	for _, r := range []string{"apprentice", "apprentice-topics", "apprentice"} {
-		run := &Run{Ground: g, Seeds: g.task.Seeds[0], Policy: &schemas.Policy{Name: "p", Ranker: schemas.Ranker_RANKER_APPRENTICE}, Keep: true,
+		run := &Run{Ground: g, Seeds: g.task.Seeds[0], Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_APPRENTICE}}, Keep: true,
 			Learning: &schemas.Learning{DMax: 5}}
 		if r == "apprentice-topics" {
 			run.Learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
@@ -193,15 +193,15 @@ func TestTopicFeaturesOfOneRankerOnly(t *testing.T) {
 
 func TestRunRefuses(t *testing.T) {
 	g := randomWorld(6, 20).ground(t)
-	policy := &schemas.Policy{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}
+	policies := []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}}
 	for name, c := range map[string]struct {
 		run  Run
 		want string
 	}{
-		"d_max":  {Run{Seeds: g.task.Seeds[0], Policy: policy, Learning: &schemas.Learning{DMax: 6}}, "prepared for 5"},
-		"prior":  {Run{Seeds: g.task.Seeds[0], Policy: policy, Prior: []byte("no model")}, "prior model"},
-		"seed":   {Run{Seeds: []string{"nowhere"}, Policy: policy}, "seed"},
-		"policy": {Run{Seeds: g.task.Seeds[0], Policy: &schemas.Policy{Name: "p"}}, "unknown ranker"},
+		"d_max":  {Run{Seeds: g.task.Seeds[0], Policies: policies, Learning: &schemas.Learning{DMax: 6}}, "prepared for 5"},
+		"prior":  {Run{Seeds: g.task.Seeds[0], Policies: policies, Prior: []byte("no model")}, "prior model"},
+		"seed":   {Run{Seeds: []string{"nowhere"}, Policies: policies}, "seed"},
+		"policy": {Run{Seeds: g.task.Seeds[0], Policies: []*schemas.Policy{{Name: "p"}}}, "unknown ranker"},
 	} {
 		c.run.Ground = g
 		if _, err := c.run.Crawl(); err == nil || !strings.Contains(err.Error(), c.want) {

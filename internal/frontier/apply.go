@@ -147,6 +147,9 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 		if err := s.saveEntry(e); err != nil {
 			return nil, err
 		}
+		if err := s.credit(e, j); err != nil {
+			return nil, err
+		}
 		p := &page{number: s.c.clock, url: e.url, raw: e.raw, tempered: e.tempered, calibrated: j.GetCalibrated(), bestIsFocus: j.GetBestIsFocus()}
 		var err error
 		if settled, err = s.applyLinks(p, e, e.depth+1, rec); err != nil {

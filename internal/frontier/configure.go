@@ -36,6 +36,10 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	if err != nil {
 		return err
 	}
+	mixture, err := rank.NewMixture(ctl.GetMixture(), ctl.GetRandomSeed())
+	if err != nil {
+		return err
+	}
 	if sc == nil {
 		return fmt.Errorf("there is no scope")
 	}
@@ -45,7 +49,7 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	}
 	s.ctl, s.scope, s.options = ctl, sc, o
 	s.SetMemory(o.Memory)
-	s.limits, s.policies, s.learns = limits, policies, learns
+	s.limits, s.policies, s.learns, s.mixture = limits, policies, learns, mixture
 	s.c.stopped = s.c.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
 	s.policyNames = s.policyNames[:0]
 	for _, p := range policies {
@@ -54,6 +58,9 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 			return err
 		}
 		s.policyNames = append(s.policyNames, n)
+	}
+	if err := s.loadArms(); err != nil {
+		return err
 	}
 	if shape != s.c.shape {
 		if err := s.rebuild(shape); err != nil {
@@ -98,6 +105,9 @@ func shapeOf(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (schema
 		Policies: ctl.GetPolicies(), RandomSeed: ctl.GetRandomSeed(),
 		Learning: &schemas.Learning{DMax: ctl.GetLearning().GetDMax()},
 	}
+	if ctl.GetMixture() != nil { // how it chooses is no matter of places
+		shape.Mixture = &schemas.Mixture{}
+	}
 	for _, p := range ctl.GetPolicies() {
 		if _, ok := override[p.GetName()]; ok {
 			shape.Focus = append(shape.Focus, p.GetName()) // any list of names does
@@ -113,7 +123,7 @@ func (s *Shard) rebuild(shape schemas.ID) error {
 	if err := s.store.DeleteRange(from, after(from)); err != nil {
 		return err
 	}
-	s.c.shape, s.c.outside, s.c.mixed = shape, 0, false
+	s.c.shape, s.c.mixes, s.c.outside, s.c.mixed = shape, s.mixture != nil, 0, false
 	s.c.generation++
 	s.generations = make([]generations, len(s.policies))
 	for p := range s.generations {

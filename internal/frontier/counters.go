@@ -26,7 +26,7 @@ type counters struct {
 	raw, tempered   float64
 	// links known, leaps settled, leaps that train; duplicate records; virtual pages of seeds.
 	links, leaps, trained, duplicates, seeds uint64
-	// outside is the number of unvisited entries that the first policy dropped.
+	// outside is the number of unvisited entries that no policy that leads has a place for.
 	outside uint64
 	// startedAt is when the first request was dispatched, Unix milliseconds.
 	startedAt int64
@@ -39,8 +39,9 @@ type counters struct {
 	model      uint32
 	modelPages uint64
 	mixed      bool
-	// shape of the policies that the queues were built for.
+	// shape of the policies that the queues were built for; mixes: they are the arms of a mixture.
 	shape schemas.ID
+	mixes bool
 	// latency samples so far, and how the window was found, see window.go.
 	samples, windowNow, bestRate, tunedAt, widened uint64
 	// spans by topic.
@@ -67,7 +68,7 @@ const (
 
 var spanNames = [spanTopics]string{schemas.TopicFetchRequested, schemas.TopicLinkFound, schemas.TopicLeapSettled}
 
-const countersVersion = 1
+const countersVersion = 2
 
 // varints lists the counters that are encoded as varints, in their order.
 func (c *counters) varints() []*uint64 {
@@ -86,7 +87,7 @@ func (c *counters) append(b []byte, g []generations) []byte {
 	b = binary.AppendUvarint(b, uint64(c.generation))
 	b = binary.AppendUvarint(b, uint64(c.model))
 	b = binary.AppendUvarint(b, uint64(c.startedAt))
-	b = appendBool(appendBool(b, c.stopped), c.mixed)
+	b = appendBool(appendBool(appendBool(b, c.stopped), c.mixed), c.mixes)
 	b = appendFloat(appendFloat(b, c.raw), c.tempered)
 	b = append(b, c.shape[:]...)
 	for i := range c.spans {
@@ -118,7 +119,7 @@ func decodeCounters(b []byte) (c counters, g []generations, err error) {
 		*n = r.u64()
 	}
 	c.generation, c.model, c.startedAt = r.u32(), r.u32(), r.i64()
-	c.stopped, c.mixed = r.bool(), r.bool()
+	c.stopped, c.mixed, c.mixes = r.bool(), r.bool(), r.bool()
 	c.raw, c.tempered = r.float(), r.float()
 	c.shape = r.id()
 	for i := range c.spans {

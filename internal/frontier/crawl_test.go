@@ -221,6 +221,51 @@ func TestSeveralPoliciesOrderTheSameEntries(t *testing.T) {
 	}
 }
 
+// TestMixtureSurvivesARestart: arms are credited with what they chose, dispatches that only the log
+// knows are theirs, too, and an arm whose gate lets nothing through keeps no crawl from going on.
+func TestMixtureSurvivesARestart(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) {
+		c.Policies = []*schemas.Policy{
+			{Name: "hard", Ranker: schemas.Ranker_RANKER_UNFOCUSED, Gate: &schemas.Gate{
+				Condition: schemas.GateCondition_GATE_CONDITION_BEST_TOPIC, Action: schemas.GateAction_GATE_ACTION_DROP,
+			}},
+			{Name: "soft", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS},
+		}
+		c.Mixture, c.Window = &schemas.Mixture{Keep: .5}, 9
+	})
+	s.seed(onA("s"))
+	s.want(s.dispatch(9), onA("s"))
+	s.deliver(onA("s"), .5, false, onA("x"), onA("y"), onA("z"))
+	s.open()
+	if n := s.shard.Status(s.now).GetQueued(); n != 3 {
+		t.Errorf("%d entries queued after a restart, want 3", n)
+	}
+	s.want(s.dispatch(2), onA("x"), onA("y"))
+	s.deliver(onA("x"), .5, false)
+	lost := NewMemory()
+	if err := s.store.Scan([]byte{0}, []byte{0xff}, func(key, value []byte) (bool, error) { return true, lost.Set(key, value) }); err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.dispatch(1), onA("z"))
+	s.store = lost // the state before z was dispatched; the log has it
+	s.open()
+	if err := s.shard.Recover(s.last[onA("z")]); err != nil {
+		t.Fatal(err)
+	}
+	s.deliver(onA("y"), 1, false)
+	s.deliver(onA("z"), 0, true)
+	hard, soft := s.shard.Status(s.now).GetArms()[0], s.shard.Status(s.now).GetArms()[1]
+	// Calibrated R of x, y, z is .125, .25, 0; each page halves what was there.
+	if soft.GetPolicy() != "soft" || soft.GetChosen()+hard.GetChosen() != 4 || soft.GetCredited() != 3 || soft.GetReward() != .375 ||
+		soft.GetAlpha() != 1+.125/4+.25/2 || soft.GetBeta() != 1+.875/4+.75/2+1 {
+		t.Errorf("soft: %v", soft)
+	}
+	if hard.GetChosen() > 1 || hard.GetCredited() != 0 || hard.GetAlpha() != 1 || hard.GetBeta() != 1 { // 1: the seed
+		t.Errorf("hard: %v", hard)
+	}
+	s.ended(EndEmpty)
+}
+
 func TestBudgetIsReservedAtDispatch(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) { c.Budget, c.Window = &schemas.Budget{Pages: 2, Requests: 3}, 100 })
 	s.seed(onA("a"), onA("b"), onA("c"), onA("d"))
@@ -568,7 +613,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(s.store, "c", 0)
-	fail("layout", err, "this program reads 2: delete the state directory")
+	fail("layout", err, "this program reads 3: delete the state directory")
 
 	sc, err := scope.New(nil, nil)
 	if err != nil {

@@ -33,8 +33,12 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 				return nil, err
 			}
 		}
-		for len(requests) < max && s.room() && s.ready[0].len() > 0 {
-			r, err := s.dispatchBest(ms)
+		for len(requests) < max && s.room() {
+			lead, ok := s.lead()
+			if !ok {
+				break
+			}
+			r, err := s.dispatchBest(lead, ms)
 			if err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)
 			}
@@ -49,9 +53,8 @@ func (s *Shard) modelDue() bool {
 	return s.limits.sync && s.learns && s.c.answered < s.c.boundary
 }
 
-// dispatchBest puts the first policy's best entry into flight.
-func (s *Shard) dispatchBest(now int64) (*schemas.FetchRequest, error) {
-	const lead = 0
+// dispatchBest puts the best entry of policy lead into flight.
+func (s *Shard) dispatchBest(lead int, now int64) (*schemas.FetchRequest, error) {
 	h := s.ready[lead].top()
 	e, err := s.entry(h.queues[lead].best().ordinal)
 	if err != nil {
@@ -92,6 +95,8 @@ func (s *Shard) dispatchBest(now int64) (*schemas.FetchRequest, error) {
 		Policy: s.policies[lead].Name(), Model: version, Depth: e.depth, Via: via, Hops: e.hops,
 		DispatchedAt: now, Ordinal: s.c.ordinal, Clock: s.c.clock,
 	}
-	s.countRequest(id, r)
+	if err := s.countRequest(id, r); err != nil {
+		return nil, err
+	}
 	return r, s.takeOff(id, &flight{ordinal: e.ordinal, attempt: e.attempt, host: e.host, at: now})
 }

@@ -19,7 +19,8 @@
 //	ledger.go                             settled leaps, boundaries
 //	place.go tables.go                    scores, by internal/rank
 //	rescore.go sweep.go                   models and generations
-//	dispatch.go flight.go window.go       choice of requests, those in flight
+//	dispatch.go mixture.go                choice of requests and of the policy that leads
+//	flight.go window.go                   requests in flight
 //	recover.go                            dispatches found in the log
 //	waiting.go                            failed tries that wait
 //	peers.go lease.go                     other shards: links for them and from them, leases
@@ -34,7 +35,11 @@
 //
 // Under a policy: tier ↑, failed tries ↑, score ↓, first discovery ↑ (rank.Place, order.less).
 // Every policy orders the same entries, with one queue key each; a dispatch takes the entry
-// out of all. For now the first policy leads: its head is dispatched.
+// out of all. The first policy leads: its head is dispatched. Where the crawl has a mixture
+// (rank.Mixture) each dispatch draws the policy that leads; what is drawn is a function of the
+// crawl's random seed, the ordinal of the dispatch and the arms, whose counts follow from the
+// verdicts and from what the log says chose their requests. So a replay finds the same arms. With several
+// requests in flight an arm is credited late, which Thompson sampling bears: it goes on drawing.
 //
 // Each host has a queue a policy. The keys of a queue sort as the order does. In memory stand
 // the first keys of every queue (front.go) and, for each policy, a heap of the hosts that may be
@@ -102,12 +107,13 @@
 //	d slot u32                     → latency sample
 //	g                              → the newest note with a lease (schemas.ShardNote)
 //	k shard u32                    → pages delivered that a shard reported, in shard 0
+//	a name u32                     → what a mixture has counted of the policy of that name
 //
 // Numbers in keys are big-endian. Ordinals count discovered URLs from 1; a page's number is the
 // shard's clock, which counts applied records of link.found. A score is the float's bits, sign
 // flipped for positive and all bits for negative numbers, then complemented, so that larger
 // scores come first; −0 is 0 and NaN is refused. Values begin with a version byte; what they
-// hold stands at their append functions. Layout 2 is the only one that is read: state is rebuilt
+// hold stands at their append functions. Layout 3 is the only one that is read: state is rebuilt
 // from the topics, so it is never converted.
 //
 // # Memory
@@ -191,6 +197,12 @@
 // feature-extract beside the verdict. So the stages before know nothing of shards, "first of an id
 // wins" is decided in one place, and links of a verdict that nobody counts (a page fetched twice
 // with two outcomes) reach nobody. It costs such links one more hop through the broker.
+//
+// 2026-11-21: each shard of a crawl has arms of its own and learns from its own pages only: what a
+// policy brings on the hosts of one shard says little of the others', and nobody has to wait.
+//
+// 2026-11-21: pages alone credit an arm. A 404 says nothing of relevance, and the budget is in
+// pages; a redirect credits the arm that chose the target's request.
 //
 // 2026-11-21: with several shards a window found by trying is that of each shard; the lease bounds
 // it. Their default bound is budget/20 as ever, but at least one request a shard.

@@ -16,7 +16,8 @@ type host struct {
 	notBefore int64
 	// inFlight requests.
 	inFlight uint32
-	// backlog is the number of its entries in the first policy's queue, and of those that wait.
+	// backlog is the number of its entries that a policy that leads has a place for, and of those
+	// that wait.
 	backlog int
 	// queues by policy.
 	queues []hostQueue

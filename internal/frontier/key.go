@@ -28,10 +28,11 @@ const (
 	kindLatency  = 'd' // slot → latency sample
 	kindLease    = 'g' // → the newest lease (schemas.ShardNote)
 	kindPeer     = 'k' // shard → its pages delivered, as it reported
+	kindArm      = 'a' // policy's name number → arm of a mixture
 )
 
 // layout is the version of keys and values that this package writes; Open refuses others.
-const layout = 2
+const layout = 3
 
 // shardsPrefix begins every key of the package, so that a store can hold other things.
 const shardsPrefix = 'F'

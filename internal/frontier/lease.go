@@ -84,7 +84,10 @@ func (s *Shard) loadPeers() error {
 
 // want bounds the requests that the shard could dispatch now if its lease let it.
 func (s *Shard) want() uint64 {
-	if s.ctl.GetState() != schemas.CrawlState_CRAWL_STATE_RUNNING || s.c.stopped || s.ready[0].len() == 0 {
+	if s.ctl.GetState() != schemas.CrawlState_CRAWL_STATE_RUNNING || s.c.stopped {
+		return 0
+	}
+	if _, ok := s.lead(); !ok {
 		return 0
 	}
 	return uint64(s.backlog)

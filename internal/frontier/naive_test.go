@@ -46,6 +46,7 @@ type naive struct {
 	latency                                                          [][2]int64
 	startedAt                                                        int64
 	stopped                                                          bool
+	arms                                                             map[string]*rank.Arm
 }
 
 type nModel struct {
@@ -111,6 +112,7 @@ func newNaive(crawl string) *naive {
 	return &naive{
 		crawl: crawl, byURL: map[string]*nEntry{}, hosts: map[string]*nHost{}, flights: map[schemas.ID]*nFlight{},
 		outcomes: map[string]uint64{}, refused: map[string]uint64{}, seedIDs: map[schemas.ID]bool{},
+		arms: map[string]*rank.Arm{},
 	}
 }
 
@@ -153,11 +155,16 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		return
 	}
 	shape := func(ctl *schemas.CrawlControl, o Options) string {
-		return fmt.Sprint(ctl.GetPolicies(), ctl.GetLearning().GetDMax(), slices.Sorted(maps.Keys(o.Rankers)))
+		return fmt.Sprint(ctl.GetPolicies(), ctl.GetMixture() == nil, ctl.GetLearning().GetDMax(), slices.Sorted(maps.Keys(o.Rankers)))
 	}
 	changed := n.ctl != nil && shape(n.ctl, n.options) != shape(ctl, o)
 	n.ctl, n.scope, n.options = ctl, sc, o
 	n.stopped = n.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
+	for _, p := range ctl.GetPolicies() {
+		if n.arms[p.GetName()] == nil && ctl.GetMixture() != nil {
+			n.arms[p.GetName()] = &rank.Arm{Alpha: 1, Beta: 1}
+		}
+	}
 	if changed {
 		n.passing, n.mixed = false, false
 		for _, e := range n.entries {
@@ -391,6 +398,16 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 			sum += math.Log(s) - math.Log1p(-s)
 		}
 		out.score = 1 / (1 + math.Exp(-sum/float64(len(scores))))
+	case schemas.Combine_COMBINE_MEAN_AND_MAXIMUM:
+		var sum float64
+		odds := func(p float64) float64 {
+			p = math.Max(5e-4, math.Min(1-5e-4, p))
+			return math.Log(p) - math.Log1p(-p)
+		}
+		for _, s := range scores {
+			sum += odds(s)
+		}
+		out.score = 1 / (1 + math.Exp(-(sum/float64(len(scores))/2 + odds(slices.Max(scores))/2)))
 	case schemas.Combine_COMBINE_NOISY_OR:
 		none := 1.0
 		for _, s := range scores {
@@ -399,6 +416,9 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 		out.score = 1 - none
 	default:
 		out.score = slices.Max(scores)
+	}
+	if tiers := float64(p.GetTiers()); tiers > 0 && probabilities && !overridden {
+		out.score = math.Round(out.score*tiers) / tiers
 	}
 	out.via = through[best].page.url
 	return out
@@ -586,6 +606,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 	case outcome == schemas.Outcome_OUTCOME_DELIVERED:
 		j := rec.GetJudgement()
 		e.state, e.outcome, e.raw, e.tempered = stateFinal, outcome, j.GetRaw(), j.GetTempered()
+		n.credit(e, j)
 		p := &nPage{n.clock, e.url, false, j.GetBestIsFocus(), j.GetRaw(), j.GetTempered(), j.GetCalibrated(), rec.GetTable()}
 		out = n.applyLinks(p, e, rec.GetLinks())
 		out = append(out, n.settle(e)...)
@@ -706,28 +727,27 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 			(b.GetRequests() > 0 && n.requests+taken >= b.GetRequests()) {
 			break
 		}
-		es := n.order(0, func(e *nEntry) bool {
-			return !n.capped(e.url) && n.host(e.url).notBefore == 0 &&
-				n.inFlight(weburl.Host(e.url)) < or(n.ctl.GetHostWindow(), 2)
-		})
-		if len(es) == 0 {
+		lead, e := n.choose()
+		if e == nil {
 			break
 		}
-		e := es[0]
 		e.state = stateFlight
 		e.attempt++
-		at := e.places[0]
+		at := e.places[lead]
 		id := schemas.RequestID(n.crawl, e.url, e.attempt)
 		e.request = &schemas.FetchRequest{
 			Id: id.Bytes(), Crawl: n.crawl, Url: e.url, Host: weburl.Host(e.url), Attempt: e.attempt,
 			Epoch: n.options.Epoch, Owner: n.options.Owner, Politeness: n.ctl.GetPoliteness(),
-			Score: at.score, Tier: at.tier, Policy: n.ctl.GetPolicies()[0].GetName(), Model: at.model,
+			Score: at.score, Tier: at.tier, Policy: n.ctl.GetPolicies()[lead].GetName(), Model: at.model,
 			Depth: e.depth, Via: at.via, Hops: e.hops, DispatchedAt: now, Ordinal: uint64(len(n.log) + 1), Clock: n.clock,
 		}
 		if len(n.log) == 0 || now < n.startedAt {
 			n.startedAt = now
 		}
 		n.log = append(n.log, e.request)
+		if n.ctl.GetMixture() != nil {
+			n.arms[e.request.GetPolicy()].Chosen++
+		}
 		n.requested = append(n.requested, id)
 		n.flights[id] = &nFlight{e, e.request}
 		n.host(e.url).dispatched++
@@ -736,11 +756,68 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 	return out
 }
 
-// backlog counts what the first policy can still fetch, and what its gate left outside.
+// choose draws the policy that leads and returns the best entry that it can have now, nil where
+// nobody has one.
+func (n *naive) choose() (lead int, e *nEntry) {
+	heads := make([]*nEntry, len(n.ctl.GetPolicies()))
+	arms := make([]rank.Arm, len(heads))
+	for p, policy := range n.ctl.GetPolicies() {
+		es := n.order(p, func(e *nEntry) bool {
+			return !n.capped(e.url) && n.host(e.url).notBefore == 0 &&
+				n.inFlight(weburl.Host(e.url)) < or(n.ctl.GetHostWindow(), 2)
+		})
+		if len(es) > 0 {
+			heads[p] = es[0]
+		}
+		if arm := n.arms[policy.GetName()]; arm != nil {
+			arms[p] = *arm
+		}
+	}
+	mixture, err := rank.NewMixture(n.ctl.GetMixture(), n.ctl.GetRandomSeed())
+	if err != nil {
+		panic(err)
+	}
+	if mixture == nil {
+		return 0, heads[0]
+	}
+	lead, ok := mixture.Choose(arms, uint64(len(n.log)+1), func(p int) bool { return heads[p] != nil })
+	if !ok {
+		return 0, nil
+	}
+	return lead, heads[lead]
+}
+
+// credit does to the arms of today's policies what a page delivered does to them.
+func (n *naive) credit(e *nEntry, j *schemas.Judgement) {
+	keep := n.ctl.GetMixture().GetKeep()
+	if n.ctl.GetMixture() == nil {
+		return
+	} else if keep == 0 {
+		keep = .99
+	}
+	for _, p := range n.ctl.GetPolicies() {
+		a := n.arms[p.GetName()]
+		a.Alpha, a.Beta = 1+keep*(a.Alpha-1), 1+keep*(a.Beta-1)
+		if p.GetName() == e.request.GetPolicy() && e.depth > 0 {
+			r := j.GetCalibrated()
+			a.Alpha, a.Beta, a.Credited, a.Reward = a.Alpha+r, a.Beta+1-r, a.Credited+1, a.Reward+r
+		}
+	}
+}
+
+// within says that a policy that leads has a place for the entry.
+func (n *naive) within(e *nEntry) bool {
+	if n.ctl.GetMixture() == nil {
+		return e.places[0].in
+	}
+	return slices.ContainsFunc(e.places, func(p nPlace) bool { return p.in })
+}
+
+// backlog counts what can still be fetched, and what gates left outside.
 func (n *naive) backlog() (inside, outside uint64) {
 	for _, e := range n.entries {
 		switch {
-		case e.state == stateQueued && !e.places[0].in:
+		case e.state == stateQueued && !n.within(e):
 			outside++
 		case (e.state == stateQueued || e.state == stateWaiting) && !n.capped(e.url):
 			inside++
@@ -813,8 +890,15 @@ func (n *naive) status(now int64) *schemas.CrawlStatus {
 		sort.Ints(sorted)
 		st.LatencyP50Ms, st.LatencyP95Ms = uint32(sorted[len(sorted)/2]), uint32(sorted[min(len(sorted)-1, len(sorted)*95/100)])
 	}
-	if n.learnsPolicy(n.ctl.GetPolicies()[0]) {
+	if n.learnsPolicy(n.ctl.GetPolicies()[0]) || n.ctl.GetMixture() != nil && n.learns() {
 		st.Model = n.using.version
+	}
+	for _, p := range n.ctl.GetPolicies() {
+		if a := n.arms[p.GetName()]; n.ctl.GetMixture() != nil {
+			st.Arms = append(st.Arms, &schemas.Arm{
+				Policy: p.GetName(), Chosen: a.Chosen, Credited: a.Credited, Reward: a.Reward, Alpha: a.Alpha, Beta: a.Beta,
+			})
+		}
 	}
 	switch {
 	case ended:

@@ -85,8 +85,8 @@ func (s *Shard) requeue(e *entry, before []placed) error {
 			return err
 		}
 	}
-	if before[0].In != e.places[0].In {
-		if e.places[0].In {
+	if is := s.within(e.places); is != s.within(before) {
+		if is {
 			s.c.outside--
 			s.countBacklog(s.hosts[e.host], 1)
 		} else {
@@ -97,9 +97,9 @@ func (s *Shard) requeue(e *entry, before []placed) error {
 	return nil
 }
 
-// countQueued counts the entry as in the frontier of the first policy, or as left outside.
+// countQueued counts the entry as one that can be fetched, or as left outside.
 func (s *Shard) countQueued(e *entry, by int) {
-	if e.places[0].In {
+	if s.within(e.places) {
 		s.countBacklog(s.hosts[e.host], by)
 	} else {
 		s.c.outside = uint64(int64(s.c.outside) + int64(by))
@@ -160,14 +160,18 @@ func (s *Shard) remove(e *entry, p int, was placed) error {
 
 // loadQueues reads the begin of every queue and counts the keys: one scan over all of them.
 func (s *Shard) loadQueues() error {
+	var counted marks // the entries of a mixture may be in the queues of some policies only
+	if s.c.mixes {
+		counted = newMarks(s.c.entries)
+	}
 	from := append([]byte(nil), s.keys.kind(kindQueue)...)
 	return s.store.Scan(from, after(from), func(key, _ []byte) (bool, error) {
 		k, err := s.keys.parseQueue(key)
 		if err != nil {
 			return false, err
 		}
-		if int(k.policy) >= len(s.generations) || int(k.host) >= len(s.hosts) {
-			return false, fmt.Errorf("frontier: queue key %x has an unknown policy or host", key)
+		if int(k.policy) >= len(s.generations) || int(k.host) >= len(s.hosts) || k.order.ordinal > s.c.entries {
+			return false, fmt.Errorf("frontier: queue key %x has an unknown policy, host or entry", key)
 		}
 		slot, err := s.generations[k.policy].slot(k.generation)
 		if err != nil {
@@ -176,7 +180,7 @@ func (s *Shard) loadQueues() error {
 		h := s.hosts[k.host]
 		h.queues[k.policy].fronts[slot].append(k.order, s.frontSize)
 		s.queued[k.policy][slot]++
-		if k.policy == 0 {
+		if counted.mark(k.order.ordinal) || counted == nil && k.policy == 0 {
 			h.backlog++
 		}
 		return true, nil

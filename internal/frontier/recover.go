@@ -49,7 +49,9 @@ func (s *Shard) Recover(r *schemas.FetchRequest) error {
 	if err := s.takeOff(id, f); err != nil {
 		return err
 	}
-	s.countRequest(id, r)
+	if err := s.countRequest(id, r); err != nil {
+		return err
+	}
 	if e != nil && (e.state == stateQueued || e.state == stateWaiting) {
 		if err := s.unqueue(e); err != nil {
 			return err
@@ -62,13 +64,14 @@ func (s *Shard) Recover(r *schemas.FetchRequest) error {
 }
 
 // countRequest counts a request that was dispatched, by this owner or an earlier one.
-func (s *Shard) countRequest(id schemas.ID, r *schemas.FetchRequest) {
+func (s *Shard) countRequest(id schemas.ID, r *schemas.FetchRequest) error {
 	s.c.dispatched++
 	s.c.spans[spanRequested].add(id)
 	s.c.ordinal = max(s.c.ordinal, r.GetOrdinal())
 	if at := max(0, r.GetDispatchedAt()); s.c.startedAt == 0 || at < s.c.startedAt {
 		s.c.startedAt = at
 	}
+	return s.countChosen(r.GetPolicy())
 }
 
 // unqueue takes an unvisited entry out of the queues, or out of the waiting ones.

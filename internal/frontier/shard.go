@@ -89,11 +89,14 @@ type Shard struct {
 	sends []*schemas.LinkFound
 
 	// What Configure and SetModel say.
-	ctl           *schemas.CrawlControl
-	scope         *scope.Scope
-	options       Options
-	policies      []*rank.Policy
-	policyNames   []uint32 // name numbers
+	ctl         *schemas.CrawlControl
+	scope       *scope.Scope
+	options     Options
+	policies    []*rank.Policy
+	policyNames []uint32 // name numbers
+	// mixture chooses among the policies, which are its arms; nil = the first one leads.
+	mixture       *rank.Mixture
+	arms          []rank.Arm
 	learns        bool
 	limits        limits
 	using, newest model
@@ -101,8 +104,8 @@ type Shard struct {
 	// What follows from both; built by Configure.
 	ready, old []*heap[*host] // by policy
 	queued     [][slots]int   // keys by policy and slot
-	// backlog is the number of entries that the first policy can still fetch: queued or waiting,
-	// at hosts that have not reached their cap.
+	// backlog is the number of entries that can still be fetched: queued under a policy that leads, or
+	// waiting, at hosts that have not reached their cap.
 	backlog int
 }
 

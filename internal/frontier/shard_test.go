@@ -61,9 +61,17 @@ func drawPolicy(t *rapid.T, name string) *schemas.Policy {
 	return &schemas.Policy{
 		Name: name, Gate: gate,
 		Ranker:    schemas.Ranker(rapid.SampledFrom([]int{1, 2, 3, 3, 3, 4}).Draw(t, "ranker")),
-		Combine:   schemas.Combine(rapid.IntRange(0, 4).Draw(t, "combine")),
+		Combine:   schemas.Combine(rapid.IntRange(0, 5).Draw(t, "combine")),
 		Posterior: schemas.Posterior(rapid.IntRange(0, 3).Draw(t, "posterior")),
+		Tiers:     rapid.SampledFrom([]uint32{0, 0, 3, 10}).Draw(t, "tiers"),
 	}
+}
+
+func drawMixture(t *rapid.T) *schemas.Mixture {
+	if rapid.Bool().Draw(t, "first leads") {
+		return nil
+	}
+	return &schemas.Mixture{Keep: rapid.SampledFrom([]float64{0, .5, 1}).Draw(t, "keep")}
 }
 
 func drawPolicies(t *rapid.T) (ps []*schemas.Policy) {
@@ -76,7 +84,7 @@ func drawPolicies(t *rapid.T) (ps []*schemas.Policy) {
 func drawControl(t *rapid.T, crawl string) *schemas.CrawlControl {
 	ctl := &schemas.CrawlControl{
 		Crawl: crawl, Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING,
-		Policies: drawPolicies(t),
+		Policies: drawPolicies(t), Mixture: drawMixture(t),
 		Budget: &schemas.Budget{
 			Pages:    rapid.SampledFrom([]uint64{4, 40, 4000, 4000}).Draw(t, "pages"),
 			Requests: rapid.SampledFrom([]uint64{0, 0, 0, 5, 50}).Draw(t, "requests"),
@@ -450,7 +458,7 @@ func (m *machine) step(t *rapid.T) {
 	case "policies":
 		m.ctl = proto.CloneOf(m.ctl)
 		m.ctl.Revision++
-		m.ctl.Policies = drawPolicies(t)
+		m.ctl.Policies, m.ctl.Mixture = drawPolicies(t), drawMixture(t)
 		m.drawOverride(t)
 		m.configure(t)
 		m.naive.configure(m.ctl, m.scope, m.options)

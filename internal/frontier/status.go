@@ -68,9 +68,10 @@ func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
 	if s.limits.shards > 1 {
 		s.leaseStatus(st)
 	}
-	if s.policies[0].Learns() {
+	if s.policies[0].Learns() || s.mixture != nil && s.learns {
 		st.Model, _ = s.Model()
 	}
+	st.Arms = s.armsStatus()
 	var ended bool
 	st.EndReason, ended = s.Finished()
 	switch {

@@ -22,10 +22,16 @@ func combine(how schemas.Combine, at Place, score float64, first bool) Place {
 		if first {
 			at.Links, at.Sum = 0, 0
 		}
-		p := min(max(score, clip), 1-clip)
 		at.Links++
-		at.Sum += math.Log(p) - math.Log1p(-p)
-		at.Score = 1 / (1 + math.Exp(-at.Sum/float64(at.Links)))
+		at.Sum += logOdds(score)
+		at.Score = probability(at.Sum / float64(at.Links))
+	case schemas.Combine_COMBINE_MEAN_AND_MAXIMUM:
+		if first {
+			at.Links, at.Sum, at.Best = 0, 0, score
+		}
+		at.Links++
+		at.Sum += logOdds(score)
+		at.Score = probability(at.Sum/float64(at.Links)/2 + logOdds(max(score, at.Best))/2)
 	case schemas.Combine_COMBINE_NOISY_OR:
 		if first {
 			at.Sum = 1
@@ -39,3 +45,12 @@ func combine(how schemas.Combine, at Place, score float64, first bool) Place {
 	}
 	return at
 }
+
+// logOdds of a probability, clipped.
+func logOdds(p float64) float64 {
+	p = min(max(p, clip), 1-clip)
+	return math.Log(p) - math.Log1p(-p)
+}
+
+// probability with these log odds.
+func probability(odds float64) float64 { return 1 / (1 + math.Exp(-odds)) }

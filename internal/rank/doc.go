@@ -6,6 +6,9 @@
 // ordered by tier ↑, failed tries ↑, score ↓, first discovery ↑; tries and discovery are the
 // frontier's to know.
 //
+// A mixture (Mixture) follows several policies over one frontier: before each dispatch it draws, by
+// Thompson sampling, the one whose best URL is fetched.
+//
 // Everything is a left fold over the links of v in the order of their discovery (Policy.Add),
 // so a place that grows link by link is bit for bit the place computed from all links at once.
 //

@@ -13,8 +13,12 @@ type Policy struct {
 	ranker  Ranker
 	gate    gate
 	combine schemas.Combine
+	tiers   float64 // 0 = scores are not rounded
 	learns  bool
 }
+
+// maxTiers bounds schemas.Policy.tiers: finer tiers than float64 can tell apart are none.
+const maxTiers = 1_000_000
 
 // New checks a policy and makes it ready; seed is the crawl's random seed.
 func New(p *schemas.Policy, seed uint64) (*Policy, error) {
@@ -28,11 +32,14 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 	default:
 		return nil, fmt.Errorf("policy %q: unknown posterior %v", out.name, p.GetPosterior())
 	}
+	if out.tiers = float64(p.GetTiers()); out.tiers > maxTiers {
+		return nil, fmt.Errorf("policy %q: %d tiers, there can be %d", out.name, p.GetTiers(), maxTiers)
+	}
 	switch out.combine {
 	case schemas.Combine_COMBINE_UNSPECIFIED:
 		out.combine = schemas.Combine_COMBINE_MAXIMUM
 	case schemas.Combine_COMBINE_FROZEN, schemas.Combine_COMBINE_MAXIMUM,
-		schemas.Combine_COMBINE_MEAN_LOG_ODDS, schemas.Combine_COMBINE_NOISY_OR:
+		schemas.Combine_COMBINE_MEAN_LOG_ODDS, schemas.Combine_COMBINE_NOISY_OR, schemas.Combine_COMBINE_MEAN_AND_MAXIMUM:
 	default:
 		return nil, fmt.Errorf("policy %q: unknown combination %v", out.name, out.combine)
 	}
@@ -59,7 +66,7 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 // combines by maximum unless the policy is frozen, and reads no apprentice.
 func (p *Policy) With(r Ranker) *Policy {
 	q := *p
-	q.ranker, q.learns = r, false
+	q.ranker, q.tiers, q.learns = r, 0, false
 	if q.combine != schemas.Combine_COMBINE_FROZEN {
 		q.combine = schemas.Combine_COMBINE_MAXIMUM
 	}
@@ -86,7 +93,7 @@ type Place struct {
 	// Via is the number, as given to Add, of the first link that scored Best.
 	Via uint64
 	// Links and Sum are what the combination remembers of the links of the tier: their number and
-	// the sum of their log-odds (mean of log-odds), or the product of 1 − score (noisy-or).
+	// the sum of their log-odds (where their mean is taken), or the product of 1 − score (noisy-or).
 	Links uint32
 	Sum   float64
 }
@@ -110,6 +117,9 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 	}
 	first := !at.In || tier < at.Tier
 	at = combine(p.combine, at, score, first)
+	if p.tiers > 0 {
+		at.Score = math.Round(at.Score*p.tiers) / p.tiers
+	}
 	if first || (score > at.Best && p.combine != schemas.Combine_COMBINE_FROZEN) {
 		at.Best, at.Via = score, via
 	}

@@ -141,6 +141,17 @@ func TestCombinationsByTheFormula(t *testing.T) {
 			}
 			return 1 / (1 + math.Exp(-sum/float64(len(s))))
 		},
+		schemas.Combine_COMBINE_MEAN_AND_MAXIMUM: func(s []float64) float64 {
+			var sum float64
+			odds := func(p float64) float64 {
+				p = max(.0005, min(.9995, p))
+				return math.Log(p / (1 - p))
+			}
+			for _, p := range s {
+				sum += odds(p)
+			}
+			return 1 / (1 + math.Exp(-(sum/float64(len(s))+odds(slices.Max(s)))/2))
+		},
 		schemas.Combine_COMBINE_NOISY_OR: func(s []float64) float64 {
 			none := 1.0
 			for _, p := range s {
@@ -174,6 +185,35 @@ func TestCombinationsByTheFormula(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTiers rounds what was combined, however the links come, and nothing that is no probability.
+func TestTiers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		scores := rapid.SliceOfN(rapid.Float64Range(0, 1), 1, 6).Draw(t, "scores")
+		how := schemas.Combine(rapid.IntRange(0, 5).Draw(t, "combine"))
+		tiers := rapid.Uint32Range(1, 20).Draw(t, "tiers")
+		place := func(tiers uint32) (at Place) {
+			p, err := New(&schemas.Policy{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS, Combine: how, Tiers: tiers}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, s := range scores {
+				if at, err = p.Add(at, v, &Source{Raw: s}, uint64(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return at
+		}
+		fine, rough := place(0), place(tiers)
+		if want := math.Round(fine.Score*float64(tiers)) / float64(tiers); rough.Score != want || rough.Via != fine.Via || rough.Best != fine.Best {
+			t.Fatalf("%v of %v in %d tiers: %+v, want the score %v of %+v", how, scores, tiers, rough, want, fine)
+		}
+	})
+	p := policy(t, &schemas.Policy{Ranker: schemas.Ranker_RANKER_SOFT_FOCUS, Tiers: 10})
+	if at := place(t, p.With(constant(-7.77)), &Source{}); at.Score != -7.77 {
+		t.Errorf("a score of an oracle is rounded: %+v", at)
+	}
 }
 
 type constant float64
@@ -210,6 +250,7 @@ func TestBadPolicies(t *testing.T) {
 		"no name":                {Ranker: 1},
 		"unknown ranker":         {Name: "p"},
 		"unknown posterior":      {Name: "p", Ranker: 1, Posterior: 9},
+		"1000001 tiers":          {Name: "p", Ranker: 1, Tiers: 1_000_001},
 		"unknown combination":    {Name: "p", Ranker: 1, Combine: 9},
 		"unknown gate condition": {Name: "p", Ranker: 1, Gate: gate(9, 1, 0)},
 		"unknown action":         {Name: "p", Ranker: 1, Gate: gate(2, 0, 0)},

@@ -1,0 +1,134 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"forager/internal/rank"
+	"forager/schemas"
+)
+
+// lead says which policy's head is dispatched next; ok is false where no policy that leads has one.
+func (s *Shard) lead() (policy int, ok bool) {
+	open := func(p int) bool { return s.ready[p].len() > 0 }
+	if s.mixture == nil {
+		return 0, open(0)
+	}
+	return s.mixture.Choose(s.arms, s.c.ordinal+1, open)
+}
+
+// within says that a policy that leads has a place for an entry.
+func (s *Shard) within(places []placed) bool {
+	if s.mixture == nil {
+		return places[0].In
+	}
+	return slices.ContainsFunc(places, func(p placed) bool { return p.In })
+}
+
+// credit tells the arms of a page that was delivered. Seeds, and where they redirect to, were
+// nobody's choice.
+func (s *Shard) credit(e *entry, j *schemas.Judgement) error {
+	if s.mixture == nil {
+		return nil
+	}
+	chosen := slices.Index(s.policyNames, e.facts.policy) // −1: the crawl has no such policy any more
+	if e.depth == 0 {
+		chosen = -1
+	}
+	s.mixture.Credit(s.arms, chosen, j.GetCalibrated())
+	return s.saveArms()
+}
+
+// countChosen counts a request for the arm of a policy.
+func (s *Shard) countChosen(policy string) error {
+	if s.mixture == nil {
+		return nil
+	}
+	for i, p := range s.policies {
+		if p.Name() == policy {
+			s.arms[i].Chosen++
+			return s.saveArm(i)
+		}
+	}
+	return nil
+}
+
+// loadArms reads the arms of the mixture; a policy that was none before begins as NewArm says, one
+// that was goes on where it stopped.
+func (s *Shard) loadArms() error {
+	s.arms = nil
+	if s.mixture == nil {
+		return nil
+	}
+	for i, number := range s.policyNames {
+		s.arms = append(s.arms, rank.NewArm())
+		b, ok, err := s.store.Get(s.keys.u32(kindArm, number))
+		if err != nil {
+			return err
+		}
+		if ok {
+			if s.arms[i], err = decodeArm(b); err != nil {
+				return fmt.Errorf("frontier: arm %s: %w", s.policies[i].Name(), err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Shard) saveArms() error {
+	for i := range s.arms {
+		if err := s.saveArm(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Shard) saveArm(i int) error {
+	s.value = appendArm(s.value[:0], s.arms[i])
+	return s.store.Set(s.keys.u32(kindArm, s.policyNames[i]), s.value)
+}
+
+const armVersion = 1
+
+func appendArm(b []byte, a rank.Arm) []byte {
+	b = appendFloat(appendFloat(append(b, armVersion), a.Alpha), a.Beta)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, a.Chosen), a.Credited)
+	return appendFloat(b, a.Reward)
+}
+
+func decodeArm(b []byte) (rank.Arm, error) {
+	r := reader{b: b}
+	r.version(armVersion)
+	a := rank.Arm{Alpha: r.float(), Beta: r.float(), Chosen: r.u64(), Credited: r.u64(), Reward: r.float()}
+	if r.err == nil && !(a.Alpha >= 1 && a.Beta >= 1) {
+		r.fail(errNumber)
+	}
+	return a, r.end()
+}
+
+func (s *Shard) armsStatus() (arms []*schemas.Arm) {
+	for i, a := range s.arms {
+		arms = append(arms, &schemas.Arm{
+			Policy: s.policies[i].Name(), Chosen: a.Chosen, Credited: a.Credited, Reward: a.Reward, Alpha: a.Alpha, Beta: a.Beta,
+		})
+	}
+	return arms
+}
+
+// marks is a set of ordinals.
+type marks []uint64
+
+func newMarks(last uint64) marks { return make(marks, last/64+1) }
+
+// mark adds an ordinal and says that it was not in the set; a set that is nil takes none.
+func (m marks) mark(ordinal uint64) bool {
+	if m == nil {
+		return false
+	}
+	bit := uint64(1) << (ordinal % 64)
+	isNew := m[ordinal/64]&bit == 0
+	m[ordinal/64] |= bit
+	return isNew
+}
