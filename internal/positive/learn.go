@@ -1,0 +1,206 @@
+package positive
+
+import (
+	"fmt"
+	"slices"
+)
+
+const (
+	// Folds is the number of parts in which pages are held out.
+	Folds = 5
+	// Fewest is the number of positives that there must be at least: one in each fold.
+	Fewest = Folds
+
+	defaultL2     = 1e-3
+	defaultRounds = 5
+)
+
+// Settings say how a model is learnt. The zero value of all but Features stands for defaults.
+type Settings struct {
+	// Features is the number of features.
+	Features int
+	// L2 holds the weights back: ½·L2·‖W‖² beside a mean loss; 0 = 0.001.
+	L2 float64
+	// Rounds of discarding; 0 = 5.
+	Rounds int
+	// Prior, in (0,1), where it is known; 0 = it is estimated.
+	Prior float64
+}
+
+// Sample is what there is to learn from. Page i of each kind lies in fold i modulo Folds.
+type Sample struct {
+	// Positives are on topic, Unlabelled are as the pages that will be judged, Negatives are known to
+	// be off topic, whoever chose them.
+	Positives, Unlabelled, Negatives []Row
+}
+
+// Model judges pages.
+type Model struct {
+	Linear
+	Curve
+	// Prior is the share of the unlabelled pages that is on topic.
+	Prior float64
+	// HeldOut are scores of the sample's pages by models that have not seen them.
+	HeldOut Scores
+}
+
+// Scores are those of a sample's pages.
+type Scores struct{ Positives, Unlabelled, Negatives []float64 }
+
+// Learn finds a model; the same sample gives the same bits. An error names what is missing, or a
+// page that cannot be used.
+func Learn(s *Sample, o Settings) (*Model, error) {
+	if err := o.complete(s); err != nil {
+		return nil, fmt.Errorf("learn from positives: %w", err)
+	}
+	m, err := o.learn(s)
+	if err != nil {
+		return nil, fmt.Errorf("learn from positives: %w", err)
+	}
+	return m, nil
+}
+
+func (o *Settings) complete(s *Sample) error {
+	if len(s.Positives) < Fewest {
+		return fmt.Errorf("%d positives, at least %d are needed", len(s.Positives), Fewest)
+	}
+	if len(s.Unlabelled) < Fewest {
+		return fmt.Errorf("%d unlabelled pages, at least %d are needed", len(s.Unlabelled), Fewest)
+	}
+	if o.Features < 1 || o.Rounds < 0 || !(o.L2 >= 0) || !(o.Prior >= 0 && o.Prior < 1) {
+		return fmt.Errorf("features %d, rounds %d, l2 %g, prior %g: out of range", o.Features, o.Rounds, o.L2, o.Prior)
+	}
+	if o.L2 == 0 {
+		o.L2 = defaultL2
+	}
+	if o.Rounds == 0 {
+		o.Rounds = defaultRounds
+	}
+	for kind, rows := range map[string][]Row{"positive": s.Positives, "unlabelled page": s.Unlabelled, "negative": s.Negatives} {
+		for i, r := range rows {
+			if len(r.Features) != len(r.Values) {
+				return fmt.Errorf("%s %d has %d features and %d values", kind, i, len(r.Features), len(r.Values))
+			}
+			for _, f := range r.Features {
+				if int(f) >= o.Features {
+					return fmt.Errorf("%s %d has feature %d of %d", kind, i, f, o.Features)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (o *Settings) learn(s *Sample) (*Model, error) {
+	m := &Model{Prior: o.Prior}
+	estimate := func(h *Scores) (err error) {
+		if o.Prior == 0 {
+			m.Prior, err = BestBin(h.Positives, h.Unlabelled)
+		}
+		return err
+	}
+	first, err := o.heldOut(s, func(s *Sample) (*Linear, error) { return o.separate(s) })
+	if err != nil {
+		return nil, err
+	}
+	if err := estimate(first); err != nil {
+		return nil, err
+	}
+	share := m.Prior
+	h, err := o.heldOut(s, func(s *Sample) (*Linear, error) { return o.discard(s, share) })
+	if err != nil {
+		return nil, err
+	}
+	if err := estimate(h); err != nil {
+		return nil, err
+	}
+	l, err := o.discard(s, share)
+	if err != nil {
+		return nil, err
+	}
+	m.Linear, m.HeldOut = *l, *h
+	m.Curve, err = Calibrate(h.Positives, h.Unlabelled, m.Prior)
+	return m, err
+}
+
+// heldOut scores every page by a classifier of the other folds.
+func (o *Settings) heldOut(s *Sample, classifier func(*Sample) (*Linear, error)) (*Scores, error) {
+	h := &Scores{make([]float64, len(s.Positives)), make([]float64, len(s.Unlabelled)), make([]float64, len(s.Negatives))}
+	for fold := range Folds {
+		l, err := classifier(&Sample{others(s.Positives, fold), others(s.Unlabelled, fold), others(s.Negatives, fold)})
+		if err != nil {
+			return nil, fmt.Errorf("without fold %d: %w", fold, err)
+		}
+		for rows, scores := range map[*[]Row][]float64{&s.Positives: h.Positives, &s.Unlabelled: h.Unlabelled, &s.Negatives: h.Negatives} {
+			for i := fold; i < len(scores); i += Folds {
+				scores[i] = l.Score(&(*rows)[i])
+			}
+		}
+	}
+	return h, nil
+}
+
+func others(rows []Row, fold int) []Row {
+	rest := make([]Row, 0, len(rows))
+	for i, r := range rows {
+		if i%Folds != fold {
+			rest = append(rest, r)
+		}
+	}
+	return rest
+}
+
+// separate tells positives from unlabelled pages and negatives, either side of the same weight.
+func (o *Settings) separate(s *Sample) (*Linear, error) {
+	return o.tell(s.Positives, .5, slices.Concat(s.Unlabelled, s.Negatives))
+}
+
+// discard tells positives, of weight prior, from the unlabelled pages that look least like them,
+// round after round, and from negatives (Garg et al. 2021, Algorithm 2).
+func (o *Settings) discard(s *Sample, prior float64) (*Linear, error) {
+	l, err := o.separate(s)
+	keep := max(1, int((1-prior)*float64(len(s.Unlabelled))+.5))
+	for range o.Rounds {
+		if err != nil {
+			return nil, err
+		}
+		l, err = o.tell(s.Positives, prior, append(lowest(l, s.Unlabelled, keep), s.Negatives...))
+	}
+	return l, err
+}
+
+// lowest are the rows of least score, in the order of their numbers, which also decides between equals.
+func lowest(l *Linear, rows []Row, keep int) []Row {
+	scores, order := make([]float64, len(rows)), make([]int, len(rows))
+	for i := range rows {
+		scores[i], order[i] = l.Score(&rows[i]), i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case scores[a] < scores[b]:
+			return -1
+		case scores[a] > scores[b]:
+			return 1
+		}
+		return 0
+	})
+	order = order[:keep]
+	slices.Sort(order)
+	kept := make([]Row, keep)
+	for i, at := range order {
+		kept[i] = rows[at]
+	}
+	return kept
+}
+
+// tell fits a classifier of pages on topic, of the given weight together, and off topic.
+func (o *Settings) tell(on []Row, weight float64, off []Row) (*Linear, error) {
+	pages := make([]labelled, 0, len(on)+len(off))
+	for i := range on {
+		pages = append(pages, labelled{&on[i], weight / float64(len(on)), true})
+	}
+	for i := range off {
+		pages = append(pages, labelled{&off[i], (1 - weight) / float64(len(off)), false})
+	}
+	return fit(pages, o.Features, o.L2)
+}

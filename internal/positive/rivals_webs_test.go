@@ -1,0 +1,338 @@
+//go:build webs
+
+package positive
+
+import (
+	"bufio"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+
+	"forager/internal/dom"
+	"forager/internal/text"
+	"forager/internal/webarchive"
+	"forager/internal/weburl"
+)
+
+// document is a labelled page.
+type document struct {
+	url, label string
+	counts     map[uint32]int
+	row        Row
+}
+
+// corpus is documents over one vocabulary.
+type corpus struct {
+	words map[string]uint32
+	all   []*document
+}
+
+func (c *corpus) add(url, label, page string) {
+	if c.words == nil {
+		c.words = make(map[string]uint32)
+	}
+	d := &document{url: url, label: label, counts: make(map[uint32]int)}
+	var z text.Scanner
+	for z.Reset(page); z.Next(); {
+		w, known := c.words[string(z.Token())]
+		if !known {
+			w = uint32(len(c.words))
+			c.words[string(z.Token())] = w
+		}
+		d.counts[w]++
+	}
+	c.all = append(c.all, d)
+}
+
+// weigh makes every document a unit vector of (1 + log n)·log(N/n(t)).
+func (c *corpus) weigh() *corpus {
+	in := make([]int, len(c.words))
+	for _, d := range c.all {
+		for w := range d.counts {
+			in[w]++
+		}
+	}
+	for _, d := range c.all {
+		var square float64
+		for w, n := range d.counts {
+			if v := (1 + math.Log(float64(n))) * math.Log(float64(len(c.all))/float64(in[w])); v > 0 {
+				d.row.Features = append(d.row.Features, w)
+				square += v * v
+			}
+		}
+		slices.Sort(d.row.Features)
+		for _, w := range d.row.Features {
+			v := (1 + math.Log(float64(d.counts[w]))) * math.Log(float64(len(c.all))/float64(in[w]))
+			d.row.Values = append(d.row.Values, float32(v/math.Sqrt(square)))
+		}
+	}
+	return c
+}
+
+func folder(t testing.TB, variable, file string) string {
+	dir := os.Getenv(variable)
+	if dir == "" {
+		t.Fatalf("%s names no folder", variable)
+	}
+	return filepath.Join(dir, file)
+}
+
+func schools(t testing.TB) *corpus {
+	f, err := os.Open(folder(t, "FORAGER_TAXONOMY", "schools-wikipedia.jsonl.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := new(corpus)
+	lines := bufio.NewScanner(z)
+	for lines.Buffer(nil, 64<<20); lines.Scan(); {
+		var x struct {
+			URL, Text string
+			Topics    []string
+		}
+		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
+			t.Fatal(err)
+		}
+		c.add(x.URL, x.Topics[0], x.Text)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return c.weigh()
+}
+
+func webkb(t testing.TB) *corpus {
+	a, err := webarchive.Open(folder(t, "FORAGER_WEBS", "webkb.warc.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := os.ReadFile(folder(t, "FORAGER_WEBS", "webkb.labels.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := new(corpus)
+	for line := range strings.Lines(string(b)) {
+		raw, label, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		u, err := weburl.Parse(raw)
+		if err != nil {
+			continue // a page that no crawler can ask for
+		}
+		if p, ok, err := a.Lookup(u.String()); err != nil {
+			t.Fatal(err)
+		} else if ok && p.Status == 200 {
+			c.add(u.String(), label, dom.Text(p.Body, p.Header.Get("Content-Type")))
+		}
+	}
+	return c.weigh()
+}
+
+// bucket is a choice among so many that depends on a name only.
+func bucket(salt, name string, of uint64) uint64 { return xxhash.Sum64String(salt+" "+name) % of }
+
+// TestWebsPositiveUnlabelled compares ways to learn from positives and 1,000 unlabelled pages.
+func TestWebsPositiveUnlabelled(t *testing.T) {
+	web, articles := webkb(t), schools(t)
+	host := func(d *document) bool { return bucket("test", weburl.Host(d.url), 5) == 0 }
+	fifth := func(d *document) bool { return bucket("test", d.url, 5) == 0 }
+	for _, c := range []struct {
+		name, label string
+		from        *corpus
+		test        func(*document) bool
+	}{
+		{"webkb course", "course/", web, host},
+		{"schools Science", "Science", articles, fifth}, {"schools Religion", "Religion", articles, fifth},
+		{"schools Mathematics", "Mathematics", articles, fifth},
+	} {
+		slices.SortFunc(c.from.all, func(a, b *document) int {
+			return cmp.Compare(xxhash.Sum64String(a.url), xxhash.Sum64String(b.url))
+		})
+		for _, most := range []int{10, 50, math.MaxInt} {
+			x := trial{features: len(c.from.words)}
+			for _, d := range c.from.all {
+				on := strings.HasPrefix(d.label, c.label)
+				switch {
+				case c.test(d):
+					x.test, x.truth = append(x.test, d.row), append(x.truth, on)
+				case bucket("half", d.url, 2) == 0:
+					if on && len(x.Positives) < most {
+						x.Positives = append(x.Positives, d.row)
+					}
+				case len(x.Unlabelled) < 1000:
+					x.Unlabelled, x.on = append(x.Unlabelled, d.row), append(x.on, on)
+				}
+			}
+			t.Logf("%s: %d positives, %d unlabelled, prior %.3f", c.name, len(x.Positives), len(x.Unlabelled), share(x.on))
+			x.compare(t)
+		}
+	}
+}
+
+// trial is a sample, the truth about it, and pages to be judged.
+type trial struct {
+	Sample
+	on       []bool // of the unlabelled
+	test     []Row
+	truth    []bool
+	features int
+}
+
+func share(on []bool) float64 {
+	n := 0.
+	for _, yes := range on {
+		if yes {
+			n++
+		}
+	}
+	return n / float64(len(on))
+}
+
+func (x *trial) compare(t *testing.T) {
+	o := Settings{Features: x.features, L2: defaultL2}
+	m, err := Learn(&x.Sample, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.row(t, "discarding (Learn)", m.Prior, &m.Linear, m.Curve)
+
+	h, err := o.heldOut(&x.Sample, o.separate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := BestBin(h.Positives, h.Unlabelled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	naive := func(what string, prior float64) {
+		l, err := o.separate(&x.Sample)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.row(t, what, prior, l, Curve{1, math.Log(prior)})
+	}
+	naive("unlabelled as negative, best bin", first)
+	naive("Elkan and Noto 2008", elkanNoto(h.Positives, len(x.Unlabelled)))
+	convex := func(s *Sample) (*Linear, error) { return o.convex(s, first) }
+	h, err = o.heldOut(&x.Sample, convex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := convex(&x.Sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.row(t, "du Plessis et al. 2015", first, l, Curve{1, 0})
+	c, err := Calibrate(h.Positives, h.Unlabelled, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.row(t, "the same, calibrated", first, l, c)
+
+	var pages []labelled
+	for i := range x.Unlabelled {
+		pages = append(pages, labelled{&x.Unlabelled[i], 1 / float64(len(x.on)), x.on[i]})
+	}
+	if l, err = fit(pages, x.features, o.L2/10); err != nil {
+		t.Fatal(err)
+	}
+	x.row(t, "supervised, the same pages", share(x.on), l, Curve{1, 0})
+}
+
+func (x *trial) row(t *testing.T, what string, prior float64, l *Linear, c Curve) {
+	scores := make([]float64, len(x.test))
+	loss, square := 0., 0.
+	for i := range x.test {
+		scores[i] = l.Score(&x.test[i])
+		z := c.LogOdds(scores[i])
+		p := logistic(z)
+		if !x.truth[i] {
+			z, p = -z, 1-p
+		}
+		loss += softplus(-z) / float64(len(x.test))
+		square += (1 - p) * (1 - p) / float64(len(x.test))
+	}
+	t.Logf("  %-34s average precision %.3f  log loss %.3f  Brier %.3f  prior %.3f (%+.3f)", what, averagePrecision(scores, x.truth), loss, square, prior, prior-share(x.on))
+}
+
+// averagePrecision is the mean over positives of the precision at their place.
+func averagePrecision(scores []float64, truth []bool) (ap float64) {
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	hits := 0.
+	for place, i := range order {
+		if truth[i] {
+			hits++
+			ap += hits / float64(place+1)
+		}
+	}
+	return ap / hits
+}
+
+// elkanNoto is their estimate e1 (2008, §2.1) for two samples of equal weight: of pages that are
+// surely on topic the classifier says labelled with probability c = 1/(1 + π).
+func elkanNoto(positives []float64, unlabelled int) float64 {
+	var c float64
+	for _, s := range positives {
+		c += logistic(s) / float64(len(positives))
+	}
+	n := float64(unlabelled)
+	return min(max((1-c)/c, 1/(n+1)), n/(n+1))
+}
+
+// convex minimises the unbiased risk of du Plessis et al. 2015 (eq. 3) with the logistic loss:
+// −π·mean over positives of f + mean over unlabelled of log(1 + eᶠ).
+func (o *Settings) convex(s *Sample, prior float64) (*Linear, error) {
+	l := &Linear{Weights: make([]float64, o.Features)}
+	read := func(x []float64) { copy(l.Weights, x); l.Bias = x[o.Features] }
+	each := func(f func(r *Row, all, on float64)) {
+		for i := range s.Positives {
+			f(&s.Positives[i], 0, prior/float64(len(s.Positives)))
+		}
+		for i := range s.Unlabelled {
+			f(&s.Unlabelled[i], 1/float64(len(s.Unlabelled)), 0)
+		}
+	}
+	x, err := minimise(make([]float64, o.Features+1), func(x []float64) (sum float64) {
+		read(x)
+		each(func(r *Row, all, on float64) {
+			f := l.Score(r)
+			sum += all*softplus(f) - on*f
+		})
+		for _, w := range l.Weights {
+			sum += o.L2 / 2 * w * w
+		}
+		return sum
+	}, func(slope, x []float64) {
+		read(x)
+		for i, w := range l.Weights {
+			slope[i] = o.L2 * w
+		}
+		slope[o.Features] = 0
+		each(func(r *Row, all, on float64) {
+			d := all*logistic(l.Score(r)) - on
+			for j, feature := range r.Features {
+				slope[feature] += d * float64(r.Values[j])
+			}
+			slope[o.Features] += d
+		})
+	})
+	if err == nil {
+		read(x)
+	}
+	return l, err
+}
