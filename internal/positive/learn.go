@@ -11,7 +11,7 @@ const (
 	// Fewest is the number of positives that there must be at least: one in each fold.
 	Fewest = Folds
 
-	defaultL2     = 1e-3
+	defaultL2     = 1e-4
 	defaultRounds = 5
 )
 
@@ -19,7 +19,7 @@ const (
 type Settings struct {
 	// Features is the number of features.
 	Features int
-	// L2 holds the weights back: ½·L2·‖W‖² beside a mean loss; 0 = 0.001.
+	// L2 holds the weights back: ½·L2·‖W‖² beside a mean loss; 0 = 1e-4.
 	L2 float64
 	// Rounds of discarding; 0 = 5.
 	Rounds int
