@@ -26,8 +26,13 @@ import (
 // run of them steps over each: who takes entries off the head of a queue remembers the last key
 // taken and scans from there.
 type Store struct {
-	db    *pebble.DB
-	batch *pebble.Batch // nil = nothing written since the last commit
+	db *pebble.DB
+	// tx is what was written since the last commit; writing that commit, until it is in db, and
+	// written says how that went. Both are nil while nothing is being written.
+	tx      *changes
+	writing *changes
+	written chan error
+
 	marks Marks
 	fresh bool
 	value []byte
@@ -144,7 +149,7 @@ func OpenStore(o StoreOptions) (*Store, error) {
 		giveBack()
 		return nil, Broken(fmt.Errorf("open state %s: %w (to build it anew from the topics, delete the directory)", o.Dir, err))
 	}
-	s := &Store{db: db, sync: o.Sync, giveBack: giveBack}
+	s := &Store{db: db, tx: newChanges(), sync: o.Sync, giveBack: giveBack}
 	if err := s.begin(o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -157,9 +162,7 @@ func (s *Store) begin(o StoreOptions) error {
 	value, closer, err := s.db.Get(identityKey)
 	if errors.Is(err, pebble.ErrNotFound) {
 		s.fresh = true
-		if err := s.tx().Set(identityKey, []byte(identity), nil); err != nil {
-			return fmt.Errorf("state %s: %w", o.Dir, err)
-		}
+		s.tx.set(identityKey, []byte(identity))
 		return nil
 	}
 	if err != nil {
@@ -193,11 +196,14 @@ func (s *Store) Get(key []byte) (value []byte, ok bool, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, false, err
 	}
-	var r pebble.Reader = s.db
-	if s.batch != nil {
-		r = s.batch
+	x, said := s.tx.get(key)
+	if !said && s.writing != nil {
+		x, said = s.writing.get(key)
 	}
-	v, closer, err := r.Get(key)
+	if said {
+		return x.value, !x.deleted, nil
+	}
+	v, closer, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
 	}
@@ -216,9 +222,7 @@ func (s *Store) Set(key, value []byte) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	if err := s.tx().Set(key, value, nil); err != nil {
-		return fmt.Errorf("state: set %x: %w", key, err)
-	}
+	s.tx.set(key, value)
 	return nil
 }
 
@@ -227,9 +231,7 @@ func (s *Store) Delete(key []byte) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	if err := s.tx().Delete(key, nil); err != nil {
-		return fmt.Errorf("state: delete %x: %w", key, err)
-	}
+	s.tx.delete(key)
 	return nil
 }
 
@@ -238,9 +240,7 @@ func (s *Store) DeleteRange(from, to []byte) error {
 	if err := checkKey(from); err != nil {
 		return err
 	}
-	if err := s.tx().DeleteRange(from, to, nil); err != nil {
-		return fmt.Errorf("state: delete %x to %x: %w", from, to, err)
-	}
+	s.tx.clear(span{from, to})
 	return nil
 }
 
@@ -249,26 +249,13 @@ func (s *Store) Scan(from, to []byte, f func(key, value []byte) (more bool, err 
 	if err := checkKey(from); err != nil {
 		return err
 	}
-	var r pebble.Reader = s.db
-	if s.batch != nil {
-		r = s.batch
-	}
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return fmt.Errorf("state: scan %x to %x: %w", from, to, err)
 	}
-	for more := it.First(); more; more = it.Next() {
-		value, err := it.ValueAndErr()
-		if err != nil {
-			break // it.Close returns it
-		}
-		wants, err := f(it.Key(), value)
-		if err != nil {
-			return errors.Join(err, it.Close())
-		}
-		if !wants {
-			break
-		}
+	it.First()
+	if err := merge(s.layers(), pebbleCursor{it}, span{from, to}, f); err != nil {
+		return errors.Join(err, it.Close())
 	}
 	if err := it.Close(); err != nil {
 		return fmt.Errorf("state: scan %x to %x: %w", from, to, err)
@@ -276,48 +263,94 @@ func (s *Store) Scan(from, to []byte, f func(key, value []byte) (more bool, err 
 	return nil
 }
 
+// pebbleCursor is a cursor over what Pebble has. It ends where something cannot be read, and
+// closing the iterator says so.
+type pebbleCursor struct{ it *pebble.Iterator }
+
+func (c pebbleCursor) at() (change, bool) {
+	if !c.it.Valid() {
+		return change{}, false
+	}
+	value, err := c.it.ValueAndErr()
+	return change{key: c.it.Key(), value: value}, err == nil
+}
+
+func (c pebbleCursor) next() { c.it.Next() }
+
+// layers are the changes that lie over Pebble, the newest first.
+func (s *Store) layers() []*changes {
+	if s.writing == nil {
+		return []*changes{s.tx}
+	}
+	return []*changes{s.tx, s.writing}
+}
+
 // Commit makes what was written since the last one durable together with the marks. It does
 // not wait for the disk; after a crash the state is that of some commit, not always the last.
+// Where a commit cannot be written, the next one or Close says so.
 func (s *Store) Commit(m Marks) error {
-	tx := s.tx()
-	if err := tx.Set(marksKey, []byte(m.String()), nil); err != nil {
-		return Broken(fmt.Errorf("state: marks: %w", err))
+	if err := s.wait(); err != nil {
+		return err
 	}
+	s.tx.set(marksKey, []byte(m.String()))
+	s.writing, s.tx, s.written = s.tx, newChanges(), make(chan error, 1)
+	s.marks = m.clone()
 	opts := pebble.NoSync
 	if s.sync != nil && s.sync() {
 		opts = pebble.Sync
 	}
-	if err := tx.Commit(opts); err != nil {
-		return Broken(fmt.Errorf("state: commit: %w", err))
-	}
-	s.batch = nil
-	s.marks = m.clone()
-	if err := tx.Close(); err != nil {
-		return Broken(fmt.Errorf("state: commit: %w", err))
+	go func(c *changes, written chan<- error) { written <- s.write(c, opts) }(s.writing, s.written)
+	if opts.Sync {
+		return s.wait()
 	}
 	return nil
 }
 
+// wait waits until the last commit is written.
+func (s *Store) wait() error {
+	if s.written == nil {
+		return nil
+	}
+	err := <-s.written
+	s.written = nil
+	if err != nil {
+		return Broken(fmt.Errorf("state: commit: %w", err))
+	}
+	s.writing = nil
+	return nil
+}
+
+// write gives changes to Pebble.
+func (s *Store) write(c *changes, opts *pebble.WriteOptions) error {
+	batch := s.db.NewBatch()
+	for _, x := range c.cleared {
+		if err := batch.DeleteRange(x.from, x.to, nil); err != nil {
+			return errors.Join(err, batch.Close())
+		}
+	}
+	var err error
+	c.keys.Scan(func(x change) bool {
+		if x.deleted {
+			err = batch.Delete(x.key, nil)
+		} else {
+			err = batch.Set(x.key, x.value, nil)
+		}
+		return err == nil
+	})
+	if err == nil {
+		err = batch.Commit(opts)
+	}
+	return errors.Join(err, batch.Close())
+}
+
 // Close drops what was not committed and closes the Store. Everything committed is on disk then.
 func (s *Store) Close() error {
-	var err error
-	if s.batch != nil {
-		err = s.batch.Close()
-		s.batch = nil
-	}
-	err = errors.Join(err, s.db.Close())
+	err := errors.Join(s.wait(), s.db.Close())
 	s.giveBack()
 	if err != nil {
 		return fmt.Errorf("close state: %w", err)
 	}
 	return nil
-}
-
-func (s *Store) tx() *pebble.Batch {
-	if s.batch == nil {
-		s.batch = s.db.NewIndexedBatch()
-	}
-	return s.batch
 }
 
 func checkKey(key []byte) error {
