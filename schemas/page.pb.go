@@ -112,7 +112,12 @@ type Page struct {
 	// quadratic): every text token is a leaf of its own and offsets are approximate.
 	TokenizerOnly bool `protobuf:"varint,15,opt,name=tokenizer_only,json=tokenizerOnly,proto3" json:"tokenizer_only,omitempty"`
 	// Size of the decoded body, bytes.
-	Size          uint64 `protobuf:"varint,16,opt,name=size,proto3" json:"size,omitempty"`
+	Size uint64 `protobuf:"varint,16,opt,name=size,proto3" json:"size,omitempty"`
+	// What lower case and dropped spaces hide of the tokens: 2 bits each, 4 tokens a byte, the first
+	// in the lowest bits; missing = 0. Of a word: 0 = no capitals, 1 = its first letter is one, 2 =
+	// all are, 3 = any other mixture. Of a character of a script without spaces: 1 = nothing
+	// stands between it and the token before it in its leaf.
+	Shapes        []byte `protobuf:"bytes,17,opt,name=shapes,proto3" json:"shapes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -259,6 +264,13 @@ func (x *Page) GetSize() uint64 {
 	return 0
 }
 
+func (x *Page) GetShapes() []byte {
+	if x != nil {
+		return x.Shapes
+	}
+	return nil
+}
+
 // Link is one HREF of a page.
 type Link struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -347,7 +359,7 @@ const file_page_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
 	"page.proto\x12\n" +
-	"forager.v1\"\xc2\x03\n" +
+	"forager.v1\"\xda\x03\n" +
 	"\x04Page\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -365,7 +377,8 @@ const file_page_proto_rawDesc = "" +
 	"\anoindex\x18\r \x01(\bR\anoindex\x12\x10\n" +
 	"\x03cut\x18\x0e \x01(\bR\x03cut\x12%\n" +
 	"\x0etokenizer_only\x18\x0f \x01(\bR\rtokenizerOnly\x12\x12\n" +
-	"\x04size\x18\x10 \x01(\x04R\x04size\"\x8c\x01\n" +
+	"\x04size\x18\x10 \x01(\x04R\x04size\x12\x16\n" +
+	"\x06shapes\x18\x11 \x01(\fR\x06shapes\"\x8c\x01\n" +
 	"\x04Link\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x1d\n" +
 	"\n" +

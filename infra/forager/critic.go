@@ -19,6 +19,7 @@ import (
 	"forager/internal/pipeline"
 	"forager/internal/registry"
 	"forager/internal/stream"
+	"forager/internal/text"
 	"forager/schemas"
 )
 
@@ -27,12 +28,13 @@ type criticCommand struct {
 }
 
 type criticTrain struct {
-	Examples string `arg:"" help:"JSON Lines {url, topics, text|html}; .gz is unpacked." type:"existingfile"`
-	Name     string `required:"" help:"Name of the critic."`
-	Minimum  int    `help:"Examples a class must have; smaller leaves join their parent (2002 §3.1)." default:"300"`
-	Cap      int    `help:"Examples a class uses at most." default:"300"`
-	Seed     uint64 `help:"Seed of the sampling."`
-	DryRun   bool   `help:"Train and report, publish nothing."`
+	Examples string        `arg:"" help:"JSON Lines {url, topics, text|html}; .gz is unpacked." type:"existingfile"`
+	Name     string        `required:"" help:"Name of the critic."`
+	Minimum  int           `help:"Examples a class must have; smaller leaves join their parent (2002 §3.1)." default:"300"`
+	Cap      int           `help:"Examples a class uses at most." default:"300"`
+	Seed     uint64        `help:"Seed of the sampling."`
+	Words    text.Settings `help:"How words are made of text: bigrams, stop, stem, language=CODE, numbers=kept|shaped|dropped, case=folded|kept." default:"bigrams"`
+	DryRun   bool          `help:"Train and report, publish nothing."`
 }
 
 func (c *criticTrain) Help() string {
@@ -49,7 +51,7 @@ func (c *criticTrain) Run(s *session) error {
 	if !criticName.MatchString(c.Name) {
 		return usagef("--name: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", c.Name)
 	}
-	examples, err := readExamples(c.Examples)
+	examples, err := readExamples(c.Examples, c.Words)
 	if err != nil {
 		return err
 	}
@@ -93,7 +95,7 @@ func (c *criticTrain) Run(s *session) error {
 	})
 }
 
-func readExamples(path string) (*critic.Examples, error) {
+func readExamples(path string, words text.Settings) (*critic.Examples, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -105,7 +107,7 @@ func readExamples(path string) (*critic.Examples, error) {
 			return nil, fmt.Errorf("%s is not gzipped: %w", path, err)
 		}
 	}
-	examples, err := critic.ReadExamples(r, func(body []byte, url string) (*schemas.Page, error) {
+	examples, err := critic.ReadExamples(r, words, func(body []byte, url string) (*schemas.Page, error) {
 		return dom.Parse(body, "text/html; charset=utf-8", url, dom.Settings{})
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package critic
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,8 +14,11 @@ import (
 	"forager/schemas"
 )
 
-// Examples are labelled pages, held as bags of words. The zero value is ready.
+// Examples are labelled pages, held as bags of words. The zero value is ready, and takes every
+// token for a word.
 type Examples struct {
+	settings text.Settings
+	reader   *text.Words
 	words    []string
 	index    map[string]uint32
 	items    []example
@@ -27,6 +31,10 @@ type example struct {
 	topics []string // without "/" at their ends, distinct
 	bag    bayes.Bag
 }
+
+// NewExamples makes Examples of words that are cut as the settings say; a model that is trained on
+// them cuts pages likewise.
+func NewExamples(s text.Settings) *Examples { return &Examples{settings: s} }
 
 // Len returns the number of examples (distinct URLs).
 func (e *Examples) Len() int { return len(e.items) }
@@ -41,48 +49,44 @@ func (e *Examples) AddText(url string, topics []string, page string) error {
 	if err != nil || x == nil {
 		return err
 	}
-	counts := make(map[uint32]uint32)
-	var z text.Scanner
-	for z.Reset(page); z.Next(); {
-		counts[e.intern(z.Token())]++
-	}
-	for f := range counts {
-		x.bag.Features = append(x.bag.Features, f)
-	}
-	slices.Sort(x.bag.Features)
-	for _, f := range x.bag.Features {
-		x.bag.Counts = append(x.bag.Counts, counts[f])
-	}
+	e.reader.Text(page, "")
+	e.fill(x)
 	return nil
 }
 
 // AddPage adds an example given as a parsed page.
 func (e *Examples) AddPage(url string, topics []string, p *schemas.Page) error {
-	counts := make([]uint32, len(p.GetTerms()))
-	if err := countTokens(counts, p); err != nil {
+	if e.reader == nil {
+		e.reader = text.NewWords(e.settings)
+	}
+	if err := begin(e.reader, p); err != nil {
 		return err
 	}
 	x, err := e.place(url, topics)
 	if err != nil || x == nil {
 		return err
 	}
-	for i, n := range counts {
-		if n > 0 && p.Terms[i] != "" {
-			x.bag.Features = append(x.bag.Features, e.intern([]byte(p.Terms[i])))
-			x.bag.Counts = append(x.bag.Counts, n)
-		}
-	}
+	e.fill(x)
 	return nil
 }
 
-// countTokens sets how often each term of the page occurs.
-func countTokens(counts []uint32, p *schemas.Page) error {
-	clear(counts)
-	for _, t := range p.GetTokens() {
-		if int(t) >= len(counts) {
-			return fmt.Errorf("page %s: token of term %d, it has %d terms", p.GetUrl(), t, len(counts))
-		}
-		counts[t]++
+// fill sets the bag of an example to the words of the reader.
+func (e *Examples) fill(x *example) {
+	counts := make(map[uint32]uint32)
+	for e.reader.Next() {
+		counts[e.intern(e.reader.Word())] += e.reader.Count()
+	}
+	x.bag.Features = slices.Sorted(maps.Keys(counts))
+	for _, f := range x.bag.Features {
+		x.bag.Counts = append(x.bag.Counts, counts[f])
+	}
+}
+
+// begin begins to read the words of a page; the error is of one that contradicts itself.
+func begin(w *text.Words, p *schemas.Page) error {
+	err := w.Surface(&text.Surface{Terms: p.GetTerms(), Tokens: p.GetTokens(), Shapes: p.GetShapes(), Language: p.GetLanguage()})
+	if err != nil {
+		return fmt.Errorf("page %s: %w", p.GetUrl(), err)
 	}
 	return nil
 }
@@ -105,6 +109,9 @@ func (e *Examples) place(url string, topics []string) (*example, error) {
 			return nil, err
 		}
 		clean = append(clean, strings.Trim(name, "/"))
+	}
+	if e.reader == nil {
+		e.reader = text.NewWords(e.settings)
 	}
 	if e.byURL == nil {
 		e.byURL, e.index = make(map[string]int), make(map[string]uint32)

@@ -9,14 +9,12 @@ import (
 	"forager/internal/bayes"
 	"forager/internal/modelfile"
 	"forager/internal/taxonomy"
+	"forager/internal/text"
 )
 
 const (
 	fileKind    = "critic"
 	fileVersion = 1
-	// tokens names the way in which words were cut (package text); a model made of other words
-	// would judge nonsense.
-	tokens = "uax29/1"
 	// countLimit bounds the counts of a file, so that their sums fit.
 	countLimit = 1 << 31
 )
@@ -24,7 +22,7 @@ const (
 // Marshal returns the model's file: the same model, the same bytes.
 func (m *Model) Marshal() []byte {
 	var e modelfile.Encoder
-	e.String(tokens)
+	e.String(m.cut.String())
 	e.Uint(uint64(m.settings.Minimum))
 	e.Uint(uint64(m.settings.Cap))
 	e.Uint(m.settings.Seed)
@@ -98,10 +96,11 @@ func Unmarshal(b []byte) (*Model, error) {
 
 func decode(body []byte) (*Model, error) {
 	d := modelfile.NewDecoder(body)
-	if got := d.String("tokens"); got != tokens && d.Err() == nil {
-		return nil, fmt.Errorf("%w: its words were cut by %q, here they are by %q; train it again", modelfile.ErrForeign, got, tokens)
+	cut, err := text.ParseSettings(d.String("words"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w; train it again", modelfile.ErrForeign, err)
 	}
-	m := &Model{counts: new(bayes.Counts), heldOut: make(map[string]*heldOut)}
+	m := &Model{cut: cut, counts: new(bayes.Counts), heldOut: make(map[string]*heldOut)}
 	m.settings.Minimum = int(d.Uint("minimum", countLimit))
 	m.settings.Cap = int(d.Uint("cap", countLimit))
 	m.settings.Seed = d.Uint("seed", math.MaxUint64)

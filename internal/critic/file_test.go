@@ -27,7 +27,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"another kind":     {modelfile.Seal("apprentice", 1, body), modelfile.ErrForeign, "apprentice"},
 		"a newer format":   {modelfile.Seal(fileKind, 2, body), modelfile.ErrNewer, "version 2"},
 		"other words":      {modelfile.Seal(fileKind, 1, words.Bytes()), modelfile.ErrForeign, `"porter/2"`},
-		"an empty body":    {modelfile.Seal(fileKind, 1, nil), modelfile.ErrDamaged, "tokens"},
+		"an empty body":    {modelfile.Seal(fileKind, 1, nil), modelfile.ErrDamaged, "words"},
 		"half a body":      {modelfile.Seal(fileKind, 1, body[:len(body)/2]), modelfile.ErrDamaged, "at byte"},
 		"more in the body": {modelfile.Seal(fileKind, 1, append(body[:len(body):len(body)], 0)), modelfile.ErrDamaged, "left over"},
 	} {
@@ -47,7 +47,7 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 		f.Add(body)
 	}
-	f.Add([]byte("\x07uax29/1"))
+	f.Add([]byte("\x0cuax29/1 stop"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, err := Unmarshal(modelfile.Seal(fileKind, fileVersion, body))
 		if err != nil {

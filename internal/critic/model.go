@@ -16,7 +16,8 @@ const topTopics = 5
 // Model is a trained critic. It is safe for concurrent use.
 type Model struct {
 	settings Settings
-	classes  []string // sorted
+	cut      text.Settings // how words are cut
+	classes  []string      // sorted
 	pruned   []taxonomy.Pruned
 	words    []string // sorted
 	index    map[string]uint32
@@ -38,7 +39,7 @@ type share struct {
 
 // scratch is the memory of one judgement.
 type scratch struct {
-	counts []uint32 // by term of the page
+	reader *text.Words
 	words  []uint32 // by word of the model; all 0 between two judgements
 	bag    bayes.Bag
 }
@@ -50,12 +51,15 @@ func newModel(m *Model) *Model {
 	for i, w := range m.words {
 		m.index[w] = uint32(i)
 	}
-	m.scratch.New = func() any { return new(scratch) }
+	m.scratch.New = func() any { return &scratch{reader: text.NewWords(m.cut), words: make([]uint32, len(m.words))} }
 	return m
 }
 
 // Settings returns what the model was trained with.
 func (m *Model) Settings() Settings { return m.settings }
+
+// Cut returns how the model cuts words.
+func (m *Model) Cut() text.Settings { return m.cut }
 
 // Classes returns the names of the classes, sorted; not to be changed.
 func (m *Model) Classes() []string { return m.classes }
@@ -87,7 +91,8 @@ func (m *Model) JudgeText(page string, focus []string) (*schemas.Judgement, erro
 	return say(m, focus, func(o *Opinion) error {
 		s := m.scratch.Get().(*scratch)
 		defer m.scratch.Put(s)
-		m.readBag(s, page)
+		s.reader.Text(page, "")
+		m.fill(s)
 		m.score(o, &s.bag)
 		return nil
 	})
@@ -104,9 +109,10 @@ func (m *Model) Posteriors(p *schemas.Page) (raw, tempered []float64, err error)
 func (m *Model) Opine(_ context.Context, o *Opinion, p *schemas.Page) error {
 	s := m.scratch.Get().(*scratch)
 	defer m.scratch.Put(s)
-	if err := m.pageBag(s, p); err != nil {
+	if err := begin(s.reader, p); err != nil {
 		return err
 	}
+	m.fill(s)
 	if h := m.heldOut[p.GetUrl()]; h != nil {
 		spread(o.Raw, h.raw)
 		spread(o.Tempered, h.tempered)
@@ -121,26 +127,6 @@ func (m *Model) Opine(_ context.Context, o *Opinion, p *schemas.Page) error {
 	return nil
 }
 
-// pageBag sets s.bag to the words of a page that the model knows.
-func (m *Model) pageBag(s *scratch, p *schemas.Page) error {
-	terms := p.GetTerms()
-	if cap(s.counts) < len(terms) {
-		s.counts = make([]uint32, len(terms)+len(terms)/2)
-	}
-	counts := s.counts[:len(terms)]
-	if err := countTokens(counts, p); err != nil {
-		return err
-	}
-	s.bag.Features, s.bag.Counts = s.bag.Features[:0], s.bag.Counts[:0]
-	for i, term := range terms {
-		if f, ok := m.index[term]; ok && counts[i] > 0 {
-			s.bag.Features = append(s.bag.Features, f)
-			s.bag.Counts = append(s.bag.Counts, counts[i])
-		}
-	}
-	return nil
-}
-
 // score is the opinion on a bag of words.
 func (m *Model) score(o *Opinion, bag *bayes.Bag) {
 	o.Known = m.bayes.LogLikelihood(o.Raw, bag)
@@ -149,22 +135,18 @@ func (m *Model) score(o *Opinion, bag *bayes.Bag) {
 	copy(o.Calibrated, o.Tempered)
 }
 
-// readBag sets s.bag to the words of a text that the model knows, in the order in which they come first.
-func (m *Model) readBag(s *scratch, page string) {
-	if s.words == nil {
-		s.words = make([]uint32, len(m.words))
-	}
+// fill sets s.bag to the words of the reader that the model knows, in the order in which they come first.
+func (m *Model) fill(s *scratch) {
 	s.bag.Features, s.bag.Counts = s.bag.Features[:0], s.bag.Counts[:0]
-	var z text.Scanner
-	for z.Reset(page); z.Next(); {
-		f, ok := m.index[string(z.Token())]
+	for s.reader.Next() {
+		f, ok := m.index[string(s.reader.Word())]
 		if !ok {
 			continue
 		}
 		if s.words[f] == 0 {
 			s.bag.Features = append(s.bag.Features, f)
 		}
-		s.words[f]++
+		s.words[f] += s.reader.Count()
 	}
 	for _, f := range s.bag.Features {
 		s.bag.Counts = append(s.bag.Counts, s.words[f])

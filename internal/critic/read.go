@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"forager/internal/text"
 	"forager/schemas"
 )
 
@@ -54,12 +55,12 @@ func (e *LineErrors) Unwrap() []error {
 	return all
 }
 
-// ReadExamples reads examples, one JSON object a line; html parses the page of an example that
+// ReadExamples reads examples, one JSON object a line, and cuts their words as the settings say; html parses the page of an example that
 // is given as HTML. Fields beyond url, topics, text and html are ignored, and so are empty
 // lines. The whole file is read before bad lines are reported, all at once, as *LineErrors.
-func ReadExamples(r io.Reader, html func(body []byte, url string) (*schemas.Page, error)) (*Examples, error) {
+func ReadExamples(r io.Reader, words text.Settings, html func(body []byte, url string) (*schemas.Page, error)) (*Examples, error) {
 	var (
-		e    Examples
+		e    = NewExamples(words)
 		bad  LineErrors
 		in   = bufio.NewReaderSize(r, 1<<20)
 		line []byte
@@ -92,7 +93,7 @@ func ReadExamples(r io.Reader, html func(body []byte, url string) (*schemas.Page
 	if e.Len() == 0 {
 		return nil, errors.New("there is no example: one JSON object a line is wanted, with url, topics, and text or html")
 	}
-	return &e, nil
+	return e, nil
 }
 
 // readLine reads a line into buf, without its end; one that is too long is read over.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"forager/internal/text"
 	"forager/schemas"
 )
 
@@ -24,7 +25,7 @@ func htmlOf(body []byte, url string) (*schemas.Page, error) {
 func TestReadExamples(t *testing.T) {
 	e, err := ReadExamples(strings.NewReader("\xef\xbb\xbf"+`{"url": "http://h/1", "topics": ["A/B", "C"], "text": "One two, two", "more": 1}
   
-{"url":"http://h/2","topics":["/A/"],"html":"<p>three</p><p>two"}`), htmlOf)
+{"url":"http://h/2","topics":["/A/"],"html":"<p>three</p><p>two"}`), text.Settings{}, htmlOf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestBadLinesAreAllReported(t *testing.T) {
 	for _, l := range lines {
 		file.WriteString(l.line + "\n")
 	}
-	_, err := ReadExamples(strings.NewReader(file.String()), htmlOf)
+	_, err := ReadExamples(strings.NewReader(file.String()), text.Settings{}, htmlOf)
 	var bad *LineErrors
 	if !errors.As(err, &bad) || len(bad.Lines) != 12 || bad.More != 0 {
 		t.Fatalf("error %v", err)
@@ -75,24 +76,24 @@ func TestBadLinesAreAllReported(t *testing.T) {
 			t.Errorf("the error does not say %q:\n%v", l.says, err)
 		}
 	}
-	if _, err = ReadExamples(strings.NewReader(strings.Repeat("x\n", 31)), htmlOf); err == nil || !strings.Contains(err.Error(), "31 bad lines") || !strings.Contains(err.Error(), "and 11 more") {
+	if _, err = ReadExamples(strings.NewReader(strings.Repeat("x\n", 31)), text.Settings{}, htmlOf); err == nil || !strings.Contains(err.Error(), "31 bad lines") || !strings.Contains(err.Error(), "and 11 more") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestReadExamplesFails(t *testing.T) {
-	if _, err := ReadExamples(strings.NewReader("\n\n"), htmlOf); err == nil || !strings.Contains(err.Error(), "no example") {
+	if _, err := ReadExamples(strings.NewReader("\n\n"), text.Settings{}, htmlOf); err == nil || !strings.Contains(err.Error(), "no example") {
 		t.Errorf("empty file: %v", err)
 	}
 	half := io.MultiReader(strings.NewReader("{}\n{"), iotest.ErrReader(errors.New("disk gone")))
-	if _, err := ReadExamples(half, htmlOf); err == nil || !strings.Contains(err.Error(), "line 2: disk gone") {
+	if _, err := ReadExamples(half, text.Settings{}, htmlOf); err == nil || !strings.Contains(err.Error(), "line 2: disk gone") {
 		t.Errorf("a reader that fails: %v", err)
 	}
 }
 
 func TestLongLine(t *testing.T) {
 	long := io.MultiReader(strings.NewReader("{}\n"), io.LimitReader(endless{}, maxLine+5), strings.NewReader("\n{}\n"))
-	_, err := ReadExamples(long, htmlOf)
+	_, err := ReadExamples(long, text.Settings{}, htmlOf)
 	var bad *LineErrors
 	if !errors.As(err, &bad) || len(bad.Lines) != 3 || bad.Lines[1].Line != 2 || !strings.Contains(bad.Lines[1].Err.Error(), "longer") {
 		t.Errorf("error %v", err)
@@ -113,7 +114,7 @@ func FuzzReadExamples(f *testing.F) {
 	f.Add("\xef\xbb\xbf\n\n{}")
 	f.Add(`{"url":"x","topics":["Other","A/Other"],"text":"` + "\xff" + `"}`)
 	f.Fuzz(func(t *testing.T, file string) {
-		e, err := ReadExamples(strings.NewReader(file), htmlOf)
+		e, err := ReadExamples(strings.NewReader(file), text.Settings{}, htmlOf)
 		if err != nil {
 			return
 		}

@@ -70,7 +70,7 @@ func Train(e *Examples, s Settings) (*Model, *Report, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("train critic: %w", err)
 	}
-	m := &Model{settings: s, pruned: tree.Pruned, heldOut: make(map[string]*heldOut)}
+	m := &Model{settings: s, cut: e.settings, pruned: tree.Pruned, heldOut: make(map[string]*heldOut)}
 	m.settings.Provenance = maps.Clone(s.Provenance)
 	r := &Report{Examples: e.Len() + e.Repeated(), Repeated: e.Repeated(), Pruned: tree.Pruned}
 	members := make([][]int, len(tree.Classes)) // of each class, in the order of URLs

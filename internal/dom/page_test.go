@@ -3,6 +3,7 @@ package dom
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"forager/internal/text"
 	"forager/schemas"
 )
 
@@ -267,5 +269,20 @@ func TestFingerprint(t *testing.T) {
 	}
 	if got := fingerprint(terms, counts); got != want {
 		t.Errorf("fingerprint %x, want %x", got, want)
+	}
+}
+
+func TestShapesOfTokens(t *testing.T) {
+	p, err := Parse([]byte("<p>A NASA eBay page <b>世</b>界地 世"), "text/html; charset=utf-8", "http://h/", Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, term := range p.Tokens {
+		got = append(got, fmt.Sprintf("%s %d", p.Terms[term], text.ShapeAt(p.Shapes, i)))
+	}
+	want := []string{"a 1", "nasa 2", "ebay 3", "page 0", "世 0", "界 0", "地 1", "世 0"} // a leaf begins a run
+	if !slices.Equal(got, want) {
+		t.Errorf("shapes %q, want %q", got, want)
 	}
 }

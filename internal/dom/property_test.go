@@ -38,6 +38,9 @@ func check(t interface{ Fatalf(string, ...any) }, p *schemas.Page) {
 	if sum != len(p.Tokens) {
 		t.Fatalf("leaves hold %d tokens of %d", sum, len(p.Tokens))
 	}
+	if want := (len(p.Tokens) + 3) / 4; len(p.Shapes) != want {
+		t.Fatalf("%d bytes of shapes for %d tokens, want %d", len(p.Shapes), len(p.Tokens), want)
+	}
 	next := uint32(0)
 	for i, token := range p.Tokens {
 		if token > next {

@@ -78,6 +78,7 @@ func (r *reading) text(s string) {
 			r.full, p.Cut = true, true
 			break
 		}
+		p.Shapes = text.AppendShape(p.Shapes, len(p.Tokens), r.words.Shape())
 		p.Tokens = append(p.Tokens, term)
 		r.counts[term]++
 	}

@@ -163,7 +163,7 @@ func TestLinesTrainACritic(t *testing.T) {
 	if !bytes.Equal(unzip(t, s.write(t, JSONL, true)), file) {
 		t.Error("compressed, it is another file")
 	}
-	examples, err := critic.ReadExamples(bytes.NewReader(file), nil)
+	examples, err := critic.ReadExamples(bytes.NewReader(file), text.Settings{}, nil)
 	if err != nil || examples.Len() != 5 {
 		t.Fatalf("as examples: %v, %v", examples, err)
 	}
