@@ -193,13 +193,26 @@ func Temper(known uint64) float64 { return max(1, float64(known)/TemperLength) }
 // divisor: 1 for the raw posterior, Temper(known) for the tempered one. dst and likelihood may
 // be the same slice.
 func (m *Model) Posterior(dst, likelihood []float64, divisor float64) {
-	top := math.Inf(-1)
+	m.Joint(dst, likelihood, divisor)
+	Normalise(dst, dst)
+}
+
+// Joint sets dst to log Pr(c) + likelihood/divisor: the logarithm of Posterior up to a constant.
+func (m *Model) Joint(dst, likelihood []float64, divisor float64) {
 	for k, l := range likelihood {
 		dst[k] = m.prior[k] + l/divisor
-		top = max(top, dst[k])
+	}
+}
+
+// Normalise sets dst to the probabilities whose logarithms, up to a constant, are given. The two
+// may be the same slice.
+func Normalise(dst, logs []float64) {
+	top := math.Inf(-1)
+	for _, l := range logs {
+		top = max(top, l)
 	}
 	var sum float64
-	for k, l := range dst {
+	for k, l := range logs {
 		dst[k] = math.Exp(l - top)
 		sum += dst[k]
 	}

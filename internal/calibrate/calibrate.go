@@ -29,52 +29,79 @@ type Curve struct {
 	X, Y  []float64 // Isotonic; X rises, Y does not fall
 }
 
-// Page is one held-out page as seen by one class.
+// Page is a held-out page as seen by one class.
 type Page struct {
 	// Score is the log odds that the judge gave the class; infinities are cut to ±Limit.
 	Score float64
 	// Right says whether the page is of the class.
 	Right bool
-	// Fold is the part the page belongs to, 0 to Folds − 1, when shapes are compared.
+	// Fold is the part the page belongs to, 0 to Folds − 1.
 	Fold int
+	// Count is the number of pages that are the same in all this; 0 = 1.
+	Count int
 }
+
+func (p Page) count() float64 { return float64(max(1, p.Count)) }
 
 // Limit is the largest log odds that are told apart.
 const Limit = 700
 
-// Fit finds the curve of a class. Without a page of either kind there is nothing to go by: an
-// error. A score that is not a number is an error.
-func Fit(pages []Page) (*Curve, error) {
-	points, err := gather(pages, func(Page) bool { return true })
-	if err != nil {
-		return nil, err
+// Fitted are the curves of a class.
+type Fitted struct {
+	// Curve is fitted to all pages.
+	Curve *Curve
+	// Without are curves of the same shape, each fitted to the pages of the other folds: what a
+	// page of the fold is judged by, so that it was never seen. Curve itself where the other folds
+	// have no page.
+	Without [Folds]*Curve
+}
+
+// Fit finds the curves of a class. Without a page of either kind there is nothing to go by: an
+// error. A score that is not a number, and a fold that there is not, are errors.
+func Fit(pages []Page) (*Fitted, error) {
+	for i, p := range pages {
+		if math.IsNaN(p.Score) {
+			return nil, fmt.Errorf("calibrate: the score of page %d is not a number", i)
+		}
+		if p.Fold < 0 || p.Fold >= Folds {
+			return nil, fmt.Errorf("calibrate: page %d is in fold %d of %d", i, p.Fold, Folds)
+		}
 	}
+	points := gather(pages, func(Page) bool { return true })
 	if all := total(points); all.right == 0 || all.right == all.n {
 		return nil, fmt.Errorf("calibrate: %.0f of %.0f pages are of the class, both kinds are needed", all.right, all.n)
 	}
-	var losses [2]float64
+	fit := [2]func([]point) *Curve{Sigmoid: sigmoid, Isotonic: isotonic}
+	var (
+		without [2][Folds]*Curve
+		losses  [2]float64
+	)
 	for fold := range Folds {
-		train, err := gather(pages, func(p Page) bool { return p.Fold != fold })
-		if err != nil {
-			return nil, err
-		}
+		train := gather(pages, func(p Page) bool { return p.Fold != fold })
 		if len(train) == 0 {
 			continue
 		}
-		curves := [2]*Curve{sigmoid(train), isotonic(train)}
-		for _, p := range pages {
-			if p.Fold != fold {
-				continue
-			}
-			for i, c := range curves {
-				losses[i] -= logOf(c.Probability(p.Score), p.Right)
+		for shape := range fit {
+			c := fit[shape](train)
+			without[shape][fold] = c
+			for _, p := range pages {
+				if p.Fold == fold {
+					losses[shape] -= p.count() * logOf(c.Probability(p.Score), p.Right)
+				}
 			}
 		}
 	}
+	shape := Sigmoid
 	if losses[Isotonic] < losses[Sigmoid] {
-		return isotonic(points), nil
+		shape = Isotonic
 	}
-	return sigmoid(points), nil
+	f := &Fitted{Curve: fit[shape](points), Without: without[shape]}
+	for fold, c := range f.Without {
+		if c == nil {
+			f.Without[fold] = f.Curve
+		}
+	}
+	return f, nil
 }
 
 func logOf(p float64, right bool) float64 {
@@ -155,18 +182,15 @@ func total(points []point) (all point) {
 }
 
 // gather returns the pages that are wanted, a point a score, ascending.
-func gather(pages []Page, want func(Page) bool) ([]point, error) {
+func gather(pages []Page, want func(Page) bool) []point {
 	var points []point
-	for i, p := range pages {
-		if math.IsNaN(p.Score) {
-			return nil, fmt.Errorf("calibrate: the score of page %d is not a number", i)
-		}
+	for _, p := range pages {
 		if !want(p) {
 			continue
 		}
-		q := point{score: cut(p.Score), n: 1}
+		q := point{score: cut(p.Score), n: p.count()}
 		if p.Right {
-			q.right = 1
+			q.right = q.n
 		}
 		points = append(points, q)
 	}
@@ -180,7 +204,7 @@ func gather(pages []Page, want func(Page) bool) ([]point, error) {
 		}
 		distinct = append(distinct, p)
 	}
-	return distinct, nil
+	return distinct
 }
 
 func (p point) mean() float64 { return p.right / p.n }

@@ -3,6 +3,7 @@ package calibrate
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,23 +12,17 @@ import (
 
 func pages(t *rapid.T) []Page {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Page {
-		return Page{float64(rapid.IntRange(-20, 20).Draw(t, "score")) / 4, rapid.Bool().Draw(t, "right"), rapid.IntRange(0, Folds-1).Draw(t, "fold")}
+		return Page{float64(rapid.IntRange(-20, 20).Draw(t, "score")) / 4, rapid.Bool().Draw(t, "right"), rapid.IntRange(0, Folds-1).Draw(t, "fold"), rapid.IntRange(0, 3).Draw(t, "count")}
 	}), 1, 60).Draw(t, "pages")
 }
 
-func everything(t *rapid.T, pages []Page) []point {
-	points, err := gather(pages, func(Page) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return points
-}
+func everything(pages []Page) []point { return gather(pages, func(Page) bool { return true }) }
 
 // The isotonic regression of y is, at i, the maximum over j ≤ i of the minimum over k ≥ i of the
 // mean of y[j..k] (Barlow et al. 1972).
 func TestPoolIsTheMinimaxMean(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		points := everything(t, pages(t))
+		points := everything(pages(t))
 		var pooled []float64
 		for at, i := 0, 0; i < len(points); at++ {
 			block := pool(points, point.mean)[at]
@@ -57,7 +52,7 @@ func TestPoolIsTheMinimaxMean(t *testing.T) {
 
 func TestSigmoidIsAMinimum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		points := everything(t, pages(t))
+		points := everything(pages(t))
 		c := sigmoid(points)
 		all := total(points)
 		f := fit{points: points, high: (all.right + 1) / (all.right + 2), low: 1 / (all.n - all.right + 2), unit: 1}
@@ -74,15 +69,18 @@ func TestSigmoidIsAMinimum(t *testing.T) {
 func TestProbabilitiesNeverFall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := pages(t)
-		c, err := Fit(all)
+		f, err := Fit(all)
 		if err != nil {
 			if !strings.Contains(err.Error(), "both kinds") {
 				t.Fatal(err)
 			}
 			return
 		}
-		if err := c.Check(); err != nil {
-			t.Fatal(err)
+		c := f.Curve
+		for _, c := range append(f.Without[:], c) {
+			if err := c.Check(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		last := 0.
 		for _, score := range []float64{math.NaN(), math.Inf(-1), -1000, -5, -1, -.1, 0, .3, 2, 5, 1000, math.Inf(1)} {
@@ -97,8 +95,37 @@ func TestProbabilitiesNeverFall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := math.Abs(again.Probability(.7) - c.Probability(.7)); d > 1e-9 {
+		if d := math.Abs(again.Curve.Probability(.7) - c.Probability(.7)); d > 1e-9 {
 			t.Fatalf("another order of pages moves it by %g", d)
+		}
+	})
+}
+
+// A fold's curve is the curve of the other folds; a page that counts twice is two pages.
+func TestFoldsAreLeftOut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := pages(t)
+		f, err := Fit(all)
+		if err != nil {
+			return
+		}
+		for fold := range Folds {
+			var others []Page
+			for _, p := range all {
+				n := max(1, p.Count)
+				if p.Count = 0; p.Fold != fold {
+					others = append(others, slices.Repeat([]Page{p}, n)...)
+				}
+			}
+			if len(others) == 0 {
+				continue
+			}
+			fit := map[Shape]func([]point) *Curve{Sigmoid: sigmoid, Isotonic: isotonic}[f.Curve.Shape]
+			for _, score := range []float64{-5, -1, 0, 2.5, 9} {
+				if got, want := f.Without[fold].Probability(score), fit(everything(others)).Probability(score); math.Abs(got-want) > 1e-9 {
+					t.Fatalf("without fold %d: %g at %g, want %g", fold, got, score, want)
+				}
+			}
 		}
 	})
 }
@@ -115,12 +142,13 @@ func TestFitFindsTheCurve(t *testing.T) {
 		var all []Page
 		for i := range 20000 {
 			x := r.NormFloat64() * 6
-			all = append(all, Page{x, r.Float64() < truth(x), i % Folds})
+			all = append(all, Page{Score: x, Right: r.Float64() < truth(x), Fold: i % Folds})
 		}
-		c, err := Fit(all)
+		f, err := Fit(all)
 		if err != nil {
 			t.Fatal(err)
 		}
+		c := f.Curve
 		if name == "stairs" && c.Shape != Isotonic {
 			t.Errorf("%s: shape %d", name, c.Shape)
 		}
@@ -138,9 +166,10 @@ func TestFitFindsTheCurve(t *testing.T) {
 func TestFitRefuses(t *testing.T) {
 	for want, pages := range map[string][]Page{
 		"0 of 0 pages":               nil,
-		"2 of 2 pages":               {{1, true, 0}, {2, true, 1}},
-		"page 1 is not a number":     {{1, true, 0}, {math.NaN(), false, 1}},
-		"0 of 1 pages are of the cl": {{1, false, 0}},
+		"2 of 2 pages":               {{Score: 1, Right: true}, {Score: 2, Right: true, Fold: 1}},
+		"page 1 is not a number":     {{Score: 1, Right: true}, {Score: math.NaN()}},
+		"0 of 1 pages are of the cl": {{Score: 1}},
+		"page 0 is in fold 5":        {{Score: 1, Fold: Folds}},
 	} {
 		if _, err := Fit(pages); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", pages, err, want)

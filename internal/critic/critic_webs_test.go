@@ -64,8 +64,8 @@ func TestWebsAccuracyOnSchools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s: %d examples, %d classes, %d words, %d tokens, model of %d KiB: out-of-fold accuracy %.3f",
-			name, r.Examples, len(r.Classes), r.Words, r.Tokens, len(m.Marshal())>>10, r.Accuracy)
+		t.Logf("%s: %d examples, %d classes, %d words, %d tokens, model of %d KiB", name, r.Examples, len(r.Classes), r.Words, r.Tokens, len(m.Marshal())>>10)
+		t.Logf("raw %.3f, tempered %.3f, calibrated %.3f", r.Raw, r.Tempered, r.Calibrated)
 		if len(r.Classes) != 15 || r.Accuracy < .7 {
 			t.Errorf("%d classes, accuracy %.3f", len(r.Classes), r.Accuracy)
 		}

@@ -7,14 +7,17 @@ import (
 	"slices"
 
 	"forager/internal/bayes"
+	"forager/internal/calibrate"
 	"forager/internal/modelfile"
 	"forager/internal/taxonomy"
 	"forager/internal/text"
+	"forager/schemas"
 )
 
 const (
 	fileKind    = "critic"
-	fileVersion = 1
+	fileVersion = 2
+	oldest      = 2
 	// countLimit bounds the counts of a file, so that their sums fit.
 	countLimit = 1 << 31
 )
@@ -37,10 +40,11 @@ func (m *Model) Marshal() []byte {
 		e.String(m.settings.Provenance[k])
 	}
 
+	counts := m.judge.counts
 	e.Uint(uint64(len(m.classes)))
 	for k, name := range m.classes {
 		e.String(name)
-		e.Uint(m.counts.Documents[k])
+		e.Uint(counts.Documents[k])
 	}
 	e.Uint(uint64(len(m.pruned)))
 	last := ""
@@ -56,11 +60,11 @@ func (m *Model) Marshal() []byte {
 	for f, word := range m.words {
 		e.Prefixed(last, word)
 		last = word
-		lo, hi := m.counts.Start[f], m.counts.Start[f+1]
+		lo, hi := counts.Start[f], counts.Start[f+1]
 		e.Uint(uint64(hi - lo))
-		for i, class := range m.counts.Class[lo:hi] {
+		for i, class := range counts.Class[lo:hi] {
 			e.Uint(uint64(class))
-			e.Uint(m.counts.N[int(lo)+i])
+			e.Uint(counts.N[int(lo)+i])
 		}
 	}
 
@@ -69,7 +73,7 @@ func (m *Model) Marshal() []byte {
 	for _, url := range slices.Sorted(maps.Keys(m.heldOut)) {
 		e.Prefixed(last, url)
 		last = url
-		for _, shares := range [][]share{m.heldOut[url].raw, m.heldOut[url].tempered} {
+		for _, shares := range [][]share{m.heldOut[url].raw, m.heldOut[url].tempered, m.heldOut[url].calibrated} {
 			e.Uint(uint64(len(shares)))
 			for _, s := range shares {
 				e.Uint(uint64(s.class))
@@ -77,13 +81,17 @@ func (m *Model) Marshal() []byte {
 			}
 		}
 	}
+	m.calibration.encode(&e)
 	return modelfile.Seal(fileKind, fileVersion, e.Bytes())
 }
 
 // Unmarshal reads a model's file. Errors are those of package modelfile: bytes that are
 // foreign, newer or damaged are told apart.
 func Unmarshal(b []byte) (*Model, error) {
-	_, body, err := modelfile.Open(b, fileKind, fileVersion)
+	version, body, err := modelfile.Open(b, fileKind, fileVersion)
+	if err == nil && version < oldest {
+		err = fmt.Errorf("%w: format version %d, this program reads %d; train it again", modelfile.ErrOlder, version, oldest)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("critic model: %w", err)
 	}
@@ -100,7 +108,8 @@ func decode(body []byte) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w; train it again", modelfile.ErrForeign, err)
 	}
-	m := &Model{cut: cut, counts: new(bayes.Counts), heldOut: make(map[string]*heldOut)}
+	counts := new(bayes.Counts)
+	m := &Model{cut: cut, heldOut: make(map[string]*heldOut)}
 	m.settings.Minimum = int(d.Uint("minimum", countLimit))
 	m.settings.Cap = int(d.Uint("cap", countLimit))
 	m.settings.Seed = d.Uint("seed", math.MaxUint64)
@@ -112,16 +121,18 @@ func decode(body []byte) (*Model, error) {
 			m.settings.Provenance[k] = d.String("provenance")
 		}
 	}
-	decodeClasses(d, m)
-	decodeCounts(d, m)
+	decodeClasses(d, m, counts)
+	decodeCounts(d, m, counts)
 	decodeHeldOut(d, m)
+	m.calibration = decodeCalibration(d, len(m.classes))
 	if err := d.End(); err != nil {
 		return nil, err
 	}
+	m.judge = &flat{counts, counts.Model()}
 	return newModel(m), nil
 }
 
-func decodeClasses(d *modelfile.Decoder, m *Model) {
+func decodeClasses(d *modelfile.Decoder, m *Model, counts *bayes.Counts) {
 	n := d.Len("classes", 2)
 	if n < 2 || n > bayes.MaxClasses {
 		d.Fail("%d classes", n)
@@ -129,7 +140,7 @@ func decodeClasses(d *modelfile.Decoder, m *Model) {
 	}
 	for k := range n {
 		m.classes = append(m.classes, d.String("class"))
-		m.counts.Documents = append(m.counts.Documents, d.Uint("documents", countLimit))
+		counts.Documents = append(counts.Documents, d.Uint("documents", countLimit))
 		if k > 0 && m.classes[k] <= m.classes[k-1] {
 			d.Fail("class %q behind %q", m.classes[k], m.classes[k-1])
 		}
@@ -152,9 +163,9 @@ func decodeClasses(d *modelfile.Decoder, m *Model) {
 	}
 }
 
-func decodeCounts(d *modelfile.Decoder, m *Model) {
+func decodeCounts(d *modelfile.Decoder, m *Model, counts *bayes.Counts) {
 	n, last := d.Len("words", 5), ""
-	m.counts.Start = append(make([]uint32, 0, n+1), 0)
+	counts.Start = append(make([]uint32, 0, n+1), 0)
 	m.words = make([]string, 0, n)
 	for range n {
 		word := d.Prefixed("word", last)
@@ -169,19 +180,19 @@ func decodeCounts(d *modelfile.Decoder, m *Model) {
 		for i := range pairs {
 			class := uint16(d.Uint("class of a word", uint64(len(m.classes)-1)))
 			count := d.Uint("count of a word", countLimit)
-			if end := len(m.counts.Class); i > 0 && class <= m.counts.Class[end-1] || count == 0 {
+			if end := len(counts.Class); i > 0 && class <= counts.Class[end-1] || count == 0 {
 				d.Fail("word %q: count %d in class %d", word, count, class)
 			}
 			if d.Err() != nil {
 				return
 			}
-			m.counts.Class, m.counts.N = append(m.counts.Class, class), append(m.counts.N, count)
+			counts.Class, counts.N = append(counts.Class, class), append(counts.N, count)
 		}
 		if d.Err() != nil {
 			return
 		}
 		m.words = append(m.words, word)
-		m.counts.Start = append(m.counts.Start, uint32(len(m.counts.Class)))
+		counts.Start = append(counts.Start, uint32(len(counts.Class)))
 	}
 }
 
@@ -193,7 +204,7 @@ func decodeHeldOut(d *modelfile.Decoder, m *Model) {
 			d.Fail("held-out page %q behind %q", url, last)
 		}
 		last = url
-		h := &heldOut{raw: decodeShares(d, len(m.classes)), tempered: decodeShares(d, len(m.classes))}
+		h := &heldOut{raw: decodeShares(d, len(m.classes)), tempered: decodeShares(d, len(m.classes)), calibrated: decodeShares(d, len(m.classes))}
 		if d.Err() != nil {
 			return
 		}
@@ -219,4 +230,70 @@ func decodeShares(d *modelfile.Decoder, classes int) []share {
 		shares = append(shares, s)
 	}
 	return shares
+}
+
+func (c *calibration) encode(e *modelfile.Encoder) {
+	e.Uint(uint64(c.takes))
+	if c.takes != schemas.Posterior_POSTERIOR_CALIBRATED {
+		return
+	}
+	for _, curve := range c.classes {
+		encodeCurve(e, curve)
+	}
+	if c.best == nil {
+		e.Uint(0)
+		return
+	}
+	e.Uint(1)
+	encodeCurve(e, c.best)
+}
+
+func encodeCurve(e *modelfile.Encoder, c *calibrate.Curve) {
+	e.Uint(uint64(c.Shape))
+	if c.Shape == calibrate.Sigmoid {
+		e.Float(c.A)
+		e.Float(c.B)
+		return
+	}
+	e.Uint(uint64(len(c.X)))
+	for i := range c.X {
+		e.Float(c.X[i])
+		e.Float(c.Y[i])
+	}
+}
+
+func decodeCalibration(d *modelfile.Decoder, classes int) *calibration {
+	c := &calibration{takes: schemas.Posterior(d.Uint("calibration", uint64(schemas.Posterior_POSTERIOR_CALIBRATED)))}
+	if c.takes == schemas.Posterior_POSTERIOR_UNSPECIFIED {
+		d.Fail("calibration by no posterior")
+	}
+	if c.takes != schemas.Posterior_POSTERIOR_CALIBRATED {
+		return c
+	}
+	for range classes {
+		curve := decodeCurve(d)
+		if d.Err() != nil {
+			return c
+		}
+		c.classes = append(c.classes, curve)
+	}
+	if d.Uint("whether there is a curve of the best class", 1) == 1 {
+		c.best = decodeCurve(d)
+	}
+	return c
+}
+
+func decodeCurve(d *modelfile.Decoder) *calibrate.Curve {
+	c := &calibrate.Curve{Shape: calibrate.Shape(d.Uint("shape of a curve", uint64(calibrate.Isotonic)))}
+	if c.Shape == calibrate.Sigmoid {
+		c.A, c.B = d.Float("slope"), d.Float("intercept")
+	} else {
+		for range d.Len("points of a curve", 16) {
+			c.X, c.Y = append(c.X, d.Float("score")), append(c.Y, d.Float("probability"))
+		}
+	}
+	if err := c.Check(); err != nil && d.Err() == nil {
+		d.Fail("%v", err)
+	}
+	return c
 }

@@ -25,11 +25,12 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"empty":            {nil, modelfile.ErrDamaged, "critic model: damaged: the file is empty"},
 		"half written":     {whole[:len(whole)/2], modelfile.ErrDamaged, "cut short"},
 		"another kind":     {modelfile.Seal("apprentice", 1, body), modelfile.ErrForeign, "apprentice"},
-		"a newer format":   {modelfile.Seal(fileKind, 2, body), modelfile.ErrNewer, "version 2"},
-		"other words":      {modelfile.Seal(fileKind, 1, words.Bytes()), modelfile.ErrForeign, `"porter/2"`},
-		"an empty body":    {modelfile.Seal(fileKind, 1, nil), modelfile.ErrDamaged, "words"},
-		"half a body":      {modelfile.Seal(fileKind, 1, body[:len(body)/2]), modelfile.ErrDamaged, "at byte"},
-		"more in the body": {modelfile.Seal(fileKind, 1, append(body[:len(body):len(body)], 0)), modelfile.ErrDamaged, "left over"},
+		"a newer format":   {modelfile.Seal(fileKind, fileVersion+1, body), modelfile.ErrNewer, "version 3"},
+		"an older format":  {modelfile.Seal(fileKind, oldest-1, body), modelfile.ErrOlder, "train it again"},
+		"other words":      {modelfile.Seal(fileKind, fileVersion, words.Bytes()), modelfile.ErrForeign, `"porter/2"`},
+		"an empty body":    {modelfile.Seal(fileKind, fileVersion, nil), modelfile.ErrDamaged, "words"},
+		"half a body":      {modelfile.Seal(fileKind, fileVersion, body[:len(body)/2]), modelfile.ErrDamaged, "at byte"},
+		"more in the body": {modelfile.Seal(fileKind, fileVersion, append(body[:len(body):len(body)], 0)), modelfile.ErrDamaged, "left over"},
 	} {
 		if _, err := Unmarshal(c.b); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %v with %q", name, err, c.want, c.says)

@@ -27,12 +27,16 @@ type Opinion struct {
 	Raw, Tempered, Calibrated []float64
 	// Known is the number of tokens of the page that the judge knows.
 	Known uint64
+
+	// scores are the logarithms of Tempered up to a constant, of a judge whose posteriors may
+	// round to 0 or 1.
+	scores []float64
 }
 
 // NewOpinion has room for a number of classes.
 func NewOpinion(classes int) *Opinion {
-	all := make([]float64, 3*classes)
-	return &Opinion{Raw: all[:classes:classes], Tempered: all[classes : 2*classes : 2*classes], Calibrated: all[2*classes:]}
+	all := make([]float64, 4*classes)
+	return &Opinion{Raw: all[:classes:classes], Tempered: all[classes : 2*classes : 2*classes], Calibrated: all[2*classes : 3*classes : 3*classes], scores: all[3*classes:]}
 }
 
 // Say returns how relevant a page is to focus topics, by a judge. Everything but

@@ -21,20 +21,12 @@ type Model struct {
 	pruned   []taxonomy.Pruned
 	words    []string // sorted
 	index    map[string]uint32
-	counts   *bayes.Counts
-	bayes    *bayes.Model
+	judge    *flat
 	heldOut  map[string]*heldOut // by URL
+	// calibration of the judge's posteriors.
+	calibration *calibration
 
 	scratch sync.Pool // of *scratch
-}
-
-// heldOut is what a model that has not seen a page says of it.
-type heldOut struct{ raw, tempered []share }
-
-// share is the posterior of one class.
-type share struct {
-	class uint16
-	p     float64
 }
 
 // scratch is the memory of one judgement.
@@ -46,7 +38,6 @@ type scratch struct {
 
 // newModel fills in what follows from the rest.
 func newModel(m *Model) *Model {
-	m.bayes = m.counts.Model()
 	m.index = make(map[string]uint32, len(m.words))
 	for i, w := range m.words {
 		m.index[w] = uint32(i)
@@ -116,7 +107,7 @@ func (m *Model) Opine(_ context.Context, o *Opinion, p *schemas.Page) error {
 	if h := m.heldOut[p.GetUrl()]; h != nil {
 		spread(o.Raw, h.raw)
 		spread(o.Tempered, h.tempered)
-		copy(o.Calibrated, o.Tempered)
+		spread(o.Calibrated, h.calibrated)
 		o.Known = 0
 		for _, n := range s.bag.Counts {
 			o.Known += uint64(n)
@@ -129,10 +120,8 @@ func (m *Model) Opine(_ context.Context, o *Opinion, p *schemas.Page) error {
 
 // score is the opinion on a bag of words.
 func (m *Model) score(o *Opinion, bag *bayes.Bag) {
-	o.Known = m.bayes.LogLikelihood(o.Raw, bag)
-	m.bayes.Posterior(o.Tempered, o.Raw, bayes.Temper(o.Known))
-	m.bayes.Posterior(o.Raw, o.Raw, 1)
-	copy(o.Calibrated, o.Tempered)
+	m.judge.opine(o, bag)
+	m.calibration.apply(o)
 }
 
 // fill sets s.bag to the words of the reader that the model knows, in the order in which they come first.
@@ -151,13 +140,6 @@ func (m *Model) fill(s *scratch) {
 	for _, f := range s.bag.Features {
 		s.bag.Counts = append(s.bag.Counts, s.words[f])
 		s.words[f] = 0
-	}
-}
-
-func spread(dst []float64, shares []share) {
-	clear(dst)
-	for _, s := range shares {
-		dst[s.class] = s.p
 	}
 }
 

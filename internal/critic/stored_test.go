@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write the stored file of a format versi
 // TestStoredFile decodes a file that was written once, with the first release of its format
 // version. Stored files are never written again.
 func TestStoredFile(t *testing.T) {
-	const path = "testdata/v1.model"
+	const path = "testdata/v2.model"
 	all := []labelled{
 		{"http://h/1", "Games/Chess", "chess mate in two"}, {"http://h/2", "Games/Chess", "a game of chess"}, {"http://h/3", "Games/Go", "a game of go"},
 		{"http://h/4", "Games/Go", "go stones"}, {"http://h/5", "Games/Go/Ladders", "go ladders"}, {"http://h/6", "Home", "soups at home"},

@@ -6,17 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
-
 	"forager/internal/bayes"
 	"forager/internal/taxonomy"
-)
-
-const (
-	// Folds is the number of parts that held-out pages are judged in.
-	Folds = 5
-	// leastShare is the smallest out-of-fold posterior that is stored.
-	leastShare = 1e-12
 )
 
 // Settings say how a critic is trained.
@@ -46,6 +37,9 @@ type Report struct {
 	// Accuracy is the share of training pages whose best class, judged by a model that has not
 	// seen them, is one of their own.
 	Accuracy float64
+	// Raw, Tempered and Calibrated measure the posteriors on these pages. The calibration of a
+	// page has not seen it either.
+	Raw, Tempered, Calibrated Measures
 }
 
 // ClassReport is one class.
@@ -70,36 +64,28 @@ func Train(e *Examples, s Settings) (*Model, *Report, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("train critic: %w", err)
 	}
-	m := &Model{settings: s, cut: e.settings, pruned: tree.Pruned, heldOut: make(map[string]*heldOut)}
+	t := newTraining(e, tree, s)
+	m := &Model{settings: s, cut: e.settings, classes: t.classes, pruned: tree.Pruned, heldOut: make(map[string]*heldOut)}
 	m.settings.Provenance = maps.Clone(s.Provenance)
-	r := &Report{Examples: e.Len() + e.Repeated(), Repeated: e.Repeated(), Pruned: tree.Pruned}
-	members := make([][]int, len(tree.Classes)) // of each class, in the order of URLs
-	for k, c := range tree.Classes {
-		m.classes = append(m.classes, c.Name)
-		members[k] = slices.Clone(c.Examples)
-		slices.SortFunc(members[k], func(a, b int) int { return strings.Compare(e.items[a].url, e.items[b].url) })
-	}
-
-	bags := m.vocabulary(e, members)
-	if m.counts, err = bayes.Count(len(m.words), choose(bags, members, func(int) bool { return true })); err != nil {
+	m.words = t.vocabulary()
+	learnt, err := t.learn(func(int) bool { return true })
+	if err != nil {
 		return nil, nil, fmt.Errorf("train critic: %w", err)
 	}
-	r.Words = len(m.words)
-	for _, n := range m.counts.N {
+	m.judge = learnt
+	r := &Report{Examples: e.Len() + e.Repeated(), Repeated: e.Repeated(), Pruned: tree.Pruned, Words: len(m.words)}
+	for _, n := range learnt.counts.N {
 		if n > countLimit {
 			return nil, nil, fmt.Errorf("train critic: a word occurs %d times in one class", n)
 		}
 		r.Tokens += n
 	}
-	newModel(m)
-	best := make(map[int]int) // example → class it is judged to be of
-	for fold := range Folds {
-		if err := m.holdOut(e, bags, members, fold, best); err != nil {
-			return nil, nil, fmt.Errorf("train critic without fold %d: %w", fold, err)
-		}
+	held, err := m.holdOut(t)
+	if err != nil {
+		return nil, nil, fmt.Errorf("train critic on held-out folds: %w", err)
 	}
-	r.measure(tree, best)
-	return m, r, nil
+	r.measure(tree, t, held)
+	return newModel(m), r, nil
 }
 
 // grow makes the classes.
@@ -126,79 +112,85 @@ func grow(e *Examples, s Settings) (*taxonomy.Tree, error) {
 	return taxonomy.Prune(labelled, settings)
 }
 
-// vocabulary sets the words of the examples that train, and returns their bags over it.
-func (m *Model) vocabulary(e *Examples, members [][]int) map[int]*bayes.Bag {
-	used := make([]bool, len(e.words))
-	for _, class := range members {
-		for _, i := range class {
-			for _, f := range e.items[i].bag.Features {
-				used[f] = true
-			}
-		}
-	}
-	for f, yes := range used {
-		if yes {
-			m.words = append(m.words, e.words[f])
-		}
-	}
-	slices.Sort(m.words)
-	renumber := make([]uint32, len(e.words))
-	for i, w := range m.words {
-		renumber[e.index[w]] = uint32(i)
-	}
-	bags := make(map[int]*bayes.Bag)
-	for _, class := range members {
-		for _, i := range class {
-			if bags[i] != nil {
-				continue
-			}
-			bag := e.items[i].bag
-			b := &bayes.Bag{Features: make([]uint32, len(bag.Features)), Counts: bag.Counts}
-			for j, f := range bag.Features {
-				b.Features[j] = renumber[f]
-			}
-			bags[i] = b
-		}
-	}
-	return bags
+// learn trains on the examples that are wanted.
+func (t *training) learn(want func(example int) bool) (*flat, error) { return learnFlat(t, want) }
+
+// training is what a model is trained on.
+type training struct {
+	settings Settings
+	examples *Examples
+	classes  []string
+	members  [][]int // examples of each class, in the order of URLs
+	used     []int   // examples of any class, in the order of URLs
+	of       [][]int // classes of each example, ascending
+	bags     []*bayes.Bag
+	words    int
 }
 
-func choose(bags map[int]*bayes.Bag, members [][]int, want func(example int) bool) [][]*bayes.Bag {
-	classes := make([][]*bayes.Bag, len(members))
-	for k, class := range members {
+func newTraining(e *Examples, tree *taxonomy.Tree, s Settings) *training {
+	t := &training{settings: s, examples: e, members: make([][]int, len(tree.Classes)), of: make([][]int, len(e.items))}
+	byURL := func(a, b int) int { return strings.Compare(e.items[a].url, e.items[b].url) }
+	for k, c := range tree.Classes {
+		t.classes = append(t.classes, c.Name)
+		t.members[k] = slices.Clone(c.Examples)
+		slices.SortFunc(t.members[k], byURL)
+		for _, i := range c.Examples {
+			if t.of[i] == nil {
+				t.used = append(t.used, i)
+			}
+			t.of[i] = append(t.of[i], k)
+		}
+	}
+	slices.SortFunc(t.used, byURL)
+	return t
+}
+
+// fold is the fold of an example.
+func (t *training) fold(example int) int { return FoldOf(t.examples.items[example].url) }
+
+// vocabulary returns the words of the examples that train, sorted, and sets their bags over it.
+func (t *training) vocabulary() []string {
+	e := t.examples
+	seen := make([]bool, len(e.words))
+	for _, i := range t.used {
+		for _, f := range e.items[i].bag.Features {
+			seen[f] = true
+		}
+	}
+	var words []string
+	for f, yes := range seen {
+		if yes {
+			words = append(words, e.words[f])
+		}
+	}
+	slices.Sort(words)
+	renumber := make([]uint32, len(e.words))
+	for i, w := range words {
+		renumber[e.index[w]] = uint32(i)
+	}
+	t.words, t.bags = len(words), make([]*bayes.Bag, len(e.items))
+	for _, i := range t.used {
+		bag := e.items[i].bag
+		b := &bayes.Bag{Features: make([]uint32, len(bag.Features)), Counts: bag.Counts}
+		for j, f := range bag.Features {
+			b.Features[j] = renumber[f]
+		}
+		t.bags[i] = b
+	}
+	return words
+}
+
+// bagsOf returns the bags of the examples that are wanted, by class.
+func (t *training) bagsOf(want func(example int) bool) [][]*bayes.Bag {
+	classes := make([][]*bayes.Bag, len(t.members))
+	for k, class := range t.members {
 		for _, i := range class {
 			if want(i) {
-				classes[k] = append(classes[k], bags[i])
+				classes[k] = append(classes[k], t.bags[i])
 			}
 		}
 	}
 	return classes
-}
-
-// FoldOf returns the fold of a page, by its canonical URL: 0 to Folds − 1.
-func FoldOf(url string) int { return int(xxhash.Sum64String(url) % Folds) }
-
-// holdOut judges the pages of one fold by a model of the others.
-func (m *Model) holdOut(e *Examples, bags map[int]*bayes.Bag, members [][]int, fold int, best map[int]int) error {
-	counts, err := bayes.Count(len(m.words), choose(bags, members, func(i int) bool { return FoldOf(e.items[i].url) != fold }))
-	if err != nil {
-		return err
-	}
-	model := counts.Model()
-	raw, tempered := make([]float64, len(members)), make([]float64, len(members))
-	for i, bag := range bags {
-		url := e.items[i].url
-		if FoldOf(url) != fold {
-			continue
-		}
-		// Words in the order of the vocabulary: the sums do not depend on how the page was given.
-		known := model.LogLikelihood(raw, ascending(bag))
-		model.Posterior(tempered, raw, bayes.Temper(known))
-		model.Posterior(raw, raw, 1)
-		m.heldOut[url] = &heldOut{raw: shares(raw), tempered: shares(tempered)}
-		best[i] = top(raw)[0]
-	}
-	return nil
 }
 
 func ascending(b *bayes.Bag) *bayes.Bag {
@@ -217,29 +209,20 @@ func ascending(b *bayes.Bag) *bayes.Bag {
 	return a
 }
 
-func shares(p []float64) []share {
-	var s []share
-	for k, x := range p {
-		if x >= leastShare {
-			s = append(s, share{uint16(k), x})
-		}
-	}
-	return s
-}
-
-func (r *Report) measure(tree *taxonomy.Tree, best map[int]int) {
+func (r *Report) measure(tree *taxonomy.Tree, t *training, held *heldVerdicts) {
+	r.Raw, r.Tempered, r.Calibrated = measure(held.raw), measure(held.tempered), measure(held.calibrated)
 	right, judged := make([]int, len(tree.Classes)), make([]int, len(tree.Classes))
-	for _, k := range best {
-		judged[k]++
-	}
 	correct := 0
-	for k, c := range tree.Classes {
-		for _, i := range c.Examples {
-			if best[i] == k {
+	for at, v := range held.raw {
+		judged[v.best]++
+		for _, k := range t.of[t.used[at]] {
+			if k == v.best {
 				right[k]++
+				correct++
 			}
 		}
-		correct += right[k]
+	}
+	for k, c := range tree.Classes {
 		report := ClassReport{Name: c.Name, Examples: len(c.Examples), Cut: c.Cut}
 		report.Recall = float64(right[k]) / float64(len(c.Examples))
 		if judged[k] > 0 {
@@ -247,5 +230,5 @@ func (r *Report) measure(tree *taxonomy.Tree, best map[int]int) {
 		}
 		r.Classes = append(r.Classes, report)
 	}
-	r.Accuracy = float64(correct) / float64(len(best))
+	r.Accuracy = float64(correct) / float64(len(held.raw))
 }

@@ -16,6 +16,8 @@ var (
 	ErrForeign = errors.New("not such a model")
 	// ErrNewer: a newer program wrote the model.
 	ErrNewer = errors.New("written by a newer program")
+	// ErrOlder: an older program wrote the model, in a form that is no longer read.
+	ErrOlder = errors.New("written by an older program")
 	// ErrDamaged: the bytes are cut short, longer than they say, changed or inconsistent.
 	ErrDamaged = errors.New("damaged")
 )

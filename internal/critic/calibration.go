@@ -1,0 +1,187 @@
+package critic
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"forager/internal/calibrate"
+	"forager/schemas"
+)
+
+// calibration turns the scores of a page into calibrated posteriors: each class has a curve over
+// its tempered log odds; what the curves say of a page is made to sum to 1; and one more curve
+// corrects the probability of the best class, the others sharing what it leaves.
+type calibration struct {
+	// takes is POSTERIOR_CALIBRATED where there are curves; elsewhere it is the posterior that is
+	// taken as it stands.
+	takes   schemas.Posterior
+	classes []*calibrate.Curve
+	best    *calibrate.Curve // nil where there was nothing to correct
+}
+
+// apply sets o.Calibrated.
+func (c *calibration) apply(o *Opinion) {
+	switch c.takes {
+	case schemas.Posterior_POSTERIOR_RAW:
+		copy(o.Calibrated, o.Raw)
+	case schemas.Posterior_POSTERIOR_TEMPERED:
+		copy(o.Calibrated, o.Tempered)
+	default:
+		logOdds(o.Calibrated, o.scores)
+		byClass(o.Calibrated, o.Calibrated, func(k int) *calibrate.Curve { return c.classes[k] })
+		correctBest(o.Calibrated, c.best)
+	}
+}
+
+// logOdds sets dst to the log odds of each class, given log posteriors up to a constant. It is
+// exact where posteriors round to 0 or 1: of long pages the tempered ones do, too.
+func logOdds(dst, scores []float64) {
+	first, second := math.Inf(-1), math.Inf(-1) // the two highest
+	best := 0
+	for k, x := range scores {
+		if x > first {
+			first, second, best = x, first, k
+		} else if x > second {
+			second = x
+		}
+	}
+	var others float64 // than the best, as a multiple of it
+	for k, x := range scores {
+		if k != best {
+			others += math.Exp(x - first)
+		}
+	}
+	sum := 1 + others
+	for k, x := range scores {
+		// log Pr(c) − log(1 − Pr(c)), both as multiples of the best.
+		dst[k] = x - first - math.Log(sum-math.Exp(x-first))
+	}
+	dst[best] = -math.Log(others)
+	if others == 0 { // even beside the best all others vanish: the second stands for them
+		dst[best] = first - second
+	}
+}
+
+// byClass sets dst to what the curves say of log odds, with sum 1. The two may be the same slice.
+func byClass(dst, odds []float64, curve func(k int) *calibrate.Curve) {
+	var sum float64
+	for k, x := range odds {
+		dst[k] = curve(k).Probability(x)
+		sum += dst[k]
+	}
+	for k := range dst {
+		dst[k] /= sum
+	}
+}
+
+// correctBest gives the best class the probability that the curve has for it; nil has none.
+func correctBest(p []float64, c *calibrate.Curve) {
+	if c == nil {
+		return
+	}
+	best := bestOf(p)
+	was := p[best]
+	is := c.Probability(odds(was))
+	for k := range p {
+		p[k] *= (1 - is) / (1 - was)
+	}
+	p[best] = is
+}
+
+func bestOf(p []float64) int {
+	best := 0
+	for k, x := range p {
+		if x > p[best] {
+			best = k
+		}
+	}
+	return best
+}
+
+// fitCurves fits a calibration to the scores of held-out pages, and sets what it says of each of
+// them by curves that have not seen the page either. It returns nil where a class has nothing to
+// go by: no page of its own, or no other one.
+func fitCurves(classes int, pages []heldPage) *calibration {
+	c := &calibration{takes: schemas.Posterior_POSTERIOR_CALIBRATED, classes: make([]*calibrate.Curve, classes)}
+	fitted := make([]*calibrate.Fitted, classes)
+	each(classes, func(k int) {
+		column := make([]calibrate.Page, len(pages))
+		for i := range pages {
+			p := &pages[i]
+			column[i] = calibrate.Page{Score: float64(p.odds[k]), Right: slices.Contains(p.classes, k), Fold: p.fold}
+		}
+		if f, err := calibrate.Fit(column); err == nil {
+			fitted[k], c.classes[k] = f, f.Curve
+		}
+	})
+	if slices.Contains(fitted, nil) {
+		return nil
+	}
+	c.best = fitBest(pages, whole, func(k int) *calibrate.Curve { return c.classes[k] })
+	var without [Folds]*calibrate.Curve
+	each(Folds, func(fold int) {
+		without[fold] = fitBest(pages, fold, func(k int) *calibrate.Curve { return fitted[k].Without[fold] })
+	})
+	each(len(pages), func(i int) {
+		p := &pages[i]
+		posteriors := p.by(func(k int) *calibrate.Curve { return fitted[k].Without[p.fold] })
+		correctBest(posteriors, without[p.fold])
+		p.calibrated, p.verdict = shares(posteriors, leastCalibrated), verdictOn(posteriors, p.classes)
+	})
+	return c
+}
+
+// whole is the fold that no page is in.
+const whole = -1
+
+// fitBest fits the curve of the best class to the pages outside a fold, as the curves of the
+// classes, which have not seen the fold either, judge them. It returns nil where the best class is
+// right of every page, or of none.
+func fitBest(pages []heldPage, fold int, curve func(k int) *calibrate.Curve) *calibrate.Curve {
+	column := make([]calibrate.Page, 0, len(pages))
+	for i := range pages {
+		p := &pages[i]
+		if p.fold == fold {
+			continue
+		}
+		posteriors := p.by(curve)
+		best := bestOf(posteriors)
+		column = append(column, calibrate.Page{Score: odds(posteriors[best]), Right: slices.Contains(p.classes, best), Fold: p.fold})
+	}
+	f, err := calibrate.Fit(column)
+	if err != nil {
+		return nil
+	}
+	return f.Curve
+}
+
+// by is what curves say of a page, with sum 1.
+func (p *heldPage) by(curve func(k int) *calibrate.Curve) []float64 {
+	posteriors := make([]float64, len(p.odds))
+	for k, x := range p.odds {
+		posteriors[k] = float64(x)
+	}
+	byClass(posteriors, posteriors, curve)
+	return posteriors
+}
+
+func odds(p float64) float64 { return math.Log(p / (1 - p)) }
+
+// each calls f for 0 to n − 1, on as many processors as there are.
+func each(n int, f func(i int)) {
+	var (
+		wg   sync.WaitGroup
+		next atomic.Int64
+	)
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				f(int(i))
+			}
+		})
+	}
+	wg.Wait()
+}

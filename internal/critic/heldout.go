@@ -1,0 +1,126 @@
+package critic
+
+import (
+	"github.com/cespare/xxhash/v2"
+
+	"forager/internal/calibrate"
+	"forager/schemas"
+)
+
+const (
+	// Folds is the number of parts that held-out pages are judged in.
+	Folds = calibrate.Folds
+	// leastShare and leastCalibrated are the smallest out-of-fold posteriors that are stored;
+	// no calibrated one is ever near 0.
+	leastShare, leastCalibrated = 1e-12, 1e-6
+)
+
+// FoldOf returns the fold of a page, by its canonical URL: 0 to Folds − 1.
+func FoldOf(url string) int { return int(xxhash.Sum64String(url) % Folds) }
+
+// heldOut is what a model that has not seen a page says of it.
+type heldOut struct{ raw, tempered, calibrated []share }
+
+// share is the posterior of one class.
+type share struct {
+	class uint16
+	p     float64
+}
+
+func shares(p []float64, least float64) []share {
+	var s []share
+	for k, x := range p {
+		if x >= least {
+			s = append(s, share{uint16(k), x})
+		}
+	}
+	return s
+}
+
+func spread(dst []float64, shares []share) {
+	clear(dst)
+	for _, s := range shares {
+		dst[s.class] = s.p
+	}
+}
+
+// heldPage is a page that trains, as it is judged by a model of the other folds.
+type heldPage struct {
+	heldOut
+	odds    []float32 // tempered log odds by class
+	fold    int
+	classes []int   // its own, ascending
+	verdict verdict // on the calibrated posterior
+}
+
+// heldVerdicts are how these models do, by page.
+type heldVerdicts struct{ raw, tempered, calibrated []verdict }
+
+// holdOut judges every page by a model of the other folds, keeps what these say of it and fits
+// the calibration to it.
+func (m *Model) holdOut(t *training) (*heldVerdicts, error) {
+	n := len(t.used)
+	pages := make([]heldPage, n)
+	v := &heldVerdicts{make([]verdict, n), make([]verdict, n), make([]verdict, n)}
+	var errs [Folds]error
+	each(Folds, func(fold int) {
+		judge, err := t.learn(func(example int) bool { return t.fold(example) != fold })
+		if err != nil {
+			errs[fold] = err
+			return
+		}
+		o := NewOpinion(len(m.classes))
+		for at, example := range t.used {
+			if t.fold(example) != fold {
+				continue
+			}
+			// Words in the order of the vocabulary: the sums do not depend on how the page was given.
+			judge.opine(o, ascending(t.bags[example]))
+			classes := t.of[example]
+			v.raw[at], v.tempered[at] = verdictOn(o.Raw, classes), verdictOn(o.Tempered, classes)
+			pages[at] = heldPage{heldOut: heldOut{raw: shares(o.Raw, leastShare), tempered: shares(o.Tempered, leastShare)}, fold: fold, classes: classes}
+			logOdds(o.Calibrated, o.scores)
+			for _, x := range o.Calibrated {
+				pages[at].odds = append(pages[at].odds, float32(x))
+			}
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	m.calibrate(pages, v)
+	for at, example := range t.used {
+		m.heldOut[t.examples.items[example].url] = &pages[at].heldOut
+	}
+	return v, nil
+}
+
+// calibrate sets the calibration: curves where they lose least on the held-out pages, else the
+// posterior that does.
+func (m *Model) calibrate(pages []heldPage, v *heldVerdicts) {
+	m.calibration = &calibration{takes: schemas.Posterior_POSTERIOR_RAW}
+	copy(v.calibrated, v.raw)
+	least := measure(v.raw).LogLoss
+	if loss := measure(v.tempered).LogLoss; loss < least {
+		m.calibration.takes, least = schemas.Posterior_POSTERIOR_TEMPERED, loss
+		copy(v.calibrated, v.tempered)
+	}
+	if c := fitCurves(len(m.classes), pages); c != nil {
+		verdicts := make([]verdict, len(pages))
+		for i := range pages {
+			verdicts[i] = pages[i].verdict
+		}
+		if measure(verdicts).LogLoss < least {
+			m.calibration, v.calibrated = c, verdicts
+			return
+		}
+	}
+	for i := range pages {
+		p := &pages[i]
+		if p.calibrated = p.raw; m.calibration.takes == schemas.Posterior_POSTERIOR_TEMPERED {
+			p.calibrated = p.tempered
+		}
+	}
+}
