@@ -11,9 +11,11 @@ import (
 
 	"forager/internal/crawlfile"
 	"forager/internal/critic"
+	"forager/internal/judges"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
 	"forager/internal/registry"
+	"forager/internal/taxonomy"
 	"forager/schemas"
 )
 
@@ -145,7 +147,7 @@ func (b *books) settleCritic(ctx context.Context, store *objects.Store, ctl *sch
 	if err != nil {
 		return err
 	}
-	if err := model.Focus(ctl.GetFocus()); err != nil {
+	if _, err := taxonomy.Focus(model.Classes(), model.Pruned(), ctl.GetFocus()); err != nil {
 		return fmt.Errorf("focus: %w", err)
 	}
 	ctl.Critic = published.GetVersion()
@@ -153,12 +155,12 @@ func (b *books) settleCritic(ctx context.Context, store *objects.Store, ctl *sch
 }
 
 // loadCritic brings a published critic and checks that it is the one announced.
-func loadCritic(ctx context.Context, store *objects.Store, m *schemas.ModelPublished) (*critic.Model, error) {
+func loadCritic(ctx context.Context, store *objects.Store, m *schemas.ModelPublished) (critic.Judge, error) {
 	data, err := registry.Fetch(ctx, store, m)
 	if err != nil {
 		return nil, err
 	}
-	model, err := critic.Unmarshal(data)
+	model, err := judges.Open(data)
 	if err != nil {
 		return nil, fmt.Errorf("critic %s: %w", m.GetVersion(), err)
 	}

@@ -38,6 +38,17 @@ func Seal(kind string, version uint32, body []byte) []byte {
 	return append(b, sum[:]...)
 }
 
+// Kind returns what the first line of an envelope says it holds; "" where there is none. Whether the
+// rest is whole is for Open to say.
+func Kind(b []byte) string {
+	line, _, ok := bytes.Cut(b[:min(len(b), maxLine)], []byte("\n"))
+	words := strings.Split(string(line), " ")
+	if !ok || len(words) != 3 || words[0]+" " != prefix {
+		return ""
+	}
+	return words[1]
+}
+
 // Open checks an envelope of the given kind and returns the version, 1..newest, and the body,
 // which shares memory with b.
 func Open(b []byte, kind string, newest uint32) (version uint32, body []byte, err error) {

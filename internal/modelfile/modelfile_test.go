@@ -44,6 +44,11 @@ func TestOpenTellsWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %v, want %v with %q", c.name, err, c.want, c.says)
 		}
 	}
+	for want, b := range map[string][]byte{"critic": whole, "": []byte("forager critic"), "apprentice": Seal("apprentice", 1, nil)} {
+		if got := Kind(b); got != want {
+			t.Errorf("kind %q, want %q", got, want)
+		}
+	}
 	if v, body, err := Open(whole, "critic", 2); v != 2 || string(body) != "body" || err != nil {
 		t.Errorf("Open = %d, %q, %v", v, body, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/critic"
+	"forager/internal/judges"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -32,7 +33,7 @@ type critics struct {
 type shelf struct {
 	version string
 	mu      sync.Mutex
-	model   *critic.Model
+	model   critic.Judge
 }
 
 func newCritics(get func(context.Context, string) ([]byte, error)) *critics {
@@ -57,7 +58,7 @@ func (c *critics) take(key, value []byte) error {
 }
 
 // model returns the critic of a version. What keeps it from doing so is Unavailable.
-func (c *critics) model(ctx context.Context, version string) (*critic.Model, error) {
+func (c *critics) model(ctx context.Context, version string) (critic.Judge, error) {
 	place := c.shelf(version)
 	place.mu.Lock()
 	defer place.mu.Unlock()
@@ -89,7 +90,7 @@ func (c *critics) shelf(version string) *shelf {
 	return s
 }
 
-func (c *critics) fetch(ctx context.Context, version string) (*critic.Model, error) {
+func (c *critics) fetch(ctx context.Context, version string) (critic.Judge, error) {
 	c.mu.Lock()
 	published := c.published[version]
 	c.mu.Unlock()
@@ -110,7 +111,7 @@ func (c *critics) fetch(ctx context.Context, version string) (*critic.Model, err
 	if got != digest && (published != nil || len(digest) < len("sha256:")+12 || !strings.HasPrefix(got, digest)) {
 		return nil, fmt.Errorf("object %s has the digest %s, it should be %s", object, got, digest)
 	}
-	m, err := critic.Unmarshal(b)
+	m, err := judges.Open(b)
 	if err != nil {
 		return nil, fmt.Errorf("object %s: %w", object, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/controls"
+	"forager/internal/critic"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -65,7 +66,7 @@ func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schema
 	if err != nil {
 		return nil, err
 	}
-	j, err := model.Judge(parsed.GetPage(), control.GetFocus())
+	j, err := critic.Say(ctx, model, parsed.GetPage(), control.GetFocus())
 	if err != nil {
 		return nil, fmt.Errorf("critic %s: %w", control.GetCritic(), err)
 	}
