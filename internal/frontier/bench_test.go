@@ -64,6 +64,11 @@ func (s *pebbleStore) Get(key []byte) ([]byte, bool, error) {
 	return v, true, closer.Close()
 }
 
+func (s *pebbleStore) Read(key, buf []byte) ([]byte, bool, error) {
+	v, ok, err := s.Get(key)
+	return append(buf, v...), ok, err
+}
+
 func (s *pebbleStore) Set(key, value []byte) error { return s.batch.Set(key, value, nil) }
 
 func (s *pebbleStore) Delete(key []byte) error { return s.batch.Delete(key, nil) }

@@ -18,7 +18,7 @@ type link struct {
 	// alias is the entry that the link names, where that redirected to this one; 0 = none.
 	alias uint64
 
-	// high is what it scores under the model in use, where that was asked ahead (scoreByPage).
+	// high is what it scores under the model in use, where that was asked ahead (ahead.go).
 	high   float64
 	scored bool
 }
@@ -104,7 +104,11 @@ func (s *Shard) pageOf(l *link) (*page, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("frontier: link %d of page %d: the page is gone", l.index, l.page)
+		return nil, missingPage(l)
 	}
 	return p, nil
+}
+
+func missingPage(l *link) error {
+	return fmt.Errorf("frontier: link %d of page %d: the page is gone", l.index, l.page)
 }

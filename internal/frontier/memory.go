@@ -15,6 +15,11 @@ func (m *memory) Get(key []byte) ([]byte, bool, error) {
 	return v, ok, nil
 }
 
+func (m *memory) Read(key, buf []byte) ([]byte, bool, error) {
+	v, ok := m.tree.Get(string(key))
+	return append(buf, v...), ok, nil
+}
+
 func (m *memory) Set(key, value []byte) error {
 	m.tree.Set(string(key), append([]byte(nil), value...))
 	return nil

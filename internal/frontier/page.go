@@ -82,14 +82,22 @@ func (s *Shard) page(number uint64) (p *page, ok bool, err error) {
 	if p, ok = s.pages.get(number); ok {
 		return p, true, nil
 	}
-	b, ok, err := s.store.Get(s.keys.u64(kindPage, number))
+	if p, ok, err = readPage(s.store.Get, &s.keys, number); ok {
+		s.holdPage(p)
+	}
+	return p, ok, err
+}
+
+// readPage reads a page from the store; ok is false where there is none of that number.
+func readPage(get func(key []byte) ([]byte, bool, error), keys *keys, number uint64) (p *page, ok bool, err error) {
+	b, ok, err := get(keys.u64(kindPage, number))
 	if err != nil || !ok {
 		return nil, false, err
 	}
 	if p, err = decodePage(number, b); err != nil {
 		return nil, false, err
 	}
-	if b, ok, err = s.store.Get(s.keys.u64(kindPending, number)); err != nil {
+	if b, ok, err = get(keys.u64(kindPending, number)); err != nil {
 		return nil, false, err
 	}
 	r := reader{b: b}
@@ -97,7 +105,6 @@ func (s *Shard) page(number uint64) (p *page, ok bool, err error) {
 	if err := r.end(); err != nil || !ok {
 		return nil, false, fmt.Errorf("frontier: pending links of page %d: %w", number, err)
 	}
-	s.holdPage(p)
 	return p, true, nil
 }
 

@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
@@ -14,7 +13,7 @@ import (
 // follows that of the pages.
 const (
 	// bestShare: one in so many entries that are scored again is the best one left.
-	bestShare = 16
+	bestShare = 64
 	// A sweep reads so many entries at a time, and goes past so many that need nothing.
 	sweepChunk = 512
 	sweepReach = 1 << 16
@@ -34,7 +33,7 @@ func (s *Shard) sweep(n int) (done int, end bool, err error) {
 		if err := s.sweepLinks(entries); err != nil {
 			return done, false, err
 		}
-		if err := s.scoreByPage(entries); err != nil {
+		if err := s.scoreAhead(entries); err != nil {
 			return done, false, err
 		}
 		for _, e := range entries {
@@ -123,34 +122,4 @@ func (s *Shard) sweepLinks(entries []*entry) error {
 		e.loaded = e.loaded || err == nil
 	}
 	return err
-}
-
-// scoreByPage scores the links of entries under the model in use, page by page, as each page's
-// terms have to be looked up first.
-func (s *Shard) scoreByPage(entries []*entry) error {
-	if !s.learns || s.using.model == nil {
-		return nil
-	}
-	var links []*link
-	for _, e := range entries {
-		for i := range e.links {
-			links = append(links, &e.links[i])
-		}
-	}
-	slices.SortFunc(links, func(a, b *link) int {
-		return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.index, b.index))
-	})
-	for _, l := range links {
-		p, err := s.pageOf(l)
-		if err != nil {
-			return err
-		}
-		if !p.seeds {
-			if l.high, err = s.high(p, l); err != nil {
-				return err
-			}
-			l.scored = true
-		}
-	}
-	return nil
 }

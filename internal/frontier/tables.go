@@ -18,7 +18,16 @@ func (s *Shard) table(p *page) (*linkfeature.Table, error) {
 	if t, ok := s.tables.get(p.number); ok {
 		return t, nil
 	}
-	b, ok, err := s.store.Get(s.keys.u64(kindTable, p.number))
+	t, err := readTable(s.store.Get, &s.keys, p)
+	if err == nil {
+		s.holdTable(p, t)
+	}
+	return t, err
+}
+
+// readTable reads the leaf table of a page from the store.
+func readTable(get func(key []byte) ([]byte, bool, error), keys *keys, p *page) (*linkfeature.Table, error) {
+	b, ok, err := get(keys.u64(kindTable, p.number))
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +38,6 @@ func (s *Shard) table(p *page) (*linkfeature.Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("frontier: leaf table of page %d (%s): %w", p.number, p.url, err)
 	}
-	s.holdTable(p, t)
 	return t, nil
 }
 

@@ -193,6 +193,15 @@ func (s *Store) Marks() Marks { return s.marks.clone() }
 
 // Get returns the value of key, also one written since the last commit.
 func (s *Store) Get(key []byte) (value []byte, ok bool, err error) {
+	if value, ok, err = s.Read(key, s.value[:0]); ok {
+		s.value = value
+	}
+	return value, ok, err
+}
+
+// Read is Get, with the value appended to buf. Several goroutines may call it while nobody calls
+// anything else.
+func (s *Store) Read(key, buf []byte) (value []byte, ok bool, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, false, err
 	}
@@ -201,7 +210,7 @@ func (s *Store) Get(key []byte) (value []byte, ok bool, err error) {
 		x, said = s.writing.get(key)
 	}
 	if said {
-		return x.value, !x.deleted, nil
+		return append(buf, x.value...), !x.deleted, nil
 	}
 	v, closer, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -210,11 +219,11 @@ func (s *Store) Get(key []byte) (value []byte, ok bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("state: get %x: %w", key, err)
 	}
-	s.value = append(s.value[:0], v...)
+	value = append(buf, v...)
 	if err := closer.Close(); err != nil {
 		return nil, false, fmt.Errorf("state: get %x: %w", key, err)
 	}
-	return s.value, true, nil
+	return value, true, nil
 }
 
 // Set writes key.
