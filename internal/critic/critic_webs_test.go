@@ -15,6 +15,13 @@ import (
 // schools reads the examples of the taxonomy, as topic makes their class of their topics.
 func schools(t testing.TB, topic func(topics []string) []string) *Examples {
 	t.Helper()
+	e := new(Examples)
+	schoolsInto(t, e, topic)
+	return e
+}
+
+func schoolsInto(t testing.TB, e *Examples, topic func(topics []string) []string) {
+	t.Helper()
 	dir := os.Getenv("FORAGER_TAXONOMY")
 	if dir == "" {
 		t.Fatal("FORAGER_TAXONOMY names no folder")
@@ -28,7 +35,6 @@ func schools(t testing.TB, topic func(topics []string) []string) *Examples {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := new(Examples)
 	lines := bufio.NewScanner(z)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
@@ -46,7 +52,6 @@ func schools(t testing.TB, topic func(topics []string) []string) *Examples {
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	return e
 }
 
 // mainSubject is the first part of the first topic.

@@ -1,0 +1,158 @@
+//go:build webs
+
+package critic
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"forager/internal/dom"
+	"forager/internal/evaluate"
+	"forager/internal/text"
+	"forager/internal/warc"
+	"forager/schemas"
+)
+
+// universityPage is a page of webkb.
+type universityPage struct {
+	class, university string
+	page              *schemas.Page
+}
+
+// universities reads the labelled pages of webkb.
+func universities(t testing.TB) []universityPage {
+	t.Helper()
+	dir := os.Getenv("FORAGER_WEBS")
+	if dir == "" {
+		t.Fatal("FORAGER_WEBS names no folder")
+	}
+	lines, err := os.Open(filepath.Join(dir, "webkb.labels.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lines.Close()
+	labels := make(map[string]string)
+	for s := bufio.NewScanner(lines); s.Scan(); {
+		url, label, _ := strings.Cut(s.Text(), "\t")
+		labels[url] = label
+	}
+	f, err := os.Open(filepath.Join(dir, "webkb.warc.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages []universityPage
+	for r := warc.NewReader(f, info.Size(), warc.Limits{}); ; {
+		record, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return pages
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		class, university, ok := strings.Cut(labels[record.TargetURI], "/")
+		if record.Type != warc.TypeResponse || !ok {
+			continue
+		}
+		answer, err := record.Response()
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := answer.Payload(1 << 30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := dom.Parse(body, answer.Header.Get("Content-Type"), record.TargetURI, dom.Settings{})
+		if err != nil || answer.Status != 200 {
+			continue // a few pages were stored under names that are no URLs
+		}
+		pages = append(pages, universityPage{class, university, p})
+	}
+}
+
+// heldOutUniversities judges the pages of each university by a critic of all others.
+func heldOutUniversities(t testing.TB, pages []universityPage, cut text.Settings) (names []string, judged []evaluate.Page) {
+	t.Helper()
+	for _, out := range []string{"cornell", "texas", "washington", "wisconsin"} {
+		e := NewExamples(cut)
+		for _, p := range pages {
+			if p.university != out {
+				if err := e.AddPage(p.page.Url, []string{p.class}, p.page); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		m, _, err := Train(e, Settings{Exact: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = m.Classes()
+		for _, p := range pages {
+			if p.university == out {
+				judged = append(judged, opinionOn(t, m, p.page, p.class))
+			}
+		}
+	}
+	return names, judged
+}
+
+func opinionOn(t testing.TB, m *Model, p *schemas.Page, class string) evaluate.Page {
+	t.Helper()
+	o := NewOpinion(len(m.Classes()))
+	if err := m.Opine(context.Background(), o, p); err != nil {
+		t.Fatal(err)
+	}
+	own, ok := slices.BinarySearch(m.Classes(), class)
+	if !ok {
+		t.Fatalf("no class %s", class)
+	}
+	return evaluate.Page{URL: p.Url, Own: []int{own}, Posteriors: [evaluate.Kinds][]float64{o.Raw, o.Tempered, o.Calibrated}}
+}
+
+// TestWebsSettingsOfWords measures what each setting does to a flat critic: on the main subjects of an
+// encyclopedia by five folds, on the page types of universities by held-out university.
+func TestWebsSettingsOfWords(t *testing.T) {
+	pages := universities(t)
+	for _, settings := range []string{
+		"", "bigrams", "stop", "stem", "stop stem", "numbers=shaped", "numbers=dropped", "case=kept",
+		"numbers=shaped stop stem", "numbers=dropped stop stem", "case=kept stop stem",
+	} {
+		cut, err := text.ParseSettings(settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, class := NewExamples(cut), make(map[string]string)
+		schoolsInto(t, e, func(topics []string) []string { return mainSubject(topics) })
+		m, _, err := Train(e, Settings{Exact: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range e.items {
+			class[x.url] = x.topics[0]
+		}
+		var held []evaluate.Page
+		for url := range m.heldOut {
+			held = append(held, opinionOn(t, m, &schemas.Page{Url: url}, class[url]))
+		}
+		_, judged := heldOutUniversities(t, pages, cut)
+		t.Logf("%-28s %6d words; schools %s; webkb %s", settings, m.Words(), scores(held), scores(judged))
+	}
+}
+
+func scores(pages []evaluate.Page) string {
+	raw, tempered, calibrated := evaluate.Measure(pages, evaluate.Raw), evaluate.Measure(pages, evaluate.Tempered), evaluate.Measure(pages, evaluate.Calibrated)
+	return fmt.Sprintf("accuracy %.4f, log loss %.3f raw, %.4f tempered, %.4f calibrated, ECE %.3f %.3f %.3f",
+		raw.Accuracy, raw.LogLoss, tempered.LogLoss, calibrated.LogLoss, raw.ECE, tempered.ECE, calibrated.ECE)
+}
