@@ -122,13 +122,11 @@ func opinionOn(t testing.TB, m *Model, p *schemas.Page, class string) evaluate.P
 }
 
 // TestWebsSettingsOfWords measures what each setting does to a flat critic: on the main subjects of an
-// encyclopedia by five folds, on the page types of universities by held-out university.
+// encyclopedia by five folds, on the page types of universities by held-out university. The table of package
+// text has more of them.
 func TestWebsSettingsOfWords(t *testing.T) {
 	pages := universities(t)
-	for _, settings := range []string{
-		"", "bigrams", "stop", "stem", "stop stem", "numbers=shaped", "numbers=dropped", "case=kept",
-		"numbers=shaped stop stem", "numbers=dropped stop stem", "case=kept stop stem",
-	} {
+	for _, settings := range []string{"bigrams", "stop", "stem", "numbers=shaped"} {
 		cut, err := text.ParseSettings(settings)
 		if err != nil {
 			t.Fatal(err)
@@ -147,6 +145,9 @@ func TestWebsSettingsOfWords(t *testing.T) {
 			held = append(held, opinionOn(t, m, &schemas.Page{Url: url}, class[url]))
 		}
 		_, judged := heldOutUniversities(t, pages, cut)
+		if held, judged := evaluate.Measure(held, evaluate.Calibrated), evaluate.Measure(judged, evaluate.Calibrated); held.Accuracy < .72 || judged.Accuracy < .53 {
+			t.Errorf("%s: accuracy %.3f and %.3f", settings, held.Accuracy, judged.Accuracy)
+		}
 		t.Logf("%-28s %6d words; schools %s; webkb %s", settings, m.Words(), scores(held), scores(judged))
 	}
 }
