@@ -12,6 +12,12 @@ import (
 )
 
 type experimentCommand struct {
+	Compare experimentCompare `cmd:"" default:"withargs" help:"Compare rankers on the tasks of a file and print tables."`
+	Run     experimentRun     `cmd:"" help:"Make the runs of a plan file, going on where they were stopped, and report on them."`
+	Report  experimentReport  `cmd:"" help:"Print the report of a study, or write it as a page."`
+}
+
+type experimentCompare struct {
 	Tasks      string   `arg:"" help:"Task file (JSON, .gz is unpacked); its webs lie in the same folder." type:"existingfile"`
 	Task       []string `help:"Only tasks whose name matches; \"*\" stands for any letters (\"webkb-uni:*\")."`
 	Draws      int      `help:"Number of seed draws." default:"10"`
@@ -26,7 +32,7 @@ type experimentCommand struct {
 	List       bool     `help:"List the tasks and stop."`
 }
 
-func (c *experimentCommand) Help() string {
+func (c *experimentCompare) Help() string {
 	return `Crawls the frozen webs of a task file in this process, with every ranker from the same seeds, and
 prints for each group of tasks ("webkb-uni": what stands before ":") a table of means with 95 %
 intervals over the draws, then the differences between rankers over tasks with p-values. The
@@ -47,7 +53,7 @@ loss-cut@…: share of soft focus's loss that was avoided. nAUC needs the ranker
 differences and loss cuts need soft-focus.`
 }
 
-func (c *experimentCommand) Run(s *session) error {
+func (c *experimentCompare) Run(s *session) error {
 	switch {
 	case c.Draws < 1 || c.FirstDraw < 0:
 		return usagef("--draws is %d, --first-draw %d: want at least 1 and 0", c.Draws, c.FirstDraw)
@@ -108,7 +114,7 @@ func (c *experimentCommand) Run(s *session) error {
 	})
 }
 
-func (c *experimentCommand) learning() *schemas.Learning {
+func (c *experimentCompare) learning() *schemas.Learning {
 	l := &schemas.Learning{
 		DMax: c.DMax, Pairs: schemas.Pairs_PAIRS_BOTH, MaxPairsPerTarget: c.MaxPairs, SwitchPages: c.Switch, RefitPages: c.Refit,
 	}
@@ -120,7 +126,7 @@ func (c *experimentCommand) learning() *schemas.Learning {
 
 // progress tells how many crawls are done: a line that is written over on a terminal, else a
 // line a hundred crawls.
-func (c *experimentCommand) progress(s *session) func(done, all int) {
+func (c *experimentCompare) progress(s *session) func(done, all int) {
 	terminal := interactive(s.err)
 	return func(done, all int) {
 		switch {
@@ -146,7 +152,7 @@ type taskLine struct {
 	Diagnostic bool   `json:"diagnostic"`
 }
 
-func (c *experimentCommand) list(s *session, tasks []*experiment.Task) error {
+func (c *experimentCompare) list(s *session, tasks []*experiment.Task) error {
 	lines := make([]taskLine, len(tasks))
 	for i, t := range tasks {
 		lines[i] = taskLine{t.Name, t.Warc, t.FocusClass, t.Targets, t.Budget, len(t.Seeds), t.DiagnosticOnly}

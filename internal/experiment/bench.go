@@ -195,7 +195,7 @@ func KnowRanker(name string) error {
 // built says on which ranker of the crawl file each further one is built.
 var built = map[string]string{
 	"apprentice-topics": "apprentice", "apprentice-taught": "apprentice-gated",
-	"oracle-labels": baseline, "oracle": baseline,
+	"oracle-labels": Baseline, "oracle": Baseline,
 }
 
 // Try makes one crawl of the task: a draw's seeds with a named ranker. seed is that of random
@@ -226,7 +226,7 @@ func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Lea
 		proto.Merge(run.Learning, learning)
 		run.Learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
 	case "apprentice-taught":
-		first, err := g.Try(baseline, draw, seed, learning)
+		first, err := g.Try(Baseline, draw, seed, learning)
 		if err != nil {
 			return nil, fmt.Errorf("the first crawl: %w", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"forager/internal/experiment/worldtest"
 	"forager/internal/linkfeature"
 	"forager/schemas"
 )
@@ -12,18 +13,18 @@ import (
 // TestComputedWebsAreCrawledAsStoredOnes makes the same crawls of a web that is stored and of one
 // that makes the same pages when asked.
 func TestComputedWebsAreCrawledAsStoredOnes(t *testing.T) {
-	w := randomWorld(3, 120)
-	w.notCounted = []string{}
-	stored := w.ground(t)
+	w := worldtest.Random(3, 120)
+	w.NotCounted = []string{}
+	stored := ground(t, w)
 	c := &Computed{Labels: make(map[string]string), Redirects: make(map[string]string)}
 	bodies := make(map[string]string)
-	for _, a := range w.answers {
+	for _, a := range w.Answers {
 		switch {
-		case a.location != "":
-			c.Redirects[a.url] = a.location
-		case stored.inScope[a.url]:
-			bodies[a.url] = a.body
-			c.Labels[a.url] = stored.web.labels[a.url]
+		case a.Location != "":
+			c.Redirects[a.URL] = a.Location
+		case stored.inScope[a.URL]:
+			bodies[a.URL] = a.Body
+			c.Labels[a.URL] = stored.web.labels[a.URL]
 		}
 	}
 	c.Page = func(url string) ([]byte, string) { return []byte(bodies[url]), "text/html" }

@@ -10,11 +10,11 @@ import (
 // Course is a crawl along its budget: for tables of curves and for comparing which pages two
 // crawls fetched.
 type Course struct {
-	// After 0, 1, … 100 % of the budget (rounded down to pages): targets found; loss, Σ(1 − R) over
-	// counted pages; requests made; bytes of the pages' bodies. What an early end had found stays,
-	// and its loss goes on, as in package harvest.
+	// After 0, 1, … 100 % of the budget (rounded down to pages): targets found; loss rate, [0,1], 0
+	// while no page counts; requests made; bytes of the pages' bodies. What an early end had found
+	// stays, and its loss goes on, as in package harvest.
 	Found    []int     `json:"found,omitempty"`
-	Loss     []float64 `json:"loss,omitempty"`
+	LossRate []float64 `json:"loss_rate,omitempty"`
 	Requests []uint64  `json:"requests,omitempty"`
 	Bytes    []uint64  `json:"bytes,omitempty"`
 	// Pages delivered, in order, by their place among the URLs in scope, sorted (Ground.URLs).
@@ -31,7 +31,7 @@ func (g *Ground) Course(c *Crawl) Course {
 	for k := range coursePoints + 1 {
 		n := curve.Budget() * k / coursePoints
 		course.Found = append(course.Found, curve.Found(n))
-		course.Loss = append(course.Loss, curve.Loss(n))
+		course.LossRate = append(course.LossRate, curve.LossRate(n))
 		var requests, bytes uint64
 		if have := min(n, len(c.Steps)); have > 0 {
 			requests, bytes = c.Steps[have-1].Requests, c.Steps[have-1].Bytes

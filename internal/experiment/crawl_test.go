@@ -10,13 +10,14 @@ import (
 	"sync"
 	"testing"
 
+	"forager/internal/experiment/worldtest"
 	"forager/schemas"
 )
 
 // TestSameCrawlAgain: a crawl is the same when it is made again, by itself or with eight others
 // at a time.
 func TestSameCrawlAgain(t *testing.T) {
-	g := randomWorld(1, 150).ground(t)
+	g := ground(t, worldtest.Random(1, 150))
 	type key struct {
 		ranker string
 		draw   int
@@ -34,7 +35,7 @@ func TestSameCrawlAgain(t *testing.T) {
 	}
 	// On a ground of its own, and in another order.
 	slices.Reverse(keys)
-	other := randomWorld(1, 150).ground(t)
+	other := ground(t, worldtest.Random(1, 150))
 	var wg sync.WaitGroup
 	work := make(chan key)
 	for range 8 {
@@ -66,9 +67,9 @@ func TestSameCrawlAgain(t *testing.T) {
 // every one ends with a reason.
 func TestBudget(t *testing.T) {
 	for _, budget := range []uint64{1, 40, 1000} {
-		w := randomWorld(2, 100)
-		w.budget = budget
-		g := w.ground(t)
+		w := worldtest.Random(2, 100)
+		w.Budget = budget
+		g := ground(t, w)
 		for _, r := range Rankers {
 			c := try(t, g, r, 0, 0)
 			seen := make(map[string]bool)
@@ -92,27 +93,27 @@ func TestBudget(t *testing.T) {
 }
 
 // redirected has a target behind two redirects, one to another host, and a loop.
-func redirected() *world {
-	w := randomWorld(3, 20)
-	w.page("http://x.test/start", "hub/one", `<a href="http://x.test/old">o</a><a href="http://x.test/loop">l</a><a href="http://x.test/gone">g</a>
+func redirected() *worldtest.World {
+	w := worldtest.Random(3, 20)
+	w.Page("http://x.test/start", "hub/one", `<a href="http://x.test/old">o</a><a href="http://x.test/loop">l</a><a href="http://x.test/gone">g</a>
 		<a href="http://x.test/notes">n</a><a href="http://x.test/end">e</a>`)
-	w.redirect("http://x.test/old", "/newer")
-	w.redirect("http://x.test/newer", "http://y.test/new")
-	w.redirect("http://x.test/loop", "http://x.test/pool")
-	w.redirect("http://x.test/pool", "http://x.test/loop")
-	w.redirect("http://x.test/gone", "http://elsewhere.test/")
-	w.page("http://y.test/new", "good/one", "<p>good1 good2 <a href=http://x.test/old>again</a>")
-	w.page("http://x.test/end", "bad/one", "<p>bad1 bad2 bad3")
-	w.answers = append(w.answers, answerRecord{url: "http://x.test/notes", kind: "text/plain", status: 200, body: "word1 word2"})
-	w.labels = append(w.labels, "http://x.test/notes\tgood/one")
-	w.seeds = [][]string{{"http://x.test/start"}}
-	w.targets++
-	w.budget = 10
+	w.Redirect("http://x.test/old", "/newer")
+	w.Redirect("http://x.test/newer", "http://y.test/new")
+	w.Redirect("http://x.test/loop", "http://x.test/pool")
+	w.Redirect("http://x.test/pool", "http://x.test/loop")
+	w.Redirect("http://x.test/gone", "http://elsewhere.test/")
+	w.Page("http://y.test/new", "good/one", "<p>good1 good2 <a href=http://x.test/old>again</a>")
+	w.Page("http://x.test/end", "bad/one", "<p>bad1 bad2 bad3")
+	w.Answers = append(w.Answers, worldtest.Answer{URL: "http://x.test/notes", Kind: "text/plain", Status: 200, Body: "word1 word2"})
+	w.Labels = append(w.Labels, "http://x.test/notes\tgood/one")
+	w.Seeds = [][]string{{"http://x.test/start"}}
+	w.Targets++
+	w.Budget = 10
 	return w
 }
 
 func TestRedirects(t *testing.T) {
-	g := redirected().ground(t)
+	g := ground(t, redirected())
 	for _, r := range Rankers {
 		if r == "hard-focus" {
 			continue // the start is no page of the focus
@@ -147,7 +148,7 @@ func TestRedirects(t *testing.T) {
 // TestTaught: the taught apprentice ranks by what a finished crawl has taught from its first
 // choice on, and goes on learning from there.
 func TestTaught(t *testing.T) {
-	g := randomWorld(4, 150).ground(t)
+	g := ground(t, worldtest.Random(4, 150))
 	first := try(t, g, "soft-focus", 0, 0)
 	taught, gated := try(t, g, "apprentice-taught", 0, 0), try(t, g, "apprentice-gated", 0, 0)
 	seeds := len(g.task.Seeds[0])
@@ -166,7 +167,7 @@ func TestTaught(t *testing.T) {
 }
 
 func TestTopicFeaturesOfOneRankerOnly(t *testing.T) {
-	g := randomWorld(5, 150).ground(t)
+	g := ground(t, worldtest.Random(5, 150))
 	for _, r := range []string{"apprentice", "apprentice-topics", "apprentice"} {
 		run := &Run{Ground: g, Seeds: g.task.Seeds[0], Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_APPRENTICE}}, Keep: true,
 			Learning: &schemas.Learning{DMax: 5}}
@@ -192,7 +193,7 @@ func TestTopicFeaturesOfOneRankerOnly(t *testing.T) {
 }
 
 func TestRunRefuses(t *testing.T) {
-	g := randomWorld(6, 20).ground(t)
+	g := ground(t, worldtest.Random(6, 20))
 	policies := []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}}
 	for name, c := range map[string]struct {
 		run  Run
@@ -214,7 +215,7 @@ func TestRunRefuses(t *testing.T) {
 }
 
 func TestBench(t *testing.T) {
-	g := randomWorld(7, 60).ground(t)
+	g := ground(t, worldtest.Random(7, 60))
 	tasks := []*Task{g.task}
 	grounds := map[*Task]*Ground{g.task: g}
 	told := 0

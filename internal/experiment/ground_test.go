@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"forager/internal/experiment/worldtest"
 	"forager/internal/linkfeature"
 	"forager/schemas"
 )
@@ -29,32 +30,32 @@ func prepare(dir string) (*Ground, error) {
 }
 
 // odd is a world in which examples are named in every way that lists of them name pages.
-func odd() *world {
-	w := &world{budget: 5, seeds: [][]string{{"http://a.test/"}}, targets: 2, critic: map[string][]string{}}
-	w.page("http://a.test/", "hub/one", `<a href="good">x</a> <a href="text">x</a> <a href="http://two.test/a%2fb">x</a>`)
-	w.page("http://a.test/good", "good/one", "<p>good words here")
-	w.page("HTTP://A.test:80/good2", "good/one", "<p>good words there")
-	w.page("http://a.test/goodness", "goodness/one", "<p>not what is looked for")
-	w.page("http://a.test/good2", "bad/one", "<p>the second answer for a URL")
-	w.answers = append(w.answers, answerRecord{url: "http://a.test/text", kind: "text/plain", status: 200, body: "plain <b> good & words"})
-	w.labels = append(w.labels, "http://a.test/text\tgood/one")
-	w.answers = append(w.answers, answerRecord{url: "http://a.test/gone", kind: "text/html", status: 404, body: "gone"})
-	w.redirect("http://two.test", "http://two.test/")
-	w.page("http://two.test/", "bad/two", "<p>home of two")
-	w.redirect("http://two.test/old", "http://two.test/older")
-	w.redirect("http://two.test/older", "/a%2fb")
-	w.page("http://two.test/a%2fb", "bad/two", "<p>escaped")
-	w.answers = append(w.answers, answerRecord{url: "http://two.test/notes.txt", kind: "text/plain; charset=us-ascii", status: 200, body: "plain #include <stdio.h>"})
-	w.labels = append(w.labels, "http://two.test/notes.txt\tgood/two")
-	w.page("ftp_//two.test/stray", "good/two", "<p>stray words")
-	w.critic["good"] = []string{"http://two.test/notes.txt", "ftp_//two.test/stray"}
-	w.critic["bad"] = []string{"http://two.test", "http://two.test/a/b"}
-	w.critic["worse"] = []string{"http://two.test/old"}
+func odd() *worldtest.World {
+	w := &worldtest.World{Budget: 5, Seeds: [][]string{{"http://a.test/"}}, Targets: 2, Critic: map[string][]string{}}
+	w.Page("http://a.test/", "hub/one", `<a href="good">x</a> <a href="text">x</a> <a href="http://two.test/a%2fb">x</a>`)
+	w.Page("http://a.test/good", "good/one", "<p>good words here")
+	w.Page("HTTP://A.test:80/good2", "good/one", "<p>good words there")
+	w.Page("http://a.test/goodness", "goodness/one", "<p>not what is looked for")
+	w.Page("http://a.test/good2", "bad/one", "<p>the second answer for a URL")
+	w.Answers = append(w.Answers, worldtest.Answer{URL: "http://a.test/text", Kind: "text/plain", Status: 200, Body: "plain <b> good & words"})
+	w.Labels = append(w.Labels, "http://a.test/text\tgood/one")
+	w.Answers = append(w.Answers, worldtest.Answer{URL: "http://a.test/gone", Kind: "text/html", Status: 404, Body: "gone"})
+	w.Redirect("http://two.test", "http://two.test/")
+	w.Page("http://two.test/", "bad/two", "<p>home of two")
+	w.Redirect("http://two.test/old", "http://two.test/older")
+	w.Redirect("http://two.test/older", "/a%2fb")
+	w.Page("http://two.test/a%2fb", "bad/two", "<p>escaped")
+	w.Answers = append(w.Answers, worldtest.Answer{URL: "http://two.test/notes.txt", Kind: "text/plain; charset=us-ascii", Status: 200, Body: "plain #include <stdio.h>"})
+	w.Labels = append(w.Labels, "http://two.test/notes.txt\tgood/two")
+	w.Page("ftp_//two.test/stray", "good/two", "<p>stray words")
+	w.Critic["good"] = []string{"http://two.test/notes.txt", "ftp_//two.test/stray"}
+	w.Critic["bad"] = []string{"http://two.test", "http://two.test/a/b"}
+	w.Critic["worse"] = []string{"http://two.test/old"}
 	return w
 }
 
 func TestPrepare(t *testing.T) {
-	g, err := prepare(odd().write(t))
+	g, err := prepare(odd().Write(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,22 +91,22 @@ func TestPrepare(t *testing.T) {
 
 // TestExamplesAreNotCounted: pages that trained the critic may be crawled and are no targets.
 func TestExamplesAreNotCounted(t *testing.T) {
-	w := randomWorld(9, 60)
-	w.pages, w.notCounted = "all", []string{}
+	w := worldtest.Random(9, 60)
+	w.Pages, w.NotCounted = "all", []string{}
 	for u, kept := range map[string]bool{"http://two.test/1": true, "http://two.test/4": false} { // both are good
 		if !kept {
-			w.notCounted = append(w.notCounted, u)
+			w.NotCounted = append(w.NotCounted, u)
 		}
 	}
-	w.page("http://x.test/", "hub/one", "<a href=http://two.test/1>a</a><a href=http://two.test/4>a</a>")
-	w.seeds, w.budget = [][]string{{"http://x.test/"}}, 3
-	for i, l := range w.labels {
-		w.labels[i] = strings.TrimSuffix(strings.TrimSuffix(l, "/one"), "/two")
-		if w.labels[i] != l && strings.HasSuffix(l, "good/two") && !strings.HasPrefix(l, "http://two.test/4\t") {
-			w.targets++
+	w.Page("http://x.test/", "hub/one", "<a href=http://two.test/1>a</a><a href=http://two.test/4>a</a>")
+	w.Seeds, w.Budget = [][]string{{"http://x.test/"}}, 3
+	for i, l := range w.Labels {
+		w.Labels[i] = strings.TrimSuffix(strings.TrimSuffix(l, "/one"), "/two")
+		if w.Labels[i] != l && strings.HasSuffix(l, "good/two") && !strings.HasPrefix(l, "http://two.test/4\t") {
+			w.Targets++
 		}
 	}
-	g := w.ground(t)
+	g := ground(t, w)
 	if !g.Target("http://two.test/1") || g.Target("http://two.test/4") || !slices.Contains(g.URLs(), "http://two.test/4") {
 		t.Error("targets are not what the task file says")
 	}
@@ -117,23 +118,23 @@ func TestExamplesAreNotCounted(t *testing.T) {
 
 func TestPrepareRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(w *world, dir string)
+		change func(w *worldtest.World, dir string)
 		want   string
 	}{
-		"another number of targets": {func(w *world, dir string) { w.targets = 7 }, "names 7 targets, its web has 2"},
-		"unknown examples": {func(w *world, _ string) {
-			w.critic["bad"] = append(w.critic["bad"], "http://two.test/nix", "http://a.test/gone")
+		"another number of targets": {func(w *worldtest.World, dir string) { w.Targets = 7 }, "names 7 targets, its web has 2"},
+		"unknown examples": {func(w *worldtest.World, _ string) {
+			w.Critic["bad"] = append(w.Critic["bad"], "http://two.test/nix", "http://a.test/gone")
 		}, "2 of its examples are no pages of the web, such as http://two.test/nix"},
-		"labels": {func(_ *world, dir string) {
+		"labels": {func(_ *worldtest.World, dir string) {
 			os.WriteFile(filepath.Join(dir, "web.labels.tsv"), []byte("http://a.test/ good\n"), 0o600)
 		}, "line 1: want URL, tab, label"},
-		"no labels": {func(_ *world, dir string) { os.Remove(filepath.Join(dir, "web.labels.tsv")) }, "labels"},
-		"no web":    {func(_ *world, dir string) { os.Remove(filepath.Join(dir, "web.warc.gz")) }, "web.warc.gz"},
-		"empty web": {func(_ *world, dir string) { os.WriteFile(filepath.Join(dir, "web.warc.gz"), nil, 0o600) }, "no HTTP answer"},
+		"no labels": {func(_ *worldtest.World, dir string) { os.Remove(filepath.Join(dir, "web.labels.tsv")) }, "labels"},
+		"no web":    {func(_ *worldtest.World, dir string) { os.Remove(filepath.Join(dir, "web.warc.gz")) }, "web.warc.gz"},
+		"empty web": {func(_ *worldtest.World, dir string) { os.WriteFile(filepath.Join(dir, "web.warc.gz"), nil, 0o600) }, "no HTTP answer"},
 	} {
 		w := odd()
 		c.change(w, t.TempDir()) // what must be there before the files are
-		dir := w.write(t)
+		dir := w.Write(t)
 		c.change(w, dir)
 		if _, err := prepare(dir); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -143,7 +144,7 @@ func TestPrepareRefuses(t *testing.T) {
 
 // TestDamagedWeb: what is damaged is missing, the rest is there.
 func TestDamagedWeb(t *testing.T) {
-	dir := odd().write(t)
+	dir := odd().Write(t)
 	path := filepath.Join(dir, "web.warc.gz")
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -179,13 +180,13 @@ func TestMeasure(t *testing.T) {
 	m := g.Measure(crawl)
 	want := Measures{
 		Pages: 4, Requests: 6, EndReason: "stagnated", HarvestLabel: [3]float64{.5, 2. / 3, 2. / 7}, HarvestCritic: [3]float64{.75, .5, 1.5 / 7},
-		Loss: [2]float64{.5, 5.5}, Recall: .5, AUC: (3*1 + 5*2) / 4. / 8, TargetHosts: 2, Bytes: 70,
+		Loss: [2]float64{.5, 5.5}, Recall: .5, AUC: (3*1 + 5*2) / 4. / 8, RequestAUC: (8 + 3) / 4. / 8, TargetHosts: 2, Bytes: 70,
 	}
 	if m != want {
 		t.Errorf("%+v, want %+v", m, want)
 	}
 	c := g.Course(crawl)
-	if len(c.Found) != 101 || len(c.Loss) != 101 || len(c.Requests) != 101 || len(c.Bytes) != 101 || !slices.Equal(c.Pages, []uint32{0, 4, 3, 1}) {
+	if len(c.Found) != 101 || len(c.LossRate) != 101 || len(c.Requests) != 101 || len(c.Bytes) != 101 || !slices.Equal(c.Pages, []uint32{0, 4, 3, 1}) {
 		t.Fatalf("%+v", c)
 	}
 	for _, at := range []struct {
@@ -193,9 +194,9 @@ func TestMeasure(t *testing.T) {
 		found           int
 		loss            float64
 		requests, bytes uint64
-	}{{0, 0, 0, 0, 0}, {12, 0, 0, 0, 0}, {13, 1, 0, 1, 10}, {25, 1, .5, 3, 30}, {50, 2, 1.5, 6, 70}, {100, 2, 5.5, 6, 70}} {
-		if k := at.percent; c.Found[k] != at.found || c.Loss[k] != at.loss || c.Requests[k] != at.requests || c.Bytes[k] != at.bytes {
-			t.Errorf("at %d %%: found %d, loss %v, %d requests, %d bytes; want %+v", k, c.Found[k], c.Loss[k], c.Requests[k], c.Bytes[k], at)
+	}{{0, 0, 0, 0, 0}, {12, 0, 0, 0, 0}, {13, 1, 0, 1, 10}, {25, 1, .25, 3, 30}, {50, 2, .5, 6, 70}, {100, 2, 5.5 / 7, 6, 70}} {
+		if k := at.percent; c.Found[k] != at.found || c.LossRate[k] != at.loss || c.Requests[k] != at.requests || c.Bytes[k] != at.bytes {
+			t.Errorf("at %d %%: found %d, loss rate %v, %d requests, %d bytes; want %+v", k, c.Found[k], c.LossRate[k], c.Requests[k], c.Bytes[k], at)
 		}
 	}
 }

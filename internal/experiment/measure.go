@@ -16,6 +16,9 @@ type Measures struct {
 	// Recall is the share of the task's targets that was found, AUC its mean over the budget.
 	Recall float64 `json:"recall"`
 	AUC    float64 `json:"auc"`
+	// RequestAUC is AUC with requests in the place of pages, over as many requests as the budget
+	// has pages.
+	RequestAUC float64 `json:"request_auc"`
 	// TargetHosts is the number of hosts of which a target was found; Bytes the size of the
 	// bodies of all pages delivered.
 	TargetHosts int    `json:"target_hosts"`
@@ -29,10 +32,24 @@ func (g *Ground) Measure(c *Crawl) Measures {
 	m := Measures{
 		Pages: len(c.Steps), Requests: c.Requests, EndReason: c.EndReason,
 		Loss:   [2]float64{curve.Loss(budget / 4), curve.Loss(budget)},
-		Recall: curve.Recall(budget), AUC: curve.AUC(), TargetHosts: targetHosts(c), Bytes: bytesOf(c),
+		Recall: curve.Recall(budget), AUC: curve.AUC(), RequestAUC: g.requestAUC(c), TargetHosts: targetHosts(c), Bytes: bytesOf(c),
 	}
 	for i, n := range []int{budget / 4, budget / 2, budget} {
 		m.HarvestLabel[i], m.HarvestCritic[i] = curve.LabelRate(n), curve.Rate(n)
 	}
 	return m
+}
+
+// requestAUC is the mean share of the targets found after 1, 2, … budget requests.
+func (g *Ground) requestAUC(c *Crawl) float64 {
+	if len(g.targets) == 0 {
+		return 0
+	}
+	var area float64
+	for _, s := range c.Steps {
+		if s.Target && s.Counted && s.Requests <= g.task.Budget {
+			area += float64(g.task.Budget - s.Requests + 1)
+		}
+	}
+	return area / float64(len(g.targets)) / float64(g.task.Budget)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"forager/internal/experiment/worldtest"
 	"forager/schemas"
 )
 
@@ -229,7 +230,7 @@ func (n *naive) visit(u string, page *schemas.Page, aliases map[string]bool) {
 // TestAgainstNaive: both crawl random worlds in the same order.
 func TestAgainstNaive(t *testing.T) {
 	for seed := range uint64(6) {
-		g := randomWorld(seed, 150).ground(t)
+		g := ground(t, worldtest.Random(seed, 150))
 		for _, ranker := range []string{"unfocused", "soft-focus", "hard-focus", "hard-defer", "apprentice", "apprentice-gated"} {
 			for draw := range g.task.Seeds {
 				n := &naive{g: g, ranker: ranker, entries: make(map[string]*naiveEntry), visited: make(map[string]bool), trained: make(map[string]int)}

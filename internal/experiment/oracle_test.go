@@ -3,6 +3,7 @@ package experiment
 import (
 	"testing"
 
+	"forager/internal/experiment/worldtest"
 	"forager/schemas"
 )
 
@@ -36,9 +37,9 @@ func hops(g *Ground, from string, visited map[string]bool) int {
 // fetched is nearer to a target than the one that was.
 func TestOracleTakesShortestPaths(t *testing.T) {
 	for seed := range uint64(12) {
-		w := randomWorld(seed, 12+int(seed)*5)
-		w.budget = 1000
-		g := w.ground(t)
+		w := worldtest.Random(seed, 12+int(seed)*5)
+		w.Budget = 1000
+		g := ground(t, w)
 		for draw, seeds := range g.task.Seeds {
 			c := try(t, g, "oracle", draw, 0)
 			visited, frontier := make(map[string]bool), make(map[string]bool)
@@ -76,7 +77,7 @@ func TestOracleTakesShortestPaths(t *testing.T) {
 
 // TestLabelOracle takes a target where the frontier holds one.
 func TestLabelOracle(t *testing.T) {
-	g := randomWorld(8, 100).ground(t)
+	g := ground(t, worldtest.Random(8, 100))
 	for draw, seeds := range g.task.Seeds {
 		c := try(t, g, "oracle-labels", draw, 0)
 		visited, known := make(map[string]bool), make(map[string]bool)

@@ -47,8 +47,8 @@ type Comparison struct {
 	harvest.Comparison
 }
 
-// columns of a table in their order.
-var columns = []string{
+// Columns of a table in their order.
+var Columns = []string{
 	"label@25", "label@50", "label@100", "recall", "AUC", "nAUC", "critic@25", "critic@50", "critic@100", "loss-cut@25", "loss-cut@100",
 }
 
@@ -61,10 +61,10 @@ func (m *Measures) columns() map[string]float64 {
 	}
 }
 
-// baseline is the ranker that others are compared with, and whose loss they cut.
-const baseline = "soft-focus"
+// Baseline is the ranker that others are compared with, and whose loss they cut.
+const Baseline = "soft-focus"
 
-// claims says with what a ranker is compared besides the baseline: the gated apprentice with
+// claims says with what a ranker is compared besides the Baseline: the gated apprentice with
 // its gate alone, so that what is won by the features can be told apart.
 var claims = map[string][]string{
 	"apprentice-gated":  {"gate-fifo", "gate-random"},
@@ -85,9 +85,12 @@ var protocols = map[string]string{"apprentice-taught": ProtocolFirstFree}
 // references learn nothing, so they stand in the tables of every protocol.
 var references = []string{"unfocused", "random", "soft-focus", "hard-defer", "gate-fifo", "gate-random", "oracle-labels", "oracle"}
 
+// Protocol returns the protocol under which a ranker is tried.
+func Protocol(ranker string) string { return cmp.Or(protocols[ranker], ProtocolCharged) }
+
 // in says whether a ranker stands in the tables of a protocol.
 func in(protocol, ranker string) bool {
-	return cmp.Or(protocols[ranker], ProtocolCharged) == protocol || slices.Contains(references, ranker)
+	return Protocol(ranker) == protocol || slices.Contains(references, ranker)
 }
 
 // Summarise makes the tables: one a group and protocol, variants in the order of the results. The
@@ -95,13 +98,13 @@ func in(protocol, ranker string) bool {
 func Summarise(tasks []*Task, results []Result) ([]Group, error) {
 	diagnostic := make(map[string]bool)
 	for _, t := range tasks {
-		diagnostic[t.group()] = diagnostic[t.group()] || t.DiagnosticOnly
+		diagnostic[t.Group()] = diagnostic[t.Group()] || t.DiagnosticOnly
 	}
 	type key struct{ group, protocol string }
 	samples, own := make(map[key]*sample), make(map[key]bool)
 	for i := range results {
 		r := &results[i]
-		k := key{group: (&Task{Name: r.Task}).group()}
+		k := key{group: (&Task{Name: r.Task}).Group()}
 		for _, k.protocol = range []string{ProtocolCharged, ProtocolFirstFree} {
 			if !in(k.protocol, r.Ranker) {
 				continue
@@ -110,7 +113,7 @@ func Summarise(tasks []*Task, results []Result) ([]Group, error) {
 				samples[k] = newSample()
 			}
 			samples[k].add(r)
-			own[k] = own[k] || cmp.Or(protocols[r.Ranker], ProtocolCharged) == k.protocol
+			own[k] = own[k] || Protocol(r.Ranker) == k.protocol
 		}
 	}
 	var groups []Group
@@ -130,8 +133,8 @@ func Summarise(tasks []*Task, results []Result) ([]Group, error) {
 	return groups, nil
 }
 
-// group is what stands before ":" in the task's name.
-func (t *Task) group() string {
+// Group is what stands before ":" in the task's name.
+func (t *Task) Group() string {
 	name, _, _ := strings.Cut(t.Name, ":")
 	return name
 }
@@ -181,7 +184,7 @@ func (s *sample) add(r *Result) {
 func (s *sample) value(c cell, column string) (v float64, ok bool) {
 	if at, isCut := strings.CutPrefix(column, "loss-cut"); isCut {
 		loss, have := s.value(c, "loss"+at)
-		base, haveBase := s.value(cell{c.task, c.draw, baseline}, "loss"+at)
+		base, haveBase := s.value(cell{c.task, c.draw, Baseline}, "loss"+at)
 		if !have || !haveBase {
 			return 0, false
 		}
@@ -230,7 +233,7 @@ func (s *sample) summarise() (*Group, error) {
 	random, oracle := s.byDraw("random", "AUC"), s.byDraw("oracle", "AUC")
 	for _, variant := range s.variants {
 		line := RankerSummary{Ranker: variant, Measures: make(map[string]harvest.Estimate), Ends: s.ends[variant]}
-		for _, column := range columns {
+		for _, column := range Columns {
 			if values := s.byDraw(variant, column); len(values) > 0 {
 				line.Measures[column] = harvest.Interval(values)
 			}
@@ -263,7 +266,7 @@ func (s *sample) compare(g *Group) error {
 		if ranker == "random" || strings.HasPrefix(ranker, "oracle") {
 			continue // nothing is claimed of these
 		}
-		for _, to := range append([]string{baseline}, claims[ranker]...) {
+		for _, to := range append([]string{Baseline}, claims[ranker]...) {
 			if to == variant || s.ends[to] == nil {
 				continue
 			}
@@ -295,30 +298,23 @@ func (g Group) Table() string {
 		width = max(width, utf8.RuneCountInString(r.Ranker))
 	}
 	fmt.Fprintf(&b, "\n%-*s", width, "ranker")
-	for _, c := range columns {
+	for _, c := range Columns {
 		fmt.Fprintf(&b, " %12s", c)
 	}
 	b.WriteByte('\n')
 	for _, r := range g.Rankers {
 		fmt.Fprintf(&b, "%-*s", width, r.Ranker)
-		for _, c := range columns {
+		for _, c := range Columns {
 			text := "–"
 			if v, ok := r.Measures[c]; ok {
-				text = fmt.Sprintf("%.3f", v.Mean)
-				if v.N > 1 {
-					text += fmt.Sprintf("±%.3f", v.Half)
-				}
+				text = v.String()
 			}
 			fmt.Fprintf(&b, " %12s", text)
 		}
 		b.WriteByte('\n')
 	}
-	for _, r := range g.Rankers {
-		for _, end := range slices.Sorted(maps.Keys(r.Ends)) {
-			if !strings.HasSuffix(end, "budget spent") {
-				fmt.Fprintf(&b, "%s ended %d times with %q\n", r.Ranker, r.Ends[end], end)
-			}
-		}
+	for _, line := range g.Ends() {
+		fmt.Fprintln(&b, line)
 	}
 	if len(g.Comparisons) == 0 {
 		fmt.Fprintf(&b, "Too few tasks, or rankers, to compare rankers over tasks: that takes %d tasks.\n", harvest.MinTasks)
@@ -331,6 +327,19 @@ func (g Group) Table() string {
 			c.Ranker+" − "+c.To, c.Mean, c.Low, c.High, c.Above, c.Below, value(c.P), value(c.Corrected))
 	}
 	return b.String()
+}
+
+// Ends says which crawls ended before their budget was spent, a sentence for each reason.
+func (g Group) Ends() []string {
+	var lines []string
+	for _, r := range g.Rankers {
+		for _, end := range slices.Sorted(maps.Keys(r.Ends)) {
+			if !strings.HasSuffix(end, "budget spent") {
+				lines = append(lines, fmt.Sprintf("%s ended %d times with %q", r.Ranker, r.Ends[end], end))
+			}
+		}
+	}
+	return lines
 }
 
 func value(p *float64) float64 { return *cmp.Or(p, new(float64)) }

@@ -153,7 +153,7 @@ func TestRankersAreNamedOnce(t *testing.T) {
 		names[r] = true
 	}
 	for r, others := range claims {
-		for _, name := range append(others, r, baseline) {
+		for _, name := range append(others, r, Baseline) {
 			if !names[name] {
 				t.Errorf("a comparison of %s names %s, which is no ranker", r, name)
 			}

@@ -27,6 +27,18 @@ type Estimate struct {
 	N    int     `json:"n"`
 }
 
+// String writes the mean with its interval, to three places ("0.412±0.031").
+func (e Estimate) String() string {
+	mean := fmt.Sprintf("%.3f", e.Mean)
+	if mean == "-0.000" {
+		mean = "0.000"
+	}
+	if e.N < 2 {
+		return mean
+	}
+	return fmt.Sprintf("%s±%.3f", mean, e.Half)
+}
+
 // Interval estimates the mean of independent values, such as one a draw.
 func Interval(values []float64) Estimate {
 	e := Estimate{N: len(values)}

@@ -27,7 +27,7 @@ var clients = map[string][]string{
 	"github.com/twmb/franz-go/pkg/kfake":     {"forager/infra/local", "forager/internal/stream/streamtest"},
 	"github.com/versity/versitygw":           {"forager/infra/local", "forager/internal/objects/objectstest"},
 	"github.com/ebitengine/purego":           {"forager/infra/local"},
-	"github.com/parquet-go/parquet-go":       {"forager/internal/archive"},
+	"github.com/parquet-go/parquet-go":       {"forager/internal/archive", "forager/internal/study"},
 	"golang.org/x/net/html":                  {"forager/internal/dom", "forager/infra/forager/floor"},
 	"github.com/nlnwa/whatwg-url":            {"forager/internal/weburl"},
 	"github.com/blevesearch/snowballstem":    {"forager/internal/text"},

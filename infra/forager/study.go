@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"forager/internal/study"
+)
+
+type experimentRun struct {
+	Plan string `arg:"" help:"Plan file (YAML)." type:"existingfile"`
+	Out  string `short:"o" required:"" help:"Folder of the results; what it holds of this plan is not run again." type:"path"`
+}
+
+// Files of a study's folder.
+const (
+	studyLog     = "runs.jsonl"
+	studyCSV     = "runs.csv"
+	studyParquet = "runs.parquet"
+	studyReport  = "study.json"
+	studyPage    = "report.html"
+)
+
+func (c *experimentRun) Help() string {
+	return `A plan names a task file and what is compared on it:
+
+  name: offsets
+  tasks: tasks.json.gz              # relative to the plan
+  only: ["webkb-uni:*"]
+  draws: {first: 0, count: 10}
+  random_runs: 10                   # of rankers of random order, each draw
+  rankers: [soft-focus, apprentice, apprentice-gated, random, oracle]
+  settings: {d_max: [0, 2, 5]}      # every combination, with every ranker that learns; also switch_pages,
+                                    # refit_pages, max_pairs, pairs, topics
+
+  forager experiment run plan.yaml -o results
+  forager experiment report results
+
+Each run is kept as soon as it is made; the same command goes on after it was stopped. At the end the folder has
+runs.csv and runs.parquet (a row a run, with digests of web, critic, tasks and program), study.json and report.html.
+The same plan gives the same files.
+
+Rankers: those of "forager experiment compare".`
+}
+
+func (c *experimentRun) Run(s *session) error {
+	plan, err := study.LoadPlan(c.Plan)
+	if err != nil {
+		return errUsage{err}
+	}
+	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+		return fmt.Errorf("make the folder of results: %w", err)
+	}
+	rep, err := study.Run(s, plan, filepath.Join(c.Out, studyLog), &studyProgress{to: s.err, terminal: interactive(s.err)})
+	if err != nil {
+		return err
+	}
+	for name, write := range map[string]func(io.Writer) error{
+		studyCSV:     func(w io.Writer) error { return study.WriteCSV(w, rep.Rows()) },
+		studyParquet: func(w io.Writer) error { return study.WriteParquet(w, rep.Rows()) },
+		studyReport:  func(w io.Writer) error { return json.NewEncoder(w).Encode(rep) },
+		studyPage:    rep.WriteHTML,
+	} {
+		if err := writeWhole(filepath.Join(c.Out, name), write); err != nil {
+			return err
+		}
+	}
+	return s.print(rep, rep.Print)
+}
+
+type experimentReport struct {
+	Folder string `arg:"" help:"Folder of the results." type:"existingdir"`
+	HTML   string `name:"html" help:"Write the report as a page to this file." type:"path"`
+}
+
+func (c *experimentReport) Run(s *session) error {
+	path := filepath.Join(c.Folder, studyReport)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("%w; \"forager experiment run\" writes it once every run of a plan is made", err)
+	}
+	rep := new(study.Report)
+	if err := json.Unmarshal(b, rep); err != nil {
+		return fmt.Errorf("report %s: %w", path, err)
+	}
+	if c.HTML != "" {
+		if err := writeWhole(c.HTML, rep.WriteHTML); err != nil {
+			return err
+		}
+	}
+	return s.print(rep, rep.Print)
+}
+
+// studyProgress tells how far a study is: a line that is written over on a terminal, else a
+// line every hundred runs.
+type studyProgress struct {
+	to       io.Writer
+	terminal bool
+	began    time.Time
+	known    int
+}
+
+func (p *studyProgress) Prepared(known, all int, torn int64) {
+	p.began, p.known = time.Now(), known
+	if torn > 0 {
+		fmt.Fprintf(p.to, "the last run of the log was not whole (%d bytes): it is made again\n", torn)
+	}
+	fmt.Fprintf(p.to, "%d runs, %d of them made before\n", all, known)
+}
+
+func (p *studyProgress) Ran(done, all int) {
+	spent := time.Since(p.began)
+	left := time.Duration(float64(spent) / float64(done-p.known) * float64(all-done)).Round(time.Second)
+	switch {
+	case p.terminal:
+		const width = 30
+		bar := make([]rune, width)
+		for i := range bar {
+			bar[i] = '·'
+			if i < width*done/all {
+				bar[i] = '█'
+			}
+		}
+		fmt.Fprintf(p.to, "\r\x1b[K%s %d of %d runs, %s left", string(bar), done, all, left)
+		if done == all {
+			fmt.Fprintln(p.to)
+		}
+	case done%100 == 0 || done == all:
+		fmt.Fprintf(p.to, "%d of %d runs, %s left\n", done, all, left)
+	}
+}

@@ -1,0 +1,98 @@
+package study
+
+import (
+	"encoding/csv"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+)
+
+// Row is one run in runs.csv and runs.parquet: what was run, on what, and what came of it.
+type Row struct {
+	Study         string `parquet:"study,dict"`
+	Task          string `parquet:"task,dict"`
+	Draw          int32  `parquet:"draw"`
+	Variant       string `parquet:"variant,dict"`
+	Ranker        string `parquet:"ranker,dict"`
+	Protocol      string `parquet:"protocol,dict"`
+	Settings      string `parquet:"settings,dict"`
+	Seed          int64  `parquet:"seed"`
+	Web           string `parquet:"web,dict"`
+	WebDigest     string `parquet:"web_digest,dict"`
+	Critic        string `parquet:"critic,dict"`
+	CriticDigest  string `parquet:"critic_digest,dict"`
+	TasksDigest   string `parquet:"tasks_digest,dict"`
+	ProgramDigest string `parquet:"program_digest,dict"`
+	// Budget in pages; targets of the task.
+	Budget  int64 `parquet:"budget"`
+	Targets int64 `parquet:"targets"`
+	// Measures; see experiment.Measures.
+	Pages       int64   `parquet:"pages"`
+	Requests    int64   `parquet:"requests"`
+	Bytes       int64   `parquet:"bytes"`
+	EndReason   string  `parquet:"end_reason,dict"`
+	Label25     float64 `parquet:"harvest_label_25"`
+	Label50     float64 `parquet:"harvest_label_50"`
+	Label100    float64 `parquet:"harvest_label_100"`
+	Critic25    float64 `parquet:"harvest_critic_25"`
+	Critic50    float64 `parquet:"harvest_critic_50"`
+	Critic100   float64 `parquet:"harvest_critic_100"`
+	Loss25      float64 `parquet:"loss_25"`
+	Loss100     float64 `parquet:"loss_100"`
+	Recall      float64 `parquet:"recall"`
+	AUC         float64 `parquet:"auc"`
+	RequestAUC  float64 `parquet:"request_auc"`
+	TargetHosts int64   `parquet:"target_hosts"`
+}
+
+// WriteParquet writes rows as one Parquet file; the same rows make the same bytes.
+func WriteParquet(w io.Writer, rows []Row) error {
+	p := parquet.NewGenericWriter[Row](w, parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("forager", "", ""))
+	if _, err := p.Write(rows); err != nil {
+		return err
+	}
+	return p.Close()
+}
+
+// WriteCSV writes rows with a line of column names, those of the Parquet file.
+func WriteCSV(w io.Writer, rows []Row) error {
+	c := csv.NewWriter(w)
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
+		names = append(names, column(field))
+	}
+	if err := c.Write(names); err != nil {
+		return err
+	}
+	for i := range rows {
+		v := reflect.ValueOf(&rows[i]).Elem()
+		cells := make([]string, v.NumField())
+		for k := range cells {
+			cells[k] = cell(v.Field(k))
+		}
+		if err := c.Write(cells); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func column(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+	return name
+}
+
+func cell(v reflect.Value) string {
+	switch {
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10)
+	case v.CanFloat():
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64) // readers take 1e-9 for text
+	}
+	return v.String()
+}
