@@ -1,0 +1,172 @@
+package predicate
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// queue gathers pages into requests. It runs nothing of its own: whoever adds a page or sees a
+// request end sends the next.
+type queue struct {
+	batch, concurrent int
+	send              func([]*pageSent) (posteriors [][]float64, refused []string, err error)
+
+	mu      sync.Mutex
+	waiting []*ask
+	running int
+	breaker breaker
+}
+
+// ask is a page that waits for its answer.
+type ask struct {
+	page *pageSent
+	// alone: a request with others failed, so it is asked for by itself.
+	alone      bool
+	done       chan struct{} // closed when the rest is set
+	posteriors []float64
+	err        error
+}
+
+// ask returns the posteriors of one page, after one request or, where one with others failed for
+// what may be another page's fault, two.
+func (q *queue) ask(ctx context.Context, page *pageSent) ([]float64, error) {
+	a := &ask{page: page, done: make(chan struct{})}
+	err := q.wait(ctx, a)
+	if err == nil && a.alone {
+		a = &ask{page: page, alone: true, done: make(chan struct{})}
+		err = q.wait(ctx, a)
+	}
+	if err != nil {
+		return nil, err // whoever was asked may be writing into a still
+	}
+	return a.posteriors, nil
+}
+
+// wait puts an ask into the queue and waits for its answer. Where it must be asked for alone
+// there is none, and no error.
+func (q *queue) wait(ctx context.Context, a *ask) error {
+	q.mu.Lock()
+	q.waiting = append(q.waiting, a)
+	q.pump()
+	q.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.waiting = slices.DeleteFunc(q.waiting, func(w *ask) bool { return w == a })
+		return context.Cause(ctx)
+	}
+}
+
+// pump sends what can be sent; the caller holds mu.
+func (q *queue) pump() {
+	now := time.Now()
+	for len(q.waiting) > 0 && q.running < q.concurrent {
+		if f := q.breaker.refuses(now); f != nil {
+			for _, a := range q.waiting {
+				a.end(nil, f)
+			}
+			q.waiting = nil
+			return
+		}
+		if q.breaker.trying && q.running > 0 {
+			return // the one that is under way decides for all
+		}
+		n := 1
+		for !q.waiting[0].alone && n < min(q.batch, len(q.waiting)) && !q.waiting[n].alone {
+			n++
+		}
+		asks := slices.Clone(q.waiting[:n])
+		q.waiting = slices.Delete(q.waiting, 0, n)
+		q.running++
+		go q.run(asks)
+	}
+}
+
+func (q *queue) run(asks []*ask) {
+	pages := make([]*pageSent, len(asks))
+	for i, a := range asks {
+		pages[i] = a.page
+	}
+	posteriors, refused, err := q.send(pages)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.running--
+	q.breaker.note(err, time.Now())
+	for i, a := range asks {
+		switch f, _ := err.(*Failure); {
+		case f != nil && len(asks) > 1 && (f.Reason == Status || f.Reason == Rubbish) && q.breaker.refuses(time.Now()) == nil:
+			a.alone = true
+			a.end(nil, nil)
+		case err != nil:
+			a.end(nil, err)
+		case refused[i] != "":
+			a.end(nil, &Failure{Refused, refused[i]})
+		default:
+			a.end(posteriors[i], nil)
+		}
+	}
+	q.pump()
+}
+
+func (a *ask) end(posteriors []float64, err error) {
+	a.posteriors, a.err = posteriors, err
+	close(a.done)
+}
+
+// failingFor is how long the service has failed without an answer in between.
+func (q *queue) failingFor() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.breaker.since.IsZero() {
+		return 0
+	}
+	return time.Since(q.breaker.since)
+}
+
+// breaker leaves a service alone that has failed often. The queue's lock guards it.
+type breaker struct {
+	failures int
+	pause    time.Duration
+	log      *slog.Logger
+
+	row   int       // failures in a row
+	since time.Time // of the first of them
+	until time.Time // nothing is asked before
+	// trying: the pause is over, and one request tries.
+	trying bool
+}
+
+// refuses says why nothing is asked now; nil = ask.
+func (b *breaker) refuses(now time.Time) *Failure {
+	if now.Before(b.until) {
+		return &Failure{Open, "it failed so often that it is left alone for now"}
+	}
+	return nil
+}
+
+// note takes in how a request ended.
+func (b *breaker) note(err error, now time.Time) {
+	if err == nil {
+		if b.trying {
+			b.log.Info("the predicate answers again", "failed_for", now.Sub(b.since).String())
+		}
+		b.row, b.since, b.until, b.trying = 0, time.Time{}, time.Time{}, false
+		return
+	}
+	if b.row == 0 {
+		b.since = now
+	}
+	if b.row++; b.row < b.failures {
+		return
+	}
+	if !b.trying {
+		b.log.Warn("the predicate failed too often and is left alone for a while", "failures", b.row, "pause", b.pause.String(), "error", err)
+	}
+	b.until, b.trying = now.Add(b.pause), true
+}
