@@ -514,7 +514,7 @@ type CrawlControl struct {
 	// Topics marked bad, each below a focus topic: the classes at and below them do not count (1999).
 	Bad []string `protobuf:"bytes,19,rep,name=bad,proto3" json:"bad,omitempty"`
 	// Versions of critics that judge every page beside critic, for comparison: recorded
-	// (Judgement.shadows), never used. At most 3, distinct, critic not among them.
+	// (Judgement.shadows), never used. At most 2, distinct, critic not among them.
 	Shadows []string `protobuf:"bytes,20,rep,name=shadows,proto3" json:"shadows,omitempty"`
 	// Makes the policies the arms of a mixture: before each dispatch one of them is drawn, and the
 	// head of its order is fetched. Not set: the first policy leads.

@@ -165,7 +165,9 @@ type Shadow struct {
 	// As Judgement.known_tokens.
 	KnownTokens uint64 `protobuf:"varint,5,opt,name=known_tokens,json=knownTokens,proto3" json:"known_tokens,omitempty"`
 	// Why it said nothing, for people; empty = it did.
-	Failure       string `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
+	Failure string `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
+	// As Judgement.calibrated; 0 where failure is set.
+	Calibrated    float64 `protobuf:"fixed64,7,opt,name=calibrated,proto3" json:"calibrated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -240,6 +242,13 @@ func (x *Shadow) GetFailure() string {
 		return x.Failure
 	}
 	return ""
+}
+
+func (x *Shadow) GetCalibrated() float64 {
+	if x != nil {
+		return x.Calibrated
+	}
+	return 0
 }
 
 // TopicScore is one class with its tempered posterior.
@@ -397,14 +406,17 @@ const file_page_judged_proto_rawDesc = "" +
 	"calibrated\x12\x18\n" +
 	"\amarking\x18\b \x01(\x04R\amarking\x12,\n" +
 	"\ashadows\x18\t \x03(\v2\x12.forager.v1.ShadowR\ashadows\x12\x1a\n" +
-	"\bdegraded\x18\x0f \x01(\tR\bdegraded\"\xaf\x01\n" +
+	"\bdegraded\x18\x0f \x01(\tR\bdegraded\"\xcf\x01\n" +
 	"\x06Shadow\x12\x16\n" +
 	"\x06critic\x18\x01 \x01(\tR\x06critic\x12\x10\n" +
 	"\x03raw\x18\x02 \x01(\x01R\x03raw\x12\x1a\n" +
 	"\btempered\x18\x03 \x01(\x01R\btempered\x12\"\n" +
 	"\rbest_is_focus\x18\x04 \x01(\bR\vbestIsFocus\x12!\n" +
 	"\fknown_tokens\x18\x05 \x01(\x04R\vknownTokens\x12\x18\n" +
-	"\afailure\x18\x06 \x01(\tR\afailure\">\n" +
+	"\afailure\x18\x06 \x01(\tR\afailure\x12\x1e\n" +
+	"\n" +
+	"calibrated\x18\a \x01(\x01R\n" +
+	"calibrated\">\n" +
 	"\n" +
 	"TopicScore\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1a\n" +

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"forager/internal/judges"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
+	"forager/internal/predicate"
 	"forager/internal/registry"
 	"forager/internal/taxonomy"
 	"forager/schemas"
@@ -160,7 +162,7 @@ func loadCritic(ctx context.Context, store *objects.Store, m *schemas.ModelPubli
 	if err != nil {
 		return nil, err
 	}
-	model, err := judges.Open(data)
+	model, err := judges.Open(data, predicate.Options{Getenv: os.Getenv})
 	if err != nil {
 		return nil, fmt.Errorf("critic %s: %w", m.GetVersion(), err)
 	}

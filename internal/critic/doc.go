@@ -17,6 +17,9 @@
 // tempered log odds, then the sum 1, then a curve for the best class. Where it loses more on
 // held-out pages than raw or tempered, it is the better of these two.
 //
+// Rules (package pagerules), HTTP predicates (package predicate) and others are judges too; package
+// judges opens the file of any of them. Say makes a judgement of what any judge thinks.
+//
 // # Decisions
 //
 // 2026-11-21: the curves of the classes alone leave the best class off by .04 to .07 (15 and 42
@@ -27,6 +30,9 @@
 // 2026-11-21: a page that trains carries a calibrated posterior of curves that have not seen its
 // fold, the best class's included: these are fitted to the other folds by the curves of the other
 // folds, so nothing of the page's own label is in them but the choice of their shapes.
+//
+// 2026-11-21: the weights of classes under a marking of topics are an argument of Say: whoever
+// judges a crawl makes them once for each revision of its control record, not for each page.
 //
 // 2026-11-21: the words of a page are looked up once for each distinct word and only pairs of
 // word and class that occur in training are added (package bayes), not a dense row a word: as

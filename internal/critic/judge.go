@@ -39,34 +39,42 @@ func NewOpinion(classes int) *Opinion {
 	return &Opinion{Raw: all[:classes:classes], Tempered: all[classes : 2*classes : 2*classes], Calibrated: all[2*classes : 3*classes : 3*classes], scores: all[3*classes:]}
 }
 
-// Say returns how relevant a page is to focus topics, by a judge. Everything but
-// Judgement.critic, the judge's published name, is set. An error is one of taxonomy.Focus, or the
-// judge's.
-func Say(ctx context.Context, by Judge, p *schemas.Page, focus []string) (*schemas.Judgement, error) {
-	return say(by, focus, func(o *Opinion) error { return by.Opine(ctx, o, p) })
+// Same sets all numbers to the raw ones, for a judge that has no others.
+func (o *Opinion) Same() {
+	copy(o.Tempered, o.Raw)
+	copy(o.Calibrated, o.Raw)
+	o.Known = 0
 }
 
-func say(by Judge, focus []string, opine func(*Opinion) error) (*schemas.Judgement, error) {
+// Weigh returns the weight of each class of a judge under a marking of topics.
+func Weigh(by Judge, m taxonomy.Marking) ([]float64, error) {
+	return m.Weigh(by.Classes(), by.Pruned())
+}
+
+// Say returns how relevant a page is, by a judge: R(u) = Σ weight × Pr(class|u), by the weights of
+// its classes (Weigh). The best class is a focus topic's if it has a weight. Everything but
+// Judgement.critic, the judge's published name, and marking is set. An error is the judge's.
+func Say(ctx context.Context, by Judge, p *schemas.Page, weights []float64) (*schemas.Judgement, error) {
+	return say(by, weights, func(o *Opinion) error { return by.Opine(ctx, o, p) })
+}
+
+func say(by Judge, weights []float64, opine func(*Opinion) error) (*schemas.Judgement, error) {
 	classes := by.Classes()
-	in, err := taxonomy.Focus(classes, by.Pruned(), focus)
-	if err != nil {
-		return nil, err
-	}
 	o := NewOpinion(len(classes))
 	if err := opine(o); err != nil {
 		return nil, err
 	}
 	j := &schemas.Judgement{KnownTokens: o.Known}
-	for k, yes := range in {
-		if yes {
-			j.Raw += o.Raw[k]
-			j.Tempered += o.Tempered[k]
-			j.Calibrated += o.Calibrated[k]
+	for k, w := range weights {
+		if w > 0 {
+			j.Raw += w * o.Raw[k]
+			j.Tempered += w * o.Tempered[k]
+			j.Calibrated += w * o.Calibrated[k]
 		}
 	}
 	j.Raw, j.Tempered, j.Calibrated = min(1, j.Raw), min(1, j.Tempered), min(1, j.Calibrated)
 	best := top(o.Tempered)
-	j.BestIsFocus = in[best[0]]
+	j.BestIsFocus = weights[best[0]] > 0
 	for _, k := range best {
 		j.Topics = append(j.Topics, &schemas.TopicScore{Topic: classes[k], Tempered: o.Tempered[k]})
 	}

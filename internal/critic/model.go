@@ -74,12 +74,20 @@ func (m *Model) Focus(names []string) error {
 // Judge says how relevant a page is to the focus topics (Say). An error is one of Focus, or a page
 // that contradicts itself.
 func (m *Model) Judge(p *schemas.Page, focus []string) (*schemas.Judgement, error) {
-	return Say(context.Background(), m, p, focus)
+	weights, err := Weigh(m, taxonomy.Marking{Good: focus})
+	if err != nil {
+		return nil, err
+	}
+	return Say(context.Background(), m, p, weights)
 }
 
 // JudgeText is Judge for a page that is given as plain text.
 func (m *Model) JudgeText(page string, focus []string) (*schemas.Judgement, error) {
-	return say(m, focus, func(o *Opinion) error {
+	weights, err := Weigh(m, taxonomy.Marking{Good: focus})
+	if err != nil {
+		return nil, err
+	}
+	return say(m, weights, func(o *Opinion) error {
 		s := m.scratch.Get().(*scratch)
 		defer m.scratch.Put(s)
 		s.reader.Text(page, "")

@@ -3,13 +3,23 @@ package judges
 import (
 	"forager/internal/critic"
 	"forager/internal/modelfile"
+	"forager/internal/pagerules"
 	"forager/internal/positive"
+	"forager/internal/predicate"
 )
 
-// Open reads a critic's file. Errors are those of package modelfile; bytes that are no file of a
-// critic are refused as those of package critic are.
-func Open(b []byte) (critic.Judge, error) {
+// Open reads a critic's file; one that asks a service does so by the options. Errors are those of
+// package modelfile; bytes that are no file of a critic are refused as those of package critic are.
+func Open(b []byte, o predicate.Options) (critic.Judge, error) {
 	switch modelfile.Kind(b) {
+	case pagerules.FileKind:
+		return orNothing(pagerules.Unmarshal(b))
+	case predicate.FileKind:
+		p, err := predicate.Unmarshal(b)
+		if err != nil {
+			return nil, err
+		}
+		return p.Client(o), nil
 	case positive.FileKind:
 		return orNothing(positive.Unmarshal(b))
 	default:
@@ -23,4 +33,11 @@ func orNothing[J critic.Judge](j J, err error) (critic.Judge, error) {
 		return nil, err
 	}
 	return j, nil
+}
+
+// ReadsURLs says whether a judge may look at the URL of a page: it must not judge where the labels
+// of pages follow from their URLs.
+func ReadsURLs(by critic.Judge) bool {
+	r, ok := by.(interface{ ReadsURLs() bool })
+	return ok && r.ReadsURLs()
 }

@@ -1,11 +1,13 @@
 package pagerules
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"forager/internal/critic"
 	"forager/internal/modelfile"
 	"forager/internal/taxonomy"
 	"forager/schemas"
@@ -81,6 +83,22 @@ func (r *Rules) Judge(p *schemas.Page) (class, line int, err error) {
 	}
 	class, _ = slices.BinarySearch(r.classes, taxonomy.Other)
 	return class, 0, nil
+}
+
+// Pruned returns nil: every topic of a rule is a class.
+func (r *Rules) Pruned() []taxonomy.Pruned { return nil }
+
+// Opine is as critic.Judge has it: the class that the rules decide on has 1, all others 0. An error
+// is about a page that contradicts itself.
+func (r *Rules) Opine(_ context.Context, o *critic.Opinion, p *schemas.Page) error {
+	class, _, err := r.Judge(p)
+	if err != nil {
+		return err
+	}
+	clear(o.Raw)
+	o.Raw[class] = 1
+	o.Same()
+	return nil
 }
 
 // finish sets what follows from the rules that were read.

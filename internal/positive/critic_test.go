@@ -12,6 +12,7 @@ import (
 	"forager/internal/critic"
 	"forager/internal/dom"
 	"forager/internal/modelfile"
+	"forager/internal/taxonomy"
 	"forager/schemas"
 )
 
@@ -66,12 +67,16 @@ func TestCriticJudgesPages(t *testing.T) {
 			t.Errorf("%q speaks for the topic", w)
 		}
 	}
+	weights, err := critic.Weigh(c, taxonomy.Marking{Good: []string{"science/chemistry"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	random := rand.New(rand.NewPCG(9, 9))
 	right := 0
 	for i := range 200 {
 		on := i%2 == 0
 		page := parsed(t, fmt.Sprintf("http://new.test/%d", i), prose(random, on))
-		j, err := critic.Say(context.Background(), c, page, []string{"science/chemistry"})
+		j, err := critic.Say(context.Background(), c, page, weights)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +90,7 @@ func TestCriticJudgesPages(t *testing.T) {
 	if right < 180 {
 		t.Errorf("%d of 200 pages judged rightly", right)
 	}
-	if _, err := critic.Say(context.Background(), c, parsed(t, "http://new.test/", "x"), []string{"physics"}); err == nil {
+	if _, err := critic.Weigh(c, taxonomy.Marking{Good: []string{"physics"}}); err == nil {
 		t.Error("a topic that it does not know")
 	}
 }

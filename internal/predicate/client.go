@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"time"
 
+	"forager/internal/critic"
+	"forager/internal/taxonomy"
 	"forager/schemas"
 )
 
@@ -42,15 +44,15 @@ type Failure struct {
 }
 
 func (f *Failure) Error() string {
-	return "no judgement by the predicate (" + f.Reason + "): " + f.Detail
+	return "the predicate does not answer (" + f.Reason + "): " + f.Detail
 }
 
 // Options are what a client needs beside the settings.
 type Options struct {
 	// Transport carries requests; nil = one of its own, which uses no proxy.
 	Transport http.RoundTripper
-	// Token is sent with every request; empty = none.
-	Token string
+	// Getenv looks up token_env; nil = there is no token.
+	Getenv func(string) string
 	// Log is told when the service begins and ends to fail; nil = nobody is.
 	Log *slog.Logger
 }
@@ -73,11 +75,14 @@ func (p *Predicate) Client(o Options) *Client {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{Predicate: p, token: o.Token, http: http.Client{
+	c := &Client{Predicate: p, http: http.Client{
 		Transport:     o.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	s := p.settings
+	if s.TokenEnv != "" && o.Getenv != nil {
+		c.token = o.Getenv(s.TokenEnv)
+	}
 	c.queue = queue{
 		batch: s.Batch, concurrent: s.Concurrent, send: c.send,
 		breaker: breaker{failures: s.Breaker.Failures, pause: s.Breaker.Pause, log: o.Log.With("predicate", p.name)},
@@ -85,23 +90,63 @@ func (p *Predicate) Client(o Options) *Client {
 	return c
 }
 
-// firstPause is the pause before a page is asked for once more; each next one is twice as long,
-// up to the breaker's.
-const firstPause = 100 * time.Millisecond
+// Pruned returns nil: every topic of the settings is a class.
+func (c *Client) Pruned() []taxonomy.Pruned { return nil }
 
-// Ask sets the posteriors of a page, in the order of Classes, each in [0,1], together 1. The error
-// is a *Failure where the service did not judge (doc.go says after which time), the end of ctx, or
-// that of a page that contradicts itself.
+// Opine is as critic.Judge has it: Ask where there is a fallback, Wait where there is none.
+func (c *Client) Opine(ctx context.Context, o *critic.Opinion, p *schemas.Page) error {
+	if c.fallback != "" {
+		return opine(ctx, c.Ask, o, p)
+	}
+	return opine(ctx, c.Wait, o, p)
+}
+
+// Asks says that a judgement waits for somebody else.
+func (c *Client) Asks() bool { return true }
+
+// Hasty is a judge that never waits for a service that fails: for judgements that nobody waits for.
+func (c *Client) Hasty() critic.Judge { return hasty{c} }
+
+type hasty struct{ *Client }
+
+func (h hasty) Opine(ctx context.Context, o *critic.Opinion, p *schemas.Page) error {
+	return opine(ctx, h.Ask, o, p)
+}
+
+func opine(ctx context.Context, ask func(context.Context, []float64, *schemas.Page) error, o *critic.Opinion, p *schemas.Page) error {
+	if err := ask(ctx, o.Raw, p); err != nil {
+		return err
+	}
+	o.Same()
+	return nil
+}
+
+// Ask sets the posteriors of a page, in the order of Classes, each in [0,1], together 1. It waits
+// for twice the timeout at most: longer only where the service cannot keep up. The error is a
+// *Failure, the end of ctx, or that of a page that contradicts itself.
 func (c *Client) Ask(ctx context.Context, posteriors []float64, p *schemas.Page) error {
 	sent, err := c.page(p)
 	if err != nil {
 		return err
 	}
-	if c.fallback != "" {
-		// Longer than this no page waits: the queue has grown beyond what the service can do.
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, 2*c.settings.Timeout, &Failure{Timeout, "too many pages wait"})
-		defer cancel()
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*c.settings.Timeout, &Failure{Timeout, "too many pages wait"})
+	defer cancel()
+	got, err := c.queue.ask(ctx, sent)
+	copy(posteriors, got)
+	return err
+}
+
+// firstPause is the pause before a page is asked for once more; each next one is twice as long,
+// up to the breaker's.
+const firstPause = 100 * time.Millisecond
+
+// Wait is Ask by somebody who has no other: it waits for a service that is slow, and asks again
+// while one fails, until the page has waited for the settings' patience or the service has failed
+// for as long.
+func (c *Client) Wait(ctx context.Context, posteriors []float64, p *schemas.Page) error {
+	sent, err := c.page(p)
+	if err != nil {
+		return err
 	}
 	begun := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, c.settings.Breaker.Pause) {
@@ -111,7 +156,7 @@ func (c *Client) Ask(ctx context.Context, posteriors []float64, p *schemas.Page)
 			return nil
 		}
 		var f *Failure
-		if !errors.As(err, &f) || f.Reason == Refused || c.fallback != "" || c.impatient(begun) {
+		if !errors.As(err, &f) || f.Reason == Refused || c.impatient(begun) {
 			return err
 		}
 		select {

@@ -70,7 +70,7 @@ func TestExampleServer(t *testing.T) {
 		exampleServer(w, r)
 	}))
 	defer srv.Close()
-	c := predicate(t, "url: "+srv.URL+"/judge\ntopics: [Science/Chemistry]\n", "").Client(Options{Token: "secret"})
+	c := predicate(t, "url: "+srv.URL+"/judge\ntopics: [Science/Chemistry]\ntoken_env: KEY\n", "").Client(Options{Getenv: func(name string) string { return map[string]string{"KEY": "secret"}[name] }})
 	posteriors := make([]float64, 2)
 	if err := c.Ask(t.Context(), posteriors, pageOf("", "on", "chemistry")); err != nil || !slices.Equal(c.Classes(), []string{"Other", "Science/Chemistry"}) ||
 		posteriors[1] != .9 || math.Abs(posteriors[0]-.1) > 1e-12 {
@@ -171,7 +171,11 @@ const settings = "url: http://h/\ntopics: [A]\ntimeout: 10s\nconcurrent: 1\nbrea
 // outcome is the reason of a failure, "" for none.
 func outcome(t testing.TB, c *Client, title string) string {
 	posteriors := make([]float64, 2)
-	err := c.Ask(t.Context(), posteriors, pageOf(title, "x"))
+	ask := c.Wait
+	if c.Fallback() != "" {
+		ask = c.Ask
+	}
+	err := ask(t.Context(), posteriors, pageOf(title, "x"))
 	var f *Failure
 	switch {
 	case errors.As(err, &f):
@@ -351,12 +355,12 @@ func TestPatience(t *testing.T) {
 func TestTheEndOfTheStageEndsAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{answer: func(titles []string) (time.Duration, int, string, error) { return time.Hour, 200, fine(titles), nil }}
-		for _, fallback := range []string{"", "x/1"} {
-			c := predicate(t, settings, fallback).Client(Options{Transport: s})
+		c := predicate(t, settings, "").Client(Options{Transport: s})
+		for _, ask := range []func(context.Context, []float64, *schemas.Page) error{c.Ask, c.Wait} {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, cancel)
 			begun := time.Now()
-			if err := c.Ask(ctx, make([]float64, 2), pageOf("p", "x")); !errors.Is(err, context.Canceled) || time.Since(begun) != time.Second {
+			if err := ask(ctx, make([]float64, 2), pageOf("p", "x")); !errors.Is(err, context.Canceled) || time.Since(begun) != time.Second {
 				t.Errorf("%v after %s", err, time.Since(begun))
 			}
 			time.Sleep(time.Minute)

@@ -8,21 +8,30 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/critic"
 	"forager/internal/judges"
+	"forager/internal/predicate"
 	"forager/internal/stream"
+	"forager/internal/taxonomy"
 	"forager/schemas"
 )
 
-// keep is the number of critics held in memory.
-const keep = 4
+const (
+	// keep is the number of critics held in memory.
+	keep = 6
+	// retry is the pause between two tries to fetch a critic that nobody waits for.
+	retry = 30 * time.Second
+)
 
 // critics fetches critics by version and keeps those used last. It is safe for concurrent use.
 type critics struct {
 	get func(ctx context.Context, key string) ([]byte, error)
+	// ask is how critics that ask a service do so.
+	ask predicate.Options
 
 	mu        sync.Mutex
 	published map[string]*schemas.ModelPublished // by version
@@ -33,11 +42,23 @@ type critics struct {
 type shelf struct {
 	version string
 	mu      sync.Mutex
-	model   critic.Judge
+	judge   critic.Judge
+	weights map[string]weights // by crawl
+	// failed is why it could not be fetched, retryAt when that may be otherwise.
+	failed  error
+	retryAt time.Time
 }
 
-func newCritics(get func(context.Context, string) ([]byte, error)) *critics {
-	return &critics{get: get, published: make(map[string]*schemas.ModelPublished)}
+// weights are those of a critic's classes under one revision of a crawl's control record, or what
+// is wrong with its marking.
+type weights struct {
+	revision uint64
+	weights  []float64
+	err      error
+}
+
+func newCritics(get func(context.Context, string) ([]byte, error), ask predicate.Options) *critics {
+	return &critics{get: get, ask: ask, published: make(map[string]*schemas.ModelPublished)}
 }
 
 // take reads a record of model.published.
@@ -57,22 +78,34 @@ func (c *critics) take(key, value []byte) error {
 	return nil
 }
 
-// model returns the critic of a version. What keeps it from doing so is Unavailable.
-func (c *critics) model(ctx context.Context, version string) (critic.Judge, error) {
+// judge returns the critic of a version and the weights of its classes for a crawl. What keeps it
+// from doing so is Unavailable, but for a marking of topics that the critic cannot follow. For
+// critics that nobody waits for, a failed fetch is not repeated at once.
+func (c *critics) judge(ctx context.Context, version string, control *schemas.CrawlControl, awaited bool) (critic.Judge, []float64, error) {
 	place := c.shelf(version)
 	place.mu.Lock()
 	defer place.mu.Unlock()
-	if place.model == nil {
-		m, err := c.fetch(ctx, version)
+	if place.judge == nil {
+		if !awaited && time.Now().Before(place.retryAt) {
+			return nil, nil, place.failed
+		}
+		by, err := c.fetch(ctx, version)
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil, ctx.Err()
+				return nil, nil, ctx.Err()
 			}
-			return nil, stream.Unavailable(fmt.Errorf("critic %s: %w", version, err))
+			place.failed, place.retryAt = stream.Unavailable(fmt.Errorf("critic %s: %w", version, err)), time.Now().Add(retry)
+			return nil, nil, place.failed
 		}
-		place.model = m
+		place.judge, place.weights = by, make(map[string]weights)
 	}
-	return place.model, nil
+	w, ok := place.weights[control.GetCrawl()]
+	if !ok || w.revision != control.GetRevision() {
+		w = weights{revision: control.GetRevision()}
+		w.weights, w.err = critic.Weigh(place.judge, taxonomy.MarkingOf(control))
+		place.weights[control.GetCrawl()] = w
+	}
+	return place.judge, w.weights, w.err
 }
 
 func (c *critics) shelf(version string) *shelf {
@@ -111,7 +144,7 @@ func (c *critics) fetch(ctx context.Context, version string) (critic.Judge, erro
 	if got != digest && (published != nil || len(digest) < len("sha256:")+12 || !strings.HasPrefix(got, digest)) {
 		return nil, fmt.Errorf("object %s has the digest %s, it should be %s", object, got, digest)
 	}
-	m, err := judges.Open(b)
+	m, err := judges.Open(b, c.ask)
 	if err != nil {
 		return nil, fmt.Errorf("object %s: %w", object, err)
 	}

@@ -2,19 +2,34 @@
 //
 // # Card
 //
-// Purpose: R(u), raw and tempered, by the crawl's critic (package critic).
+// Purpose: R(u), raw, tempered and calibrated, by the crawl's critic (package judges: a trained
+// model, rules, or an HTTP predicate), and by its shadows, which are recorded and not used.
 //
-// In: page.parsed. Followed to their end first, and on: crawl.control (a crawl's critic and
-// focus topics), model.published (where critics are). Out: page.judged, one record for every
-// record of page.parsed; the parsed page rides on in it as the bytes that came in.
+// In: page.parsed. Followed to their end first, and on: crawl.control (a crawl's critic, shadows
+// and marking of topics), model.published (where critics are). Out: page.judged, one record for
+// every record of page.parsed; the parsed page rides on in it as the bytes that came in.
 //
-// Touches: the object store, read only, for critics. State: none; a few critics in memory,
-// fetched again when needed.
+// Touches: the object store, read only, for critics; the services of predicates. State: none; a
+// few critics in memory, fetched again when needed.
+//
+// A new revision of the control record counts from the next page on: another critic is swapped in,
+// topics are marked anew. A judgement says which revision it followed (marking).
 //
 // A crawl without a control record and a critic that is not there yet are waited for. So is a
 // critic whose object is not what was announced, or that this program cannot read: the object
 // can be put right or the program be replaced, and no page is lost meanwhile. It is logged and
 // shown as waiting, never judged by another critic.
+//
+// A shadow is waited for by nobody: where it is not there, does not know the focus topics, or is a
+// service that fails, the judgement says so in its place. A shadow that is a service holds up pages
+// for twice its time-out at most.
+//
+// A predicate that does not answer as it should (package predicate) is answered for by its
+// fallback, if it has one: Judgement.critic is the fallback's version then and degraded the reason,
+// which is also counted (forager_critic_score_degraded_pages_total). Without a fallback the page
+// waits for the settings' patience and then fails, as failed:critic-score; forager dead replay
+// tries it again. Pages that wait for a service take no processor from others; in their partition
+// those behind them wait, as its order is kept.
 //
 // A crawl that names no critic only fetches: its pages get an empty judgement, R(u) = 0.
 //
@@ -22,12 +37,23 @@
 // pages without a page or with one that contradicts itself, focus topics that the critic does
 // not have. Outcomes other than delivered pass through without a judgement.
 //
-// Running twice is safe: the same page, critic and focus give the same record, under the same
-// id (the request's).
+// Running twice is safe: the same page, critic and marking give the same record, under the same
+// id (the request's). Where the control record changed in between, or a service answers otherwise,
+// the records differ, and the first one counts, as everywhere.
 //
 // # Decisions
 //
 // 2026-11-21: model.published is compacted by the critic's name, so an older version of a
 // critic may no longer be announced while a crawl still names it. Its object is then looked for
 // under models/critic/ + version, and checked by the 12 digits of its digest in the version.
+//
+// 2026-11-21: pages that were judged keep their judgement when topics are marked anew, and the links
+// that were found on them the scores made of it: a judgement is a fact about a page and a revision,
+// and prioritize's ledger holds only such. New pages bring new links, and raise known ones. Whoever
+// wants all judged by one marking starts a crawl from the same seeds, or retrains. Training labels
+// are R(v) as judged: an apprentice of a crawl that was marked anew unlearns the old marking as
+// leaps come in.
+//
+// 2026-11-21: a record is tried once and not three times: nothing here fails by chance that is not
+// waited for, and a predicate without a fallback has been asked for long enough.
 package main

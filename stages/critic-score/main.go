@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"forager/internal/boot"
-	"forager/internal/controls"
 	"forager/internal/objects"
+	"forager/internal/predicate"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -22,7 +23,11 @@ func run(ctx context.Context, env *boot.Env) error {
 		return err
 	}
 	defer client.Close()
-	s := &scorer{crawls: controls.New(), critics: newCritics(store.Get)}
+	critics := newCritics(store.Get, predicate.Options{Getenv: os.Getenv, Log: env.Log})
+	s, err := newScorer(critics, env.Config.Stages.CriticScore.Workers, env.Metrics)
+	if err != nil {
+		return err
+	}
 	for topic, take := range map[string]func(key, value []byte) error{
 		schemas.TopicCrawlControl:   s.crawls.Take,
 		schemas.TopicModelPublished: s.critics.take,
@@ -32,5 +37,5 @@ func run(ctx context.Context, env *boot.Env) error {
 			return err
 		}
 	}
-	return client.RunStateless(ctx, s.stage(env.Config.Stages.CriticScore.Workers))
+	return client.RunStateless(ctx, s.stage())
 }

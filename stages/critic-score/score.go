@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/controls"
-	"forager/internal/critic"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -17,18 +16,43 @@ import (
 type scorer struct {
 	crawls  *controls.Book
 	critics *critics
+	turns   turns
+	metrics *metrics
 }
 
-// stage is the scorer as the runtime takes it.
-func (s *scorer) stage(workers int) stream.Stateless {
+// turns lets so many records be worked at as there are places; who asks a service gives its own
+// away meanwhile, so that pages that wait keep no others from being judged, and gather for one
+// request.
+type turns chan struct{}
+
+func (t turns) take() { t <- struct{}{} }
+func (t turns) give() { <-t }
+
+// inHand is the number of records that may wait for a service, of all partitions. The runtime's own
+// bounds, records and bytes a partition, are met first.
+const inHand = 4096
+
+func newScorer(critics *critics, workers int, reg prometheus.Registerer) (*scorer, error) {
+	m, err := newMetrics(reg)
+	if err != nil {
+		return nil, err
+	}
+	return &scorer{crawls: controls.New(), critics: critics, turns: make(turns, workers), metrics: m}, nil
+}
+
+// stage is the scorer as the runtime takes it. A record is tried once: what another try could mend
+// is waited for.
+func (s *scorer) stage() stream.Stateless {
 	return stream.Stateless{
-		Stage: "critic-score", Inputs: []string{schemas.TopicPageParsed}, Workers: workers,
+		Stage: "critic-score", Inputs: []string{schemas.TopicPageParsed}, Workers: inHand, Tries: 1,
 		Handle: s.handle, Poison: poison,
 	}
 }
 
 // handle judges one record of page.parsed.
 func (s *scorer) handle(ctx context.Context, r stream.Record) ([]stream.Out, error) {
+	s.turns.take()
+	defer s.turns.give()
 	parsed, err := decode(r)
 	if err != nil {
 		return nil, err
@@ -49,29 +73,6 @@ func decode(r stream.Record) (*schemas.PageParsed, error) {
 		return nil, fmt.Errorf("decode %s: %w", r.Topic, err)
 	}
 	return parsed, schemas.CheckAnswer(r.Headers, parsed.GetId(), parsed.GetCrawl())
-}
-
-func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schemas.Judgement, error) {
-	if parsed.GetPage() == nil {
-		return nil, errors.New("a delivered page without the page")
-	}
-	control := s.crawls.Look(parsed.GetCrawl())
-	if control == nil {
-		return nil, stream.Unavailable(fmt.Errorf("crawl %q has no control record yet", parsed.GetCrawl()))
-	}
-	if control.GetCritic() == "" {
-		return new(schemas.Judgement), nil
-	}
-	model, err := s.critics.model(ctx, control.GetCritic())
-	if err != nil {
-		return nil, err
-	}
-	j, err := critic.Say(ctx, model, parsed.GetPage(), control.GetFocus())
-	if err != nil {
-		return nil, fmt.Errorf("critic %s: %w", control.GetCritic(), err)
-	}
-	j.Critic = control.GetCritic()
-	return j, nil
 }
 
 // poison lets the request of a record travel on that could not be judged, without its page.

@@ -12,10 +12,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/controls"
 	"forager/internal/critic"
+	"forager/internal/predicate"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -49,7 +50,7 @@ type world struct {
 
 func newWorld() *world {
 	w := &world{objects: make(map[string][]byte)}
-	w.scorer = &scorer{crawls: controls.New(), critics: newCritics(func(_ context.Context, key string) ([]byte, error) {
+	critics := newCritics(func(_ context.Context, key string) ([]byte, error) {
 		w.fetches.Add(1)
 		if w.away != nil {
 			return nil, w.away
@@ -59,8 +60,12 @@ func newWorld() *world {
 			return nil, errors.New("no such object: " + key)
 		}
 		return b, nil
-	})}
-	w.stage = w.scorer.stage(1)
+	}, predicate.Options{})
+	var err error
+	if w.scorer, err = newScorer(critics, 1, prometheus.NewRegistry()); err != nil {
+		panic(err)
+	}
+	w.stage = w.scorer.stage()
 	return w
 }
 
@@ -89,12 +94,18 @@ func (w *world) announce(t testing.TB, m *schemas.ModelPublished) {
 
 func (w *world) control(t testing.TB, crawl, critic string, focus ...string) {
 	t.Helper()
-	next := w.scorer.crawls.Look(crawl).GetRevision() + 1
-	b, err := proto.Marshal(&schemas.CrawlControl{Crawl: crawl, Revision: next, Critic: critic, Focus: focus})
+	w.revise(t, &schemas.CrawlControl{Crawl: crawl, Critic: critic, Focus: focus})
+}
+
+// revise makes a control record the newest of its crawl.
+func (w *world) revise(t testing.TB, ctl *schemas.CrawlControl) {
+	t.Helper()
+	ctl.Revision = w.scorer.crawls.Look(ctl.GetCrawl()).GetRevision() + 1
+	b, err := proto.Marshal(ctl)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.scorer.crawls.Take([]byte(crawl), b); err != nil {
+	if err := w.scorer.crawls.Take([]byte(ctl.GetCrawl()), b); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -177,7 +188,7 @@ func TestPageIsJudgedAndRidesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.Critic = version
+	want.Critic, want.Marking = version, 1
 	if !proto.Equal(j.Judgement, want) || want.Raw < .5 || want.KnownTokens != 3 {
 		t.Errorf("judgement %v, want %v", j.Judgement, want)
 	}
@@ -297,7 +308,6 @@ func TestPoisonIsAnsweredForTheRequest(t *testing.T) {
 		"another crawl": {parsed(t, func(p *schemas.PageParsed) { p.Crawl = "d" }), "chess", "name different requests", false},
 	} {
 		w := newWorld()
-		w.stage.Tries = 1
 		w.control(t, "c", w.publish(t, "games", trained(t, "chess", "go")), c.focus)
 		outs, err := w.stage.Apply(t.Context(), c.record)
 		if err != nil || len(outs) != 2 || outs[1].Topic != schemas.TopicDeadLetter {
@@ -331,7 +341,6 @@ func TestPoisonIsAnsweredForTheRequest(t *testing.T) {
 
 func TestPoisonWithoutHeadersIsADeadLetterOnly(t *testing.T) {
 	w := newWorld()
-	w.stage.Tries = 1
 	r := stream.Record{Topic: schemas.TopicPageParsed, Value: []byte{0xff}, Headers: map[string]string{schemas.HeaderVersion: "1"}}
 	outs, err := w.stage.Apply(t.Context(), r)
 	if err != nil || len(outs) != 1 || outs[0].Topic != schemas.TopicDeadLetter {
@@ -345,7 +354,7 @@ func TestOneFetchForManyWorkersAndFewCriticsKept(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if _, err := w.scorer.critics.model(t.Context(), version); err != nil {
+			if by, _, err := w.scorer.critics.judge(t.Context(), version, new(schemas.CrawlControl), true); by == nil {
 				t.Error(err)
 			}
 		})
@@ -361,7 +370,7 @@ func TestOneFetchForManyWorkersAndFewCriticsKept(t *testing.T) {
 	use := func(version string, fetches int64) {
 		t.Helper()
 		before := w.fetches.Load()
-		if _, err := w.scorer.critics.model(t.Context(), version); err != nil {
+		if by, _, err := w.scorer.critics.judge(t.Context(), version, new(schemas.CrawlControl), true); by == nil {
 			t.Fatal(err)
 		}
 		if n := w.fetches.Load() - before; n != fetches {
@@ -378,7 +387,7 @@ func TestOneFetchForManyWorkersAndFewCriticsKept(t *testing.T) {
 }
 
 func TestTakeRefusesWhatItCannotRead(t *testing.T) {
-	c := newCritics(nil)
+	c := newCritics(nil, predicate.Options{})
 	if err := c.take([]byte("/critic/x"), []byte{0xff}); err == nil {
 		t.Error("no error")
 	}
@@ -390,7 +399,6 @@ func TestTakeRefusesWhatItCannotRead(t *testing.T) {
 // FuzzHandle: whatever bytes come, the request is answered once.
 func FuzzHandle(f *testing.F) {
 	w := newWorld()
-	w.stage.Tries = 1
 	w.control(f, "c", w.publish(f, "games", trained(f, "chess", "go")), "chess")
 	r := parsed(f, nil)
 	f.Add(r.Value)

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"forager/internal/critic"
+	"forager/internal/predicate"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// judge says what the crawl's critic makes of a page, or its fallback, and what its shadows do.
+func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schemas.Judgement, error) {
+	if parsed.GetPage() == nil {
+		return nil, errors.New("a delivered page without the page")
+	}
+	control := s.crawls.Look(parsed.GetCrawl())
+	if control == nil {
+		return nil, stream.Unavailable(fmt.Errorf("crawl %q has no control record yet", parsed.GetCrawl()))
+	}
+	if control.GetCritic() == "" {
+		return new(schemas.Judgement), nil
+	}
+	j, err := s.byCritic(ctx, control, parsed.GetPage())
+	if err != nil {
+		return nil, err
+	}
+	j.Marking = control.GetRevision()
+	for _, version := range control.GetShadows() {
+		shadow, err := s.shadow(ctx, control, version, parsed.GetPage())
+		if err != nil {
+			return nil, err
+		}
+		j.Shadows = append(j.Shadows, shadow)
+	}
+	return j, nil
+}
+
+// byCritic is the judgement that counts.
+func (s *scorer) byCritic(ctx context.Context, control *schemas.CrawlControl, page *schemas.Page) (*schemas.Judgement, error) {
+	version := control.GetCritic()
+	by, weights, err := s.critics.judge(ctx, version, control, true)
+	if err != nil {
+		return nil, about(version, err)
+	}
+	j, err := s.say(ctx, by, page, weights)
+	var failure *predicate.Failure
+	if errors.As(err, &failure) {
+		s.metrics.degraded.WithLabelValues(failure.Reason).Inc()
+		if c, ok := by.(*predicate.Client); ok && c.Fallback() != "" {
+			version = c.Fallback()
+			if by, weights, err = s.critics.judge(ctx, version, control, true); err == nil {
+				j, err = s.say(ctx, by, page, weights)
+			}
+		}
+	}
+	if err != nil {
+		return nil, about(version, err)
+	}
+	j.Critic = version
+	if failure != nil {
+		j.Degraded = failure.Reason
+	}
+	return j, nil
+}
+
+// shadow is what a critic says that is not used. That it cannot judge is noted, never waited for;
+// an error is the end of ctx.
+func (s *scorer) shadow(ctx context.Context, control *schemas.CrawlControl, version string, page *schemas.Page) (*schemas.Shadow, error) {
+	var j *schemas.Judgement
+	by, weights, err := s.critics.judge(ctx, version, control, false)
+	if err == nil {
+		j, err = s.say(ctx, hasty(by), page, weights)
+	}
+	switch {
+	case err == nil:
+		return &schemas.Shadow{
+			Critic: version, Raw: j.GetRaw(), Tempered: j.GetTempered(), Calibrated: j.GetCalibrated(), BestIsFocus: j.GetBestIsFocus(), KnownTokens: j.GetKnownTokens(),
+		}, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	s.metrics.shadowless.Inc()
+	return &schemas.Shadow{Critic: version, Failure: schemas.DetailOf(err)}, nil
+}
+
+// say is critic.Say; a judge that asks a service has no turn meanwhile.
+func (s *scorer) say(ctx context.Context, by critic.Judge, page *schemas.Page, weights []float64) (*schemas.Judgement, error) {
+	if w, ok := by.(interface{ Asks() bool }); ok && w.Asks() {
+		s.turns.give()
+		defer s.turns.take()
+	}
+	return critic.Say(ctx, by, page, weights)
+}
+
+// hasty is the judge as one that waits for no service that fails.
+func hasty(by critic.Judge) critic.Judge {
+	if c, ok := by.(*predicate.Client); ok {
+		return c.Hasty()
+	}
+	return by
+}
+
+// about names the critic in an error of its judgement; what waits names it already.
+func about(version string, err error) error {
+	if stream.IsUnavailable(err) {
+		return err
+	}
+	return fmt.Errorf("critic %s: %w", version, err)
+}
+
+// metrics count what is not as the operator wants it.
+type metrics struct {
+	degraded   *prometheus.CounterVec // by reason
+	shadowless prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	const namespace, subsystem = "forager", "critic_score"
+	m := &metrics{
+		degraded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "degraded_pages_total",
+			Help: "Pages that an HTTP predicate did not judge: its fallback did, or they failed.",
+		}, []string{"reason"}),
+		shadowless: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "shadow_failures_total",
+			Help: "Judgements that a shadow critic could not give.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.degraded, m.shadowless} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
