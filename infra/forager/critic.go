@@ -2,19 +2,14 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
-	"strings"
 	"time"
 
 	"forager/internal/critic"
-	"forager/internal/dom"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
 	"forager/internal/registry"
@@ -24,17 +19,19 @@ import (
 )
 
 type criticCommand struct {
-	Train criticTrain `cmd:"" help:"Train a critic on example pages and publish it."`
+	Import criticImport `cmd:"" help:"Bring examples of any source into one file."`
+	Train  criticTrain  `cmd:"" help:"Train a critic on example pages and publish it."`
 }
 
 type criticTrain struct {
-	Examples string        `arg:"" help:"JSON Lines {url, topics, text|html}; .gz is unpacked." type:"existingfile"`
+	Examples []string      `arg:"" name:"source" help:"Examples: JSON Lines {url, topics, text|html}, a folder tree, a list of URLs, a dump of DMOZ (see critic import)."`
 	Name     string        `required:"" help:"Name of the critic."`
 	Minimum  int           `help:"Examples a class must have; smaller leaves join their parent (2002 §3.1)." default:"300"`
 	Cap      int           `help:"Examples a class uses at most." default:"300"`
 	Seed     uint64        `help:"Seed of the sampling."`
 	Words    text.Settings `help:"How words are made of text: bigrams, stop, stem, language=CODE, numbers=kept|shaped|dropped, case=folded|kept." default:"bigrams"`
 	DryRun   bool          `help:"Train and report, publish nothing."`
+	sourceFlags
 }
 
 func (c *criticTrain) Help() string {
@@ -51,13 +48,13 @@ func (c *criticTrain) Run(s *session) error {
 	if !criticName.MatchString(c.Name) {
 		return usagef("--name: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", c.Name)
 	}
-	examples, err := readExamples(c.Examples, c.Words)
+	set, sum, err := c.examplesOf(s, c.Examples, c.Words)
 	if err != nil {
 		return err
 	}
-	model, report, err := critic.Train(examples, critic.Settings{
+	model, report, err := critic.Train(set, critic.Settings{
 		Minimum: c.Minimum, Cap: c.Cap, Seed: c.Seed,
-		Provenance: map[string]string{"examples": filepath.Base(c.Examples)},
+		Provenance: map[string]string{"examples": namesOf(c.Examples)},
 	})
 	if err != nil {
 		return err
@@ -79,7 +76,8 @@ func (c *criticTrain) Run(s *session) error {
 		}
 		version = m.GetVersion()
 	}
-	return s.print(map[string]any{"version": version, "report": report}, func(w io.Writer) {
+	return s.print(map[string]any{"version": version, "report": report, "import": sum}, func(w io.Writer) {
+		tellSummary(w, sum)
 		fmt.Fprintf(w, "%d examples, %d classes, %d words; accuracy on held-out folds %.3f\n",
 			report.Examples, len(report.Classes), report.Words, report.Accuracy)
 		for _, p := range report.Pruned {
@@ -93,27 +91,6 @@ func (c *criticTrain) Run(s *session) error {
 			fmt.Fprintf(w, "published %s\n", version)
 		}
 	})
-}
-
-func readExamples(path string, words text.Settings) (*critic.Examples, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var r io.Reader = f
-	if strings.HasSuffix(path, ".gz") {
-		if r, err = gzip.NewReader(f); err != nil {
-			return nil, fmt.Errorf("%s is not gzipped: %w", path, err)
-		}
-	}
-	examples, err := critic.ReadExamples(r, words, func(body []byte, url string) (*schemas.Page, error) {
-		return dom.Parse(body, "text/html; charset=utf-8", url, dom.Settings{})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return examples, nil
 }
 
 // publishCritic stores a critic under a name that its bytes give it and announces it.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +88,43 @@ func (r *rig) testFetchList(t *testing.T) {
 		t.Errorf("without a contact: %v", err)
 	}
 	r.verified(first)
+	r.testImport(t, urls)
+}
+
+// testImport imports the list, a folder and what was exported, as one set.
+func (r *rig) testImport(t *testing.T, urls []string) {
+	list := r.file("list.urls", "[Crafts/Dyeing]\n"+strings.Join(urls, "\n")+"\n"+urls[3]+"\tCrafts\n")
+	page := r.file("acid.html", "<p>acids")
+	pages := filepath.Join(r.dir, "pages", "Science", "Chemistry")
+	if err := errors.Join(os.MkdirAll(pages, 0o755), os.Rename(page, filepath.Join(pages, "acid.html"))); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(r.dir, "imported.jsonl")
+	args := []string{"critic", "import", list, filepath.Join(r.dir, "pages"), "--contact", "you@example.org", "-o", to}
+	out := r.mustRun(args...)
+	for _, want := range []string{"3 examples of 3 topics", "2  not fetched", urls[2] + ": client-error", urls[4] + ": robots-disallowed"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("critic import does not say %q:\n%s", want, out)
+		}
+	}
+	first, err := os.ReadFile(to)
+	if err != nil || string(first) != `{"url":"file:///Science/Chemistry/acid.html","topics":["Science/Chemistry"],"text":"acids"}
+{"url":"http://listed.example/a","topics":["Crafts","Crafts/Dyeing"],"text":"acids and bases"}
+{"url":"http://listed.example/c","topics":["Crafts/Dyeing"],"text":"comets"}
+` {
+		t.Errorf("%v\n%s", err, first)
+	}
+	r.fails(t, exitFailure, args, "exists already")
+	args[2], args[3] = args[3], args[2]
+	asked := r.web.requests(listedHost)
+	r.mustRun(append(args, "--force")...)
+	if again, err := os.ReadFile(to); err != nil || string(again) != string(first) || r.web.requests(listedHost) != asked {
+		t.Errorf("a second import differs, %v:\n%s", err, again)
+	}
+	r.fails(t, exitUsage, append(args, "--force", "--contact", ""), "contact")
+	if again, err := os.ReadFile(to); err != nil || string(again) != string(first) {
+		t.Errorf("an import that fails leaves something behind: %v", err)
+	}
 }
 
 func (l *accessLog) requests(host string) int {

@@ -2,7 +2,7 @@
 // taxonomy (2002 §2.1, §2.3, §3.1; packages taxonomy and bayes). It is the user's word on what
 // is relevant, trained before the crawl and fixed during it.
 //
-//	examples (JSON Lines) → ReadExamples → Train → Marshal → Unmarshal → Judge
+//	examples (package examples) → AddText → Train → Marshal → Unmarshal → Judge
 //
 // An example is {"url", "topics": ["A/B", …], "text" or "html"}. Text and pages are cut into
 // words by package text, so that the words of an example are the words of a page.

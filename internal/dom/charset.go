@@ -102,3 +102,9 @@ func isASCII(b []byte) bool {
 	}
 	return true
 }
+
+// PlainText decodes plain text as Parse decodes a page: by a byte order mark, contentType (the
+// header as sent, or empty), or what it looks like.
+func PlainText(body []byte, contentType string) string {
+	return string(detect(body, contentType).decode(body))
+}

@@ -6,12 +6,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
 )
 
 // Other is the last part of the class that holds an internal topic's own examples.
 const Other = "Other"
+
+// Bounds of a topic's name, far above those of directories that people made (DMOZ: 15 parts).
+const (
+	// MaxDepth is the number of its parts.
+	MaxDepth = 64
+	// MaxTopic is its length, bytes.
+	MaxTopic = 1024
+)
 
 // Settings of Prune.
 type Settings struct {
@@ -56,16 +66,24 @@ type Tree struct {
 }
 
 // ParseTopic checks the topic of an example and returns it without leading and trailing "/",
-// and without a last part Other. "" is the root.
+// and without a last part Other. "" is the root. A name has parts between "/" that are neither
+// empty nor begin or end with white space, in UTF-8, without characters that nobody sees.
 func ParseTopic(name string) (string, error) {
 	topic := strings.Trim(name, "/")
-	if topic == "" {
+	switch {
+	case topic == "":
 		return "", fmt.Errorf("topic %q is empty", name)
+	case len(topic) > MaxTopic:
+		return "", fmt.Errorf("topic %.40q… has %d bytes, more than %d", topic, len(topic), MaxTopic)
+	case depth(topic) > MaxDepth:
+		return "", fmt.Errorf("topic %.40q… has %d parts, more than %d", topic, depth(topic), MaxDepth)
+	case !utf8.ValidString(topic):
+		return "", fmt.Errorf("topic %q is not UTF-8", topic)
 	}
 	for rest, more := topic, true; more; {
 		var part string
 		part, rest, more = strings.Cut(rest, "/")
-		if part == "" || strings.TrimSpace(part) != part || strings.ContainsFunc(part, func(r rune) bool { return r < ' ' }) {
+		if part == "" || strings.TrimSpace(part) != part || strings.ContainsFunc(part, invisible) {
 			return "", fmt.Errorf("topic %q: part %q is empty, or has control characters or white space at its ends", name, part)
 		}
 		if part == Other {
@@ -77,6 +95,9 @@ func ParseTopic(name string) (string, error) {
 	}
 	return topic, nil
 }
+
+// invisible are characters that make a name look like another one.
+func invisible(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
 type node struct {
 	topic    string

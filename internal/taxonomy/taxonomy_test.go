@@ -222,9 +222,19 @@ func TestParseTopic(t *testing.T) {
 			t.Errorf("ParseTopic(%q) = %q, %v, want %q", name, got, err, want)
 		}
 	}
-	for _, name := range []string{"", "/", "A//B", "A/ B", "A/B\n", "A\x00/B", "A/Other/B"} {
-		if got, err := ParseTopic(name); err == nil {
+	deep := strings.Repeat("/a", MaxDepth)
+	if _, err := ParseTopic(deep); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{
+		"", "/", "A//B", "A/ B", "A/B\n", "A\x00/B", "A/Other/B", "A\u0085", "A\x7fB", "A/\u202eB", "A\xff",
+		deep + "/a", strings.Repeat("/a", 10_000), strings.Repeat("a", MaxTopic+1),
+	} {
+		got, err := ParseTopic(name)
+		if err == nil {
 			t.Errorf("ParseTopic(%q) = %q without an error", name, got)
+		} else if len(err.Error()) > 2*MaxTopic {
+			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
 	}
 }

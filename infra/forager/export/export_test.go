@@ -20,8 +20,8 @@ import (
 	"pgregory.net/rapid"
 
 	"forager/internal/analytics"
-	"forager/internal/critic"
 	"forager/internal/dom"
+	"forager/internal/examples"
 	"forager/internal/objects"
 	"forager/internal/text"
 	"forager/internal/warc"
@@ -163,9 +163,16 @@ func TestLinesTrainACritic(t *testing.T) {
 	if !bytes.Equal(unzip(t, s.write(t, JSONL, true)), file) {
 		t.Error("compressed, it is another file")
 	}
-	examples, err := critic.ReadExamples(bytes.NewReader(file), text.Settings{}, nil)
-	if err != nil || examples.Len() != 5 {
-		t.Fatalf("as examples: %v, %v", examples, err)
+	in, err := examples.NewIntake(examples.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if err := examples.ReadLines(t.Context(), bytes.NewReader(file), "export", in); err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := in.Finish(func(*examples.Example) error { return nil }); err != nil || sum.Examples != 5 || sum.Refusals() > 0 {
+		t.Fatalf("as examples: %+v, %v", sum, err)
 	}
 	for i, l := range strings.Split(strings.TrimSpace(string(file)), "\n") {
 		var x line

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"forager/internal/critic"
+	"forager/internal/dom"
+	"forager/internal/examples"
+	"forager/internal/text"
+)
+
+// sourceFlags say how sources of examples are read.
+type sourceFlags struct {
+	Kind    string   `help:"jsonl, folder, urls or dmoz; auto = as the source looks." enum:"auto,jsonl,folder,urls,dmoz" default:"auto"`
+	Only    []string `help:"Take only examples at this topic and below; may be given more than once." placeholder:"TOPIC" sep:"none"`
+	Without []string `help:"Leave out examples at this topic and below; may be given more than once." placeholder:"TOPIC" sep:"none"`
+	Strict  bool     `help:"Make nothing of examples of which any was refused."`
+	Lossy   bool     `help:"Take a dump that breaks off for whole."`
+	politely
+}
+
+// read calls take with the examples of all sources together, in the order of their URLs, and tells of its
+// progress on standard error.
+func (f *sourceFlags) read(s *session, sources []string, take func(*examples.Example) error) (*examples.Summary, error) {
+	progress := &importProgress{s: s, next: time.Now().Add(time.Second)}
+	in, err := examples.NewIntake(examples.Settings{Only: f.Only, Without: f.Without, Lossy: f.Lossy, Progress: progress.tell})
+	if err != nil {
+		return nil, errUsage{fmt.Errorf("--only, --without: %w", err)}
+	}
+	defer in.Close()
+	kinds := make([]examples.Kind, len(sources))
+	for i, path := range sources {
+		if kinds[i] = examples.Kind(f.Kind); f.Kind == "auto" || f.Kind == "" {
+			if kinds[i], err = examples.KindOf(path); errors.Is(err, fs.ErrNotExist) {
+				return nil, errUsage{err}
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		progress.expect(path, kinds[i])
+	}
+	for i, path := range sources {
+		if kinds[i] == examples.URLs {
+			err = f.fetch(s, path, in)
+		} else {
+			err = examples.Read(s, path, kinds[i], in, progress.open)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	progress.done()
+	if f.Strict {
+		if sum := in.Refused(); len(sum) > 0 {
+			tellCounts(s.err, "refused", sum)
+			return nil, errors.New("examples were refused, and --strict was asked for; nothing was made of the others")
+		}
+	}
+	sum, err := in.Finish(take)
+	if errors.Is(err, examples.ErrNothing) {
+		tellCounts(s.err, "refused", sum.Refused)
+		err = fmt.Errorf("%w in %s: %d were read, %d refused, %d left out", err, strings.Join(sources, ", "), sum.Read, sum.Refusals(), sum.LeftOut)
+	}
+	return sum, err
+}
+
+// fetch fetches the pages of a list of URLs.
+func (f *sourceFlags) fetch(s *session, path string, in *examples.Intake) error {
+	file, err := examples.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	list, err := examples.ReadURLs(file, filepath.Base(path), in)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	topics := make(map[string][]string, len(list))
+	var urls []string
+	for _, x := range list {
+		urls, topics[x.URL] = append(urls, x.URL), x.Topics
+	}
+	cfg, b, err := s.openBooks()
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	fetched, err := fetchList(s, cfg, b, urls, f.politely)
+	if err != nil {
+		return err
+	}
+	failed, err := fetched.pages(s, b, func(p fetchedPage) error {
+		var of []string
+		for _, u := range p.Asked {
+			of = append(of, topics[u]...)
+		}
+		return in.Add(examples.Place{Source: p.URL}, p.URL, of, dom.Text(p.Body, p.ContentType))
+	})
+	for _, u := range failed {
+		in.Refuse(examples.NotFetched, examples.Place{Source: u.URL}, strings.TrimSpace(u.Outcome+" "+u.Detail))
+	}
+	return err
+}
+
+// examplesOf reads sources into memory, to train with.
+func (f *sourceFlags) examplesOf(s *session, sources []string, words text.Settings) (*critic.Examples, *examples.Summary, error) {
+	e := critic.NewExamples(words)
+	sum, err := f.read(s, sources, func(x *examples.Example) error { return e.AddText(x.URL, x.Topics, x.Text) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return e, sum, nil
+}
+
+// namesOf are sources as a model says what it was trained on.
+func namesOf(sources []string) string {
+	names := make([]string, len(sources))
+	for i, path := range sources {
+		names[i] = filepath.Base(path)
+	}
+	return strings.Join(names, ", ")
+}
+
+// importProgress tells how far the reading of sources has come.
+type importProgress struct {
+	s           *session
+	size, bytes int64 // of the files; 0 = nobody knows
+	next        time.Time
+	told        bool
+}
+
+// expect adds the size of a source.
+func (p *importProgress) expect(path string, kind examples.Kind) {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && kind != examples.URLs {
+		p.size += info.Size()
+	}
+}
+
+// open opens a file whose bytes count as progress.
+func (p *importProgress) open(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := examples.Unpack(io.TeeReader(f, (*progressBytes)(p)))
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, f}, nil
+}
+
+// progressBytes counts bytes.
+type progressBytes importProgress
+
+func (p *progressBytes) Write(b []byte) (int, error) {
+	p.bytes += int64(len(b))
+	return len(b), nil
+}
+
+func (p *importProgress) tell(read, taken int64) {
+	now := time.Now()
+	if p.s.json || now.Before(p.next) {
+		return
+	}
+	line := fmt.Sprintf("%d examples read, %d taken", read, taken)
+	if p.size > 0 && p.bytes > 0 {
+		line += fmt.Sprintf(", %.0f %%", min(100, 100*float64(p.bytes)/float64(p.size)))
+	}
+	if interactive(p.s.err) {
+		p.next, p.told = now.Add(200*time.Millisecond), true
+		fmt.Fprintf(p.s.err, "\r\x1b[K%s", line)
+		return
+	}
+	p.next = now.Add(5 * time.Second)
+	fmt.Fprintln(p.s.err, line)
+}
+
+func (p *importProgress) done() {
+	if p.told {
+		fmt.Fprint(p.s.err, "\r\x1b[K")
+	}
+}
+
+// tellSummary says what became of examples.
+func tellSummary(w io.Writer, sum *examples.Summary) {
+	fmt.Fprintf(w, "%d examples of %d topics", sum.Examples, sum.Topics)
+	if sum.Labels > sum.Examples {
+		fmt.Fprintf(w, " (%d with those of several topics counted for each)", sum.Labels)
+	}
+	fmt.Fprintf(w, "; %d read", sum.Read)
+	if sum.LeftOut > 0 {
+		fmt.Fprintf(w, ", %d left out by --only and --without", sum.LeftOut)
+	}
+	if sum.Repeated > 0 {
+		fmt.Fprintf(w, ", %d with a URL that was there already (%d of these with another text: the longest counts)", sum.Repeated, sum.Differing)
+	}
+	fmt.Fprintln(w)
+	tellCounts(w, "refused", sum.Refused)
+	tellCounts(w, "put right or noted", sum.Repaired)
+	if t := sum.Structure; t != nil {
+		fmt.Fprintf(w, "structure: %d topics, %d of them without a page; %d symbolic links, which are not followed (%d lead nowhere); %d topics on circles; %d narrower topics lie elsewhere by their names, which count\n",
+			t.Topics, t.Empty, t.Symbolic, t.Dangling, t.OnCircles, t.Astray)
+	}
+}
+
+func tellCounts(w io.Writer, what string, counts []examples.Count) {
+	for _, c := range counts {
+		fmt.Fprintf(w, "%s: %8d  %s\n", what, c.Count, c.Reason)
+		for _, x := range slices.Clip(c.First) {
+			fmt.Fprintf(w, "            %s: %s\n", x.Place, shortened(x.What, 160))
+		}
+	}
+}
+
+// shortened is a text of at most so many characters.
+func shortened(s string, most int) string {
+	for i := range s {
+		if most == 0 {
+			return s[:i] + "…"
+		}
+		most--
+	}
+	return s
+}

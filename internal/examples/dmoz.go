@@ -1,0 +1,266 @@
+package examples
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// What is put right in a dump.
+const (
+	NotClosed  Reason = "element that nothing closes"
+	BrokenTag  Reason = "tag that does not end"
+	Encoding   Reason = "bytes that are not UTF-8, read as windows-1252"
+	Controls   Reason = "control characters, read as spaces"
+	Ampersands Reason = "& that begins no entity"
+	TopicAbove Reason = "page without a topic, taken for one of the topic element above it"
+	LongField  Reason = "text that is too long, cut"
+	// NotInStructure is counted, not put right.
+	NotInStructure Reason = "topic that the structure does not know"
+)
+
+// top is the root of the directory.
+const top = "Top"
+
+// Dump names the parts of a dump.
+type Dump struct {
+	// Content is content.rdf.u8, and ContentName what it is called.
+	Content     io.Reader
+	ContentName string
+	// Structure is structure.rdf.u8; nil = it is not there.
+	Structure     io.Reader
+	StructureName string
+}
+
+// ReadDMOZ reads a dump of DMOZ or Curlie. A page's text is its title and description. Topics are named
+// without the root, Top. Errors are those of the readers and of the intake, and that content is none or
+// breaks off (unless Settings.Lossy), with the offset.
+func ReadDMOZ(ctx context.Context, d Dump, in *Intake) error {
+	r := dmoz{ctx: ctx, in: in, name: d.ContentName}
+	if d.Structure != nil {
+		var err error
+		if r.structure, err = readStructure(ctx, d.Structure, d.StructureName, in); err != nil {
+			return err
+		}
+		in.sum.Structure = &r.structure.Structure
+	}
+	if err := r.read(newRDFScanner(d.Content)); err != nil {
+		return err
+	}
+	if r.structure != nil {
+		r.structure.count()
+	}
+	return nil
+}
+
+// dmoz reads content.rdf.u8.
+type dmoz struct {
+	ctx       context.Context
+	in        *Intake
+	name      string
+	structure *structure
+
+	within string // the element at hand: Topic, ExternalPage, or empty
+	field  string // of it, that is being read
+	page   dmozPage
+	above  string // the newest Topic
+	pages  int64
+	ended  bool
+}
+
+// dmozPage is an ExternalPage as it stands there.
+type dmozPage struct {
+	at                                   int64
+	about, title, description, topicName []byte
+}
+
+func (r *dmoz) place(at int64) Place { return Place{Source: r.name, Unit: "byte", At: at} }
+
+// offEnd counts or returns that a dump breaks off.
+func offEnd(s *rdfScanner, name string, in *Intake) error {
+	at := Place{Source: name, Unit: "byte", At: s.at()}
+	if !in.settings.Lossy {
+		return fmt.Errorf("%s: %w; get it anew, or take what there is (lossy)", at, errBrokenOff)
+	}
+	in.repair(BrokenOff, at, errBrokenOff.Error())
+	return nil
+}
+
+func (r *dmoz) read(s *rdfScanner) error {
+	for n := 0; ; n++ {
+		if n%4096 == 0 && r.ctx.Err() != nil {
+			return r.ctx.Err()
+		}
+		t, err := s.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return brokenRead(s, r.name, err)
+		}
+		if err := r.take(&t); err != nil {
+			return err
+		}
+	}
+	if err := r.end(s.at(), false); err != nil {
+		return err
+	}
+	if r.pages == 0 {
+		return fmt.Errorf("%s has no ExternalPage: is it the content.rdf.u8 of a dump?", r.name)
+	}
+	if !r.ended {
+		return offEnd(s, r.name, r.in)
+	}
+	return nil
+}
+
+func brokenRead(s *rdfScanner, name string, err error) error {
+	return fmt.Errorf("%s: %w", Place{Source: name, Unit: "byte", At: s.at()}, err)
+}
+
+// take takes a token.
+func (r *dmoz) take(t *rdfToken) error {
+	if t.kind == rdfText {
+		r.text(t)
+		return nil
+	}
+	if t.broken {
+		r.in.repair(BrokenTag, r.place(t.at), t.name)
+	}
+	if t.kind == rdfClose {
+		return r.close(t)
+	}
+	r.leave(t.at)
+	switch t.name {
+	case "ExternalPage", "Topic":
+		if err := r.end(t.at, false); err != nil {
+			return err
+		}
+		r.within = t.name
+		if r.within == "Topic" {
+			r.above, _ = rdfString(t.value)
+			return nil
+		}
+		r.pages++
+		p := &r.page
+		p.at, p.about = t.at, append(p.about[:0], t.value...)
+		p.title, p.description, p.topicName = p.title[:0], p.description[:0], p.topicName[:0]
+	case "d:Title", "d:Description", "topic":
+		if r.within == "ExternalPage" && !t.empty {
+			r.field = t.name
+		}
+	}
+	return nil
+}
+
+// text adds to the field at hand.
+func (r *dmoz) text(t *rdfToken) {
+	var to *[]byte
+	switch r.field {
+	case "d:Title":
+		to = &r.page.title
+	case "d:Description":
+		to = &r.page.description
+	case "topic":
+		to = &r.page.topicName
+	default:
+		return
+	}
+	value := t.value
+	if room := maxField - len(*to); len(value) > room {
+		r.in.repair(LongField, r.place(r.page.at), r.field)
+		r.field = ""
+		for room > 0 && !utf8.RuneStart(value[room]) {
+			room--
+		}
+		value = value[:room]
+	}
+	*to = append(*to, value...)
+}
+
+// leave ends a field that another tag ends.
+func (r *dmoz) leave(at int64) {
+	if r.field != "" {
+		r.in.repair(NotClosed, r.place(at), r.field)
+		r.field = ""
+	}
+}
+
+func (r *dmoz) close(t *rdfToken) error {
+	switch {
+	case t.name == r.field:
+		r.field = ""
+	case t.name == "RDF":
+		r.ended = true
+		r.leave(t.at)
+		return r.end(t.at, false)
+	case t.name == r.within:
+		r.leave(t.at)
+		return r.end(t.at, true)
+	}
+	return nil
+}
+
+// end takes the element at hand for done.
+func (r *dmoz) end(at int64, closed bool) error {
+	within := r.within
+	r.within, r.field = "", ""
+	if within != "" && !closed {
+		r.in.repair(NotClosed, r.place(at), within)
+	}
+	if within != "ExternalPage" {
+		return nil
+	}
+	p := &r.page
+	place := r.place(p.at)
+	topic := r.clean(place, p.topicName)
+	if topic == "" {
+		if topic = r.above; topic != "" {
+			r.in.repair(TopicAbove, place, topic)
+		}
+	}
+	url, title, description := r.clean(place, p.about), r.clean(place, p.title), r.clean(place, p.description)
+	name := topicOf(topic)
+	if name == "" {
+		r.in.Refuse(NoTopic, place, fmt.Sprintf("%.200q", topic))
+		return nil
+	}
+	if !r.structure.page(name) {
+		r.in.repair(NotInStructure, place, name)
+	}
+	return r.in.Add(place, url, []string{name}, strings.TrimSpace(title+"\n"+description))
+}
+
+// clean makes text of a field and counts what was wrong with it.
+func (r *dmoz) clean(at Place, b []byte) string {
+	s, f := rdfString(b)
+	if f.encoding {
+		r.in.repair(Encoding, at, s)
+	}
+	if f.controls {
+		r.in.repair(Controls, at, s)
+	}
+	if f.entities {
+		r.in.repair(Ampersands, at, s)
+	}
+	return strings.TrimSpace(strings.TrimSuffix(s, "]]>")) // the end of a CDATA section, whose begin the scanner drops
+}
+
+// topicOf is the name of a topic without the root; empty for the root.
+func topicOf(id string) string {
+	name, ok := strings.CutPrefix(strings.Trim(strings.TrimSpace(id), "/"), top)
+	if !ok {
+		return strings.Trim(id, "/")
+	}
+	if name != "" && name[0] != '/' {
+		return top + name // a topic such as Toppings
+	}
+	return strings.Trim(name, "/")
+}
+
+func hashOf(topic string) uint64 { return xxhash.Sum64String(topic) }

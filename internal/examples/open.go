@@ -1,0 +1,155 @@
+package examples
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+
+	"forager/internal/weburl"
+)
+
+// Kind is a kind of source.
+type Kind string
+
+// The kinds.
+const (
+	Lines  Kind = "jsonl"
+	Folder Kind = "folder"
+	URLs   Kind = "urls"
+	DMOZ   Kind = "dmoz"
+)
+
+const (
+	contentFile   = "content.rdf.u8"
+	structureFile = "structure.rdf.u8"
+)
+
+// KindOf finds out what kind of source a path is. A folder with a content.rdf.u8 is a dump.
+func KindOf(path string) (Kind, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		if beside(path, contentFile) != "" {
+			return DMOZ, nil
+		}
+		return Folder, nil
+	}
+	f, err := Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b := make([]byte, 4096)
+	n, err := io.ReadFull(f, b)
+	if err != nil && n == 0 {
+		return "", fmt.Errorf("%s is empty, or cannot be unpacked: %w", path, err)
+	}
+	b = bytes.TrimLeft(bytes.TrimPrefix(b[:n], []byte("\xef\xbb\xbf")), " \t\r\n")
+	name := strings.ToLower(path)
+	switch {
+	case len(b) == 0:
+	case strings.HasSuffix(name, ".yaml"), strings.HasSuffix(name, ".yml"):
+		return URLs, nil
+	case b[0] == '{':
+		return Lines, nil
+	case bytes.HasPrefix(b, []byte("[{")):
+		return "", fmt.Errorf("%s holds a list of JSON objects; one object a line is wanted, without [ and commas", path)
+	case b[0] == '<':
+		if strings.HasPrefix(filepath.Base(name), "structure") {
+			return "", fmt.Errorf("%s says which topics there are, not their pages; give the %s that belongs to it", path, contentFile)
+		}
+		return DMOZ, nil
+	case b[0] == '#', b[0] == '[', isURL(b):
+		return URLs, nil
+	}
+	return "", fmt.Errorf("%s is neither JSON Lines, nor a list of URLs, nor the dump of a directory, nor a folder", path)
+}
+
+// isURL says whether the first line begins with a URL.
+func isURL(b []byte) bool {
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	url, _, _ := bytes.Cut(line, []byte("\t"))
+	_, err := weburl.Parse(strings.TrimSpace(string(url)))
+	return err == nil
+}
+
+// beside returns the path of a file in a folder, plain or compressed; empty where there is none.
+func beside(dir, name string) string {
+	for _, suffix := range []string{"", ".gz"} {
+		path := filepath.Join(dir, name+suffix)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
+}
+
+// Read reads a source that need not be fetched: every kind but URLs. open opens its files.
+func Read(ctx context.Context, path string, kind Kind, in *Intake, open func(path string) (io.ReadCloser, error)) error {
+	if kind == Folder {
+		return ReadFolder(ctx, path, in)
+	}
+	content, structure := path, ""
+	if kind == DMOZ {
+		dir := filepath.Dir(path)
+		if found := beside(path, contentFile); found != "" {
+			content, dir = found, path
+		}
+		if strings.HasPrefix(filepath.Base(content), contentFile) {
+			structure = beside(dir, structureFile)
+		}
+	}
+	f, err := open(content)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if kind == Lines {
+		return ReadLines(ctx, f, filepath.Base(path), in)
+	}
+	d := Dump{Content: f, ContentName: filepath.Base(content)}
+	if structure != "" {
+		s, err := open(structure)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		d.Structure, d.StructureName = s, filepath.Base(structure)
+	}
+	return ReadDMOZ(ctx, d, in)
+}
+
+// Open opens a file, and unpacks it where it is compressed by gzip, whatever its name.
+func Open(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := Unpack(f)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, f}, nil
+}
+
+// Unpack returns what r holds, unpacked where it is compressed by gzip.
+func Unpack(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReaderSize(r, 1<<20)
+	if magic, err := b.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
+		return b, nil // an error comes again
+	}
+	return gzip.NewReader(b)
+}

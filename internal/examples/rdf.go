@@ -1,0 +1,309 @@
+package examples
+
+import (
+	"bytes"
+	"errors"
+	"html"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+// Bounds of what a dump's scanner holds, bytes.
+const (
+	rdfWindow = 64 << 10
+	// maxTag is the length of the longest tag; maxField that of the longest text of an element, of
+	// which the rest is not read.
+	maxTag   = 16 << 10
+	maxField = 64 << 10
+)
+
+// rdfKind is what an rdfToken is.
+type rdfKind int
+
+const (
+	rdfText rdfKind = iota
+	rdfOpen
+	rdfClose
+)
+
+// rdfToken is a piece of a dump. Its bytes are valid until the next call of next.
+type rdfToken struct {
+	kind rdfKind
+	// name of a tag without its digits at the end: "ExternalPage", "link" for link1.
+	name string
+	// value is the text as it stands there, or the tag's first attribute.
+	value []byte
+	// empty says that the tag closes its element.
+	empty bool
+	// broken says that the tag does not end.
+	broken bool
+	at     int64
+}
+
+// rdfNames are the elements of a dump. What stands behind "<" and is none of them is text.
+var rdfNames = func() map[string]string {
+	names := make(map[string]string)
+	for _, n := range []string{
+		"RDF", "Topic", "Alias", "ExternalPage", "d:Title", "d:Description", "topic", "catid", "link", "rss", "atom",
+		"pdf", "narrow", "symbolic", "related", "altlang", "letterbar", "editor", "newsgroup", "lastUpdate", "Target", "priority",
+		"mediadate", "ages", "type", "d:charset", "dispname",
+	} {
+		names[n] = n
+	}
+	return names
+}()
+
+// rdfScanner cuts a dump into tags and the text between them. It reads any bytes.
+type rdfScanner struct {
+	r      io.Reader
+	buf    []byte
+	begin  int   // of what is not cut yet
+	end    int   // of what is read
+	offset int64 // of buf[0]
+	err    error // of r, once it has ended
+}
+
+func newRDFScanner(r io.Reader) *rdfScanner {
+	return &rdfScanner{r: r, buf: make([]byte, rdfWindow)}
+}
+
+// at is the offset of what comes next.
+func (s *rdfScanner) at() int64 { return s.offset + int64(s.begin) }
+
+// need tries to have n bytes to look at.
+func (s *rdfScanner) need(n int) {
+	for idle := 0; s.end-s.begin < n && s.err == nil; {
+		if s.begin > 0 && s.begin+n > len(s.buf) {
+			copy(s.buf, s.buf[s.begin:s.end])
+			s.offset += int64(s.begin)
+			s.end -= s.begin
+			s.begin = 0
+		}
+		var read int
+		read, s.err = s.r.Read(s.buf[s.end:])
+		s.end += read
+		if idle++; read > 0 {
+			idle = 0
+		} else if idle == 100 && s.err == nil {
+			s.err = io.ErrNoProgress
+		}
+	}
+}
+
+// next returns the next token; io.EOF at the end, or the reader's error.
+func (s *rdfScanner) next() (t rdfToken, err error) {
+	for {
+		s.need(maxTag + 1)
+		rest := s.buf[s.begin:s.end]
+		if len(rest) == 0 {
+			return t, s.err
+		}
+		t.at = s.at()
+		if rest[0] != '<' {
+			n := bytes.IndexByte(rest, '<')
+			if n < 0 {
+				n = len(rest)
+			}
+			s.begin += n
+			t.kind, t.value = rdfText, rest[:n]
+			return t, nil
+		}
+		if name, closes := rdfName(rest); name != "" {
+			return s.tag(rest, name, closes), nil
+		}
+		if n := rdfAside(rest); n > 0 {
+			s.begin += n
+			continue
+		}
+		s.begin++
+		t.kind, t.value = rdfText, rest[:1]
+		return t, nil
+	}
+}
+
+// rdfName returns the name of the tag that begins the bytes, empty where none does.
+func rdfName(b []byte) (name string, closes bool) {
+	i := 1
+	if i < len(b) && b[i] == '/' {
+		closes = true
+		i++
+	}
+	begin := i
+	for i < len(b) && i-begin < 16 && (b[i]|0x20 >= 'a' && b[i]|0x20 <= 'z' || b[i] == ':') {
+		i++
+	}
+	name = rdfNames[string(b[begin:i])]
+	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+		i++
+	}
+	if i < len(b) && b[i] != '>' && b[i] != '/' && b[i] > ' ' {
+		return "", false
+	}
+	return name, closes
+}
+
+// rdfAside returns the length of a comment, an instruction or a declaration that begins the bytes; 0
+// where none does. One without an end is as long as its first line.
+func rdfAside(b []byte) int {
+	end := ">"
+	switch {
+	case bytes.HasPrefix(b, []byte("<!--")):
+		end = "-->"
+	case bytes.HasPrefix(b, []byte("<![CDATA[")):
+		return len("<![CDATA[")
+	case bytes.HasPrefix(b, []byte("<?")):
+		end = "?>"
+	case !bytes.HasPrefix(b, []byte("<!")):
+		return 0
+	}
+	b = b[:min(len(b), maxTag)]
+	if i := bytes.Index(b, []byte(end)); i >= 0 {
+		return i + len(end)
+	}
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return i + 1
+	}
+	return len(b)
+}
+
+// tag cuts a tag off. A value in quotes may hold anything, also ">" and "<": it ends where the quote is followed by the end of
+// the tag, and, where that is missing, at the line's end or where another tag begins.
+func (s *rdfScanner) tag(rest []byte, name string, closes bool) rdfToken {
+	t := rdfToken{kind: rdfOpen, name: name, at: s.at()}
+	if closes {
+		t.kind = rdfClose
+	}
+	rest = rest[:min(len(rest), maxTag)]
+	i := bytes.IndexAny(rest, ">\n\"'")
+	if i >= 0 && (rest[i] == '"' || rest[i] == '\'') && name != "RDF" {
+		quote := rest[i]
+		begin := i + 1
+		for i = begin; i < len(rest); i++ {
+			switch {
+			case rest[i] == quote:
+				n, empty := rdfTagEnd(rest[i+1:])
+				if n == 0 {
+					continue
+				}
+				t.value, t.empty = rest[begin:i], empty
+				s.begin += i + 1 + n
+				return t
+			case rest[i] == '\n':
+			case rest[i] == '<':
+				if other, _ := rdfName(rest[i:]); other == "" {
+					continue
+				}
+			default:
+				continue
+			}
+			break
+		}
+		t.value, t.broken = bytes.TrimRight(rest[begin:i], " \t\r/>"), true
+		s.begin += i
+		return t
+	}
+	if name == "RDF" {
+		i = bytes.IndexByte(rest, '>')
+	}
+	if i < 0 || rest[i] != '>' {
+		if i < 0 {
+			i = len(rest)
+		}
+		t.broken = true
+		s.begin += i
+		return t
+	}
+	t.empty = rest[i-1] == '/'
+	s.begin += i + 1
+	return t
+}
+
+// rdfTagEnd returns the length of the end of a tag that begins the bytes, 0 where none does.
+func rdfTagEnd(b []byte) (n int, empty bool) {
+	for n < len(b) && (b[n] == ' ' || b[n] == '\t') {
+		n++
+	}
+	if n < len(b) && b[n] == '/' {
+		empty = true
+		n++
+	}
+	if n < len(b) && b[n] == '>' {
+		return n + 1, empty
+	}
+	return 0, false
+}
+
+// rdfFaults are the kinds of damage in a piece of text that were put right.
+type rdfFaults struct{ encoding, controls, entities bool }
+
+// rdfString makes text of a piece of a dump: bytes that are not UTF-8 are those of windows-1252 (as which they
+// once came into the directory), control characters are white space, and entities are what HTML calls
+// so, in it, as XML knows five only. A bare "&" stands for itself.
+func rdfString(b []byte) (s string, f rdfFaults) {
+	plain := true
+	for _, c := range b {
+		if c < ' ' || c == '&' || c >= 0x7f {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return string(b), f
+	}
+	out := make([]byte, 0, len(b)+16)
+	for i := 0; i < len(b); {
+		switch c := b[i]; {
+		case c == '&':
+			r, n := rdfEntity(b[i:])
+			f.entities = f.entities || n == 1
+			out = append(out, r...)
+			i += n
+		case c < utf8.RuneSelf:
+			if c == '\t' || c == '\n' || c == '\r' {
+				c = ' '
+			} else if c < ' ' || c == 0x7f {
+				f.controls = true
+				c = ' '
+			}
+			out = append(out, c)
+			i++
+		default:
+			r, n := utf8.DecodeRune(b[i:])
+			switch {
+			case r == utf8.RuneError && n == 1:
+				f.encoding = true
+				r = charmap.Windows1252.DecodeByte(c)
+			case r >= 0x80 && r < 0xa0:
+				f.controls = true
+				r = ' '
+			}
+			out = utf8.AppendRune(out, r)
+			i += n
+		}
+	}
+	return string(out), f
+}
+
+// rdfEntity returns what the entity at the begin of the bytes stands for, and its length; "&" and 1 where
+// there is none.
+func rdfEntity(b []byte) (string, int) {
+	end := bytes.IndexByte(b[:min(len(b), 34)], ';')
+	if end < 0 {
+		return "&", 1
+	}
+	name := string(b[:end+1])
+	s := html.UnescapeString(name)
+	if s == name || strings.HasSuffix(s, ";") && s != ";" {
+		return "&", 1
+	}
+	if r, _ := utf8.DecodeRuneInString(s); r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError {
+		s = " "
+	}
+	return s, end + 1
+}
+
+// errBrokenOff: a dump has no end.
+var errBrokenOff = errors.New("it breaks off: there is no </RDF> at its end")
