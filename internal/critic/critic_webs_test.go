@@ -36,7 +36,7 @@ func schoolsInto(t testing.TB, e *Examples, topic func(topics []string) []string
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, maxLine)
+	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
 		var x struct {
 			URL, Text string
