@@ -246,7 +246,7 @@ func (s *Shard) applyNew(p *page, url string, depth uint32, l *link) error {
 
 // enter queues an entry just discovered by its first link.
 func (s *Shard) enter(e *entry, p *page, l *link) error {
-	if err := s.keepLink(e, p, l); err != nil {
+	if _, err := s.keepLink(e, p, l); err != nil {
 		return err
 	}
 	if adopted, err := s.adopt(e); err != nil || adopted {
@@ -271,19 +271,19 @@ func (s *Shard) admit(url string, depth, hops uint32) (*entry, error) {
 
 // addLink adds a link to an entry that is known and not final.
 func (s *Shard) addLink(e *entry, p *page, l *link, depth uint32) error {
-	if err := s.keepLink(e, p, l); err != nil {
+	changed, err := s.keepLink(e, p, l)
+	if err != nil {
 		return err
 	}
-	nearer := depth < e.depth
+	changed = changed || depth < e.depth
 	e.depth = min(depth, e.depth)
 	if e.state != stateQueued {
-		if nearer {
+		if changed {
 			return s.saveEntry(e)
 		}
 		return nil
 	}
 	before := slices.Clone(e.places)
-	var err error
 	if s.fresh(e) {
 		err = s.addPlace(e, p, l)
 	} else {
@@ -293,7 +293,7 @@ func (s *Shard) addLink(e *entry, p *page, l *link, depth uint32) error {
 		return err
 	}
 	s.countGate(e)
-	if !nearer && slices.Equal(before, e.places) {
+	if !changed && slices.Equal(before, e.places) {
 		return nil
 	}
 	if err := s.requeue(e, before); err != nil {
@@ -302,8 +302,8 @@ func (s *Shard) addLink(e *entry, p *page, l *link, depth uint32) error {
 	return s.saveEntry(e)
 }
 
-// keepLink stores a link until its target is final.
-func (s *Shard) keepLink(e *entry, p *page, l *link) error {
+// keepLink keeps a link until its target is final, and says whether that must be saved now.
+func (s *Shard) keepLink(e *entry, p *page, l *link) (changed bool, err error) {
 	p.pending++
 	if !p.seeds {
 		s.c.links++

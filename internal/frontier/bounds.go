@@ -6,6 +6,7 @@ const DefaultMemory = 256 << 20
 // What an item takes in memory with its place in a map and a list, bytes.
 const (
 	entryCost = 384
+	linkCost  = 64
 	pageCost  = 256
 	tableCost = 256
 	knownCost = 64

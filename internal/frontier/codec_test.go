@@ -20,39 +20,40 @@ import (
 func samples() []*entry {
 	f := facts{score: .25, tier: 1, policy: 2, model: 3, ordinal: 400, clock: 5000}
 	return []*entry{
-		{url: "http://a.example/", host: 7, depth: 2, hops: 1},
+		{url: "http://a.example/", host: 7, depth: 2, hops: 1, loaded: true},
 		{
-			url: "http://a.example/q", host: 7, attempt: 1, tries: 1, facts: f,
+			url: "http://a.example/q", host: 7, attempt: 1, tries: 1, facts: f, more: true,
+			links: []link{{page: 200, index: 3, first: 40, last: 41}, {page: 200, index: 5, first: 7, last: 7, alias: 6}, {page: 1000, first: 1, last: 2}},
 			places: []placed{
 				{Place: rank.Place{In: true, Tier: 1, Score: -.5, Best: .75, Via: 300, Links: 9, Sum: -2}, generation: 6, model: 3},
 				{generation: 1},
 				{Place: rank.Place{In: true, Pinned: true, Score: 1, Best: 1, Via: 1}},
 			},
 		},
-		{url: "http://a.example/w", state: stateWaiting, attempt: 2, tries: 2, facts: f, notBefore: 1_700_000_000_000},
-		{url: "http://a.example/f", state: stateFlight, attempt: 1, facts: f},
+		{url: "http://a.example/w", loaded: true, state: stateWaiting, attempt: 2, tries: 2, facts: f, notBefore: 1_700_000_000_000},
+		{url: "http://a.example/f", loaded: true, state: stateFlight, attempt: 1, facts: f},
 		{
-			url: "http://a.example/d", state: stateFinal, attempt: 1, facts: f,
+			url: "http://a.example/d", loaded: true, state: stateFinal, attempt: 1, facts: f,
 			outcome: schemas.Outcome_OUTCOME_DELIVERED, raw: 1, tempered: .125, trained: 5,
 		},
-		{url: "http://a.example/g", state: stateFinal, attempt: 3, facts: f, outcome: schemas.Outcome_OUTCOME_TIMEOUT},
-		{url: "http://a.example/r", state: stateAlias, attempt: 1, facts: f, target: 12},
+		{url: "http://a.example/g", loaded: true, state: stateFinal, attempt: 3, facts: f, outcome: schemas.Outcome_OUTCOME_TIMEOUT},
+		{url: "http://a.example/r", loaded: true, state: stateAlias, attempt: 1, facts: f, target: 12},
 	}
 }
 
 var exportEntry = cmp.AllowUnexported(entry{}, placed{}, facts{}, link{})
 
-// TestEntryBytes holds the encoding of version 1 still: state that was written once is read by
+// TestEntryBytes holds the encoding of version 2 still: state that was written once is read by
 // every later program.
 func TestEntryBytes(t *testing.T) {
 	want := []string{
-		"010011687474703a2f2f612e6578616d706c652f070201000000",
-		"010012687474703a2f2f612e6578616d706c652f710700000101000000000000d03f010203900388270301060301000000000000e0bf000000000000e83fac020900000000000000c000010003000000000000000000f03f000000000000f03f01000000000000000000",
-		"010112687474703a2f2f612e6578616d706c652f770000000202000000000000d03f01020390038827" + "80d095ffbc31",
-		"010212687474703a2f2f612e6578616d706c652f660000000100000000000000d03f01020390038827",
-		"010312687474703a2f2f612e6578616d706c652f640000000100000000000000d03f0102039003882701000000000000f03f000000000000c03f05",
-		"010312687474703a2f2f612e6578616d706c652f670000000300000000000000d03f010203900388270500",
-		"010412687474703a2f2f612e6578616d706c652f720000000100000000000000d03f010203900388270c",
+		"020011687474703a2f2f612e6578616d706c652f0702010000000000",
+		"020012687474703a2f2f612e6578616d706c652f710700000101000000000000d03f010203900388270301060301000000000000e0bf000000000000e83fac020900000000000000c000010003000000000000000000f03f000000000000f03f010000000000000000000301c801032829000005070706a00600010200",
+		"020112687474703a2f2f612e6578616d706c652f770000000202000000000000d03f01020390038827" + "80d095ffbc310000",
+		"020212687474703a2f2f612e6578616d706c652f660000000100000000000000d03f010203900388270000",
+		"020312687474703a2f2f612e6578616d706c652f640000000100000000000000d03f0102039003882701000000000000f03f000000000000c03f050000",
+		"020312687474703a2f2f612e6578616d706c652f670000000300000000000000d03f0102039003882705000000",
+		"020412687474703a2f2f612e6578616d706c652f720000000100000000000000d03f010203900388270c0000",
 	}
 	for i, e := range samples() {
 		if got := hex.EncodeToString(e.append(nil)); got != want[i] {

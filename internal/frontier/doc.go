@@ -96,7 +96,7 @@
 //	h host u32                     → name, dispatched requests, end of its wait
 //	u URLID 16                     → ordinal: the exact seen-set
 //	e ordinal u64                  → entry
-//	l ordinal u64, page u64, index u32 → link: a leap (page, ordinal) that is not settled
+//	l ordinal u64, page u64, index u32 → link: a leap (page, ordinal) that is not settled, behind the entry's first 8
 //	q policy u8, generation u32, host u32, tier u8, tries u16, score 8, ordinal u64 → nothing
 //	w time u64, ordinal u64        → nothing: an entry that waits after a failed try
 //	f request id 16                → flight: a request without a verdict
@@ -113,7 +113,7 @@
 // shard's clock, which counts applied records of link.found. A score is the float's bits, sign
 // flipped for positive and all bits for negative numbers, then complemented, so that larger
 // scores come first; −0 is 0 and NaN is refused. Values begin with a version byte; what they
-// hold stands at their append functions. Layout 3 is the only one that is read: state is rebuilt
+// hold stands at their append functions. Layout 4 is the only one that is read: state is rebuilt
 // from the topics, so it is never converted.
 //
 // # Memory
@@ -137,8 +137,9 @@
 //
 // # Decisions
 //
-// 2026-11-21: links are stored one by one beside their entry, so that the thousandth link to a
-// page of a site's menu does not write the other 999 again. Scores of several links are folded
+// 2026-11-21: an entry's first 8 links stand in its value; those behind them are stored one by one
+// beside it, so that the thousandth link to a page of a site's menu does not write the other 999
+// again. Most entries never have 8, and a third of all keys were links. Scores of several links are folded
 // (internal/rank), so it does not read them either.
 //
 // 2026-11-21: queue keys are deleted one by one as a pass moves entries, and the range delete

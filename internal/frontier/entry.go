@@ -55,10 +55,10 @@ type entry struct {
 	// moved is the URL on a host of another shard that it redirected to.
 	moved string
 
-	// links are its pending leaps in the order of discovery, once loaded; they are stored beside
-	// it (link.go).
-	links  []link
-	loaded bool
+	// links are its pending leaps in the order of discovery (link.go), once loaded; until then, those
+	// among them that stand in its value. more: there are others, beside it.
+	links        []link
+	loaded, more bool
 }
 
 // placed is an entry's place under one policy and where the queue key for it is.
@@ -79,7 +79,7 @@ type facts struct {
 	clock         uint64 // of the shard at dispatch
 }
 
-const entryVersion = 1
+const entryVersion = 2
 
 // bits of an encoded place.
 const (
@@ -125,7 +125,7 @@ func (e *entry) append(b []byte) []byte {
 	case stateMoved:
 		b = appendString(b, e.moved)
 	}
-	return b
+	return e.appendLinks(b)
 }
 
 func (p *placed) append(b []byte) []byte {
@@ -193,6 +193,7 @@ func decodeEntry(ordinal uint64, b []byte) (*entry, error) {
 	default:
 		r.fail(fmt.Errorf("unknown state %d", e.state))
 	}
+	e.readLinks(&r)
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("frontier: entry %d: %w", ordinal, err)
 	}

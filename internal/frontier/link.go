@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// link is one leap (u,v) that is known and not settled: v's entry has it until v is final. It is
-// stored by itself, so that a target with a thousand links is not written anew at each.
+// link is one leap (u,v) that is known and not settled: v's entry has it until v is final. The
+// first few are stored in the entry's value, as most entries have no more; the others by themselves,
+// so that a target with a thousand links is not written anew at each.
 type link struct {
 	// page u and the link's index among u's links: the order of discovery.
 	page  uint64
@@ -17,6 +18,8 @@ type link struct {
 	first, last uint32
 	// alias is the entry that the link names, where that redirected to this one; 0 = none.
 	alias uint64
+	// apart: it is stored by itself.
+	apart bool
 
 	// high is what it scores under the model in use, where that was asked ahead (ahead.go).
 	high   float64
@@ -24,6 +27,53 @@ type link struct {
 }
 
 const linkVersion = 1
+
+// inlineLinks is the number of links that stand in an entry's value at most.
+const inlineLinks = 8
+
+// appendLinks encodes the links that stand in the entry's value.
+func (e *entry) appendLinks(b []byte) []byte {
+	n := 0
+	for i := range e.links {
+		if !e.links[i].apart {
+			n++
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(n))
+	b = appendBool(b, e.more)
+	page := uint64(0)
+	for i := range e.links {
+		l := &e.links[i]
+		if l.apart {
+			continue
+		}
+		b = binary.AppendUvarint(b, l.page-page)
+		b = binary.AppendUvarint(b, uint64(l.index))
+		b = binary.AppendUvarint(b, uint64(l.first))
+		b = binary.AppendUvarint(b, uint64(l.last))
+		b = binary.AppendUvarint(b, l.alias)
+		page = l.page
+	}
+	return b
+}
+
+func (e *entry) readLinks(r *reader) {
+	n := r.u64()
+	e.more = r.bool()
+	e.loaded = !e.more
+	if n > inlineLinks {
+		r.fail(errNumber)
+		return
+	}
+	if n > 0 {
+		e.links = make([]link, n)
+	}
+	page := uint64(0)
+	for i := range e.links {
+		page += r.u64()
+		e.links[i] = link{page: page, index: r.u32(), first: r.u32(), last: r.u32(), alias: r.u64()}
+	}
+}
 
 func (l *link) append(b []byte) []byte {
 	b = append(b, linkVersion)
@@ -39,17 +89,26 @@ func (l *link) read(b []byte) error {
 	return r.end()
 }
 
-// saveLink adds a link to entry v.
-func (s *Shard) saveLink(v *entry, l *link) error {
+// saveLink adds a link to entry v, and says whether v's value is another one now and must be saved.
+func (s *Shard) saveLink(v *entry, l *link) (changed bool, err error) {
+	l.apart = v.more || len(v.links) >= inlineLinks
+	changed = !l.apart || !v.more
+	v.more = l.apart
 	if v.loaded {
 		// Nearly always it comes last; only a redirect brings older links.
-		at, _ := slices.BinarySearchFunc(v.links, l, func(a link, b *link) int {
-			return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.index, b.index))
-		})
+		at, _ := slices.BinarySearchFunc(v.links, l, func(a link, b *link) int { return a.compare(b) })
 		v.links = slices.Insert(v.links, at, *l)
 	}
+	if !l.apart {
+		return true, nil
+	}
 	s.value = l.append(s.value[:0])
-	return s.store.Set(s.keys.link(v.ordinal, l.page, l.index), s.value)
+	return changed, s.store.Set(s.keys.link(v.ordinal, l.page, l.index), s.value)
+}
+
+// compare is the order of discovery.
+func (l *link) compare(other *link) int {
+	return cmp.Or(cmp.Compare(l.page, other.page), cmp.Compare(l.index, other.index))
 }
 
 // links returns the pending leaps into entry v in the order of their discovery; they are v's
@@ -58,20 +117,29 @@ func (s *Shard) links(v *entry) ([]link, error) {
 	if v.loaded {
 		return v.links, nil
 	}
-	v.links = v.links[:0]
 	s.from = append(s.from[:0], s.keys.u64(kindLink, v.ordinal)...)
 	err := s.store.Scan(s.from, after(s.from), func(key, value []byte) (bool, error) {
 		_, l, err := s.readLink(key, value)
 		v.links = append(v.links, l)
 		return true, err
 	})
-	v.loaded = err == nil
+	if err != nil {
+		return nil, err
+	}
+	v.complete()
 	s.keep(v)
-	return v.links, err
+	return v.links, nil
+}
+
+// complete says that all links of the entry are there, in any order.
+func (e *entry) complete() {
+	slices.SortFunc(e.links, func(a, b link) int { return a.compare(&b) })
+	e.loaded = true
 }
 
 // readLink reads a link and the ordinal of its target.
 func (s *Shard) readLink(key, value []byte) (v uint64, l link, err error) {
+	l.apart = true
 	if v, l.page, l.index, err = s.keys.parseLink(key); err != nil {
 		return 0, l, err
 	}
@@ -81,19 +149,22 @@ func (s *Shard) readLink(key, value []byte) (v uint64, l link, err error) {
 	return v, l, nil
 }
 
-// dropLinks deletes the links of entry v and returns them. They are deleted one by one: every
-// read of a batch that holds a range deletion costs more.
+// dropLinks takes the links out of entry v, which is to be saved, and returns them. They are
+// deleted one by one: every read behind a range deletion costs more.
 func (s *Shard) dropLinks(v *entry) ([]link, error) {
 	links, err := s.links(v)
 	if err != nil {
 		return nil, err
 	}
 	for i := range links {
+		if !links[i].apart {
+			continue
+		}
 		if err := s.store.Delete(s.keys.link(v.ordinal, links[i].page, links[i].index)); err != nil {
 			return nil, err
 		}
 	}
-	v.links, v.loaded = nil, true
+	v.links, v.loaded, v.more = nil, true, false
 	return links, nil
 }
 

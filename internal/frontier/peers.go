@@ -61,11 +61,11 @@ const maxMoves = 2 * maxHops
 // go there. Whether the target is new, and in scope, is for its shard to say.
 func (s *Shard) moveTo(v *entry, target string) ([]*schemas.LeapSettled, error) {
 	v.state, v.moved, v.places = stateMoved, target, nil
-	if err := s.saveEntry(v); err != nil {
-		return nil, err
-	}
 	links, err := s.dropLinks(v)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.saveEntry(v); err != nil {
 		return nil, err
 	}
 	if len(links) == 0 {

@@ -52,11 +52,11 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 		}
 	}
 	v.state, v.target = stateAlias, t.ordinal
-	if err := s.saveEntry(v); err != nil {
-		return nil, err
-	}
 	links, err := s.dropLinks(v)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.saveEntry(v); err != nil {
 		return nil, err
 	}
 	if t.state == stateMoved {
@@ -66,7 +66,7 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 		if links[i].alias == 0 {
 			links[i].alias = v.ordinal
 		}
-		if err := s.saveLink(t, &links[i]); err != nil {
+		if _, err := s.saveLink(t, &links[i]); err != nil { // t is saved below
 			return nil, err
 		}
 	}

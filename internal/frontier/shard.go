@@ -237,5 +237,5 @@ func (s *Shard) storeEntry(e *entry) error {
 
 // keep holds an entry in memory, with its links if they are.
 func (s *Shard) keep(e *entry) {
-	s.entries.put(e.ordinal, e, entryCost+len(e.url)+96*len(e.places)+56*cap(e.links))
+	s.entries.put(e.ordinal, e, entryCost+len(e.url)+96*len(e.places)+linkCost*cap(e.links))
 }

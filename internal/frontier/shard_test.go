@@ -257,7 +257,7 @@ func (m *machine) checkStore(t *rapid.T) {
 		if e.state == stateWaiting {
 			waiting++
 		}
-		links += len(e.links)
+		links += max(0, len(e.links)-inlineLinks)
 		for _, l := range e.links {
 			pages[l.page.number]++
 		}

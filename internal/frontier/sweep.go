@@ -95,13 +95,9 @@ func (s *Shard) isOld(e *entry) bool {
 
 // sweepLinks reads the links of entries that stand side by side.
 func (s *Shard) sweepLinks(entries []*entry) error {
-	if !slices.ContainsFunc(entries, func(e *entry) bool { return !e.loaded }) {
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return e.loaded })
+	if len(entries) == 0 {
 		return nil
-	}
-	for _, e := range entries {
-		if !e.loaded {
-			e.links = e.links[:0]
-		}
 	}
 	at := 0
 	s.from = append(s.from[:0], s.keys.u64(kindLink, entries[0].ordinal)...)
@@ -113,13 +109,16 @@ func (s *Shard) sweepLinks(entries []*entry) error {
 		for entries[at].ordinal < v {
 			at++
 		}
-		if e := entries[at]; e.ordinal == v && !e.loaded {
+		if e := entries[at]; e.ordinal == v {
 			e.links = append(e.links, l)
 		}
 		return true, nil
 	})
-	for _, e := range entries {
-		e.loaded = e.loaded || err == nil
+	if err != nil {
+		return err
 	}
-	return err
+	for _, e := range entries {
+		e.complete()
+	}
+	return nil
 }
