@@ -92,33 +92,46 @@ type Fetch struct {
 
 // Judgement is a record of page.judged with the page inside it.
 type Judgement struct {
-	Crawl         string    `ch:"crawl"`
-	ID            string    `ch:"id"`
-	Outcome       string    `ch:"outcome"`
-	Relevance     float64   `ch:"relevance"`
-	Tempered      float64   `ch:"tempered"`
-	Calibrated    float64   `ch:"calibrated"`
-	Topics        []string  `ch:"topics"`
-	Posteriors    []float64 `ch:"posteriors"`
-	BestIsFocus   bool      `ch:"best_is_focus"`
-	Critic        string    `ch:"critic"`
-	KnownTokens   uint64    `ch:"known_tokens"`
-	URL           string    `ch:"url"`
-	Title         string    `ch:"title"`
-	Description   string    `ch:"description"`
-	Language      string    `ch:"language"`
-	Charset       string    `ch:"charset"`
-	Canonical     string    `ch:"canonical"`
-	Fingerprint   uint64    `ch:"fingerprint"`
-	Leaves        uint32    `ch:"leaves"`
-	Tokens        uint32    `ch:"tokens"`
-	Links         uint32    `ch:"links"`
-	Size          uint64    `ch:"size"`
-	NoFollow      bool      `ch:"nofollow"`
-	NoIndex       bool      `ch:"noindex"`
-	Cut           bool      `ch:"cut"`
-	TokenizerOnly bool      `ch:"tokenizer_only"`
+	Crawl       string    `ch:"crawl"`
+	ID          string    `ch:"id"`
+	Outcome     string    `ch:"outcome"`
+	Relevance   float64   `ch:"relevance"`
+	Tempered    float64   `ch:"tempered"`
+	Calibrated  float64   `ch:"calibrated"`
+	Topics      []string  `ch:"topics"`
+	Posteriors  []float64 `ch:"posteriors"`
+	BestIsFocus bool      `ch:"best_is_focus"`
+	Critic      string    `ch:"critic"`
+	KnownTokens uint64    `ch:"known_tokens"`
+	Marking     uint64    `ch:"marking"`
+	Degraded    string    `ch:"degraded"`
+	Shadows
+	URL           string `ch:"url"`
+	Title         string `ch:"title"`
+	Description   string `ch:"description"`
+	Language      string `ch:"language"`
+	Charset       string `ch:"charset"`
+	Canonical     string `ch:"canonical"`
+	Fingerprint   uint64 `ch:"fingerprint"`
+	Leaves        uint32 `ch:"leaves"`
+	Tokens        uint32 `ch:"tokens"`
+	Links         uint32 `ch:"links"`
+	Size          uint64 `ch:"size"`
+	NoFollow      bool   `ch:"nofollow"`
+	NoIndex       bool   `ch:"noindex"`
+	Cut           bool   `ch:"cut"`
+	TokenizerOnly bool   `ch:"tokenizer_only"`
 	Place
+}
+
+// Shadows are what critics say of a page that are not used; the slices are of one length.
+type Shadows struct {
+	Critics    []string  `ch:"shadow_critics"`
+	Relevances []float64 `ch:"shadow_relevances"`
+	Tempered   []float64 `ch:"shadow_tempered"`
+	Calibrated []float64 `ch:"shadow_calibrated"`
+	Focus      []bool    `ch:"shadow_focus"`
+	Failures   []string  `ch:"shadow_failures"`
 }
 
 // Verdict is a record of link.found, its links counted.
@@ -207,18 +220,21 @@ type Model struct {
 
 // Control is a record of crawl.control.
 type Control struct {
-	Crawl     string    `ch:"crawl"`
-	Revision  uint64    `ch:"revision"`
-	State     string    `ch:"state"`
-	Focus     []string  `ch:"focus"`
-	Critic    string    `ch:"critic"`
-	Pages     uint64    `ch:"pages"`
-	Requests  uint64    `ch:"requests"`
-	Policies  []string  `ch:"policies"`
-	Rankers   []string  `ch:"rankers"`
-	Prior     string    `ch:"prior"`
-	CreatedAt time.Time `ch:"created_at"`
-	Control   string    `ch:"control"`
+	Crawl     string             `ch:"crawl"`
+	Revision  uint64             `ch:"revision"`
+	State     string             `ch:"state"`
+	Focus     []string           `ch:"focus"`
+	Bad       []string           `ch:"bad"`
+	Weights   map[string]float64 `ch:"weights"`
+	Critic    string             `ch:"critic"`
+	Shadows   []string           `ch:"shadows"`
+	Pages     uint64             `ch:"pages"`
+	Requests  uint64             `ch:"requests"`
+	Policies  []string           `ch:"policies"`
+	Rankers   []string           `ch:"rankers"`
+	Prior     string             `ch:"prior"`
+	CreatedAt time.Time          `ch:"created_at"`
+	Control   string             `ch:"control"`
 	Place
 }
 

@@ -43,10 +43,20 @@ GROUP BY object;
 CREATE OR REPLACE VIEW judgements AS
 SELECT
     crawl, lower(hex(judgements_rows.id)) AS id, outcome, relevance, tempered, calibrated, topics, posteriors, best_is_focus, critic,
-    known_tokens, url, title, description, language, charset, canonical, fingerprint, leaves, tokens, links, size,
+    known_tokens, marking, degraded, shadow_critics, shadow_relevances, shadow_tempered, shadow_calibrated, shadow_focus, shadow_failures,
+    url, title, description, language, charset, canonical, fingerprint, leaves, tokens, links, size,
     nofollow, noindex, cut, tokenizer_only,
     partition, bitNot(precedence) AS offset, recorded_at
 FROM judgements_rows FINAL;
+
+-- What critics say that are not used, one row a page and critic, beside what counts.
+CREATE OR REPLACE VIEW shadows AS
+SELECT
+    crawl, lower(hex(judgements_rows.id)) AS id, url, marking, shadow.1 AS critic, shadow.2 AS relevance, shadow.3 AS tempered, shadow.4 AS calibrated,
+    shadow.5 AS best_is_focus, shadow.6 AS failure, judgements_rows.critic AS used, judgements_rows.relevance AS used_relevance,
+    judgements_rows.tempered AS used_tempered, judgements_rows.calibrated AS used_calibrated, judgements_rows.best_is_focus AS used_best_is_focus
+FROM judgements_rows FINAL
+ARRAY JOIN arrayZip(shadow_critics, shadow_relevances, shadow_tempered, shadow_calibrated, shadow_focus, shadow_failures) AS shadow;
 
 -- Every record of link.found: verdicts, lists of seeds and asks for a replay.
 CREATE OR REPLACE VIEW found AS
@@ -87,7 +97,7 @@ FROM models_rows FINAL;
 
 CREATE OR REPLACE VIEW controls AS
 SELECT
-    crawl, revision, state, focus, critic, pages, requests, policies, rankers, prior, created_at, control,
+    crawl, revision, state, focus, bad, weights, critic, shadows, pages, requests, policies, rankers, prior, created_at, control,
     partition, bitNot(precedence) AS offset, recorded_at
 FROM controls_rows FINAL;
 

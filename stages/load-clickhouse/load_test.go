@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -228,14 +229,15 @@ func TestRowsSayWhatTheRecordsSay(t *testing.T) {
 	var b rows
 	for _, r := range []stream.Record{
 		message(schemas.TopicPageJudged, 1, 7, &schemas.PageJudged{Id: id.Bytes(), Crawl: "c", Outcome: schemas.Outcome_OUTCOME_DELIVERED, Parsed: parsed,
-			Judgement: &schemas.Judgement{Raw: .9, Tempered: .8, Calibrated: .7, BestIsFocus: true, Critic: "k/1", KnownTokens: 3, Topics: []*schemas.TopicScore{{Topic: "/A", Tempered: .8}, {Topic: "/B", Tempered: .1}}}}, nil),
+			Judgement: &schemas.Judgement{Raw: .9, Tempered: .8, Calibrated: .7, BestIsFocus: true, Critic: "k/1", KnownTokens: 3, Marking: 4, Degraded: "timeout",
+				Shadows: []*schemas.Shadow{{Critic: "l/1", Raw: .3, Tempered: .2, Calibrated: .1, BestIsFocus: true}, {Critic: "m/1", Failure: "away"}}, Topics: []*schemas.TopicScore{{Topic: "/A", Tempered: .8}, {Topic: "/B", Tempered: .1}}}}, nil),
 		// A page that no stage could parse: what rides on is not looked at.
 		message(schemas.TopicPageJudged, 1, 8, &schemas.PageJudged{Id: id.Bytes(), Crawl: "c", Outcome: schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, Parsed: []byte("\xff")}, nil),
 		message(schemas.TopicLinkFound, 1, 9, &schemas.LinkFound{Id: id.Bytes(), Crawl: "c", Outcome: schemas.Outcome_OUTCOME_SEEDS, Links: []*schemas.Link{{Url: "http://seed.example:81/x"}}}, nil),
 		message(schemas.TopicLeapSettled, 1, 10, &schemas.LeapSettled{Id: id.Bytes(), Crawl: "c", Boundary: true, Pages: 30}, nil),
 		message(schemas.TopicLeapSettled, 1, 11, &schemas.LeapSettled{Id: id.Bytes(), Crawl: "c", Request: id.Bytes(), Outcome: schemas.Outcome_OUTCOME_FAILED_CRITIC_SCORE,
 			Features: []*schemas.Feature{{Term: "t", Offset: -5, Count: 2}, {Term: "c:/A", Offset: schemas.NoOffset, Count: 1}}}, nil),
-		message(schemas.TopicCrawlControl, 0, 12, &schemas.CrawlControl{Crawl: "c", Revision: 2, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Budget: &schemas.Budget{Pages: 100},
+		message(schemas.TopicCrawlControl, 0, 12, &schemas.CrawlControl{Crawl: "c", Revision: 2, Focus: []string{"A"}, Bad: []string{"A/B"}, Weights: map[string]float64{"A": .5}, Shadows: []string{"l/1"}, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Budget: &schemas.Budget{Pages: 100},
 			Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}}}, nil),
 		{Topic: schemas.TopicCrawlStatus, Headers: map[string]string{schemas.HeaderVersion: "1"}}, // a tombstone
 		{Topic: schemas.TopicFetchRequested, Headers: stream.OwnerHeaders(3, 0), Value: []byte{}}, // a claim
@@ -252,6 +254,12 @@ func TestRowsSayWhatTheRecordsSay(t *testing.T) {
 		j.Outcome != "delivered" || j.Partition != 1 || j.Precedence != math.MaxUint64-7 || j.RecordedAt.UnixMilli() != 1007 {
 		t.Errorf("judgement %+v", j)
 	}
+	shadows := analytics.Shadows{
+		Critics: []string{"l/1", "m/1"}, Relevances: []float64{.3, 0}, Tempered: []float64{.2, 0}, Calibrated: []float64{.1, 0}, Focus: []bool{true, false}, Failures: []string{"", "away"},
+	}
+	if diff := cmp.Diff(shadows, j.Shadows); diff != "" || j.Marking != 4 || j.Degraded != "timeout" {
+		t.Errorf("marking %d, degraded %q, shadows %s", j.Marking, j.Degraded, diff)
+	}
 	if f := b.judgements[1]; f.Outcome != "failed:parse-dom" || f.URL != "" {
 		t.Errorf("a page that could not be parsed: %+v", f)
 	}
@@ -267,7 +275,7 @@ func TestRowsSayWhatTheRecordsSay(t *testing.T) {
 	if l := b.leaps[1]; l.Outcome != "failed:critic-score" || !slices.Equal(l.Terms, []string{"t", "c:/A"}) || !slices.Equal(l.Offsets, []int16{-5, 127}) || !slices.Equal(l.Counts, []uint32{2, 1}) {
 		t.Errorf("leap %+v", l)
 	}
-	if c := b.controls[0]; c.State != "running" || c.Pages != 100 || !slices.Equal(c.Rankers, []string{"soft-focus"}) || !strings.Contains(c.Control, `"revision":`) {
+	if c := b.controls[0]; c.State != "running" || c.Pages != 100 || !slices.Equal(c.Bad, []string{"A/B"}) || c.Weights["A"] != .5 || !slices.Equal(c.Shadows, []string{"l/1"}) || !slices.Equal(c.Rankers, []string{"soft-focus"}) || !strings.Contains(c.Control, `"revision":`) {
 		t.Errorf("control %+v", c)
 	}
 	if len(b.statuses) != 0 || len(b.requests) != 0 {

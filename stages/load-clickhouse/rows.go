@@ -134,7 +134,8 @@ func (b *rows) judged(r *stream.Record, place analytics.Place) error {
 	if m.Outcome == schemas.Outcome_OUTCOME_DELIVERED {
 		j := m.Judgement
 		row.Relevance, row.Tempered, row.Calibrated, row.BestIsFocus = j.GetRaw(), j.GetTempered(), j.GetCalibrated(), j.GetBestIsFocus()
-		row.Critic, row.KnownTokens = j.GetCritic(), j.GetKnownTokens()
+		row.Critic, row.KnownTokens, row.Marking, row.Degraded = j.GetCritic(), j.GetKnownTokens(), j.GetMarking(), j.GetDegraded()
+		row.Shadows = shadows(j)
 		for _, t := range j.GetTopics() {
 			row.Topics = append(row.Topics, t.Topic)
 			row.Posteriors = append(row.Posteriors, t.Tempered)
@@ -151,6 +152,15 @@ func (b *rows) judged(r *stream.Record, place analytics.Place) error {
 	}
 	b.judgements = append(b.judgements, row)
 	return nil
+}
+
+func shadows(j *schemas.Judgement) (s analytics.Shadows) {
+	for _, x := range j.GetShadows() {
+		s.Critics, s.Failures = append(s.Critics, x.GetCritic()), append(s.Failures, x.GetFailure())
+		s.Relevances, s.Tempered = append(s.Relevances, x.GetRaw()), append(s.Tempered, x.GetTempered())
+		s.Calibrated, s.Focus = append(s.Calibrated, x.GetCalibrated()), append(s.Focus, x.GetBestIsFocus())
+	}
+	return s
 }
 
 func (b *rows) found(r *stream.Record, place analytics.Place) error {
@@ -232,7 +242,7 @@ func (b *rows) control(r *stream.Record, place analytics.Place) error {
 		return fmt.Errorf("write the control record of %s as JSON: %w", m.Crawl, err)
 	}
 	row := analytics.Control{
-		Crawl: m.Crawl, Revision: m.Revision, State: lower(m.State.String(), "CRAWL_STATE_"), Focus: m.Focus, Critic: m.Critic,
+		Crawl: m.Crawl, Revision: m.Revision, State: lower(m.State.String(), "CRAWL_STATE_"), Focus: m.Focus, Bad: m.Bad, Weights: m.Weights, Critic: m.Critic, Shadows: m.Shadows,
 		Pages: m.Budget.GetPages(), Requests: m.Budget.GetRequests(), Prior: m.Learning.GetPrior(),
 		CreatedAt: analytics.Millis(m.CreatedAt), Control: string(text), Place: place,
 	}

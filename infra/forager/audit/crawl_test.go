@@ -169,7 +169,10 @@ func (c *crawl) answer(r *schemas.FetchRequest) *schemas.LinkFound {
 	f := &schemas.PageFetched{Id: r.GetId(), Crawl: "c", Url: r.GetUrl(), Outcome: outcome}
 	switch outcome {
 	case schemas.Outcome_OUTCOME_DELIVERED:
-		v.Judgement = &schemas.Judgement{Raw: p.raw, Tempered: p.raw / 2, Calibrated: p.raw / 4, BestIsFocus: p.raw > .5, Critic: "k/1"}
+		v.Judgement = &schemas.Judgement{Raw: p.raw, Tempered: p.raw / 2, Calibrated: p.raw / 4, BestIsFocus: p.raw > .5, Critic: "k/1", Marking: 3}
+		if p.raw > .5 {
+			v.Judgement.Degraded, v.Judgement.Shadows = "timeout", []*schemas.Shadow{{Critic: "l/1", Raw: p.raw / 3}, {Critic: "m/1", Failure: "away"}}
+		}
 		for _, l := range p.links {
 			v.Links = append(v.Links, &schemas.Link{Url: l})
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"forager/schemas"
 )
@@ -70,6 +71,19 @@ func (r *row) outcome() schemas.Outcome {
 	return o
 }
 
+// shadows are critics with their relevances, as shadowsOf has them.
+func (r *row) shadows() (all []*schemas.Shadow) {
+	for _, text := range strings.Fields(r.text()) {
+		critic, bits, _ := strings.Cut(text, "=")
+		n, err := strconv.ParseUint(bits, 10, 64)
+		if err != nil {
+			r.fail("shadow %q: %v", text, err)
+		}
+		all = append(all, &schemas.Shadow{Critic: critic, Raw: math.Float64frombits(n)})
+	}
+	return all
+}
+
 // rebuild makes the records of a topic from ClickHouse's rows, as far as an audit looks at them.
 // Whether all of a record's links are there is seen as rows are compared.
 func (e *Evidence) rebuild(topic string) error {
@@ -96,7 +110,10 @@ func (e *Evidence) rebuild(topic string) error {
 		case schemas.TopicPageJudged:
 			e.Judged = append(e.Judged, &schemas.PageJudged{
 				Crawl: crawl, Id: r.id(), Outcome: r.outcome(),
-				Judgement: &schemas.Judgement{Raw: r.float(), Tempered: r.float(), Calibrated: r.float(), BestIsFocus: r.bool(), Critic: r.text()},
+				Judgement: &schemas.Judgement{
+					Raw: r.float(), Tempered: r.float(), Calibrated: r.float(), BestIsFocus: r.bool(), Critic: r.text(),
+					Marking: r.uint(), Degraded: r.text(), Shadows: r.shadows(),
+				},
 			})
 		case schemas.TopicLinkFound:
 			e.Verdicts = append(e.Verdicts, &schemas.LinkFound{

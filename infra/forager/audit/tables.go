@@ -32,7 +32,10 @@ var Compared = []Table{
 	{Name: "fetches", Columns: []string{
 		"id", "url", "outcome", "toString(status)", "redirect", "digest", "object", "toString(object_offset)", "toString(object_length)",
 	}, Order: "partition, offset"},
-	{Name: "judgements", Columns: []string{"id", "outcome", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "critic"}, Order: "partition, offset"},
+	{Name: "judgements", Columns: []string{
+		"id", "outcome", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "critic",
+		"toString(marking)", "degraded", shadowsOf,
+	}, Order: "partition, offset"},
 	{Name: "found", Columns: []string{
 		"id", "toString(shard)", "url", "outcome", "toString(status)", "redirect", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "toString(links)",
 	}, Order: "partition, offset"},
@@ -50,6 +53,9 @@ var tableOf = map[string]string{
 }
 
 func bitsOf(column string) string { return "toString(reinterpretAsUInt64(" + column + "))" }
+
+// shadowsOf is each shadow with the bits of its relevance.
+const shadowsOf = "arrayStringConcat(arrayMap((c, r) -> concat(c, '=', toString(reinterpretAsUInt64(r))), shadow_critics, shadow_relevances), ' ')"
 
 // Tables are rows by the name of their view; a row is the texts of its columns.
 type Tables map[string][][]string
@@ -76,7 +82,16 @@ func judgementRow(r *schemas.PageJudged) []string {
 	g := r.GetJudgement()
 	return []string{
 		hexOf(r.GetId()), schemas.OutcomeName(r.GetOutcome()), float(g.GetRaw()), float(g.GetTempered()), float(g.GetCalibrated()), strconv.FormatBool(g.GetBestIsFocus()), g.GetCritic(),
+		number(g.GetMarking()), g.GetDegraded(), shadowTexts(g.GetShadows()),
 	}
+}
+
+func shadowTexts(shadows []*schemas.Shadow) string {
+	var texts []string
+	for _, s := range shadows {
+		texts = append(texts, s.GetCritic()+"="+float(s.GetRaw()))
+	}
+	return strings.Join(texts, " ")
 }
 
 func foundRow(v *schemas.LinkFound, links int) []string {
