@@ -438,9 +438,6 @@ func frozenGround(c *demoCommand) (*demoGround, error) {
 	}, nil
 }
 
-// maxHostWindow is the largest that a crawl file may ask for.
-const maxHostWindow = 100
-
 // control is the crawl file of one crawl of the demo, as data.
 func (d *demo) control(name, ranker, version string, budget uint64, prior string) (*schemas.CrawlControl, error) {
 	ranking, err := crawlfile.Rank(ranker)
@@ -451,8 +448,6 @@ func (d *demo) control(name, ranker, version string, budget uint64, prior string
 		Crawl: name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: []string{d.ground.topic}, Critic: version,
 		Budget: &schemas.Budget{Pages: budget}, Policies: ranking.Policies, Mixture: ranking.Mixture, Scope: &schemas.Scope{},
 		Politeness: &schemas.Politeness{UserAgent: crawlfile.UserAgentProduct + "/1.0 (+mailto:demo@localhost)"},
-		// The web is our own: no pause between requests, several at once to a host.
-		HostWindow: 4,
 		Learning:   &schemas.Learning{DMax: 5, Prior: prior},
 	}, nil
 }
@@ -462,10 +457,6 @@ func (d *demo) crawl(name, ranker, version string, seeds []string, budget uint64
 	if err != nil {
 		return nil, err
 	}
-	// As many to a host as at all: else slots that the best hosts may not have go to whatever the
-	// others have, and what is compared is hosts, not rankers (soft focus, 150 in flight, truth of
-	// 1,000 pages: 0.11 with 4 to a host, 0.44 with 100).
-	ctl.HostWindow = maxHostWindow
 	return d.measure(&crawlfile.Crawl{Control: ctl, Seeds: seeds, URLList: d.ground.urlList}, ranker)
 }
 

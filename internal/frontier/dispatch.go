@@ -12,8 +12,8 @@ import (
 const rescoreStep = 1024
 
 // Dispatch chooses up to max requests, best first, as far as state, budget, window and hosts
-// allow. They are in flight when it returns. Under learning.sync it first finishes the
-// re-scoring, and chooses nothing while a model is due.
+// allow; a slot of the window may be left empty (held.go). They are in flight when it returns. Under
+// learning.sync it first finishes the re-scoring, and chooses nothing while a model is due.
 func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
@@ -26,26 +26,34 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 		return nil, fmt.Errorf("queue what waited: %w", err)
 	}
 	var requests []*schemas.FetchRequest
-	if s.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !s.c.stopped && !s.modelDue() {
+	if s.dispatching() {
 		for more := s.limits.sync; more; {
 			var err error
 			if more, err = s.Rescore(rescoreStep); err != nil {
 				return nil, err
 			}
 		}
+		var held heldBack
 		for len(requests) < max && s.room() {
 			lead, ok := s.lead()
-			if !ok {
+			if !ok || s.waits(&held, lead, ms) {
 				break
 			}
+			h := s.ready[lead].top()
 			r, err := s.dispatchBest(lead, ms)
 			if err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)
 			}
 			requests = append(requests, r)
+			held.add(s, h)
 		}
 	}
 	return requests, s.save()
+}
+
+// dispatching says that the crawl runs, and no model is waited for.
+func (s *Shard) dispatching() bool {
+	return s.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !s.c.stopped && !s.modelDue()
 }
 
 // modelDue says that dispatch waits for the model of a boundary.

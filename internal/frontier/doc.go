@@ -22,6 +22,7 @@
 //	dispatch.go mixture.go                choice of requests and of the policy that leads
 //	flight.go window.go                   requests in flight
 //	recover.go                            dispatches found in the log
+//	held.go                               slots that are left empty
 //	waiting.go                            failed tries that wait
 //	peers.go lease.go                     other shards: links for them and from them, leases
 //	host.go queue.go front.go heap.go     hosts, their queues and heads
@@ -182,6 +183,18 @@
 // 2026-11-21: the window by default is found by trying (window.go), not computed as rate ×
 // latency: what is in flight is that product already. On a synthetic web the demo went from
 // some 100 to 400–600 pages a second; with polite delays it grows with the hosts at hand.
+//
+// 2026-11-21: a slot of the window is left empty rather than filled with an entry that is worse than
+// what the hosts at their windows hold back, while an eighth of the window is filled (held.go). On a
+// synthetic web with 2 requests to a host and 150 in all, the taught apprentice's mean R of 3,000 pages
+// went from 0.24 to 0.44, and to 0.42 from 0.12 where hosts want a pause of a second; best first one by
+// one has 0.47. Then 7 pages a second came instead of 72: whoever wants pages fast rather than good ones
+// sets a narrow policy aside, or asks for a wider window. Half of the window instead of an eighth is
+// little better than none (0.26, 0.20). Bounds on the number of better entries, or on the ratio of scores,
+// gave the same pages at the same rate, and depend on what scores mean.
+//
+// 2026-11-21: where a crawl keeps no pause a host gets 16 requests, not 2: there the host window only
+// keeps the best hosts from being used.
 //
 // 2026-11-21: a model comes at least 200 times in a crawl, not every 100 pages for ever: with a
 // budget of 200,000 pages models every 100 pages kept the whole frontier under re-scoring, and

@@ -62,7 +62,7 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 		return l, fmt.Errorf("learning.d_max %d is above 100", l.dMax)
 	}
 	l.windowCap = max(uint64(l.shards), budget/20)
-	orDefault(&l.hostWindow, 2)
+	orDefault(&l.hostWindow, schemas.HostWindow(ctl))
 	orDefault(&l.attempts, 3)
 	orDefault(&l.pairs, 5)
 	orDefault(&l.switchPages, max(30, budget/20))
@@ -86,7 +86,7 @@ func (s *Shard) room() bool {
 	inFlight := uint64(len(s.flights))
 	if s.limits.shards > 1 {
 		l := s.lease.GetLease()
-		return l.GetEnd() == "" && inFlight < min(s.window(), l.GetWindow()) &&
+		return l.GetEnd() == "" && inFlight < s.windowInForce() &&
 			s.c.pages+inFlight < l.GetPages() && s.c.requests+inFlight < l.GetRequests()
 	}
 	return inFlight < s.window() &&

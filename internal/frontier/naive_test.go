@@ -712,23 +712,27 @@ func (n *naive) modelDue() bool {
 	return n.ctl.GetLearning().GetSync() && n.learns() && n.answered < n.boundary
 }
 
+func (n *naive) dispatching() bool {
+	return n.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !n.stopped && !n.modelDue()
+}
+
+func (n *naive) room() bool {
+	taken, b := uint64(len(n.flights)), n.ctl.GetBudget()
+	return taken < n.window() && (b.GetPages() == 0 || n.pages+taken < b.GetPages()) &&
+		(b.GetRequests() == 0 || n.requests+taken < b.GetRequests())
+}
+
 func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 	n.wakeUp(now)
-	if n.ctl.GetState() != schemas.CrawlState_CRAWL_STATE_RUNNING || n.stopped || n.modelDue() {
+	if !n.dispatching() {
 		return nil
 	}
 	if n.ctl.GetLearning().GetSync() {
 		n.rescore(1 << 30)
 	}
-	for len(out) < most {
-		taken := uint64(len(n.flights))
-		b := n.ctl.GetBudget()
-		if taken >= n.window() || (b.GetPages() > 0 && n.pages+taken >= b.GetPages()) ||
-			(b.GetRequests() > 0 && n.requests+taken >= b.GetRequests()) {
-			break
-		}
+	for len(out) < most && n.room() {
 		lead, e := n.choose()
-		if e == nil {
+		if _, waits := n.waits(lead, e, now); e == nil || waits {
 			break
 		}
 		e.state = stateFlight
@@ -762,11 +766,7 @@ func (n *naive) choose() (lead int, e *nEntry) {
 	heads := make([]*nEntry, len(n.ctl.GetPolicies()))
 	arms := make([]rank.Arm, len(heads))
 	for p, policy := range n.ctl.GetPolicies() {
-		es := n.order(p, func(e *nEntry) bool {
-			return !n.capped(e.url) && n.host(e.url).notBefore == 0 &&
-				n.inFlight(weburl.Host(e.url)) < or(n.ctl.GetHostWindow(), 2)
-		})
-		if len(es) > 0 {
+		if es := n.order(p, n.open); len(es) > 0 {
 			heads[p] = es[0]
 		}
 		if arm := n.arms[policy.GetName()]; arm != nil {
@@ -785,6 +785,57 @@ func (n *naive) choose() (lead int, e *nEntry) {
 		return 0, nil
 	}
 	return lead, heads[lead]
+}
+
+// open says that the entry's host may be asked now.
+func (n *naive) open(e *nEntry) bool { return n.askable(e) && !n.full(e) }
+
+func (n *naive) askable(e *nEntry) bool { return !n.capped(e.url) && n.host(e.url).notBefore == 0 }
+
+func (n *naive) full(e *nEntry) bool {
+	most := n.ctl.GetHostWindow()
+	if most == 0 && n.ctl.GetPoliteness().GetDelayMs() > 0 {
+		most = 2
+	} else if most == 0 {
+		most = 16
+	}
+	return n.inFlight(weburl.Host(e.url)) >= most
+}
+
+// waits says that an entry is not dispatched for the sake of a better one of a host that is full, and
+// until when.
+func (n *naive) waits(p int, e *nEntry, now int64) (until int64, yes bool) {
+	if e == nil || uint64(len(n.flights)) < (n.window()+7)/8 {
+		return 0, false
+	}
+	late := make(map[string]bool)
+	until = math.MaxInt64
+	for _, f := range n.flights {
+		end := f.request.GetDispatchedAt() + n.patience()
+		if end <= now {
+			late[f.request.GetHost()] = true
+		} else {
+			until = min(until, end)
+		}
+	}
+	better := n.order(p, func(b *nEntry) bool {
+		x, y := b.places[p], e.places[p]
+		return n.askable(b) && n.full(b) && !late[weburl.Host(b.url)] &&
+			cmp.Or(cmp.Compare(x.tier, y.tier), cmp.Compare(b.tries, e.tries), cmp.Compare(y.score, x.score)) < 0
+	})
+	return until, len(better) > 0
+}
+
+func (n *naive) patience() int64 {
+	var took []int64
+	for _, l := range n.latency[max(0, len(n.latency)-1024):] {
+		took = append(took, l[1])
+	}
+	if len(took) == 0 {
+		return 1000
+	}
+	slices.Sort(took)
+	return max(1000, 4*took[len(took)/2])
 }
 
 // credit does to the arms of today's policies what a page delivered does to them.
@@ -846,8 +897,13 @@ func (n *naive) finished() (string, bool) {
 	return EndEmpty, true
 }
 
-func (n *naive) wake() (time.Time, bool) {
+func (n *naive) wake(now int64) (time.Time, bool) {
 	var times []int64
+	if lead, e := n.choose(); n.dispatching() && n.room() {
+		if until, waits := n.waits(lead, e, now); waits {
+			times = append(times, until)
+		}
+	}
 	for _, h := range n.hosts {
 		if h.notBefore > 0 {
 			times = append(times, h.notBefore)

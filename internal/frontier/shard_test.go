@@ -231,7 +231,7 @@ func (m *machine) check(t *rapid.T) {
 	}
 	m.checkStore(t)
 	at, ok := m.shard.Wake(time.UnixMilli(m.now))
-	wantAt, wantOK := m.naive.wake()
+	wantAt, wantOK := m.naive.wake(m.now)
 	if ok != wantOK || !at.Equal(wantAt) {
 		t.Fatalf("wake: %v %t, want %v %t", at, ok, wantAt, wantOK)
 	}

@@ -68,7 +68,7 @@ func (s *Shard) wakeEntries(now int64) error {
 	return nil
 }
 
-// Wake returns when time alone will next make an entry ready, which may be in the past; ok is
+// Wake returns when time alone will next make an entry ready, or fill a slot that is left empty, which may be in the past; ok is
 // false when nothing waits for a time.
 func (s *Shard) Wake(now time.Time) (at time.Time, ok bool) {
 	ms := int64(-1)
@@ -79,6 +79,9 @@ func (s *Shard) Wake(now time.Time) (at time.Time, ok bool) {
 		if t := s.sleeping.top().notBefore; ms < 0 || t < ms {
 			ms = t
 		}
+	}
+	if at, ok := s.patienceEnds(unixMilli(now)); ok && (ms < 0 || at < ms) {
+		ms = at
 	}
 	if ms < 0 {
 		return time.Time{}, false

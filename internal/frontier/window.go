@@ -38,6 +38,14 @@ func (s *Shard) window() uint64 {
 	return min(max(firstWindow, s.c.windowNow), s.limits.windowCap)
 }
 
+// windowInForce is the window as far as the lease of a shard of several lets it.
+func (s *Shard) windowInForce() uint64 {
+	if s.limits.shards > 1 {
+		return min(s.window(), s.lease.GetLease().GetWindow())
+	}
+	return s.window()
+}
+
 // measure takes the latency of one verdict, dispatch → verdict.
 func (s *Shard) measure(now, took int64) error {
 	now, took = max(now, 0), max(took, 0)

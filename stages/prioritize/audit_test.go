@@ -210,8 +210,12 @@ func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
 		return nil
 	}
 	hostWindow := uint64(c.ctl.GetHostWindow())
-	if hostWindow == 0 {
+	switch {
+	case hostWindow > 0:
+	case c.ctl.GetPoliteness().GetDelayMs() > 0:
 		hostWindow = 2
+	default:
+		hostWindow = 16
 	}
 	return errors.Join(
 		limit("pages and requests in flight", c.pages+c.flying, c.ctl.GetBudget().GetPages()),

@@ -61,6 +61,9 @@ func (j *judge) hostWindow() int {
 	if w := j.Control.GetHostWindow(); w > 0 {
 		return int(w)
 	}
+	if j.Control.GetPoliteness().GetDelayMs() == 0 {
+		return 16
+	}
 	return 2
 }
 

@@ -1,0 +1,104 @@
+package frontier
+
+// A slot of the window may be worth more empty than filled. Where the hosts with the best entries are
+// few, they are soon at their own windows, and whatever else there is would take the rest: most of the
+// pages would be poor ones, although better ones are known and only wait for their turn. So an entry is
+// not dispatched while a better one is held back by its host's window, and goes on waiting in the
+// frontier, where newer scores reach it.
+//
+// Three things bound the waiting. A share of the window is always filled (fillShare), so that a crawl
+// goes on at that pace at least. An entry that is no worse, by tier, tries and score, is dispatched: a
+// ranker that sees no difference, as unfocused, waits for nothing. And nobody waits for a host that
+// owes an answer for several times as long as answers take (lateTimes), as a dead one does.
+//
+// All of it compares entries in the order of their policy only, whatever its scores mean.
+const (
+	// fillShare: a slot is left empty only while at least window/fillShare requests are in flight.
+	fillShare = 8
+	// A host is late when one of its requests has been in flight for lateTimes the median of the last
+	// verdicts, and a second at least.
+	lateTimes = 4
+	soonMS    = 1000
+)
+
+// heldBack is what hosts at their windows hold back, as of one call.
+type heldBack struct {
+	looked bool
+	late   map[uint32]bool
+	// heads are the hosts' best entries, the best one a policy.
+	heads []order
+	some  []bool // by policy: there is one
+}
+
+// waits says that the slot is to be left empty rather than filled with the policy's best entry that may
+// be dispatched, which there is.
+func (s *Shard) waits(held *heldBack, policy int, now int64) bool {
+	if uint64(len(s.flights))*fillShare < s.windowInForce() {
+		return false
+	}
+	if !held.looked {
+		s.lookHeldBack(held, now)
+	}
+	return held.some[policy] && held.heads[policy].better(s.ready[policy].top().queues[policy].best())
+}
+
+// lookHeldBack finds the best entries that are held back.
+func (s *Shard) lookHeldBack(held *heldBack, now int64) {
+	held.looked, held.late = true, make(map[uint32]bool)
+	held.heads, held.some = make([]order, len(s.policies)), make([]bool, len(s.policies))
+	last := now - s.patience()
+	for _, f := range s.flights {
+		if f.at <= last {
+			held.late[f.host] = true
+		}
+	}
+	for _, f := range s.flights {
+		held.add(s, s.hosts[f.host])
+	}
+}
+
+// add looks at the heads of a host that has something in flight.
+func (held *heldBack) add(s *Shard, h *host) {
+	if !held.looked || held.late[h.number] || h.inFlight < s.limits.hostWindow || h.notBefore > 0 || s.capped(h) {
+		return
+	}
+	for p := range h.queues {
+		if h.queues[p].empty() {
+			continue
+		}
+		if o := h.queues[p].best(); !held.some[p] || o.less(held.heads[p]) {
+			held.heads[p], held.some[p] = o, true
+		}
+	}
+}
+
+// better says that a comes before b for another reason than that it was discovered first.
+func (a order) better(b order) bool {
+	a.ordinal = b.ordinal
+	return a.less(b)
+}
+
+// patience is how long a request may be in flight before its host is late, milliseconds.
+func (s *Shard) patience() int64 {
+	median, _ := s.percentiles()
+	return max(soonMS, lateTimes*int64(median))
+}
+
+// patienceEnds is when the next host becomes late, if slots are left empty; else ok is false.
+func (s *Shard) patienceEnds(now int64) (at int64, ok bool) {
+	if !s.dispatching() || !s.room() {
+		return 0, false
+	}
+	policy, ok := s.lead()
+	if !ok || !s.waits(new(heldBack), policy, now) {
+		return 0, false
+	}
+	ok = false
+	patience := s.patience()
+	for _, f := range s.flights {
+		if end := f.at + patience; end > now && (!ok || end < at) {
+			at, ok = end, true
+		}
+	}
+	return at, ok
+}
