@@ -1,0 +1,63 @@
+package memm
+
+import (
+	"math"
+	"slices"
+)
+
+// Belief is what a path says of the state of its last page: α of eq. 4 as probabilities (Marginal), or
+// δ of eq. 6 (Viterbi) scaled so that they sum to 1, which leaves their order as it is. k long; nil stands for
+// the begin of a path.
+type Belief []float64
+
+// Marginal takes a path one page further: α(s',t) = Σ_s α(s,t−1) p(s'|s,o).
+func (m *Model) Marginal(before Belief, o *Observation) Belief {
+	return m.step(before, o, func(sum, p float64) float64 { return sum + p })
+}
+
+// Viterbi takes a path one page further: δ(s',t) = max_s δ(s,t−1) p(s'|s,o).
+func (m *Model) Viterbi(before Belief, o *Observation) Belief {
+	return m.step(before, o, math.Max)
+}
+
+func (m *Model) step(before Belief, o *Observation, join func(a, b float64) float64) Belief {
+	k := m.settings.States
+	next, row := make(Belief, k), make([]float64, k)
+	if before == nil {
+		m.settings.transition(row, m.weights, m.settings.start(), o)
+		for i, v := range row {
+			next[i] = math.Exp(v)
+		}
+		return next
+	}
+	for s, p := range before {
+		m.settings.transition(row, m.weights, s, o)
+		for i, v := range row {
+			next[i] = join(next[i], p*math.Exp(v))
+		}
+	}
+	var sum float64
+	for _, v := range next {
+		sum += v
+	}
+	for i := range next {
+		next[i] /= sum
+	}
+	return next
+}
+
+// Discount is Σ_i γ^i b(T_i): the expected discount of the distance from a target, (0,1]; one of the two orders
+// of links.
+func (b Belief) Discount(gamma float64) float64 {
+	var sum float64
+	weight := 1.0
+	for _, p := range b {
+		sum += weight * p
+		weight *= gamma
+	}
+	return sum
+}
+
+// Compare is the other order, lexicographic on states: the link whose pages are more likely a target comes first, of
+// equal ones that which is more likely one click from a target, and so on. It is negative where b comes first.
+func (b Belief) Compare(c Belief) int { return -slices.Compare(b, c) }

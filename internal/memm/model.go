@@ -1,0 +1,122 @@
+package memm
+
+import (
+	"fmt"
+	"math"
+)
+
+// Observation is what is seen at one step of a path: the value of each feature that is not 0.
+// Indices are distinct.
+type Observation struct {
+	Index []uint32
+	Value []float64 // as long as Index, finite
+}
+
+// Settings of a model.
+type Settings struct {
+	// States is k, the number of distances; at least 2.
+	States int
+	// Features is the number of observation features.
+	Features int
+	// Edges multiplies observations by L1, too: one weight a pair of states beside one a state.
+	Edges bool
+	// Variance is σ² of the Gaussian prior on the weights; +Inf is no prior (the paper).
+	Variance float64
+}
+
+// Default settings for so many features.
+func Default(features int) Settings { return Settings{States: 5, Features: features, Variance: 10} }
+
+func (s Settings) check() error {
+	if s.States < 2 || s.Features < 0 || !(s.Variance > 0) {
+		return fmt.Errorf("a MEMM has %d states, %d features and the variance %v; want at least 2, at least 0, and above 0", s.States, s.Features, s.Variance)
+	}
+	return nil
+}
+
+// Model is a trained MEMM. It is safe for concurrent use.
+//
+// Weights lie in blocks of k: for each of the rows of one feature, the weights of the k next states. The
+// rows of a feature are L2 and, if Edges, one a previous state, START the last. The block of the features that
+// stand alone comes first and always has all rows.
+type Model struct {
+	settings Settings
+	weights  []float64
+}
+
+// rows of a feature that is multiplied with an observation, and of the one that stands alone.
+func (s Settings) rows() int {
+	if s.Edges {
+		return s.alone()
+	}
+	return 1
+}
+
+func (s Settings) alone() int { return 1 + s.States + 1 } // L2, one a previous state, START
+
+// parameters is the number of weights.
+func (s Settings) parameters() int { return s.States * (s.alone() + s.Features*s.rows()) }
+
+// start is the state before the first page.
+func (s Settings) start() int { return s.States }
+
+// at is where the k weights of a feature's row begin; feature −1 stands alone. Row 0 is L2, row 1+s is L1 of the
+// previous state s.
+func (s Settings) at(feature, row int) int {
+	if feature < 0 {
+		return s.States * row
+	}
+	return s.States * (s.alone() + feature*s.rows() + row)
+}
+
+// Settings returns what the model was trained with.
+func (m *Model) Settings() Settings { return m.settings }
+
+// transition writes log p(s'|s,o) for every s' into dst, k long. The previous state s is 0 … k−1, or k for START.
+func (s Settings) transition(dst, weights []float64, previous int, o *Observation) {
+	k := s.States
+	row := func(at int, v float64) {
+		for i, w := range weights[at : at+k] {
+			dst[i] += w * v
+		}
+	}
+	clear(dst)
+	row(s.at(-1, 0), 1)
+	row(s.at(-1, 1+previous), 1)
+	for i, f := range o.Index {
+		row(s.at(int(f), 0), o.Value[i])
+		if s.Edges {
+			row(s.at(int(f), 1+previous), o.Value[i])
+		}
+	}
+	most := math.Inf(-1)
+	for _, v := range dst {
+		most = max(most, v)
+	}
+	var sum float64
+	for _, v := range dst {
+		sum += math.Exp(v - most)
+	}
+	z := most + math.Log(sum)
+	for i := range dst {
+		dst[i] -= z
+	}
+}
+
+// Check says whether the model can read an observation.
+func (m *Model) Check(o *Observation) error { return m.settings.checkObservation(o) }
+
+func (s Settings) checkObservation(o *Observation) error {
+	if len(o.Index) != len(o.Value) {
+		return fmt.Errorf("an observation has %d indices and %d values", len(o.Index), len(o.Value))
+	}
+	for i, f := range o.Index {
+		if int(f) >= s.Features {
+			return fmt.Errorf("an observation has feature %d of %d", f, s.Features)
+		}
+		if v := o.Value[i]; math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("feature %d of an observation is %v", f, v)
+		}
+	}
+	return nil
+}
