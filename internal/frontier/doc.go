@@ -188,10 +188,10 @@
 // what the hosts at their windows hold back, while an eighth of the window is filled (held.go). On a
 // synthetic web with 2 requests to a host and 150 in all, the taught apprentice's mean R of 3,000 pages
 // went from 0.24 to 0.44, and to 0.42 from 0.12 where hosts want a pause of a second; best first one by
-// one has 0.47. Then 7 pages a second came instead of 72: whoever wants pages fast rather than good ones
-// sets a narrow policy aside, or asks for a wider window. Half of the window instead of an eighth is
-// little better than none (0.26, 0.20). Bounds on the number of better entries, or on the ratio of scores,
-// gave the same pages at the same rate, and depend on what scores mean.
+// one has 0.47. The price is 7 pages a second instead of 72 where hosts want a pause, as few hosts have
+// what is wanted; whoever wants pages fast rather than good ones sets a wider window. Half of the window
+// instead of an eighth is little better than none (0.26, 0.20). Bounds on the number of better entries, or
+// on the ratio of scores, gave the same pages at the same rate, and depend on what scores mean.
 //
 // 2026-11-21: where a crawl keeps no pause a host gets 16 requests, not 2: there the host window only
 // keeps the best hosts from being used.
