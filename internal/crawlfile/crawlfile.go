@@ -3,6 +3,7 @@ package crawlfile
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -105,10 +106,32 @@ func Load(path string) (*Crawl, error) {
 	return c, nil
 }
 
+// Complete is Load for a file that may leave things out which somebody knows from elsewhere: complete
+// sets them before anything is checked. Without a path everything is left out.
+func Complete(path string, complete func(*File)) (*Crawl, error) {
+	var b []byte
+	if path != "" {
+		var err error
+		if b, err = os.ReadFile(path); err != nil {
+			return nil, fmt.Errorf("read the crawl file: %w", err)
+		}
+	}
+	c, problems := parse(b, filepath.Dir(path), complete)
+	if len(problems) > 0 {
+		return nil, &strictyaml.Error{File: cmp.Or(path, "the crawl"), Problems: problems}
+	}
+	return c, nil
+}
+
 // Parse reads the text of a crawl file; dir is the folder that the files it names lie in.
 func Parse(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
+	return parse(b, dir, func(*File) {})
+}
+
+func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Problem) {
 	f := defaults()
 	r := strictyaml.Decode(b, f)
+	complete(f)
 	c := &Crawl{Control: &schemas.CrawlControl{
 		Crawl: f.Name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: f.Focus, Critic: f.Critic,
 		Budget: &schemas.Budget{Pages: f.Budget.Pages, Requests: f.Budget.Requests},

@@ -31,6 +31,10 @@ type Selection struct {
 	Above float64
 	// Topic that the best topic of a page must be or lie below; empty = any.
 	Topic string
+	// URL is that of the one page wanted; empty = any.
+	URL string
+	// Sample is the number of pages that are drawn of all, by a hash of their URLs; 0 = all of them.
+	Sample int
 }
 
 // Options of an export.
@@ -83,6 +87,15 @@ func (s *Selection) query(format Format) (sql string, params analytics.Params) {
 	if s.Topic != "" {
 		sql += " AND (topics[1] = {topic:String} OR startsWith(topics[1], concat({topic:String}, '/')))"
 		params["topic"] = s.Topic
+	}
+	if s.URL != "" {
+		sql += " AND url = {url:String}"
+		params["url"] = s.URL
+	}
+	if s.Sample > 0 {
+		sql += " ORDER BY sipHash64(url), applied, id LIMIT 1 BY url LIMIT {sample:UInt64}"
+		params["sample"] = uint64(s.Sample)
+		return "SELECT " + columns + sql, params
 	}
 	sql += " ORDER BY shard, applied, id"
 	if format == URLs { // of attempts at one URL one is enough

@@ -1,0 +1,106 @@
+package samples
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"forager/internal/objects"
+)
+
+// bucket is an object store in memory.
+type bucket map[string][]byte
+
+func (b bucket) Get(_ context.Context, key string) ([]byte, error) {
+	if o, ok := b[key]; ok {
+		return o, nil
+	}
+	return nil, fmt.Errorf("%s: %w", key, objects.ErrNotFound)
+}
+
+func (b bucket) Put(_ context.Context, key string, r io.Reader, _ int64) error {
+	if _, ok := b[key]; ok {
+		return fmt.Errorf("%s: %w", key, objects.ErrExists)
+	}
+	o, err := io.ReadAll(r)
+	b[key] = o
+	return err
+}
+
+func (b bucket) List(_ context.Context, prefix string) iter.Seq2[objects.Object, error] {
+	return func(yield func(objects.Object, error) bool) {
+		for _, key := range slices.Sorted(maps.Keys(b)) {
+			if strings.HasPrefix(key, prefix) && !yield(objects.Object{Key: key}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestExamplesComeBack(t *testing.T) {
+	store := bucket{}
+	pages := []Sample{{"http://a.test/", Liked, "acids & <bases>\n"}, {"http://b.test/", Background, ""}, {"http://c.test/", Wrong, "x"}}
+	key, err := Save(t.Context(), store, "chem", pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Save(t.Context(), store, "chem", pages); err != nil || again != key || len(store) != 1 {
+		t.Errorf("saved again as %s: %v", again, err)
+	}
+	got, err := Load(t.Context(), store, key)
+	if err != nil || cmp.Diff(pages, got) != "" {
+		t.Errorf("%v, %v", got, err)
+	}
+	whole := store[key]
+	for at := range whole {
+		store[key] = whole[:at]
+		if _, err := Load(t.Context(), store, key); err == nil {
+			t.Fatalf("cut at %d: no error", at)
+		}
+	}
+	if _, err := Save(t.Context(), store, "chem", []Sample{{"http://a.test/", "perhaps", ""}}); err != nil {
+		t.Fatal(err)
+	}
+	for key := range store {
+		if _, err := Load(t.Context(), store, key); err == nil {
+			t.Errorf("%s was read", key)
+		}
+	}
+}
+
+func TestTheLastMarkOfAPageCounts(t *testing.T) {
+	store := bucket{}
+	at := time.Unix(1_800_000_000, 0).UTC()
+	mark := func(critic, url string, right bool, after time.Duration) {
+		if err := Add(t.Context(), store, critic, Mark{URL: url, Right: right, Topic: "chem", Text: url, Crawl: "c", At: at.Add(after)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark("chem", "http://b.test/", true, 2*time.Nanosecond)
+	mark("chem", "http://b.test/", false, time.Nanosecond)
+	mark("chem", "http://a.test/", false, 0)
+	mark("chem2", "http://c.test/", true, 0)
+	marks, err := Marks(t.Context(), store, "chem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Mark{
+		{"http://a.test/", false, "chem", "http://a.test/", "c", at},
+		{"http://b.test/", true, "chem", "http://b.test/", "c", at.Add(2 * time.Nanosecond)},
+	}
+	if diff := cmp.Diff(want, marks); diff != "" {
+		t.Error(diff)
+	}
+	got := Apply([]Sample{{"http://a.test/", Liked, "old"}, {"http://c.test/", Background, "x"}}, marks)
+	if diff := cmp.Diff([]Sample{{"http://c.test/", Background, "x"}, {"http://a.test/", Wrong, "http://a.test/"}, {"http://b.test/", Liked, "http://b.test/"}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
