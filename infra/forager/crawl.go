@@ -34,9 +34,13 @@ type crawlCommand struct {
 }
 
 type crawlStart struct {
-	File  string `arg:"" help:"The crawl file." type:"existingfile"`
-	Watch bool   `help:"Follow the crawl until it has finished."`
-	Check bool   `help:"Check the file and the critic, start nothing."`
+	File string   `arg:"" optional:"" help:"The crawl file; with --like it may be left out."`
+	URLs []string `arg:"" optional:"" name:"url" help:"With --like: further pages that are on topic."`
+
+	Watch bool `help:"Follow the crawl until it has finished; with --like its critic goes on learning meanwhile."`
+	Check bool `help:"Check the file and the critic, start nothing."`
+
+	likeFlags `embed:""`
 }
 
 func (c *crawlStart) Help() string {
@@ -51,10 +55,33 @@ func (c *crawlStart) Help() string {
   scope: {max_depth: 10, host_cap: 500}
   politeness: {delay: 1s, contact: you@example.org}
 
-  forager crawl start chemistry.yaml --watch`
+  forager crawl start chemistry.yaml --watch
+
+With --like, pages that are on topic take the place of critic, focus and seeds. They are fetched, and
+some of what they link to; a critic learns to tell the ones from the others (package positive), and the crawl
+begins from the likes. All pages fetched count for --pages. A crawl file may say the rest.
+
+  forager crawl start --name chemistry --contact you@example.org --watch \
+      --like https://example.org/acids https://example.org/bases https://example.net/salts …`
 }
 
 func (c *crawlStart) Run(s *session) error {
+	if len(c.Like) > 0 || c.LikeFile != "" {
+		if c.Check {
+			return usagef("--check goes with a crawl file, not with --like")
+		}
+		l, err := newLiking(s, &c.likeFlags, append([]string{c.File}, c.URLs...))
+		if err != nil {
+			return err
+		}
+		return l.run(c.Watch)
+	}
+	if c.File == "" || len(c.URLs) > 0 {
+		return usagef("expected \"<file>\", one crawl file, or --like with pages that are on topic")
+	}
+	if _, err := os.Stat(c.File); err != nil {
+		return errUsage{err}
+	}
 	crawl, err := crawlfile.Load(c.File)
 	if err != nil {
 		return err
@@ -274,6 +301,12 @@ func watch(s *session, b *books, crawl string) error {
 // follow prints a line of progress a second, in place on a terminal, until the crawl has
 // finished.
 func follow(s *session, b *books, crawl string) (standing, error) {
+	return followWith(s, b, crawl, func(standing) error { return nil })
+}
+
+// followWith is follow, and tells how the crawl stands, each second until it has finished; what is told may
+// take its time.
+func followWith(s *session, b *books, crawl string, tell func(standing) error) (standing, error) {
 	terminal := interactive(s.err)
 	var last standing
 	var lastAt time.Time
@@ -306,6 +339,9 @@ func follow(s *session, b *books, crawl string) (standing, error) {
 				fmt.Fprintln(s.err)
 			}
 			return x, nil
+		}
+		if err := tell(x); err != nil {
+			return x, err
 		}
 		last, lastAt = x, now
 		select {

@@ -14,7 +14,9 @@ import (
 
 	"forager/internal/apprentice"
 	"forager/internal/critic"
+	"forager/internal/modelfile"
 	"forager/internal/objects"
+	"forager/internal/positive"
 	"forager/schemas"
 )
 
@@ -243,6 +245,9 @@ func offset(d int32) string {
 }
 
 func showCritic(s *session, version string, data []byte) error {
+	if modelfile.Kind(data) == positive.FileKind {
+		return showLiked(s, version, data)
+	}
 	m, err := critic.Unmarshal(data)
 	if err != nil {
 		return fmt.Errorf("model %s: %w", version, err)

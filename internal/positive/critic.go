@@ -119,7 +119,10 @@ func (c *Critic) Topic() string { return c.topic }
 // Provenance is what Train was given; not to be changed.
 func (c *Critic) Provenance() map[string]string { return c.provenance }
 
-// Words is the size of the vocabulary, HeldOut the number of pages that it was trained on.
+// Prior is the share of the background that is estimated to be on topic.
+func (c *Critic) Prior() float64 { return c.model.Prior }
+
+// Words is the size of the vocabulary.
 func (c *Critic) Words() int { return len(c.vocabulary.words) }
 
 // HeldOut is the number of pages that it was trained on.

@@ -31,8 +31,8 @@ type Selection struct {
 	Above float64
 	// Topic that the best topic of a page must be or lie below; empty = any.
 	Topic string
-	// URL is that of the one page wanted; empty = any.
-	URL string
+	// Among are the URLs of the pages wanted, of all crawls where Crawl is empty, each page once; nil = any.
+	Among []string
 	// Sample is the number of pages that are drawn of all, by a hash of their URLs; 0 = all of them.
 	Sample int
 }
@@ -83,14 +83,15 @@ const columns = "url, outcome, status, relevance, tempered, topics, posteriors, 
 
 func (s *Selection) query(format Format) (sql string, params analytics.Params) {
 	params = analytics.Params{"crawl": s.Crawl, "outcome": s.Outcome, "above": s.Above}
-	sql = " FROM pages WHERE crawl = {crawl:String} AND outcome = {outcome:String} AND relevance >= {above:Float64}"
+	sql = " FROM pages WHERE (crawl = {crawl:String} OR {crawl:String} = '') AND outcome = {outcome:String} AND relevance >= {above:Float64}"
 	if s.Topic != "" {
 		sql += " AND (topics[1] = {topic:String} OR startsWith(topics[1], concat({topic:String}, '/')))"
 		params["topic"] = s.Topic
 	}
-	if s.URL != "" {
-		sql += " AND url = {url:String}"
-		params["url"] = s.URL
+	if s.Among != nil {
+		sql += " AND url IN {among:Array(String)} ORDER BY url, fetched_at, id LIMIT 1 BY url"
+		params["among"] = s.Among
+		return "SELECT " + columns + sql, params
 	}
 	if s.Sample > 0 {
 		sql += " ORDER BY sipHash64(url), applied, id LIMIT 1 BY url LIMIT {sample:UInt64}"

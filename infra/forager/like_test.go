@@ -1,0 +1,211 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"forager/internal/analytics"
+	"forager/schemas"
+)
+
+// TestLike is the shortest way to a crawl and what follows: some pages that are on topic, nothing else;
+// the critic learns on while the crawl runs, is told what it got wrong, and finds more such pages.
+func TestLike(t *testing.T) {
+	g, web := simulated(t)
+	r := newRig(t, g.handler)
+	r.parts()
+	r.start(stageNames)
+	likes := web.Examples(g.topic, 10)
+	gone := strings.TrimRight(likes[0], "/") + "/not/there"
+	file := r.file("like.yaml", "name: liked\nranker: soft-focus\npoliteness: {delay: 50ms, contact: you@example.org}\nwindow: 4\n")
+
+	r.fails(t, exitUsage, append([]string{"crawl", "start", file, "--like"}, likes[:3]...), "3 pages that are on topic, at least 5")
+	r.fails(t, exitUsage, append([]string{"crawl", "start", file, "--check", "--like"}, likes...), "--check")
+	r.fails(t, exitFailure, append([]string{"crawl", "start", "--name", "x", "--like"}, likes...), "politeness.contact")
+	bad := []string{"crawl", "start", file, "--like", gone}
+	for i := range 4 {
+		bad = append(bad, fmt.Sprint(gone, i))
+	}
+	r.fails(t, exitFailure, bad, "only 0 of 5 likes", gone, "client-error")
+
+	args := append([]string{"--json", "crawl", "start", file, "--pages", "250", "--background", "40", "--like", gone}, likes...)
+	var got likeResult
+	if err := json.Unmarshal([]byte(r.mustRun(args...)), &got); err != nil {
+		t.Fatal(err)
+	}
+	r.until("liked", "at 40 pages", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() >= 40 })
+	r.mustRun("crawl", "pause", "liked")
+	if diff := cmp.Diff(map[string]string{gone: "client-error"}, got.Failed); diff != "" {
+		t.Error(diff)
+	}
+	if got.Report.Liked != 10 || got.Fetched < 30 || got.Fetched > 50 || got.Budget != 250-uint64(got.Fetched) {
+		t.Errorf("%d likes, %d pages fetched for the critic, a budget of %d", got.Report.Liked, got.Fetched, got.Budget)
+	}
+	second := r.teachLiked(t, "liked", g.truth)
+	r.mustRun("crawl", "resume", "liked")
+	third := r.watchLiked("liked")
+	r.verified("liked")
+	judged, on := r.judged("liked", g.truth)
+	t.Logf("%s: harvest by truth %.3f; begun with %s, then %s and %v; pages by critic %v", g.topic, on, got.Critic, second, third, judged)
+	if on < .3 { // a twentieth of the web is on topic
+		t.Errorf("%.3f of the pages are on topic", on)
+	}
+	if judged[got.Critic] < 40 || judged[second] == 0 || len(third) == 0 {
+		t.Errorf("pages by critic: %v; begun with %s, went on with %s and %v", judged, got.Critic, second, third)
+	}
+	r.fails(t, exitFailure, []string{"critic", "retrain", "liked", "--crawl", "liked", "--use"}, "has finished")
+	r.fails(t, exitFailure, args, `crawl "liked" exists already`)
+}
+
+// watchLiked follows the crawl to its end as --watch does, and returns the critics that it trained.
+func (r *rig) watchLiked(crawl string) []string {
+	r.t.Helper()
+	lesson, err := r.s.openLesson(crawl)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer lesson.close()
+	l, result := &liking{s: r.s, cfg: r.cfg, b: lesson.b}, &likeResult{Crawl: crawl}
+	if err := l.watch(lesson.critic, lesson.set, result); err != nil {
+		r.t.Fatal(err)
+	}
+	if result.Ended.Pages < 200 {
+		r.t.Errorf("it ended with %+v", result.Ended)
+	}
+	return result.Critics
+}
+
+// judged counts the pages of a crawl by critic, and says what share of them is on topic in truth.
+func (r *rig) judged(crawl string, truth func(string) bool) (by map[string]int, on float64) {
+	r.t.Helper()
+	db, err := analytics.Open(r.cfg.ClickHouse)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer db.Close()
+	by = make(map[string]int)
+	all := 0.
+	const sql = "SELECT url, critic FROM judgements WHERE outcome = 'delivered' AND crawl = {crawl:String}"
+	err = db.Each(r.s, sql, analytics.Params{"crawl": crawl}, func(row []any) error {
+		by[row[1].(string)]++
+		all++
+		if truth(row[0].(string)) {
+			on++
+		}
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return by, on / all
+}
+
+// teachLiked marks pages, expands the examples, trains the critic again and lets the crawl use it.
+func (r *rig) teachLiked(t *testing.T, crawl string, truth func(string) bool) (critic string) {
+	var found []proposal
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "critic", "expand", crawl, "-n", "12")), &found); err != nil {
+		t.Fatal(err)
+	}
+	var yes, no strings.Builder
+	right := 0
+	for i, p := range found {
+		if p.Linked+p.Links+p.Beside == 0 || i > 0 && p.Probability > found[i-1].Probability {
+			t.Errorf("proposal %d: %+v", i, p)
+		}
+		if truth(p.URL) {
+			right++
+			fmt.Fprintln(&yes, p.URL)
+		} else {
+			fmt.Fprintln(&no, p.URL)
+		}
+	}
+	if len(found) != 12 || right < 6 {
+		t.Errorf("%d pages proposed, %d of them on topic", len(found), right)
+	}
+	good, bad := r.file("yes.txt", yes.String()), r.file("no.txt", no.String()+"# nothing more\n")
+	if out := r.mustRun("critic", "expand", crawl, "--yes", good, "--no", bad); !strings.Contains(out, fmt.Sprintf("%d pages are on topic, %d are not", right, 12-right)) {
+		t.Errorf("answers: %s", out)
+	}
+	r.fails(t, exitFailure, []string{"critic", "expand", crawl, "--yes", good, "--no", good}, "both files")
+	r.fails(t, exitFailure, []string{"critic", "mark", crawl, "http://nowhere.example/", "--right"}, "http://nowhere.example/", "nothing was marked")
+	r.fails(t, exitUsage, []string{"critic", "mark", crawl, "http://nowhere.example/"}, "--right")
+	r.fails(t, exitFailure, []string{"critic", "mark", "nobody", "http://nowhere.example/", "--right"}, "neither a crawl nor a critic")
+
+	// What was judged right is said to be wrong: that outweighs the first word.
+	first := strings.Fields(yes.String())[0]
+	r.mustRun("critic", "mark", crawl, first, "--wrong")
+	r.fails(t, exitUsage, []string{"critic", "retrain", crawl, "--use"}, "--crawl NAME")
+	var again struct {
+		Critic string
+		Report struct{ Liked, Wrong int }
+	}
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "critic", "retrain", crawl, "--crawl", crawl, "--use")), &again); err != nil {
+		t.Fatal(err)
+	}
+	if again.Report.Liked != 10+right-1 || again.Report.Wrong != 12-right+1 || !strings.HasPrefix(again.Critic, "liked/") {
+		t.Errorf("trained again: %+v", again)
+	}
+	var next []proposal
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "critic", "expand", crawl, "-n", "1000")), &next); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range next {
+		if strings.Contains(yes.String()+no.String(), p.URL+"\n") {
+			t.Errorf("%s is proposed again", p.URL)
+		}
+	}
+	if out := r.mustRun("models", "show", again.Critic); !strings.Contains(out, "learnt from pages on topic") {
+		t.Errorf("models show: %s", out)
+	}
+	return again.Critic
+}
+
+func TestAroundTakesTurns(t *testing.T) {
+	page := func(host string, n int) *likedPage {
+		p := new(likedPage)
+		for i := range n {
+			p.links = append(p.links, fmt.Sprintf("http://%s/%d", host, i))
+		}
+		return p
+	}
+	known, hosts := map[string]bool{"http://a.test/3": true}, make(map[string]int)
+	urls := around([]*likedPage{page("a.test", 10), page("b.test", 2), page("c.test", 100)}, known, hosts, 12)
+	if len(urls) != 12 || hosts["a.test"] != 5 || hosts["b.test"] != 2 || hosts["c.test"] != 5 {
+		t.Errorf("%d links, by host %v", len(urls), hosts)
+	}
+	more := around([]*likedPage{page("a.test", 10), page("c.test", 100)}, known, hosts, 100)
+	if hosts["a.test"] != 9 || hosts["c.test"] != hostShare || len(more) != 4+hostShare-5 {
+		t.Errorf("%d more links, by host %v", len(more), hosts)
+	}
+	for _, u := range more {
+		for _, o := range urls {
+			if o == u {
+				t.Errorf("%s twice", u)
+			}
+		}
+	}
+}
+
+func TestConfirmAsksForEach(t *testing.T) {
+	list := []proposal{{URL: "a"}, {URL: "b"}, {URL: "c"}, {URL: "d"}, {URL: "e"}}
+	for answers, want := range map[string][2][]string{
+		"y\nno\nwhat\nY\ns\nn\n": {{"a", "c"}, {"b", "e"}},
+		"y\nq\ny\n":              {{"a"}, nil},
+		"n\n":                    {nil, {"a"}},
+		"":                       {nil, nil},
+	} {
+		yes, no, err := confirm(strings.NewReader(answers), io.Discard, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, [2][]string{yes, no}); diff != "" {
+			t.Errorf("answers %q: %s", answers, diff)
+		}
+	}
+}
