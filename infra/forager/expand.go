@@ -253,7 +253,7 @@ func (t *lesson) propose(ctx context.Context, most int) ([]proposal, error) {
 		at[p.URL] = i
 		urls = append(urls, p.URL)
 	}
-	found := []proposal{}
+	found, opinion := []proposal{}, critic.NewOpinion(len(c.Classes()))
 	err = t.pages(ctx, urls, func(p export.Page) error {
 		x := list[at[p.URL]]
 		parsed, err := dom.Parse(p.Body, p.ContentType, p.URL, dom.Settings{})
@@ -261,10 +261,12 @@ func (t *lesson) propose(ctx context.Context, most int) ([]proposal, error) {
 			return err
 		}
 		x.Title = parsed.GetTitle()
-		j, err := critic.Say(ctx, c, parsed, []string{c.Topic()})
-		x.Probability = j.GetCalibrated()
+		if err := c.Opine(ctx, opinion, parsed); err != nil {
+			return err
+		}
+		x.Probability = opinion.Calibrated[slices.Index(c.Classes(), c.Topic())]
 		found = append(found, x)
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
