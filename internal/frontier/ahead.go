@@ -14,7 +14,47 @@ import (
 
 // Most of what a pass of re-scoring takes is reading leaf tables and scoring the links on them.
 // Neither changes anything, so it is done ahead, on all processors, for as many entries as are
-// moved in the queues afterwards one by one.
+// moved in the queues afterwards one by one. Verdicts are prepared in the same way (prepare.go).
+
+// ahead is what one goroutine needs for reading and scoring beside others, while the shard stands
+// still.
+type ahead struct {
+	shard *Shard // to be read only
+	model *apprentice.Model
+	keys  keys
+	page  apprentice.Page
+	buf   []byte
+	leaf  schemas.Link
+}
+
+// inParallel does n pieces of work on all processors.
+func (s *Shard) inParallel(n int, do func(a *ahead, i int)) {
+	m, _ := s.using.model.(*apprentice.Model)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		a := &ahead{shard: s, model: m, keys: newKeys(shardPrefix(s.name))}
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				do(a, int(i))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (a *ahead) get(key []byte) (value []byte, ok bool, err error) {
+	if value, ok, err = a.shard.store.Read(key, a.buf[:0]); ok {
+		a.buf = value
+	}
+	return value, ok, err
+}
+
+// score is Pr(high | u,v) of the leaves from first to last of the page that was turned to.
+func (a *ahead) score(first, last uint32) float64 {
+	a.leaf.FirstLeaf, a.leaf.LastLeaf = first, last
+	return a.page.Score(&a.leaf)
+}
 
 // pageWork is a page with the links on it that are to be scored.
 type pageWork struct {
@@ -29,22 +69,11 @@ type pageWork struct {
 // scoreAhead scores the links of entries under the model in use, page by page, as each page's
 // terms have to be looked up first. What place asks for next is in memory then.
 func (s *Shard) scoreAhead(entries []*entry) error {
-	m, ok := s.using.model.(*apprentice.Model)
-	if !s.learns || !ok {
+	if _, ok := s.using.model.(*apprentice.Model); !s.learns || !ok {
 		return nil // place scores them one by one
 	}
 	work := s.pageWork(entries)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(work)) {
-		w := aheadScorer{shard: s, model: m, keys: newKeys(shardPrefix(s.name))}
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(work)); i = next.Add(1) - 1 {
-				work[i].err = w.score(&work[i])
-			}
-		})
-	}
-	wg.Wait()
+	s.inParallel(len(work), func(a *ahead, i int) { work[i].err = a.scorePage(&work[i]) })
 	for i := range work {
 		w := &work[i]
 		if w.err != nil {
@@ -85,24 +114,8 @@ func (s *Shard) pageWork(entries []*entry) []pageWork {
 	return work
 }
 
-// aheadScorer is what one goroutine needs.
-type aheadScorer struct {
-	shard *Shard // only what does not change meanwhile
-	model *apprentice.Model
-	keys  keys
-	page  apprentice.Page
-	buf   []byte
-	leaf  schemas.Link
-}
-
-func (a *aheadScorer) get(key []byte) (value []byte, ok bool, err error) {
-	if value, ok, err = a.shard.store.Read(key, a.buf[:0]); ok {
-		a.buf = value
-	}
-	return value, ok, err
-}
-
-func (a *aheadScorer) score(w *pageWork) error {
+// scorePage reads what is not in memory and scores the links.
+func (a *ahead) scorePage(w *pageWork) error {
 	if w.page == nil {
 		var ok bool
 		var err error
@@ -121,11 +134,9 @@ func (a *aheadScorer) score(w *pageWork) error {
 		}
 		w.read = true
 	}
-	dMax := a.shard.limits.dMax
-	a.page.Turn(a.model, w.table, dMax)
+	a.page.Turn(a.model, w.table, a.shard.limits.dMax)
 	for _, l := range w.links {
-		a.leaf.FirstLeaf, a.leaf.LastLeaf = l.first, l.last
-		l.high, l.scored = a.page.Score(&a.leaf), true
+		l.high, l.scored = a.score(l.first, l.last), true
 	}
 	return nil
 }

@@ -23,7 +23,8 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	}
 	var effects Effects
 	var err error
-	s.sends = nil
+	s.sends, s.settling = nil, s.prepared[rec]
+	delete(s.prepared, rec)
 	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE {
 		effects.Settled, err = s.applyNote(rec)
 	} else {
@@ -32,7 +33,7 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	if err != nil {
 		return Effects{}, err
 	}
-	effects.Sent = s.sends
+	effects.Sent, s.settling = s.sends, nil
 	if effects.Duplicate {
 		s.c.duplicates++
 	}
@@ -204,6 +205,9 @@ func (s *Shard) applyLink(p *page, u *entry, found *schemas.Link, index, depth u
 		return nil, err
 	}
 	l := &link{page: p.number, index: index, first: found.GetFirstLeaf(), last: found.GetLastLeaf()}
+	if !p.seeds {
+		s.scoredAhead(l, s.settling)
+	}
 	if !known {
 		return nil, s.applyNew(p, found.GetUrl(), depth, l)
 	}

@@ -95,9 +95,11 @@ func (s *Shard) saveLink(v *entry, l *link) (changed bool, err error) {
 	changed = !l.apart || !v.more
 	v.more = l.apart
 	if v.loaded {
+		kept := *l
+		kept.scored = false // it is, under the model in use now
 		// Nearly always it comes last; only a redirect brings older links.
 		at, _ := slices.BinarySearchFunc(v.links, l, func(a link, b *link) int { return a.compare(b) })
-		v.links = slices.Insert(v.links, at, *l)
+		v.links = slices.Insert(v.links, at, kept)
 	}
 	if !l.apart {
 		return true, nil

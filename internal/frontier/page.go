@@ -48,9 +48,15 @@ func (s *Shard) addPage(p *page, table *schemas.LeafTable) error {
 	if p.seeds {
 		return nil
 	}
-	t, err := linkfeature.Open(table)
-	if err != nil {
-		return fmt.Errorf("frontier: page %d (%s): %w", p.number, p.url, err)
+	var t *linkfeature.Table
+	if s.settling != nil {
+		t = s.settling.table
+	}
+	if t == nil {
+		var err error
+		if t, err = linkfeature.Open(table); err != nil {
+			return fmt.Errorf("frontier: page %d (%s): %w", p.number, p.url, err)
+		}
 	}
 	s.holdTable(p, t)
 	// Stored before its links are looked at: they may push it out of memory.

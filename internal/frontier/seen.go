@@ -31,6 +31,14 @@ func (k *known) get(id schemas.ID) (ordinal uint64, ok bool) {
 	return ordinal, ok
 }
 
+// peek is get that changes nothing.
+func (k *known) peek(id schemas.ID) (ordinal uint64, ok bool) {
+	if ordinal, ok = k.recent[id]; !ok {
+		ordinal, ok = k.older[id]
+	}
+	return ordinal, ok
+}
+
 func (k *known) put(id schemas.ID, ordinal uint64) {
 	if len(k.recent) >= k.size {
 		k.recent, k.older = nil, k.recent
@@ -51,13 +59,20 @@ func (s *Shard) seen(url string) (ordinal uint64, ok bool, err error) {
 	if err != nil || !ok {
 		return 0, false, err
 	}
-	r := reader{b: b}
-	ordinal = r.u64()
-	if err := r.end(); err != nil {
-		return 0, false, fmt.Errorf("frontier: seen-set at %s: %w", url, err)
+	if ordinal, err = decodeSeen(url, b); err != nil {
+		return 0, false, err
 	}
 	s.known.put(id, ordinal)
 	return ordinal, true, nil
+}
+
+func decodeSeen(url string, b []byte) (ordinal uint64, err error) {
+	r := reader{b: b}
+	ordinal = r.u64()
+	if err := r.end(); err != nil {
+		return 0, fmt.Errorf("frontier: seen-set at %s: %w", url, err)
+	}
+	return ordinal, nil
 }
 
 // see puts a URL into the seen-set.

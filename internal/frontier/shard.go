@@ -80,6 +80,9 @@ type Shard struct {
 	sleeping *heap[*host]       // hosts that wait, by notBefore
 	latency  latency
 	scored   scored
+	// prepared is what was made ahead of verdicts (prepare.go), settling that of the one being applied.
+	prepared map[*schemas.LinkFound]*prepared
+	settling *prepared
 	// swept is the ordinal up to which a pass has gone in the order of discovery.
 	swept uint64
 
@@ -206,7 +209,16 @@ func (s *Shard) entry(ordinal uint64) (*entry, error) {
 	if e, ok := s.entries.get(ordinal); ok {
 		return e, nil
 	}
-	b, ok, err := s.store.Get(s.keys.u64(kindEntry, ordinal))
+	e, err := readEntry(s.store.Get, &s.keys, ordinal, len(s.hosts))
+	if err == nil {
+		s.keep(e)
+	}
+	return e, err
+}
+
+// readEntry reads an entry of one of so many hosts from the store.
+func readEntry(get func(key []byte) ([]byte, bool, error), keys *keys, ordinal uint64, hosts int) (*entry, error) {
+	b, ok, err := get(keys.u64(kindEntry, ordinal))
 	if err != nil {
 		return nil, err
 	}
@@ -217,10 +229,9 @@ func (s *Shard) entry(ordinal uint64) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if int(e.host) >= len(s.hosts) {
+	if int(e.host) >= hosts {
 		return nil, fmt.Errorf("frontier: entry %d has the unknown host %d", ordinal, e.host)
 	}
-	s.keep(e)
 	return e, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -316,6 +317,12 @@ func storedPages(t interface{ Fatal(...any) }, s *Shard) map[uint64]*page {
 }
 
 func (m *machine) apply(t *rapid.T, rec *schemas.LinkFound) {
+	if ahead := rapid.IntRange(0, 3).Draw(t, "prepared"); ahead > 0 {
+		recs := append(slices.Clone(m.old[max(0, len(m.old)-ahead):]), rec)
+		if err := m.shard.Prepare(recs); err != nil {
+			t.Fatalf("prepare: %v", err)
+		}
+	}
 	effects := must[Effects](t, "apply")(m.shard.Apply(rec, time.UnixMilli(m.now)))
 	settled, duplicate := m.naive.apply(rec, m.now)
 	if effects.Duplicate != duplicate {

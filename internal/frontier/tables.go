@@ -43,6 +43,11 @@ func readTable(get func(key []byte) ([]byte, bool, error), keys *keys, p *page) 
 
 // features of a link as the learner takes them.
 func (s *Shard) features(p *page, l *link) ([]*schemas.Feature, error) {
+	if m := s.settling; m != nil && m.dMax == s.limits.dMax {
+		if f, ok := m.features[leafRange{l.page, l.first, l.last}]; ok {
+			return f, nil
+		}
+	}
 	t, err := s.table(p)
 	if err != nil {
 		return nil, err

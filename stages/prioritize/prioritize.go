@@ -223,8 +223,12 @@ func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, err
 			return stream.Result{}, err
 		}
 	}
-	for _, r := range w.Records {
-		if err := s.take(r); err != nil {
+	records := decodeAll(w.Records)
+	if err := s.prepare(records); err != nil {
+		return stream.Result{}, err
+	}
+	for i, r := range w.Records {
+		if err := s.take(r, records[i]); err != nil {
 			return stream.Result{}, err
 		}
 	}

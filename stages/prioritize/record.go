@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"strconv"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -10,6 +12,28 @@ import (
 	"forager/internal/stream"
 	"forager/schemas"
 )
+
+// decoded is a record of link.found, or why it is none; then rec is nil.
+type decoded struct {
+	rec *schemas.LinkFound
+	err error
+}
+
+// decodeAll reads records on all processors.
+func decodeAll(records []stream.Record) []decoded {
+	all := make([]decoded, len(records))
+	workers := min(runtime.GOMAXPROCS(0), len(records))
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < len(records); i += workers {
+				all[i].rec, all[i].err = decode(records[i])
+			}
+		})
+	}
+	wg.Wait()
+	return all
+}
 
 // decode reads a record of link.found and checks what the frontier relies on.
 func decode(r stream.Record) (*schemas.LinkFound, error) {

@@ -111,28 +111,36 @@ func (c *growth) newModel(b *testing.B) {
 	}
 }
 
-// pages applies n verdicts, 16 a commit, and dispatches.
+// pages applies n verdicts, perStep a commit, as the stage does, and dispatches.
 func (c *growth) pages(b *testing.B, n int, rescore int) (more bool) {
-	for i := range n {
-		if len(c.flights) == 0 || i%16 == 0 {
-			c.commit(b)
-			if rescore > 0 {
-				var err error
-				if more, err = c.shard.Rescore(rescore); err != nil {
-					b.Fatal(err)
-				}
-			}
-			rs, err := c.shard.Dispatch(c.now, 256)
-			if err != nil {
+	for n > 0 {
+		c.commit(b)
+		if rescore > 0 {
+			var err error
+			if more, err = c.shard.Rescore(rescore); err != nil {
 				b.Fatal(err)
 			}
-			c.flights = append(c.flights, rs...)
 		}
-		c.now = c.now.Add(time.Millisecond)
-		if _, err := c.shard.Apply(c.web.verdict(c.flights[0]), c.now); err != nil {
+		rs, err := c.shard.Dispatch(c.now, 256)
+		if err != nil {
 			b.Fatal(err)
 		}
-		c.flights = c.flights[1:]
+		c.flights = append(c.flights, rs...)
+		step := min(n, perStep, len(c.flights))
+		var recs []*schemas.LinkFound
+		for _, r := range c.flights[:step] {
+			recs = append(recs, c.web.verdict(r))
+		}
+		if err := c.shard.Prepare(recs); err != nil {
+			b.Fatal(err)
+		}
+		for _, rec := range recs {
+			c.now = c.now.Add(time.Millisecond)
+			if _, err := c.shard.Apply(rec, c.now); err != nil {
+				b.Fatal(err)
+			}
+		}
+		c.flights, n = c.flights[step:], n-step
 	}
 	return more
 }
@@ -228,6 +236,9 @@ type madeUp struct {
 	tables []*schemas.LeafTable
 	opened []*linkfeature.Table
 }
+
+// perStep is the number of verdicts of a step; a step of the stage takes up to 256 at full speed.
+const perStep = 32
 
 const (
 	newLinks, knownLinks = 10, 20

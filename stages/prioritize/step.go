@@ -30,9 +30,26 @@ func (s *step) wakeAt(at time.Time) {
 	}
 }
 
+// prepare lets the shards read ahead what they need for records.
+func (s *step) prepare(records []decoded) error {
+	recs := make(map[*crawl][]*schemas.LinkFound)
+	for _, d := range records {
+		c := s.crawls[unit(d.rec.GetCrawl(), d.rec.GetShard())]
+		if d.err == nil && c != nil && c.ready && c.records.count == 0 {
+			recs[c] = append(recs[c], d.rec)
+		}
+	}
+	for c, recs := range recs {
+		if err := c.shard.Prepare(recs); err != nil {
+			return fmt.Errorf("crawl %s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
 // take gives a record of the input to its crawl, or lets it wait there.
-func (s *step) take(r stream.Record) error {
-	rec, err := decode(r)
+func (s *step) take(r stream.Record, d decoded) error {
+	rec, err := d.rec, d.err
 	if err != nil {
 		rec = rescue(r, err)
 	}
