@@ -18,7 +18,8 @@
 //	discover.go seen.go filter.go         new URLs, aliases, the seen-set
 //	ledger.go                             settled leaps, boundaries
 //	place.go tables.go                    scores, by internal/rank
-//	rescore.go sweep.go ahead.go          models and generations
+//	rescore.go sweep.go                   models and generations
+//	ahead.go prepare.go                   what is read and scored beside others
 //	dispatch.go mixture.go                choice of requests and of the policy that leads
 //	flight.go window.go                   requests in flight
 //	recover.go                            dispatches found in the log
@@ -200,8 +201,10 @@
 // budget of 200,000 pages models every 100 pages kept the whole frontier under re-scoring, and
 // their objects were most of what the crawl stored. Up to 20,000 pages nothing changes.
 //
-// 2026-11-21: links are scored ahead on all processors, with the leaf tables that they need (ahead.go).
-// That is two thirds of a pass; a goroutine for the rest would have had to share the whole shard.
+// 2026-11-21: what only reads is done ahead on all processors: scoring the links of a pass (ahead.go),
+// and for the verdicts of a step reading entries, scoring links and making features (prepare.go).
+// That is more than half of either; doing the rest beside it would mean sharing the whole shard.
+// Prepare changes nothing but time, and its caller may leave it out.
 //
 // 2026-11-21: a pass takes the best entry left for every 64th one, and the others as they were
 // discovered (sweep.go), where the design has best first alone: in a frontier of 10⁶ entries that jumps over
