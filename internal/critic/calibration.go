@@ -105,9 +105,10 @@ func bestOf(p []float64) int {
 // them by curves that have not seen the page either. It returns nil where a class has nothing to
 // go by: no page of its own, or no other one.
 func fitCurves(classes int, pages []heldPage) *calibration {
+	processors := runtime.GOMAXPROCS(0)
 	c := &calibration{takes: schemas.Posterior_POSTERIOR_CALIBRATED, classes: make([]*calibrate.Curve, classes)}
 	fitted := make([]*calibrate.Fitted, classes)
-	each(classes, func(k int) {
+	each(classes, processors, func(k int) {
 		column := make([]calibrate.Page, len(pages))
 		for i := range pages {
 			p := &pages[i]
@@ -122,10 +123,10 @@ func fitCurves(classes int, pages []heldPage) *calibration {
 	}
 	c.best = fitBest(pages, whole, func(k int) *calibrate.Curve { return c.classes[k] })
 	var without [Folds]*calibrate.Curve
-	each(Folds, func(fold int) {
+	each(Folds, processors, func(fold int) {
 		without[fold] = fitBest(pages, fold, func(k int) *calibrate.Curve { return fitted[k].Without[fold] })
 	})
-	each(len(pages), func(i int) {
+	each(len(pages), processors, func(i int) {
 		p := &pages[i]
 		posteriors := p.by(func(k int) *calibrate.Curve { return fitted[k].Without[p.fold] })
 		correctBest(posteriors, without[p.fold])
@@ -170,13 +171,13 @@ func (p *heldPage) by(curve func(k int) *calibrate.Curve) []float64 {
 
 func odds(p float64) float64 { return math.Log(p / (1 - p)) }
 
-// each calls f for 0 to n − 1, on as many processors as there are.
-func each(n int, f func(i int)) {
+// each calls f for 0 to n − 1, on so many processors.
+func each(n, processors int, f func(i int)) {
 	var (
 		wg   sync.WaitGroup
 		next atomic.Int64
 	)
-	for range min(n, runtime.GOMAXPROCS(0)) {
+	for range min(n, processors) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
 				f(int(i))

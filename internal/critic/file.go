@@ -40,7 +40,7 @@ func (m *Model) Marshal() []byte {
 		e.String(m.settings.Provenance[k])
 	}
 
-	counts := m.judge.counts
+	counts := m.judge.(*flat).counts
 	e.Uint(uint64(len(m.classes)))
 	for k, name := range m.classes {
 		e.String(name)

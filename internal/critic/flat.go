@@ -8,7 +8,7 @@ type flat struct {
 	model  *bayes.Model
 }
 
-func learnFlat(t *training, want func(example int) bool) (*flat, error) {
+func learnFlat(t *training, want func(example int) bool) (learned, error) {
 	counts, err := bayes.Count(t.words, t.bagsOf(want))
 	if err != nil {
 		return nil, err

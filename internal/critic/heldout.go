@@ -63,7 +63,7 @@ func (m *Model) holdOut(t *training) (*heldVerdicts, error) {
 	pages := make([]heldPage, n)
 	v := &heldVerdicts{make([]verdict, n), make([]verdict, n), make([]verdict, n)}
 	var errs [Folds]error
-	each(Folds, func(fold int) {
+	each(Folds, t.lanes(), func(fold int) {
 		judge, err := t.learn(func(example int) bool { return t.fold(example) != fold })
 		if err != nil {
 			errs[fold] = err

@@ -21,7 +21,7 @@ type Model struct {
 	pruned   []taxonomy.Pruned
 	words    []string // sorted
 	index    map[string]uint32
-	judge    *flat
+	judge    learned
 	heldOut  map[string]*heldOut // by URL
 	// calibration of the judge's posteriors.
 	calibration *calibration

@@ -18,6 +18,10 @@ type Settings struct {
 	// Exact takes the topics of the examples for the classes themselves: no tree, no pruning,
 	// no Other. Minimum is not used then.
 	Exact bool
+	// Method of learning; "" = Bayes.
+	Method Method
+	// Features is the number of words that BayesTree chooses at a node; 0 = all.
+	Features int
 	// Provenance is where the examples come from, in the user's words ("examples":
 	// "dmoz.jsonl"); it goes into the model.
 	Provenance map[string]string
@@ -74,11 +78,11 @@ func Train(e *Examples, s Settings) (*Model, *Report, error) {
 	}
 	m.judge = learnt
 	r := &Report{Examples: e.Len() + e.Repeated(), Repeated: e.Repeated(), Pruned: tree.Pruned, Words: len(m.words)}
-	for _, n := range learnt.counts.N {
-		if n > countLimit {
-			return nil, nil, fmt.Errorf("train critic: a word occurs %d times in one class", n)
-		}
-		r.Tokens += n
+	for _, i := range t.used {
+		r.Tokens += total(t.bags[i]) * uint64(len(t.of[i]))
+	}
+	if r.Tokens > countLimit {
+		return nil, nil, fmt.Errorf("train critic: %d tokens, at most %d", r.Tokens, countLimit)
 	}
 	held, err := m.holdOut(t)
 	if err != nil {
@@ -112,9 +116,6 @@ func grow(e *Examples, s Settings) (*taxonomy.Tree, error) {
 	return taxonomy.Prune(labelled, settings)
 }
 
-// learn trains on the examples that are wanted.
-func (t *training) learn(want func(example int) bool) (*flat, error) { return learnFlat(t, want) }
-
 // training is what a model is trained on.
 type training struct {
 	settings Settings
@@ -125,6 +126,9 @@ type training struct {
 	of       [][]int // classes of each example, ascending
 	bags     []*bayes.Bag
 	words    int
+	// features by word, and their number, of Logistic.
+	features     []uint32
+	featureCount int
 }
 
 func newTraining(e *Examples, tree *taxonomy.Tree, s Settings) *training {
@@ -176,6 +180,9 @@ func (t *training) vocabulary() []string {
 			b.Features[j] = renumber[f]
 		}
 		t.bags[i] = b
+	}
+	if t.settings.Method == Logistic {
+		t.features, t.featureCount = hashWords(words, len(t.classes))
 	}
 	return words
 }

@@ -1,0 +1,127 @@
+package critic
+
+import (
+	"math"
+	"runtime"
+
+	"github.com/cespare/xxhash/v2"
+
+	"forager/internal/bayes"
+	"forager/internal/logistic"
+)
+
+// hashed is logistic regression over words. A word is a feature by its hash, so that the size of
+// the model does not follow that of the vocabulary; its value is (1 + log n)·idf, and all values of
+// a page together have length 1 (Salton and Buckley 1988).
+type hashed struct {
+	features []uint32  // by word
+	idf      []float32 // by feature
+	model    *logistic.Model
+}
+
+const (
+	// mostWeights is the largest number of weights of a model: features × classes.
+	mostWeights = 1 << 27
+	// mostBits and leastBits bound the length of a hash.
+	mostBits, leastBits = 20, 12
+	// largeModel is the number of weights from which models are learnt one after another, each by all
+	// processors.
+	largeModel = 1 << 24
+)
+
+// hashBits is the length of the hashes of words: as long as the weights of all classes allow.
+func hashBits(classes int) int {
+	bits := mostBits
+	for bits > leastBits && classes<<bits > mostWeights {
+		bits--
+	}
+	return bits
+}
+
+// hashWords returns the feature of every word, and how many features there are: hashes are
+// numbered in the order of the words.
+func hashWords(words []string, classes int) (features []uint32, n int) {
+	bits := hashBits(classes)
+	numbers := make([]uint32, 1<<bits)
+	features = make([]uint32, len(words))
+	for i, w := range words {
+		at := &numbers[xxhash.Sum64String(w)>>(64-bits)]
+		if *at == 0 {
+			n++
+			*at = uint32(n)
+		}
+		features[i] = *at - 1
+	}
+	return features, n
+}
+
+func hashedLarge(t *training) bool { return t.featureCount*len(t.classes) > largeModel }
+
+func learnHashed(t *training, want func(example int) bool) (learned, error) {
+	h := &hashed{features: t.features, idf: make([]float32, t.featureCount)}
+	var examples []logistic.Example
+	seen := make([]uint32, t.featureCount) // documents that have a feature
+	last := make([]int, t.featureCount)
+	for _, i := range t.used {
+		if !want(i) {
+			continue
+		}
+		examples = append(examples, logistic.Example{Classes: t.of[i]})
+		for _, w := range t.bags[i].Features {
+			if f := h.features[w]; last[f] != len(examples) {
+				last[f] = len(examples)
+				seen[f]++
+			}
+		}
+	}
+	for f, n := range seen {
+		if n > 0 {
+			h.idf[f] = float32(1 + math.Log(float64(1+len(examples))/float64(1+n)))
+		}
+	}
+	at := 0
+	for _, i := range t.used {
+		if want(i) {
+			h.row(&examples[at].Row, t.bags[i])
+			at++
+		}
+	}
+	s := logistic.Settings{Classes: len(t.classes), Features: t.featureCount, Workers: 1}
+	if t.lanes() == 1 {
+		s.Workers = runtime.GOMAXPROCS(0)
+	}
+	var err error
+	h.model, err = logistic.Fit(examples, s)
+	return h, err
+}
+
+// row sets r to the features of a bag, a unit vector; a feature of several words stands there
+// several times.
+func (h *hashed) row(r *logistic.Row, bag *bayes.Bag) {
+	r.Features, r.Values = r.Features[:0], r.Values[:0]
+	var length float64
+	for i, w := range bag.Features {
+		f := h.features[w]
+		v := (1 + math.Log(float64(bag.Counts[i]))) * float64(h.idf[f])
+		if v == 0 {
+			continue
+		}
+		length += v * v
+		r.Features, r.Values = append(r.Features, f), append(r.Values, float32(v))
+	}
+	if length > 0 {
+		by := float32(1 / math.Sqrt(length))
+		for i := range r.Values {
+			r.Values[i] *= by
+		}
+	}
+}
+
+func (h *hashed) opine(o *Opinion, bag *bayes.Bag) {
+	var r logistic.Row
+	h.row(&r, bag)
+	h.model.Scores(o.scores, &r)
+	bayes.Normalise(o.Raw, o.scores)
+	copy(o.Tempered, o.Raw)
+	o.Known = total(bag)
+}

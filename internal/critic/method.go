@@ -1,0 +1,63 @@
+package critic
+
+import (
+	"fmt"
+	"strings"
+
+	"forager/internal/bayes"
+)
+
+// Method is a way to learn.
+type Method string
+
+const (
+	// Bayes is naive Bayes over all classes at once (2002 §2.3).
+	Bayes Method = "bayes"
+	// BayesTree is naive Bayes among the children of each node of the taxonomy, by the words that
+	// tell these apart, down the tree by the chain rule (1999).
+	BayesTree Method = "bayes-tree"
+	// Logistic is multinomial logistic regression over hashed words with TF-IDF weights.
+	Logistic Method = "logistic"
+)
+
+// Methods are all of them.
+var Methods = []Method{Bayes, BayesTree, Logistic}
+
+// learned is what a method has made of examples. It is safe for concurrent use.
+type learned interface {
+	// opine sets all of an opinion but Calibrated.
+	opine(o *Opinion, bag *bayes.Bag)
+}
+
+// learn trains on the examples that are wanted.
+func (t *training) learn(want func(example int) bool) (learned, error) {
+	switch t.settings.Method {
+	case Bayes, "":
+		return learnFlat(t, want)
+	case BayesTree:
+		return learnTree(t, want)
+	case Logistic:
+		return learnHashed(t, want)
+	}
+	names := make([]string, len(Methods))
+	for i, m := range Methods {
+		names[i] = string(m)
+	}
+	return nil, fmt.Errorf("method %q is none of %s", t.settings.Method, strings.Join(names, ", "))
+}
+
+// lanes is the number of models that are learnt at the same time.
+func (t *training) lanes() int {
+	if t.settings.Method == Logistic && hashedLarge(t) {
+		return 1
+	}
+	return Folds
+}
+
+// total is the number of tokens in a bag.
+func total(bag *bayes.Bag) (n uint64) {
+	for _, c := range bag.Counts {
+		n += uint64(c)
+	}
+	return n
+}

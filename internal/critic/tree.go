@@ -1,0 +1,248 @@
+package critic
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"forager/internal/bayes"
+)
+
+// tree is hierarchical naive Bayes (1999): at each node of the taxonomy the children compete, by
+// the words that tell them apart best, and Pr(c|u) = Pr(parent|u) · Pr(c|parent, u).
+type tree struct {
+	nodes []*node // parents before their children
+	// In the nodes of each word the features are words of their own: entries[start[w]:start[w+1]].
+	start   []uint32
+	entries []entry
+}
+
+// entry is a word as a feature of a node.
+type entry struct {
+	node    uint32
+	feature uint32
+}
+
+// node is an inner topic with at least two children.
+type node struct {
+	branches []branch
+	counts   *bayes.Counts
+	model    *bayes.Model
+}
+
+// branch is a child: the classes at and below it, and the node that tells them apart.
+type branch struct {
+	classes []int
+	node    int // −1: there is one class
+}
+
+// treeOf grows the nodes over sorted classes. An inner topic with one child is none: nothing
+// competes there.
+func treeOf(classes []string) []*node {
+	var nodes []*node
+	var grow func(of []int, depth int) int
+	grow = func(of []int, depth int) int {
+		if len(of) == 1 {
+			return -1
+		}
+		var branches []branch
+		last := ""
+		for at, k := range of {
+			part := ""
+			if parts := strings.Split(classes[k], "/"); depth < len(parts) {
+				part = parts[depth]
+			}
+			if at == 0 || part != last {
+				branches = append(branches, branch{})
+			}
+			last = part
+			b := &branches[len(branches)-1]
+			b.classes = append(b.classes, k)
+		}
+		if len(branches) == 1 {
+			return grow(of, depth+1)
+		}
+		n := len(nodes)
+		nodes = append(nodes, &node{branches: branches})
+		for i := range branches {
+			branches[i].node = grow(branches[i].classes, depth+1)
+		}
+		return n
+	}
+	all := make([]int, len(classes))
+	for k := range all {
+		all[k] = k
+	}
+	// Sorted by name, "A B" stands between "A" and "A/B": siblings are brought together.
+	slices.SortStableFunc(all, func(a, b int) int {
+		return slices.Compare(strings.Split(classes[a], "/"), strings.Split(classes[b], "/"))
+	})
+	grow(all, 0)
+	return nodes
+}
+
+func learnTree(t *training, want func(example int) bool) (learned, error) {
+	x := &tree{nodes: treeOf(t.classes), start: make([]uint32, t.words+1)}
+	chosen := make([][]uint32, len(x.nodes))
+	for at, n := range x.nodes {
+		var err error
+		if chosen[at], err = n.learn(t, want); err != nil {
+			return nil, err
+		}
+		for _, w := range chosen[at] {
+			x.start[w+1]++
+		}
+	}
+	for w := range t.words {
+		x.start[w+1] += x.start[w]
+	}
+	x.entries = make([]entry, x.start[t.words])
+	next := slices.Clone(x.start)
+	for at := range x.nodes {
+		for feature, w := range chosen[at] {
+			x.entries[next[w]] = entry{uint32(at), uint32(feature)}
+			next[w]++
+		}
+	}
+	return x, nil
+}
+
+// learn counts the words of a node that are chosen among those of the examples below it, and
+// returns them, ascending.
+func (n *node) learn(t *training, want func(example int) bool) ([]uint32, error) {
+	documents := make([][]*bayes.Bag, len(n.branches))
+	for i, b := range n.branches {
+		seen := make(map[int]bool)
+		for _, k := range b.classes {
+			for _, example := range t.members[k] {
+				if want(example) && !seen[example] {
+					seen[example] = true
+					documents[i] = append(documents[i], t.bags[example])
+				}
+			}
+		}
+	}
+	words := fisher(t.words, documents)
+	if most := t.settings.Features; most > 0 && len(words) > most {
+		words = words[:most]
+	}
+	slices.Sort(words)
+	feature := make(map[uint32]uint32, len(words))
+	for f, w := range words {
+		feature[w] = uint32(f)
+	}
+	for _, of := range documents {
+		for i, d := range of {
+			of[i] = project(d, feature)
+		}
+	}
+	var err error
+	if n.counts, err = bayes.Count(len(words), documents); err != nil {
+		return nil, err
+	}
+	n.model = n.counts.Model()
+	return words, nil
+}
+
+func project(d *bayes.Bag, feature map[uint32]uint32) *bayes.Bag {
+	p := new(bayes.Bag)
+	for i, w := range d.Features {
+		if f, ok := feature[w]; ok {
+			p.Features, p.Counts = append(p.Features, f), append(p.Counts, d.Counts[i])
+		}
+	}
+	return p
+}
+
+// fisher returns the words of documents by their Fisher index (1999), highest first, ties by
+// number: with x = n(d,t)/n(d) and μ its mean over the documents of a class,
+//
+//	Σ_{c<c'} (μ_c − μ_c')² / Σ_c |D_c|⁻¹ Σ_d (x_d − μ_c)²
+func fisher(words int, classes [][]*bayes.Bag) []uint32 {
+	type sums struct{ mean, squares, spread float64 } // Σ μ, Σ μ², and the denominator
+	var (
+		all     = make([]sums, words)
+		x, xx   = make([]float64, words), make([]float64, words)
+		found   []uint32
+		touched []uint32
+		is      = make([]bool, words)
+	)
+	for _, documents := range classes {
+		touched = touched[:0]
+		for _, d := range documents {
+			length := float64(total(d))
+			for i, w := range d.Features {
+				if x[w] == 0 {
+					touched = append(touched, w)
+				}
+				share := float64(d.Counts[i]) / length
+				x[w] += share
+				xx[w] += share * share
+			}
+		}
+		n := float64(len(documents))
+		for _, w := range touched {
+			mean := x[w] / n
+			s := &all[w]
+			s.mean += mean
+			s.squares += mean * mean
+			s.spread += max(0, xx[w]/n-mean*mean)
+			x[w], xx[w] = 0, 0
+			if !is[w] {
+				is[w] = true
+				found = append(found, w)
+			}
+		}
+	}
+	index := func(w uint32) float64 {
+		s := all[w]
+		between := max(0, float64(len(classes))*s.squares-s.mean*s.mean)
+		if between == 0 {
+			return 0
+		}
+		return between / s.spread // +∞ for a word that has one value in each class
+	}
+	slices.SortFunc(found, func(a, b uint32) int { return cmp.Or(cmp.Compare(index(b), index(a)), cmp.Compare(a, b)) })
+	return found
+}
+
+func (x *tree) opine(o *Opinion, bag *bayes.Bag) {
+	bags := make([]bayes.Bag, len(x.nodes))
+	for i, w := range bag.Features {
+		for _, e := range x.entries[x.start[w]:x.start[w+1]] {
+			b := &bags[e.node]
+			b.Features, b.Counts = append(b.Features, e.feature), append(b.Counts, bag.Counts[i])
+		}
+	}
+	clear(o.Raw)
+	clear(o.scores)
+	var raw, tempered []float64
+	for at, n := range x.nodes {
+		raw = slices.Grow(raw[:0], len(n.branches))[:len(n.branches)]
+		tempered = slices.Grow(tempered[:0], len(n.branches))[:len(n.branches)]
+		known := n.model.LogLikelihood(raw, &bags[at])
+		n.model.Joint(tempered, raw, bayes.Temper(known))
+		n.model.Joint(raw, raw, 1)
+		rawSum, temperedSum := logSum(raw), logSum(tempered)
+		for i, b := range n.branches {
+			for _, k := range b.classes {
+				o.Raw[k] += raw[i] - rawSum
+				o.scores[k] += tempered[i] - temperedSum
+			}
+		}
+	}
+	bayes.Normalise(o.Raw, o.Raw)
+	bayes.Normalise(o.Tempered, o.scores)
+	o.Known = total(bag)
+}
+
+// logSum is log Σ eˣ.
+func logSum(logs []float64) float64 {
+	top := slices.Max(logs)
+	var sum float64
+	for _, x := range logs {
+		sum += math.Exp(x - top)
+	}
+	return top + math.Log(sum)
+}
