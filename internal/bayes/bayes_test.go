@@ -264,3 +264,66 @@ func TestMoreCountsThanLevels(t *testing.T) {
 		}
 	}
 }
+
+// TestTableSaysTheCounts: nothing is lost in it, and it passes its own check.
+func TestTableSaysTheCounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		counts, err := Count(9, genClasses.Draw(t, "training"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := counts.Table()
+		if err := table.Check(); err != nil {
+			t.Fatal(err)
+		}
+		got := &Counts{Documents: table.Documents, Start: table.Start, Class: make([]uint16, len(counts.Class)), N: make([]uint64, len(counts.N))}
+		for f := range table.Features() {
+			at := table.Start[f]
+			for class := range table.Documents {
+				if n := table.Occurrences(class, uint32(f)); n > 0 {
+					got.Class[at], got.N[at] = uint16(class), n
+					at++
+				}
+			}
+		}
+		if diff := cmp.Diff(counts, got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// TestCheckKeepsModelsFromHarm changes one number of a table at a time: either Check says so, or
+// the model can be asked.
+func TestCheckKeepsModelsFromHarm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		counts, err := Count(9, genClasses.Draw(t, "training"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := counts.Table()
+		change := func(list []uint32) {
+			if len(list) > 0 {
+				list[rapid.IntRange(0, len(list)-1).Draw(t, "at")] = rapid.OneOf(rapid.Uint32Range(0, 20), rapid.Uint32()).Draw(t, "number")
+			}
+		}
+		switch rapid.IntRange(0, 5).Draw(t, "what") {
+		case 0:
+			change(table.Start)
+		case 1:
+			change(table.Cells)
+		case 2:
+			change(table.Row)
+		case 3:
+			if len(table.Rows) > 0 {
+				table.Rows[0] = rapid.Uint16().Draw(t, "level")
+			}
+		case 4:
+			table.Levels = table.Levels[:len(table.Levels)/2]
+		case 5:
+			table.Tokens = table.Tokens[1:]
+		}
+		if table.Check() == nil {
+			posterior(table.Model(), genBag.Draw(t, "document"), true)
+		}
+	})
+}

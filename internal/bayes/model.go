@@ -1,98 +1,49 @@
 package bayes
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // TemperLength is L of the tempered posterior: the words a page is worth at most.
 const TemperLength = 100
 
 // Model scores documents. It is safe for concurrent use.
 type Model struct {
+	table       *Table
 	prior       []float64 // log Pr(c); −∞ for a class without documents
 	denominator []float64 // log(|T| + tokens of c)
-	at          []place   // by feature
-	cells       []cell
-	n           []uint64 // n(c,τ), beside cells
-	// levels are the gains log(1 + n(c,τ)) that occur, ascending, from that of n = 0. A corpus has
-	// few different n, most of them small: a level of two bytes keeps the table four to five times
-	// smaller than gains of eight, and what is looked up often in the nearest cache.
+	// levels are the gains log(1 + n(c,τ)) of the table's levels, that of n = 0 first.
 	levels []float64
-	// rows are the levels by class of the features that are in many classes.
-	rows []uint16
 }
 
-// place is where the cells of a feature are, and the number of its row from 1; 0 = it has none.
-type place struct{ lo, hi, row uint32 }
-
-// cell is a class of a feature with its level; level 0: its n is one too many, see n.
-type cell struct{ class, level uint16 }
-
-// rowShare: a feature has a row if one class of so many has it, or more. Adding a whole row is
-// then faster than picking its classes.
-const rowShare = 4
-
 // Model takes the logarithms. Where no class has a document, all are equally likely.
-func (c *Counts) Model() *Model {
+func (c *Counts) Model() *Model { return c.Table().Model() }
+
+// Model takes the logarithms of a table, which must not be changed any more: one that Counts have
+// made, or that Check has nothing to say against.
+func (t *Table) Model() *Model {
 	m := &Model{
-		prior:       make([]float64, len(c.Documents)),
-		denominator: make([]float64, len(c.Documents)),
-		at:          make([]place, max(1, len(c.Start))-1),
-		cells:       make([]cell, len(c.N)),
-		n:           c.N,
+		table: t, prior: make([]float64, len(t.Documents)), denominator: make([]float64, len(t.Documents)),
+		levels: make([]float64, 1, len(t.Levels)+1),
 	}
-	m.fill(c)
-	tokens := make([]uint64, len(c.Documents))
-	for i, n := range c.N {
-		tokens[c.Class[i]] += n
+	for _, n := range t.Levels {
+		m.levels = append(m.levels, math.Log(1+float64(n)))
 	}
 	var documents uint64
-	for _, n := range c.Documents {
+	for _, n := range t.Documents {
 		documents += n
 	}
-	vocabulary := c.Vocabulary()
-	for k, n := range c.Documents {
+	vocabulary := t.vocabulary()
+	for k, n := range t.Documents {
 		if documents > 0 {
 			m.prior[k] = math.Log(float64(n) / float64(documents))
 		}
 		// An empty vocabulary never meets a known word; its denominator is never used.
-		m.denominator[k] = math.Log(max(1, float64(vocabulary)+float64(tokens[k])))
+		m.denominator[k] = math.Log(max(1, float64(vocabulary)+float64(t.Tokens[k])))
 	}
 	return m
 }
 
-// fill makes levels, cells and rows.
-func (m *Model) fill(c *Counts) {
-	different := slices.Clone(c.N)
-	slices.Sort(different)
-	different = slices.Compact(different)
-	different = different[:min(len(different), math.MaxUint16)]
-	m.levels = make([]float64, 1, len(different)+1)
-	level := make(map[uint64]uint16, len(different))
-	for _, n := range different {
-		level[n] = uint16(len(m.levels))
-		m.levels = append(m.levels, math.Log(1+float64(n)))
-	}
-	for i, n := range c.N {
-		m.cells[i] = cell{c.Class[i], level[n]}
-	}
-	for f := range m.at {
-		p := &m.at[f]
-		p.lo, p.hi = c.Start[f], c.Start[f+1]
-		cells := m.cells[p.lo:p.hi]
-		beyond := func(x cell) bool { return x.level == 0 }
-		if len(cells) == 0 || len(cells)*rowShare < len(m.prior) || slices.ContainsFunc(cells, beyond) {
-			continue
-		}
-		row := make([]uint16, len(m.prior))
-		for _, x := range cells {
-			row[x.class] = x.level
-		}
-		m.rows = append(m.rows, row...)
-		p.row = uint32(len(m.rows) / len(row))
-	}
-}
+// Table returns what the model looks up; not to be changed.
+func (m *Model) Table() *Table { return m.table }
 
 // Classes returns the number of classes.
 func (m *Model) Classes() int { return len(m.prior) }
@@ -102,13 +53,23 @@ func (m *Model) LogPrior(class int) float64 { return m.prior[class] }
 
 // Known reports whether a feature occurs in training.
 func (m *Model) Known(feature uint32) bool {
-	return int(feature) < len(m.at) && m.at[feature].lo < m.at[feature].hi
+	t := m.table
+	return int(feature) < t.Features() && t.Start[feature] < t.Start[feature+1]
 }
+
+// LogTheta returns log θ(c,τ) of a feature that occurs in training.
+func (m *Model) LogTheta(class int, feature uint32) float64 {
+	return math.Log(1+float64(m.table.Occurrences(class, feature))) - m.denominator[class]
+}
+
+// place is where the cells of a feature are, and the number of its row from 1; 0 = it has none.
+type place struct{ lo, hi, row uint32 }
 
 // LogLikelihood sets dst, one number a class, to Σ_τ n(τ)·log θ(c,τ) over the features that
 // occur in training, and returns Σ_τ n(τ) over them.
 func (m *Model) LogLikelihood(dst []float64, document *Bag) (known uint64) {
 	clear(dst)
+	t := m.table
 	rows := four{levels: m.levels}
 	// The places of some features are looked up before any is used: the processor then waits for
 	// memory once for all of them.
@@ -117,8 +78,8 @@ func (m *Model) LogLikelihood(dst []float64, document *Bag) (known uint64) {
 		features := document.Features[from:min(from+len(places), len(document.Features))]
 		for i, f := range features {
 			places[i] = place{}
-			if int(f) < len(m.at) {
-				places[i] = m.at[f]
+			if int(f) < len(t.Row) {
+				places[i] = place{t.Start[f], t.Start[f+1], t.Row[f]}
 			}
 		}
 		for i, p := range places[:len(features)] {
@@ -128,7 +89,7 @@ func (m *Model) LogLikelihood(dst []float64, document *Bag) (known uint64) {
 			known += uint64(document.Counts[from+i])
 			n := float64(document.Counts[from+i])
 			if p.row > 0 {
-				rows.add(dst, m.rows[int(p.row-1)*len(dst):int(p.row)*len(dst)], n)
+				rows.add(dst, t.Rows[int(p.row-1)*len(dst):int(p.row)*len(dst)], n)
 			} else {
 				m.pick(dst, p, n)
 			}
@@ -143,12 +104,13 @@ func (m *Model) LogLikelihood(dst []float64, document *Bag) (known uint64) {
 
 // pick adds the gains of a feature that has no row, so many times.
 func (m *Model) pick(dst []float64, p place, times float64) {
-	for j, x := range m.cells[p.lo:p.hi] {
-		gain := m.levels[x.level]
-		if x.level == 0 {
-			gain = math.Log(1 + float64(m.n[int(p.lo)+j]))
+	for j, x := range m.table.Cells[p.lo:p.hi] {
+		level := x >> 16
+		gain := m.levels[level]
+		if level == 0 {
+			gain = math.Log(1 + float64(m.table.Beyond[int(p.lo)+j]))
 		}
-		dst[x.class] += float64(times * gain) // the conversion forbids fusing: same bits on every machine
+		dst[uint16(x)] += float64(times * gain) // the conversion forbids fusing: same bits on every machine
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"forager/internal/calibrate"
+	"forager/internal/modelfile"
 	"forager/schemas"
 )
 
@@ -170,6 +171,72 @@ func (p *heldPage) by(curve func(k int) *calibrate.Curve) []float64 {
 }
 
 func odds(p float64) float64 { return math.Log(p / (1 - p)) }
+
+func (c *calibration) encode(e *modelfile.Encoder) {
+	e.Uint(uint64(c.takes))
+	if c.takes != schemas.Posterior_POSTERIOR_CALIBRATED {
+		return
+	}
+	for _, curve := range c.classes {
+		encodeCurve(e, curve)
+	}
+	if c.best == nil {
+		e.Uint(0)
+		return
+	}
+	e.Uint(1)
+	encodeCurve(e, c.best)
+}
+
+func encodeCurve(e *modelfile.Encoder, c *calibrate.Curve) {
+	e.Uint(uint64(c.Shape))
+	if c.Shape == calibrate.Sigmoid {
+		e.Float(c.A)
+		e.Float(c.B)
+		return
+	}
+	e.Uint(uint64(len(c.X)))
+	for i := range c.X {
+		e.Float(c.X[i])
+		e.Float(c.Y[i])
+	}
+}
+
+func decodeCalibration(d *modelfile.Decoder, classes int) *calibration {
+	c := &calibration{takes: schemas.Posterior(d.Uint("calibration", uint64(schemas.Posterior_POSTERIOR_CALIBRATED)))}
+	if c.takes == schemas.Posterior_POSTERIOR_UNSPECIFIED {
+		d.Fail("calibration by no posterior")
+	}
+	if c.takes != schemas.Posterior_POSTERIOR_CALIBRATED {
+		return c
+	}
+	for range classes {
+		curve := decodeCurve(d)
+		if d.Err() != nil {
+			return c
+		}
+		c.classes = append(c.classes, curve)
+	}
+	if d.Uint("whether there is a curve of the best class", 1) == 1 {
+		c.best = decodeCurve(d)
+	}
+	return c
+}
+
+func decodeCurve(d *modelfile.Decoder) *calibrate.Curve {
+	c := &calibrate.Curve{Shape: calibrate.Shape(d.Uint("shape of a curve", uint64(calibrate.Isotonic)))}
+	if c.Shape == calibrate.Sigmoid {
+		c.A, c.B = d.Float("slope"), d.Float("intercept")
+	} else {
+		for range d.Len("points of a curve", 16) {
+			c.X, c.Y = append(c.X, d.Float("score")), append(c.Y, d.Float("probability"))
+		}
+	}
+	if err := c.Check(); err != nil && d.Err() == nil {
+		d.Fail("%v", err)
+	}
+	return c
+}
 
 // each calls f for 0 to n − 1, on so many processors.
 func each(n, processors int, f func(i int)) {

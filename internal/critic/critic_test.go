@@ -185,8 +185,14 @@ func TestPageThatContradictsItself(t *testing.T) {
 // TestTrainedPagesAreJudgedUnseen compares Judge on each training page with a critic that was
 // trained, from the start, on the pages of the other folds.
 func TestTrainedPagesAreJudgedUnseen(t *testing.T) {
+	for _, method := range Methods {
+		t.Run(string(method), func(t *testing.T) { judgedUnseen(t, Settings{Method: method, Features: 4}) })
+	}
+}
+
+func judgedUnseen(t *testing.T, s Settings) {
 	all := sentences(12, "A/B", "A/C", "D")
-	m, r := train(t, all, Settings{})
+	m, r := train(t, all, s)
 	right := 0
 	for fold := range Folds {
 		var others []labelled
@@ -195,7 +201,7 @@ func TestTrainedPagesAreJudgedUnseen(t *testing.T) {
 				others = append(others, x)
 			}
 		}
-		without, _ := train(t, others, Settings{})
+		without, _ := train(t, others, s)
 		for _, x := range all {
 			if FoldOf(x.url) != fold {
 				continue
@@ -233,7 +239,7 @@ func TestCanonicalURLOfAnExample(t *testing.T) {
 	all := append(sentences(6, "A", "B"), labelled{"HTTP://H.example:80/x/../y#z", "A", "page of a"}, labelled{"ftp_//odd name", "B", "of b"})
 	m, _ := train(t, all, Settings{})
 	for _, url := range []string{"http://h.example/y", "ftp_//odd name"} {
-		if m.heldOut[url] == nil {
+		if !m.unseen.find(NewOpinion(len(m.classes)), url) {
 			t.Errorf("%s is not known as trained", url)
 		}
 	}
@@ -251,7 +257,7 @@ func TestRepeatedURLAddsItsTopics(t *testing.T) {
 	if r.Examples != 7 || r.Repeated != 1 || r.Classes[0].Examples != 3 || r.Classes[1].Examples != 4 || m.HeldOut() != 6 {
 		t.Errorf("report %+v", r)
 	}
-	if _, known := m.index["another"]; known {
+	if _, known := m.words.lookup([]byte("another")); known {
 		t.Error("the second text was counted")
 	}
 }
@@ -295,14 +301,23 @@ func reread(t testing.TB, m *Model) *Model {
 }
 
 func TestFileKeepsEverything(t *testing.T) {
+	for _, method := range Methods {
+		t.Run(string(method), func(t *testing.T) { keepsEverything(t, method) })
+	}
+}
+
+func keepsEverything(t *testing.T, method Method) {
 	all := slices.Concat(sentences(7, "A/B", "A/C", "D", "E"), sentences(1, "A/C/F", "G"))
-	s := Settings{Minimum: 3, Cap: 6, Seed: 5, Provenance: map[string]string{"examples": "x.jsonl", "digest": "sha256:0"}}
+	s := Settings{Method: method, Features: 9, Minimum: 3, Cap: 6, Seed: 5, Provenance: map[string]string{"examples": "x.jsonl", "digest": "sha256:0"}}
 	m, _ := train(t, all, s)
 	again := reread(t, m)
 	if string(again.Marshal()) != string(m.Marshal()) {
 		t.Error("a second turn gives other bytes")
 	}
 	if diff := cmp.Diff(m.Settings(), again.Settings()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(m.Measured(), again.Measured()); diff != "" {
 		t.Error(diff)
 	}
 	for _, x := range append(all, labelled{"http://new/", "", "of e and a page"}) {

@@ -1,9 +1,15 @@
 package critic
 
 import (
+	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"forager/internal/modelfile"
 )
@@ -26,7 +32,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"half written":     {whole[:len(whole)/2], modelfile.ErrDamaged, "cut short"},
 		"another kind":     {modelfile.Seal("apprentice", 1, body), modelfile.ErrForeign, "apprentice"},
 		"a newer format":   {modelfile.Seal(fileKind, fileVersion+1, body), modelfile.ErrNewer, "version 3"},
-		"an older format":  {modelfile.Seal(fileKind, oldest-1, body), modelfile.ErrOlder, "train it again"},
+		"an older format":  {modelfile.Seal(fileKind, oldestVersion-1, body), modelfile.ErrOlder, "train it again"},
 		"other words":      {modelfile.Seal(fileKind, fileVersion, words.Bytes()), modelfile.ErrForeign, `"porter/2"`},
 		"an empty body":    {modelfile.Seal(fileKind, fileVersion, nil), modelfile.ErrDamaged, "words"},
 		"half a body":      {modelfile.Seal(fileKind, fileVersion, body[:len(body)/2]), modelfile.ErrDamaged, "at byte"},
@@ -40,7 +46,9 @@ func TestUnmarshalRefuses(t *testing.T) {
 
 // FuzzUnmarshal seals what it is given, so that damage behind the checksum is met too.
 func FuzzUnmarshal(f *testing.F) {
-	for _, s := range []Settings{{Minimum: 3, Provenance: map[string]string{"a": "b"}}, {Exact: true, Cap: 2}} {
+	for _, s := range []Settings{
+		{Minimum: 3, Provenance: map[string]string{"a": "b"}}, {Exact: true, Cap: 2}, {Method: BayesTree, Features: 5}, {Method: Logistic},
+	} {
 		m, _ := train(f, append(sentences(4, "A", "B/C"), sentences(1, "B/C/D")...), s)
 		_, body, err := modelfile.Open(m.Marshal(), fileKind, fileVersion)
 		if err != nil {
@@ -65,4 +73,72 @@ func FuzzUnmarshal(f *testing.F) {
 			t.Errorf("does not come back: %v", err)
 		}
 	})
+}
+
+// TestSealedDamageIsHarmless changes bytes behind the checksum: a file is refused, or its model can be
+// asked anything.
+func TestSealedDamageIsHarmless(t *testing.T) {
+	for _, method := range Methods {
+		m, _ := train(t, append(sentences(5, "A", "B/C", "B/D"), sentences(1, "B/C/D")...), Settings{Method: method})
+		_, whole, err := modelfile.Open(m.Marshal(), fileKind, fileVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := range whole {
+			for _, bits := range []byte{1, 0x80, 0xff} {
+				body := bytes.Clone(whole)
+				body[at] ^= bits
+				m, err := Unmarshal(modelfile.Seal(fileKind, fileVersion, body))
+				if err != nil {
+					if !errors.Is(err, modelfile.ErrDamaged) && !errors.Is(err, modelfile.ErrForeign) {
+						t.Fatalf("%s, byte %d: %v", method, at, err)
+					}
+					continue
+				}
+				o := NewOpinion(len(m.Classes()))
+				for _, url := range []string{"http://h/A/0", "http://new/"} {
+					if err := m.Opine(t.Context(), o, page(url, "a page of c the link b d")); err != nil {
+						t.Fatalf("%s, byte %d: %v", method, at, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestMappedModelIsTheModel(t *testing.T) {
+	m, _ := train(t, sentences(9, "A", "B/C"), Settings{})
+	path := filepath.Join(t.TempDir(), "m")
+	if err := os.WriteFile(path, m.Marshal(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := modelfile.Map(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := UnmarshalMapped(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC() // the file must outlive whoever mapped it
+	for _, url := range []string{"http://h/A/0", "http://new/"} {
+		want, err := m.Judge(page(url, "a page of c"), []string{"A"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := mapped.Judge(page(url, "a page of c"), []string{"A"})
+		if err != nil || !proto.Equal(got, want) {
+			t.Errorf("%v, %v, want %v", got, err, want)
+		}
+	}
+	cut := filepath.Join(t.TempDir(), "cut")
+	if err := os.WriteFile(cut, m.Marshal()[:100], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if file, err = modelfile.Map(cut); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := UnmarshalMapped(file); !errors.Is(err, modelfile.ErrDamaged) {
+		t.Errorf("a damaged file: %v", err)
+	}
 }

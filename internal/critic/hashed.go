@@ -1,6 +1,7 @@
 package critic
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 
@@ -8,6 +9,7 @@ import (
 
 	"forager/internal/bayes"
 	"forager/internal/logistic"
+	"forager/internal/modelfile"
 )
 
 // hashed is logistic regression over words. A word is a feature by its hash, so that the size of
@@ -16,7 +18,7 @@ import (
 type hashed struct {
 	features []uint32  // by word
 	idf      []float32 // by feature
-	model    *logistic.Model
+	model    *logistic.Packed
 }
 
 const (
@@ -27,6 +29,8 @@ const (
 	// largeModel is the number of weights from which models are learnt one after another, each by all
 	// processors.
 	largeModel = 1 << 24
+	// mostIDF is beyond that of every word of any number of documents.
+	mostIDF = 64
 )
 
 // hashBits is the length of the hashes of words: as long as the weights of all classes allow.
@@ -90,9 +94,12 @@ func learnHashed(t *training, want func(example int) bool) (learned, error) {
 	if t.lanes() == 1 {
 		s.Workers = runtime.GOMAXPROCS(0)
 	}
-	var err error
-	h.model, err = logistic.Fit(examples, s)
-	return h, err
+	m, err := logistic.Fit(examples, s)
+	if err != nil {
+		return nil, err
+	}
+	h.model = m.Pack()
+	return h, nil
 }
 
 // row sets r to the features of a bag, a unit vector; a feature of several words stands there
@@ -124,4 +131,48 @@ func (h *hashed) opine(o *Opinion, bag *bayes.Bag) {
 	bayes.Normalise(o.Raw, o.scores)
 	copy(o.Tempered, o.Raw)
 	o.Known = total(bag)
+}
+
+func (h *hashed) encode(e *modelfile.Encoder) {
+	modelfile.PutArray(e, h.features)
+	modelfile.PutArray(e, h.idf)
+	modelfile.PutArray(e, h.model.Bias)
+	modelfile.PutArray(e, h.model.Scale)
+	modelfile.PutArray(e, h.model.Weights)
+}
+
+func decodeHashed(d *modelfile.Decoder, m *Model) learned {
+	h := &hashed{features: modelfile.Array[uint32](d, "features of words"), idf: modelfile.Array[float32](d, "weights of features")}
+	h.model = &logistic.Packed{
+		Bias: modelfile.Array[float64](d, "intercepts"), Scale: modelfile.Array[float32](d, "scales"), Weights: modelfile.Array[int16](d, "weights"),
+	}
+	if d.Err() != nil {
+		return nil
+	}
+	err := h.model.Check()
+	switch {
+	case err != nil:
+	case len(h.model.Bias) != len(m.classes) || len(h.features) != m.words.len() || len(h.idf) != len(h.model.Scale):
+		err = fmt.Errorf("%d words are %d features with the weights of %d, for %d classes", len(h.features), len(h.idf), len(h.model.Scale), len(h.model.Bias))
+	default:
+		err = h.check()
+	}
+	if err != nil {
+		d.Fail("%v", err)
+	}
+	return h
+}
+
+func (h *hashed) check() error {
+	for w, f := range h.features {
+		if int(f) >= len(h.idf) {
+			return fmt.Errorf("word %d is feature %d of %d", w, f, len(h.idf))
+		}
+	}
+	for f, x := range h.idf {
+		if !(x >= 0 && x <= mostIDF) {
+			return fmt.Errorf("feature %d has the weight %g", f, x)
+		}
+	}
+	return nil
 }

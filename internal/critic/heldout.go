@@ -37,13 +37,6 @@ func shares(p []float64, least float64) []share {
 	return s
 }
 
-func spread(dst []float64, shares []share) {
-	clear(dst)
-	for _, s := range shares {
-		dst[s.class] = s.p
-	}
-}
-
 // heldPage is a page that trains, as it is judged by a model of the other folds.
 type heldPage struct {
 	heldOut
@@ -91,8 +84,9 @@ func (m *Model) holdOut(t *training) (*heldVerdicts, error) {
 		}
 	}
 	m.calibrate(pages, v)
+	m.unseen = new(unseen)
 	for at, example := range t.used {
-		m.heldOut[t.examples.items[example].url] = &pages[at].heldOut
+		m.unseen.add(t.examples.items[example].url, &pages[at].heldOut)
 	}
 	return v, nil
 }

@@ -18,6 +18,9 @@ type Measures struct {
 	ECE float64
 }
 
+// Measured are the measures of a model's posteriors.
+type Measured struct{ Raw, Tempered, Calibrated Measures }
+
 const (
 	leastLikely = 0x1p-52
 	bins        = 15

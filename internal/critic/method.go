@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"forager/internal/bayes"
+	"forager/internal/modelfile"
 )
 
 // Method is a way to learn.
@@ -27,6 +28,7 @@ var Methods = []Method{Bayes, BayesTree, Logistic}
 type learned interface {
 	// opine sets all of an opinion but Calibrated.
 	opine(o *Opinion, bag *bayes.Bag)
+	encode(e *modelfile.Encoder)
 }
 
 // learn trains on the examples that are wanted.

@@ -2,9 +2,11 @@ package critic
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"forager/internal/bayes"
+	"forager/internal/modelfile"
 	"forager/internal/taxonomy"
 	"forager/internal/text"
 	"forager/schemas"
@@ -19,12 +21,14 @@ type Model struct {
 	cut      text.Settings // how words are cut
 	classes  []string      // sorted
 	pruned   []taxonomy.Pruned
-	words    []string // sorted
-	index    map[string]uint32
+	measures Measured
+	words    *vocabulary
 	judge    learned
-	heldOut  map[string]*heldOut // by URL
 	// calibration of the judge's posteriors.
 	calibration *calibration
+	unseen      *unseen
+	// file holds the memory of all this where it was mapped.
+	file *modelfile.Mapped
 
 	scratch sync.Pool // of *scratch
 }
@@ -38,11 +42,7 @@ type scratch struct {
 
 // newModel fills in what follows from the rest.
 func newModel(m *Model) *Model {
-	m.index = make(map[string]uint32, len(m.words))
-	for i, w := range m.words {
-		m.index[w] = uint32(i)
-	}
-	m.scratch.New = func() any { return &scratch{reader: text.NewWords(m.cut), words: make([]uint32, len(m.words))} }
+	m.scratch.New = func() any { return &scratch{reader: text.NewWords(m.cut), words: make([]uint32, m.words.len())} }
 	return m
 }
 
@@ -59,10 +59,13 @@ func (m *Model) Classes() []string { return m.classes }
 func (m *Model) Pruned() []taxonomy.Pruned { return m.pruned }
 
 // Words returns the size of the vocabulary.
-func (m *Model) Words() int { return len(m.words) }
+func (m *Model) Words() int { return m.words.len() }
 
 // HeldOut returns the number of pages that carry out-of-fold posteriors.
-func (m *Model) HeldOut() int { return len(m.heldOut) }
+func (m *Model) HeldOut() int { return m.unseen.len() }
+
+// Measured returns how well the model did on the pages it was trained on, held out.
+func (m *Model) Measured() Measured { return m.measures }
 
 // Focus says whether these are topics that the model can focus on: classes or internal topics,
 // none of them pruned, none below another (package taxonomy).
@@ -93,6 +96,7 @@ func (m *Model) JudgeText(page string, focus []string) (*schemas.Judgement, erro
 		s.reader.Text(page, "")
 		m.fill(s)
 		m.score(o, &s.bag)
+		runtime.KeepAlive(m) // and with it the mapped file
 		return nil
 	})
 }
@@ -112,17 +116,12 @@ func (m *Model) Opine(_ context.Context, o *Opinion, p *schemas.Page) error {
 		return err
 	}
 	m.fill(s)
-	if h := m.heldOut[p.GetUrl()]; h != nil {
-		spread(o.Raw, h.raw)
-		spread(o.Tempered, h.tempered)
-		spread(o.Calibrated, h.calibrated)
-		o.Known = 0
-		for _, n := range s.bag.Counts {
-			o.Known += uint64(n)
-		}
-		return nil
+	if m.unseen.find(o, p.GetUrl()) {
+		o.Known = total(&s.bag)
+	} else {
+		m.score(o, &s.bag)
 	}
-	m.score(o, &s.bag)
+	runtime.KeepAlive(m) // and with it the mapped file
 	return nil
 }
 
@@ -136,7 +135,7 @@ func (m *Model) score(o *Opinion, bag *bayes.Bag) {
 func (m *Model) fill(s *scratch) {
 	s.bag.Features, s.bag.Counts = s.bag.Features[:0], s.bag.Counts[:0]
 	for s.reader.Next() {
-		f, ok := m.index[string(s.reader.Word())]
+		f, ok := m.words.lookup(s.reader.Word())
 		if !ok {
 			continue
 		}

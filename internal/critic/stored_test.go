@@ -14,13 +14,18 @@ var update = flag.Bool("update", false, "write the stored file of a format versi
 // TestStoredFile decodes a file that was written once, with the first release of its format
 // version. Stored files are never written again.
 func TestStoredFile(t *testing.T) {
-	const path = "testdata/v2.model"
+	for _, method := range Methods {
+		t.Run(string(method), func(t *testing.T) { stored(t, method, "testdata/v2-"+string(method)+".model") })
+	}
+}
+
+func stored(t *testing.T, method Method, path string) {
 	all := []labelled{
 		{"http://h/1", "Games/Chess", "chess mate in two"}, {"http://h/2", "Games/Chess", "a game of chess"}, {"http://h/3", "Games/Go", "a game of go"},
 		{"http://h/4", "Games/Go", "go stones"}, {"http://h/5", "Games/Go/Ladders", "go ladders"}, {"http://h/6", "Home", "soups at home"},
 		{"http://h/7", "Home", "home page"}, {"http://h/8", "Home", "a page"},
 	}
-	want, _ := train(t, all, Settings{Minimum: 2, Cap: 2, Seed: 9, Provenance: map[string]string{"examples": "by hand"}})
+	want, _ := train(t, all, Settings{Method: method, Minimum: 2, Cap: 2, Seed: 9, Provenance: map[string]string{"examples": "by hand"}})
 	if _, err := os.Stat(path); os.IsNotExist(err) && *update {
 		if err := os.WriteFile(path, want.Marshal(), 0o644); err != nil {
 			t.Fatal(err)
@@ -52,7 +57,7 @@ func TestStoredFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(got.Raw-wanted.Raw) > 1e-12 || math.Abs(got.Tempered-wanted.Tempered) > 1e-12 || got.KnownTokens != wanted.KnownTokens {
+		if math.Abs(got.Raw-wanted.Raw) > 1e-12 || math.Abs(got.Tempered-wanted.Tempered) > 1e-12 || math.Abs(got.Calibrated-wanted.Calibrated) > 1e-12 || got.KnownTokens != wanted.KnownTokens {
 			t.Errorf("%s: %v, want %v", x.url, got, wanted)
 		}
 	}

@@ -41,9 +41,8 @@ type Report struct {
 	// Accuracy is the share of training pages whose best class, judged by a model that has not
 	// seen them, is one of their own.
 	Accuracy float64
-	// Raw, Tempered and Calibrated measure the posteriors on these pages. The calibration of a
-	// page has not seen it either.
-	Raw, Tempered, Calibrated Measures
+	// Measured are the posteriors on these pages. The calibration of a page has not seen it either.
+	Measured
 }
 
 // ClassReport is one class.
@@ -69,26 +68,27 @@ func Train(e *Examples, s Settings) (*Model, *Report, error) {
 		return nil, nil, fmt.Errorf("train critic: %w", err)
 	}
 	t := newTraining(e, tree, s)
-	m := &Model{settings: s, cut: e.settings, classes: t.classes, pruned: tree.Pruned, heldOut: make(map[string]*heldOut)}
+	m := &Model{settings: s, cut: e.settings, classes: t.classes, pruned: tree.Pruned}
 	m.settings.Provenance = maps.Clone(s.Provenance)
-	m.words = t.vocabulary()
-	learnt, err := t.learn(func(int) bool { return true })
-	if err != nil {
+	if m.settings.Method == "" {
+		m.settings.Method = Bayes
+	}
+	if m.words, err = newVocabulary(t.vocabulary()); err != nil {
 		return nil, nil, fmt.Errorf("train critic: %w", err)
 	}
-	m.judge = learnt
-	r := &Report{Examples: e.Len() + e.Repeated(), Repeated: e.Repeated(), Pruned: tree.Pruned, Words: len(m.words)}
+	r := &Report{Examples: e.Len() + e.Repeated(), Repeated: e.Repeated(), Pruned: tree.Pruned, Words: m.Words()}
 	for _, i := range t.used {
 		r.Tokens += total(t.bags[i]) * uint64(len(t.of[i]))
 	}
-	if r.Tokens > countLimit {
-		return nil, nil, fmt.Errorf("train critic: %d tokens, at most %d", r.Tokens, countLimit)
+	if m.judge, err = t.learn(func(int) bool { return true }); err != nil {
+		return nil, nil, fmt.Errorf("train critic: %w", err)
 	}
 	held, err := m.holdOut(t)
 	if err != nil {
 		return nil, nil, fmt.Errorf("train critic on held-out folds: %w", err)
 	}
 	r.measure(tree, t, held)
+	m.measures = r.Measured
 	return newModel(m), r, nil
 }
 
@@ -217,7 +217,7 @@ func ascending(b *bayes.Bag) *bayes.Bag {
 }
 
 func (r *Report) measure(tree *taxonomy.Tree, t *training, held *heldVerdicts) {
-	r.Raw, r.Tempered, r.Calibrated = measure(held.raw), measure(held.tempered), measure(held.calibrated)
+	r.Measured = Measured{measure(held.raw), measure(held.tempered), measure(held.calibrated)}
 	right, judged := make([]int, len(tree.Classes)), make([]int, len(tree.Classes))
 	correct := 0
 	for at, v := range held.raw {

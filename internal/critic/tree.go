@@ -2,32 +2,26 @@ package critic
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"forager/internal/bayes"
+	"forager/internal/modelfile"
 )
 
 // tree is hierarchical naive Bayes (1999): at each node of the taxonomy the children compete, by
 // the words that tell them apart best, and Pr(c|u) = Pr(parent|u) · Pr(c|parent, u).
 type tree struct {
 	nodes []*node // parents before their children
-	// In the nodes of each word the features are words of their own: entries[start[w]:start[w+1]].
-	start   []uint32
-	entries []entry
-}
-
-// entry is a word as a feature of a node.
-type entry struct {
-	node    uint32
-	feature uint32
+	// Word w is a feature of the nodes at[start[w]:start[w+1]], ascending; as is beside it.
+	start, at, as []uint32
 }
 
 // node is an inner topic with at least two children.
 type node struct {
 	branches []branch
-	counts   *bayes.Counts
 	model    *bayes.Model
 }
 
@@ -97,11 +91,11 @@ func learnTree(t *training, want func(example int) bool) (learned, error) {
 	for w := range t.words {
 		x.start[w+1] += x.start[w]
 	}
-	x.entries = make([]entry, x.start[t.words])
+	x.at, x.as = make([]uint32, x.start[t.words]), make([]uint32, x.start[t.words])
 	next := slices.Clone(x.start)
 	for at := range x.nodes {
 		for feature, w := range chosen[at] {
-			x.entries[next[w]] = entry{uint32(at), uint32(feature)}
+			x.at[next[w]], x.as[next[w]] = uint32(at), uint32(feature)
 			next[w]++
 		}
 	}
@@ -137,11 +131,11 @@ func (n *node) learn(t *training, want func(example int) bool) ([]uint32, error)
 			of[i] = project(d, feature)
 		}
 	}
-	var err error
-	if n.counts, err = bayes.Count(len(words), documents); err != nil {
+	counts, err := bayes.Count(len(words), documents)
+	if err != nil {
 		return nil, err
 	}
-	n.model = n.counts.Model()
+	n.model = counts.Model()
 	return words, nil
 }
 
@@ -210,9 +204,9 @@ func fisher(words int, classes [][]*bayes.Bag) []uint32 {
 func (x *tree) opine(o *Opinion, bag *bayes.Bag) {
 	bags := make([]bayes.Bag, len(x.nodes))
 	for i, w := range bag.Features {
-		for _, e := range x.entries[x.start[w]:x.start[w+1]] {
-			b := &bags[e.node]
-			b.Features, b.Counts = append(b.Features, e.feature), append(b.Counts, bag.Counts[i])
+		for j := x.start[w]; j < x.start[w+1]; j++ {
+			b := &bags[x.at[j]]
+			b.Features, b.Counts = append(b.Features, x.as[j]), append(b.Counts, bag.Counts[i])
 		}
 	}
 	clear(o.Raw)
@@ -245,4 +239,47 @@ func logSum(logs []float64) float64 {
 		sum += math.Exp(x - top)
 	}
 	return top + math.Log(sum)
+}
+
+func (x *tree) encode(e *modelfile.Encoder) {
+	modelfile.PutArray(e, x.start)
+	modelfile.PutArray(e, x.at)
+	modelfile.PutArray(e, x.as)
+	for _, n := range x.nodes {
+		e.Uint(uint64(n.model.Table().Features()))
+		encodeTable(e, n.model.Table())
+	}
+}
+
+func decodeTree(d *modelfile.Decoder, m *Model) learned {
+	x := &tree{nodes: treeOf(m.classes)}
+	x.start, x.at, x.as = modelfile.Array[uint32](d, "nodes of words"), modelfile.Array[uint32](d, "nodes"), modelfile.Array[uint32](d, "features of nodes")
+	for _, n := range x.nodes {
+		features := int(d.Uint("words of a node", uint64(m.words.len())))
+		n.model = decodeTable(d, features, len(n.branches))
+		if d.Err() != nil {
+			return nil
+		}
+	}
+	if err := x.check(m.words.len()); err != nil {
+		d.Fail("%v", err)
+	}
+	return x
+}
+
+func (x *tree) check(words int) error {
+	if len(x.start) != words+1 || len(x.at) != len(x.as) || x.start[0] != 0 || int(x.start[words]) != len(x.at) {
+		return fmt.Errorf("%d words are %d features of nodes", words, len(x.at))
+	}
+	for w := range words {
+		if x.start[w] > x.start[w+1] {
+			return fmt.Errorf("word %d is the features from %d to %d", w, x.start[w], x.start[w+1])
+		}
+	}
+	for i, at := range x.at {
+		if int(at) >= len(x.nodes) || int(x.as[i]) >= x.nodes[at].model.Table().Features() {
+			return fmt.Errorf("feature %d of node %d", x.as[i], at)
+		}
+	}
+	return nil
 }

@@ -16,6 +16,9 @@
 // 2026-11-21: a batch is judged in parallel by example and applied in parallel by feature, each
 // sum in the order of the batch. So the weights are the same bits for any number of workers.
 //
+// 2026-11-21: files keep two bytes a weight (Packed): 500 classes times 200,000 features are 200 MB,
+// and the scores of documents differ by less than a thousandth.
+//
 // 2026-11-21: features are numbers; who turns words into numbers (by hashing, with which
 // weights) is the caller's business.
 package logistic

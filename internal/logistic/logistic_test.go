@@ -193,3 +193,50 @@ func TestFitRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestPackedSaysAlmostTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		examples, classes, features := problem(t)
+		m, err := Fit(examples, Settings{Classes: classes, Features: features, Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := m.Pack()
+		if err := p.Check(); err != nil {
+			t.Fatal(err)
+		}
+		want, got := make([]float64, classes), make([]float64, classes)
+		rows := []*Row{{}, {Features: []uint32{uint32(features), math.MaxUint32}, Values: []float32{1, 1}}}
+		for i := range examples {
+			rows = append(rows, &examples[i].Row)
+		}
+		for _, r := range rows {
+			m.Scores(want, r)
+			p.Scores(got, r)
+			for k := range want {
+				if math.Abs(got[k]-want[k]) > 1e-3 {
+					t.Fatalf("score %g of class %d of %v, unpacked %g", got[k], k, r, want[k])
+				}
+			}
+		}
+		for f := range features {
+			for k := range classes {
+				if w := float64(m.weights[f*classes+k]); math.Abs(p.Weight(uint32(f), k)-w) > float64(p.Scale[f]) {
+					t.Fatalf("weight %g of feature %d for class %d, unpacked %g", p.Weight(uint32(f), k), f, k, w)
+				}
+			}
+		}
+	})
+}
+
+func TestPackedCheck(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for _, p := range []*Packed{
+		{}, {Bias: []float64{0}, Scale: []float32{1}}, {Bias: []float64{math.NaN()}},
+		{Bias: []float64{0}, Scale: []float32{inf}, Weights: []int16{1}}, {Bias: []float64{0}, Scale: []float32{-1}, Weights: []int16{1}},
+	} {
+		if p.Check() == nil {
+			t.Errorf("%+v passes", p)
+		}
+	}
+}

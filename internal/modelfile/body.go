@@ -6,8 +6,11 @@ import (
 	"math"
 )
 
-// Encoder writes a body. The zero value is ready.
-type Encoder struct{ b []byte }
+// Encoder writes a body. The zero value is ready; NewEncoder is for bodies with arrays.
+type Encoder struct {
+	b    []byte
+	base int // bytes of the file before the body
+}
 
 // Bytes returns what was written.
 func (e *Encoder) Bytes() []byte { return e.b }

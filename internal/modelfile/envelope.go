@@ -31,11 +31,15 @@ const (
 // Seal wraps a body. The kind is one word.
 func Seal(kind string, version uint32, body []byte) []byte {
 	b := make([]byte, 0, maxLine+lenBytes+len(body)+sha256.Size)
-	b = append(b, prefix+kind+" "+strconv.FormatUint(uint64(version), 10)+"\n"...)
+	b = append(b, firstLine(kind, version)...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(body)))
 	b = append(b, body...)
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
+}
+
+func firstLine(kind string, version uint32) string {
+	return prefix + kind + " " + strconv.FormatUint(uint64(version), 10) + "\n"
 }
 
 // Kind returns what the first line of an envelope says it holds; "" where there is none. Whether the
