@@ -258,13 +258,16 @@ func showCritic(s *session, version string, data []byte) error {
 		Kind       string            `json:"kind"`
 		Bytes      int               `json:"bytes"`
 		Words      int               `json:"words"`
+		Method     critic.Method     `json:"method"`
+		Measured   critic.Measured   `json:"measured"`
 		Minimum    int               `json:"minimum"`
 		Cap        int               `json:"cap"`
 		Provenance map[string]string `json:"provenance"`
 		Classes    []string          `json:"classes"`
-	}{version, "critic", len(data), m.Words(), set.Minimum, set.Cap, set.Provenance, m.Classes()}
+	}{version, "critic", len(data), m.Words(), set.Method, m.Measured(), set.Minimum, set.Cap, set.Provenance, m.Classes()}
 	return s.print(r, func(w io.Writer) {
-		fmt.Fprintf(w, "%s, a critic, %s\n%d classes of %d to %d examples, %d words\n", version, size(uint64(r.Bytes)), len(r.Classes), r.Minimum, r.Cap, r.Words)
+		fmt.Fprintf(w, "%s, a critic (%s), %s\n%d classes of %d to %d examples, %d words\n", version, r.Method, size(uint64(r.Bytes)), len(r.Classes), r.Minimum, r.Cap, r.Words)
+		tellMeasured(w, r.Measured)
 		for _, k := range slices.Sorted(maps.Keys(r.Provenance)) {
 			fmt.Fprintf(w, "%s: %s\n", k, r.Provenance[k])
 		}

@@ -77,27 +77,6 @@ func TestWebsAccuracyOnSchools(t *testing.T) {
 	}
 }
 
-func TestWebsMethods(t *testing.T) {
-	full := func(topics []string) []string { return topics[:1] }
-	for _, method := range Methods {
-		for _, f := range []int{0, 300, 1000, 3000, 10000, 30000} {
-			if method != BayesTree && f > 0 {
-				continue
-			}
-			_, r, err := Train(schools(t, mainSubject), Settings{Exact: true, Method: method, Features: f})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("15 %s %d: raw %.3f, tempered %.3f, calibrated %.3f", method, f, r.Raw, r.Tempered, r.Calibrated)
-			_, r, err = Train(schools(t, full), Settings{Minimum: 60, Method: method, Features: f})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("k60 %d %s %d: raw %.3f, tempered %.3f, calibrated %.3f", len(r.Classes), method, f, r.Raw, r.Tempered, r.Calibrated)
-		}
-	}
-}
-
 // TestWebsPrunedSchools trains as the paper does, with a smaller minimum.
 func TestWebsPrunedSchools(t *testing.T) {
 	m, r, err := Train(schools(t, func(topics []string) []string { return topics }), Settings{Minimum: 50, Cap: 300})

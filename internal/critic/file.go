@@ -12,8 +12,10 @@ import (
 	"forager/internal/text"
 )
 
+// FileKind is the kind of a model's file (package modelfile).
+const FileKind = "critic"
+
 const (
-	fileKind      = "critic"
 	fileVersion   = 2
 	oldestVersion = 2
 	// countLimit bounds what is counted in a file, so that sums of it fit.
@@ -23,7 +25,7 @@ const (
 // Marshal returns the model's file: the same model, the same bytes. What is looked up when pages
 // are judged stands at its end, in arrays that are read in place.
 func (m *Model) Marshal() []byte {
-	e := modelfile.NewEncoder(fileKind, fileVersion)
+	e := modelfile.NewEncoder(FileKind, fileVersion)
 	e.String(m.cut.String())
 	m.settings.encode(e)
 	m.measures.encode(e)
@@ -43,13 +45,13 @@ func (m *Model) Marshal() []byte {
 	m.words.encode(e)
 	m.judge.encode(e)
 	m.unseen.encode(e)
-	return modelfile.Seal(fileKind, fileVersion, e.Bytes())
+	return modelfile.Seal(FileKind, fileVersion, e.Bytes())
 }
 
 // Unmarshal reads a model's file. The model shares memory with b, which must not be changed. Errors
 // are those of package modelfile: bytes that are foreign, older, newer or damaged are told apart.
 func Unmarshal(b []byte) (*Model, error) {
-	version, body, err := modelfile.Open(b, fileKind, fileVersion)
+	version, body, err := modelfile.Open(b, FileKind, fileVersion)
 	if err == nil && version < oldestVersion {
 		err = fmt.Errorf("%w: format version %d, this program reads %d; train it again", modelfile.ErrOlder, version, oldestVersion)
 	}

@@ -17,7 +17,7 @@ import (
 func TestUnmarshalRefuses(t *testing.T) {
 	m, _ := train(t, sentences(3, "A", "B/C"), Settings{})
 	whole := m.Marshal()
-	_, body, err := modelfile.Open(whole, fileKind, fileVersion)
+	_, body, err := modelfile.Open(whole, FileKind, fileVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +31,12 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"empty":            {nil, modelfile.ErrDamaged, "critic model: damaged: the file is empty"},
 		"half written":     {whole[:len(whole)/2], modelfile.ErrDamaged, "cut short"},
 		"another kind":     {modelfile.Seal("apprentice", 1, body), modelfile.ErrForeign, "apprentice"},
-		"a newer format":   {modelfile.Seal(fileKind, fileVersion+1, body), modelfile.ErrNewer, "version 3"},
-		"an older format":  {modelfile.Seal(fileKind, oldestVersion-1, body), modelfile.ErrOlder, "train it again"},
-		"other words":      {modelfile.Seal(fileKind, fileVersion, words.Bytes()), modelfile.ErrForeign, `"porter/2"`},
-		"an empty body":    {modelfile.Seal(fileKind, fileVersion, nil), modelfile.ErrDamaged, "words"},
-		"half a body":      {modelfile.Seal(fileKind, fileVersion, body[:len(body)/2]), modelfile.ErrDamaged, "at byte"},
-		"more in the body": {modelfile.Seal(fileKind, fileVersion, append(body[:len(body):len(body)], 0)), modelfile.ErrDamaged, "left over"},
+		"a newer format":   {modelfile.Seal(FileKind, fileVersion+1, body), modelfile.ErrNewer, "version 3"},
+		"an older format":  {modelfile.Seal(FileKind, oldestVersion-1, body), modelfile.ErrOlder, "train it again"},
+		"other words":      {modelfile.Seal(FileKind, fileVersion, words.Bytes()), modelfile.ErrForeign, `"porter/2"`},
+		"an empty body":    {modelfile.Seal(FileKind, fileVersion, nil), modelfile.ErrDamaged, "words"},
+		"half a body":      {modelfile.Seal(FileKind, fileVersion, body[:len(body)/2]), modelfile.ErrDamaged, "at byte"},
+		"more in the body": {modelfile.Seal(FileKind, fileVersion, append(body[:len(body):len(body)], 0)), modelfile.ErrDamaged, "left over"},
 	} {
 		if _, err := Unmarshal(c.b); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %v with %q", name, err, c.want, c.says)
@@ -50,7 +50,7 @@ func FuzzUnmarshal(f *testing.F) {
 		{Minimum: 3, Provenance: map[string]string{"a": "b"}}, {Exact: true, Cap: 2}, {Method: BayesTree, Features: 5}, {Method: Logistic},
 	} {
 		m, _ := train(f, append(sentences(4, "A", "B/C"), sentences(1, "B/C/D")...), s)
-		_, body, err := modelfile.Open(m.Marshal(), fileKind, fileVersion)
+		_, body, err := modelfile.Open(m.Marshal(), FileKind, fileVersion)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func FuzzUnmarshal(f *testing.F) {
 	}
 	f.Add([]byte("\x0cuax29/1 stop"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		m, err := Unmarshal(modelfile.Seal(fileKind, fileVersion, body))
+		m, err := Unmarshal(modelfile.Seal(FileKind, fileVersion, body))
 		if err != nil {
 			if !errors.Is(err, modelfile.ErrDamaged) && !errors.Is(err, modelfile.ErrForeign) {
 				t.Errorf("an error without a class: %v", err)
@@ -80,7 +80,7 @@ func FuzzUnmarshal(f *testing.F) {
 func TestSealedDamageIsHarmless(t *testing.T) {
 	for _, method := range Methods {
 		m, _ := train(t, append(sentences(5, "A", "B/C", "B/D"), sentences(1, "B/C/D")...), Settings{Method: method})
-		_, whole, err := modelfile.Open(m.Marshal(), fileKind, fileVersion)
+		_, whole, err := modelfile.Open(m.Marshal(), FileKind, fileVersion)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestSealedDamageIsHarmless(t *testing.T) {
 			for _, bits := range []byte{1, 0x80, 0xff} {
 				body := bytes.Clone(whole)
 				body[at] ^= bits
-				m, err := Unmarshal(modelfile.Seal(fileKind, fileVersion, body))
+				m, err := Unmarshal(modelfile.Seal(FileKind, fileVersion, body))
 				if err != nil {
 					if !errors.Is(err, modelfile.ErrDamaged) && !errors.Is(err, modelfile.ErrForeign) {
 						t.Fatalf("%s, byte %d: %v", method, at, err)

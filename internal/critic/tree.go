@@ -35,27 +35,30 @@ type branch struct {
 // competes there.
 func treeOf(classes []string) []*node {
 	var nodes []*node
+	parts := make([][]string, len(classes))
+	for k, name := range classes {
+		parts[k] = strings.Split(name, "/")
+	}
+	// same says whether two classes lie below the same child of a topic of a depth. A class that is the
+	// topic itself is a child of its own.
+	same := func(a, b []string, depth int) bool {
+		return depth < len(a) && depth < len(b) && a[depth] == b[depth]
+	}
 	var grow func(of []int, depth int) int
 	grow = func(of []int, depth int) int {
 		if len(of) == 1 {
 			return -1
 		}
+		for same(parts[of[0]], parts[of[len(of)-1]], depth) { // and all between them, as they are sorted
+			depth++
+		}
 		var branches []branch
-		last := ""
 		for at, k := range of {
-			part := ""
-			if parts := strings.Split(classes[k], "/"); depth < len(parts) {
-				part = parts[depth]
-			}
-			if at == 0 || part != last {
+			if at == 0 || !same(parts[k], parts[of[at-1]], depth) {
 				branches = append(branches, branch{})
 			}
-			last = part
 			b := &branches[len(branches)-1]
 			b.classes = append(b.classes, k)
-		}
-		if len(branches) == 1 {
-			return grow(of, depth+1)
 		}
 		n := len(nodes)
 		nodes = append(nodes, &node{branches: branches})
@@ -70,7 +73,7 @@ func treeOf(classes []string) []*node {
 	}
 	// Sorted by name, "A B" stands between "A" and "A/B": siblings are brought together.
 	slices.SortStableFunc(all, func(a, b int) int {
-		return slices.Compare(strings.Split(classes[a], "/"), strings.Split(classes[b], "/"))
+		return slices.Compare(parts[a], parts[b])
 	})
 	grow(all, 0)
 	return nodes

@@ -1,6 +1,9 @@
 package judges
 
 import (
+	"bytes"
+	"runtime"
+
 	"forager/internal/critic"
 	"forager/internal/modelfile"
 	"forager/internal/pagerules"
@@ -25,6 +28,16 @@ func Open(b []byte, o predicate.Options) (critic.Judge, error) {
 	default:
 		return orNothing(critic.Unmarshal(b))
 	}
+}
+
+// OpenMapped is Open for a mapped file. A trained critic is read in place and holds the file.
+func OpenMapped(file *modelfile.Mapped, o predicate.Options) (critic.Judge, error) {
+	if modelfile.Kind(file.Bytes()) == critic.FileKind {
+		return orNothing(critic.UnmarshalMapped(file))
+	}
+	by, err := Open(bytes.Clone(file.Bytes()), o)
+	runtime.KeepAlive(file)
+	return by, err
 }
 
 // orNothing keeps a nil pointer from becoming a judge that is not nil.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/critic"
-	"forager/internal/judges"
 	"forager/internal/predicate"
 	"forager/internal/stream"
 	"forager/internal/taxonomy"
@@ -29,9 +26,8 @@ const (
 
 // critics fetches critics by version and keeps those used last. It is safe for concurrent use.
 type critics struct {
-	get func(ctx context.Context, key string) ([]byte, error)
-	// ask is how critics that ask a service do so.
-	ask predicate.Options
+	get    func(ctx context.Context, key string) ([]byte, error)
+	folder folder
 
 	mu        sync.Mutex
 	published map[string]*schemas.ModelPublished // by version
@@ -57,8 +53,9 @@ type weights struct {
 	err      error
 }
 
-func newCritics(get func(context.Context, string) ([]byte, error), ask predicate.Options) *critics {
-	return &critics{get: get, ask: ask, published: make(map[string]*schemas.ModelPublished)}
+// newCritics keeps critics in a folder; ask is how those that ask a service do so.
+func newCritics(get func(context.Context, string) ([]byte, error), dir string, ask predicate.Options) *critics {
+	return &critics{get: get, folder: folder{dir, ask}, published: make(map[string]*schemas.ModelPublished)}
 }
 
 // take reads a record of model.published.
@@ -132,21 +129,16 @@ func (c *critics) fetch(ctx context.Context, version string) (critic.Judge, erro
 		at := strings.LastIndexByte(version, '/')
 		object, digest = schemas.ModelObject("critic", version), "sha256:"+version[at+1:]
 	}
-	b, err := c.get(ctx, object)
-	if err != nil {
-		if published == nil {
-			return nil, fmt.Errorf("it was not announced: %w", err)
-		}
-		return nil, err
+	digest = strings.TrimPrefix(digest, "sha256:")
+	if published == nil && len(digest) < 12 {
+		return nil, fmt.Errorf("it was not announced, and %q is no 12 digits of a digest", digest)
 	}
-	sum := sha256.Sum256(b)
-	got := "sha256:" + hex.EncodeToString(sum[:])
-	if got != digest && (published != nil || len(digest) < len("sha256:")+12 || !strings.HasPrefix(got, digest)) {
-		return nil, fmt.Errorf("object %s has the digest %s, it should be %s", object, got, digest)
+	m, err := c.folder.open(ctx, digest, func(ctx context.Context) ([]byte, error) { return c.get(ctx, object) })
+	switch {
+	case err == nil:
+		return m, nil
+	case published == nil:
+		return nil, fmt.Errorf("it was not announced; object %s: %w", object, err)
 	}
-	m, err := judges.Open(b, c.ask)
-	if err != nil {
-		return nil, fmt.Errorf("object %s: %w", object, err)
-	}
-	return m, nil
+	return nil, fmt.Errorf("object %s: %w", object, err)
 }

@@ -9,8 +9,9 @@
 // and marking of topics), model.published (where critics are). Out: page.judged, one record for
 // every record of page.parsed; the parsed page rides on in it as the bytes that came in.
 //
-// Touches: the object store, read only, for critics; the services of predicates. State: none; a
-// few critics in memory, fetched again when needed.
+// Touches: the object store, read only, for critics; the services of predicates; the folder critics
+// below the data folder, where critics lie under their digests and all processes of a machine map
+// them. State: none; what is missing there, or damaged, is fetched again.
 //
 // A new revision of the control record counts from the next page on: another critic is swapped in,
 // topics are marked anew. A judgement says which revision it followed (marking).

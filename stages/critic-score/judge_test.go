@@ -76,7 +76,7 @@ func asking(t testing.TB, s http.Handler, more, fallback string) []byte {
 
 // TestMarkingAnew: judgements follow the newest control record, and say which one that was.
 func TestMarkingAnew(t *testing.T) {
-	w := newWorld()
+	w := newWorld(t)
 	version := w.publish(t, "games", trained(t, "Games/chess", "Games/go", "Home"))
 	w.revise(t, &schemas.CrawlControl{Crawl: "c", Critic: version, Focus: []string{"Games"}})
 	all := w.judged(t)
@@ -97,7 +97,7 @@ func TestMarkingAnew(t *testing.T) {
 }
 
 func TestHotSwap(t *testing.T) {
-	w := newWorld()
+	w := newWorld(t)
 	first, second := w.publish(t, "games", trained(t, "chess", "go")), w.publish(t, "rules", rules(t, "chess: url has 'nowhere'\ngo: text has 'chess'"))
 	for revision, version := range []string{first, second, first} {
 		w.control(t, "c", version, "chess")
@@ -111,7 +111,7 @@ func TestHotSwap(t *testing.T) {
 // TestShadows: what shadows say is recorded, and neither a missing one nor one that does not fit
 // changes or holds up the judgement.
 func TestShadows(t *testing.T) {
-	w := newWorld()
+	w := newWorld(t)
 	s := &service{}
 	main := w.publish(t, "games", trained(t, "chess", "go"))
 	ruled := w.publish(t, "rules", rules(t, "chess: text has 'chess'"))
@@ -170,7 +170,7 @@ func (w *world) count(t testing.TB, name, label string) float64 {
 // TestPredicateWithAFallback: what a service does not answer, or answers with rubbish, is judged by
 // its fallback, and that is counted and said.
 func TestPredicateWithAFallback(t *testing.T) {
-	w := newWorld()
+	w := newWorld(t)
 	s := &service{}
 	fallback := w.publish(t, "games", trained(t, "chess", "go"))
 	version := w.publish(t, "asked", asking(t, s, "fallback: games", fallback))
@@ -198,7 +198,7 @@ func TestPredicateWithAFallback(t *testing.T) {
 
 // TestPredicateWithoutAFallback: when patience is over the page fails, once, and can be replayed.
 func TestPredicateWithoutAFallback(t *testing.T) {
-	w := newWorld()
+	w := newWorld(t)
 	s := &service{status: 500}
 	w.control(t, "c", w.publish(t, "asked", asking(t, s, "patience: 0s", "")), "chess")
 	outs, err := w.stage.Apply(t.Context(), parsed(t, nil))
@@ -217,12 +217,12 @@ func TestPredicateWithoutAFallback(t *testing.T) {
 
 // TestAFallbackIsWaitedFor, as any critic that counts is.
 func TestAFallbackIsWaitedFor(t *testing.T) {
-	w := newWorld()
+	w := newWorld(t)
 	w.control(t, "c", w.publish(t, "asked", asking(t, &service{status: 500}, "fallback: games", "games/000000000000")), "chess")
 	if _, err := w.stage.Apply(t.Context(), parsed(t, nil)); !stream.IsUnavailable(err) || !strings.Contains(err.Error(), "games/000000000000") {
 		t.Errorf("error %v", err)
 	}
-	w = newWorld()
+	w = newWorld(t)
 	w.control(t, "c", w.publish(t, "asked", asking(t, &service{status: 500}, "fallback: games", w.publish(t, "games", trained(t, "a", "b")))), "chess")
 	outs, err := w.stage.Apply(t.Context(), parsed(t, nil))
 	if err != nil || len(outs) != 2 {
@@ -233,7 +233,7 @@ func TestAFallbackIsWaitedFor(t *testing.T) {
 // TestPagesThatWaitKeepNoOthersFromBeingJudged: with one turn in all, a page that waits for its
 // service has none.
 func TestPagesThatWaitKeepNoOthersFromBeingJudged(t *testing.T) {
-	w := newWorld()
+	w := newWorld(t)
 	begun, release := make(chan bool), make(chan bool)
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun <- true

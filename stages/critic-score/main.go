@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 
 	"forager/internal/boot"
 	"forager/internal/objects"
@@ -23,7 +24,7 @@ func run(ctx context.Context, env *boot.Env) error {
 		return err
 	}
 	defer client.Close()
-	critics := newCritics(store.Get, predicate.Options{Getenv: os.Getenv, Log: env.Log})
+	critics := newCritics(store.Get, filepath.Join(env.Config.Data, "critics"), predicate.Options{Getenv: os.Getenv, Log: env.Log})
 	s, err := newScorer(critics, env.Config.Stages.CriticScore.Workers, env.Metrics)
 	if err != nil {
 		return err

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"forager/internal/critic"
+	"forager/internal/judges"
+	"forager/internal/modelfile"
+	"forager/internal/predicate"
+)
+
+// folder keeps critics on the disk of the machine, each under its digest. All processes there map the
+// same files, so that a critic is fetched once and lies in memory once, however many of them judge.
+type folder struct {
+	path string
+	ask  predicate.Options
+}
+
+// forgotten is how long a critic stays that nobody has opened.
+const forgotten = 7 * 24 * time.Hour
+
+// open maps the critic of a digest, or of the beginning of one. get fetches it if it is not there, or
+// not whole; what get returns is not believed before its digest is.
+func (f *folder) open(ctx context.Context, digest string, get func(context.Context) ([]byte, error)) (critic.Judge, error) {
+	if path := f.find(digest); path != "" {
+		by, err := f.load(path)
+		if err == nil || !errors.Is(err, modelfile.ErrDamaged) {
+			return by, err
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	b, err := get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(b)
+	got := hex.EncodeToString(sum[:])
+	if !strings.HasPrefix(got, digest) {
+		return nil, fmt.Errorf("its digest is %s, it should be %s", got, digest)
+	}
+	path := filepath.Join(f.path, got)
+	if err := f.keep(path, b); err != nil {
+		return nil, err
+	}
+	return f.load(path)
+}
+
+// find returns the file of a digest, "" if there is none.
+func (f *folder) find(digest string) string {
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return ""
+	}
+	for _, e := range entries {
+		if len(e.Name()) == 2*sha256.Size && strings.HasPrefix(e.Name(), digest) {
+			return filepath.Join(f.path, e.Name())
+		}
+	}
+	return ""
+}
+
+func (f *folder) load(path string) (critic.Judge, error) {
+	file, err := modelfile.Map(path)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	if err := os.Chtimes(path, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return judges.OpenMapped(file, f.ask)
+}
+
+// keep writes a file that is there wholly or not at all: another process may write the same one.
+func (f *folder) keep(path string, b []byte) error {
+	if err := os.MkdirAll(f.path, 0o777); err != nil {
+		return err
+	}
+	f.sweep()
+	temporary, err := os.CreateTemp(f.path, "new-*")
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(b)
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temporary.Name()))
+	}
+	return nil
+}
+
+// sweep removes what nobody has opened for long; whoever has it mapped keeps it. What cannot be
+// removed stays until the next time.
+func (f *folder) sweep() {
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > forgotten {
+			_ = os.Remove(filepath.Join(f.path, e.Name()))
+		}
+	}
+}
