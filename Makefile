@@ -10,6 +10,7 @@
 #   make soak [PAGES=200000 CORES=2]   a long crawl: rate, memory, open files and goroutines by tenths of its pages
 #   make bench-frontier [URLS=10000000]   what a URL costs in a frontier of a tenth of so many and of all, on disk;
 #                      re-scoring; peak memory (some 10 GB in TMPDIR, and an hour)
+#   make bench-import [BYTES=5000000000]   a made-up dump of a directory, imported: speed and peak memory (12 GB in TMPDIR)
 #   make check         gofmt, go vet, generated code up to date
 
 SHELL := bash
@@ -24,7 +25,7 @@ ENGINE  := node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 GOTEST  := go test -json
 REPORT  := go run ./infra/testreport
 
-.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race bench bench-frontier soak check generate clean
+.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race bench bench-frontier bench-import soak check generate clean
 
 all: build
 
@@ -71,6 +72,9 @@ bench: build
 
 soak: build
 	$(BIN)/forager soak --out build/soak $(if $(PAGES),--pages '$(PAGES)') $(if $(CORES),--cores '$(CORES)')
+
+bench-import:
+	FORAGER_BENCH_DUMP=$(or $(BYTES),5000000000) go test -run '^$$' -bench Import -benchtime 1x -timeout 2h ./internal/examples
 
 bench-frontier:
 	FORAGER_BENCH_URLS=$(or $(URLS),10000000) go test -run '^$$' -bench Frontier -benchtime 1x -timeout 12h -v ./stages/prioritize
