@@ -27,43 +27,60 @@ type sourceFlags struct {
 	politely
 }
 
-// read calls take with the examples of all sources together, in the order of their URLs, and tells of its
-// progress on standard error.
-func (f *sourceFlags) read(s *session, sources []string, take func(*examples.Example) error) (*examples.Summary, error) {
+// gather reads all sources together and tells of its progress on standard error.
+func (f *sourceFlags) gather(s *session, sources []string) (*examples.Intake, error) {
 	progress := &importProgress{s: s, next: time.Now().Add(time.Second)}
 	in, err := examples.NewIntake(examples.Settings{Only: f.Only, Without: f.Without, Lossy: f.Lossy, Progress: progress.tell})
 	if err != nil {
 		return nil, errUsage{fmt.Errorf("--only, --without: %w", err)}
 	}
-	defer in.Close()
+	err = f.fill(s, in, sources, progress)
+	if err == nil && f.Strict && len(in.Refused()) > 0 {
+		tellCounts(s.err, "refused", in.Refused())
+		err = errors.New("examples were refused, and --strict was asked for; nothing was made of the others")
+	}
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+func (f *sourceFlags) fill(s *session, in *examples.Intake, sources []string, progress *importProgress) error {
 	kinds := make([]examples.Kind, len(sources))
 	for i, path := range sources {
 		if kinds[i] = examples.Kind(f.Kind); f.Kind == "auto" || f.Kind == "" {
+			var err error
 			if kinds[i], err = examples.KindOf(path); errors.Is(err, fs.ErrNotExist) {
-				return nil, errUsage{err}
+				return errUsage{err}
 			} else if err != nil {
-				return nil, err
+				return err
 			}
 		}
 		progress.expect(path, kinds[i])
 	}
 	for i, path := range sources {
+		var err error
 		if kinds[i] == examples.URLs {
 			err = f.fetch(s, path, in)
 		} else {
 			err = examples.Read(s, path, kinds[i], in, progress.open)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	progress.done()
-	if f.Strict {
-		if sum := in.Refused(); len(sum) > 0 {
-			tellCounts(s.err, "refused", sum)
-			return nil, errors.New("examples were refused, and --strict was asked for; nothing was made of the others")
-		}
+	return nil
+}
+
+// read calls take with the examples of all sources together, in the order of their URLs.
+func (f *sourceFlags) read(s *session, sources []string, take func(*examples.Example) error) (*examples.Summary, error) {
+	in, err := f.gather(s, sources)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	sum, err := in.Finish(take)
 	if errors.Is(err, examples.ErrNothing) {
 		tellCounts(s.err, "refused", sum.Refused)

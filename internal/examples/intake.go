@@ -224,8 +224,9 @@ func (in *Intake) repair(r Reason, at Place, what string) { in.repaired.add(r, a
 var ErrNothing = errors.New("there is no example")
 
 // Finish calls take with every example, in the order of their URLs. The summary is complete then, and
-// it comes with ErrNothing, too. The example is take's until it returns.
+// it comes with ErrNothing, too. The example is take's until it returns. Called again it does the same.
 func (in *Intake) Finish(take func(*Example) error) (*Summary, error) {
+	in.sum.Examples, in.sum.Repeated, in.sum.Differing, in.sum.Labels = 0, 0, 0, 0
 	var one same
 	end := func() error {
 		if one.count == 0 {
@@ -257,7 +258,8 @@ func (in *Intake) Finish(take func(*Example) error) (*Summary, error) {
 	if err == nil && in.sum.Examples == 0 {
 		err = ErrNothing
 	}
-	return &in.sum, err
+	sum := in.sum
+	return &sum, err
 }
 
 // sorted are the counts, the largest first.
