@@ -23,6 +23,7 @@ import (
 type criticCommand struct {
 	Import   criticImport   `cmd:"" help:"Bring examples of any source into one file."`
 	Taxonomy criticTaxonomy `cmd:"" help:"Show the tree of topics and the classes made of it, and pages that are alike."`
+	Propose  criticPropose  `cmd:"" help:"Name the topics of a critic that a few examples fit best."`
 	Train    criticTrain    `cmd:"" help:"Train a critic on example pages and publish it."`
 	Expand   criticExpand   `cmd:"" help:"Propose pages that are like the examples, to be confirmed one by one."`
 	Mark     criticMark     `cmd:"" help:"Say of fetched pages that they are on topic, or not."`

@@ -249,7 +249,12 @@ func (r *rig) testCriticTrain(t *testing.T) {
 	if out := r.mustRun(append(args, "--dry-run")...); strings.Contains(out, "published") || !strings.Contains(out, "Science/Alchemy had 3 examples") {
 		t.Errorf("critic train --dry-run: %s", out)
 	}
+	r.fails(t, exitFailure, []string{"critic", "propose", good, "--critic", "none"}, `no critic "none"`)
 	first := r.mustRun(args...)
+	physics := r.file("physics.jsonl", `{"url":"mine","topics":["mine"],"text":"physics words of science"}`+"\n"+`{"url":"too","topics":["mine"],"text":"Science/Physics"}`)
+	if out := r.mustRun("critic", "propose", physics, "--critic", "small"); !strings.Contains(out, "2/2") || !strings.HasSuffix(out, "\nfocus: [Science/Physics]\n") {
+		t.Errorf("critic propose: %s", out)
+	}
 	if second := r.mustRun(args...); !strings.Contains(first, "published small/") || second != first {
 		t.Errorf("critic train says %q, then %q", first, second)
 	}
