@@ -25,6 +25,12 @@ import (
 // ErrTimeout is the class of errors that say that a server took too long.
 var ErrTimeout = errors.New("no answer in time")
 
+// ErrHungUp says that a connection kept from an earlier request broke before the first byte of the answer.
+// Servers close connections that they have kept for long enough, so most often nobody has read the
+// request; but nobody can tell, so it must not be sent again before the host's pause is over. With
+// Request.Anew it does not come.
+var ErrHungUp = errors.New("the server hung up before it answered")
+
 // Settings of a Client.
 type Settings struct {
 	// HeaderTimeout is the time from the begin of a request to the end of the answer's header,
@@ -123,6 +129,8 @@ type Request struct {
 	// says yes, again with them.
 	Want  func(a *Answer, start []byte) bool
 	Sniff int
+	// Anew asks over a connection of its own: none that was kept is used.
+	Anew bool
 }
 
 // Answer is what came back.
@@ -156,8 +164,8 @@ func (a *Answer) Page(id [16]byte, url string, began time.Time) *warc.Page {
 const acceptPages = "text/html,application/xhtml+xml,*/*;q=0.5"
 
 // Get makes the request. The end of ctx ends it as long as the header has not come; from then
-// on the limits alone do. Errors: *RefusedError (nobody was asked), ErrTimeout, the error of ctx;
-// any other is a connection, TLS or HTTP that failed.
+// on the limits alone do. Errors: *RefusedError (nobody was asked), ErrTimeout, ErrHungUp, the error of
+// ctx; any other is a connection, TLS or HTTP that failed.
 func (c *Client) Get(ctx context.Context, r Request) (*Answer, error) {
 	if err := checkPort(r.URL); err != nil {
 		return nil, err
@@ -190,9 +198,14 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(info httptrace.WroteRequestInfo) { sent.Store(sent.Load() || info.Err == nil) },
 		GotConn: func(info httptrace.GotConnInfo) {
-			if sent.Load() && !multiplexed(info.Conn) {
-				cancel(errHungUp)
+			switch {
+			case multiplexed(info.Conn):
+			case sent.Load():
+				cancel(ErrHungUp)
 				info.Conn.Close()
+				return
+			case r.Anew && info.Reused:
+				info.Conn.Close() // nothing is sent on it, so that the transport takes the next one
 				return
 			}
 			if host, _, err := net.SplitHostPort(info.Conn.RemoteAddr().String()); err == nil && c.proxy == nil {
@@ -219,11 +232,6 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 	}
 	return answer, nil
 }
-
-// errHungUp is the end of a request whose connection broke before the answer. http.Transport would
-// send it again at once where the connection had been used before, and the server would be asked
-// twice without a pause.
-var errHungUp = errors.New("the server hung up before it answered")
 
 // multiplexed: the connection speaks HTTP/2, under which only requests are sent again that the
 // server says it has not looked at; others are under way on it.

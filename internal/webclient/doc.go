@@ -27,5 +27,6 @@
 //
 // 2026-11-21: a request is sent once. http.Transport repeats a GET whose kept connection breaks
 // before the answer, at once and as often as there are kept connections: behind the back of
-// whoever counts tries and keeps pauses.
+// whoever counts tries and keeps pauses. Such a request ends with ErrHungUp, and whoever keeps the
+// pauses may ask again, over a new connection (Request.Anew).
 package webclient

@@ -314,13 +314,13 @@ func TestBadAnswers(t *testing.T) {
 }
 
 // A server that hangs up before it answers is asked once, also where connections to it had been
-// kept, with a proxy between and without.
+// kept, with a proxy between and without. Asked anew it takes none of those.
 func TestARequestIsSentOnce(t *testing.T) {
 	var asked atomic.Int32
 	together := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case "/hangs-up":
+		case "/hangs-up", "/anew":
 			asked.Add(1)
 			panic(http.ErrAbortHandler)
 		case "/together":
@@ -332,7 +332,7 @@ func TestARequestIsSentOnce(t *testing.T) {
 	proxied.Proxy = server.URL
 	for name, c := range map[string]*Client{"directly": client(t, own), "by a proxy": client(t, proxied)} {
 		get := func(path string) error {
-			_, err := c.Get(t.Context(), Request{URL: parse(t, server.URL+path), MaxBody: 1000})
+			_, err := c.Get(t.Context(), Request{URL: parse(t, server.URL+path), MaxBody: 1000, Anew: path == "/anew"})
 			return err
 		}
 		var both sync.WaitGroup
@@ -348,11 +348,15 @@ func TestARequestIsSentOnce(t *testing.T) {
 		both.Wait()
 		asked.Store(0)
 		err := get("/hangs-up")
-		if err == nil || errors.Is(err, ErrTimeout) || asked.Load() != 1 {
+		if !errors.Is(err, ErrHungUp) || asked.Load() != 1 {
 			t.Errorf("%s: asked %d times: %v", name, asked.Load(), err)
 		}
 		if err := get("/"); err != nil {
 			t.Errorf("%s: afterwards: %v", name, err)
+		}
+		// There is a kept connection again.
+		if err := get("/anew"); err == nil || errors.Is(err, ErrHungUp) || errors.Is(err, ErrTimeout) || asked.Load() != 2 {
+			t.Errorf("%s: anew: asked %d times: %v", name, asked.Load(), err)
 		}
 	}
 }

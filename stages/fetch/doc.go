@@ -57,6 +57,11 @@
 // is RFC 9309 §2.3.1.4 to the letter. 429 for robots.txt is taken like 5xx although it is a 4xx:
 // it speaks of the asking, not of the file.
 //
+// 2026-11-21: where a kept connection broke before the first byte of an answer, the request is asked
+// again over a new one, once, behind the host's pause and without a verdict in between: servers close
+// connections that they kept for long, unannounced, and that is no failed try. Not at once, as
+// the server may have seen it.
+//
 // 2026-11-21: a body cut by the size limit is a delivered page (truncated); one cut by the time
 // limit or by a broken connection is a failure that is tried again.
 //

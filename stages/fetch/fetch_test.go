@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/segment"
@@ -178,6 +180,48 @@ func TestKeepsPauses(t *testing.T) {
 				t.Errorf("host %d: %v between two requests", host, gap)
 			}
 		}
+	}
+}
+
+// A server that closes a kept connection without having answered is asked once more, behind the pause
+// and over a new connection; one that hangs up on that, too, has failed.
+func TestComesBackWhereAKeptConnectionBroke(t *testing.T) {
+	t.Parallel()
+	const delay = 60 * time.Millisecond
+	var mu sync.Mutex
+	asked, ended := map[string]int{}, map[string]time.Time{}
+	b := newBed(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if gap := time.Since(ended[r.URL.Host]); gap < delay-10*time.Millisecond {
+			t.Errorf("%s: %v between two requests", r.RequestURI, gap)
+		}
+		ended[r.URL.Host] = time.Now()
+		asked[r.RequestURI]++
+		switch {
+		case r.URL.Path == "/always" || r.URL.Path != "/page" && asked[r.RequestURI] == 1:
+			panic(http.ErrAbortHandler)
+		case r.URL.Path == "/robots.txt":
+			http.NotFound(w, r)
+		default:
+			page(w, r)
+		}
+	})
+	b.run()
+	wants := map[string]schemas.Outcome{
+		"http://a.test/once":      schemas.Outcome_OUTCOME_DELIVERED, // robots.txt left a connection
+		"http://z.test/always":    schemas.Outcome_OUTCOME_CONNECTION_FAILED,
+		"http://strict.test/page": schemas.Outcome_OUTCOME_DELIVERED, // robots.txt broke
+	}
+	for i, url := range slices.Sorted(maps.Keys(wants)) { // one by one: the next finds the connections of those before
+		b.send(b.request("c", url, 1, delay))
+		if got := b.fetched(i + 1)[url+" 1"]; got.GetOutcome() != wants[url] {
+			t.Errorf("%s: %v %s", url, got.GetOutcome(), got.GetDetail())
+		}
+	}
+	want := map[string]int{"http://a.test/once": 2, "http://z.test/always": 2, "http://strict.test/robots.txt": 2, "http://strict.test/page": 1}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("asked (− want, + got):\n%s", diff)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 type metrics struct {
 	requests, robots, skipped *prometheus.CounterVec
 	wait, answer, upload      prometheus.Histogram
-	bytes                     prometheus.Counter
+	bytes, hungUp             prometheus.Counter
 	segments, segmentBytes    prometheus.Counter
 	storeAway                 prometheus.Gauge
 }
@@ -44,6 +44,7 @@ func newMetrics(reg prometheus.Registerer, counts func() (hosts, waiting, underW
 		answer:       histogram("answer_seconds", "Time from a request's begin to the last byte of its answer."),
 		upload:       histogram("segment_store_seconds", "Time to store a segment, back-off included."),
 		bytes:        counter("body_bytes_total", "Bytes of bodies read, after decoding."),
+		hungUp:       counter("hung_up_total", "Kept connections that broke before the answer; the request was asked again behind its host's pause."),
 		segments:     counter("segments_total", "Segments stored."),
 		segmentBytes: counter("segment_bytes_total", "Bytes of segments stored."),
 		storeAway: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "store_waiting",
@@ -51,7 +52,7 @@ func newMetrics(reg prometheus.Registerer, counts func() (hosts, waiting, underW
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.requests, m.robots, m.skipped, m.wait, m.answer, m.upload, m.bytes, m.segments, m.segmentBytes, m.storeAway,
+		m.requests, m.robots, m.skipped, m.wait, m.answer, m.upload, m.bytes, m.hungUp, m.segments, m.segmentBytes, m.storeAway,
 		gauge("hosts", "Hosts whose politeness is remembered.", 0),
 		gauge("parked_requests", "Requests that wait in memory for their host or a slot.", 1),
 		gauge("under_way_requests", "Requests under way.", 2),

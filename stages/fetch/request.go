@@ -28,6 +28,8 @@ type request struct {
 	url   weburl.URL
 	// arrived and began: when it came, and when its page was first asked for.
 	arrived time.Time
+	// anew: a kept connection broke under it; the next try takes a new one.
+	anew bool
 	// finish ends the record, once.
 	finish func(outs []stream.Out, err error)
 }
@@ -105,7 +107,10 @@ func (r *request) visit(pause time.Duration) report {
 	known := report{}
 	if !r.req.GetPoliteness().GetIgnoreRobots() {
 		userAgent := r.req.GetPoliteness().GetUserAgent()
-		ruling, asked, err := r.stage.robots.ruling(r.ctx, r.url, userAgent)
+		ruling, asked, err := r.stage.robots.ruling(r.ctx, r.url, userAgent, r.anew)
+		if errors.Is(err, webclient.ErrHungUp) {
+			return r.comeBack()
+		}
 		if err != nil {
 			r.calledOff()
 			return report{asked: asked}
@@ -128,17 +133,30 @@ func (r *request) visit(pause time.Duration) report {
 			return known
 		}
 	}
-	return report{asked: r.fetch(), crawlDelay: known.crawlDelay}
+	done := r.fetch()
+	done.crawlDelay = known.crawlDelay
+	return done
 }
 
-// fetch asks for the page and settles the request. It says whether the host was asked.
-func (r *request) fetch() (asked bool) {
+// comeBack asks again behind the host's pause, once: the server may have seen the request or not, and
+// one that only closed a connection it had kept for long has refused nothing. Nobody is charged.
+func (r *request) comeBack() report {
+	r.anew = true
+	r.stage.metrics.hungUp.Inc()
+	return report{asked: true, again: true}
+}
+
+// fetch asks for the page and settles the request, unless it must come back.
+func (r *request) fetch() report {
 	began := time.Now()
 	r.stage.metrics.wait.Observe(began.Sub(r.arrived).Seconds())
 	got, err := r.stage.client.Get(r.ctx, webclient.Request{
 		URL: r.url, UserAgent: r.req.GetPoliteness().GetUserAgent(), MaxBody: r.stage.set.MaxBody,
-		Want: want, Sniff: answer.SniffLength,
+		Want: want, Sniff: answer.SniffLength, Anew: r.anew,
 	})
+	if errors.Is(err, webclient.ErrHungUp) {
+		return r.comeBack()
+	}
 	took := time.Since(began)
 	page := &schemas.PageFetched{FetchedAt: began.UnixMilli(), DurationMs: uint32(min(took.Milliseconds(), 1<<31))}
 	var refused *webclient.RefusedError
@@ -146,10 +164,10 @@ func (r *request) fetch() (asked bool) {
 	case errors.As(err, &refused):
 		page.Outcome, page.Detail = schemas.Outcome_OUTCOME_REFUSED, refused.Reason
 		r.settle(page)
-		return false
+		return report{}
 	case err != nil && r.ctx.Err() != nil:
 		r.calledOff()
-		return true
+		return report{asked: true}
 	case errors.Is(err, webclient.ErrTimeout):
 		page.Outcome, page.Detail = schemas.Outcome_OUTCOME_TIMEOUT, err.Error()
 	case err != nil:
@@ -161,10 +179,10 @@ func (r *request) fetch() (asked bool) {
 	}
 	if page.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
 		r.settle(page)
-		return true
+		return report{asked: true}
 	}
 	r.store(page, got, began)
-	return true
+	return report{asked: true}
 }
 
 // want says whether a body is worth reading: only pages are.

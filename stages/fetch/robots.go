@@ -72,18 +72,21 @@ func newRobotsBook(client getter, ttl time.Duration, count func(string)) *robots
 	return &robotsBook{client: client, ttl: ttl, count: count, origins: map[string]*list.Element{}}
 }
 
-// ruling is what holds for a URL now. asked says that the host was asked for its robots.txt. An
-// error is the end of ctx.
-func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string) (r ruling, asked bool, err error) {
+// ruling is what holds for a URL now. asked says that the host was asked for its robots.txt, over a new
+// connection if anew is true. An error is the end of ctx, or webclient.ErrHungUp: then nothing is known.
+func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string, anew bool) (r ruling, asked bool, err error) {
 	o := b.origin(u.Scheme() + "://" + u.Host())
 	o.asking.Lock()
 	defer o.asking.Unlock()
 	if time.Now().Before(o.until) {
 		return o.ruling, false, nil
 	}
-	answer, err := b.ask(ctx, u, userAgent)
-	if ctx.Err() != nil && err != nil {
+	answer, err := b.ask(ctx, u, userAgent, anew)
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return ruling{}, true, ctx.Err()
+	case errors.Is(err, webclient.ErrHungUp):
+		return ruling{}, true, err
 	}
 	var refused *webclient.RefusedError
 	asked = !errors.As(err, &refused)
@@ -123,14 +126,14 @@ func (b *robotsBook) origin(name string) *origin {
 
 // ask asks for robots.txt and follows its redirects, to other hosts too (§2.3.1.2), at once: the
 // pauses of the hosts they lead to are not kept.
-func (b *robotsBook) ask(ctx context.Context, u weburl.URL, userAgent string) (*webclient.Answer, error) {
+func (b *robotsBook) ask(ctx context.Context, u weburl.URL, userAgent string, anew bool) (*webclient.Answer, error) {
 	at, err := weburl.NewBase(u).Resolve("/robots.txt")
 	if err != nil {
 		return nil, err
 	}
 	for hop := 0; ; hop++ {
 		answer, err := b.client.Get(ctx, webclient.Request{
-			URL: at, UserAgent: userAgent, Accept: "text/plain,*/*;q=0.5", MaxBody: robots.MaxSize,
+			URL: at, UserAgent: userAgent, Accept: "text/plain,*/*;q=0.5", MaxBody: robots.MaxSize, Anew: anew,
 			Want: func(a *webclient.Answer, _ []byte) bool { return a.Status >= 200 && a.Status < 300 },
 		})
 		if err != nil {
