@@ -92,6 +92,9 @@ const (
 	Ranker_RANKER_APPRENTICE Ranker = 3
 	// A fixed pseudo-random order (control).
 	Ranker_RANKER_RANDOM Ranker = 4
+	// R(u) as what is known of v before its link is read, and the critic's judgement of the link's own
+	// text (Judgement.anchors) as the evidence: the mean of their log odds. R(u) alone where there is none.
+	Ranker_RANKER_ANCHOR Ranker = 5
 )
 
 // Enum value maps for Ranker.
@@ -102,6 +105,7 @@ var (
 		2: "RANKER_SOFT_FOCUS",
 		3: "RANKER_APPRENTICE",
 		4: "RANKER_RANDOM",
+		5: "RANKER_ANCHOR",
 	}
 	Ranker_value = map[string]int32{
 		"RANKER_UNSPECIFIED": 0,
@@ -109,6 +113,7 @@ var (
 		"RANKER_SOFT_FOCUS":  2,
 		"RANKER_APPRENTICE":  3,
 		"RANKER_RANDOM":      4,
+		"RANKER_ANCHOR":      5,
 	}
 )
 
@@ -1323,13 +1328,14 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x13CRAWL_STATE_RUNNING\x10\x01\x12\x16\n" +
 	"\x12CRAWL_STATE_PAUSED\x10\x02\x12\x17\n" +
 	"\x13CRAWL_STATE_STOPPED\x10\x03\x12\x17\n" +
-	"\x13CRAWL_STATE_DELETED\x10\x04*w\n" +
+	"\x13CRAWL_STATE_DELETED\x10\x04*\x8a\x01\n" +
 	"\x06Ranker\x12\x16\n" +
 	"\x12RANKER_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RANKER_UNFOCUSED\x10\x01\x12\x15\n" +
 	"\x11RANKER_SOFT_FOCUS\x10\x02\x12\x15\n" +
 	"\x11RANKER_APPRENTICE\x10\x03\x12\x11\n" +
-	"\rRANKER_RANDOM\x10\x04*e\n" +
+	"\rRANKER_RANDOM\x10\x04\x12\x11\n" +
+	"\rRANKER_ANCHOR\x10\x05*e\n" +
 	"\rGateCondition\x12\x17\n" +
 	"\x13GATE_CONDITION_NONE\x10\x00\x12\x1c\n" +
 	"\x18GATE_CONDITION_RELEVANCE\x10\x01\x12\x1d\n" +

@@ -39,6 +39,10 @@ type Judgement struct {
 	KnownTokens uint64 `protobuf:"varint,6,opt,name=known_tokens,json=knownTokens,proto3" json:"known_tokens,omitempty"`
 	// R(u) after calibration (POSTERIOR_CALIBRATED), [0,1].
 	Calibrated float64 `protobuf:"fixed64,7,opt,name=calibrated,proto3" json:"calibrated,omitempty"`
+	// What the critic makes of the text below each link's <a>, as if it were a page: raw R in steps
+	// of 1/65,535, of the links in their order (Page.links, LinkFound.links). Empty where no policy of
+	// the crawl reads it, or where the critic is a service.
+	Anchors []uint32 `protobuf:"varint,10,rep,packed,name=anchors,proto3" json:"anchors,omitempty"`
 	// CrawlControl.revision whose critic and marking of topics were used; 0 = a record from before
 	// topics could be marked anew.
 	Marking uint64 `protobuf:"varint,8,opt,name=marking,proto3" json:"marking,omitempty"`
@@ -128,6 +132,13 @@ func (x *Judgement) GetCalibrated() float64 {
 		return x.Calibrated
 	}
 	return 0
+}
+
+func (x *Judgement) GetAnchors() []uint32 {
+	if x != nil {
+		return x.Anchors
+	}
+	return nil
 }
 
 func (x *Judgement) GetMarking() uint64 {
@@ -393,7 +404,7 @@ var File_page_judged_proto protoreflect.FileDescriptor
 const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"\x11page_judged.proto\x12\n" +
-	"forager.v1\x1a\x12page_fetched.proto\"\xcc\x02\n" +
+	"forager.v1\x1a\x12page_fetched.proto\"\xe6\x02\n" +
 	"\tJudgement\x12\x10\n" +
 	"\x03raw\x18\x01 \x01(\x01R\x03raw\x12\x1a\n" +
 	"\btempered\x18\x02 \x01(\x01R\btempered\x12.\n" +
@@ -404,6 +415,8 @@ const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"calibrated\x18\a \x01(\x01R\n" +
 	"calibrated\x12\x18\n" +
+	"\aanchors\x18\n" +
+	" \x03(\rR\aanchors\x12\x18\n" +
 	"\amarking\x18\b \x01(\x04R\amarking\x12,\n" +
 	"\ashadows\x18\t \x03(\v2\x12.forager.v1.ShadowR\ashadows\x12\x1a\n" +
 	"\bdegraded\x18\x0f \x01(\tR\bdegraded\"\xcf\x01\n" +

@@ -35,6 +35,7 @@ func topicGate(a schemas.GateAction) *schemas.Gate {
 //   - apprentice-gated: the same, links of pages with R(u) < ½ in a lower tier
 //   - gate-fifo, gate-random: the gate of apprentice-gated without its features (controls)
 //   - smooth-soft-focus: half mean, half maximum of the log odds of calibrated R(u)
+//   - anchor-soft-focus: the same of the mean log odds of R(u) and of what the critic makes of the link's text
 //   - tiered-soft-focus: R(u) to the tenth, maximum over u, first in, first out within a tenth
 //   - mixture: Arms, and before each dispatch one of them is drawn by what it has brought
 //
@@ -42,13 +43,13 @@ func topicGate(a schemas.GateAction) *schemas.Gate {
 var Rankers = []string{
 	"unfocused", "random", "soft-focus", "soft-focus-frozen", "hard-focus", "hard-defer",
 	"apprentice", "apprentice-gated", "gate-fifo", "gate-random",
-	"smooth-soft-focus", "tiered-soft-focus", mixture,
+	"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", mixture,
 }
 
 const mixture = "mixture"
 
 // Arms are those of the ranker mixture.
-var Arms = []string{"smooth-soft-focus", "tiered-soft-focus", "apprentice-gated", "hard-defer"}
+var Arms = []string{"anchor-soft-focus", "tiered-soft-focus", "apprentice-gated", "hard-defer"}
 
 // Ranking is what a ranker sets in a control record.
 type Ranking struct {
@@ -106,6 +107,9 @@ func Policy(name string) (*schemas.Policy, error) {
 		p.Ranker, p.Gate = schemas.Ranker_RANKER_RANDOM, relevanceGate()
 	case "smooth-soft-focus":
 		p.Ranker, p.Posterior = schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Posterior_POSTERIOR_CALIBRATED
+		p.Combine = schemas.Combine_COMBINE_MEAN_AND_MAXIMUM
+	case "anchor-soft-focus":
+		p.Ranker, p.Posterior = schemas.Ranker_RANKER_ANCHOR, schemas.Posterior_POSTERIOR_CALIBRATED
 		p.Combine = schemas.Combine_COMBINE_MEAN_AND_MAXIMUM
 	case "tiered-soft-focus":
 		p.Ranker, p.Tiers = schemas.Ranker_RANKER_SOFT_FOCUS, 10

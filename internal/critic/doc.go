@@ -20,6 +20,9 @@
 // Rules (package pagerules), HTTP predicates (package predicate) and others are judges too; package
 // judges opens the file of any of them. Say makes a judgement of what any judge thinks.
 //
+// SayAnchors judges the text of each link of a page as if it were a page: what the critic knows
+// of words says something of where a link leads before any leap has taught an apprentice.
+//
 // # Decisions
 //
 // 2026-11-21: the curves of the classes alone leave the best class off by .04 to .07 (15 and 42

@@ -157,7 +157,7 @@ func (c *crawling) publish(version string, pages uint64) error {
 // fetch answers a request as the stages behind the frontier would.
 func (c *crawling) fetch(request *schemas.FetchRequest) error {
 	g := c.run.Ground
-	rec, err := g.verdict(request, c.ctl.Learning.GetTopics())
+	rec, err := g.verdict(request, c.ctl)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"forager/internal/critic"
 	"forager/internal/linkfeature"
 	"forager/internal/scope"
+	"forager/internal/taxonomy"
 	"forager/internal/weburl"
 	"forager/schemas"
 )
@@ -38,6 +40,10 @@ type Ground struct {
 	topicsOnce sync.Once
 	topical    map[string]*schemas.LeafTable // tables with topic features, by URL
 	topicsErr  error
+
+	anchorsOnce sync.Once
+	anchored    map[string]*schemas.Judgement // with the texts of links judged, by URL
+	anchorsErr  error
 
 	parentsOnce sync.Once
 	parentsOf   map[string][]string
@@ -111,6 +117,11 @@ func (g *Ground) judge(p *page, parsed *schemas.Page, extract func(linkfeature.S
 	if err != nil {
 		return nil, fmt.Errorf("judge %s: %w", p.url, err)
 	}
+	if g.web.compute != nil {
+		if j, err = g.withAnchors(j, parsed); err != nil {
+			return nil, fmt.Errorf("links of %s: %w", p.url, err)
+		}
+	}
 	rec.Judgement, rec.Fingerprint = j, parsed.GetFingerprint()
 	var cut bool
 	if rec.Table, rec.Links, cut, err = extract(g.settings); err != nil {
@@ -146,7 +157,7 @@ func (g *Ground) tables() (map[string]*schemas.LeafTable, error) {
 }
 
 // verdict is what the stages between fetch and feature-extract would answer to a request.
-func (g *Ground) verdict(r *schemas.FetchRequest, topics schemas.TopicFeatures) (*schemas.LinkFound, error) {
+func (g *Ground) verdict(r *schemas.FetchRequest, ctl *schemas.CrawlControl) (*schemas.LinkFound, error) {
 	known, err := g.verdictOn(r.GetUrl())
 	if err != nil {
 		return nil, err
@@ -154,8 +165,12 @@ func (g *Ground) verdict(r *schemas.FetchRequest, topics schemas.TopicFeatures) 
 	if known == nil {
 		return nil, fmt.Errorf("%s was dispatched, but is not in the web", r.GetUrl())
 	}
+	judgement, err := g.judgement(known, schemas.ReadsAnchors(ctl))
+	if err != nil {
+		return nil, err
+	}
 	table := known.Table
-	if topics == schemas.TopicFeatures_TOPIC_FEATURES_TOP2 {
+	if ctl.GetLearning().GetTopics() == schemas.TopicFeatures_TOPIC_FEATURES_TOP2 {
 		tables, err := g.tables()
 		if err != nil {
 			return nil, err
@@ -169,8 +184,51 @@ func (g *Ground) verdict(r *schemas.FetchRequest, topics schemas.TopicFeatures) 
 	return &schemas.LinkFound{
 		Id: r.GetId(), Crawl: r.GetCrawl(), Shard: r.GetShard(), Request: request,
 		Url: known.Url, Outcome: known.Outcome, Status: known.Status, Redirect: known.Redirect, Detail: known.Detail,
-		Judgement: known.Judgement, Links: known.Links, Table: table, Fingerprint: known.Fingerprint, Cut: known.Cut,
+		Judgement: judgement, Links: known.Links, Table: table, Fingerprint: known.Fingerprint, Cut: known.Cut,
 	}, nil
+}
+
+// judgement is what stands in a verdict, with the texts of the links judged or without.
+func (g *Ground) judgement(known *schemas.LinkFound, anchors bool) (*schemas.Judgement, error) {
+	if !anchors || known.Judgement == nil {
+		return known.Judgement, nil
+	}
+	if g.web.compute != nil { // its pages are not kept, so each was judged with the texts of its links
+		return known.Judgement, nil
+	}
+	g.anchorsOnce.Do(g.judgeAnchors)
+	return g.anchored[known.Url], g.anchorsErr
+}
+
+// judgeAnchors judges the texts of all links.
+func (g *Ground) judgeAnchors() {
+	g.anchored = make(map[string]*schemas.Judgement)
+	for u, rec := range g.verdicts {
+		if rec.Judgement == nil {
+			continue
+		}
+		j, err := g.withAnchors(rec.Judgement, g.web.pages[u].parsed)
+		if err != nil {
+			g.anchorsErr = fmt.Errorf("links of %s: %w", u, err)
+			return
+		}
+		g.anchored[u] = j
+	}
+}
+
+// withAnchors is a page's judgement with the texts of its links judged.
+func (g *Ground) withAnchors(j *schemas.Judgement, parsed *schemas.Page) (*schemas.Judgement, error) {
+	weights, err := critic.Weigh(g.model, taxonomy.Marking{Good: []string{g.task.FocusClass}})
+	if err != nil {
+		return nil, err
+	}
+	anchors, err := critic.SayAnchors(context.Background(), g.model, parsed, weights)
+	if err != nil {
+		return nil, err
+	}
+	j = proto.CloneOf(j)
+	j.Anchors = anchors
+	return j, nil
 }
 
 // counted says whether a page takes part in the measures.

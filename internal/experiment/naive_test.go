@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"forager/internal/experiment/worldtest"
@@ -36,6 +37,7 @@ type naiveEntry struct {
 
 type naiveLink struct {
 	u        string
+	text     string
 	features map[string]int
 }
 
@@ -68,6 +70,21 @@ func features(p *schemas.Page, l *schemas.Link) map[string]int {
 	return f
 }
 
+// text of a link.
+func text(p *schemas.Page, l *schemas.Link) string {
+	var words []string
+	at := 0
+	for leaf, length := range p.GetLeafLengths() {
+		for _, token := range p.Tokens[at : at+int(length)] {
+			if leaf >= int(l.FirstLeaf) && leaf <= int(l.LastLeaf) {
+				words = append(words, p.Terms[token])
+			}
+		}
+		at += int(length)
+	}
+	return strings.Join(words, " ")
+}
+
 func (n *naive) entry(u string) *naiveEntry {
 	if n.entries[u] == nil {
 		n.order++
@@ -82,6 +99,7 @@ func (n *naive) place(e *naiveEntry) (tier int, score float64) {
 		return 0, math.Inf(1)
 	}
 	tier, score = math.MaxInt, math.Inf(-1)
+	sum, n1 := 0.0, 0.0
 	for _, l := range e.links {
 		j := n.judgement(l.u)
 		t, s := 0, 0.0
@@ -94,6 +112,17 @@ func (n *naive) place(e *naiveEntry) (tier int, score float64) {
 		switch n.ranker {
 		case "soft-focus":
 			s = j.Raw
+		case "tiered-soft-focus":
+			s = math.Round(j.Raw*10) / 10
+		case "smooth-soft-focus", "anchor-soft-focus":
+			if s = odds(j.Calibrated); n.ranker == "anchor-soft-focus" {
+				text, err := n.g.model.JudgeText(l.text, []string{n.g.task.FocusClass})
+				if err != nil {
+					panic(err)
+				}
+				s = odds(1 / (1 + math.Exp(-(s+odds(math.Round(text.Raw*65535)/65535))/2)))
+			}
+			sum, n1 = sum+s, n1+1
 		case "apprentice", "apprentice-gated":
 			if s = j.Raw; n.weights != nil {
 				s = n.prior
@@ -107,7 +136,16 @@ func (n *naive) place(e *naiveEntry) (tier int, score float64) {
 			tier, score = t, s
 		}
 	}
+	if n1 > 0 {
+		score = 1 / (1 + math.Exp(-(sum/n1/2 + score/2)))
+	}
 	return tier, score
+}
+
+// odds are the clipped log odds of a probability.
+func odds(p float64) float64 {
+	p = math.Max(5e-4, math.Min(1-5e-4, p))
+	return math.Log(p) - math.Log1p(-p)
 }
 
 func (n *naive) learn(l naiveLink, v string) {
@@ -204,7 +242,7 @@ func (n *naive) visit(u string, page *schemas.Page, aliases map[string]bool) {
 		if !n.g.inScope[l.Url] || l.Url == u {
 			continue
 		}
-		v, link := l.Url, naiveLink{u, features(page, l)}
+		v, link := l.Url, naiveLink{u, text(page, l), features(page, l)}
 		if aliases[v] {
 			if v = n.g.web.pages[v].redirect; v == u {
 				continue
@@ -231,7 +269,8 @@ func (n *naive) visit(u string, page *schemas.Page, aliases map[string]bool) {
 func TestAgainstNaive(t *testing.T) {
 	for seed := range uint64(6) {
 		g := ground(t, worldtest.Random(seed, 150))
-		for _, ranker := range []string{"unfocused", "soft-focus", "hard-focus", "hard-defer", "apprentice", "apprentice-gated"} {
+		for _, ranker := range []string{"unfocused", "soft-focus", "hard-focus", "hard-defer", "apprentice", "apprentice-gated",
+			"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus"} {
 			for draw := range g.task.Seeds {
 				n := &naive{g: g, ranker: ranker, entries: make(map[string]*naiveEntry), visited: make(map[string]bool), trained: make(map[string]int)}
 				want := n.crawl(draw)

@@ -165,7 +165,10 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 // page of seeds or of another shard. Links to hosts of other shards are sent there.
 func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
 	links := rec.GetLinks()
-	others := make(map[uint32][]*schemas.Link)
+	if !anchorsFit(rec) {
+		return nil, fmt.Errorf("the text of %d links is judged, the page has %d; or a number is above %d", len(rec.GetJudgement().GetAnchors()), len(links), schemas.AnchorSteps)
+	}
+	others := make(map[uint32]*outbound)
 	if err := s.addPage(p, rec.GetTable()); err != nil {
 		return nil, err
 	}
@@ -177,10 +180,12 @@ func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFou
 		}
 		once[l.GetUrl()] = true
 		if k := s.shardOf(l.GetUrl()); k != s.name.Shard {
-			others[k] = append(others[k], l)
+			others[k] = others[k].with(l, anchorOf(rec, i))
 			continue
 		}
-		leap, err := s.applyLink(p, u, l, uint32(i), depth)
+		leap, err := s.applyLink(p, u, l, &link{
+			page: p.number, index: uint32(i), first: l.GetFirstLeaf(), last: l.GetLastLeaf(), anchor: anchorOf(rec, i),
+		}, depth)
 		if err != nil {
 			return nil, fmt.Errorf("link to %s: %w", l.GetUrl(), err)
 		}
@@ -195,7 +200,7 @@ func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFou
 }
 
 // applyLink takes one link: it is refused, settled at once, or added to its target's entry.
-func (s *Shard) applyLink(p *page, u *entry, found *schemas.Link, index, depth uint32) (*schemas.LeapSettled, error) {
+func (s *Shard) applyLink(p *page, u *entry, found *schemas.Link, l *link, depth uint32) (*schemas.LeapSettled, error) {
 	if reason := s.scope.Check(found.GetUrl(), depth); reason != "" {
 		s.c.refused[reason]++
 		return nil, nil
@@ -204,7 +209,6 @@ func (s *Shard) applyLink(p *page, u *entry, found *schemas.Link, index, depth u
 	if err != nil {
 		return nil, err
 	}
-	l := &link{page: p.number, index: index, first: found.GetFirstLeaf(), last: found.GetLastLeaf()}
 	if !p.seeds {
 		s.scoredAhead(l, s.settling)
 	}

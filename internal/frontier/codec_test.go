@@ -23,7 +23,7 @@ func samples() []*entry {
 		{url: "http://a.example/", host: 7, depth: 2, hops: 1, loaded: true},
 		{
 			url: "http://a.example/q", host: 7, attempt: 1, tries: 1, facts: f, more: true,
-			links: []link{{page: 200, index: 3, first: 40, last: 41}, {page: 200, index: 5, first: 7, last: 7, alias: 6}, {page: 1000, first: 1, last: 2}},
+			links: []link{{page: 200, index: 3, first: 40, last: 41}, {page: 200, index: 5, first: 7, last: 7, alias: 6, anchor: 65_536}, {page: 1000, first: 1, last: 2}},
 			places: []placed{
 				{Place: rank.Place{In: true, Tier: 1, Score: -.5, Best: .75, Via: 300, Links: 9, Sum: -2}, generation: 6, model: 3},
 				{generation: 1},
@@ -43,17 +43,17 @@ func samples() []*entry {
 
 var exportEntry = cmp.AllowUnexported(entry{}, placed{}, facts{}, link{})
 
-// TestEntryBytes holds the encoding of version 2 still: state that was written once is read by
+// TestEntryBytes holds the encoding of version 3 still: state that was written once is read by
 // every later program.
 func TestEntryBytes(t *testing.T) {
 	want := []string{
-		"020011687474703a2f2f612e6578616d706c652f0702010000000000",
-		"020012687474703a2f2f612e6578616d706c652f710700000101000000000000d03f010203900388270301060301000000000000e0bf000000000000e83fac020900000000000000c000010003000000000000000000f03f000000000000f03f010000000000000000000301c801032829000005070706a00600010200",
-		"020112687474703a2f2f612e6578616d706c652f770000000202000000000000d03f01020390038827" + "80d095ffbc310000",
-		"020212687474703a2f2f612e6578616d706c652f660000000100000000000000d03f010203900388270000",
-		"020312687474703a2f2f612e6578616d706c652f640000000100000000000000d03f0102039003882701000000000000f03f000000000000c03f050000",
-		"020312687474703a2f2f612e6578616d706c652f670000000300000000000000d03f0102039003882705000000",
-		"020412687474703a2f2f612e6578616d706c652f720000000100000000000000d03f010203900388270c0000",
+		"030011687474703a2f2f612e6578616d706c652f0702010000000000",
+		"030012687474703a2f2f612e6578616d706c652f710700000101000000000000d03f010203900388270301060301000000000000e0bf000000000000e83fac020900000000000000c000010003000000000000000000f03f000000000000f03f010000000000000000000301c80103282900000005070706808004a0060001020000",
+		"030112687474703a2f2f612e6578616d706c652f770000000202000000000000d03f01020390038827" + "80d095ffbc310000",
+		"030212687474703a2f2f612e6578616d706c652f660000000100000000000000d03f010203900388270000",
+		"030312687474703a2f2f612e6578616d706c652f640000000100000000000000d03f0102039003882701000000000000f03f000000000000c03f050000",
+		"030312687474703a2f2f612e6578616d706c652f670000000300000000000000d03f0102039003882705000000",
+		"030412687474703a2f2f612e6578616d706c652f720000000100000000000000d03f010203900388270c0000",
 	}
 	for i, e := range samples() {
 		if got := hex.EncodeToString(e.append(nil)); got != want[i] {
@@ -100,7 +100,7 @@ func FuzzDecodeState(f *testing.F) {
 	f.Add((&host{name: "a.example", dispatched: 3, notBefore: 1000}).append(nil))
 	f.Add((&page{url: "http://a.example/", raw: .5, tempered: 1, calibrated: .25, bestIsFocus: true}).append(nil))
 	f.Add(appendArm(nil, rank.Arm{Alpha: 2.5, Beta: 1, Chosen: 300, Credited: 2, Reward: 1.5}))
-	f.Add((&link{first: 300, last: 301, alias: 4}).append(nil))
+	f.Add((&link{first: 300, last: 301, alias: 4, anchor: 65_536}).append(nil))
 	for _, fl := range []*flight{{ordinal: 4, attempt: 1, at: 7}, {attempt: 2, request: &schemas.FetchRequest{Url: "u"}}} {
 		b, err := fl.append(nil)
 		if err != nil {

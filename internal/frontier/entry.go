@@ -79,7 +79,7 @@ type facts struct {
 	clock         uint64 // of the shard at dispatch
 }
 
-const entryVersion = 2
+const entryVersion = 3
 
 // bits of an encoded place.
 const (

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"forager/schemas"
 )
 
 // link is one leap (u,v) that is known and not settled: v's entry has it until v is final. The
@@ -16,6 +18,9 @@ type link struct {
 	index uint32
 	// first and last leaf below the <a>.
 	first, last uint32
+	// anchor is what the critic makes of the link's text, in steps of 1/schemas.AnchorSteps, plus 1;
+	// 0 = it was not asked.
+	anchor uint32
 	// alias is the entry that the link names, where that redirected to this one; 0 = none.
 	alias uint64
 	// apart: it is stored by itself.
@@ -26,7 +31,7 @@ type link struct {
 	scored bool
 }
 
-const linkVersion = 1
+const linkVersion = 2
 
 // inlineLinks is the number of links that stand in an entry's value at most.
 const inlineLinks = 8
@@ -52,6 +57,7 @@ func (e *entry) appendLinks(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(l.first))
 		b = binary.AppendUvarint(b, uint64(l.last))
 		b = binary.AppendUvarint(b, l.alias)
+		b = binary.AppendUvarint(b, uint64(l.anchor))
 		page = l.page
 	}
 	return b
@@ -71,22 +77,47 @@ func (e *entry) readLinks(r *reader) {
 	page := uint64(0)
 	for i := range e.links {
 		page += r.u64()
-		e.links[i] = link{page: page, index: r.u32(), first: r.u32(), last: r.u32(), alias: r.u64()}
+		e.links[i] = link{page: page, index: r.u32(), first: r.u32(), last: r.u32(), alias: r.u64(), anchor: r.anchor()}
 	}
+}
+
+// anchor reads link.anchor.
+func (r *reader) anchor() uint32 {
+	a := r.u32()
+	if a > schemas.AnchorSteps+1 {
+		r.fail(errNumber)
+	}
+	return a
 }
 
 func (l *link) append(b []byte) []byte {
 	b = append(b, linkVersion)
 	b = binary.AppendUvarint(b, uint64(l.first))
 	b = binary.AppendUvarint(b, uint64(l.last))
-	return binary.AppendUvarint(b, l.alias)
+	b = binary.AppendUvarint(b, l.alias)
+	return binary.AppendUvarint(b, uint64(l.anchor))
 }
 
 func (l *link) read(b []byte) error {
 	r := reader{b: b}
 	r.version(linkVersion)
-	l.first, l.last, l.alias = r.u32(), r.u32(), r.u64()
+	l.first, l.last, l.alias, l.anchor = r.u32(), r.u32(), r.u64(), r.anchor()
 	return r.end()
+}
+
+// anchorsFit says that a judgement has the text of each link of its record, or of none.
+func anchorsFit(rec *schemas.LinkFound) bool {
+	anchors := rec.GetJudgement().GetAnchors()
+	return (len(anchors) == 0 || len(anchors) == len(rec.GetLinks())) &&
+		!slices.ContainsFunc(anchors, func(a uint32) bool { return a > schemas.AnchorSteps })
+}
+
+// anchorOf is link.anchor of a record's link; the anchors fit.
+func anchorOf(rec *schemas.LinkFound, index int) uint32 {
+	if anchors := rec.GetJudgement().GetAnchors(); len(anchors) > 0 {
+		return anchors[index] + 1
+	}
+	return 0
 }
 
 // saveLink adds a link to entry v, and says whether v's value is another one now and must be saved.

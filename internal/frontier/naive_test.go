@@ -71,9 +71,10 @@ type nPage struct {
 }
 
 type nLink struct {
-	page  *nPage
-	index int
-	link  *schemas.Link
+	anchor float64 // −1 = not asked
+	page   *nPage
+	index  int
+	link   *schemas.Link
 }
 
 type nPlace struct {
@@ -327,6 +328,14 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 				panic(err)
 			}
 			return at.Score
+		case schemas.Ranker_RANKER_ANCHOR:
+			if l.anchor >= 0 && !src.Seed {
+				odds := func(p float64) float64 {
+					p = math.Max(5e-4, math.Min(1-5e-4, p))
+					return math.Log(p) - math.Log1p(-p)
+				}
+				return 1 / (1 + math.Exp(-(odds(r(l))+odds(l.anchor))/2))
+			}
 		case schemas.Ranker_RANKER_APPRENTICE:
 			if n.using.model != nil && !src.Seed {
 				return n.using.model.Score(linkfeature.Features(l.page.table, l.link, int(n.ctl.GetLearning().GetDMax())))
@@ -383,7 +392,7 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 	}
 	how := p.GetCombine()
 	_, overridden := n.options.Rankers[p.GetName()]
-	probabilities := p.GetRanker() == schemas.Ranker_RANKER_SOFT_FOCUS || p.GetRanker() == schemas.Ranker_RANKER_APPRENTICE
+	probabilities := p.GetRanker() != schemas.Ranker_RANKER_UNFOCUSED && p.GetRanker() != schemas.Ranker_RANKER_RANDOM
 	if (overridden || !probabilities) && how != schemas.Combine_COMBINE_FROZEN {
 		how = schemas.Combine_COMBINE_MAXIMUM
 	}
@@ -449,7 +458,7 @@ func (n *naive) queue(e *nEntry) {
 	n.place(e)
 }
 
-func (n *naive) applyLinks(p *nPage, u *nEntry, links []*schemas.Link) (out []*schemas.LeapSettled) {
+func (n *naive) applyLinks(p *nPage, u *nEntry, links []*schemas.Link, anchors []uint32) (out []*schemas.LeapSettled) {
 	seen := map[string]bool{}
 	for i, l := range links {
 		if seen[l.GetUrl()] || (u != nil && u.url == l.GetUrl()) {
@@ -465,7 +474,10 @@ func (n *naive) applyLinks(p *nPage, u *nEntry, links []*schemas.Link) (out []*s
 			continue
 		}
 		found := n.byURL[l.GetUrl()]
-		nl := nLink{page: p, index: i, link: l}
+		nl := nLink{page: p, index: i, link: l, anchor: -1}
+		if i < len(anchors) {
+			nl.anchor = float64(anchors[i]) / 65535
+		}
 		var e *nEntry
 		isNew := found == nil
 		if isNew {
@@ -540,7 +552,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		n.clock++
 		n.seeds++
 		n.found = append(n.found, id)
-		return n.applyLinks(&nPage{number: n.clock, seeds: true}, nil, rec.GetLinks()), false
+		return n.applyLinks(&nPage{number: n.clock, seeds: true}, nil, rec.GetLinks(), nil), false
 	}
 	if rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
 		if n.seedIDs[id] {
@@ -608,7 +620,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		e.state, e.outcome, e.raw, e.tempered = stateFinal, outcome, j.GetRaw(), j.GetTempered()
 		n.credit(e, j)
 		p := &nPage{n.clock, e.url, false, j.GetBestIsFocus(), j.GetRaw(), j.GetTempered(), j.GetCalibrated(), rec.GetTable()}
-		out = n.applyLinks(p, e, rec.GetLinks())
+		out = n.applyLinks(p, e, rec.GetLinks(), j.GetAnchors())
 		out = append(out, n.settle(e)...)
 		l := n.ctl.GetLearning()
 		first := or(l.GetSwitchPages(), max(30, n.budget()/20))

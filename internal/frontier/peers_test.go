@@ -40,6 +40,7 @@ func drawSmallWeb(t *rapid.T) (smallWeb, []string) {
 			rec.Judgement = &schemas.Judgement{Raw: d.eighth(), Tempered: d.eighth(), Calibrated: d.eighth()}
 			rec.Table = d.table()
 			rec.Links = d.links(anywhere)
+			rec.Judgement.Anchors = d.anchors(len(rec.Links))
 		}
 		w[url] = rec
 	}
@@ -92,6 +93,26 @@ func (w smallWeb) expected(seeds []string) (asked map[string]bool, leaps map[str
 	return asked, leaps
 }
 
+// checkAnchors: links that go to another shard take along what was made of their texts.
+func (w smallWeb) checkAnchors(t *rapid.T, sent *schemas.LinkFound) {
+	anchors, at := sent.GetJudgement().GetAnchors(), w[sent.GetUrl()]
+	for i, l := range sent.GetLinks() {
+		named := l.GetUrl()
+		if m := sent.GetMoved(); m != nil {
+			named = m.GetNamed()
+		}
+		first := slices.IndexFunc(at.GetLinks(), func(l *schemas.Link) bool { return l.GetUrl() == named })
+		switch all := at.GetJudgement().GetAnchors(); {
+		case first < 0 || len(all) == 0: // of seeds, or nobody was asked
+			if len(anchors) > 0 {
+				t.Fatalf("anchors of nothing: %v", sent)
+			}
+		case len(anchors) != len(sent.GetLinks()) || anchors[i] != all[first]:
+			t.Fatalf("%s on %s has the anchors %v, want %d at %d", named, at.GetUrl(), anchors, all[first], i)
+		}
+	}
+}
+
 // crawlShards crawls the web with n shards that may use what they like, the records among them in
 // any order but that of each pair, and some twice.
 func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[string]bool, leaps map[string]string) {
@@ -130,6 +151,7 @@ func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[s
 			if sent.GetFrom() != uint32(k) || sent.GetShard() == uint32(k) {
 				t.Fatalf("shard %d sent %v", k, sent)
 			}
+			w.checkAnchors(t, sent)
 			sent := proto.CloneOf(sent)
 			to := &inbox[sent.GetShard()]
 			if *to = append(*to, sent); d.IntN(5) == 0 {

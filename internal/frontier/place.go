@@ -1,6 +1,9 @@
 package frontier
 
-import "forager/internal/rank"
+import (
+	"forager/internal/rank"
+	"forager/schemas"
+)
 
 // source is a link as rankers see it.
 func (s *Shard) source(p *page, l *link) (rank.Source, error) {
@@ -8,6 +11,9 @@ func (s *Shard) source(p *page, l *link) (rank.Source, error) {
 		return rank.Source{Seed: true}, nil
 	}
 	src := rank.Source{Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus}
+	if l.anchor > 0 {
+		src.Anchor, src.HasAnchor = float64(l.anchor-1)/schemas.AnchorSteps, true
+	}
 	switch {
 	case l.scored:
 		src.High, src.HasHigh, l.scored = l.high, true, false

@@ -61,7 +61,7 @@ func drawPolicy(t *rapid.T, name string) *schemas.Policy {
 	}
 	return &schemas.Policy{
 		Name: name, Gate: gate,
-		Ranker:    schemas.Ranker(rapid.SampledFrom([]int{1, 2, 3, 3, 3, 4}).Draw(t, "ranker")),
+		Ranker:    schemas.Ranker(rapid.SampledFrom([]int{1, 2, 3, 3, 3, 4, 5, 5}).Draw(t, "ranker")),
 		Combine:   schemas.Combine(rapid.IntRange(0, 5).Draw(t, "combine")),
 		Posterior: schemas.Posterior(rapid.IntRange(0, 3).Draw(t, "posterior")),
 		Tiers:     rapid.SampledFrom([]uint32{0, 0, 3, 10}).Draw(t, "tiers"),
@@ -162,6 +162,17 @@ func replayOf(r *schemas.FetchRequest) *schemas.LinkFound {
 	return &schemas.LinkFound{Id: id.Bytes(), Crawl: r.GetCrawl(), Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_REPLAY, Replay: r.GetId()}
 }
 
+// anchors draws what is made of the texts of n links, or that nobody was asked.
+func (d dice) anchors(n int) (anchors []uint32) {
+	if d.IntN(3) == 0 {
+		return nil
+	}
+	for range n {
+		anchors = append(anchors, []uint32{0, 1, 20_000, schemas.AnchorSteps}[d.IntN(4)])
+	}
+	return anchors
+}
+
 // verdict draws an answer to r.
 func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schemas.LinkFound {
 	rec := &schemas.LinkFound{Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl()}
@@ -174,6 +185,7 @@ func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schema
 		rec.Judgement = &schemas.Judgement{Raw: d.eighth(), Tempered: d.eighth(), Calibrated: d.eighth(), BestIsFocus: d.IntN(2) == 0}
 		rec.Table = d.table()
 		rec.Links = d.links(urls)
+		rec.Judgement.Anchors = d.anchors(len(rec.Links))
 	case schemas.Outcome_OUTCOME_REDIRECTED:
 		rec.Redirect = d.url(append([]string{"", "not a URL"}, urls...))
 	case schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_SERVER_ERROR:

@@ -54,6 +54,8 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 		return out.With(random{seed: seed}), nil
 	case schemas.Ranker_RANKER_SOFT_FOCUS:
 		out.ranker = softFocus{p.GetPosterior()}
+	case schemas.Ranker_RANKER_ANCHOR:
+		out.ranker = anchor{softFocus{p.GetPosterior()}}
 	case schemas.Ranker_RANKER_APPRENTICE:
 		out.ranker, out.learns = apprentice{softFocus{p.GetPosterior()}}, true
 	default:

@@ -14,6 +14,9 @@ type Source struct {
 	Seed bool
 	// Raw, Tempered and Calibrated are R(u), [0,1].
 	Raw, Tempered, Calibrated float64
+	// Anchor is R of the link's own text, [0,1]; HasAnchor says that the critic was asked for it.
+	Anchor    float64
+	HasAnchor bool
 	// BestIsFocus: u's best class is a focus topic.
 	BestIsFocus bool
 	// High is Pr(high | u,v) under the apprentice's model, [0,1]; HasHigh says that there is one.
@@ -65,6 +68,19 @@ func (r apprentice) Score(v string, s *Source) float64 {
 		return s.High
 	}
 	return r.softFocus.Score(v, s)
+}
+
+// anchor takes R(u) for the odds that v is relevant before the link is read, and the critic's
+// judgement of the link's text as the evidence. In log odds Bayes' rule is a sum, less the odds of
+// an empty text, which are the same for all links; half of it keeps the order and the clipping.
+type anchor struct{ softFocus }
+
+func (r anchor) Score(v string, s *Source) float64 {
+	before := r.softFocus.Score(v, s)
+	if s.Seed || !s.HasAnchor {
+		return before
+	}
+	return probability((logOdds(before) + logOdds(s.Anchor)) / 2)
 }
 
 // random is a fixed pseudo-random order, uniform in [0,1), different for every seed.

@@ -59,10 +59,14 @@ func TestRankers(t *testing.T) {
 		{schemas.Ranker_RANKER_APPRENTICE, 0, u, .75}, // no model yet
 		{schemas.Ranker_RANKER_APPRENTICE, schemas.Posterior_POSTERIOR_TEMPERED, u, .5},
 		{schemas.Ranker_RANKER_APPRENTICE, 0, seed, 1},
+		{schemas.Ranker_RANKER_ANCHOR, 0, seed, 1},
+		{schemas.Ranker_RANKER_ANCHOR, 0, u, .75}, // nobody was asked
+		{schemas.Ranker_RANKER_ANCHOR, 0, &Source{Raw: .75, Anchor: .25, HasAnchor: true}, .5},
+		{schemas.Ranker_RANKER_ANCHOR, 0, &Source{Raw: .5, Anchor: .8, HasAnchor: true}, 2. / 3},
 		{schemas.Ranker_RANKER_RANDOM, 0, seed, 1},
 	} {
 		p := policy(t, &schemas.Policy{Ranker: c.ranker, Posterior: c.post})
-		if at := place(t, p, c.source); at.Score != c.want || !at.In || at.Tier != 0 {
+		if at := place(t, p, c.source); math.Abs(at.Score-c.want) > 1e-15 || !at.In || at.Tier != 0 {
 			t.Errorf("%v of %+v: %+v, want score %v", c.ranker, c.source, at, c.want)
 		}
 		if want := c.ranker == schemas.Ranker_RANKER_APPRENTICE; p.Learns() != want {

@@ -13,6 +13,9 @@
 // below the data folder, where critics lie under their digests and all processes of a machine map
 // them. State: none; what is missing there, or damaged, is fetched again.
 //
+// Where a policy of the crawl reads them, the text of each link is judged as well
+// (Judgement.anchors), by the critic that judged the page; a service is not asked for that.
+//
 // A new revision of the control record counts from the next page on: another critic is swapped in,
 // topics are marked anew. A judgement says which revision it followed (marking).
 //

@@ -61,6 +61,11 @@ func (s *scorer) byCritic(ctx context.Context, control *schemas.CrawlControl, pa
 	if err != nil {
 		return nil, about(version, err)
 	}
+	if schemas.ReadsAnchors(control) {
+		if j.Anchors, err = critic.SayAnchors(ctx, by, page, weights); err != nil {
+			return nil, about(version, err)
+		}
+	}
 	j.Critic = version
 	if failure != nil {
 		j.Degraded = failure.Reason

@@ -258,3 +258,28 @@ func TestPagesThatWaitKeepNoOthersFromBeingJudged(t *testing.T) {
 	close(release)
 	wg.Wait()
 }
+
+// TestAnchorsWherePoliciesReadThem: the text of each link is judged by the critic that judged the
+// page, and not for crawls that do not ask.
+func TestAnchorsWherePoliciesReadThem(t *testing.T) {
+	w := newWorld(t)
+	version := w.publish(t, "games", trained(t, "chess", "go"))
+	linked := parsed(t, func(p *schemas.PageParsed) {
+		p.Page.LeafLengths = []uint32{1, 1, 1, 1} // chess page chess never
+		p.Page.Links = []*schemas.Link{{Url: "http://h/a", FirstLeaf: 3, LastLeaf: 3}, {Url: "http://h/b", FirstLeaf: 1, LastLeaf: 2}}
+	})
+	for ranker, want := range map[schemas.Ranker]int{schemas.Ranker_RANKER_SOFT_FOCUS: 0, schemas.Ranker_RANKER_ANCHOR: 2} {
+		w.revise(t, &schemas.CrawlControl{
+			Crawl: "c", Critic: version, Focus: []string{"chess"}, Policies: []*schemas.Policy{{Name: "p", Ranker: ranker}},
+		})
+		outs, err := w.stage.Apply(t.Context(), linked)
+		_, judged := one(t, outs, err)
+		got := judged.GetJudgement().GetAnchors()
+		if len(got) != want {
+			t.Fatalf("%v: %v", ranker, got)
+		}
+		if want > 0 && !(got[0] == (schemas.AnchorSteps+1)/2 && got[1] > got[0]) { // "never" tells nothing
+			t.Errorf("anchors %v", got)
+		}
+	}
+}
