@@ -323,8 +323,12 @@ func followWith(s *session, b *books, crawl string, tell func(standing) error) (
 		}
 		finished := ended(st)
 		if !s.json && (terminal || x.Pages != last.Pages || finished || lastAt.IsZero()) {
-			line := fmt.Sprintf("%s  %6.0fs  %s  pages %d  %.0f/s  harvest %.3f  loss %.3f  queued %d  in flight %d  loop %d ms %s",
-				crawl, now.Sub(begun).Seconds(), x.State, x.Pages, rate, x.Harvest, x.Loss, x.Queued, x.InFlight, x.Latency, x.Activity)
+			harvest := "" // of a crawl that only fetches there is none
+			if ctl, err := b.control(crawl); err == nil && ctl.GetCritic() != "" {
+				harvest = fmt.Sprintf("harvest %.3f  loss %.3f  ", x.Harvest, x.Loss)
+			}
+			line := fmt.Sprintf("%s  %6.0fs  %s  pages %d  %.0f/s  %squeued %d  in flight %d  loop %d ms %s",
+				crawl, now.Sub(begun).Seconds(), x.State, x.Pages, rate, harvest, x.Queued, x.InFlight, x.Latency, x.Activity)
 			if st == nil {
 				line = fmt.Sprintf("%s  %6.0fs  %s: %s", crawl, now.Sub(begun).Seconds(), x.State, x.Reason)
 			}

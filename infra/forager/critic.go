@@ -11,7 +11,9 @@ import (
 	"strconv"
 	"time"
 
+	"forager/infra/forager/samples"
 	"forager/internal/critic"
+	"forager/internal/examples"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
 	"forager/internal/registry"
@@ -40,6 +42,7 @@ type criticTrain struct {
 	Seed     uint64        `help:"Seed of the sampling."`
 	Words    text.Settings `help:"How words are made of text: bigrams, stop, stem, language=CODE, numbers=kept|shaped|dropped, case=folded|kept." default:"bigrams"`
 	Date     string        `help:"When it was trained, as the model says it; empty = when the examples were last changed." placeholder:"YYYY-MM-DD"`
+	Marks    bool          `help:"Heed what was marked of pages that this critic has judged (critic mark), too."`
 	DryRun   bool          `help:"Train and report, publish nothing."`
 	sourceFlags
 }
@@ -64,7 +67,7 @@ func (c *criticTrain) Run(s *session) error {
 	if !criticName.MatchString(c.Name) {
 		return usagef("--name: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", c.Name)
 	}
-	set, sum, err := c.examplesOf(s, c.Examples, c.Words)
+	set, sum, err := c.examples(s)
 	if err != nil {
 		return err
 	}
@@ -146,6 +149,55 @@ func tellMeasured(w io.Writer, m critic.Measured) {
 	}{{"raw", m.Raw}, {"tempered", m.Tempered}, {"calibrated", m.Calibrated}} {
 		fmt.Fprintf(w, "%-12s %8.3f %9.3f %7.3f\n", x.name, x.Accuracy, x.LogLoss, x.ECE)
 	}
+}
+
+// examples reads the sources and, where they are asked for, the marks.
+func (c *criticTrain) examples(s *session) (*critic.Examples, *examples.Summary, error) {
+	if !c.Marks {
+		return c.examplesOf(s, c.Examples, c.Words)
+	}
+	cfg, err := s.pipeline()
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return nil, nil, err
+	}
+	marks, err := samples.Marks(s, store, c.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	said := make(map[string]*samples.Mark, len(marks))
+	for i := range marks {
+		said[marks[i].URL] = &marks[i]
+	}
+	set := critic.NewExamples(c.Words)
+	add := func(url string, topics []string, text string) error {
+		if len(topics) == 0 { // of such a page it is known only what it is not about
+			return nil
+		}
+		return set.AddText(url, topics, text)
+	}
+	sum, err := c.read(s, c.Examples, func(x *examples.Example) error {
+		topics := x.Topics
+		if m := said[x.URL]; m != nil {
+			topics = m.Topics(topics)
+			delete(said, x.URL)
+		}
+		return add(x.URL, topics, x.Text)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range marks {
+		if m := &marks[i]; said[m.URL] != nil {
+			if err := add(m.URL, m.Topics(nil), m.Text); err != nil {
+				return nil, nil, fmt.Errorf("marked page %s: %w", m.URL, err)
+			}
+		}
+	}
+	return set, sum, nil
 }
 
 // publishCritic stores a critic under a name that its bytes give it and announces it.

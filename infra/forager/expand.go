@@ -62,6 +62,9 @@ func (c *criticExpand) Run(s *session) error {
 		return err
 	}
 	defer t.close()
+	if err := t.liked(); err != nil {
+		return err
+	}
 	if c.Yes != "" || c.No != "" {
 		return c.answer(s, t)
 	}
@@ -172,11 +175,15 @@ func (c *criticExpand) keep(s *session, t *lesson, yes, no []string) error {
 		if len(said.urls) == 0 {
 			continue
 		}
-		if _, err := t.mark(s, said.urls, said.right); err != nil {
+		m, err := t.says(said.right, "")
+		if err != nil {
+			return err
+		}
+		if _, err := t.mark(s, said.urls, m); err != nil {
 			return err
 		}
 	}
-	return s.print(map[string]any{"critic": t.critic.name, "right": len(yes), "wrong": len(no)}, func(w io.Writer) {
+	return s.print(map[string]any{"critic": t.name, "right": len(yes), "wrong": len(no)}, func(w io.Writer) {
 		fmt.Fprintf(w, "%d pages are on topic, %d are not\n", len(yes), len(no))
 		if len(yes)+len(no) > 0 {
 			fmt.Fprintf(w, "train the critic again:  %s\n", t.again())
@@ -213,7 +220,7 @@ ORDER BY linked + linking + beside DESC, page LIMIT {most:UInt64}`
 // around returns pages in the neighbourhood of the examples of which nothing was said, those of most ties
 // first.
 func (t *lesson) around(ctx context.Context, sql string, most int) ([]proposal, error) {
-	marks, err := samples.Marks(ctx, t.critic.store, t.critic.name)
+	marks, err := samples.Marks(ctx, t.store, t.name)
 	if err != nil {
 		return nil, err
 	}
@@ -279,11 +286,11 @@ func (t *lesson) propose(ctx context.Context, most int) ([]proposal, error) {
 
 // newest is the newest version of the critic.
 func (t *lesson) newest(ctx context.Context) (*positive.Critic, error) {
-	m, err := t.b.critic(t.critic.name)
+	m, err := t.b.critic(t.name)
 	if err != nil {
 		return nil, err
 	}
-	data, err := registry.Fetch(ctx, t.critic.store, m)
+	data, err := registry.Fetch(ctx, t.store, m)
 	if err != nil {
 		return nil, err
 	}

@@ -184,8 +184,8 @@ func (r *likeResult) text(w io.Writer, s *session) {
 		fmt.Fprintf(w, "follow it:           forager crawl watch %s\nteach it as it goes: forager critic retrain %s --crawl %s --use\n", r.Crawl, r.Crawl, r.Crawl)
 		return
 	}
-	fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f; its critic was trained %d times\nsee it:  forager report %s\n",
-		r.Crawl, r.Ended.Reason, r.Ended.Pages, r.Ended.Harvest, r.Ended.Loss, 1+len(r.Critics), r.Crawl)
+	fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f; its critic was trained once and %d times again\nsee it:  forager report %s\n",
+		r.Crawl, r.Ended.Reason, r.Ended.Pages, r.Ended.Harvest, r.Ended.Loss, len(r.Critics), r.Crawl)
 	fmt.Fprintf(w, "find more pages like these:  forager critic expand %s\n", r.Crawl)
 }
 
@@ -330,6 +330,9 @@ func (l *liking) watch(p *likedCritic, set []samples.Sample, r *likeResult) erro
 		if err != nil {
 			fmt.Fprintf(l.s.err, "the critic stays as it is: %v\n", err)
 			return l.s.Err()
+		}
+		if ended(l.b.status(r.Crawl)) {
+			return nil // it was faster; the version is for crawls to come
 		}
 		if err := p.use(l.s, r.Crawl, m); err != nil {
 			return err

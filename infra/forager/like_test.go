@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -39,7 +40,7 @@ func TestLike(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.mustRun(args...)), &got); err != nil {
 		t.Fatal(err)
 	}
-	r.until("liked", "at 40 pages", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() >= 40 })
+	r.until("liked", "at 100 pages", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() >= retrainAt })
 	r.mustRun("crawl", "pause", "liked")
 	if diff := cmp.Diff(map[string]string{gone: "client-error"}, got.Failed); diff != "" {
 		t.Error(diff)
@@ -48,31 +49,44 @@ func TestLike(t *testing.T) {
 		t.Errorf("%d likes, %d pages fetched for the critic, a budget of %d", got.Report.Liked, got.Fetched, got.Budget)
 	}
 	second := r.teachLiked(t, "liked", g.truth)
-	r.mustRun("crawl", "resume", "liked")
-	third := r.watchLiked("liked")
+	r.mustRun("critic", "mark", "liked", likes[2], "--wrong") // so that the next version is another one
+	third := r.watchLiked("liked", second)
 	r.verified("liked")
 	judged, on := r.judged("liked", g.truth)
 	t.Logf("%s: harvest by truth %.3f; begun with %s, then %s and %v; pages by critic %v", g.topic, on, got.Critic, second, third, judged)
 	if on < .3 { // a twentieth of the web is on topic
 		t.Errorf("%.3f of the pages are on topic", on)
 	}
-	if judged[got.Critic] < 40 || judged[second] == 0 || len(third) == 0 {
+	if judged[got.Critic] < retrainAt || len(third) == 0 || judged[third[0]] == 0 {
 		t.Errorf("pages by critic: %v; begun with %s, went on with %s and %v", judged, got.Critic, second, third)
 	}
 	r.fails(t, exitFailure, []string{"critic", "retrain", "liked", "--crawl", "liked", "--use"}, "has finished")
+	r.markExamples(t, likes[:4])
 	r.fails(t, exitFailure, args, `crawl "liked" exists already`)
 }
 
-// watchLiked follows the crawl to its end as --watch does, and returns the critics that it trained.
-func (r *rig) watchLiked(crawl string) []string {
+// watchLiked follows the crawl to its end as --watch does, and returns the critics that it trained. The
+// crawl rests until it was given the first of them.
+func (r *rig) watchLiked(crawl, second string) []string {
 	r.t.Helper()
 	lesson, err := r.s.openLesson(crawl)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	defer lesson.close()
+	resumed := make(chan error, 1)
+	go func() {
+		_, err := poll(r.s, time.Minute, func() (bool, error) {
+			ctl, err := r.books.control(crawl)
+			return ctl.GetCritic() != second, err
+		})
+		if _, said, code := r.run("crawl", "resume", crawl); err == nil && code != exitOK {
+			err = errors.New(said)
+		}
+		resumed <- err
+	}()
 	l, result := &liking{s: r.s, cfg: r.cfg, b: lesson.b}, &likeResult{Crawl: crawl}
-	if err := l.watch(lesson.critic, lesson.set, result); err != nil {
+	if err := errors.Join(l.watch(lesson.critic, lesson.set, result), <-resumed); err != nil {
 		r.t.Fatal(err)
 	}
 	if result.Ended.Pages < 200 {
@@ -164,6 +178,40 @@ func (r *rig) teachLiked(t *testing.T, crawl string, truth func(string) bool) (c
 		t.Errorf("models show: %s", out)
 	}
 	return again.Critic
+}
+
+// markExamples marks pages for a critic of a taxonomy, and trains it again with them.
+func (r *rig) markExamples(t *testing.T, urls []string) {
+	train := []string{"--json", "critic", "train", r.file("topics.jsonl", smallExamples()), "--name", "topics", "--minimum", "5"}
+	examples := func(args ...string) map[string]int {
+		var got struct {
+			Report struct {
+				Classes []struct {
+					Name     string
+					Examples int
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(r.mustRun(append(train, args...)...)), &got); err != nil {
+			t.Fatal(err)
+		}
+		by := make(map[string]int)
+		for _, c := range got.Report.Classes {
+			by[c.Name] = c.Examples
+		}
+		return by
+	}
+	examples()
+	r.fails(t, exitUsage, append([]string{"critic", "mark", "topics", "--wrong"}, urls...), "of one focus topic")
+	r.fails(t, exitFailure, []string{"critic", "expand", "topics"}, "forager critic train EXAMPLES --name topics --marks")
+	r.fails(t, exitUsage, append([]string{"critic", "mark", "liked", "--right", "--topic", "Arts"}, urls...), "knows one topic, liked")
+	if out := r.mustRun(append([]string{"critic", "mark", "topics", "--right", "--topic", "Science/Alchemy"}, urls...)...); !strings.Contains(out, "--marks") {
+		t.Errorf("critic mark: %s", out)
+	}
+	want := map[string]int{"Arts/Music": 12, "Science/Alchemy": 3 + len(urls), "Science/Physics": 12}
+	if diff := cmp.Diff(want, examples("--marks")); diff != "" {
+		t.Errorf("trained with the marks: %s", diff)
+	}
 }
 
 func TestAroundTakesTurns(t *testing.T) {

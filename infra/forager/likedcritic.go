@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -34,7 +35,11 @@ type likedCritic struct {
 // on (package samples).
 const fromExamples = "examples"
 
-// openLiked brings the newest critic of a name, with the pages that it was trained on.
+// errNotLiked: a critic was made in another way.
+var errNotLiked = errors.New("it was not learnt from likes")
+
+// openLiked brings the newest critic of a name, with the pages that it was trained on. The error of another
+// kind of critic is errNotLiked.
 func openLiked(ctx context.Context, cfg *pipeline.Config, b *books, store *objects.Store, name string) (*likedCritic, []samples.Sample, error) {
 	m, err := b.critic(name)
 	if err != nil {
@@ -45,7 +50,7 @@ func openLiked(ctx context.Context, cfg *pipeline.Config, b *books, store *objec
 		return nil, nil, err
 	}
 	if modelfile.Kind(data) != positive.FileKind {
-		return nil, nil, fmt.Errorf("critic %s was not learnt from likes", m.GetVersion())
+		return nil, nil, fmt.Errorf("critic %s: %w", m.GetVersion(), errNotLiked)
 	}
 	c, err := positive.Unmarshal(data)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"forager/internal/dom"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
+	"forager/internal/taxonomy"
 	"forager/schemas"
 )
 
@@ -21,6 +23,7 @@ type criticMark struct {
 	URLs  []string `arg:"" name:"url" help:"Pages that were fetched."`
 	Right bool     `xor:"said" required:"" help:"They are on topic."`
 	Wrong bool     `xor:"said" required:"" help:"They are not on topic."`
+	Topic string   `help:"What they are about: with --right the crawl's one focus topic by default, with --wrong whatever."`
 }
 
 func (c *criticMark) Help() string {
@@ -29,7 +32,10 @@ marks of a page the last one counts. A crawl goes on as it is until its critic i
 
   forager critic mark chemistry https://example.org/salad --wrong
   forager critic mark chemistry https://example.org/salts https://example.net/ions --right
-  forager critic retrain chemistry --crawl chemistry --use`
+  forager critic retrain chemistry --crawl chemistry --use
+
+  forager critic mark schools https://example.org/atoms --wrong --topic Science/Physics
+  forager critic train examples.jsonl --name schools --marks`
 }
 
 func (c *criticMark) Run(s *session) error {
@@ -42,23 +48,31 @@ func (c *criticMark) Run(s *session) error {
 		return err
 	}
 	defer t.close()
-	kept, err := t.mark(s, urls, c.Right)
+	m, err := t.says(c.Right, c.Topic)
 	if err != nil {
 		return err
 	}
-	return s.print(map[string]any{"critic": t.critic.name, "marked": kept, "right": c.Right}, func(w io.Writer) {
-		fmt.Fprintf(w, "%d pages marked for critic %s\ntrain it again:  %s\n", len(kept), t.critic.name, t.again())
+	kept, err := t.mark(s, urls, m)
+	if err != nil {
+		return err
+	}
+	return s.print(map[string]any{"critic": t.name, "marked": kept, "right": c.Right}, func(w io.Writer) {
+		fmt.Fprintf(w, "%d pages marked for critic %s\ntrain it again:  %s\n", len(kept), t.name, t.again())
 	})
 }
 
-// lesson is what is needed to teach a critic that was learnt from likes.
+// lesson is what is needed to teach a critic.
 type lesson struct {
-	cfg    *pipeline.Config
-	b      *books
-	db     *analytics.DB
+	cfg   *pipeline.Config
+	b     *books
+	db    *analytics.DB
+	store *objects.Store
+	name  string // of the critic
+	crawl string // that the critic judges, where the user named one; else empty
+	focus []string
+	// critic and the pages that it was trained on, where it was learnt from likes; else nil.
 	critic *likedCritic
 	set    []samples.Sample
-	crawl  string // that the critic judges, where the user named one; else empty
 }
 
 // openLesson opens what is needed for the critic of a crawl, or for a critic.
@@ -75,23 +89,39 @@ func (s *session) openLesson(of string) (*lesson, error) {
 	return t, nil
 }
 
-func (t *lesson) open(ctx context.Context, of string) error {
-	name := of
+func (t *lesson) open(s *session, of string) error {
 	if ctl, err := t.b.control(of); err == nil {
-		name, _, _ = strings.Cut(ctl.GetCritic(), "/")
-		t.crawl = of
-	} else if _, unknown := t.b.critic(of); unknown != nil {
+		t.name, _, _ = strings.Cut(ctl.GetCritic(), "/")
+		t.crawl, t.focus = of, ctl.GetFocus()
+	} else if m, unknown := t.b.critic(of); unknown == nil {
+		t.name, _, _ = strings.Cut(m.GetVersion(), "/")
+	} else {
 		return fmt.Errorf("%q is neither a crawl nor a critic: %w; %w", of, err, unknown)
 	}
-	store, err := objects.Open(t.cfg.S3)
-	if err != nil {
+	if t.name == "" {
+		return fmt.Errorf("crawl %q only fetches; no critic judges its pages", of)
+	}
+	var err error
+	if t.store, err = objects.Open(t.cfg.S3); err != nil {
 		return err
 	}
-	if t.critic, t.set, err = openLiked(ctx, t.cfg, t.b, store, name); err != nil {
+	t.critic, t.set, err = openLiked(s, t.cfg, t.b, t.store, t.name)
+	if err != nil && !errors.Is(err, errNotLiked) {
 		return err
+	}
+	if t.critic != nil {
+		t.focus = []string{t.critic.topic}
 	}
 	t.db, err = analytics.Open(t.cfg.ClickHouse)
 	return err
+}
+
+// liked says that the critic was learnt from likes, or what to do otherwise.
+func (t *lesson) liked() error {
+	if t.critic == nil {
+		return fmt.Errorf("critic %s was trained on examples with topics; train it again with what was marked by: %s", t.name, t.again())
+	}
+	return nil
 }
 
 func (t *lesson) close() {
@@ -101,20 +131,47 @@ func (t *lesson) close() {
 
 // again is the command that trains the critic again.
 func (t *lesson) again() string {
-	if t.crawl == "" {
-		return "forager critic retrain " + t.critic.name
+	switch {
+	case t.critic == nil:
+		return fmt.Sprintf("forager critic train EXAMPLES --name %s --marks", t.name)
+	case t.crawl == "" || ended(t.b.status(t.crawl)):
+		return "forager critic retrain " + t.name
 	}
-	return fmt.Sprintf("forager critic retrain %s --crawl %s --use", t.critic.name, t.crawl)
+	return fmt.Sprintf("forager critic retrain %s --crawl %s --use", t.name, t.crawl)
+}
+
+// says is a mark without a page. The topic is the critic's or the crawl's own unless one is named.
+func (t *lesson) says(right bool, topic string) (m samples.Mark, err error) {
+	if topic != "" {
+		if topic, err = taxonomy.ParseTopic(topic); err != nil {
+			return m, errUsage{err}
+		}
+	}
+	m = samples.Mark{Right: right, Crawl: t.crawl}
+	switch {
+	case right && topic != "" && t.critic != nil && topic != t.critic.topic:
+		return m, usagef("critic %s knows one topic, %s", t.name, t.critic.topic)
+	case right && topic != "":
+		m.Topic = topic
+	case len(t.focus) == 1:
+		m.Topic = t.focus[0]
+		if !right {
+			m.Instead = topic
+		}
+	default:
+		return m, usagef("what are the pages about? Name a crawl of one focus topic; with --right, --topic says it, too")
+	}
+	return m, nil
 }
 
 // pages calls take with the pages that any crawl has fetched, of the URLs given, each once.
 func (t *lesson) pages(ctx context.Context, urls []string, take func(export.Page) error) error {
 	sel := export.Selection{Outcome: schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED), Among: urls}
-	return export.Each(ctx, t.db, t.critic.store, sel, take)
+	return export.Each(ctx, t.db, t.store, sel, take)
 }
 
-// mark keeps what is said of pages. Pages that were not fetched are an error, and then nothing is kept.
-func (t *lesson) mark(ctx context.Context, urls []string, right bool) (kept []string, err error) {
+// mark keeps what m says of pages. Pages that were not fetched are an error, and then nothing is kept.
+func (t *lesson) mark(ctx context.Context, urls []string, m samples.Mark) (kept []string, err error) {
 	texts := make(map[string]string)
 	err = t.pages(ctx, urls, func(p export.Page) error {
 		texts[p.URL] = dom.Text(p.Body, p.ContentType)
@@ -129,8 +186,8 @@ func (t *lesson) mark(ctx context.Context, urls []string, right bool) (kept []st
 		}
 	}
 	for _, u := range urls {
-		m := samples.Mark{URL: u, Right: right, Topic: t.critic.topic, Text: texts[u], Crawl: t.crawl, At: time.Now().UTC()}
-		if err := samples.Add(ctx, t.critic.store, t.critic.name, m); err != nil {
+		m.URL, m.Text, m.At = u, texts[u], time.Now().UTC()
+		if err := samples.Add(ctx, t.store, t.name, m); err != nil {
 			return kept, err
 		}
 		kept = append(kept, u)
@@ -162,6 +219,9 @@ func (c *criticRetrain) Run(s *session) error {
 		return err
 	}
 	defer t.close()
+	if err := t.liked(); err != nil {
+		return err
+	}
 	if c.Crawl != "" {
 		ctl, err := t.b.control(c.Crawl)
 		if err != nil {

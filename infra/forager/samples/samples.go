@@ -45,10 +45,11 @@ type Sample struct {
 type Mark struct {
 	// URL is canonical.
 	URL string `json:"url"`
-	// Right: the page is about Topic; else it is not.
-	Right bool   `json:"right"`
-	Topic string `json:"topic"`
-	Text  string `json:"text"`
+	// Right: the page is about Topic; else it is not, but about Instead, where that is said.
+	Right   bool   `json:"right"`
+	Topic   string `json:"topic"`
+	Instead string `json:"instead,omitempty"`
+	Text    string `json:"text"`
 	// Crawl that fetched the page.
 	Crawl string    `json:"crawl"`
 	At    time.Time `json:"at"`
@@ -177,4 +178,24 @@ func Apply(pages []Sample, marks []Mark) []Sample {
 		out = append(out, Sample{URL: m.URL, Said: said, Text: m.Text})
 	}
 	return out
+}
+
+// Topics are those of an example of a taxonomy, once somebody has said something of it: right adds a topic,
+// wrong takes it away, with all below it. None may be left.
+func (m *Mark) Topics(topics []string) []string {
+	if m.Right {
+		return with(topics, m.Topic)
+	}
+	left := slices.DeleteFunc(slices.Clone(topics), func(t string) bool { return t == m.Topic || strings.HasPrefix(t, m.Topic+"/") })
+	if m.Instead != "" {
+		left = with(left, m.Instead)
+	}
+	return left
+}
+
+func with(topics []string, topic string) []string {
+	if slices.Contains(topics, topic) {
+		return topics
+	}
+	return append(slices.Clone(topics), topic)
 }

@@ -93,8 +93,8 @@ func TestTheLastMarkOfAPageCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Mark{
-		{"http://a.test/", false, "chem", "http://a.test/", "c", at},
-		{"http://b.test/", true, "chem", "http://b.test/", "c", at.Add(2 * time.Nanosecond)},
+		{"http://a.test/", false, "chem", "", "http://a.test/", "c", at},
+		{"http://b.test/", true, "chem", "", "http://b.test/", "c", at.Add(2 * time.Nanosecond)},
 	}
 	if diff := cmp.Diff(want, marks); diff != "" {
 		t.Error(diff)
@@ -102,5 +102,23 @@ func TestTheLastMarkOfAPageCounts(t *testing.T) {
 	got := Apply([]Sample{{"http://a.test/", Liked, "old"}, {"http://c.test/", Background, "x"}}, marks)
 	if diff := cmp.Diff([]Sample{{"http://c.test/", Background, "x"}, {"http://a.test/", Wrong, "http://a.test/"}, {"http://b.test/", Liked, "http://b.test/"}}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestMarksChangeTopics(t *testing.T) {
+	for _, c := range []struct {
+		mark Mark
+		was  []string
+		want []string
+	}{
+		{Mark{Right: true, Topic: "A"}, nil, []string{"A"}},
+		{Mark{Right: true, Topic: "A"}, []string{"B", "A"}, []string{"B", "A"}},
+		{Mark{Topic: "A"}, []string{"A/x", "AB", "A", "B"}, []string{"AB", "B"}},
+		{Mark{Topic: "A", Instead: "C"}, []string{"A"}, []string{"C"}},
+		{Mark{Topic: "A"}, []string{"A"}, []string{}},
+	} {
+		if got := c.mark.Topics(c.was); cmp.Diff(c.want, got) != "" {
+			t.Errorf("%+v: %v becomes %v, want %v", c.mark, c.was, got, c.want)
+		}
 	}
 }
