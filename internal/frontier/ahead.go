@@ -66,7 +66,7 @@ type pageWork struct {
 	err   error
 }
 
-// scoreAhead scores the links of entries under the model in use, page by page, as each page's
+// scoreAhead scores links of entries that are not scored under the model in use, page by page, as each page's
 // terms have to be looked up first. What place asks for next is in memory then.
 func (s *Shard) scoreAhead(entries []*entry) error {
 	if _, ok := s.using.model.(*apprentice.Model); !s.learns || !ok {
@@ -94,7 +94,9 @@ func (s *Shard) pageWork(entries []*entry) []pageWork {
 	var links []*link
 	for _, e := range entries {
 		for i := range e.links {
-			links = append(links, &e.links[i])
+			if !e.links[i].scored {
+				links = append(links, &e.links[i])
+			}
 		}
 	}
 	slices.SortFunc(links, func(a, b *link) int {

@@ -7,14 +7,16 @@ import (
 )
 
 // TestAheadScoresAsOneByOne compares the scores of a pass, made on several processors from pages
-// that are mostly not in memory, with the model's score of each link's features.
+// that are mostly not in memory, with the model's score of each link's features. The pass takes
+// several stretches, each of them several slices, between which pages are applied.
 func TestAheadScoresAsOneByOne(t *testing.T) {
-	for _, memory := range []int{1, 1 << 20, DefaultMemory} {
+	for _, memory := range []int{1, 6 << 20, DefaultMemory} {
 		b := newBench(t, NewMemory(), schemas.Ranker_RANKER_APPRENTICE)
 		b.shard.SetMemory(memory)
-		for range 40 {
+		for range 800 {
 			b.page(t)
 		}
+		slices := 0
 		for _, version := range []string{"a", "b"} {
 			m := b.model(t)
 			if err := b.shard.SetModel(version, m, b.shard.newest.pages+1); err != nil {
@@ -22,8 +24,11 @@ func TestAheadScoresAsOneByOne(t *testing.T) {
 			}
 			for more := true; more; {
 				var err error
-				if more, err = b.shard.Rescore(100); err != nil {
+				if more, err = b.shard.Rescore(400); err != nil {
 					t.Fatal(err)
+				}
+				if slices++; slices%4 == 0 {
+					b.page(t)
 				}
 			}
 			queued, several := 0, 0

@@ -13,6 +13,9 @@ const (
 	frontCost = 64
 )
 
+// stretchShare is the part of the memory that the links of a stretch of a sweep take, by this estimate.
+const stretchShare, stretchLinkCost = 8, 64
+
 // frontSizes are the least and the largest number of keys that a front reads at a time.
 const minFront, maxFront = 1, 32
 
@@ -28,7 +31,7 @@ func (s *Shard) SetMemory(bytes int) {
 	}
 	s.memory = bytes
 	s.entries.limit(bytes / 4)
-	s.tables.limit(bytes / 8 * 3)
+	s.tables.limit(bytes / 4)
 	s.pages.limit(bytes / 8)
 	s.known.filter.limit(bytes / 8)
 	s.known.size = max(1, bytes/16/2/knownCost)

@@ -66,7 +66,7 @@ func (s *Shard) nextPass() error {
 	if s.passing() || (s.using.number == s.newest.number && !s.c.mixed) {
 		return nil
 	}
-	s.using, s.c.mixed, s.swept = s.newest, false, 0
+	s.using, s.c.mixed, s.swept, s.stretch = s.newest, false, 0, nil
 	s.c.model, s.c.modelPages = s.using.number, s.using.pages
 	if !s.learns {
 		return nil
@@ -168,6 +168,7 @@ func (s *Shard) replace(e *entry) error {
 
 // endPass makes the new generation the only one.
 func (s *Shard) endPass() error {
+	s.stretch = nil
 	for p := range s.policies {
 		g := &s.generations[p]
 		if !g.passing() {

@@ -85,6 +85,8 @@ type Shard struct {
 	settling *prepared
 	// swept is the ordinal up to which a pass has gone in the order of discovery.
 	swept uint64
+	// stretch is what was scored ahead of it.
+	stretch *stretch
 
 	// lease and peers are what other shards said, see peers.go; sends what this call sends them.
 	lease *schemas.ShardNote

@@ -3,14 +3,16 @@ package frontier
 import (
 	"fmt"
 	"slices"
+
+	"forager/internal/apprentice"
 )
 
 // A pass of re-scoring goes through the frontier in two ways at once. The best entries come
 // first, so that what is dispatched meanwhile was scored under the new model; but going best
 // first jumps from page to page, and of a frontier that does not fit memory every entry, its
 // links and the tables of their pages are then read one by one. The others therefore come in the
-// order of their discovery, in which the store has them and their links side by side, and which
-// follows that of the pages.
+// order of their discovery, in which the store has them side by side, in stretches whose links are
+// scored ahead (stretch.go).
 const (
 	// bestShare: one in so many entries that are scored again is the best one left.
 	bestShare = 64
@@ -26,12 +28,22 @@ func (s *Shard) sweep(n int) (done int, end bool, err error) {
 		if s.swept >= s.c.entries {
 			return done, true, nil
 		}
+		if _, ok := s.using.model.(*apprentice.Model); s.learns && ok {
+			if ready, err := s.readyStretch(); err != nil || !ready {
+				return done, false, err
+			}
+		}
 		entries, err := s.sweepEntries(min(sweepChunk, n-done))
 		if err != nil {
 			return done, false, err
 		}
 		if err := s.sweepLinks(entries); err != nil {
 			return done, false, err
+		}
+		if s.stretch != nil {
+			for _, e := range entries {
+				s.stretch.give(e)
+			}
 		}
 		if err := s.scoreAhead(entries); err != nil {
 			return done, false, err
@@ -52,28 +64,16 @@ func (s *Shard) sweepEntries(n int) ([]*entry, error) {
 	var entries []*entry
 	s.from = append(s.from[:0], s.keys.u64(kindEntry, s.swept+1)...)
 	last := min(s.swept+sweepChunk, s.c.entries)
+	if s.stretch != nil {
+		last = min(last, s.stretch.end)
+	}
 	err := s.store.Scan(s.from, after(s.keys.u64(kindEntry, last)), func(key, value []byte) (bool, error) {
-		ordinal, err := s.keys.parseU64(key)
-		if err != nil {
-			return false, err
-		}
-		if len(value) < 2 || state(value[1]) != stateQueued {
-			return true, nil
-		}
-		e, ok := s.entries.peek(ordinal)
-		if !ok {
-			if e, err = decodeEntry(ordinal, value); err != nil {
-				return false, err
-			}
-			if int(e.host) >= len(s.hosts) {
-				return false, fmt.Errorf("frontier: entry %d has the unknown host %d", ordinal, e.host)
-			}
-		}
-		if !s.isOld(e) {
-			return true, nil
+		e, err := s.sweepEntry(key, value)
+		if err != nil || e == nil {
+			return err == nil, err
 		}
 		if len(entries) == n {
-			last = ordinal - 1
+			last = e.ordinal - 1
 			return false, nil
 		}
 		entries = append(entries, e)
@@ -81,6 +81,30 @@ func (s *Shard) sweepEntries(n int) ([]*entry, error) {
 	})
 	s.swept = last
 	return entries, err
+}
+
+// sweepEntry reads an entry of a scan; nil where it is not one that the pass has yet to score.
+func (s *Shard) sweepEntry(key, value []byte) (*entry, error) {
+	if len(value) < 2 || state(value[1]) != stateQueued {
+		return nil, nil
+	}
+	ordinal, err := s.keys.parseU64(key)
+	if err != nil {
+		return nil, err
+	}
+	e, ok := s.entries.peek(ordinal)
+	if !ok {
+		if e, err = decodeEntry(ordinal, value); err != nil {
+			return nil, err
+		}
+		if int(e.host) >= len(s.hosts) {
+			return nil, fmt.Errorf("frontier: entry %d has the unknown host %d", ordinal, e.host)
+		}
+	}
+	if !s.isOld(e) {
+		return nil, nil
+	}
+	return e, nil
 }
 
 // isOld says that a queued entry has a key in the old generation of a pass.

@@ -34,9 +34,13 @@ func readTable(get func(key []byte) ([]byte, bool, error), keys *keys, p *page) 
 	if !ok {
 		return nil, fmt.Errorf("frontier: page %d (%s) has lost its leaf table", p.number, p.url)
 	}
+	return decodeTable(p.number, b)
+}
+
+func decodeTable(page uint64, b []byte) (*linkfeature.Table, error) {
 	t, err := linkfeature.ReadTable(b)
 	if err != nil {
-		return nil, fmt.Errorf("frontier: leaf table of page %d (%s): %w", p.number, p.url, err)
+		return nil, fmt.Errorf("frontier: leaf table of page %d: %w", page, err)
 	}
 	return t, nil
 }
