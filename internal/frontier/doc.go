@@ -18,7 +18,7 @@
 //	discover.go seen.go filter.go         new URLs, aliases, the seen-set
 //	ledger.go                             settled leaps, boundaries
 //	place.go tables.go                    scores, by internal/rank
-//	rescore.go sweep.go                   models and generations
+//	rescore.go sweep.go stretch.go        models and generations
 //	ahead.go prepare.go                   what is read and scored beside others
 //	dispatch.go mixture.go                choice of requests and of the policy that leads
 //	flight.go window.go                   requests in flight
@@ -124,7 +124,8 @@
 // store and is read when it is wanted (bounds.go):
 //
 //	1/4   entries used last, with their links
-//	3/8   leaf tables used last
+//	1/4   leaf tables used last
+//	1/8   links of a stretch of a pass of re-scoring
 //	1/8   pages with pending links, used last
 //	1/8   the filter of URLs that were seen, 1.5 to 3 bytes each; beyond that it is off
 //	1/16  ordinals of URLs looked up last
@@ -201,14 +202,15 @@
 // budget of 200,000 pages models every 100 pages kept the whole frontier under re-scoring, and
 // their objects were most of what the crawl stored. Up to 20,000 pages nothing changes.
 //
-// 2026-11-21: what only reads is done ahead on all processors: scoring the links of a pass (ahead.go),
+// 2026-11-21: what only reads is done ahead on all processors: scoring the links of a pass (stretch.go),
 // and for the verdicts of a step reading entries, scoring links and making features (prepare.go).
 // That is more than half of either; doing the rest beside it would mean sharing the whole shard.
 // Prepare changes nothing but time, and its caller may leave it out.
 //
 // 2026-11-21: a pass takes the best entry left for every 64th one, and the others as they were
 // discovered (sweep.go), where the design has best first alone: in a frontier of 10⁶ entries that jumps over
-// all of the disk.
+// all of the disk. Links of a stretch of them are scored in the order of their pages before any is
+// moved, so that a leaf table is read once a stretch and not once a link.
 //
 // 2026-11-21: links to new URLs are a third of all, and the store is slowest at finding nothing,
 // so a filter in memory knows which URLs were never seen. Opening a shard reads the seen-set for it.
