@@ -55,6 +55,7 @@ func (c *criticPropose) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	c.otherwise = "Examples"
 	r := &proposals{Critic: published.GetVersion()}
 	if err := c.judge(s, judge, r); err != nil {
 		return err

@@ -25,12 +25,13 @@ type sourceFlags struct {
 	Strict  bool     `help:"Make nothing of examples of which any was refused."`
 	Lossy   bool     `help:"Take a dump that breaks off for whole."`
 	politely
+	otherwise string // the topic of examples without one
 }
 
 // gather reads all sources together and tells of its progress on standard error.
 func (f *sourceFlags) gather(s *session, sources []string) (*examples.Intake, error) {
 	progress := &importProgress{s: s, next: time.Now().Add(time.Second)}
-	in, err := examples.NewIntake(examples.Settings{Only: f.Only, Without: f.Without, Lossy: f.Lossy, Progress: progress.tell})
+	in, err := examples.NewIntake(examples.Settings{Only: f.Only, Without: f.Without, Lossy: f.Lossy, Otherwise: f.otherwise, Progress: progress.tell})
 	if err != nil {
 		return nil, errUsage{fmt.Errorf("--only, --without: %w", err)}
 	}

@@ -251,7 +251,7 @@ func (r *rig) testCriticTrain(t *testing.T) {
 	}
 	r.fails(t, exitFailure, []string{"critic", "propose", good, "--critic", "none"}, `no critic "none"`)
 	first := r.mustRun(args...)
-	physics := r.file("physics.jsonl", `{"url":"mine","topics":["mine"],"text":"physics words of science"}`+"\n"+`{"url":"too","topics":["mine"],"text":"Science/Physics"}`)
+	physics := r.file("physics.jsonl", `{"url":"mine","text":"physics words of science"}`+"\n"+`{"url":"too","topics":["mine"],"text":"Science/Physics"}`)
 	if out := r.mustRun("critic", "propose", physics, "--critic", "small"); !strings.Contains(out, "2/2") || !strings.HasSuffix(out, "\nfocus: [Science/Physics]\n") {
 		t.Errorf("critic propose: %s", out)
 	}

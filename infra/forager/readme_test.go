@@ -92,6 +92,11 @@ func TestREADME(t *testing.T) {
 		"Science/Chemistry", topic, "https://example.org/chemistry/", seeds[0],
 		"pages: 3000", "pages: 60", "delay: 1s", "delay: 20ms",
 	).Replace(files[0]))
+	if err := os.MkdirAll(filepath.Join(r.dir, "pages", topic), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join("pages", topic, "page.html"), "<title>A page of one's own</title><p>with a few words")
+	write("list.urls", "["+topic+"]\n"+strings.Join(web.Examples(topic, 12)[10:], "\n"))
 	write("likes.txt", strings.Join(web.Examples(topic, 10), "\n"))
 	// The other crawl is slow enough to be paused.
 	write("physics.yaml", strings.NewReplacer(
@@ -109,7 +114,8 @@ func TestREADME(t *testing.T) {
 		for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
 			line, _, _ = strings.Cut(line, " #")
 			line = strings.NewReplacer("https://example.org/physics/", seeds[1], "https://example.org/acids/", seeds[0],
-				"--like-file likes.txt", "--like-file likes.txt --delay 20ms --pages 110 --background 30").Replace(line)
+				"--like-file likes.txt", "--like-file likes.txt --delay 20ms --pages 110 --background 30",
+				"list.urls examples.jsonl", "list.urls examples.jsonl --delay 20ms", "propose likes.txt", "propose likes.txt --delay 20ms").Replace(line)
 			switch line = strings.TrimSpace(line); {
 			case line == "make build", strings.HasPrefix(line, "make demo"):
 				// The build is done; the demo has a target of its own.
@@ -145,7 +151,7 @@ func TestREADME(t *testing.T) {
 	for _, want := range []string{"10 pages that are on topic, ", "acids has finished: pages budget spent", "1 pages marked for critic acids", "1 marked as wrong",
 		"has finished: pages budget spent; 60 pages", "stopped 9 processes", "delivered",
 		"physics: paused", "1 seeds for physics", "physics: running", "physics has finished: pages budget spent; 120 pages",
-		"LOG ODDS", "no dead letters", "0 requests are to be tried again", " in physics.warc.gz", "120 pages of physics in physics.jsonl.gz",
+		" examples of ", "BEFORE: ", "AFTER, ", "focus: [" + topic + "]", "LOG ODDS", "no dead letters", "0 requests are to be tried again", " in physics.warc.gz", "120 pages of physics in physics.jsonl.gz",
 		"tiny, protocol C: tasks 1, draws 4", "tiny, protocol C: tasks 1, draws 2", "bit for bit the model that live training published", "published as models/apprentice/chemistry/60-", "physics is deleted: ",
 	} {
 		if !strings.Contains(string(out), want) {

@@ -111,8 +111,11 @@ func (f *folder) file(name string, e fs.DirEntry) error {
 		f.in.Refuse(TooLong, at, fmt.Sprintf("%d bytes, more than %d", info.Size(), maxFile))
 		return nil
 	}
-	topic := path.Dir(name)
-	if topic == "." {
+	topics := []string{path.Dir(name)}
+	if topics[0] == "." {
+		topics = nil
+	}
+	if topics == nil && f.in.settings.Otherwise == "" {
 		f.in.Refuse(RootOfTree, at, "put it into a folder that is called what it is about")
 		return nil
 	}
@@ -126,7 +129,7 @@ func (f *folder) file(name string, e fs.DirEntry) error {
 		f.in.Refuse(NotText, at, why)
 		return nil
 	}
-	return f.in.Add(at, pageName(page), []string{topic}, text)
+	return f.in.Add(at, pageName(page), topics, text)
 }
 
 // target is the path below the root of the file that a symbolic link leads to.

@@ -19,6 +19,8 @@ type Settings struct {
 	Memory int
 	// Temp is the folder for what does not fit; empty = that of the system.
 	Temp string
+	// Otherwise is the topic of examples that name none; empty = these are refused.
+	Otherwise string
 	// Lossy takes a source that breaks off for whole.
 	Lossy bool
 	// Progress is called now and then, by the goroutine that calls Add; nil = by nobody.
@@ -185,6 +187,9 @@ func (in *Intake) refusals() int64 { return (&Summary{Refused: in.refused}).Refu
 
 // choose returns the topics that the settings want, clean, sorted and distinct; false where none is left.
 func (in *Intake) choose(at Place, topics []string) ([]string, bool) {
+	if len(topics) == 0 && in.settings.Otherwise != "" {
+		topics = []string{in.settings.Otherwise}
+	}
 	if len(topics) == 0 {
 		in.refused.add(NoTopic, at, "topics is empty")
 		return nil, false

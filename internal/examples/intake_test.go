@@ -219,6 +219,27 @@ func TestNamesInOneForm(t *testing.T) {
 	}
 }
 
+func TestOtherwise(t *testing.T) {
+	in := intake(t, Settings{Otherwise: "Mine"})
+	defer in.Close()
+	if err := in.Add(Place{}, "a", nil, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := ReadFolder(t.Context(), tree(t, map[string]string{"b.txt": "x", "A/c.txt": "x"}), in); err != nil {
+		t.Fatal(err)
+	}
+	list, err := ReadURLs(strings.NewReader("http://h/\n"), "list", in)
+	if diff := cmp.Diff([]Listed{{"http://h/", []string{"Mine"}}}, list); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if got, _ := finished(t, in); got != `{"url":"a","topics":["Mine"],"text":"x"}
+{"url":"file:///A/c.txt","topics":["A"],"text":"x"}
+{"url":"file:///b.txt","topics":["Mine"],"text":"x"}
+` {
+		t.Error(got)
+	}
+}
+
 func TestProgress(t *testing.T) {
 	var calls []int64
 	in := intake(t, Settings{Progress: func(read, taken int64) { calls = append(calls, read, taken) }})
