@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/infra/simweb"
 	"forager/internal/objects"
 	"forager/internal/stream"
 	"forager/internal/warc"
@@ -417,7 +418,16 @@ func (r *rig) testUpTwice(t *testing.T) {
 // testHalfCritic publishes a critic of which half was stored: the command refuses it, and the
 // stage that is told to use it waits until it is whole.
 func (r *rig) testHalfCritic(t *testing.T, g *demoGround) {
-	half, err := publishCritic(r.s, r.cfg, r.books, "half", g.critic, nil)
+	// One that no stage has had before: a critic is known by its digest, whatever it is called.
+	web, err := simweb.New(simweb.Default(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := simCritic(web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half, err := publishCritic(r.s, r.cfg, r.books, "half", model, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,7 +436,7 @@ func (r *rig) testHalfCritic(t *testing.T, g *demoGround) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := g.critic.Marshal()
+	data := model.Marshal()
 	half.Object += "-half"
 	if err := store.Put(r.s, half.Object, bytes.NewReader(data[:len(data)/2]), int64(len(data)/2)); err != nil {
 		t.Fatal(err)
