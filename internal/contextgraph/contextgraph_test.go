@@ -9,16 +9,17 @@ import (
 	"pgregory.net/rapid"
 
 	"forager/internal/localgraph"
+	"forager/internal/tfidf"
 )
 
 // documents of a made-up web: papers in layer 0, lists of papers in 1, home pages in 2.
-var documents = map[uint32]Document{
-	0: {[]string{"call", "paper", "deadline"}, []uint32{2, 4, 1}},
-	1: {[]string{"call", "paper", "committee"}, []uint32{1, 2, 3}},
-	2: {[]string{"conference", "call", "list"}, []uint32{3, 1, 2}},
-	3: {[]string{"conference", "list", "paper"}, []uint32{4, 1, 1}},
-	4: {[]string{"home", "student", "call"}, []uint32{2, 2, 1}},
-	5: {[]string{"home", "student", "list"}, []uint32{5, 1, 1}},
+var documents = map[uint32]tfidf.Document{
+	0: {Words: []string{"call", "paper", "deadline"}, Counts: []uint32{2, 4, 1}},
+	1: {Words: []string{"call", "paper", "committee"}, Counts: []uint32{1, 2, 3}},
+	2: {Words: []string{"conference", "call", "list"}, Counts: []uint32{3, 1, 2}},
+	3: {Words: []string{"conference", "list", "paper"}, Counts: []uint32{4, 1, 1}},
+	4: {Words: []string{"home", "student", "call"}, Counts: []uint32{2, 2, 1}},
+	5: {Words: []string{"home", "student", "list"}, Counts: []uint32{5, 1, 1}},
 }
 
 var graph = &localgraph.Graph{Layers: [][]localgraph.Member{
@@ -28,7 +29,7 @@ var graph = &localgraph.Graph{Layers: [][]localgraph.Member{
 	nil,
 }}
 
-func document(p uint32) Document { return documents[p] }
+func document(p uint32) tfidf.Document { return documents[p] }
 
 func train(t testing.TB, s Settings) *Model {
 	t.Helper()
@@ -40,7 +41,7 @@ func train(t testing.TB, s Settings) *Model {
 }
 
 // naive computes the scores of a page straight from the definitions.
-func naive(s Settings, d Document) []float64 {
+func naive(s Settings, d tfidf.Document) []float64 {
 	vocabulary := make(map[string]bool)
 	master := 1
 	if s.WithLayer1 {
@@ -53,13 +54,13 @@ func naive(s Settings, d Document) []float64 {
 			}
 		}
 	}
-	holds := func(d Document, w string) uint32 {
+	holds := func(d tfidf.Document, w string) uint32 {
 		if i := slices.Index(d.Words, w); i >= 0 {
 			return d.Counts[i]
 		}
 		return 0
 	}
-	reduced := func(d Document) map[string]uint32 {
+	reduced := func(d tfidf.Document) map[string]uint32 {
 		words := make([]string, 0)
 		weight := make(map[string]float64)
 		for _, w := range d.Words {
@@ -124,9 +125,9 @@ func drawSettings(t *rapid.T) Settings {
 	}
 }
 
-func drawDocument(t *rapid.T) Document {
+func drawDocument(t *rapid.T) tfidf.Document {
 	words := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"call", "paper", "deadline", "committee", "conference", "list", "home", "student", "else"}), 0, 6, rapid.ID).Draw(t, "words")
-	return Document{words, rapid.SliceOfN(rapid.Uint32Range(0, 5), len(words), len(words)).Draw(t, "counts")}
+	return tfidf.Document{Words: words, Counts: rapid.SliceOfN(rapid.Uint32Range(0, 5), len(words), len(words)).Draw(t, "counts")}
 }
 
 func TestScoresAreTheDefinition(t *testing.T) {
@@ -171,10 +172,10 @@ func TestTrainingPagesPass(t *testing.T) {
 
 func TestClassify(t *testing.T) {
 	m := train(t, Settings{Components: 40, WithLayer1: true})
-	for want, d := range map[int]Document{
-		0: {[]string{"paper", "call", "committee"}, []uint32{2, 1, 1}},
-		1: {[]string{"conference", "list"}, []uint32{3, 1}},
-		4: {[]string{"home", "student"}, []uint32{3, 1}}, // no word of layers 0 and 1
+	for want, d := range map[int]tfidf.Document{
+		0: {Words: []string{"paper", "call", "committee"}, Counts: []uint32{2, 1, 1}},
+		1: {Words: []string{"conference", "list"}, Counts: []uint32{3, 1}},
+		4: {Words: []string{"home", "student"}, Counts: []uint32{3, 1}}, // no word of layers 0 and 1
 	} {
 		if got, score := m.Classify(d); got != want {
 			t.Errorf("%v lies in layer %d (%v), want %d: %v", d.Words, got, score, want, m.Scores(d))
@@ -194,8 +195,8 @@ func TestClassify(t *testing.T) {
 }
 
 func TestTrainRefuses(t *testing.T) {
-	empty := func(uint32) Document { return Document{} }
-	torn := func(uint32) Document { return Document{Words: []string{"a"}} }
+	empty := func(uint32) tfidf.Document { return tfidf.Document{} }
+	torn := func(uint32) tfidf.Document { return tfidf.Document{Words: []string{"a"}} }
 	for want, f := range map[string]func() (*Model, error){
 		"2 target pages hold no word": func() (*Model, error) { return Train(graph, empty, Default) },
 		"1 words and 0 counts":        func() (*Model, error) { return Train(graph, torn, Default) },

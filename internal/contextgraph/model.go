@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"forager/internal/localgraph"
+	"forager/internal/tfidf"
 )
 
 // Settings of a model.
@@ -25,12 +26,6 @@ type Settings struct {
 // Default settings (2000 §3.2, with means in the place of sums).
 var Default = Settings{Components: 40}
 
-// Document is a page as words with their counts; words are distinct.
-type Document struct {
-	Words  []string
-	Counts []uint32 // as long as Words
-}
-
 // Model classifies pages. It is safe for concurrent use.
 type Model struct {
 	settings Settings
@@ -45,11 +40,11 @@ const folds = 5
 
 // Train makes a model of the layers of a graph. document returns a page of the graph; the pages of the graph
 // are the reference corpus. Layers without a page are never chosen.
-func Train(g *localgraph.Graph, document func(page uint32) Document, s Settings) (*Model, error) {
+func Train(g *localgraph.Graph, document func(page uint32) tfidf.Document, s Settings) (*Model, error) {
 	if s.Components < 1 || s.Quantile < 0 || s.Quantile >= 1 {
 		return nil, fmt.Errorf("a context graph model has %d components and quantile %v; want at least 1, and [0,1)", s.Components, s.Quantile)
 	}
-	pages := make(map[uint32]Document)
+	pages := make(map[uint32]tfidf.Document)
 	for _, layer := range g.Layers {
 		for _, m := range layer {
 			if _, ok := pages[m.Page]; !ok {
@@ -81,7 +76,7 @@ func Train(g *localgraph.Graph, document func(page uint32) Document, s Settings)
 }
 
 // vocabulary fills in V and the weights of its words.
-func (m *Model) vocabulary(g *localgraph.Graph, pages map[uint32]Document) {
+func (m *Model) vocabulary(g *localgraph.Graph, pages map[uint32]tfidf.Document) {
 	master := g.Layers[:1]
 	if m.settings.WithLayer1 {
 		master = g.Layers[:min(2, len(g.Layers))]
@@ -121,7 +116,7 @@ func (m *Model) vocabulary(g *localgraph.Graph, pages map[uint32]Document) {
 type component struct{ word, count uint32 }
 
 // reduce returns the components of a page that weigh most, ascending by word.
-func (m *Model) reduce(d Document) []component {
+func (m *Model) reduce(d tfidf.Document) []component {
 	type weighed struct {
 		component
 		weight float64
@@ -167,7 +162,7 @@ func (m *Model) Other() int { return len(m.theta) }
 
 // Classify returns the layer of a page and its score in it, a log-likelihood ≤ 0. For Other the score is
 // that of the layer that won and was not sure enough; −Inf for a page without a word of the vocabulary.
-func (m *Model) Classify(d Document) (layer int, score float64) {
+func (m *Model) Classify(d tfidf.Document) (layer int, score float64) {
 	bag := m.reduce(d)
 	if len(bag) == 0 {
 		return m.Other(), math.Inf(-1)
@@ -195,7 +190,7 @@ func (m *Model) best(bag []component) (layer int, score float64) {
 
 // Scores returns the score of a page in every layer, −Inf in layers without pages and for a page without a
 // word of the vocabulary.
-func (m *Model) Scores(d Document) []float64 {
+func (m *Model) Scores(d tfidf.Document) []float64 {
 	scores := make([]float64, len(m.theta))
 	bag := m.reduce(d)
 	for i, theta := range m.theta {

@@ -18,7 +18,8 @@ import (
 
 // Rankers of an experiment, in the order of its tables: those that one word names in a crawl
 // file, further apprentices, and the oracles.
-var Rankers = append(slices.Clone(crawlfile.Rankers), "apprentice-topics", "apprentice-taught", "oracle-labels", "oracle")
+var Rankers = append(slices.Clone(crawlfile.Rankers), "apprentice-topics", "apprentice-taught",
+	"soft-focus-distilled", "context-graph", "focused-2000", "best-first-cosine", "oracle-labels", "oracle")
 
 // Learns says whether a ranker learns while it crawls, so that settings of learning change it.
 func Learns(ranker string) bool { return strings.HasPrefix(ranker, "apprentice") }
@@ -195,6 +196,7 @@ func KnowRanker(name string) error {
 // built says on which ranker of the crawl file each further one is built.
 var built = map[string]string{
 	"apprentice-topics": "apprentice", "apprentice-taught": "apprentice-gated",
+	"soft-focus-distilled": Baseline, "context-graph": Baseline, "focused-2000": Baseline, "best-first-cosine": Baseline,
 	"oracle-labels": Baseline, "oracle": Baseline,
 }
 
@@ -221,6 +223,15 @@ func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Lea
 	case "oracle":
 		o := newPathOracle(g)
 		run.Rankers, run.Observe = map[string]rank.Ranker{ranker: o}, o.observe
+	case "soft-focus-distilled":
+		d := newDistilled(g)
+		run.Rankers, run.Observe = map[string]rank.Ranker{ranker: d}, d.observe
+	case "context-graph", "focused-2000", "best-first-cosine":
+		r, err := g.byPage(ranker)
+		if err != nil {
+			return nil, err
+		}
+		run.Rankers = map[string]rank.Ranker{ranker: r}
 	case "apprentice-topics":
 		run.Learning = &schemas.Learning{}
 		proto.Merge(run.Learning, learning)

@@ -43,7 +43,7 @@ func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings li
 }
 
 // wholeWeb are the rankers that computed webs refuse.
-var wholeWeb = []string{"oracle", "apprentice-topics"}
+var wholeWeb = []string{"oracle", "apprentice-topics", "soft-focus-distilled", "context-graph", "focused-2000", "best-first-cosine"}
 
 // refuses says why a ranker cannot be tried.
 func (g *Ground) refuses(ranker string) error {

@@ -18,6 +18,12 @@
 //   - apprentice-topics: apprentice with the top classes of a page as features of its links
 //   - apprentice-taught: apprentice-gated with a model trained on a finished soft-focus crawl
 //     of the same task and draw (protocol P of 2002 §3.5; that crawl's pages are not charged)
+//   - soft-focus-distilled: soft focus, and every 500 pages (of small budgets every tenth of it) the unvisited pages
+//     that the 20 best hubs link to come first (1999)
+//   - context-graph: the layer of u, then its likelihood (2000); the layers are learnt from the pages that train the critic,
+//     and links are ordered one by one (expand: link)
+//   - focused-2000: the likelihood of u in layer 0, that paper's own comparator
+//   - best-first-cosine: the largest cosine of u to a target among those pages (2008 §4.2)
 //   - oracle-labels knows the labels of the frontier: targets first, else soft focus
 //   - oracle knows the whole web: it goes, again and again, the shortest path to the nearest
 //     unvisited target (ties: first discovered; none reachable: soft focus)

@@ -45,6 +45,8 @@ type Ground struct {
 	anchored    map[string]*schemas.Judgement // with the texts of links judged, by URL
 	anchorsErr  error
 
+	trained sync.Map // of *trainedOnce by ranker
+
 	parentsOnce sync.Once
 	parentsOf   map[string][]string
 }

@@ -116,6 +116,21 @@ func loadWeb(path string) (*Web, error) {
 	return w, err
 }
 
+// resolve follows redirects inside the web to a page; "" where there is none.
+func (w *Web) resolve(url string) string {
+	for range maxHops + 1 {
+		p := w.pages[url]
+		if p == nil {
+			return ""
+		}
+		if p.outcome != schemas.Outcome_OUTCOME_REDIRECTED {
+			return url
+		}
+		url = p.redirect
+	}
+	return ""
+}
+
 // each calls f(0) … f(n−1), as many at once as there are processors.
 func each(n int, f func(i int)) {
 	var wg sync.WaitGroup

@@ -311,7 +311,7 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 		return l.page.raw
 	}
 	score := func(l nLink) float64 {
-		src := &rank.Source{Seed: l.page.seeds, Raw: l.page.raw, Tempered: l.page.tempered, Calibrated: l.page.calibrated, BestIsFocus: l.page.best}
+		src := &rank.Source{Seed: l.page.seeds, URL: l.page.url, Raw: l.page.raw, Tempered: l.page.tempered, Calibrated: l.page.calibrated, BestIsFocus: l.page.best}
 		if o, ok := n.options.Rankers[p.GetName()]; ok {
 			return o.Score(e.url, src)
 		}

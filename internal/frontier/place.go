@@ -10,7 +10,7 @@ func (s *Shard) source(p *page, l *link) (rank.Source, error) {
 	if p.seeds {
 		return rank.Source{Seed: true}, nil
 	}
-	src := rank.Source{Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus}
+	src := rank.Source{URL: p.url, Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus}
 	if l.anchor > 0 {
 		src.Anchor, src.HasAnchor = float64(l.anchor-1)/schemas.AnchorSteps, true
 	}

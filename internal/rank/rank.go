@@ -12,6 +12,8 @@ import (
 type Source struct {
 	// Seed: the link stands on the virtual page that carries the seeds; no other field is set.
 	Seed bool
+	// URL of u, for rankers that know more of pages than what is said here (experiments).
+	URL string
 	// Raw, Tempered and Calibrated are R(u), [0,1].
 	Raw, Tempered, Calibrated float64
 	// Anchor is R of the link's own text, [0,1]; HasAnchor says that the critic was asked for it.

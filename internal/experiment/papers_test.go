@@ -1,0 +1,180 @@
+package experiment
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"forager/internal/distill"
+	"forager/internal/experiment/worldtest"
+	"forager/schemas"
+)
+
+// frontierOf are the pages that pages fetched link to and that are not fetched, each with the pages that link to it.
+func frontierOf(g *Ground, fetched []string) map[string][]string {
+	found := make(map[string][]string)
+	for _, u := range fetched {
+		for _, l := range g.verdicts[u].GetLinks() {
+			if v := g.resolve(l.GetUrl()); v != "" && !slices.Contains(fetched, v) && !slices.Contains(found[v], u) {
+				found[v] = append(found[v], u)
+			}
+		}
+	}
+	return found
+}
+
+// seedsOf are the pages that a draw begins with.
+func seedsOf(g *Ground, draw int) map[string]bool {
+	seeds := make(map[string]bool)
+	for _, s := range g.task.Seeds[draw] {
+		seeds[g.resolve(s)] = true
+	}
+	return seeds
+}
+
+// TestPageRankersTakeTheBestPage: every page fetched is linked from a page of the highest score of all that have
+// links left.
+func TestPageRankersTakeTheBestPage(t *testing.T) {
+	g := ground(t, worldtest.Random(21, 120))
+	for name := range pageRankers {
+		scores, err := g.byPage(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		best := func(sources []string) float64 {
+			most := -1.
+			for _, u := range sources {
+				most = max(most, scores[u])
+			}
+			return most
+		}
+		distinct := make(map[float64]bool)
+		for _, s := range scores {
+			distinct[s] = true
+		}
+		if len(scores) != 120 || len(distinct) < 40 {
+			t.Errorf("%s: %d scores, %d distinct", name, len(scores), len(distinct))
+		}
+		seeds := seedsOf(g, 0)
+		var fetched []string
+		for _, step := range try(t, g, name, 0, 0).Steps {
+			if v := step.URL; !seeds[v] {
+				found := frontierOf(g, fetched)
+				for other, sources := range found {
+					if !seeds[other] && best(sources) > best(found[v]) {
+						t.Fatalf("%s: %s at %v was fetched before %s at %v", name, v, best(found[v]), other, best(sources))
+					}
+				}
+			}
+			fetched = append(fetched, step.URL)
+		}
+		if len(fetched) != 60 {
+			t.Errorf("%s: %d pages", name, len(fetched))
+		}
+	}
+}
+
+// TestScoresOfContextGraphAreLayers: a page of layer 0 comes before one of layer 1, whatever their likelihoods, and
+// "other" last.
+func TestScoresOfContextGraphAreLayers(t *testing.T) {
+	if a, b := share(-1000), share(-1001); !(0 < b && b < a && a < 1) || share(0) != 1 {
+		t.Errorf("shares %v, %v", a, b)
+	}
+	g := ground(t, worldtest.Random(21, 120))
+	l, err := g.learn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.urls) != 60 || len(l.targets) != 20 {
+		t.Errorf("%d lessons with %d targets", len(l.urls), len(l.targets))
+	}
+	for _, u := range l.urls {
+		if !strings.HasPrefix(u, "http://two.test/") {
+			t.Errorf("%s is a lesson", u)
+		}
+	}
+}
+
+// TestDistilledTakesNeighboursOfHubs replays crawls: what is raised is computed anew from the pages fetched.
+func TestDistilledTakesNeighboursOfHubs(t *testing.T) {
+	took, raisedAny := 0, false
+	for seed := range uint64(4) {
+		g := ground(t, worldtest.Random(31+seed, 160))
+		every := int(g.task.Budget / 10)
+		seeds, raised := seedsOf(g, 0), make(map[string]bool)
+		var fetched []string
+		for _, step := range try(t, g, "soft-focus-distilled", 0, 0).Steps {
+			found := frontierOf(g, fetched)
+			waiting := slices.ContainsFunc(slices.Collect(func(yield func(string) bool) {
+				for v := range found {
+					if !yield(v) {
+						return
+					}
+				}
+			}), func(v string) bool { return raised[v] && !seeds[v] })
+			if !seeds[step.URL] && waiting {
+				took++
+				if !raised[step.URL] {
+					t.Fatalf("web %d: %s was fetched, and neighbours of hubs wait", seed, step.URL)
+				}
+			}
+			fetched = append(fetched, step.URL)
+			if len(fetched)%every != 0 {
+				continue
+			}
+			var pages []distill.Page
+			for _, u := range fetched {
+				host := strings.TrimPrefix(u, "http://h")
+				pages = append(pages, distill.Page{Site: uint32(host[0]), R: g.verdicts[u].GetJudgement().GetRaw()})
+			}
+			r, err := distill.Rank(pages, func(yield func(distill.Link, error) bool) {
+				for v, sources := range linksAmong(g, fetched) {
+					for _, u := range sources {
+						if !yield(distill.Link{From: uint32(slices.Index(fetched, u)), To: uint32(slices.Index(fetched, v))}, nil) {
+							return
+						}
+					}
+				}
+			}, distill.Default)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = frontierOf(g, fetched)
+			for _, hub := range r.Hubs[:min(20, len(r.Hubs))] {
+				for v, sources := range found {
+					if slices.Contains(sources, fetched[hub.Page]) {
+						raised[v], raisedAny = true, true
+					}
+				}
+			}
+		}
+	}
+	if !raisedAny || took < 20 {
+		t.Errorf("only %d pages were taken for their hubs", took)
+	}
+}
+
+// linksAmong are the pages fetched with those of them that link to each.
+func linksAmong(g *Ground, fetched []string) map[string][]string {
+	to := make(map[string][]string)
+	for _, u := range fetched {
+		for _, l := range g.verdicts[u].GetLinks() {
+			if v := g.resolve(l.GetUrl()); slices.Contains(fetched, v) {
+				to[v] = append(to[v], u)
+			}
+		}
+	}
+	return to
+}
+
+// TestPageRankersWantLessons: without a target to learn from there is an error that says so.
+func TestPageRankersWantLessons(t *testing.T) {
+	w := worldtest.Random(21, 40)
+	for i, label := range w.Labels {
+		w.Labels[i] = strings.ReplaceAll(label, "good/two", "other/two")
+	}
+	g := ground(t, w)
+	if _, err := g.Try("context-graph", 0, 0, &schemas.Learning{DMax: 5}); err == nil || !strings.Contains(err.Error(), "no page that it may learn from is a target") {
+		t.Errorf("%v", err)
+	}
+}

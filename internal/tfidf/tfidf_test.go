@@ -1,0 +1,68 @@
+package tfidf
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func drawDocument(t *rapid.T) Document {
+	words := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 0, 6, rapid.ID).Draw(t, "words")
+	return Document{words, rapid.SliceOfN(rapid.Uint32Range(0, 4), len(words), len(words)).Draw(t, "counts")}
+}
+
+func count(d Document, w string) float64 {
+	if i := slices.Index(d.Words, w); i >= 0 {
+		return float64(d.Counts[i])
+	}
+	return 0
+}
+
+// TestCosineIsTheDefinition computes cosines with dense vectors over all words.
+func TestCosineIsTheDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		corpus := rapid.SliceOfN(rapid.Custom(drawDocument), 1, 6).Draw(t, "corpus")
+		a, b := drawDocument(t), drawDocument(t)
+		c, err := NewCorpus(corpus)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ab, aa, bb float64
+		for _, w := range []string{"a", "b", "c", "d", "e", "f"} {
+			having := 0.
+			for _, d := range corpus {
+				if count(d, w) > 0 {
+					having++
+				}
+			}
+			if having == 0 {
+				continue
+			}
+			idf := math.Log(float64(len(corpus)) / having)
+			x, y := count(a, w)*idf, count(b, w)*idf
+			ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+		}
+		want := 0.
+		if aa > 0 && bb > 0 {
+			want = ab / math.Sqrt(aa*bb)
+		}
+		va, vb := c.Vector(a), c.Vector(b)
+		if got := Cosine(va, vb); math.Abs(got-want) > 1e-12 || got != Cosine(vb, va) {
+			t.Errorf("%v and %v: %v, by the definition %v", a, b, got, want)
+		}
+		if got := Likest(va, []Vector{vb, va, vb}); aa > 0 && math.Abs(got-1) > 1e-12 {
+			t.Errorf("likeness to itself is %v", got)
+		}
+	})
+}
+
+func TestEmptyCorpus(t *testing.T) {
+	if _, err := NewCorpus(nil); err == nil {
+		t.Error("a corpus of nothing")
+	}
+	if Likest(Vector{}, nil) != 0 {
+		t.Error("nothing is like nothing")
+	}
+}
