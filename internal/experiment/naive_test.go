@@ -70,8 +70,8 @@ func features(p *schemas.Page, l *schemas.Link) map[string]int {
 	return f
 }
 
-// text of a link.
-func text(p *schemas.Page, l *schemas.Link) string {
+// anchorText is the text of a link.
+func anchorText(p *schemas.Page, l *schemas.Link) string {
 	var words []string
 	at := 0
 	for leaf, length := range p.GetLeafLengths() {
@@ -242,7 +242,7 @@ func (n *naive) visit(u string, page *schemas.Page, aliases map[string]bool) {
 		if !n.g.inScope[l.Url] || l.Url == u {
 			continue
 		}
-		v, link := l.Url, naiveLink{u, text(page, l), features(page, l)}
+		v, link := l.Url, naiveLink{u, anchorText(page, l), features(page, l)}
 		if aliases[v] {
 			if v = n.g.web.pages[v].redirect; v == u {
 				continue
