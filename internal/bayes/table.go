@@ -32,6 +32,9 @@ type Table struct {
 // then faster than picking its classes.
 const rowShare = 4
 
+// rowLevels is the number of levels, that of n = 0 included, of which rows are made.
+const rowLevels = 1 << 14
+
 // Table arranges the counts.
 func (c *Counts) Table() *Table {
 	t := &Table{
@@ -56,7 +59,7 @@ func (c *Counts) Table() *Table {
 		t.Cells[i] = uint32(c.Class[i]) | uint32(level[n])<<16
 	}
 	classes := len(t.Documents)
-	beyond := func(cell uint32) bool { return cell>>16 == 0 }
+	beyond := func(cell uint32) bool { return cell>>16 == 0 || cell>>16 >= rowLevels }
 	for f := range t.Row {
 		cells := t.Cells[t.Start[f]:t.Start[f+1]]
 		if len(cells) == 0 || len(cells)*rowShare < classes || slices.ContainsFunc(cells, beyond) {
@@ -107,7 +110,7 @@ func (t *Table) Check() error {
 		}
 	}
 	for i, level := range t.Rows {
-		if int(level) > len(t.Levels) {
+		if int(level) > len(t.Levels) || level >= rowLevels {
 			return fmt.Errorf("level %d at place %d of the rows", level, i)
 		}
 	}

@@ -67,6 +67,8 @@ func Fit(pages []Page) (*Fitted, error) {
 			return nil, fmt.Errorf("calibrate: page %d is in fold %d of %d", i, p.Fold, Folds)
 		}
 	}
+	pages = slices.Clone(pages)
+	slices.SortFunc(pages, func(a, b Page) int { return cmp.Compare(cut(a.Score), cut(b.Score)) })
 	points := gather(pages, func(Page) bool { return true })
 	if all := total(points); all.right == 0 || all.right == all.n {
 		return nil, fmt.Errorf("calibrate: %.0f of %.0f pages are of the class, both kinds are needed", all.right, all.n)
@@ -181,30 +183,24 @@ func total(points []point) (all point) {
 	return all
 }
 
-// gather returns the pages that are wanted, a point a score, ascending.
+// gather returns the pages that are wanted of those that are given, which ascend, a point a score.
 func gather(pages []Page, want func(Page) bool) []point {
 	var points []point
 	for _, p := range pages {
 		if !want(p) {
 			continue
 		}
-		q := point{score: cut(p.Score), n: p.count()}
+		score := cut(p.Score)
+		if last := len(points) - 1; last < 0 || points[last].score != score {
+			points = append(points, point{score: score})
+		}
+		at := &points[len(points)-1]
+		at.n += p.count()
 		if p.Right {
-			q.right = q.n
+			at.right += p.count()
 		}
-		points = append(points, q)
 	}
-	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.score, b.score) })
-	distinct := points[:0]
-	for _, p := range points {
-		if last := len(distinct) - 1; last >= 0 && distinct[last].score == p.score {
-			distinct[last].n += p.n
-			distinct[last].right += p.right
-			continue
-		}
-		distinct = append(distinct, p)
-	}
-	return distinct
+	return points
 }
 
 func (p point) mean() float64 { return p.right / p.n }

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +17,11 @@ func pages(t *rapid.T) []Page {
 	}), 1, 60).Draw(t, "pages")
 }
 
-func everything(pages []Page) []point { return gather(pages, func(Page) bool { return true }) }
+func everything(pages []Page) []point {
+	pages = slices.Clone(pages)
+	slices.SortFunc(pages, func(a, b Page) int { return cmp.Compare(a.Score, b.Score) })
+	return gather(pages, func(Page) bool { return true })
+}
 
 // The isotonic regression of y is, at i, the maximum over j ≤ i of the minimum over k ≥ i of the
 // mean of y[j..k] (Barlow et al. 1972).

@@ -82,8 +82,8 @@ func universities(t testing.TB) []universityPage {
 	}
 }
 
-// heldOutUniversities judges the pages of each university by a critic of all others.
-func heldOutUniversities(t testing.TB, pages []universityPage, cut text.Settings) (names []string, judged []evaluate.Page) {
+// heldOutUniversities judges the pages of each university by a critic of all others, trained by s.
+func heldOutUniversities(t testing.TB, pages []universityPage, cut text.Settings, s Settings) (names []string, judged []evaluate.Page) {
 	t.Helper()
 	for _, out := range []string{"cornell", "texas", "washington", "wisconsin"} {
 		e := NewExamples(cut)
@@ -94,7 +94,7 @@ func heldOutUniversities(t testing.TB, pages []universityPage, cut text.Settings
 				}
 			}
 		}
-		m, _, err := Train(e, Settings{Exact: true})
+		m, _, err := Train(e, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestWebsSettingsOfWords(t *testing.T) {
 		for _, x := range e.items {
 			held = append(held, opinionOn(t, m, &schemas.Page{Url: x.url}, x.topics[0]))
 		}
-		_, judged := heldOutUniversities(t, pages, cut)
+		_, judged := heldOutUniversities(t, pages, cut, Settings{Exact: true})
 		if held, judged := evaluate.Measure(held, evaluate.Calibrated), evaluate.Measure(judged, evaluate.Calibrated); held.Accuracy < .72 || judged.Accuracy < .53 {
 			t.Errorf("%s: accuracy %.3f and %.3f", settings, held.Accuracy, judged.Accuracy)
 		}

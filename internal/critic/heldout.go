@@ -1,6 +1,8 @@
 package critic
 
 import (
+	"math"
+
 	"github.com/cespare/xxhash/v2"
 
 	"forager/internal/calibrate"
@@ -13,6 +15,9 @@ const (
 	// leastShare and leastCalibrated are the smallest out-of-fold posteriors that are stored;
 	// no calibrated one is ever near 0.
 	leastShare, leastCalibrated = 1e-12, 1e-6
+	// oddsSteps is the number of steps in 1 of log odds to which curves are fitted: pages of one step
+	// are one point, so that a hundred thousand pages are a few thousand points.
+	oddsSteps = 64
 )
 
 // FoldOf returns the fold of a page, by its canonical URL: 0 to Folds − 1.
@@ -73,8 +78,9 @@ func (m *Model) holdOut(t *training) (*heldVerdicts, error) {
 			v.raw[at], v.tempered[at] = verdictOn(o.Raw, classes), verdictOn(o.Tempered, classes)
 			pages[at] = heldPage{heldOut: heldOut{raw: shares(o.Raw, leastShare), tempered: shares(o.Tempered, leastShare)}, fold: fold, classes: classes}
 			logOdds(o.Calibrated, o.scores)
-			for _, x := range o.Calibrated {
-				pages[at].odds = append(pages[at].odds, float32(x))
+			pages[at].odds = make([]float32, len(o.Calibrated))
+			for k, x := range o.Calibrated {
+				pages[at].odds[k] = float32(math.Round(x*oddsSteps) / oddsSteps)
 			}
 		}
 	})

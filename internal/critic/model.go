@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/cespare/xxhash/v2"
+
 	"forager/internal/bayes"
 	"forager/internal/modelfile"
 	"forager/internal/taxonomy"
@@ -36,6 +38,8 @@ type Model struct {
 // scratch is the memory of one judgement.
 type scratch struct {
 	reader *text.Words
+	hashes []uint64 // of the words of the page
+	times  []uint32 // beside them
 	words  []uint32 // by word of the model; all 0 between two judgements
 	bag    bayes.Bag
 }
@@ -134,15 +138,20 @@ func (m *Model) score(o *Opinion, bag *bayes.Bag) {
 // fill sets s.bag to the words of the reader that the model knows, in the order in which they come first.
 func (m *Model) fill(s *scratch) {
 	s.bag.Features, s.bag.Counts = s.bag.Features[:0], s.bag.Counts[:0]
+	s.hashes, s.times = s.hashes[:0], s.times[:0]
 	for s.reader.Next() {
-		f, ok := m.words.lookup(s.reader.Word())
+		s.hashes, s.times = append(s.hashes, xxhash.Sum64(s.reader.Word())), append(s.times, s.reader.Count())
+	}
+	// Words are looked up behind one another, so that the processor waits for memory for several at once.
+	for i, hash := range s.hashes {
+		f, ok := m.words.lookup(hash)
 		if !ok {
 			continue
 		}
 		if s.words[f] == 0 {
 			s.bag.Features = append(s.bag.Features, f)
 		}
-		s.words[f] += s.reader.Count()
+		s.words[f] += s.times[i]
 	}
 	for _, f := range s.bag.Features {
 		s.bag.Counts = append(s.bag.Counts, s.words[f])

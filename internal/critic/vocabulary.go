@@ -14,9 +14,11 @@ import (
 // vocabulary numbers words, in their order. It is a hash table that is looked up where it lies in a
 // mapped file.
 type vocabulary struct {
-	text  []byte   // all words, one behind the other
-	ends  []uint32 // of each word in text
-	slots []uint64 // low 32 bits: number of a word from 1, 0 = empty; high 32 bits: those of its hash
+	text []byte   // all words, one behind the other
+	ends []uint32 // of each word in text
+	// slots are pairs: the hash of a word, and its number from 1; 0 = empty. A word is known by the 64
+	// bits of its hash: what stands in text need not be looked at.
+	slots []uint64
 }
 
 // newVocabulary makes the table of sorted, distinct words.
@@ -29,17 +31,28 @@ func newVocabulary(words []string) (*vocabulary, error) {
 		}
 		v.ends = append(v.ends, uint32(len(v.text)))
 		hash := xxhash.Sum64String(w)
-		at := hash & uint64(len(v.slots)-1)
-		for v.slots[at] != 0 {
-			at = (at + 1) & uint64(len(v.slots)-1)
+		at := v.find(hash)
+		if v.slots[at+1] != 0 {
+			return nil, fmt.Errorf("the words %q and %q have the same hash", w, v.word(uint32(v.slots[at+1]-1)))
 		}
-		v.slots[at] = uint64(i+1) | hash>>32<<32
+		v.slots[at], v.slots[at+1] = hash, uint64(i+1)
 	}
 	return v, nil
 }
 
-// slotsFor is a power of two that leaves half of the slots empty, or more.
-func slotsFor(words int) int { return 1 << bits.Len(uint(2*words)) }
+// slotsFor is the length of the slots of so many words: a power of two that leaves a quarter of them
+// empty, or more.
+func slotsFor(words int) int { return 2 << bits.Len(uint(words+words/3)) }
+
+// find returns where the slot of a hash is, or the empty one where it belongs.
+func (v *vocabulary) find(hash uint64) int {
+	mask := uint64(len(v.slots) - 2) // even: slots are pairs
+	for at := hash << 1 & mask; ; at = (at + 2) & mask {
+		if v.slots[at] == hash || v.slots[at+1] == 0 {
+			return int(at)
+		}
+	}
+}
 
 func (v *vocabulary) len() int { return len(v.ends) }
 
@@ -55,20 +68,10 @@ func (v *vocabulary) bytes(i uint32) []byte {
 // word is a copy of a word.
 func (v *vocabulary) word(i uint32) string { return string(v.bytes(i)) }
 
-func (v *vocabulary) lookup(word []byte) (i uint32, ok bool) {
-	hash := xxhash.Sum64(word)
-	mask := uint64(len(v.slots) - 1)
-	for at := hash & mask; ; at = (at + 1) & mask {
-		slot := v.slots[at]
-		if slot == 0 {
-			return 0, false
-		}
-		if slot>>32 == hash>>32 {
-			if i := uint32(slot) - 1; string(v.bytes(i)) == string(word) {
-				return i, true
-			}
-		}
-	}
+// lookup returns the number of the word of a hash.
+func (v *vocabulary) lookup(hash uint64) (i uint32, ok bool) {
+	number := v.slots[v.find(hash)+1]
+	return uint32(number) - 1, number != 0
 }
 
 func (v *vocabulary) encode(e *modelfile.Encoder) {
@@ -91,8 +94,8 @@ func decodeVocabulary(d *modelfile.Decoder) *vocabulary {
 	return v
 }
 
-// check says what is wrong with a vocabulary that was read from a file. That every word is found, and
-// half of the slots are empty, means that lookups end.
+// check says what is wrong with a vocabulary that was read from a file. That every word is found in a
+// slot, and that no others are full, means that lookups end.
 func (v *vocabulary) check() error {
 	if len(v.slots) != slotsFor(v.len()) {
 		return fmt.Errorf("%d slots for %d words", len(v.slots), v.len())
@@ -108,13 +111,11 @@ func (v *vocabulary) check() error {
 		return fmt.Errorf("%d bytes follow the last word", len(v.text)-int(last))
 	}
 	full := 0
-	for at, slot := range v.slots {
-		if slot == 0 {
-			continue
-		}
-		full++
-		if n := uint32(slot); n == 0 || int(n) > v.len() {
-			return fmt.Errorf("slot %d holds the word %d of %d", at, n, v.len())
+	for at := 0; at < len(v.slots); at += 2 {
+		if v.slots[at+1] != 0 {
+			full++
+		} else if v.slots[at] != 0 {
+			return fmt.Errorf("slot %d is empty and has a hash", at/2)
 		}
 	}
 	if full != v.len() {
@@ -124,7 +125,7 @@ func (v *vocabulary) check() error {
 		if i > 0 && string(v.bytes(i-1)) >= string(v.bytes(i)) {
 			return fmt.Errorf("word %q behind %q", v.bytes(i), v.bytes(i-1))
 		}
-		if at, ok := v.lookup(v.bytes(i)); !ok || at != i {
+		if at := v.find(xxhash.Sum64(v.bytes(i))); v.slots[at+1] != uint64(i)+1 {
 			return fmt.Errorf("word %q is not found", v.bytes(i))
 		}
 	}
