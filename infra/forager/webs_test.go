@@ -22,7 +22,6 @@ import (
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
 	"forager/internal/objects"
-	"forager/internal/stream"
 	"forager/schemas"
 )
 
@@ -44,61 +43,6 @@ func theWeb(t testing.TB, task string) *demoGround {
 		t.Fatal(err)
 	}
 	return g
-}
-
-// records reads all records of a topic that concern a crawl, in the order of their partition.
-func records[M proto.Message](r *rig, topic, crawl string) []M {
-	r.t.Helper()
-	var out []M
-	n, err := r.books.client.Partitions(r.s, topic)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for p := range n {
-		first, end, err := r.books.client.Offsets(r.s, topic, p)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		err = r.books.client.Read(r.s, topic, p, first, end, func(rec stream.Record) error {
-			if rec.Headers[schemas.HeaderCrawl] != crawl {
-				return nil
-			}
-			m := schemas.Record(rec.Topic)
-			if err := proto.Unmarshal(rec.Value, m); err != nil {
-				return err
-			}
-			out = append(out, m.(M))
-			return nil
-		})
-		if err != nil {
-			r.t.Fatalf("read %s/%d: %v", topic, p, err)
-		}
-	}
-	return out
-}
-
-// answered is a page that a pipeline crawl delivered: what link.found says of it and the
-// request it answers.
-type answered struct {
-	*schemas.LinkFound
-	request schemas.FetchRequest
-}
-
-// pages are the delivered pages of a crawl in the order of its verdicts.
-func (r *rig) pages(crawl string) []*answered {
-	r.t.Helper()
-	var out []*answered
-	for _, rec := range records[*schemas.LinkFound](r, schemas.TopicLinkFound, crawl) {
-		if rec.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {
-			continue
-		}
-		d := &answered{LinkFound: rec}
-		if err := proto.Unmarshal(rec.GetRequest(), &d.request); err != nil {
-			r.t.Fatal(err)
-		}
-		out = append(out, d)
-	}
-	return out
 }
 
 // TestWebsPipelineEqualsExperiment crawls the same task twice, in one process and through every
@@ -196,95 +140,6 @@ func (r *rig) sameCritic(crawl string, ground *experiment.Ground) {
 			r.t.Fatalf("%s: %s was judged by critic %q, not by %q", crawl, p.GetUrl(), p.GetJudgement().GetCritic(), used.GetVersion())
 		}
 	}
-}
-
-// samePages compares the pages, their order, their judgements and what they were chosen with.
-func (r *rig) samePages(crawl string, want *experiment.Crawl) {
-	r.t.Helper()
-	type page struct {
-		url                  string
-		raw, tempered, score float64
-		modelPages           string // pages through which the model was trained; empty = no model
-	}
-	var got, wanted []page
-	for _, p := range r.pages(crawl) {
-		_, model, _ := strings.Cut(p.request.GetModel(), "/") // CRAWL/PAGES-DIGEST
-		model, _, _ = strings.Cut(model, "-")
-		got = append(got, page{p.GetUrl(), p.GetJudgement().GetRaw(), p.GetJudgement().GetTempered(), p.request.GetScore(), model})
-	}
-	for _, s := range want.Steps {
-		_, model, _ := strings.Cut(s.Model, "/") // experiment/PAGES
-		wanted = append(wanted, page{s.URL, s.Raw, s.Tempered, s.Score, model})
-	}
-	if len(wanted) == 0 {
-		r.t.Fatalf("%s: the experiment delivered no page", crawl)
-	}
-	for i := range min(len(got), len(wanted)) {
-		if got[i] != wanted[i] {
-			r.t.Errorf("%s: page %d of %d is\n%+v, in experiment\n%+v", crawl, i+1, len(wanted), got[i], wanted[i])
-			return // what follows follows from it
-		}
-	}
-	if len(got) != len(wanted) {
-		r.t.Errorf("%s: %d pages, experiment has %d", crawl, len(got), len(wanted))
-	}
-	r.t.Logf("%s: %d pages equal in order, judgement, score and model", crawl, len(got))
-}
-
-// nameless is a copy of a leap without what names the crawl.
-func nameless(l *schemas.LeapSettled) *schemas.LeapSettled {
-	l = proto.CloneOf(l)
-	l.Id, l.Request, l.Crawl = nil, nil, ""
-	_, l.Model, _ = strings.Cut(l.Model, "/")
-	l.Model, _, _ = strings.Cut(l.Model, "-")
-	return l
-}
-
-// sameLeaps compares all leaps and boundaries, their order and every field of them: features,
-// relevance of both ends, score, whether they train.
-func (r *rig) sameLeaps(crawl string, want *experiment.Crawl) {
-	r.t.Helper()
-	got := records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl)
-	features := 0
-	for i := range min(len(got), len(want.Settled)) {
-		a, b := nameless(got[i]), nameless(want.Settled[i])
-		features += len(a.GetFeatures())
-		if !proto.Equal(a, b) {
-			r.t.Errorf("%s: leap %d of %d, from %s to %s (experiment: from %s to %s), differs in %s", crawl, i+1, len(want.Settled),
-				a.GetU(), a.GetV(), b.GetU(), b.GetV(), strings.Join(differing(a, b), ", "))
-			return
-		}
-	}
-	if len(got) != len(want.Settled) {
-		r.t.Errorf("%s: %d leaps, experiment has %d", crawl, len(got), len(want.Settled))
-	}
-	r.t.Logf("%s: %d leaps equal, %d features", crawl, len(got), features)
-}
-
-// differing names the fields in which two records differ, of lists the first element.
-func differing(a, b proto.Message) []string {
-	var names []string
-	fields := a.ProtoReflect().Descriptor().Fields()
-	for i := range fields.Len() {
-		f := fields.Get(i)
-		x, y := a.ProtoReflect().Get(f), b.ProtoReflect().Get(f)
-		switch {
-		case x.Equal(y):
-		case f.IsList():
-			i, n, m := 0, x.List().Len(), y.List().Len()
-			for i < min(n, m) && x.List().Get(i).Equal(y.List().Get(i)) {
-				i++
-			}
-			what := fmt.Sprintf("%s (%d ≠ %d) from element %d", f.Name(), n, m, i)
-			if i < min(n, m) && f.Message() != nil {
-				what += fmt.Sprintf(": %v ≠ %v", x.List().Get(i).Message().Interface(), y.List().Get(i).Message().Interface())
-			}
-			names = append(names, what)
-		default:
-			names = append(names, fmt.Sprintf("%s: %v ≠ %v", f.Name(), x, y))
-		}
-	}
-	return names
 }
 
 // sameModels teaches an apprentice by the experiment's leaps and compares it with every model

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/infra/simweb"
+	"forager/internal/crawlfile"
+	"forager/internal/experiment"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// TestEveryRankerCrawlsAsInExperiment crawls a synthetic web with every ranker of the crawl file
+// through all stages, one page at a time and with models awaited, and once more in this process:
+// the same pages in the same order, with the same judgements, scores and models.
+func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
+	g, w := simulated(t)
+	const budget = 45
+	learning := &schemas.Learning{DMax: 5, SwitchPages: 15, RefitPages: 10, Sync: true}
+	command := experimentSimwebCommand{Pages: w.Size()}
+	ground, err := command.ground(w.Config().Seed, cuesOf(t, w), g.topic, budget, g.critic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.urlList = ground.URLs()
+	// With one page in flight each waits for the end of its own segment.
+	r := newRig(t, g.handler, "segment_age: 250ms", "segment_age: 1ms")
+	r.parts()
+	r.start(stageNames)
+	for _, ranker := range crawlfile.Rankers { // side by side: each waits for itself only
+		r.begin(r.crawl(g, ranker, ranker, budget, func(ctl *schemas.CrawlControl) {
+			ctl.Window, ctl.HostWindow, ctl.Learning = 1, 1, proto.CloneOf(learning)
+		}))
+	}
+	for _, ranker := range crawlfile.Rankers {
+		ranking, err := crawlfile.Rank(ranker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := (&experiment.Run{
+			Ground: ground, Seeds: g.seeds, Policies: ranking.Policies, Mixture: ranking.Mixture, Learning: learning, Keep: true,
+		}).Crawl()
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := r.until(ranker, "finished", 2*time.Minute, finished)
+		if st.GetEndReason() != want.EndReason {
+			t.Errorf("%s ended with %q, in experiment with %q", ranker, st.GetEndReason(), want.EndReason)
+		}
+		r.samePages(ranker, want)
+		r.sameLeaps(ranker, want)
+	}
+}
+
+// cuesOf is the name of a web's cues.
+func cuesOf(t *testing.T, w *simweb.Web) string {
+	t.Helper()
+	for name, cues := range simweb.CuesByName {
+		if cues == w.Config().Cues {
+			return name
+		}
+	}
+	t.Fatalf("the web's cues have no name: %v", w.Config().Cues)
+	return ""
+}
+
+// records reads all records of a topic that concern a crawl, in the order of their partition.
+func records[M proto.Message](r *rig, topic, crawl string) []M {
+	r.t.Helper()
+	var out []M
+	n, err := r.books.client.Partitions(r.s, topic)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for p := range n {
+		first, end, err := r.books.client.Offsets(r.s, topic, p)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		err = r.books.client.Read(r.s, topic, p, first, end, func(rec stream.Record) error {
+			if rec.Headers[schemas.HeaderCrawl] != crawl {
+				return nil
+			}
+			m := schemas.Record(rec.Topic)
+			if err := proto.Unmarshal(rec.Value, m); err != nil {
+				return err
+			}
+			out = append(out, m.(M))
+			return nil
+		})
+		if err != nil {
+			r.t.Fatalf("read %s/%d: %v", topic, p, err)
+		}
+	}
+	return out
+}
+
+// answered is a page that a pipeline crawl delivered: what link.found says of it and the
+// request it answers.
+type answered struct {
+	*schemas.LinkFound
+	request schemas.FetchRequest
+}
+
+// pages are the delivered pages of a crawl in the order of its verdicts.
+func (r *rig) pages(crawl string) []*answered {
+	r.t.Helper()
+	var out []*answered
+	for _, rec := range records[*schemas.LinkFound](r, schemas.TopicLinkFound, crawl) {
+		if rec.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {
+			continue
+		}
+		d := &answered{LinkFound: rec}
+		if err := proto.Unmarshal(rec.GetRequest(), &d.request); err != nil {
+			r.t.Fatal(err)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// samePages compares the pages, their order, their judgements and what they were chosen with.
+func (r *rig) samePages(crawl string, want *experiment.Crawl) {
+	r.t.Helper()
+	type page struct {
+		url                  string
+		raw, tempered, score float64
+		modelPages           string // pages through which the model was trained; empty = no model
+	}
+	var got, wanted []page
+	for _, p := range r.pages(crawl) {
+		_, model, _ := strings.Cut(p.request.GetModel(), "/") // CRAWL/PAGES-DIGEST
+		model, _, _ = strings.Cut(model, "-")
+		got = append(got, page{p.GetUrl(), p.GetJudgement().GetRaw(), p.GetJudgement().GetTempered(), p.request.GetScore(), model})
+	}
+	for _, s := range want.Steps {
+		_, model, _ := strings.Cut(s.Model, "/") // experiment/PAGES
+		wanted = append(wanted, page{s.URL, s.Raw, s.Tempered, s.Score, model})
+	}
+	if len(wanted) == 0 {
+		r.t.Fatalf("%s: the experiment delivered no page", crawl)
+	}
+	for i := range min(len(got), len(wanted)) {
+		if got[i] != wanted[i] {
+			r.t.Errorf("%s: page %d of %d is\n%+v, in experiment\n%+v", crawl, i+1, len(wanted), got[i], wanted[i])
+			return // what follows follows from it
+		}
+	}
+	if len(got) != len(wanted) {
+		r.t.Errorf("%s: %d pages, experiment has %d", crawl, len(got), len(wanted))
+	}
+	r.t.Logf("%s: %d pages equal in order, judgement, score and model", crawl, len(got))
+}
+
+// nameless is a copy of a leap without what names the crawl.
+func nameless(l *schemas.LeapSettled) *schemas.LeapSettled {
+	l = proto.CloneOf(l)
+	l.Id, l.Request, l.Crawl = nil, nil, ""
+	_, l.Model, _ = strings.Cut(l.Model, "/")
+	l.Model, _, _ = strings.Cut(l.Model, "-")
+	return l
+}
+
+// sameLeaps compares all leaps and boundaries, their order and every field of them: features,
+// relevance of both ends, score, whether they train.
+func (r *rig) sameLeaps(crawl string, want *experiment.Crawl) {
+	r.t.Helper()
+	got := records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl)
+	features := 0
+	for i := range min(len(got), len(want.Settled)) {
+		a, b := nameless(got[i]), nameless(want.Settled[i])
+		features += len(a.GetFeatures())
+		if !proto.Equal(a, b) {
+			r.t.Errorf("%s: leap %d of %d, from %s to %s (experiment: from %s to %s), differs in %s", crawl, i+1, len(want.Settled),
+				a.GetU(), a.GetV(), b.GetU(), b.GetV(), strings.Join(differing(a, b), ", "))
+			return
+		}
+	}
+	if len(got) != len(want.Settled) {
+		r.t.Errorf("%s: %d leaps, experiment has %d", crawl, len(got), len(want.Settled))
+	}
+	r.t.Logf("%s: %d leaps equal, %d features", crawl, len(got), features)
+}
+
+// differing names the fields in which two records differ, of lists the first element.
+func differing(a, b proto.Message) []string {
+	var names []string
+	fields := a.ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		x, y := a.ProtoReflect().Get(f), b.ProtoReflect().Get(f)
+		switch {
+		case x.Equal(y):
+		case f.IsList():
+			i, n, m := 0, x.List().Len(), y.List().Len()
+			for i < min(n, m) && x.List().Get(i).Equal(y.List().Get(i)) {
+				i++
+			}
+			what := fmt.Sprintf("%s (%d ≠ %d) from element %d", f.Name(), n, m, i)
+			if i < min(n, m) && f.Message() != nil {
+				what += fmt.Sprintf(": %v ≠ %v", x.List().Get(i).Message().Interface(), y.List().Get(i).Message().Interface())
+			}
+			names = append(names, what)
+		default:
+			names = append(names, fmt.Sprintf("%s: %v ≠ %v", f.Name(), x, y))
+		}
+	}
+	return names
+}
