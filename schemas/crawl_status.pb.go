@@ -429,7 +429,7 @@ type Arm struct {
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Requests that it chose.
 	Chosen uint64 `protobuf:"varint,2,opt,name=chosen,proto3" json:"chosen,omitempty"`
-	// Pages that were credited to it, and the sum of their R as it was credited (calibrated).
+	// Pages that were credited to it.
 	Credited uint64 `protobuf:"varint,3,opt,name=credited,proto3" json:"credited,omitempty"`
 	// Sum over the credited pages of R, calibrated.
 	Reward float64 `protobuf:"fixed64,4,opt,name=reward,proto3" json:"reward,omitempty"`

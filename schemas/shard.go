@@ -113,6 +113,12 @@ func (sum *CrawlStatus) add(st *CrawlStatus) {
 	} {
 		*c.to += c.n
 	}
+	for i, a := range st.GetArms() {
+		if i == len(sum.Arms) {
+			sum.Arms = append(sum.Arms, &Arm{Policy: a.GetPolicy(), Alpha: 1, Beta: 1})
+		}
+		sum.Arms[i].add(a)
+	}
 	for name, n := range st.GetOutcomes() {
 		sum.Outcomes[name] += n
 	}
@@ -125,6 +131,19 @@ func (sum *CrawlStatus) add(st *CrawlStatus) {
 		}
 		sum.Spans[topic].add(s)
 	}
+}
+
+// add adds what another shard's arm of the same policy has counted. Shards may follow another revision of
+// the crawl for a moment; then the arm of another policy is left out.
+func (sum *Arm) add(a *Arm) {
+	if sum.GetPolicy() != a.GetPolicy() {
+		return
+	}
+	sum.Chosen += a.GetChosen()
+	sum.Credited += a.GetCredited()
+	sum.Reward += a.GetReward()
+	sum.Alpha += a.GetAlpha() - 1
+	sum.Beta += a.GetBeta() - 1
 }
 
 // add adds the span of one more shard; no record is in the spans of two.

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"forager/infra/forager/completion"
+	"forager/internal/crawlfile"
 )
 
 type completionCommand struct {
@@ -53,6 +54,8 @@ func (s *session) values(words []string, name string) []string {
 	switch name {
 	case "stage":
 		return stageNames
+	case "ranker":
+		return crawlfile.Rankers
 	case "outcome":
 		return outcomeNames()
 	case "crawl", "model":

@@ -29,6 +29,7 @@ type crawlCommand struct {
 	Seeds  crawlSeeds  `cmd:"" help:"Give a crawl more seeds."`
 	Pause  crawlPause  `cmd:"" help:"Let a crawl rest; requests in flight end."`
 	Resume crawlResume `cmd:"" help:"Let a paused crawl go on."`
+	Ranker crawlRanker `cmd:"" help:"Let another ranker order the frontier of a crawl."`
 	Stop   crawlStop   `cmd:"" help:"Stop a crawl for good; requests in flight end."`
 	Delete crawlDelete `cmd:"" help:"Delete a finished crawl: its pages, rows, models and state."`
 }
@@ -51,7 +52,7 @@ func (c *crawlStart) Help() string {
   focus: [Science/Chemistry]
   seeds: ["https://example.org/chemistry/"]
   budget: {pages: 3000}
-  ranker: apprentice                   # or soft-focus, unfocused, hard-focus, hard-defer, …
+  ranker: mixture                      # the default; or apprentice, soft-focus, hard-defer, …
   scope: {max_depth: 10, host_cap: 500}
   politeness: {delay: 1s, contact: you@example.org}
 

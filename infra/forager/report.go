@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"forager/internal/analytics"
+	"forager/internal/crawlfile"
 	"forager/internal/harvest"
 	"forager/internal/pipeline"
 	"forager/schemas"
@@ -21,7 +22,7 @@ type reportCommand struct {
 }
 
 func (c *reportCommand) Help() string {
-	return `Harvest and loss over the crawl, outcomes, what the apprentice learned, the latency of the loop, and where
+	return `Harvest and loss over the crawl, how the arms of a mixture do, outcomes, what the apprentice learned, the latency of the loop, and where
 the data is. Pages come from ClickHouse, the state from prioritize.`
 }
 
@@ -30,8 +31,11 @@ type crawlReport struct {
 	standing
 	Critic   string   `json:"critic"`
 	Focus    []string `json:"focus"`
+	Ranker   string   `json:"ranker"`
 	Policies []string `json:"policies"`
-	Budget   struct {
+	// Arms are the policies of a mixture.
+	Arms   []armReport `json:"arms,omitempty"`
+	Budget struct {
 		Pages    uint64 `json:"pages"`
 		Requests uint64 `json:"requests"`
 	} `json:"budget"`
@@ -66,6 +70,29 @@ type modelReport struct {
 	Pages   uint64  `json:"pages"`
 	Leaps   uint64  `json:"leaps"`
 	Cut     float64 `json:"cut"`
+}
+
+// armReport is how a policy of a mixture has done.
+type armReport struct {
+	Policy string `json:"policy"`
+	// Chosen requests, and the pages delivered among those with the mean of their R (calibrated).
+	Chosen uint64  `json:"chosen"`
+	Pages  uint64  `json:"pages"`
+	Mean   float64 `json:"mean_relevance"`
+	// Expected is the mean that it is given for the next page, mostly by its last hundred.
+	Expected float64 `json:"expected_relevance"`
+}
+
+// armsOf are the arms of a crawl's status.
+func armsOf(st *schemas.CrawlStatus) (arms []armReport) {
+	for _, a := range st.GetArms() {
+		x := armReport{Policy: a.GetPolicy(), Chosen: a.GetChosen(), Pages: a.GetCredited(), Expected: a.GetAlpha() / (a.GetAlpha() + a.GetBeta())}
+		if x.Pages > 0 {
+			x.Mean = a.GetReward() / float64(x.Pages)
+		}
+		arms = append(arms, x)
+	}
+	return arms
 }
 
 // quartile is a quarter of the pages by their predicted score.
@@ -117,6 +144,7 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 	}
 	r.Budget.Pages, r.Budget.Requests = ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()
 	r.Latency.P50, r.Latency.P95 = st.GetLatencyP50Ms(), st.GetLatencyP95Ms()
+	r.Ranker, r.Arms = crawlfile.NameOf(ctl), armsOf(st)
 	for _, p := range ctl.GetPolicies() {
 		r.Policies = append(r.Policies, p.GetName())
 	}
@@ -225,7 +253,7 @@ func printReport(w io.Writer, r *crawlReport) {
 		fmt.Fprintf(w, ": %s", r.Reason)
 	}
 	fmt.Fprintf(w, "\nfocus %s, critic %s, ranker %s, started %s\n", strings.Join(r.Focus, ", "), r.Critic,
-		strings.Join(r.Policies, ", "), r.Started.Format(time.RFC3339))
+		r.Ranker, r.Started.Format(time.RFC3339))
 	fmt.Fprintf(w, "\n%d pages, %d requests, %d hosts; harvest %.3f, loss %.3f\n", r.Pages, r.Requests, r.Hosts, r.Harvest, r.Loss)
 	if r.Behind > 0 {
 		fmt.Fprintf(w, "(%d records are still on their way to ClickHouse: what follows is not up to date)\n", r.Behind)
@@ -234,6 +262,12 @@ func printReport(w io.Writer, r *crawlReport) {
 		fmt.Fprintf(w, "\n%8s %8s %8s %9s\n", "PAGES", "HARVEST", "LOSS", "LAST 100")
 		for _, p := range r.Curve {
 			fmt.Fprintf(w, "%8d %8.3f %8.3f %9.3f  %s\n", p.Pages, p.Harvest, p.Loss, p.Recent, bar(p.Recent))
+		}
+	}
+	if len(r.Arms) > 0 {
+		fmt.Fprintf(w, "\n%-22s %8s %8s %8s %9s\n", "ARM OF THE MIXTURE", "CHOSEN", "PAGES", "MEAN R", "EXPECTED")
+		for _, a := range r.Arms {
+			fmt.Fprintf(w, "%-22s %8d %8d %8.3f %9.3f  %s\n", a.Policy, a.Chosen, a.Pages, a.Mean, a.Expected, bar(a.Expected))
 		}
 	}
 	printCounts(w, "OUTCOME", r.Outcomes)

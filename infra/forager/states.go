@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"forager/internal/crawlfile"
 	"forager/schemas"
 )
 
@@ -69,9 +70,7 @@ func listing(ctl *schemas.CrawlControl, st *schemas.CrawlStatus) listed {
 		Crawl: at.Crawl, State: at.State, Reason: at.Reason, Pages: at.Pages, Budget: ctl.GetBudget().GetPages(),
 		Critic: ctl.GetCritic(), Focus: ctl.GetFocus(), Started: time.UnixMilli(ctl.GetCreatedAt()).UTC(),
 	}
-	for _, p := range ctl.GetPolicies() {
-		x.Ranker = strings.TrimPrefix(x.Ranker+" "+p.GetName(), " ")
-	}
+	x.Ranker = crawlfile.NameOf(ctl)
 	if deleted(ctl) {
 		x.State, x.Reason = "deleted", ""
 	}

@@ -37,10 +37,29 @@ func (r *rig) testPause(t *testing.T, crawl string, g *demoGround) {
 	if n := strings.Count(urls, "\n"); code != exitOK || n == 0 || uint64(n) > before.GetPages() || !strings.Contains(stderr, "has not finished") {
 		t.Errorf("export of a crawl under way: exit %d, %d URLs of %d pages, %s", code, n, before.GetPages(), stderr)
 	}
+	r.testSwitch(t, crawl)
 	if out := r.mustRun("crawl", "resume", crawl); !strings.Contains(out, "running") {
 		t.Errorf("crawl resume: %q", out)
 	}
 	r.until(crawl, "under way again", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > before.GetPages()+20 })
+	st = r.until(crawl, "ranked by an arm of the mixture", time.Minute, func(st *schemas.CrawlStatus) bool {
+		return len(st.GetArms()) == 4 && st.GetArms()[0].GetCredited() > 0
+	})
+	if chosen := st.GetArms()[0].GetChosen() + st.GetArms()[3].GetChosen(); chosen > st.GetDispatched()-before.GetDispatched() {
+		t.Errorf("arms chose %d requests of %d: %v", chosen, st.GetDispatched()-before.GetDispatched(), st.GetArms())
+	}
 	r.fails(t, exitUsage, []string{"crawl", "seeds", crawl}, "give URLs")
 	r.fails(t, exitFailure, []string{"crawl", "seeds", crawl, "chemistry", "ftp://a.test/"}, "chemistry", "ftp://a.test/")
+}
+
+// testSwitch lets the mixture rank a crawl that is paused.
+func (r *rig) testSwitch(t *testing.T, crawl string) {
+	if out := r.mustRun("crawl", "ranker", crawl, "mixture"); !strings.Contains(out, "is ranked by mixture, was by soft-focus") {
+		t.Errorf("crawl ranker: %q", out)
+	}
+	if out := r.mustRun("crawl", "list"); !strings.Contains(out, "mixture") {
+		t.Errorf("crawl list:\n%s", out)
+	}
+	r.fails(t, exitUsage, []string{"crawl", "ranker", crawl, "psychic"}, "psychic", "soft-focus")
+	r.fails(t, exitFailure, []string{"crawl", "ranker", "nobody", "mixture"}, "nobody")
 }

@@ -75,7 +75,7 @@ var crawlName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 // defaults are what a crawl file need not say.
 func defaults() *File {
-	f := &File{Ranker: "apprentice", Leaves: "compact"}
+	f := &File{Ranker: mixture, Leaves: "compact"}
 	f.Politeness.Delay = time.Second
 	f.Learning.DMax, f.Learning.Pairs, f.Learning.Topics = 5, "both", "none"
 	return f

@@ -105,6 +105,9 @@ func TestEveryNamedRankerIsAPolicyOrTheMixture(t *testing.T) {
 		if err != nil || len(r.Policies) != len(arms) || (r.Mixture != nil) != (len(arms) > 1) {
 			t.Fatalf("%s: %v, %v", name, r, err)
 		}
+		if got := NameOf(&schemas.CrawlControl{Policies: r.Policies, Mixture: r.Mixture}); got != name {
+			t.Errorf("%s is called %s", name, got)
+		}
 		for i, p := range r.Policies {
 			if p.GetName() != arms[i] {
 				t.Errorf("%s: arm %d is %s", name, i, p.GetName())

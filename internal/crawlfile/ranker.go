@@ -81,6 +81,18 @@ func Rank(name string) (*Ranking, error) {
 	return r, nil
 }
 
+// NameOf is what Rank was given for a crawl; other policies are named one by one.
+func NameOf(ctl *schemas.CrawlControl) string {
+	names := make([]string, len(ctl.GetPolicies()))
+	for i, p := range ctl.GetPolicies() {
+		names[i] = p.GetName()
+	}
+	if ctl.GetMixture() != nil && slices.Equal(names, Arms) {
+		return mixture
+	}
+	return strings.Join(names, "+")
+}
+
 // Policy returns the policy that one of Rankers names; the mixture is none.
 func Policy(name string) (*schemas.Policy, error) {
 	p := &schemas.Policy{Name: name}
