@@ -8,7 +8,7 @@
 #   make bench [WEB=file.warc.gz TASK=name CORES=2]   whole crawls at full speed: CPU, memory and latency of every
 #                      process; then benchmarks of the rooms, each as a ratio to a floor measured in the same run
 #   make soak [PAGES=200000 CORES=2]   a long crawl: rate, memory, open files and goroutines by tenths of its pages
-#   make bench-frontier [URLS=10000000]   what a URL costs in a frontier of a tenth of so many and of all, on disk;
+#   make bench-frontier [URLS=10000000]   what a URL costs in a frontier of a tenth of so many, of all, and between, on disk;
 #                      re-scoring; peak memory (some 10 GB in TMPDIR, and an hour)
 #   make bench-import [BYTES=5000000000]   a made-up dump of a directory, imported: speed and peak memory (12 GB in TMPDIR)
 #   make check         gofmt, go vet, generated code up to date

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,15 +21,19 @@ import (
 	"forager/schemas"
 )
 
-// benchMemory is the bound of the frontier's memory, as it is shipped.
-const benchMemory = 256 << 20
+// Memory as it is shipped: the frontier's, Pebble's block cache, and all of the process's.
+const (
+	benchMemory  = 256 << 20
+	benchCache   = 64 << 20
+	benchProcess = 768 << 20
+)
 
 // urlsVar names the variable that says how many URLs BenchmarkFrontier goes up to.
 const urlsVar = "FORAGER_BENCH_URLS"
 
 // BenchmarkFrontier grows the frontier of one crawl, on disk as in the stage, to
 // FORAGER_BENCH_URLS URLs (200,000 if not set) and reports what one URL costs when the frontier
-// holds a tenth of them and when it holds all. A URL stands for itself and its share of all
+// holds a tenth of them, after each doubling, and when it holds all. A URL stands for itself and its share of all
 // else: per page of 30 links, 10 of which are new, one dispatch, one verdict, 30 look-ups, 30
 // scores under an apprentice, a leaf table of some 500 tokens, and the leaps that it settles. At a
 // tenth of the URLs all entries are scored again under a new model, and pages are applied while
@@ -43,12 +48,17 @@ func BenchmarkFrontier(b *testing.B) {
 		}
 	}
 	for b.Loop() {
+		limit := debug.SetMemoryLimit(benchProcess)
 		c := newGrowth(b)
 		c.rate(b, urls/20) // off the seeds
 		tenth := c.rate(b, urls/10)
 		tenth.report(b, "tenth")
 		c.rescore(b)
-		c.grow(b, urls-urls/20)
+		for n := urls / 5; n < urls*9/10; n *= 2 {
+			if n > c.web.urls+urls/100 { // re-scoring has added some
+				c.rate(b, n).log(b)
+			}
+		}
 		whole := c.rate(b, urls)
 		whole.report(b, "whole")
 		b.ReportMetric(float64(whole.cpu)/float64(tenth.cpu), "whole/tenth")
@@ -56,6 +66,7 @@ func BenchmarkFrontier(b *testing.B) {
 			b.Fatal(err)
 		}
 		c.cache.Close()
+		debug.SetMemoryLimit(limit)
 	}
 }
 
@@ -73,7 +84,7 @@ type growth struct {
 }
 
 func newGrowth(b *testing.B) *growth {
-	c := &growth{dir: b.TempDir(), cache: stream.NewCache(64 << 20), web: newMadeUp(b), now: time.Unix(1_000_000, 0)}
+	c := &growth{dir: b.TempDir(), cache: stream.NewCache(benchCache), web: newMadeUp(b), now: time.Unix(1_000_000, 0)}
 	var err error
 	if c.store, err = stream.OpenStore(stream.StoreOptions{Dir: c.dir, Identity: "bench", Cache: c.cache, MemTable: benchMemory / 8, Hits: true}); err != nil {
 		b.Fatal(err)
@@ -184,22 +195,27 @@ func (c *growth) rate(b *testing.B, urls int) cost {
 
 func (x cost) report(b *testing.B, name string) {
 	b.ReportMetric(float64(x.cpu)/1e3, name+"-cpu-µs/url")
+	b.ReportMetric(1/x.wall.Seconds(), name+"-urls/s")
 	b.ReportMetric(float64(x.peak)/(1<<20), name+"-peak-MiB")
-	b.Logf("%9d URLs: %.1f µs of CPU a new URL (%.0f URLs a CPU second, %.0f with those known), %.1f µs by the clock, peak RSS %d MiB, %d bytes on disk a URL",
-		x.urls, float64(x.cpu)/1e3, 1/x.cpu.Seconds(), 3/x.cpu.Seconds(), float64(x.wall)/1e3, x.peak>>20, x.disk/int64(x.urls))
+	x.log(b)
+}
+
+func (x cost) log(b *testing.B) {
+	b.Logf("%9d URLs: %.1f µs of CPU a new URL (%.0f URLs a CPU second, %.0f with those known), %.1f µs by the clock (%.0f a second), peak RSS %d of %d MiB, %d bytes on disk a URL",
+		x.urls, float64(x.cpu)/1e3, 1/x.cpu.Seconds(), 3/x.cpu.Seconds(), float64(x.wall)/1e3, 1/x.wall.Seconds(), x.peak>>20, benchProcess>>20, x.disk/int64(x.urls))
 }
 
 // rescore scores every entry again, and looks how much slower pages go meanwhile.
 func (c *growth) rescore(b *testing.B) {
 	const pages = 2000
 	making := c.web.cost(b, pages)
-	before := cpuOf(b)
+	began := time.Now()
 	c.pages(b, pages, 0)
-	without := cpuOf(b) - before - making
+	without := time.Since(began) - making
 	c.newModel(b)
-	before = cpuOf(b)
+	began = time.Now()
 	c.pages(b, pages, 512)
-	with := cpuOf(b) - before - making
+	with := time.Since(began) - making
 	b.ReportMetric(float64(with)/float64(without), "with-pass/without")
 	for more := true; more; {
 		var err error
@@ -211,8 +227,8 @@ func (c *growth) rescore(b *testing.B) {
 	c.newModel(b)
 	entries := c.shard.Status(c.now).GetQueued()
 	runtime.GC()
-	before = cpuOf(b)
-	began := time.Now()
+	before := cpuOf(b)
+	began = time.Now()
 	for more := true; more; {
 		var err error
 		if more, err = c.shard.Rescore(512); err != nil {
@@ -222,7 +238,7 @@ func (c *growth) rescore(b *testing.B) {
 	}
 	took, wall := cpuOf(b)-before, time.Since(began)
 	b.ReportMetric(float64(entries)/took.Seconds(), "rescored/cpu-s")
-	b.Logf("%9d entries scored again in %v of CPU (%.0f a CPU second), %v by the clock (%.0f a second); pages meanwhile cost %.2f times as much; peak RSS %d MiB",
+	b.Logf("%9d entries scored again in %v of CPU (%.0f a CPU second), %v by the clock (%.0f a second); pages meanwhile take %.2f times as long; peak RSS %d MiB",
 		entries, took.Round(time.Millisecond), float64(entries)/took.Seconds(), wall.Round(time.Millisecond), float64(entries)/wall.Seconds(),
 		float64(with)/float64(without), peakMemory(b)>>20)
 }
