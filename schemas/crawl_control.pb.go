@@ -497,7 +497,7 @@ type CrawlControl struct {
 	Scope *Scope `protobuf:"bytes,8,opt,name=scope,proto3" json:"scope,omitempty"`
 	// Requests in flight at most, 1–100,000; 0 = found by trying, at most budget/20.
 	Window uint32 `protobuf:"varint,9,opt,name=window,proto3" json:"window,omitempty"`
-	// Requests in flight at most to one host, 1–100; 0 = 2, or 16 where politeness.delay_ms is 0.
+	// Requests in flight at most to one host, 1–100; 0 = 2, or 100 where politeness.delay_ms is 0.
 	HostWindow uint32 `protobuf:"varint,10,opt,name=host_window,json=hostWindow,proto3" json:"host_window,omitempty"`
 	// Number of shards, 0–256; 0 and 1 mean one. It never changes. With more, learning.sync is
 	// refused, and window has at least one for each.

@@ -26,9 +26,12 @@ func ShardOf(host string, n uint32) uint32 {
 // ShardsOf is the number of shards of a crawl, at least 1.
 func ShardsOf(ctl *CrawlControl) uint32 { return max(1, ctl.GetShards()) }
 
+// MaxHostWindow bounds the requests in flight to one host.
+const MaxHostWindow = 100
+
 // HostWindow is the number of requests of a crawl that may be in flight to one host. Where the crawl
 // keeps a pause the default is 2, one under way and one at hand; hosts that are asked without a pause,
-// one's own, get 16.
+// one's own, get 100, the most there may be.
 func HostWindow(ctl *CrawlControl) uint32 {
 	switch {
 	case ctl.GetHostWindow() > 0:
@@ -36,7 +39,7 @@ func HostWindow(ctl *CrawlControl) uint32 {
 	case ctl.GetPoliteness().GetDelayMs() > 0:
 		return 2
 	}
-	return 16
+	return MaxHostWindow
 }
 
 // LinksID names the record that brings links of the page judged by a request (or of the page of

@@ -6,8 +6,8 @@ package frontier
 // not dispatched while a better one is held back by its host's window, and goes on waiting in the
 // frontier, where newer scores reach it.
 //
-// Three things bound the waiting. A share of the window is always filled (fillShare), so that a crawl
-// goes on at that pace at least. An entry that is no worse, by tier, tries and score, is dispatched: a
+// Three things bound the waiting. A share of the window is always filled (fillShare), and firstWindow of
+// one that is found by trying, so that a crawl goes on at that pace at least. An entry that is no worse, by tier, tries and score, is dispatched: a
 // ranker that sees no difference, as unfocused, waits for nothing. And nobody waits for a host that
 // owes an answer for several times as long as answers take (lateTimes), as a dead one does.
 //
@@ -33,7 +33,8 @@ type heldBack struct {
 // waits says that the slot is to be left empty rather than filled with the policy's best entry that may
 // be dispatched, which there is.
 func (s *Shard) waits(held *heldBack, policy int, now int64) bool {
-	if uint64(len(s.flights))*fillShare < s.windowInForce() {
+	inFlight := uint64(len(s.flights))
+	if inFlight*fillShare < s.windowInForce() || s.limits.window == 0 && inFlight < firstWindow {
 		return false
 	}
 	if !held.looked {

@@ -48,8 +48,8 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 		return l, fmt.Errorf("budget: neither pages nor requests are limited")
 	case ctl.GetWindow() > 100_000:
 		return l, fmt.Errorf("window %d is above 100,000", ctl.GetWindow())
-	case ctl.GetHostWindow() > 100:
-		return l, fmt.Errorf("host_window %d is above 100", ctl.GetHostWindow())
+	case ctl.GetHostWindow() > schemas.MaxHostWindow:
+		return l, fmt.Errorf("host_window %d is above %d", ctl.GetHostWindow(), schemas.MaxHostWindow)
 	case ctl.GetShards() > MaxShards:
 		return l, fmt.Errorf("shards %d is above %d", ctl.GetShards(), MaxShards)
 	case l.shards > 1 && l.window > 0 && l.window < uint64(l.shards):

@@ -809,7 +809,7 @@ func (n *naive) full(e *nEntry) bool {
 	if most == 0 && n.ctl.GetPoliteness().GetDelayMs() > 0 {
 		most = 2
 	} else if most == 0 {
-		most = 16
+		most = 100
 	}
 	return n.inFlight(weburl.Host(e.url)) >= most
 }
@@ -817,7 +817,7 @@ func (n *naive) full(e *nEntry) bool {
 // waits says that an entry is not dispatched for the sake of a better one of a host that is full, and
 // until when.
 func (n *naive) waits(p int, e *nEntry, now int64) (until int64, yes bool) {
-	if e == nil || uint64(len(n.flights)) < (n.window()+7)/8 {
+	if e == nil || uint64(len(n.flights)) < (n.window()+7)/8 || n.ctl.GetWindow() == 0 && len(n.flights) < 16 {
 		return 0, false
 	}
 	late := make(map[string]bool)

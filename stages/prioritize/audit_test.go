@@ -215,7 +215,7 @@ func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
 	case c.ctl.GetPoliteness().GetDelayMs() > 0:
 		hostWindow = 2
 	default:
-		hostWindow = 16
+		hostWindow = 100
 	}
 	return errors.Join(
 		limit("pages and requests in flight", c.pages+c.flying, c.ctl.GetBudget().GetPages()),

@@ -62,7 +62,7 @@ func (j *judge) hostWindow() int {
 		return int(w)
 	}
 	if j.Control.GetPoliteness().GetDelayMs() == 0 {
-		return 16
+		return 100
 	}
 	return 2
 }
