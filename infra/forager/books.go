@@ -166,6 +166,13 @@ func (b *books) versions() []string {
 	return slices.Sorted(maps.Keys(b.models))
 }
 
+// criticNames are the names of the critics, sorted.
+func (b *books) criticNames() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.critics))
+}
+
 func deleted(c *schemas.CrawlControl) bool {
 	return c.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED
 }

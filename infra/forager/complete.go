@@ -58,7 +58,7 @@ func (s *session) values(words []string, name string) []string {
 		return crawlfile.Rankers
 	case "outcome":
 		return outcomeNames()
-	case "crawl", "model":
+	case "crawl", "model", "critic", "shadow":
 	default:
 		return nil
 	}
@@ -69,8 +69,11 @@ func (s *session) values(words []string, name string) []string {
 		return nil
 	}
 	defer b.close()
-	if name == "crawl" {
+	switch name {
+	case "crawl":
 		return b.known()
+	case "critic", "shadow":
+		return b.criticNames()
 	}
 	return b.versions()
 }

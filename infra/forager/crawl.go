@@ -11,13 +11,8 @@ import (
 	"time"
 
 	"forager/internal/crawlfile"
-	"forager/internal/critic"
-	"forager/internal/judges"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
-	"forager/internal/predicate"
-	"forager/internal/registry"
-	"forager/internal/taxonomy"
 	"forager/schemas"
 )
 
@@ -30,6 +25,8 @@ type crawlCommand struct {
 	Pause  crawlPause  `cmd:"" help:"Let a crawl rest; requests in flight end."`
 	Resume crawlResume `cmd:"" help:"Let a paused crawl go on."`
 	Ranker crawlRanker `cmd:"" help:"Let another ranker order the frontier of a crawl."`
+	Focus  crawlFocus  `cmd:"" help:"Mark topics of a running crawl good or bad, or weigh them anew."`
+	Critic crawlCritic `cmd:"" help:"Let another critic judge a running crawl, or one beside it."`
 	Stop   crawlStop   `cmd:"" help:"Stop a crawl for good; requests in flight end."`
 	Delete crawlDelete `cmd:"" help:"Delete a finished crawl: its pages, rows, models and state."`
 }
@@ -49,7 +46,7 @@ func (c *crawlStart) Help() string {
 
   name: chemistry
   critic: schools                      # made by: forager critic train
-  focus: [Science/Chemistry]
+  focus: [Science/Chemistry]           # several, with weights: {TOPIC: 0.5} and without bad: [TOPIC below]
   seeds: ["https://example.org/chemistry/"]
   budget: {pages: 3000}
   ranker: mixture                      # the default; or apprentice, soft-focus, hard-defer, …
@@ -133,7 +130,7 @@ func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 		return err
 	}
 	if ctl.GetCritic() != "" { // a crawl that only fetches has none
-		if err := b.settleCritic(ctx, store, ctl); err != nil {
+		if err := b.settleJudges(ctx, store, ctl); err != nil {
 			return err
 		}
 	}
@@ -165,36 +162,6 @@ func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 		return fmt.Errorf("crawl %q was started by somebody else at the same moment; choose another name", name)
 	}
 	return nil
-}
-
-// settleCritic sets the version of the crawl's critic, once it is sure that it knows the focus.
-func (b *books) settleCritic(ctx context.Context, store *objects.Store, ctl *schemas.CrawlControl) error {
-	published, err := b.critic(ctl.GetCritic())
-	if err != nil {
-		return err
-	}
-	model, err := loadCritic(ctx, store, published)
-	if err != nil {
-		return err
-	}
-	if _, err := taxonomy.Focus(model.Classes(), model.Pruned(), ctl.GetFocus()); err != nil {
-		return fmt.Errorf("focus: %w", err)
-	}
-	ctl.Critic = published.GetVersion()
-	return nil
-}
-
-// loadCritic brings a published critic and checks that it is the one announced.
-func loadCritic(ctx context.Context, store *objects.Store, m *schemas.ModelPublished) (critic.Judge, error) {
-	data, err := registry.Fetch(ctx, store, m)
-	if err != nil {
-		return nil, err
-	}
-	model, err := judges.Open(data, predicate.Options{Getenv: os.Getenv})
-	if err != nil {
-		return nil, fmt.Errorf("critic %s: %w", m.GetVersion(), err)
-	}
-	return model, nil
 }
 
 type crawlStatus struct {

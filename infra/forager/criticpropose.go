@@ -47,16 +47,12 @@ func (c *criticPropose) Run(s *session) error {
 		return err
 	}
 	defer b.close()
-	published, err := b.critic(c.Critic)
-	if err != nil {
-		return err
-	}
-	judge, err := loadCritic(s, store, published)
+	judge, version, err := b.openCritic(s, store, c.Critic)
 	if err != nil {
 		return err
 	}
 	c.otherwise = "Examples"
-	r := &proposals{Critic: published.GetVersion()}
+	r := &proposals{Critic: version}
 	if err := c.judge(s, judge, r); err != nil {
 		return err
 	}

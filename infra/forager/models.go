@@ -14,9 +14,11 @@ import (
 
 	"forager/internal/apprentice"
 	"forager/internal/critic"
+	"forager/internal/judges"
 	"forager/internal/modelfile"
 	"forager/internal/objects"
 	"forager/internal/positive"
+	"forager/internal/predicate"
 	"forager/schemas"
 )
 
@@ -113,7 +115,7 @@ func (b *books) modelLine(o objects.Object) modelLine {
 	_, rest, _ := strings.Cut(o.Key, "/")
 	m.Kind, m.Version, _ = strings.Cut(rest, "/")
 	if m.Kind != "apprentice" {
-		m.InUse = b.judges(m.Version)
+		m.InUse = b.judging(m.Version)
 		return m
 	}
 	crawl, name, _ := strings.Cut(m.Version, "/")
@@ -126,11 +128,11 @@ func (b *books) modelLine(o objects.Object) modelLine {
 	return m
 }
 
-// judges says whether a critic judges a crawl that has not finished.
-func (b *books) judges(critic string) bool {
+// judging says whether a critic judges a crawl that has not finished, or beside the one that does.
+func (b *books) judging(critic string) bool {
 	return slices.ContainsFunc(b.crawls(), func(name string) bool {
 		ctl, _ := b.newest(name)
-		return ctl.GetCritic() == critic && !ended(b.status(name))
+		return (ctl.GetCritic() == critic || slices.Contains(ctl.GetShadows(), critic)) && !ended(b.status(name))
 	})
 }
 
@@ -248,9 +250,13 @@ func showCritic(s *session, version string, data []byte) error {
 	if modelfile.Kind(data) == positive.FileKind {
 		return showLiked(s, version, data)
 	}
-	m, err := critic.Unmarshal(data)
+	by, err := judges.Open(data, predicate.Options{})
 	if err != nil {
 		return fmt.Errorf("model %s: %w", version, err)
+	}
+	m, ok := by.(*critic.Model)
+	if !ok {
+		return showOther(s, version, data, by)
 	}
 	set := m.Settings()
 	r := struct {
@@ -273,6 +279,35 @@ func showCritic(s *session, version string, data []byte) error {
 		}
 		for _, class := range r.Classes {
 			fmt.Fprintf(w, "  %s\n", class)
+		}
+	})
+}
+
+// showOther shows a critic that was not trained on examples of several topics: what it was made of,
+// where that is text.
+func showOther(s *session, version string, data []byte, by critic.Judge) error {
+	r := struct {
+		Version   string   `json:"version"`
+		Kind      string   `json:"kind"`
+		Bytes     int      `json:"bytes"`
+		Classes   []string `json:"classes"`
+		ReadsURLs bool     `json:"reads_urls"`
+		Source    string   `json:"source,omitempty"`
+		Fallback  string   `json:"fallback,omitempty"`
+	}{Version: version, Kind: "critic", Bytes: len(data), Classes: by.Classes(), ReadsURLs: judges.ReadsURLs(by)}
+	if made, ok := by.(interface{ Source() string }); ok {
+		r.Source = made.Source()
+	}
+	if asked, ok := by.(*predicate.Client); ok {
+		r.Fallback = asked.Fallback()
+	}
+	return s.print(r, func(w io.Writer) {
+		fmt.Fprintf(w, "%s, a critic of %s, %s\nclasses %s\n", version, modelfile.Kind(data), size(uint64(r.Bytes)), strings.Join(r.Classes, ", "))
+		if r.Fallback != "" {
+			fmt.Fprintf(w, "fallback %s\n", r.Fallback)
+		}
+		if r.Source != "" {
+			fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(r.Source))
 		}
 	})
 }

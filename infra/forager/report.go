@@ -29,10 +29,12 @@ the data is. Pages come from ClickHouse, the state from prioritize.`
 // crawlReport is what report prints.
 type crawlReport struct {
 	standing
-	Critic   string   `json:"critic"`
-	Focus    []string `json:"focus"`
-	Ranker   string   `json:"ranker"`
-	Policies []string `json:"policies"`
+	Critic   string             `json:"critic"`
+	Focus    []string           `json:"focus"`
+	Weights  map[string]float64 `json:"weights,omitempty"`
+	Bad      []string           `json:"bad,omitempty"`
+	Ranker   string             `json:"ranker"`
+	Policies []string           `json:"policies"`
 	// Arms are the policies of a mixture.
 	Arms   []armReport `json:"arms,omitempty"`
 	Budget struct {
@@ -46,11 +48,13 @@ type crawlReport struct {
 		P50 uint32 `json:"p50_ms"`
 		P95 uint32 `json:"p95_ms"`
 	} `json:"latency"`
-	Window     uint32        `json:"window"`
-	Models     []modelReport `json:"models"`
-	Prediction []quartile    `json:"prediction"`
-	Hosts      uint64        `json:"hosts"`
-	Data       dataReport    `json:"data"`
+	Window     uint32         `json:"window"`
+	Models     []modelReport  `json:"models"`
+	Prediction []quartile     `json:"prediction"`
+	Judged     []judgedBy     `json:"judged"`
+	Shadows    []shadowReport `json:"shadows"`
+	Hosts      uint64         `json:"hosts"`
+	Data       dataReport     `json:"data"`
 	// Behind are the records that ClickHouse has not been given yet.
 	Behind int64           `json:"clickhouse_behind"`
 	Spans  map[string]span `json:"topics"`
@@ -138,7 +142,7 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 	}
 	st := b.status(crawl)
 	r := &crawlReport{
-		standing: stand(crawl, st), Critic: ctl.GetCritic(), Focus: ctl.GetFocus(),
+		standing: stand(crawl, st), Critic: ctl.GetCritic(), Focus: ctl.GetFocus(), Weights: ctl.GetWeights(), Bad: ctl.GetBad(),
 		Started: time.UnixMilli(ctl.GetCreatedAt()), Window: st.GetWindow(), Spans: make(map[string]span),
 		Data: dataReport{Bucket: cfg.S3.Endpoint + "/" + cfg.S3.Bucket},
 	}
@@ -226,6 +230,9 @@ func (r *crawlReport) ask(ctx context.Context, db *analytics.DB, crawl string) e
 	if err != nil {
 		return err
 	}
+	if err := r.askJudges(ctx, db, p); err != nil {
+		return err
+	}
 	err = db.Each(ctx, "SELECT uniqExact(host), uniqExactIf(object, object != ''), sum(object_length) FROM pages WHERE crawl = {crawl:String}", p,
 		func(row []any) error {
 			r.Hosts, r.Data.Segments, r.Data.Bytes = row[0].(uint64), int(row[1].(uint64)), row[2].(uint64)
@@ -252,7 +259,7 @@ func printReport(w io.Writer, r *crawlReport) {
 	if r.Reason != "" {
 		fmt.Fprintf(w, ": %s", r.Reason)
 	}
-	fmt.Fprintf(w, "\nfocus %s, critic %s, ranker %s, started %s\n", strings.Join(r.Focus, ", "), r.Critic,
+	fmt.Fprintf(w, "\nfocus %s, critic %s, ranker %s, started %s\n", focusLine(r.Focus, r.Weights, r.Bad), r.Critic,
 		r.Ranker, r.Started.Format(time.RFC3339))
 	fmt.Fprintf(w, "\n%d pages, %d requests, %d hosts; harvest %.3f, loss %.3f\n", r.Pages, r.Requests, r.Hosts, r.Harvest, r.Loss)
 	if r.Behind > 0 {
@@ -272,6 +279,7 @@ func printReport(w io.Writer, r *crawlReport) {
 	}
 	printCounts(w, "OUTCOME", r.Outcomes)
 	printCounts(w, "REFUSED LINKS", r.Refused)
+	printJudges(w, r)
 	if len(r.Models) > 0 {
 		first, last := r.Models[0], r.Models[len(r.Models)-1]
 		fmt.Fprintf(w, "\nlearning: %d models, the first after %d pages (%d leaps), the last after %d pages (%d leaps); R(v) ≥ %.3f is high\n",

@@ -19,8 +19,15 @@ import (
 func (b *books) revise(ctx context.Context, crawl string, change func(*schemas.CrawlControl)) (*schemas.CrawlControl, error) {
 	ctl, seen := b.newest(crawl)
 	next := proto.CloneOf(ctl)
-	next.Revision++
 	change(next)
+	return b.reviseAs(ctx, next, seen)
+}
+
+// reviseAs writes next as the next revision of its crawl's control record; it was made of the one
+// that was the newest before the offset seen.
+func (b *books) reviseAs(ctx context.Context, next *schemas.CrawlControl, seen int64) (*schemas.CrawlControl, error) {
+	crawl := next.GetCrawl()
+	next.Revision++
 	winner, err := b.place(ctx, next, seen)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,12 @@ type File struct {
 	Critic string `yaml:"critic"`
 	// Focus topics, classes of the critic.
 	Focus []string `yaml:"focus"`
+	// Weights of focus topics, above 0 and at most 1, by name; 1 by default.
+	Weights map[string]float64 `yaml:"weights"`
+	// Bad are topics below focus topics that do not count.
+	Bad []string `yaml:"bad"`
+	// Shadows are critics, names or versions, that judge beside, for comparison; at most 2.
+	Shadows []string `yaml:"shadows"`
 	// Seeds are URLs; SeedsFile has one a line ("#" begins a comment). At least one in all.
 	Seeds     []string `yaml:"seeds"`
 	SeedsFile string   `yaml:"seeds_file"`
@@ -134,6 +140,7 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 	complete(f)
 	c := &Crawl{Control: &schemas.CrawlControl{
 		Crawl: f.Name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: f.Focus, Critic: f.Critic,
+		Weights: f.Weights, Bad: f.Bad, Shadows: f.Shadows,
 		Budget: &schemas.Budget{Pages: f.Budget.Pages, Requests: f.Budget.Requests},
 		Scope: &schemas.Scope{
 			Hosts: f.Scope.Hosts, Prefixes: f.Scope.Prefixes, MaxDepth: f.Scope.MaxDepth, HostCap: f.Scope.HostCap,
