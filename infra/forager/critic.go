@@ -69,7 +69,8 @@ func (c *criticTrain) Run(s *session) error {
 	if !criticName.MatchString(c.Name) {
 		return usagef("--name: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", c.Name)
 	}
-	set, sum, err := c.examples(s)
+	settings := critic.Settings{Method: c.Model, Features: c.Features, Minimum: c.Minimum, Cap: c.Cap, Seed: c.Seed}
+	set, sum, err := c.examples(s, settings)
 	if err != nil {
 		return err
 	}
@@ -77,10 +78,8 @@ func (c *criticTrain) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	model, report, err := critic.Train(set, critic.Settings{
-		Method: c.Model, Features: c.Features, Minimum: c.Minimum, Cap: c.Cap, Seed: c.Seed,
-		Provenance: map[string]string{"examples": namesOf(c.Examples), "pages": strconv.Itoa(set.Len()), "date": date},
-	})
+	settings.Provenance = map[string]string{"examples": namesOf(c.Examples), "pages": strconv.Itoa(set.Len()), "date": date}
+	model, report, err := critic.Train(set, settings)
 	if err != nil {
 		return err
 	}
@@ -154,9 +153,9 @@ func tellMeasured(w io.Writer, m critic.Measured) {
 }
 
 // examples reads the sources and, where they are asked for, the marks.
-func (c *criticTrain) examples(s *session) (*critic.Examples, *examples.Summary, error) {
+func (c *criticTrain) examples(s *session, settings critic.Settings) (*critic.Examples, *examples.Summary, error) {
 	if !c.Marks {
-		return c.examplesOf(s, c.Examples, c.Words)
+		return c.examplesFor(s, c.Examples, c.Words, settings)
 	}
 	cfg, err := s.pipeline()
 	if err != nil {

@@ -82,7 +82,17 @@ func (f *sourceFlags) read(s *session, sources []string, take func(*examples.Exa
 		return nil, err
 	}
 	defer in.Close()
-	sum, err := in.Finish(take)
+	return f.finish(s, in, sources, take)
+}
+
+// finish calls take with the examples of an intake.
+func (f *sourceFlags) finish(s *session, in *examples.Intake, sources []string, take func(*examples.Example) error) (*examples.Summary, error) {
+	sum, err := in.Finish(func(e *examples.Example) error {
+		if s.Err() != nil {
+			return s.Err()
+		}
+		return take(e)
+	})
 	if errors.Is(err, examples.ErrNothing) {
 		tellCounts(s.err, "refused", sum.Refused)
 		err = fmt.Errorf("%w in %s: %d were read, %d refused, %d left out", err, strings.Join(sources, ", "), sum.Read, sum.Refusals(), sum.LeftOut)
@@ -138,6 +148,32 @@ func (f *sourceFlags) examplesOf(s *session, sources []string, words text.Settin
 	return e, sum, nil
 }
 
+// examplesFor reads of sources what a critic with these settings is trained on, into memory: all labels, but
+// the words only of the pages that are left once the tree is pruned and the classes are sampled.
+func (f *sourceFlags) examplesFor(s *session, sources []string, words text.Settings, settings critic.Settings) (*critic.Examples, *examples.Summary, error) {
+	in, err := f.gather(s, sources)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close()
+	e := critic.NewExamples(words)
+	sum, err := f.finish(s, in, sources, func(x *examples.Example) error { return e.Label(x.URL, x.Topics) })
+	if err != nil {
+		return nil, nil, err
+	}
+	needed, err := e.Needed(settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, err = f.finish(s, in, sources, func(x *examples.Example) error {
+		if !needed(x.URL) {
+			return nil
+		}
+		return e.SetText(x.URL, x.Text)
+	})
+	return e, sum, err
+}
+
 // namesOf are sources as a model says what it was trained on.
 func namesOf(sources []string) string {
 	names := make([]string, len(sources))
@@ -164,19 +200,7 @@ func (p *importProgress) expect(path string, kind examples.Kind) {
 
 // open opens a file whose bytes count as progress.
 func (p *importProgress) open(path string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	r, err := examples.Unpack(io.TeeReader(f, (*progressBytes)(p)))
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{r, f}, nil
+	return examples.OpenThrough(path, func(r io.Reader) io.Reader { return io.TeeReader(r, (*progressBytes)(p)) })
 }
 
 // progressBytes counts bytes.

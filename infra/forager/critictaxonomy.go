@@ -106,7 +106,7 @@ func (c *criticTaxonomy) Run(s *session) error {
 		return err
 	}
 	defer in.Close()
-	r, err := c.survey(in)
+	r, err := c.survey(s, in)
 	if err != nil {
 		return err
 	}
@@ -115,13 +115,13 @@ func (c *criticTaxonomy) Run(s *session) error {
 
 // survey goes through the examples twice: once for the tree and what may be alike, once more to compare
 // the texts of that.
-func (c *criticTaxonomy) survey(in *examples.Intake) (*taxonomyReport, error) {
+func (c *criticTaxonomy) survey(s *session, in *examples.Intake) (*taxonomyReport, error) {
 	var (
 		list   []taxonomy.Example
 		names  = make(map[string]string) // each topic once
 		finder alike.Finder
 	)
-	sum, err := in.Finish(func(e *examples.Example) error {
+	sum, err := c.finish(s, in, c.Sources, func(e *examples.Example) error {
 		x := taxonomy.Example{URL: e.URL, Topics: make([]string, len(e.Topics))}
 		for i, name := range e.Topics {
 			topic, known := names[name]
@@ -139,7 +139,7 @@ func (c *criticTaxonomy) survey(in *examples.Intake) (*taxonomyReport, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %d were read, %d refused, %d left out", err, sum.Read, sum.Refusals(), sum.LeftOut)
+		return nil, err
 	}
 	r := &taxonomyReport{Import: sum, Minimum: c.Minimum, Cap: c.Cap, Before: taxonomy.Topics(list), Pruned: []prunedTopic{}}
 	r.Similar = append([][]string{}, taxonomy.Similar(r.Before)...)
@@ -152,7 +152,7 @@ func (c *criticTaxonomy) survey(in *examples.Intake) (*taxonomyReport, error) {
 	copies := finder.Copies()
 	suspects := finder.Suspects()
 	page := 0
-	if _, err := in.Finish(func(e *examples.Example) error {
+	if _, err := c.finish(s, in, c.Sources, func(e *examples.Example) error {
 		if suspects.Wants(page) {
 			suspects.Show(page, e.Text)
 		}

@@ -54,6 +54,52 @@ func (e *Examples) AddText(url string, topics []string, page string) error {
 	return nil
 }
 
+// Label adds an example without its page. Where there are many more examples than classes can use, all are
+// labelled first, then those that are Needed get their text; the model is the same.
+func (e *Examples) Label(url string, topics []string) error {
+	_, err := e.place(url, topics)
+	return err
+}
+
+// Needed returns which examples, by their URLs as they were added, Train with these settings uses: those that
+// are in classes once the tree is pruned and the classes are sampled.
+func (e *Examples) Needed(s Settings) (func(url string) bool, error) {
+	tree, err := grow(e, s)
+	if err != nil {
+		return nil, fmt.Errorf("train critic: %w", err)
+	}
+	needed := make([]bool, len(e.items))
+	for _, c := range tree.Classes {
+		for _, i := range c.Examples {
+			needed[i] = true
+		}
+	}
+	return func(url string) bool {
+		i, ok := e.byURL[canonical(url)]
+		return ok && needed[i]
+	}, nil
+}
+
+// SetText gives the text of an example that was labelled.
+func (e *Examples) SetText(url, page string) error {
+	i, ok := e.byURL[canonical(url)]
+	if !ok {
+		return fmt.Errorf("no example %s", url)
+	}
+	e.reader.Text(page, "")
+	e.fill(&e.items[i])
+	return nil
+}
+
+// canonical is a URL as examples are known by.
+func canonical(url string) string {
+	url = strings.TrimSpace(url)
+	if u, err := weburl.Parse(url); err == nil {
+		return u.String()
+	}
+	return url
+}
+
 // AddPage adds an example given as a parsed page.
 func (e *Examples) AddPage(url string, topics []string, p *schemas.Page) error {
 	if e.reader == nil {
@@ -93,12 +139,8 @@ func begin(w *text.Words, p *schemas.Page) error {
 
 // place checks url and topics and returns the new example to fill, nil for one that is there.
 func (e *Examples) place(url string, topics []string) (*example, error) {
-	url = strings.TrimSpace(url)
-	if url == "" {
+	if url = canonical(url); url == "" {
 		return nil, errors.New("url is empty")
-	}
-	if u, err := weburl.Parse(url); err == nil {
-		url = u.String()
 	}
 	if len(topics) == 0 {
 		return nil, errors.New("topics is empty")

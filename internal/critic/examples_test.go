@@ -1,9 +1,58 @@
 package critic
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
+
+// TestNeededPagesMakeTheSameModel: labels of all examples and the pages of those that are needed are as good
+// as all pages.
+func TestNeededPagesMakeTheSameModel(t *testing.T) {
+	s := Settings{Minimum: 5, Cap: 7, Seed: 3}
+	var all, some Examples
+	pages := make(map[string]string)
+	for i := range 60 {
+		url := fmt.Sprintf("HTTP://Host.example/%d", i)
+		topics := []string{[]string{"A/B", "A/B/C", "D", "E/F"}[i%7%4]}
+		pages[url] = fmt.Sprintf("%s word%d word%d", topics[0], i%11, i%5)
+		if err := errors.Join(all.AddText(url, topics, pages[url]), some.Label(url, topics)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	needed, err := some.Needed(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for url, page := range pages {
+		if !needed(url) {
+			continue
+		}
+		n++
+		if err := some.SetText(url, page); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, _, err := Train(&all, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := Train(&some, s)
+	if err != nil || string(got.Marshal()) != string(want.Marshal()) {
+		t.Errorf("of %d pages another model is made, %v", n, err)
+	}
+	if n >= 60 || needed("http://other.example/") {
+		t.Errorf("%d pages are needed", n)
+	}
+	if err := some.SetText("http://other.example/", "x"); err == nil {
+		t.Error("a page that was not labelled gets a text")
+	}
+	if _, err := some.Needed(Settings{Minimum: 99}); err == nil {
+		t.Error("a minimum that leaves nothing")
+	}
+}
 
 func FuzzExamplesTrainACritic(f *testing.F) {
 	f.Add("http://h/1\tA/B\tone two\nhttp://h/2\tC\tthree")

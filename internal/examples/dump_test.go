@@ -151,6 +151,41 @@ func TestGeneratedDump(t *testing.T) {
 	}
 }
 
+// TestOrderOfADumpDoesNotMatter shuffles the pages of a dump.
+func TestOrderOfADumpDoesNotMatter(t *testing.T) {
+	var content bytes.Buffer
+	if _, err := newDumpShape(2, 40).content(&content, 200_000); err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "  <ExternalPage", "  <Topic"
+	var pages []string
+	body, _, _ := strings.Cut(content.String(), "</RDF>")
+	for i, part := range strings.Split(body, begin) {
+		if i > 0 {
+			page, _, _ := strings.Cut(part, end)
+			pages = append(pages, begin+page)
+		}
+	}
+	read := func(pages []string) string {
+		got, _, err := importDump(t, []byte(dumpBegin+strings.Join(pages, "")+"</RDF>"), nil, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	want := read(pages)
+	if whole, _, err := importDump(t, content.Bytes(), nil, Settings{}); err != nil || whole != want {
+		t.Fatalf("%v, %d bytes without the topics, %d with them", err, len(want), len(whole))
+	}
+	for seed := range uint64(3) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		r.Shuffle(len(pages), func(i, j int) { pages[i], pages[j] = pages[j], pages[i] })
+		if read(pages) != want {
+			t.Fatalf("shuffled by %d, the import is another one", seed)
+		}
+	}
+}
+
 // peak is the largest resident memory of this process so far, bytes.
 func peak(b *testing.B) float64 {
 	status, err := os.ReadFile("/proc/self/status")

@@ -102,7 +102,5 @@ func cleanText(s string) (clean string, refused Reason, why string) {
 
 // below says whether a topic is one of others, or lies below one.
 func below(topic string, others []string) bool {
-	return slices.ContainsFunc(others, func(o string) bool {
-		return strings.HasPrefix(topic, o) && (len(topic) == len(o) || topic[len(o)] == '/')
-	})
+	return slices.ContainsFunc(others, func(o string) bool { return taxonomy.Within(topic, o) })
 }

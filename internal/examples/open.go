@@ -130,11 +130,16 @@ func Read(ctx context.Context, path string, kind Kind, in *Intake, open func(pat
 
 // Open opens a file, and unpacks it where it is compressed by gzip, whatever its name.
 func Open(path string) (io.ReadCloser, error) {
+	return OpenThrough(path, func(r io.Reader) io.Reader { return r })
+}
+
+// OpenThrough is Open of a file whose bytes go through another reader before they are unpacked.
+func OpenThrough(path string, through func(io.Reader) io.Reader) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	r, err := Unpack(f)
+	r, err := unpack(through(f))
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -145,8 +150,7 @@ func Open(path string) (io.ReadCloser, error) {
 	}{r, f}, nil
 }
 
-// Unpack returns what r holds, unpacked where it is compressed by gzip.
-func Unpack(r io.Reader) (io.Reader, error) {
+func unpack(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<20)
 	if magic, err := b.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
 		return b, nil // an error comes again

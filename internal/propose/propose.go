@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"forager/internal/taxonomy"
 )
 
 // clip is the least probability that is told from 0.
@@ -122,7 +124,7 @@ func (o *Opinions) Focus() (topics []string, covered int) {
 // next is the best topic for the examples that are left, beside those chosen; -1 where none fits.
 func (o *Opinions) next(left [][]float64, chosen []string) int {
 	ranked := slices.DeleteFunc(o.rank(left), func(p Proposal) bool {
-		return slices.ContainsFunc(chosen, func(c string) bool { return below(p.Topic, c) || below(c, p.Topic) })
+		return slices.ContainsFunc(chosen, func(c string) bool { return taxonomy.Within(p.Topic, c) || taxonomy.Within(c, p.Topic) })
 	})
 	for _, enough := range []int{(len(left) + 1) / 2, max(1, len(o.pages)/10)} {
 		for _, p := range ranked {
@@ -132,9 +134,4 @@ func (o *Opinions) next(left [][]float64, chosen []string) int {
 		}
 	}
 	return -1
-}
-
-// below says whether a topic is another or lies below it.
-func below(topic, above string) bool {
-	return topic == above || strings.HasPrefix(topic, above+"/")
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"forager/internal/taxonomy"
 )
 
 var classes = []string{"Arts/Dance", "Arts/Music", "Other", "Science/Chemistry", "Science/Physics", "Science/Physics/Optics/Other"}
@@ -73,7 +75,7 @@ func TestFocusIsOneThatACrawlTakes(t *testing.T) {
 		}
 		for i, a := range topics {
 			for _, b := range topics[:i] {
-				if below(a, b) || below(b, a) {
+				if taxonomy.Within(a, b) || taxonomy.Within(b, a) {
 					t.Fatalf("%q and %q", a, b)
 				}
 			}

@@ -15,7 +15,7 @@ type directory struct {
 
 // has says whether there is a class at or below a topic.
 func (d directory) has(topic string) bool {
-	return topic != "" && slices.ContainsFunc(d.classes, func(c string) bool { return within(c, topic) })
+	return topic != "" && slices.ContainsFunc(d.classes, func(c string) bool { return Within(c, topic) })
 }
 
 // missing explains the topics that are not there. kind is how they are marked.
@@ -64,7 +64,7 @@ func (d directory) deepest(topic string) (at string, have []string) {
 	for _, c := range d.classes {
 		rest := c
 		if at != "" {
-			if !within(c, at) || c == at {
+			if !Within(c, at) || c == at {
 				continue
 			}
 			rest = c[len(at)+1:]

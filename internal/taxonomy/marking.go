@@ -48,7 +48,7 @@ func (m Marking) Weigh(classes []string, pruned []Pruned) ([]float64, error) {
 		}
 		left := 0
 		for k, class := range classes {
-			if within(class, topic) && !slices.ContainsFunc(m.Bad, func(b string) bool { return within(class, b) }) {
+			if Within(class, topic) && !slices.ContainsFunc(m.Bad, func(b string) bool { return Within(class, b) }) {
 				weights[k] = weight
 				left++
 			}
@@ -113,7 +113,7 @@ func nested(good []string) (problems []error) {
 			switch {
 			case i < j && a == b:
 				problems = append(problems, fmt.Errorf("focus topic %q is named twice", a))
-			case a != b && within(b, a):
+			case a != b && Within(b, a):
 				problems = append(problems, fmt.Errorf("focus topic %q lies below focus topic %q: name one of them", b, a))
 			}
 		}
@@ -187,10 +187,10 @@ func keep(topics []string, want func(string) bool) []string {
 
 // below says whether a topic lies below one of others, and is none of them.
 func below(topic string, others []string) bool {
-	return slices.ContainsFunc(others, func(o string) bool { return topic != o && within(topic, o) })
+	return slices.ContainsFunc(others, func(o string) bool { return topic != o && Within(topic, o) })
 }
 
-// within says whether a topic is another one or lies below it.
-func within(topic, ancestor string) bool {
+// Within says whether a topic is another one or lies below it.
+func Within(topic, ancestor string) bool {
 	return strings.HasPrefix(topic, ancestor) && (len(topic) == len(ancestor) || topic[len(ancestor)] == '/')
 }

@@ -167,7 +167,7 @@ func TestChangesOfAMarkingThatWorks(t *testing.T) {
 			}
 			if weights, err := next.Weigh(tree, nil); err == nil {
 				for k, class := range tree {
-					if within(class, topic) && len(change.Bad) > 0 && weights[k] > 0 && !below(class, next.Good) && !slices.Contains(next.Good, class) {
+					if Within(class, topic) && len(change.Bad) > 0 && weights[k] > 0 && !below(class, next.Good) && !slices.Contains(next.Good, class) {
 						t.Fatalf("%s counts for nothing that is good: %+v", class, next)
 					}
 				}
