@@ -31,6 +31,13 @@
 // redirects are those of every crawl, and the pages are kept. Its name is made of the list, so that an
 // interrupted import goes on, and the same list gives the same bytes until it is fetched --again.
 //
+// 2026-11-21: crawl start --like takes the background, from which its critic learns what is not on topic, from the
+// neighbourhood of the likes: two thirds are pages that likes link to, a third pages that those link to, chosen
+// by a hash, each page and host in turn. That is where the crawl begins, so it is like what will be judged; much of it is on
+// topic, which is what package positive reckons with. These pages count for the budget. The critic is trained again, with a
+// sample of all pages met as background, after 100, 200, 400 … pages, while somebody watches; the frontier keeps
+// the scores that its links were found with.
+//
 // 2026-11-21: rolling back a model pins it (CrawlControl.learning.pinned). Training is a function of the
 // leaps alone and goes on beside it; a crawl that is to learn from where an older model stood
 // is a new crawl.

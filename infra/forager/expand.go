@@ -206,7 +206,7 @@ WHERE page NOT IN {said:Array(String)}
 GROUP BY page`
 
 // nearest bounds the neighbourhood, pages; those of most ties are looked at.
-const nearest = 1000
+const nearest = 500
 
 const (
 	fetchedNeighbours = neighbours + `

@@ -169,7 +169,14 @@ func (r *rig) teachLiked(t *testing.T, crawl string, truth func(string) bool) (c
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "critic", "expand", crawl, "-n", "1000")), &next); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range next {
+	var more []proposal
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "critic", "expand", crawl, "-n", "1000", "--fetch", "6", "--contact", "you@example.org", "--delay", "20ms")), &more); err != nil {
+		t.Fatal(err)
+	}
+	if len(more) <= len(next) || len(more) > len(next)+6 {
+		t.Errorf("%d proposals, %d after 6 more pages were fetched", len(next), len(more))
+	}
+	for _, p := range more {
 		if strings.Contains(yes.String()+no.String(), p.URL+"\n") {
 			t.Errorf("%s is proposed again", p.URL)
 		}

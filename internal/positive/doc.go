@@ -38,8 +38,8 @@
 // penalty alone. So discarding it is: best with few positives, which is what a user has, and close to the best with
 // many.
 //
-// 2026-11-21: every fit is convex and done to its end by L-BFGS with one worker, so that the same
-// pages give the same bits. Pages are few here: a critic of 10 positives and 1,000 unlabelled
+// 2026-11-21: every fit is convex and done to its end by L-BFGS with one worker, the folds beside one another, so
+// that the same pages give the same bits. Pages are few here: a critic of 10 positives and 1,000 unlabelled
 // pages takes seconds.
 //
 // 2026-11-21: pages that somebody has marked as off topic are negatives in every classifier and

@@ -1,8 +1,10 @@
 package positive
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 const (
@@ -123,21 +125,30 @@ func (o *Settings) learn(s *Sample) (*Model, error) {
 	return m, err
 }
 
-// heldOut scores every page by a classifier of the other folds.
+// heldOut scores every page by a classifier of the other folds, all folds at once.
 func (o *Settings) heldOut(s *Sample, classifier func(*Sample) (*Linear, error)) (*Scores, error) {
 	h := &Scores{make([]float64, len(s.Positives)), make([]float64, len(s.Unlabelled)), make([]float64, len(s.Negatives))}
-	for fold := range Folds {
-		l, err := classifier(&Sample{others(s.Positives, fold), others(s.Unlabelled, fold), others(s.Negatives, fold)})
-		if err != nil {
-			return nil, fmt.Errorf("without fold %d: %w", fold, err)
-		}
-		for rows, scores := range map[*[]Row][]float64{&s.Positives: h.Positives, &s.Unlabelled: h.Unlabelled, &s.Negatives: h.Negatives} {
-			for i := fold; i < len(scores); i += Folds {
-				scores[i] = l.Score(&(*rows)[i])
-			}
+	score := func(fold int, l *Linear, rows []Row, scores []float64) {
+		for i := fold; i < len(rows); i += Folds {
+			scores[i] = l.Score(&rows[i])
 		}
 	}
-	return h, nil
+	var errs [Folds]error
+	var wg sync.WaitGroup
+	for fold := range Folds {
+		wg.Go(func() {
+			l, err := classifier(&Sample{others(s.Positives, fold), others(s.Unlabelled, fold), others(s.Negatives, fold)})
+			if err != nil {
+				errs[fold] = fmt.Errorf("without fold %d: %w", fold, err)
+				return
+			}
+			score(fold, l, s.Positives, h.Positives)
+			score(fold, l, s.Unlabelled, h.Unlabelled)
+			score(fold, l, s.Negatives, h.Negatives)
+		})
+	}
+	wg.Wait()
+	return h, errors.Join(errs[:]...)
 }
 
 func others(rows []Row, fold int) []Row {

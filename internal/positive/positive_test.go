@@ -47,6 +47,13 @@ func TestBestBinIsAsCloseAsItsBound(t *testing.T) {
 	}
 }
 
+// TestEqualScoresAreOneThreshold: a threshold lets all of them pass, or none.
+func TestEqualScoresAreOneThreshold(t *testing.T) {
+	if got, err := BestBin([]float64{1, 1}, []float64{1, 1, 1, 0}); err != nil || got != .75 {
+		t.Errorf("prior %g, %v: three of four pages pass where both positives do", got, err)
+	}
+}
+
 func TestBestBinSeesOrderOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		score := rapid.Float64Range(-30, 30)
@@ -324,23 +331,27 @@ func TestHeldOutScoresHaveNotSeenThePage(t *testing.T) {
 	}
 }
 
-// TestNegativesAreHeeded: words of pages marked as off topic speak against a page.
+// TestNegativesAreHeeded: words of pages marked as off topic speak against a page, in both classifiers.
 func TestNegativesAreHeeded(t *testing.T) {
 	s, _ := world(4, 30, 200, .3)
 	mark := Row{Features: []uint32{25}, Values: []float32{1}} // a word of the topic
-	before, err := Learn(s, Settings{Features: words})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 40 {
-		s.Negatives = append(s.Negatives, mark)
-	}
-	after, err := Learn(s, Settings{Features: words})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, a := before.Probability(before.Score(&mark)), after.Probability(after.Score(&mark)); a >= b {
-		t.Errorf("a page marked 40 times went from %.3f to %.3f", b, a)
+	o := Settings{Features: words, L2: defaultL2, Rounds: 1}
+	marked := *s
+	marked.Negatives = slices.Repeat([]Row{mark}, 40)
+	for name, classifier := range map[string]func(*Sample) (*Linear, error){
+		"separate": o.separate, "discard": func(s *Sample) (*Linear, error) { return o.discard(s, .3) },
+	} {
+		before, err := classifier(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := classifier(&marked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, a := before.Score(&mark), after.Score(&mark); a >= b-1 {
+			t.Errorf("%s: a page marked 40 times went from %.3f to %.3f", name, b, a)
+		}
 	}
 }
 
