@@ -72,7 +72,7 @@ func (g *Ground) judged(t testing.TB, task *Task, set *CriticSet, by critic.Judg
 	if err != nil {
 		t.Fatal(err)
 	}
-	other.judgeBy(t, by)
+	other.heed(t, by)
 	return other
 }
 
@@ -99,8 +99,8 @@ func (g *Ground) logistic(t testing.TB, task *Task, set *CriticSet) *Ground {
 	return other
 }
 
-// judgeBy lets another judge judge the pages that are fetched from now on.
-func (g *Ground) judgeBy(t testing.TB, by critic.Judge) {
+// heed lets another judge judge the pages that are fetched from now on.
+func (g *Ground) heed(t testing.TB, by critic.Judge) {
 	o := critic.NewOpinion(2)
 	at := slices.Index(by.Classes(), g.task.FocusClass)
 	for u, rec := range g.verdicts {
@@ -212,14 +212,23 @@ func TestWebsCrawlsByLikes(t *testing.T) {
 	if draws < 10 {
 		return
 	}
-	var on means
+	var fixed, on, supervised means // of the same five draws
 	for _, task := range tasks {
 		set := file.Critics[task.Critic]
 		for d := range 5 {
 			g, crawl := learningOn(t, grounds[task], task, &set, first+d, learning)
 			on.add(g.Measure(crawl))
+			g = g.judged(t, task, &set, likeCritic(t, task, likeExamples(t, g.web, task, &set, 10)))
+			for sum, ground := range map[*means]*Ground{&fixed: g, &supervised: grounds[task]} {
+				if crawl, err = ground.Try("apprentice", first+d, 0, learning); err != nil {
+					t.Fatal(err)
+				}
+				sum.add(ground.Measure(crawl))
+			}
 		}
 	}
+	supervised.print(t, "supervised, 5 draws", "apprentice")
+	fixed.print(t, "10 likes, 5 draws", "apprentice")
 	on.print(t, "10 likes, learning on", "apprentice")
 }
 
@@ -243,7 +252,7 @@ func learningOn(t testing.TB, g *Ground, task *Task, set *CriticSet, draw int, l
 			}
 			e.Background = append(e.Background, own.web.document(own.web.pages[u]))
 			if pages++; pages == 50 || pages == 100 {
-				own.judgeBy(t, likeCritic(t, task, e))
+				own.heed(t, likeCritic(t, task, e))
 			}
 			return nil
 		},
