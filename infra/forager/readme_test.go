@@ -97,6 +97,12 @@ func TestREADME(t *testing.T) {
 	}
 	write(filepath.Join("pages", topic, "page.html"), "<title>A page of one's own</title><p>with a few words")
 	write("list.urls", "["+topic+"]\n"+strings.Join(web.Examples(topic, 12)[10:], "\n"))
+	rules := readme(t, "rules")
+	if len(rules) != 1 {
+		t.Fatalf("the README has %d blocks of rules", len(rules))
+	}
+	topics := strings.NewReplacer("Science/Chemistry", topic, "Science/Physics", web.Topics()[0])
+	write("physics.rules", topics.Replace(rules[0]))
 	write("likes.txt", strings.Join(web.Examples(topic, 10), "\n"))
 	// The other crawl is slow enough to be paused.
 	write("physics.yaml", strings.NewReplacer(
@@ -113,6 +119,7 @@ func TestREADME(t *testing.T) {
 	for _, block := range readme(t, "sh") {
 		for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
 			line, _, _ = strings.Cut(line, " #")
+			line = topics.Replace(line)
 			line = strings.NewReplacer("https://example.org/physics/", seeds[1], "https://example.org/acids/", seeds[0],
 				"--like-file likes.txt", "--like-file likes.txt --delay 20ms --pages 110 --background 30",
 				"list.urls examples.jsonl", "list.urls examples.jsonl --delay 20ms", "propose likes.txt", "propose likes.txt --delay 20ms").Replace(line)

@@ -18,6 +18,9 @@ critic: schools
 focus: [Science/Chemistry]
 seeds: ["HTTP://Example.org/a#top", "http://example.org/a"]
 seeds_file: seeds.txt
+weights: {Science: 0.5}
+bad: [Science/Physics]
+shadows: [other]
 budget: {pages: 3000}
 ranker: apprentice-gated
 scope: {hosts: [Example.org], prefixes: ["http://example.org"], url_list: list.txt, max_depth: 4, host_cap: 9}
@@ -54,6 +57,9 @@ func TestWholeFile(t *testing.T) {
 	ctl := c.Control
 	if ctl.GetPoliteness().GetDelayMs() != 1500 || ctl.GetPoliteness().GetUserAgent() != "Forager/1.0 (+mailto:me@example.org)" {
 		t.Errorf("politeness: %v", ctl.GetPoliteness())
+	}
+	if ctl.GetWeights()["Science"] != .5 || len(ctl.GetBad()) != 1 || len(ctl.GetShadows()) != 1 || ctl.GetShadows()[0] != "other" {
+		t.Errorf("judged by weights %v, without %v, beside %v", ctl.GetWeights(), ctl.GetBad(), ctl.GetShadows())
 	}
 	if s := ctl.GetScope(); s.GetHosts()[0] != "example.org" || s.GetPrefixes()[0] != "http://example.org/" || s.GetHostCap() != 9 {
 		t.Errorf("scope: %v", s)
