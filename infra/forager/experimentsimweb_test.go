@@ -33,6 +33,13 @@ func TestExperimentSimweb(t *testing.T) {
 	if again, _, _ := command(args); again != first {
 		t.Error("the same command prints other numbers")
 	}
+	overlap, said, code := command("--seeds 501 --pages 4000 --budget 400 --cues peaked --rankers soft-focus --overlap --host-window 2 --pause 1s")
+	if err := json.Unmarshal([]byte(overlap), &rows); err != nil || code != exitOK || len(rows) != 1 {
+		t.Fatalf("exit %d: %s %v", code, said, err)
+	}
+	if rate := rows[0].Measures["pages/s"].Mean; rate < 1 || rate > 100 {
+		t.Errorf("hosts with pauses of a second gave %v pages a second", rate)
+	}
 	for args, says := range map[string]string{
 		"--rankers none": "no ranker \"none\"", "--topic none": "no topic \"none\"; there are: Tundkimhol", "--cues loud": "loud", "--pages 7": "7 pages",
 	} {

@@ -203,6 +203,11 @@ var built = map[string]string{
 // Try makes one crawl of the task: a draw's seeds with a named ranker. seed is that of random
 // orders.
 func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
+	return g.TryOver(nil, ranker, draw, seed, learning)
+}
+
+// TryOver is Try over a network; nil = one request after the other.
+func (g *Ground) TryOver(n *Network, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
 	if err := g.refuses(ranker); err != nil {
 		return nil, err
 	}
@@ -215,7 +220,7 @@ func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Lea
 	}
 	run := &Run{
 		Ground: g, Seeds: g.task.Seeds[draw], Policies: ranking.Policies, Mixture: ranking.Mixture,
-		Learning: learning, RandomSeed: seed,
+		Learning: learning, RandomSeed: seed, Network: n,
 	}
 	switch ranker {
 	case "oracle-labels":

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -34,6 +35,8 @@ type Crawl struct {
 	// Requests that were charged; the end reason as crawl.status gives it.
 	Requests  uint64
 	EndReason string
+	// Took is the time of a crawl over a Network.
+	Took time.Duration
 	// Trained leaps, and what was learnt of them.
 	Trained uint64
 	Learnt  *apprentice.Counts
@@ -59,6 +62,8 @@ type Run struct {
 	// RandomSeed of the crawl (ranker random, mixtures).
 	RandomSeed uint64
 	Keep       bool
+	// Network lets requests overlap; nil = one after the other.
+	Network *Network
 }
 
 // control is the record that a pipeline would be given for the same crawl.
@@ -68,12 +73,14 @@ func (r *Run) control() *schemas.CrawlControl {
 		learning = proto.Clone(r.Learning).(*schemas.Learning)
 	}
 	learning.Sync = true
+	network := cmp.Or(r.Network, &Network{Window: 1, HostWindow: 1})
 	return &schemas.CrawlControl{
 		Crawl: "experiment", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING,
 		Focus: []string{r.Ground.task.FocusClass}, Critic: r.Ground.task.Critic,
 		Budget:   &schemas.Budget{Pages: r.Ground.task.Budget},
 		Policies: r.Policies, Mixture: r.Mixture, Scope: &schemas.Scope{UrlList: "web"},
-		Window: 1, HostWindow: 1, Learning: learning, Politeness: &schemas.Politeness{},
+		Window: network.Window, HostWindow: network.HostWindow, Learning: learning,
+		Politeness: &schemas.Politeness{DelayMs: uint32(network.Pause.Milliseconds())},
 		RandomSeed: r.RandomSeed,
 	}
 }
@@ -93,6 +100,9 @@ func (r *Run) Crawl() (*Crawl, error) {
 	}
 	if err := c.apply(schemas.SeedPage(c.ctl.Crawl, seeds)); err != nil {
 		return nil, err
+	}
+	if r.Network != nil {
+		return c.overlap(r.Network)
 	}
 	for {
 		c.now = c.now.Add(time.Second)
