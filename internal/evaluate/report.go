@@ -1,0 +1,82 @@
+package evaluate
+
+// Report is what an evaluation says of a critic.
+type Report struct {
+	// Examples names what the critic was evaluated on; How says how it was trained, line by line.
+	Examples string     `json:"examples"`
+	How      []Property `json:"how"`
+	// Pages and classes they belong to.
+	Pages   int      `json:"pages"`
+	Classes []string `json:"classes"`
+	// The three kinds of posterior side by side.
+	Raw        Scores `json:"raw"`
+	Tempered   Scores `json:"tempered"`
+	Calibrated Scores `json:"calibrated"`
+	// Topics, Confused and Relevance are those of the calibrated posteriors, beside them the
+	// relevance by raw ones.
+	Topics       []Topic     `json:"topics"`
+	Confused     []Confusion `json:"confused"`
+	Relevance    []Histogram `json:"relevance"`
+	RawRelevance []Histogram `json:"raw_relevance"`
+	// Learning are the measures of critics of fewer examples, fewest first; the last has all.
+	Learning []Lesson `json:"learning"`
+	// Words are those that decide each topic.
+	Words []Deciding `json:"words"`
+}
+
+// Property is a setting with its value.
+type Property struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Lesson is how well a critic does that was trained and measured on a part of the examples.
+type Lesson struct {
+	Pages      int   `json:"pages"`
+	Raw        Brief `json:"raw"`
+	Tempered   Brief `json:"tempered"`
+	Calibrated Brief `json:"calibrated"`
+}
+
+// Brief are the leading Scores.
+type Brief struct {
+	Accuracy float64 `json:"accuracy"`
+	LogLoss  float64 `json:"log_loss"`
+	ECE      float64 `json:"ece"`
+}
+
+// Deciding are the words that decide whether a page is judged to be of a topic.
+type Deciding struct {
+	Topic string `json:"topic"`
+	// For speak for it, Against against it, the strongest first.
+	For     []Word `json:"for"`
+	Against []Word `json:"against"`
+}
+
+// Word is a word with its weight.
+type Word struct {
+	Word string `json:"word"`
+	// LogOdds is what the word adds to the log-odds of the topic against all others, nats, on a
+	// page of this word alone.
+	LogOdds float64 `json:"log_odds"`
+	// Share of the topic's pages that hold it; of words against the topic, of the other pages.
+	Share float64 `json:"share"`
+}
+
+// mostConfused is the number of pairs of classes in a Report.
+const mostConfused = 20
+
+// New measures pages.
+func New(classes []string, pages []Page) *Report {
+	return &Report{
+		Pages: len(pages), Classes: classes,
+		Raw: Measure(pages, Raw), Tempered: Measure(pages, Tempered), Calibrated: Measure(pages, Calibrated),
+		Topics: Topics(classes, pages, Calibrated), Confused: Confusions(classes, pages, Calibrated, mostConfused),
+		Relevance: Histograms(classes, pages, Calibrated), RawRelevance: Histograms(classes, pages, Raw),
+	}
+}
+
+// Kind returns the scores of one kind of posterior.
+func (r *Report) Kind(p Posterior) *Scores {
+	return [...]*Scores{&r.Raw, &r.Tempered, &r.Calibrated}[p]
+}
