@@ -131,6 +131,9 @@ func fitCurves(classes int, pages []heldPage) *calibration {
 		p := &pages[i]
 		posteriors := p.by(func(k int) *calibrate.Curve { return fitted[k].Without[p.fold] })
 		correctBest(posteriors, without[p.fold])
+		if p.full != nil {
+			p.full.Calibrated = posteriors
+		}
 		p.calibrated, p.verdict = shares(posteriors, leastCalibrated), verdictOn(posteriors, p.classes)
 	})
 	return c

@@ -2,6 +2,7 @@ package critic
 
 import (
 	"math"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -42,6 +43,16 @@ func shares(p []float64, least float64) []share {
 	return s
 }
 
+// Held is an example that trained, as it is judged by a model of the other folds, whose calibration
+// has not seen it either.
+type Held struct {
+	URL string
+	// Classes are its own, by number, ascending.
+	Classes []int
+	// Raw, Tempered and Calibrated are Pr(c|u), by class.
+	Raw, Tempered, Calibrated []float64
+}
+
 // heldPage is a page that trains, as it is judged by a model of the other folds.
 type heldPage struct {
 	heldOut
@@ -49,6 +60,7 @@ type heldPage struct {
 	fold    int
 	classes []int   // its own, ascending
 	verdict verdict // on the calibrated posterior
+	full    *Held   // nil where nobody wants it
 }
 
 // heldVerdicts are how these models do, by page.
@@ -77,6 +89,9 @@ func (m *Model) holdOut(t *training) (*heldVerdicts, error) {
 			classes := t.of[example]
 			v.raw[at], v.tempered[at] = verdictOn(o.Raw, classes), verdictOn(o.Tempered, classes)
 			pages[at] = heldPage{heldOut: heldOut{raw: shares(o.Raw, leastShare), tempered: shares(o.Tempered, leastShare)}, fold: fold, classes: classes}
+			if t.keep {
+				pages[at].full = &Held{URL: t.examples.items[example].url, Classes: classes, Raw: slices.Clone(o.Raw), Tempered: slices.Clone(o.Tempered)}
+			}
 			logOdds(o.Calibrated, o.scores)
 			pages[at].odds = make([]float32, len(o.Calibrated))
 			for k, x := range o.Calibrated {
@@ -93,6 +108,9 @@ func (m *Model) holdOut(t *training) (*heldVerdicts, error) {
 	m.unseen = new(unseen)
 	for at, example := range t.used {
 		m.unseen.add(t.examples.items[example].url, &pages[at].heldOut)
+		if t.keep {
+			t.held = append(t.held, *pages[at].full)
+		}
 	}
 	return v, nil
 }
@@ -119,8 +137,15 @@ func (m *Model) calibrate(pages []heldPage, v *heldVerdicts) {
 	}
 	for i := range pages {
 		p := &pages[i]
-		if p.calibrated = p.raw; m.calibration.takes == schemas.Posterior_POSTERIOR_TEMPERED {
+		tempered := m.calibration.takes == schemas.Posterior_POSTERIOR_TEMPERED
+		if p.calibrated = p.raw; tempered {
 			p.calibrated = p.tempered
+		}
+		if p.full == nil {
+			continue
+		}
+		if p.full.Calibrated = p.full.Raw; tempered {
+			p.full.Calibrated = p.full.Tempered
 		}
 	}
 }

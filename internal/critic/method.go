@@ -28,6 +28,8 @@ var Methods = []Method{Bayes, BayesTree, Logistic}
 type learned interface {
 	// opine sets all of an opinion but Calibrated.
 	opine(o *Opinion, bag *bayes.Bag)
+	// joint sets dst to log Pr(c,u) by class, raw, up to a constant.
+	joint(dst []float64, bag *bayes.Bag)
 	encode(e *modelfile.Encoder)
 }
 

@@ -58,38 +58,48 @@ type ClassReport struct {
 
 // Train prunes the taxonomy of the examples and trains a critic on what is left.
 func Train(e *Examples, s Settings) (*Model, *Report, error) {
+	m, r, _, err := fit(e, s, false)
+	return m, r, err
+}
+
+// Validate is Train, and returns what the models of the other folds say of every example that
+// trained, in the order of URLs: 3 numbers for each class and example.
+func Validate(e *Examples, s Settings) (*Model, *Report, []Held, error) { return fit(e, s, true) }
+
+func fit(e *Examples, s Settings, keep bool) (*Model, *Report, []Held, error) {
 	for name, v := range map[string]int{"minimum": s.Minimum, "cap": s.Cap} {
 		if v < 0 || v > countLimit {
-			return nil, nil, fmt.Errorf("train critic: %s is %d", name, v)
+			return nil, nil, nil, fmt.Errorf("train critic: %s is %d", name, v)
 		}
 	}
 	tree, err := grow(e, s)
 	if err != nil {
-		return nil, nil, fmt.Errorf("train critic: %w", err)
+		return nil, nil, nil, fmt.Errorf("train critic: %w", err)
 	}
 	t := newTraining(e, tree, s)
+	t.keep = keep
 	m := &Model{settings: s, cut: e.settings, classes: t.classes, pruned: tree.Pruned}
 	m.settings.Provenance = maps.Clone(s.Provenance)
 	if m.settings.Method == "" {
 		m.settings.Method = Bayes
 	}
 	if m.words, err = newVocabulary(t.vocabulary()); err != nil {
-		return nil, nil, fmt.Errorf("train critic: %w", err)
+		return nil, nil, nil, fmt.Errorf("train critic: %w", err)
 	}
 	r := &Report{Examples: e.Len() + e.Repeated(), Repeated: e.Repeated(), Pruned: tree.Pruned, Words: m.Words()}
 	for _, i := range t.used {
 		r.Tokens += total(t.bags[i]) * uint64(len(t.of[i]))
 	}
 	if m.judge, err = t.learn(func(int) bool { return true }); err != nil {
-		return nil, nil, fmt.Errorf("train critic: %w", err)
+		return nil, nil, nil, fmt.Errorf("train critic: %w", err)
 	}
 	held, err := m.holdOut(t)
 	if err != nil {
-		return nil, nil, fmt.Errorf("train critic on held-out folds: %w", err)
+		return nil, nil, nil, fmt.Errorf("train critic on held-out folds: %w", err)
 	}
 	r.measure(tree, t, held)
 	m.measures = r.Measured
-	return newModel(m), r, nil
+	return newModel(m), r, t.held, nil
 }
 
 // grow makes the classes.
@@ -129,6 +139,9 @@ type training struct {
 	// features by word, and their number, of Logistic.
 	features     []uint32
 	featureCount int
+	// held are the examples as held-out models judge them, where they are kept.
+	keep bool
+	held []Held
 }
 
 func newTraining(e *Examples, tree *taxonomy.Tree, s Settings) *training {

@@ -204,7 +204,8 @@ func fisher(words int, classes [][]*bayes.Bag) []uint32 {
 	return found
 }
 
-func (x *tree) opine(o *Opinion, bag *bayes.Bag) {
+// project returns what the nodes see of a bag.
+func (x *tree) project(bag *bayes.Bag) []bayes.Bag {
 	bags := make([]bayes.Bag, len(x.nodes))
 	for i, w := range bag.Features {
 		for j := x.start[w]; j < x.start[w+1]; j++ {
@@ -212,6 +213,11 @@ func (x *tree) opine(o *Opinion, bag *bayes.Bag) {
 			b.Features, b.Counts = append(b.Features, x.as[j]), append(b.Counts, bag.Counts[i])
 		}
 	}
+	return bags
+}
+
+func (x *tree) opine(o *Opinion, bag *bayes.Bag) {
+	bags := x.project(bag)
 	clear(o.Raw)
 	clear(o.scores)
 	var raw, tempered []float64

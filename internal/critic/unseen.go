@@ -45,10 +45,16 @@ func after(ends []uint64, i int) uint64 {
 	return ends[i-1]
 }
 
+// place is where a URL is, or would be.
+func (u *unseen) place(url string) (i int, ok bool) {
+	i = sort.Search(u.len(), func(i int) bool { return string(u.url(i)) >= url })
+	return i, i < u.len() && string(u.url(i)) == url
+}
+
 // find sets the opinion to what is kept for a URL, and says whether something is.
 func (u *unseen) find(o *Opinion, url string) bool {
-	i := sort.Search(u.len(), func(i int) bool { return string(u.url(i)) >= url })
-	if i == u.len() || string(u.url(i)) != url {
+	i, ok := u.place(url)
+	if !ok {
 		return false
 	}
 	for kind, dst := range [kinds][]float64{o.Raw, o.Tempered, o.Calibrated} {
