@@ -18,7 +18,6 @@ import (
 	"forager/internal/pipeline"
 	"forager/internal/registry"
 	"forager/internal/stream"
-	"forager/internal/text"
 	"forager/schemas"
 )
 
@@ -27,6 +26,7 @@ type criticCommand struct {
 	Taxonomy  criticTaxonomy  `cmd:"" help:"Show the tree of topics and the classes made of it, and pages that are alike."`
 	Propose   criticPropose   `cmd:"" help:"Name the topics of a critic that a few examples fit best."`
 	Train     criticTrain     `cmd:"" help:"Train a critic on example pages and publish it."`
+	Evaluate  criticEvaluate  `cmd:"" help:"Measure by cross-validation how good a critic of these examples is."`
 	Rules     criticRules     `cmd:"" help:"Publish a critic of keyword and regular-expression rules."`
 	Predicate criticPredicate `cmd:"" help:"Publish a critic that asks an HTTP service."`
 	Expand    criticExpand    `cmd:"" help:"Propose pages that are like the examples, to be confirmed one by one."`
@@ -35,17 +35,12 @@ type criticCommand struct {
 }
 
 type criticTrain struct {
-	Examples []string      `arg:"" name:"source" help:"Examples: JSON Lines {url, topics, text|html}, a folder tree, a list of URLs, a dump of DMOZ (see critic import)."`
-	Name     string        `required:"" help:"Name of the critic."`
-	Model    critic.Method `help:"How it learns: bayes, bayes-tree, logistic." enum:"bayes,bayes-tree,logistic" default:"bayes"`
-	Features int           `help:"Words that bayes-tree chooses at each node of the taxonomy; 0 = all." default:"30000"`
-	Minimum  int           `help:"Examples a class must have; smaller leaves join their parent (2002 §3.1)." default:"300"`
-	Cap      int           `help:"Examples a class uses at most." default:"300"`
-	Seed     uint64        `help:"Seed of the sampling."`
-	Words    text.Settings `help:"How words are made of text: bigrams, stop, stem, language=CODE, numbers=kept|shaped|dropped, case=folded|kept." default:"bigrams"`
-	Date     string        `help:"When it was trained, as the model says it; empty = when the examples were last changed." placeholder:"YYYY-MM-DD"`
-	Marks    bool          `help:"Heed what was marked of pages that this critic has judged (critic mark), too."`
-	DryRun   bool          `help:"Train and report, publish nothing."`
+	Examples []string `arg:"" name:"source" help:"Examples: JSON Lines {url, topics, text|html}, a folder tree, a list of URLs, a dump of DMOZ (see critic import)."`
+	Name     string   `required:"" help:"Name of the critic."`
+	Date     string   `help:"When it was trained, as the model says it; empty = when the examples were last changed." placeholder:"YYYY-MM-DD"`
+	Marks    bool     `help:"Heed what was marked of pages that this critic has judged (critic mark), too."`
+	DryRun   bool     `help:"Train and report, publish nothing."`
+	learnFlags
 	sourceFlags
 }
 
@@ -69,7 +64,7 @@ func (c *criticTrain) Run(s *session) error {
 	if !criticName.MatchString(c.Name) {
 		return usagef("--name: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", c.Name)
 	}
-	settings := critic.Settings{Method: c.Model, Features: c.Features, Minimum: c.Minimum, Cap: c.Cap, Seed: c.Seed}
+	settings := c.settings()
 	set, sum, err := c.examples(s, settings)
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"forager/internal/chart"
 )
 
 //go:embed page.html
@@ -21,7 +23,6 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 
 // WriteHTML writes the report as one page that needs nothing else.
 func (r *Report) WriteHTML(w io.Writer) error {
-	kinds := []Posterior{Raw, Tempered, Calibrated}
 	type kind struct {
 		Name    Posterior
 		Scores  *Scores
@@ -33,7 +34,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Learning []template.HTML
 		Curves   []template.HTML
 	}{Report: r}
-	for _, p := range kinds {
+	for p := range Kinds {
 		data.Kinds = append(data.Kinds, kind{p, r.Kind(p), reliabilityDiagram(r.Kind(p))})
 	}
 	for i := range r.Relevance {
@@ -45,7 +46,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 			of    func(Brief) float64
 		}{
 			{"accuracy", func(b Brief) float64 { return b.Accuracy }},
-			{"log loss, nats", func(b Brief) float64 { return b.LogLoss }},
+			{"log loss (nats)", func(b Brief) float64 { return b.LogLoss }},
 			{"expected calibration error", func(b Brief) float64 { return b.ECE }},
 		} {
 			data.Learning = append(data.Learning, learningCurve(f.title, r.Learning, f.of))
@@ -89,7 +90,7 @@ func (d *drawing) dot(class string, x, y, r float64, title string) {
 // The area of a dot is the share of the pages in its bin.
 func reliabilityDiagram(s *Scores) template.HTML {
 	const size, left, bottom = 200., 34., 30.
-	d := begin(left+size+10, size+bottom+10, "reliability diagram")
+	d := begin(left+size+18, size+bottom+10, "reliability diagram")
 	x := func(v float64) float64 { return left + v*size }
 	y := func(v float64) float64 { return 8 + (1-v)*size }
 	for _, v := range []float64{0, .5, 1} {
@@ -141,8 +142,12 @@ func histogramOf(h, raw *Histogram) template.HTML {
 			h.On[i], h.Off[i], raw.On[i], raw.Off[i])
 		d.bar("off", at+2, base-up(h.Off[i]), tenth/2-2, up(h.Off[i]), title)
 		d.bar("on", at+tenth/2, base-up(h.On[i]), tenth/2-2, up(h.On[i]), title)
-		d.line("raw", at+2, base-up(raw.Off[i]), at+tenth/2, base-up(raw.Off[i]))
-		d.line("raw", at+tenth/2, base-up(raw.On[i]), at+tenth-2, base-up(raw.On[i]))
+		if raw.Off[i] > 0 {
+			d.line("raw", at+2, base-up(raw.Off[i]), at+tenth/2, base-up(raw.Off[i]))
+		}
+		if raw.On[i] > 0 {
+			d.line("raw", at+tenth/2, base-up(raw.On[i]), at+tenth-2, base-up(raw.On[i]))
+		}
 	}
 	for _, v := range []float64{0, .5, 1} {
 		d.text(left+v*width, base+13, "middle", fmt.Sprint(v))
@@ -151,46 +156,15 @@ func histogramOf(h, raw *Histogram) template.HTML {
 	return d.end()
 }
 
-// learningCurve draws a measure over the number of examples, on a logarithmic scale.
+// learningCurve draws a measure over the number of examples.
 func learningCurve(title string, lessons []Lesson, of func(Brief) float64) template.HTML {
-	const width, height, left, bottom = 240., 150., 40., 30.
-	d := begin(left+width+16, height+bottom+24, title)
-	first, last := lessons[0].Pages, lessons[len(lessons)-1].Pages
-	x := func(n int) float64 {
-		return left + width*math.Log(float64(n)/float64(first))/max(math.Log(float64(last)/float64(first)), 1e-9)
-	}
-	kinds := []struct {
-		class string
-		of    func(*Lesson) float64
-	}{
-		{"kind0", func(l *Lesson) float64 { return of(l.Raw) }},
-		{"kind1", func(l *Lesson) float64 { return of(l.Tempered) }},
-		{"kind2", func(l *Lesson) float64 { return of(l.Calibrated) }},
-	}
-	top := 1e-9
-	for i := range lessons {
-		for _, k := range kinds {
-			top = max(top, k.of(&lessons[i]))
-		}
-	}
-	y := func(v float64) float64 { return 20 + (1-v/top)*height }
-	d.text(left, 12, "start", title)
-	for _, share := range []float64{0, .5, 1} {
-		d.line("grid", left, y(share*top), left+width, y(share*top))
-		d.text(left-5, y(share*top)+4, "end", fmt.Sprintf("%.2f", share*top))
-	}
-	for i := range lessons {
-		d.text(x(lessons[i].Pages), y(0)+14, "middle", fmt.Sprint(lessons[i].Pages))
-	}
-	d.text(left+width/2, y(0)+27, "middle", "pages")
-	for p, k := range kinds {
+	c := chart.Chart{Title: title, XTitle: "pages", YTitle: title}
+	for kind := range Kinds {
+		l := chart.Line{Name: kind.String()}
 		for i := range lessons {
-			l := &lessons[i]
-			if i > 0 {
-				d.line(k.class, x(lessons[i-1].Pages), y(k.of(&lessons[i-1])), x(l.Pages), y(k.of(l)))
-			}
-			d.dot(k.class, x(l.Pages), y(k.of(l)), 3, fmt.Sprintf("%s, %d pages: %.4f", Posterior(p), l.Pages, k.of(l)))
+			l.X, l.Y = append(l.X, float64(lessons[i].Pages)), append(l.Y, of(lessons[i].Kind(kind)))
 		}
+		c.Lines = append(c.Lines, l)
 	}
-	return d.end()
+	return c.SVG()
 }

@@ -1,5 +1,11 @@
 package evaluate
 
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+)
+
 // Report is what an evaluation says of a critic.
 type Report struct {
 	// Examples names what the critic was evaluated on; How says how it was trained, line by line.
@@ -37,6 +43,9 @@ type Lesson struct {
 	Tempered   Brief `json:"tempered"`
 	Calibrated Brief `json:"calibrated"`
 }
+
+// Kind returns the measures of one kind of posterior.
+func (l *Lesson) Kind(p Posterior) Brief { return [...]Brief{l.Raw, l.Tempered, l.Calibrated}[p] }
 
 // Brief are the leading Scores.
 type Brief struct {
@@ -79,4 +88,33 @@ func New(classes []string, pages []Page) *Report {
 // Kind returns the scores of one kind of posterior.
 func (r *Report) Kind(p Posterior) *Scores {
 	return [...]*Scores{&r.Raw, &r.Tempered, &r.Calibrated}[p]
+}
+
+// WritePages writes what is said of every page, one JSON object a line: {"url", "own": names of its
+// classes, "raw", "tempered", "calibrated": probabilities in the order of classes}. The first line
+// has the classes alone.
+func WritePages(w io.Writer, classes []string, pages []Page) error {
+	out := bufio.NewWriter(w)
+	lines := json.NewEncoder(out)
+	lines.SetEscapeHTML(false)
+	if err := lines.Encode(map[string][]string{"classes": classes}); err != nil {
+		return err
+	}
+	for i := range pages {
+		p := &pages[i]
+		line := struct {
+			URL        string    `json:"url"`
+			Own        []string  `json:"own"`
+			Raw        []float64 `json:"raw"`
+			Tempered   []float64 `json:"tempered"`
+			Calibrated []float64 `json:"calibrated"`
+		}{p.URL, nil, p.Posteriors[Raw], p.Posteriors[Tempered], p.Posteriors[Calibrated]}
+		for _, k := range p.Own {
+			line.Own = append(line.Own, classes[k])
+		}
+		if err := lines.Encode(line); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
 }
