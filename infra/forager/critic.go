@@ -32,6 +32,7 @@ type criticCommand struct {
 	Expand    criticExpand    `cmd:"" help:"Propose pages that are like the examples, to be confirmed one by one."`
 	Mark      criticMark      `cmd:"" help:"Say of fetched pages that they are on topic, or not."`
 	Retrain   criticRetrain   `cmd:"" help:"Train a critic again, on what was marked and what a crawl has met."`
+	Explain   criticExplain   `cmd:"" help:"Why a page gets its score from a critic."`
 }
 
 type criticTrain struct {

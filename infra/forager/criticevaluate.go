@@ -74,7 +74,7 @@ func (c *criticEvaluate) Run(s *session) error {
 			return err
 		}
 	}
-	report.Learning = append(report.Learning, lesson(report))
+	report.Learning = append(report.Learning, wholeLesson(report))
 	if err := c.write(c.HTML, report.WriteHTML); err != nil {
 		return err
 	}
@@ -160,8 +160,8 @@ func learningCurve(s *session, c *criticEvaluate, settings critic.Settings) ([]e
 	return lessons, nil
 }
 
-// lesson is the last point of the learning curve: all examples.
-func lesson(r *evaluate.Report) evaluate.Lesson {
+// wholeLesson is the last point of the learning curve: all examples.
+func wholeLesson(r *evaluate.Report) evaluate.Lesson {
 	brief := func(s evaluate.Scores) evaluate.Brief {
 		return evaluate.Brief{Accuracy: s.Accuracy, LogLoss: s.LogLoss, ECE: s.ECE}
 	}

@@ -132,14 +132,14 @@ func TestWebsSettingsOfWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := NewExamples(cut)
-		schoolsInto(t, e, func(topics []string) []string { return mainSubject(topics) })
-		m, _, err := Train(e, Settings{Exact: true})
+		schoolsInto(t, e, mainSubject)
+		m, _, all, err := Validate(e, Settings{Exact: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var held []evaluate.Page
-		for _, x := range e.items {
-			held = append(held, opinionOn(t, m, &schemas.Page{Url: x.url}, x.topics[0]))
+		for _, h := range all {
+			held = append(held, evaluate.Page{URL: h.URL, Own: h.Classes, Posteriors: [evaluate.Kinds][]float64{h.Raw, h.Tempered, h.Calibrated}})
 		}
 		_, judged := heldOutUniversities(t, pages, cut, Settings{Exact: true})
 		if held, judged := evaluate.Measure(held, evaluate.Calibrated), evaluate.Measure(judged, evaluate.Calibrated); held.Accuracy < .72 || judged.Accuracy < .53 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -15,52 +16,57 @@ import (
 
 // Explanation says why a page got its relevance to focus topics.
 type Explanation struct {
-	Judgement *schemas.Judgement
+	Judgement *schemas.Judgement `json:"judgement"`
 	// HeldOut: the page trained the model, and the judgement is that of a model which has not seen
 	// it; the terms are those of the model of all.
-	HeldOut bool
+	HeldOut bool `json:"held_out"`
 	// Tokens of the page, as many as the settings of words leave.
-	Tokens uint64
+	Tokens uint64 `json:"tokens"`
 	// Classes by the raw log-odds of each against all others, best first.
-	Classes []ClassOdds
+	Classes []ClassOdds `json:"classes"`
 	// Rival is the best class that is no focus, empty where there is none.
-	Rival string
+	Rival string `json:"rival"`
 	// LogOdds of the focus against all other classes, nats, and what a page without words has.
-	LogOdds, Prior float64
+	LogOdds float64 `json:"log_odds"`
+	Prior   float64 `json:"prior_log_odds"`
 	// Terms are the words of the page that the model knows, those that matter most first.
-	Terms []Term
+	Terms []Term `json:"terms"`
 	// Nodes are the decisions down the tree to the best class of the focus and to its rival, of a
 	// hierarchical model.
-	Nodes []Decision
+	Nodes []Decision `json:"nodes"`
 }
 
 // ClassOdds is a class with the log-odds of its raw posterior, nats, and its three posteriors.
 type ClassOdds struct {
-	Name                               string
-	LogOdds, Raw, Tempered, Calibrated float64
-	Focus                              bool
+	Name       string  `json:"name"`
+	LogOdds    float64 `json:"log_odds"`
+	Raw        float64 `json:"raw"`
+	Tempered   float64 `json:"tempered"`
+	Calibrated float64 `json:"calibrated"`
+	Focus      bool    `json:"focus"`
 }
 
 // Term is a word of a page.
 type Term struct {
-	Word  string
-	Count uint32
+	Word  string `json:"word"`
+	Count uint32 `json:"count"`
 	// Focus is what the log-odds of the focus against all other classes would lose without the
 	// word; Rival the same against the rival alone. Nats.
-	Focus, Rival float64
+	Focus float64 `json:"focus"`
+	Rival float64 `json:"rival"`
 }
 
 // Decision is a node of the tree of a hierarchical model: the children that compete there.
 type Decision struct {
-	Node     string // "" = the root
-	Children []Child
+	Node     string  `json:"node"` // "" = the root
+	Children []Child `json:"children"`
 }
 
 // Child is a child of a node with Pr(child|node, u), raw.
 type Child struct {
-	Name  string
-	Raw   float64
-	Focus bool // its classes are of the focus, some or all
+	Name  string  `json:"name"`
+	Raw   float64 `json:"raw"`
+	Focus bool    `json:"focus"` // its classes are of the focus, some or all
 }
 
 // Explain says why a page has the relevance to the focus topics that it has. Errors are those of
@@ -76,6 +82,7 @@ func (m *Model) Explain(p *schemas.Page, focus []string) (*Explanation, error) {
 	}
 	s := m.scratch.Get().(*scratch)
 	defer m.scratch.Put(s)
+	defer runtime.KeepAlive(m) // and with it the mapped file
 	x := &Explanation{Judgement: j}
 	_, x.HeldOut = m.unseen.place(p.GetUrl())
 	if err := begin(s.reader, p); err != nil {
