@@ -120,7 +120,7 @@ func TestREADME(t *testing.T) {
 		for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
 			line, _, _ = strings.Cut(line, " #")
 			line = topics.Replace(line)
-			line = strings.NewReplacer("https://example.org/physics/", seeds[1], "https://example.org/acids/", seeds[0],
+			line = strings.NewReplacer("https://example.org/physics/", seeds[1], "https://example.org/acids/", seeds[0], "https://example.org/chemistry/", seeds[0],
 				"--like-file likes.txt", "--like-file likes.txt --delay 20ms --pages 110 --background 30",
 				"list.urls examples.jsonl", "list.urls examples.jsonl --delay 20ms", "propose likes.txt", "propose likes.txt --delay 20ms").Replace(line)
 			switch line = strings.TrimSpace(line); {
