@@ -74,15 +74,11 @@ func (c *criticExplain) Run(s *session) error {
 	if name == "" {
 		return usagef("give --critic, or --crawl, whose critic it is")
 	}
-	published, err := b.critic(name)
-	if err != nil {
-		return err
-	}
 	store, err := objects.Open(cfg.S3)
 	if err != nil {
 		return err
 	}
-	judge, err := loadCritic(s, store, published)
+	judge, version, err := b.openCritic(s, store, name)
 	if err != nil {
 		return err
 	}
@@ -94,7 +90,7 @@ func (c *criticExplain) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	x.Critic = published.GetVersion()
+	x.Critic = version
 	return s.print(x, func(w io.Writer) { x.tell(w, c.Terms) })
 }
 
