@@ -121,7 +121,7 @@ func (g *Ground) judge(p *page, parsed *schemas.Page, extract func(linkfeature.S
 	}
 	if g.web.compute != nil {
 		if j, err = g.withAnchors(j, parsed); err != nil {
-			return nil, fmt.Errorf("links of %s: %w", p.url, err)
+			return nil, err
 		}
 	}
 	rec.Judgement, rec.Fingerprint = j, parsed.GetFingerprint()
@@ -204,17 +204,20 @@ func (g *Ground) judgement(known *schemas.LinkFound, anchors bool) (*schemas.Jud
 
 // judgeAnchors judges the texts of all links.
 func (g *Ground) judgeAnchors() {
-	g.anchored = make(map[string]*schemas.Judgement)
-	for u, rec := range g.verdicts {
-		if rec.Judgement == nil {
-			continue
+	made, errs := make([]*schemas.Judgement, len(g.urls)), make([]error, len(g.urls))
+	each(len(g.urls), func(i int) {
+		if rec := g.verdicts[g.urls[i]]; rec.GetJudgement() != nil {
+			made[i], errs[i] = g.withAnchors(rec.Judgement, g.web.pages[g.urls[i]].parsed)
 		}
-		j, err := g.withAnchors(rec.Judgement, g.web.pages[u].parsed)
-		if err != nil {
-			g.anchorsErr = fmt.Errorf("links of %s: %w", u, err)
-			return
+	})
+	if g.anchorsErr = errors.Join(errs...); g.anchorsErr != nil {
+		return
+	}
+	g.anchored = make(map[string]*schemas.Judgement, len(made))
+	for i, j := range made {
+		if j != nil {
+			g.anchored[g.urls[i]] = j
 		}
-		g.anchored[u] = j
 	}
 }
 
@@ -226,7 +229,7 @@ func (g *Ground) withAnchors(j *schemas.Judgement, parsed *schemas.Page) (*schem
 	}
 	anchors, err := critic.SayAnchors(context.Background(), g.model, parsed, weights)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("links of %s: %w", parsed.GetUrl(), err)
 	}
 	j = proto.CloneOf(j)
 	j.Anchors = anchors
