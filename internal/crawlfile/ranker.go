@@ -49,7 +49,7 @@ var Rankers = []string{
 const mixture = "mixture"
 
 // Arms are those of the ranker mixture.
-var Arms = []string{"anchor-soft-focus", "tiered-soft-focus", "apprentice-gated", "hard-defer"}
+var Arms = []string{"anchor-soft-focus", "tiered-soft-focus", "apprentice-gated", "hard-defer", "gate-fifo"}
 
 // Ranking is what a ranker sets in a control record.
 type Ranking struct {
