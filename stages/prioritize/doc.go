@@ -28,8 +28,11 @@
 // is ready. A newer model that cannot be fetched or read leaves the one in use; status says so.
 //
 // Fairness: each step takes some hundred records; then every crawl, another one first each
-// time, may score and dispatch a slice. So one crawl's re-scoring or backlog holds up the others of its partition
-// by milliseconds.
+// time, may score and dispatch a slice. So one crawl's re-scoring, dispatch or parked records hold up the
+// others of its partition by milliseconds. Records of the input are applied in the order in which they came:
+// a verdict waits for those of other crawls before it, and of each crawl there are no more than its window,
+// 1,024 where that is found by trying. A window of many thousands, set by hand, may hold up the crawls of its
+// partition for as long as its verdicts take when they all come at once, as after an outage.
 //
 // Replays: forager dead replay sends an ask through link.found for another attempt at a request
 // that a stage could not handle; what follows stands at frontier's replay.go.
