@@ -217,6 +217,11 @@ func TestDistanceIsItsDefinition(t *testing.T) {
 		}
 		return d
 	}
+	for pair, want := range map[[2]string]int{{"sprots", "sports"}: 1, {"ab", "ba"}: 1, {"ca", "abc"}: 3, {"äb", "b"}: 1, {"", "abc"}: 3} {
+		if got := distance(pair[0], pair[1]); got != want {
+			t.Errorf("%q to %q: %d, want %d", pair[0], pair[1], got, want)
+		}
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 6, -1)
 		a, b := word.Draw(t, "a"), word.Draw(t, "b")
