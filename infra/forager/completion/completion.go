@@ -129,7 +129,8 @@ func valuesOf(v *kong.Value, begin string, values func(string) []string) (all []
 			all = append(all, Candidate{Word: w})
 		}
 	}
-	if words == nil && slices.Contains([]string{"path", "existingfile", "existingdir"}, v.Tag.Type) {
+	// An argument that may be a file or something else has no such type, but that name.
+	if words == nil && (v.Name == "file" || slices.Contains([]string{"path", "existingfile", "existingdir"}, v.Tag.Type)) {
 		return []Candidate{Files}
 	}
 	return all
