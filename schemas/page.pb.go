@@ -86,7 +86,8 @@ type Page struct {
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	// <meta name=description> content, white space collapsed, at most 1,024 bytes.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// Primary language subtag of <html lang>, lower case ("en"); empty where the page names none.
+	// Primary language subtag of <html lang>, or else of <meta http-equiv=content-language>, lower
+	// case ("en"); empty where the page names none.
 	Language string `protobuf:"bytes,4,opt,name=language,proto3" json:"language,omitempty"`
 	// Character encoding used to decode the body, a WHATWG name ("windows-1252").
 	Charset string `protobuf:"bytes,5,opt,name=charset,proto3" json:"charset,omitempty"`

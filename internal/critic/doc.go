@@ -50,4 +50,8 @@
 //
 // 2026-11-21: a model file holds counts and settings, and the out-of-fold posteriors as
 // doubles; the same examples, in any order, give the same bytes.
+//
+// 2026-11-21: why a page got its score is told by leaving out each of its words (Explain), not by weights: the
+// question is the same for every method, and for naive Bayes the answer is n·log(θ(c,τ)/θ(c',τ)).
+// Log-odds are raw and taken before probabilities are: those of long pages round to 0 and 1.
 package critic

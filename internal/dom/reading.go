@@ -169,6 +169,8 @@ func (r *reading) meta(e element) {
 		r.declare(label)
 	} else if pragma, _ := e.attribute("http-equiv"); hasContent && strings.EqualFold(pragma, "content-type") {
 		r.declare(charsetParameter(content))
+	} else if hasContent && strings.EqualFold(pragma, "content-language") && r.page.Language == "" {
+		r.speak(content)
 	}
 	name, ok := e.attribute("name")
 	if !ok || !hasContent {
@@ -241,9 +243,14 @@ func (r *reading) title(s string) {
 	}
 }
 
-// language takes the lang of <html>: "en-GB" is en.
+// language takes the lang of <html>.
 func (r *reading) language(e element) {
 	lang, _ := e.attribute("lang")
+	r.speak(lang)
+}
+
+// speak takes a language tag: "en-GB" is en.
+func (r *reading) speak(lang string) {
 	lang = strings.ToLower(strings.TrimSpace(lang))
 	if i := strings.IndexAny(lang, "-_"); i >= 0 {
 		lang = lang[:i]
