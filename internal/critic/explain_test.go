@@ -35,10 +35,28 @@ func TestExplain(t *testing.T) {
 			if !near(x.LogOdds, whole) || !near(x.Prior, odds("")) || x.Tokens != 9 || x.HeldOut {
 				t.Errorf("%s, %v: log-odds %v and %v of %d tokens, judged %v and %v", method, focus, x.LogOdds, x.Prior, x.Tokens, whole, odds(""))
 			}
+			duel := func(prose string) float64 { // of the focus and the rival
+				raw, _, err := m.Posteriors(page("http://new/", prose))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var of, rival float64
+				for k, class := range m.Classes() {
+					if slices.ContainsFunc(focus, func(f string) bool { return class == f || strings.HasPrefix(class, f+"/") }) {
+						of += raw[k]
+					} else if class == x.Rival {
+						rival = raw[k]
+					}
+				}
+				return math.Log(of / rival)
+			}
 			for i, term := range x.Terms {
 				without := strings.Join(slices.DeleteFunc(strings.Fields(prose), func(w string) bool { return w == term.Word }), " ")
 				if !near(term.Focus, whole-odds(without)) {
 					t.Errorf("%s, %v: %q counts %v, without it is %v less", method, focus, term.Word, term.Focus, whole-odds(without))
+				}
+				if want := duel(prose) - duel(without); !near(term.Rival, want) {
+					t.Errorf("%s, %v: %q counts %v against %s, without it is %v less", method, focus, term.Word, term.Rival, x.Rival, want)
 				}
 				if i > 0 && math.Abs(term.Focus) > math.Abs(x.Terms[i-1].Focus) {
 					t.Errorf("%s: %q stands behind a weaker word", method, term.Word)

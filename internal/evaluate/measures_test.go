@@ -54,6 +54,12 @@ func TestMeasure(t *testing.T) {
 		Histograms([]string{"x", "y", "z"}, pages, Raw)[0]); diff != "" {
 		t.Error(diff)
 	}
+	if h := Histograms([]string{"x", "y"}, []Page{page("a", []int{0}, .16, .84)}, Raw)[0]; h.On[1] != 1 {
+		t.Errorf(".16 is not in the second tenth: %+v", h)
+	}
+	if best := Best([]float64{.1, .4, .4, .1}); best != 1 {
+		t.Errorf("class %d is the best of equals", best)
+	}
 	if got := Measure(nil, Raw); got != (Scores{}) {
 		t.Errorf("no pages are %+v", got)
 	}
