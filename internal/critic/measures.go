@@ -63,6 +63,6 @@ func measure(verdicts []verdict) Measures {
 	for bin := range sum {
 		m.ECE += math.Abs(hit[bin] - sum[bin])
 	}
-	n := float64(len(verdicts))
+	n := max(1, float64(len(verdicts)))
 	return Measures{Accuracy: m.Accuracy / n, LogLoss: m.LogLoss / n, ECE: m.ECE / n}
 }

@@ -8,6 +8,7 @@ import (
 
 	"forager/internal/bayes"
 	"forager/internal/taxonomy"
+	"forager/schemas"
 )
 
 // Settings say how a critic is trained.
@@ -22,6 +23,9 @@ type Settings struct {
 	Method Method
 	// Features is the number of words that BayesTree chooses at a node; 0 = all.
 	Features int
+	// Unmeasured holds no page out: the model has no measures, its calibrated posterior is the raw
+	// one, and it judges the pages it was trained on like any other. Training takes a sixth of the time.
+	Unmeasured bool
 	// Provenance is where the examples come from, in the user's words ("examples":
 	// "dmoz.jsonl"); it goes into the model.
 	Provenance map[string]string
@@ -93,8 +97,10 @@ func fit(e *Examples, s Settings, keep bool) (*Model, *Report, []Held, error) {
 	if m.judge, err = t.learn(func(int) bool { return true }); err != nil {
 		return nil, nil, nil, fmt.Errorf("train critic: %w", err)
 	}
-	held, err := m.holdOut(t)
-	if err != nil {
+	held := new(heldVerdicts)
+	if s.Unmeasured {
+		m.calibration, m.unseen = &calibration{takes: schemas.Posterior_POSTERIOR_RAW}, new(unseen)
+	} else if held, err = m.holdOut(t); err != nil {
 		return nil, nil, nil, fmt.Errorf("train critic on held-out folds: %w", err)
 	}
 	r.measure(tree, t, held)
@@ -250,5 +256,7 @@ func (r *Report) measure(tree *taxonomy.Tree, t *training, held *heldVerdicts) {
 		}
 		r.Classes = append(r.Classes, report)
 	}
-	r.Accuracy = float64(correct) / float64(len(held.raw))
+	if len(held.raw) > 0 {
+		r.Accuracy = float64(correct) / float64(len(held.raw))
+	}
 }
