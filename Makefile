@@ -11,6 +11,7 @@
 #   make bench-frontier [URLS=10000000]   what a URL costs in a frontier of a tenth of so many, of all, and between, on disk;
 #                      re-scoring; peak memory (some 10 GB in TMPDIR, and an hour)
 #   make bench-import [BYTES=5000000000]   a made-up dump of a directory, imported: speed and peak memory (12 GB in TMPDIR)
+#   make bench-critic  a critic beside scikit-learn: training and scoring from raw text (FORAGER_TAXONOMY, Python 3.11)
 #   make check         gofmt, go vet, generated code up to date
 
 SHELL := bash
@@ -25,7 +26,7 @@ ENGINE  := node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 GOTEST  := go test -json
 REPORT  := go run ./infra/testreport
 
-.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race bench bench-frontier bench-import soak check generate clean
+.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race bench bench-frontier bench-critic bench-import soak check generate clean
 
 all: build
 
@@ -60,6 +61,10 @@ test-kafka: build
 test-oracles: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"
 	infra/oracles/run.sh
+
+bench-critic: deps
+	@: "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"
+	infra/oracles/run.sh speed
 
 test-race: deps
 	CGO_ENABLED=1 $(GOTEST) -race -short -timeout 15m ./internal/stream/... ./internal/frontier/... ./stages/... | $(REPORT)

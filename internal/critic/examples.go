@@ -3,7 +3,6 @@ package critic
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,8 +18,8 @@ import (
 type Examples struct {
 	settings text.Settings
 	reader   *text.Words
-	words    []string
-	index    map[string]uint32
+	words    interner
+	times    []uint32 // by word; all 0 between two examples
 	items    []example
 	byURL    map[string]int
 	repeated int
@@ -118,13 +117,20 @@ func (e *Examples) AddPage(url string, topics []string, p *schemas.Page) error {
 
 // fill sets the bag of an example to the words of the reader.
 func (e *Examples) fill(x *example) {
-	counts := make(map[uint32]uint32)
 	for e.reader.Next() {
-		counts[e.intern(e.reader.Word())] += e.reader.Count()
+		w := e.words.intern(e.reader.Word())
+		if int(w) == len(e.times) {
+			e.times = append(e.times, 0)
+		}
+		if e.times[w] == 0 {
+			x.bag.Features = append(x.bag.Features, w)
+		}
+		e.times[w] += e.reader.Count()
 	}
-	x.bag.Features = slices.Sorted(maps.Keys(counts))
-	for _, f := range x.bag.Features {
-		x.bag.Counts = append(x.bag.Counts, counts[f])
+	x.bag.Features = slices.Clone(x.bag.Features) // without the room that appending left
+	x.bag.Counts = make([]uint32, len(x.bag.Features))
+	for i, w := range x.bag.Features {
+		x.bag.Counts[i], e.times[w] = e.times[w], 0
 	}
 }
 
@@ -156,7 +162,7 @@ func (e *Examples) place(url string, topics []string) (*example, error) {
 		e.reader = text.NewWords(e.settings)
 	}
 	if e.byURL == nil {
-		e.byURL, e.index = make(map[string]int), make(map[string]uint32)
+		e.byURL = make(map[string]int)
 	}
 	i, known := e.byURL[url]
 	if !known {
@@ -175,14 +181,4 @@ func (e *Examples) place(url string, topics []string) (*example, error) {
 		return nil, nil
 	}
 	return x, nil
-}
-
-func (e *Examples) intern(word []byte) uint32 {
-	i, ok := e.index[string(word)]
-	if !ok {
-		i = uint32(len(e.words))
-		e.words = append(e.words, string(word))
-		e.index[e.words[i]] = i
-	}
-	return i
 }

@@ -41,6 +41,7 @@ type scratch struct {
 	hashes []uint64 // of the words of the page
 	times  []uint32 // beside them
 	words  []uint32 // by word of the model; all 0 between two judgements
+	recent [recentWords]recent
 	bag    bayes.Bag
 }
 
@@ -144,14 +145,18 @@ func (m *Model) fill(s *scratch) {
 	}
 	// Words are looked up behind one another, so that the processor waits for memory for several at once.
 	for i, hash := range s.hashes {
-		f, ok := m.words.lookup(hash)
-		if !ok {
+		r := &s.recent[hash%recentWords]
+		if r.hash != hash {
+			r.hash = hash
+			r.word, r.known = m.words.lookup(hash)
+		}
+		if !r.known {
 			continue
 		}
-		if s.words[f] == 0 {
-			s.bag.Features = append(s.bag.Features, f)
+		if s.words[r.word] == 0 {
+			s.bag.Features = append(s.bag.Features, r.word)
 		}
-		s.words[f] += s.times[i]
+		s.words[r.word] += s.times[i]
 	}
 	for _, f := range s.bag.Features {
 		s.bag.Counts = append(s.bag.Counts, s.words[f])

@@ -174,22 +174,22 @@ func (t *training) fold(example int) int { return FoldOf(t.examples.items[exampl
 // vocabulary returns the words of the examples that train, sorted, and sets their bags over it.
 func (t *training) vocabulary() []string {
 	e := t.examples
-	seen := make([]bool, len(e.words))
+	seen := make([]bool, len(e.words.words))
 	for _, i := range t.used {
 		for _, f := range e.items[i].bag.Features {
 			seen[f] = true
 		}
 	}
-	var words []string
+	var order []uint32
 	for f, yes := range seen {
 		if yes {
-			words = append(words, e.words[f])
+			order = append(order, uint32(f))
 		}
 	}
-	slices.Sort(words)
-	renumber := make([]uint32, len(e.words))
-	for i, w := range words {
-		renumber[e.index[w]] = uint32(i)
+	slices.SortFunc(order, func(a, b uint32) int { return strings.Compare(e.words.words[a], e.words.words[b]) })
+	words, renumber := make([]string, len(order)), make([]uint32, len(seen))
+	for i, f := range order {
+		words[i], renumber[f] = e.words.words[f], uint32(i)
 	}
 	t.words, t.bags = len(words), make([]*bayes.Bag, len(e.items))
 	for _, i := range t.used {

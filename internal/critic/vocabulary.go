@@ -45,10 +45,12 @@ func newVocabulary(words []string) (*vocabulary, error) {
 func slotsFor(words int) int { return 2 << bits.Len(uint(words+words/3)) }
 
 // find returns where the slot of a hash is, or the empty one where it belongs.
-func (v *vocabulary) find(hash uint64) int {
-	mask := uint64(len(v.slots) - 2) // even: slots are pairs
+func (v *vocabulary) find(hash uint64) int { return slotOf(v.slots, hash) }
+
+func slotOf(slots []uint64, hash uint64) int {
+	mask := uint64(len(slots) - 2) // even: slots are pairs
 	for at := hash << 1 & mask; ; at = (at + 2) & mask {
-		if v.slots[at] == hash || v.slots[at+1] == 0 {
+		if slots[at] == hash || slots[at+1] == 0 {
 			return int(at)
 		}
 	}
@@ -72,6 +74,48 @@ func (v *vocabulary) word(i uint32) string { return string(v.bytes(i)) }
 func (v *vocabulary) lookup(hash uint64) (i uint32, ok bool) {
 	number := v.slots[v.find(hash)+1]
 	return uint32(number) - 1, number != 0
+}
+
+// recent is a word that was looked up before. Most tokens of a page are of few words, which then need not
+// be looked for in the whole table.
+type recent struct {
+	hash  uint64
+	word  uint32
+	known bool
+}
+
+// recentWords are as many as the nearest cache of the processor holds.
+const recentWords = 1 << 11
+
+// interner numbers words as they come, in a table like that of a vocabulary. The zero value is ready.
+type interner struct {
+	words []string
+	slots []uint64
+}
+
+// intern returns the number of a word, a new one for a new word.
+func (n *interner) intern(word []byte) uint32 {
+	hash := xxhash.Sum64(word)
+	if need := slotsFor(len(n.words) + 1); need > len(n.slots) {
+		n.grow(2 * need)
+	}
+	at := slotOf(n.slots, hash)
+	if n.slots[at+1] == 0 {
+		n.words = append(n.words, string(word))
+		n.slots[at], n.slots[at+1] = hash, uint64(len(n.words))
+	}
+	return uint32(n.slots[at+1] - 1)
+}
+
+func (n *interner) grow(slots int) {
+	old := n.slots
+	n.slots = make([]uint64, slots)
+	for i := 0; i < len(old); i += 2 {
+		if old[i+1] != 0 {
+			at := slotOf(n.slots, old[i])
+			n.slots[at], n.slots[at+1] = old[i], old[i+1]
+		}
+	}
 }
 
 func (v *vocabulary) encode(e *modelfile.Encoder) {
