@@ -22,7 +22,7 @@ func (m *Model) DecidingWords(e *Examples, held []Held, most int) ([]evaluate.De
 		}
 		bag := &bayes.Bag{}
 		for _, f := range e.items[i].bag.Features {
-			if w, ok := m.words.lookup(xxhash.Sum64String(e.words[f])); ok {
+			if w, ok := m.words.lookup(xxhash.Sum64String(e.words.words[f])); ok {
 				bag.Features, bag.Counts = append(bag.Features, w), append(bag.Counts, 1)
 			}
 		}

@@ -1,6 +1,12 @@
-// Package critic judges pages: flat multinomial naive Bayes over the classes of a pruned
-// taxonomy (2002 §2.1, §2.3, §3.1; packages taxonomy and bayes). It is the user's word on what
-// is relevant, trained before the crawl and fixed during it.
+// Package critic judges pages by the classes of a pruned taxonomy (2002 §2.1, §3.1; package
+// taxonomy). It is the user's word on what is relevant, trained before the crawl and fixed during
+// it. There are three methods behind one interface:
+//
+//	bayes       naive Bayes over all classes at once (2002 §2.3; package bayes)
+//	bayes-tree  naive Bayes among the children of each inner topic, by the words that tell these
+//	            apart best by their Fisher index, down the tree by the chain rule (1999)
+//	logistic    multinomial logistic regression over hashed words with TF-IDF weights, unit length
+//	            (package logistic)
 //
 //	examples (package examples) → AddText → Train → Marshal → Unmarshal → Judge
 //
@@ -25,6 +31,19 @@
 //
 // # Decisions
 //
+// 2026-11-21: logistic is the one to choose: on an encyclopedia by five folds (15 main subjects) it
+// comes to an accuracy of .849, log loss .451 and calibration error .003, bayes to .777, .650 and
+// .014, all calibrated; over 43 leaf classes to .792 and .832, beside .692 and 1.159, and bayes-tree
+// between them (.704, 1.110); on page types of universities that it has not seen to .799 and .572,
+// beside .565 and .827. bayes stays the default of forager critic train as it is the papers' judge,
+// with which experiments and their references were made, and trains in a fraction of the time.
+//
+// 2026-11-21: the tree chooses 30,000 words a node: of 300, 1,000, 3,000, 10,000, 30,000 and all,
+// over 42 leaf classes, that had the best raw posterior (accuracy .683; all words .632, flat .574).
+//
+// 2026-11-21: hashes of words are as long as 2²⁷ weights allow, 20 bits at most: so memory does not
+// follow the vocabulary. Words that training has not met are passed over, not hashed onto others.
+//
 // 2026-11-21: the curves of the classes alone leave the best class off by .04 to .07 (15 and 42
 // classes of an encyclopedia), as dividing by their sum moves all of them; the curve of the best
 // class brings that to .02. The log odds are those of the logarithms: floors at 1e-12, or
@@ -37,19 +56,22 @@
 // 2026-11-21: the weights of classes under a marking of topics are an argument of Say: whoever
 // judges a crawl makes them once for each revision of its control record, not for each page.
 //
-// 2026-11-21: the words of a page are looked up once for each distinct word and only pairs of
-// word and class that occur in training are added (package bayes), not a dense row a word: as
-// quick with 15 classes, and a hundredth of the memory with 500.
+// 2026-11-21: only pairs of word and class that occur in training are added (package bayes), not a
+// dense row a word: as quick with 15 classes, and a hundredth of the memory with 500.
+//
+// 2026-11-21: a word is known by 64 bits of its hash, in files and in memory; what it is spelt like is
+// kept for people. Two words of a vocabulary of 10⁶ have the same one with a probability of 3·10⁻⁸.
 //
 // 2026-11-21: folds are a hash of the URL, and out-of-fold posteriors below 1e-12 are not stored
-// (calibrated ones: 1e-6).
-// An example of several classes lies in one fold, whatever classes it has.
+// (calibrated ones: 1e-6). An example of several classes lies in one fold, whatever classes it has.
 //
 // 2026-11-21: the URL of an example is made canonical where it is a URL that can be crawled,
 // so that the page is known when it is met; any other name is kept as it is.
 //
-// 2026-11-21: a model file holds counts and settings, and the out-of-fold posteriors as
-// doubles; the same examples, in any order, give the same bytes.
+// 2026-11-21: what is looked up stands in a model's file as it is in memory, so that processes map
+// it and share it; all of it is checked when it is opened. Files of format 1, which had to be read
+// into memory, are refused: nothing but tests had made any. The same examples, in any order, give
+// the same bytes.
 //
 // 2026-11-21: why a page got its score is told by leaving out each of its words (Explain), not by weights: the
 // question is the same for every method, and for naive Bayes the answer is n·log(θ(c,τ)/θ(c',τ)).

@@ -9,6 +9,9 @@
 // their length, float64 as their bits. What is written depends on nothing but what is said, so
 // the same model always has the same bytes.
 //
+// Arrays of numbers (PutArray) lie where a mapped file (Map) can be read in place: at offsets that
+// are multiples of 8, little endian. A machine that has numbers otherwise reads copies of them.
+//
 // # Decisions
 //
 // 2026-11-21: no compression. A compressor's output depends on its version, and a model's
