@@ -25,7 +25,7 @@ const Joined = Capital
 
 // Shape returns the shape of the token that Next found.
 func (z *Scanner) Shape() Shape {
-	if z.token[0] >= utf8.RuneSelf && isUnspaced(z.token) {
+	if isUnspaced(z.token) {
 		if z.begin > 0 && z.begin == z.last {
 			return Joined
 		}
@@ -83,11 +83,12 @@ func ShapeAt(shapes []byte, n int) Shape {
 // isUnspaced says whether a token is a character of a script that puts no spaces between words
 // and is cut into characters.
 func isUnspaced(token []byte) bool {
-	r, _ := utf8.DecodeRune(token)
-	switch {
-	case r < 0x0E00:
+	const thai = 0xE0 // the first byte of U+0E00, and of all above it one no lower
+	if token[0] < thai {
 		return false
-	case r >= 0x4E00 && r <= 0x9FFF:
+	}
+	r, _ := utf8.DecodeRune(token)
+	if r >= 0x4E00 && r <= 0x9FFF || r >= 0x3041 && r <= 0x3096 {
 		return true
 	}
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)

@@ -105,12 +105,13 @@ var class, lower = func() (class, lower [256]uint8) {
 	return class, lower
 }()
 
-// nextASCII takes the word at z.at, unless that touches a byte beyond ASCII: then known is false
-// and nothing is taken. found is false for a word without letter and digit.
+// nextASCII takes the word at z.at, unless that touches a byte beyond ASCII and is not a Han character
+// that stands for itself: then known is false and nothing is taken. found is false for a word without letter and digit.
 func (z *Scanner) nextASCII() (found, known bool) {
 	s, i, n := z.text, z.at, 0
 	if class[s[i]] == beyond {
-		return false, false
+		known = z.nextHan()
+		return known, known
 	}
 	for {
 		b := s[i]
@@ -142,6 +143,33 @@ func (z *Scanner) nextASCII() (found, known bool) {
 	}
 	z.begin, z.at, z.token = z.at, i, z.buf[:n]
 	return found, true
+}
+
+// nextHan takes the Han character at z.at where what follows cannot hang on to it: ASCII, another one,
+// or Hiragana (WB999).
+func (z *Scanner) nextHan() bool {
+	const width = 3
+	s := z.text[z.at:]
+	if !isHan(s) {
+		return false
+	}
+	if rest := s[width:]; len(rest) > 0 && class[rest[0]] == beyond && !isHan(rest) && !isHiragana(rest) {
+		return false
+	}
+	z.token = z.buf[:copy(z.buf[:], s[:width])]
+	z.begin = z.at
+	z.at += width
+	return true
+}
+
+// isHan says whether valid UTF-8 begins with one of the common Han characters, U+4E00 to U+9FFF.
+func isHan(s string) bool {
+	return s[0] >= 0xE5 && s[0] <= 0xE9 || s[0] == 0xE4 && s[1] >= 0xB8
+}
+
+// isHiragana says the same of the letters of Hiragana, U+3041 to U+3096.
+func isHiragana(s string) bool {
+	return s[0] == 0xE3 && (s[1] == 0x81 && s[2] != 0x80 || s[1] == 0x82 && s[2] <= 0x96)
 }
 
 // begins says whether a token may begin with r. A segment may begin with anything: a few letters

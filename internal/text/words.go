@@ -170,7 +170,7 @@ func (w *Words) take() (token []byte, shape Shape, more bool) {
 			return nil, Lower, false
 		}
 		token = w.scanner.Token()
-		if w.settings.Case == CaseKept || w.settings.Bigrams && token[0] >= utf8.RuneSelf {
+		if w.settings.Case == CaseKept || w.settings.Bigrams && isUnspaced(token) {
 			shape = w.scanner.Shape()
 		}
 		return token, shape, true
