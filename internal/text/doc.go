@@ -32,8 +32,8 @@
 //	60 characters .69 .03   150 .94 .01   400 .98 .003   1,500 .999 .000
 //
 // and has no opinion on the rest; whatlanggo, the best-known detector in Go, .75 .22, .84 .14, .86 .14 and
-// .86 .14, at ten times the CPU time (it does not know five of these languages). lingua-go is more exact
-// on single words, but its models take 120 MB. Of texts in ten languages without a list .13 are
+// .86 .14, at ten times the CPU time (it does not know five of these languages). lingua-go was
+// left aside, as its models take 120 MB. Of texts in ten languages without a list .13 are
 // taken for a neighbour (Slovene for Croatian); their pages mostly say what they are in.
 //
 // 2026-11-21: what is right for a critic was measured with flat naive Bayes, calibrated: accuracy and log loss on

@@ -296,9 +296,13 @@ func (s *Server) run(ctx context.Context, q *request, k kind, sql string) (*chdb
 		return nil, err
 	}
 	if k == read {
-		ended := make(chan struct{})
-		defer close(ended)
-		go s.killWhenGone(ctx, q.id, ended)
+		ended, watched := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(watched)
+			s.killWhenGone(ctx, q.id, ended)
+		}()
+		// Its connection must not outlive the request: the last one to be closed closes the folder.
+		defer func() { close(ended); <-watched }()
 	}
 	return conn.Query(sql, q.formatOrDefault(), q.params...)
 }
