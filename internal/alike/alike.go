@@ -22,7 +22,6 @@ const (
 
 // Finder takes pages in order. The zero value is ready.
 type Finder struct {
-	pages  int
 	first  map[[16]byte]int32 // page, by the digest of its words
 	copyOf []int32            // of each page: the first with its words
 	own    []int32            // the pages that are no copies
@@ -36,8 +35,7 @@ func (f *Finder) Add(page string) {
 	if f.first == nil {
 		f.first = make(map[[16]byte]int32)
 	}
-	n := int32(f.pages)
-	f.pages++
+	n := int32(len(f.copyOf))
 	digest := f.words.read(page)
 	if at, ok := f.first[digest]; ok {
 		f.copyOf = append(f.copyOf, at)
@@ -48,9 +46,6 @@ func (f *Finder) Add(page string) {
 	f.own = append(f.own, n)
 	f.bands = append(f.bands, f.words.bands())
 }
-
-// Pages returns the number of pages.
-func (f *Finder) Pages() int { return f.pages }
 
 // Copies returns groups of at least two pages with the same words, by their first pages.
 func (f *Finder) Copies() [][]int {

@@ -241,17 +241,7 @@ func (g *Ground) counted(url string) bool { return !g.left(url, g.web.labels[url
 
 // resolve follows redirects inside the web to a page in scope; "" where there is none.
 func (g *Ground) resolve(url string) string {
-	for range maxHops + 1 {
-		p := g.web.pages[url]
-		if p == nil || !g.inScope[url] {
-			return ""
-		}
-		if p.outcome != schemas.Outcome_OUTCOME_REDIRECTED {
-			return url
-		}
-		url = p.redirect
-	}
-	return ""
+	return g.web.resolve(url, func(url string) bool { return g.inScope[url] })
 }
 
 // parents are the pages in scope that link to each page, redirects resolved.

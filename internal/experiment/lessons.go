@@ -61,6 +61,7 @@ func (g *Ground) learn() (*lessons, error) {
 	if len(l.targets) == 0 {
 		return nil, errors.New("no page that it may learn from is a target")
 	}
+	anywhere := func(string) bool { return true }
 	l.children, l.parents = make([][]uint32, len(l.urls)), make([][]uint32, len(l.urls))
 	for i, u := range l.urls {
 		p := g.web.pages[u]
@@ -74,7 +75,7 @@ func (g *Ground) learn() (*lessons, error) {
 			return nil, fmt.Errorf("links of %s: %w", u, err)
 		}
 		for _, link := range links {
-			if to, ok := number[g.web.resolve(link.GetUrl())]; ok && int(to) != i {
+			if to, ok := number[g.web.resolve(link.GetUrl(), anywhere)]; ok && int(to) != i {
 				l.children[i] = append(l.children[i], to)
 			}
 		}

@@ -116,11 +116,12 @@ func loadWeb(path string) (*Web, error) {
 	return w, err
 }
 
-// resolve follows redirects inside the web to a page; "" where there is none.
-func (w *Web) resolve(url string) string {
+// resolve follows redirects to a page, all of it inside the web and among the URLs for which in holds; ""
+// where there is none.
+func (w *Web) resolve(url string, in func(url string) bool) string {
 	for range maxHops + 1 {
 		p := w.pages[url]
-		if p == nil {
+		if p == nil || !in(url) {
 			return ""
 		}
 		if p.outcome != schemas.Outcome_OUTCOME_REDIRECTED {

@@ -7,9 +7,6 @@ type Model struct {
 	bias    []float64
 }
 
-// Classes returns the number of classes.
-func (m *Model) Classes() int { return m.classes }
-
 // Scores sets dst, one number a class, to the log odds of a document up to a constant.
 // Features that the model does not have are passed over.
 func (m *Model) Scores(dst []float64, r *Row) {

@@ -69,9 +69,6 @@ func (s Settings) at(feature, row int) int {
 	return s.States * (s.alone() + feature*s.rows() + row)
 }
 
-// Settings returns what the model was trained with.
-func (m *Model) Settings() Settings { return m.settings }
-
 // transition writes log p(s'|s,o) for every s' into dst, k long. The previous state s is 0 … k−1, or k for START.
 func (s Settings) transition(dst, weights []float64, previous int, o *Observation) {
 	k := s.States
@@ -102,9 +99,6 @@ func (s Settings) transition(dst, weights []float64, previous int, o *Observatio
 		dst[i] -= z
 	}
 }
-
-// Check says whether the model can read an observation.
-func (m *Model) Check(o *Observation) error { return m.settings.checkObservation(o) }
 
 func (s Settings) checkObservation(o *Observation) error {
 	if len(o.Index) != len(o.Value) {

@@ -62,7 +62,6 @@ type parser struct {
 	program  int // instructions so far
 
 	// Of the rule being read.
-	topic  string
 	tokens []token
 	at     int
 	depth  int

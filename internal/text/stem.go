@@ -2,7 +2,6 @@ package text
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 
 	"github.com/blevesearch/snowballstem"
@@ -31,9 +30,6 @@ var stemmers = map[string]func(*snowballstem.Env) bool{
 	"fr": french.Stem, "ga": irish.Stem, "hu": hungarian.Stem, "it": italian.Stem, "nl": dutch.Stem, "no": norwegian.Stem,
 	"pt": portuguese.Stem, "ro": romanian.Stem, "ru": russian.Stem, "sv": swedish.Stem, "tr": turkish.Stem,
 }
-
-// Stemmed returns the codes of the languages that have a stemmer, sorted.
-func Stemmed() []string { return slices.Sorted(maps.Keys(stemmers)) }
 
 // elisions are the words that stand before an apostrophe without a space: "l'eau" is eau.
 var elisions = map[string][]string{
