@@ -95,6 +95,8 @@ const (
 	// R(u) as what is known of v before its link is read, and the critic's judgement of the link's own
 	// text (Judgement.anchors) as the evidence: the mean of their log odds. R(u) alone where there is none.
 	Ranker_RANKER_ANCHOR Ranker = 5
+	// What a guide makes of the link (Judgement.guidance of Policy.guide).
+	Ranker_RANKER_GUIDE Ranker = 6
 )
 
 // Enum value maps for Ranker.
@@ -106,6 +108,7 @@ var (
 		3: "RANKER_APPRENTICE",
 		4: "RANKER_RANDOM",
 		5: "RANKER_ANCHOR",
+		6: "RANKER_GUIDE",
 	}
 	Ranker_value = map[string]int32{
 		"RANKER_UNSPECIFIED": 0,
@@ -114,6 +117,7 @@ var (
 		"RANKER_APPRENTICE":  3,
 		"RANKER_RANDOM":      4,
 		"RANKER_ANCHOR":      5,
+		"RANKER_GUIDE":       6,
 	}
 )
 
@@ -776,7 +780,9 @@ type Policy struct {
 	Posterior Posterior `protobuf:"varint,5,opt,name=posterior,proto3,enum=forager.v1.Posterior" json:"posterior,omitempty"`
 	// Combined scores are rounded to multiples of 1/tiers, so that first discovery decides among those
 	// that are about equal; 0 = they are not rounded. At most 1,000,000.
-	Tiers         uint32 `protobuf:"varint,6,opt,name=tiers,proto3" json:"tiers,omitempty"`
+	Tiers uint32 `protobuf:"varint,6,opt,name=tiers,proto3" json:"tiers,omitempty"`
+	// Version of the guide that RANKER_GUIDE reads; see ModelPublished.version.
+	Guide         string `protobuf:"bytes,7,opt,name=guide,proto3" json:"guide,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -851,6 +857,13 @@ func (x *Policy) GetTiers() uint32 {
 		return x.Tiers
 	}
 	return 0
+}
+
+func (x *Policy) GetGuide() string {
+	if x != nil {
+		return x.Guide
+	}
+	return ""
 }
 
 // Mixture chooses among the policies of a crawl by Thompson sampling. Each policy is an arm with a
@@ -1283,14 +1296,15 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\":\n" +
 	"\x06Budget\x12\x14\n" +
 	"\x05pages\x18\x01 \x01(\x04R\x05pages\x12\x1a\n" +
-	"\brequests\x18\x02 \x01(\x04R\brequests\"\xe8\x01\n" +
+	"\brequests\x18\x02 \x01(\x04R\brequests\"\xfe\x01\n" +
 	"\x06Policy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x06ranker\x18\x02 \x01(\x0e2\x12.forager.v1.RankerR\x06ranker\x12$\n" +
 	"\x04gate\x18\x03 \x01(\v2\x10.forager.v1.GateR\x04gate\x12-\n" +
 	"\acombine\x18\x04 \x01(\x0e2\x13.forager.v1.CombineR\acombine\x123\n" +
 	"\tposterior\x18\x05 \x01(\x0e2\x15.forager.v1.PosteriorR\tposterior\x12\x14\n" +
-	"\x05tiers\x18\x06 \x01(\rR\x05tiers\"\x1d\n" +
+	"\x05tiers\x18\x06 \x01(\rR\x05tiers\x12\x14\n" +
+	"\x05guide\x18\a \x01(\tR\x05guide\"\x1d\n" +
 	"\aMixture\x12\x12\n" +
 	"\x04keep\x18\x01 \x01(\x01R\x04keep\"\x8d\x01\n" +
 	"\x04Gate\x127\n" +
@@ -1328,14 +1342,15 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x13CRAWL_STATE_RUNNING\x10\x01\x12\x16\n" +
 	"\x12CRAWL_STATE_PAUSED\x10\x02\x12\x17\n" +
 	"\x13CRAWL_STATE_STOPPED\x10\x03\x12\x17\n" +
-	"\x13CRAWL_STATE_DELETED\x10\x04*\x8a\x01\n" +
+	"\x13CRAWL_STATE_DELETED\x10\x04*\x9c\x01\n" +
 	"\x06Ranker\x12\x16\n" +
 	"\x12RANKER_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RANKER_UNFOCUSED\x10\x01\x12\x15\n" +
 	"\x11RANKER_SOFT_FOCUS\x10\x02\x12\x15\n" +
 	"\x11RANKER_APPRENTICE\x10\x03\x12\x11\n" +
 	"\rRANKER_RANDOM\x10\x04\x12\x11\n" +
-	"\rRANKER_ANCHOR\x10\x05*e\n" +
+	"\rRANKER_ANCHOR\x10\x05\x12\x10\n" +
+	"\fRANKER_GUIDE\x10\x06*e\n" +
 	"\rGateCondition\x12\x17\n" +
 	"\x13GATE_CONDITION_NONE\x10\x00\x12\x1c\n" +
 	"\x18GATE_CONDITION_RELEVANCE\x10\x01\x12\x1d\n" +

@@ -65,7 +65,8 @@ type FetchRequest struct {
 	Hops uint32 `protobuf:"varint,18,opt,name=hops,proto3" json:"hops,omitempty"`
 	// When it was dispatched, Unix milliseconds.
 	DispatchedAt int64 `protobuf:"varint,19,opt,name=dispatched_at,json=dispatchedAt,proto3" json:"dispatched_at,omitempty"`
-	// State of a path-dependent ranker; opaque to every stage but prioritize.
+	// What guides remember of the path to the page, a Path; empty = nothing. critic-score gives it to
+	// them.
 	PathState []byte `protobuf:"bytes,20,opt,name=path_state,json=pathState,proto3" json:"path_state,omitempty"`
 	// Ordinal of the dispatch within the shard, from 1.
 	Ordinal uint64 `protobuf:"varint,21,opt,name=ordinal,proto3" json:"ordinal,omitempty"`

@@ -48,6 +48,9 @@ type Judgement struct {
 	Marking uint64 `protobuf:"varint,8,opt,name=marking,proto3" json:"marking,omitempty"`
 	// What other critics say of the page: recorded, used by nobody. As CrawlControl.shadows has them.
 	Shadows []*Shadow `protobuf:"bytes,9,rep,name=shadows,proto3" json:"shadows,omitempty"`
+	// What the guides of the crawl's policies make of the page's links, one a guide; empty where no
+	// policy has one.
+	Guidance []*Guidance `protobuf:"bytes,11,rep,name=guidance,proto3" json:"guidance,omitempty"`
 	// Why the crawl's own critic, an HTTP predicate, did not judge the page ("timeout", "rubbish", …);
 	// critic is then the one that judged in its stead. Empty = it did.
 	Degraded      string `protobuf:"bytes,15,opt,name=degraded,proto3" json:"degraded,omitempty"`
@@ -155,11 +158,197 @@ func (x *Judgement) GetShadows() []*Shadow {
 	return nil
 }
 
+func (x *Judgement) GetGuidance() []*Guidance {
+	if x != nil {
+		return x.Guidance
+	}
+	return nil
+}
+
 func (x *Judgement) GetDegraded() string {
 	if x != nil {
 		return x.Degraded
 	}
 	return ""
+}
+
+// Guidance is what a guide makes of the links of a page, from what stands on the page and on the
+// path that led to it.
+type Guidance struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Version of the guide; see ModelPublished.version.
+	Guide string `protobuf:"bytes,1,opt,name=guide,proto3" json:"guide,omitempty"`
+	// Score of the links in their order (Page.links, LinkFound.links), finite, higher is fetched
+	// earlier; a single number is that of all links. Empty where the guide failed: then its policies
+	// know nothing of the page's links and place them last.
+	Scores []float64 `protobuf:"fixed64,2,rep,packed,name=scores,proto3" json:"scores,omitempty"`
+	// What the guide wants to be told of the path when a link's target is fetched by that link
+	// (PathStep.state), at most 256 bytes each: none, a single one for all links, or one a link.
+	States [][]byte `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty"`
+	// Why there are no scores; empty = there are.
+	Failure       string `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Guidance) Reset() {
+	*x = Guidance{}
+	mi := &file_page_judged_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Guidance) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Guidance) ProtoMessage() {}
+
+func (x *Guidance) ProtoReflect() protoreflect.Message {
+	mi := &file_page_judged_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Guidance.ProtoReflect.Descriptor instead.
+func (*Guidance) Descriptor() ([]byte, []int) {
+	return file_page_judged_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Guidance) GetGuide() string {
+	if x != nil {
+		return x.Guide
+	}
+	return ""
+}
+
+func (x *Guidance) GetScores() []float64 {
+	if x != nil {
+		return x.Scores
+	}
+	return nil
+}
+
+func (x *Guidance) GetStates() [][]byte {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *Guidance) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+// Path is FetchRequest.path_state: what guides remember of the path that led to a page.
+type Path struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One a guide that remembers something, by the link whose score in that guide's policy is the
+	// page's.
+	Steps         []*PathStep `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Path) Reset() {
+	*x = Path{}
+	mi := &file_page_judged_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Path) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Path) ProtoMessage() {}
+
+func (x *Path) ProtoReflect() protoreflect.Message {
+	mi := &file_page_judged_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Path.ProtoReflect.Descriptor instead.
+func (*Path) Descriptor() ([]byte, []int) {
+	return file_page_judged_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Path) GetSteps() []*PathStep {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+// PathStep is what one guide remembers.
+type PathStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Version of the guide.
+	Guide string `protobuf:"bytes,1,opt,name=guide,proto3" json:"guide,omitempty"`
+	// As Guidance.states has it.
+	State         []byte `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathStep) Reset() {
+	*x = PathStep{}
+	mi := &file_page_judged_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathStep) ProtoMessage() {}
+
+func (x *PathStep) ProtoReflect() protoreflect.Message {
+	mi := &file_page_judged_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathStep.ProtoReflect.Descriptor instead.
+func (*PathStep) Descriptor() ([]byte, []int) {
+	return file_page_judged_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PathStep) GetGuide() string {
+	if x != nil {
+		return x.Guide
+	}
+	return ""
+}
+
+func (x *PathStep) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
 }
 
 // Shadow is what a critic that is not used says of a page.
@@ -185,7 +374,7 @@ type Shadow struct {
 
 func (x *Shadow) Reset() {
 	*x = Shadow{}
-	mi := &file_page_judged_proto_msgTypes[1]
+	mi := &file_page_judged_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -197,7 +386,7 @@ func (x *Shadow) String() string {
 func (*Shadow) ProtoMessage() {}
 
 func (x *Shadow) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[1]
+	mi := &file_page_judged_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -210,7 +399,7 @@ func (x *Shadow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shadow.ProtoReflect.Descriptor instead.
 func (*Shadow) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{1}
+	return file_page_judged_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Shadow) GetCritic() string {
@@ -275,7 +464,7 @@ type TopicScore struct {
 
 func (x *TopicScore) Reset() {
 	*x = TopicScore{}
-	mi := &file_page_judged_proto_msgTypes[2]
+	mi := &file_page_judged_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -287,7 +476,7 @@ func (x *TopicScore) String() string {
 func (*TopicScore) ProtoMessage() {}
 
 func (x *TopicScore) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[2]
+	mi := &file_page_judged_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -300,7 +489,7 @@ func (x *TopicScore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicScore.ProtoReflect.Descriptor instead.
 func (*TopicScore) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{2}
+	return file_page_judged_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TopicScore) GetTopic() string {
@@ -336,7 +525,7 @@ type PageJudged struct {
 
 func (x *PageJudged) Reset() {
 	*x = PageJudged{}
-	mi := &file_page_judged_proto_msgTypes[3]
+	mi := &file_page_judged_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -348,7 +537,7 @@ func (x *PageJudged) String() string {
 func (*PageJudged) ProtoMessage() {}
 
 func (x *PageJudged) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[3]
+	mi := &file_page_judged_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -361,7 +550,7 @@ func (x *PageJudged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageJudged.ProtoReflect.Descriptor instead.
 func (*PageJudged) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{3}
+	return file_page_judged_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PageJudged) GetId() []byte {
@@ -404,7 +593,7 @@ var File_page_judged_proto protoreflect.FileDescriptor
 const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"\x11page_judged.proto\x12\n" +
-	"forager.v1\x1a\x12page_fetched.proto\"\xe6\x02\n" +
+	"forager.v1\x1a\x12page_fetched.proto\"\x98\x03\n" +
 	"\tJudgement\x12\x10\n" +
 	"\x03raw\x18\x01 \x01(\x01R\x03raw\x12\x1a\n" +
 	"\btempered\x18\x02 \x01(\x01R\btempered\x12.\n" +
@@ -418,8 +607,19 @@ const file_page_judged_proto_rawDesc = "" +
 	"\aanchors\x18\n" +
 	" \x03(\rR\aanchors\x12\x18\n" +
 	"\amarking\x18\b \x01(\x04R\amarking\x12,\n" +
-	"\ashadows\x18\t \x03(\v2\x12.forager.v1.ShadowR\ashadows\x12\x1a\n" +
-	"\bdegraded\x18\x0f \x01(\tR\bdegraded\"\xcf\x01\n" +
+	"\ashadows\x18\t \x03(\v2\x12.forager.v1.ShadowR\ashadows\x120\n" +
+	"\bguidance\x18\v \x03(\v2\x14.forager.v1.GuidanceR\bguidance\x12\x1a\n" +
+	"\bdegraded\x18\x0f \x01(\tR\bdegraded\"j\n" +
+	"\bGuidance\x12\x14\n" +
+	"\x05guide\x18\x01 \x01(\tR\x05guide\x12\x16\n" +
+	"\x06scores\x18\x02 \x03(\x01R\x06scores\x12\x16\n" +
+	"\x06states\x18\x03 \x03(\fR\x06states\x12\x18\n" +
+	"\afailure\x18\x04 \x01(\tR\afailure\"2\n" +
+	"\x04Path\x12*\n" +
+	"\x05steps\x18\x01 \x03(\v2\x14.forager.v1.PathStepR\x05steps\"6\n" +
+	"\bPathStep\x12\x14\n" +
+	"\x05guide\x18\x01 \x01(\tR\x05guide\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\fR\x05state\"\xcf\x01\n" +
 	"\x06Shadow\x12\x16\n" +
 	"\x06critic\x18\x01 \x01(\tR\x06critic\x12\x10\n" +
 	"\x03raw\x18\x02 \x01(\x01R\x03raw\x12\x1a\n" +
@@ -454,24 +654,29 @@ func file_page_judged_proto_rawDescGZIP() []byte {
 	return file_page_judged_proto_rawDescData
 }
 
-var file_page_judged_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_page_judged_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_page_judged_proto_goTypes = []any{
 	(*Judgement)(nil),  // 0: forager.v1.Judgement
-	(*Shadow)(nil),     // 1: forager.v1.Shadow
-	(*TopicScore)(nil), // 2: forager.v1.TopicScore
-	(*PageJudged)(nil), // 3: forager.v1.PageJudged
-	(Outcome)(0),       // 4: forager.v1.Outcome
+	(*Guidance)(nil),   // 1: forager.v1.Guidance
+	(*Path)(nil),       // 2: forager.v1.Path
+	(*PathStep)(nil),   // 3: forager.v1.PathStep
+	(*Shadow)(nil),     // 4: forager.v1.Shadow
+	(*TopicScore)(nil), // 5: forager.v1.TopicScore
+	(*PageJudged)(nil), // 6: forager.v1.PageJudged
+	(Outcome)(0),       // 7: forager.v1.Outcome
 }
 var file_page_judged_proto_depIdxs = []int32{
-	2, // 0: forager.v1.Judgement.topics:type_name -> forager.v1.TopicScore
-	1, // 1: forager.v1.Judgement.shadows:type_name -> forager.v1.Shadow
-	4, // 2: forager.v1.PageJudged.outcome:type_name -> forager.v1.Outcome
-	0, // 3: forager.v1.PageJudged.judgement:type_name -> forager.v1.Judgement
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	5, // 0: forager.v1.Judgement.topics:type_name -> forager.v1.TopicScore
+	4, // 1: forager.v1.Judgement.shadows:type_name -> forager.v1.Shadow
+	1, // 2: forager.v1.Judgement.guidance:type_name -> forager.v1.Guidance
+	3, // 3: forager.v1.Path.steps:type_name -> forager.v1.PathStep
+	7, // 4: forager.v1.PageJudged.outcome:type_name -> forager.v1.Outcome
+	0, // 5: forager.v1.PageJudged.judgement:type_name -> forager.v1.Judgement
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_page_judged_proto_init() }
@@ -486,7 +691,7 @@ func file_page_judged_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_page_judged_proto_rawDesc), len(file_page_judged_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
