@@ -68,7 +68,7 @@ func Fit(pages []Page) (*Fitted, error) {
 		}
 	}
 	pages = slices.Clone(pages)
-	slices.SortFunc(pages, func(a, b Page) int { return cmp.Compare(cut(a.Score), cut(b.Score)) })
+	slices.SortFunc(pages, inOrder)
 	points := gather(pages, func(Page) bool { return true })
 	if all := total(points); all.right == 0 || all.right == all.n {
 		return nil, fmt.Errorf("calibrate: %.0f of %.0f pages are of the class, both kinds are needed", all.right, all.n)
@@ -106,6 +106,18 @@ func Fit(pages []Page) (*Fitted, error) {
 	return f, nil
 }
 
+// inOrder tells apart any two pages that differ, so that sums over them round alike.
+func inOrder(a, b Page) int {
+	kind := 0
+	if a.Right != b.Right {
+		kind = 1
+		if b.Right {
+			kind = -1
+		}
+	}
+	return cmp.Or(cmp.Compare(cut(a.Score), cut(b.Score)), cmp.Compare(a.Fold, b.Fold), kind, cmp.Compare(a.count(), b.count()))
+}
+
 func logOf(p float64, right bool) float64 {
 	if !right {
 		p = 1 - p
@@ -127,7 +139,8 @@ func (c *Curve) Probability(score float64) float64 {
 		return c.Y[i-1]
 	}
 	share := (score - c.X[i-1]) / (c.X[i] - c.X[i-1])
-	return c.Y[i-1] + share*(c.Y[i]-c.Y[i-1])
+	// Rounding may carry the line past its end, from where the next one would fall.
+	return min(c.Y[i-1]+share*(c.Y[i]-c.Y[i-1]), c.Y[i])
 }
 
 // Check says what is wrong with a curve that was read from a file.

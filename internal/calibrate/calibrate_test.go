@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -62,8 +63,9 @@ func TestSigmoidIsAMinimum(t *testing.T) {
 		all := total(points)
 		f := fit{points: points, high: (all.right + 1) / (all.right + 2), low: 1 / (all.n - all.right + 2), unit: 1}
 		at := f.loss(c.A, c.B)
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "steps"), 0))
 		for range 50 {
-			a, b := c.A+rand.NormFloat64()*.3, c.B+rand.NormFloat64()*.3
+			a, b := c.A+r.NormFloat64()*.3, c.B+r.NormFloat64()*.3
 			if a >= 0 && c.A > 0 && f.loss(a, b) < at-1e-6 {
 				t.Fatalf("loss %g at (%g, %g), but %g at (%g, %g)", at, c.A, c.B, f.loss(a, b), a, b)
 			}
@@ -95,15 +97,29 @@ func TestProbabilitiesNeverFall(t *testing.T) {
 			}
 			last = p
 		}
-		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		again, err := Fit(all)
+		again, err := Fit(rapid.Permutation(all).Draw(t, "another order"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := math.Abs(again.Curve.Probability(.7) - c.Probability(.7)); d > 1e-9 {
-			t.Fatalf("another order of pages moves it by %g", d)
+		if !reflect.DeepEqual(again, f) {
+			t.Fatalf("another order of pages makes %+v of %+v", again.Curve, f.Curve)
 		}
 	})
+}
+
+// A line ends where the next one begins, whatever rounding does to it.
+func TestLinesMeet(t *testing.T) {
+	meet := func(t interface{ Fatalf(string, ...any) }, all []Page) {
+		c := isotonic(everything(all))
+		for i, x := range c.X {
+			before, at, after := c.Probability(math.Nextafter(x, -1000)), c.Probability(x), c.Probability(math.Nextafter(x, 1000))
+			if !(before <= at && at <= c.Y[i] && c.Y[i] <= after) {
+				t.Fatalf("Pr = %v, %v, %v before, at and after (%v, %v)", before, at, after, x, c.Y[i])
+			}
+		}
+	}
+	meet(t, []Page{{Score: 0, Count: 3}, {Score: 5, Right: true, Count: 2}, {Score: -2.75, Right: true}}) // .3 + (5/6 - .3) > 5/6
+	rapid.Check(t, func(t *rapid.T) { meet(t, pages(t)) })
 }
 
 // A fold's curve is the curve of the other folds; a page that counts twice is two pages.
