@@ -1,14 +1,10 @@
 package predicate
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"net/http"
 	"time"
 
 	"forager/internal/critic"
@@ -16,77 +12,17 @@ import (
 	"forager/schemas"
 )
 
-// maxAnswer is the size of the largest answer that is read, bytes.
-const maxAnswer = 16 << 20
-
-// Reasons why there is no judgement.
-const (
-	// Unreachable: no connection, or it broke.
-	Unreachable = "unreachable"
-	// Timeout: no answer in time, or (with a fallback) none before others had theirs.
-	Timeout = "timeout"
-	// Status: an answer that is not 200.
-	Status = "status"
-	// Rubbish: an answer that breaks the protocol.
-	Rubbish = "rubbish"
-	// Refused: the service says that it cannot judge this page.
-	Refused = "refused"
-	// Open: the service failed so often that it is left alone for now.
-	Open = "open"
-)
-
-// Failure says why a predicate did not judge a page.
-type Failure struct {
-	// Reason is one of the above.
-	Reason string
-	// Detail is for people.
-	Detail string
-}
-
-func (f *Failure) Error() string {
-	return "the predicate does not answer (" + f.Reason + "): " + f.Detail
-}
-
-// Options are what a client needs beside the settings.
-type Options struct {
-	// Transport carries requests; nil = one of its own, which uses no proxy.
-	Transport http.RoundTripper
-	// Getenv looks up token_env; nil = there is no token.
-	Getenv func(string) string
-	// Log is told when the service begins and ends to fail; nil = nobody is.
-	Log *slog.Logger
-}
-
 // Client asks the service of a predicate. It is safe for concurrent use.
 type Client struct {
 	*Predicate
-	http  http.Client
-	token string
-	queue queue
+	service poster
+	queue   queue[*pageSent, []float64]
 }
 
 // Client returns a client of the service. It asks nothing before it is asked.
 func (p *Predicate) Client(o Options) *Client {
-	if o.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.Proxy, t.MaxIdleConnsPerHost = nil, p.settings.Concurrent
-		o.Transport = t
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	c := &Client{Predicate: p, http: http.Client{
-		Transport:     o.Transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-	s := p.settings
-	if s.TokenEnv != "" && o.Getenv != nil {
-		c.token = o.Getenv(s.TokenEnv)
-	}
-	c.queue = queue{
-		batch: s.Batch, concurrent: s.Concurrent, send: c.send,
-		breaker: breaker{failures: s.Breaker.Failures, pause: s.Breaker.Pause, log: o.Log.With("predicate", p.name)},
-	}
+	c := &Client{Predicate: p, service: newPoster(p.settings.address(), o)}
+	c.queue = newQueue(p.name, p.settings.address(), o, c.send)
 	return c
 }
 
@@ -178,45 +114,12 @@ func (c *Client) send(pages []*pageSent) (posteriors [][]float64, refused []stri
 	if err != nil {
 		return nil, nil, &Failure{Rubbish, fmt.Sprintf("write the request: %v", err)}
 	}
-	// Not the context of one of the pages: the others want their answer still.
-	ctx, cancel := context.WithTimeout(context.Background(), c.settings.Timeout)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.settings.URL, bytes.NewReader(body))
-	if err != nil {
-		return nil, nil, &Failure{Unreachable, err.Error()}
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "Forager/1.0 (critic-score)")
-	if c.token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	answer, err := c.http.Do(r)
-	if err != nil {
-		return nil, nil, carried(err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		io.CopyN(io.Discard, answer.Body, 4<<10) // so that the connection can be used again
-		return nil, nil, &Failure{Status, answer.Status}
-	}
-	b, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, nil, carried(err)
-	case len(b) > maxAnswer:
-		return nil, nil, &Failure{Rubbish, fmt.Sprintf("the answer has more than %d bytes", maxAnswer)}
+	b, failure := c.service.post(body)
+	if failure != nil {
+		return nil, nil, failure
 	}
 	if posteriors, refused, err = c.read(b, len(pages)); err != nil {
 		return nil, nil, &Failure{Rubbish, err.Error()}
 	}
 	return posteriors, refused, nil
-}
-
-// carried is the failure of a request that got no answer.
-func carried(err error) *Failure {
-	var timeout interface{ Timeout() bool }
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		return &Failure{Timeout, err.Error()}
-	}
-	return &Failure{Unreachable, err.Error()}
 }

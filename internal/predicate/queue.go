@@ -8,46 +8,46 @@ import (
 	"time"
 )
 
-// queue gathers pages into requests. It runs nothing of its own: whoever adds a page or sees a
-// request end sends the next.
-type queue struct {
+// queue gathers pages, as they are sent (Q), into requests, and hands out what was said of each (A).
+// It runs nothing of its own: whoever adds a page or sees a request end sends the next.
+type queue[Q, A any] struct {
 	batch, concurrent int
-	send              func([]*pageSent) (posteriors [][]float64, refused []string, err error)
+	send              func([]Q) (answers []A, refused []string, err error)
 
 	mu      sync.Mutex
-	waiting []*ask
+	waiting []*ask[Q, A]
 	running int
 	breaker breaker
 }
 
 // ask is a page that waits for its answer.
-type ask struct {
-	page *pageSent
+type ask[Q, A any] struct {
+	page Q
 	// alone: a request with others failed, so it is asked for by itself.
-	alone      bool
-	done       chan struct{} // closed when the rest is set
-	posteriors []float64
-	err        error
+	alone  bool
+	done   chan struct{} // closed when the rest is set
+	answer A
+	err    error
 }
 
-// ask returns the posteriors of one page, after one request or, where one with others failed for
+// ask returns what is said of one page, after one request or, where one with others failed for
 // what may be another page's fault, two.
-func (q *queue) ask(ctx context.Context, page *pageSent) ([]float64, error) {
-	a := &ask{page: page, done: make(chan struct{})}
-	err := q.wait(ctx, a)
+func (q *queue[Q, A]) ask(ctx context.Context, page Q) (answer A, err error) {
+	a := &ask[Q, A]{page: page, done: make(chan struct{})}
+	err = q.wait(ctx, a)
 	if err == nil && a.alone {
-		a = &ask{page: page, alone: true, done: make(chan struct{})}
+		a = &ask[Q, A]{page: page, alone: true, done: make(chan struct{})}
 		err = q.wait(ctx, a)
 	}
 	if err != nil {
-		return nil, err // whoever was asked may be writing into a still
+		return answer, err // whoever was asked may be writing into a still
 	}
-	return a.posteriors, nil
+	return a.answer, nil
 }
 
 // wait puts an ask into the queue and waits for its answer. Where it must be asked for alone
 // there is none, and no error.
-func (q *queue) wait(ctx context.Context, a *ask) error {
+func (q *queue[Q, A]) wait(ctx context.Context, a *ask[Q, A]) error {
 	q.mu.Lock()
 	q.waiting = append(q.waiting, a)
 	q.pump()
@@ -58,18 +58,18 @@ func (q *queue) wait(ctx context.Context, a *ask) error {
 	case <-ctx.Done():
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.waiting = slices.DeleteFunc(q.waiting, func(w *ask) bool { return w == a })
+		q.waiting = slices.DeleteFunc(q.waiting, func(w *ask[Q, A]) bool { return w == a })
 		return context.Cause(ctx)
 	}
 }
 
 // pump sends what can be sent; the caller holds mu.
-func (q *queue) pump() {
+func (q *queue[Q, A]) pump() {
 	now := time.Now()
 	for len(q.waiting) > 0 && q.running < q.concurrent {
 		if f := q.breaker.refuses(now); f != nil {
 			for _, a := range q.waiting {
-				a.end(nil, f)
+				a.fail(f)
 			}
 			q.waiting = nil
 			return
@@ -88,12 +88,12 @@ func (q *queue) pump() {
 	}
 }
 
-func (q *queue) run(asks []*ask) {
-	pages := make([]*pageSent, len(asks))
+func (q *queue[Q, A]) run(asks []*ask[Q, A]) {
+	pages := make([]Q, len(asks))
 	for i, a := range asks {
 		pages[i] = a.page
 	}
-	posteriors, refused, err := q.send(pages)
+	answers, refused, err := q.send(pages)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.running--
@@ -102,25 +102,27 @@ func (q *queue) run(asks []*ask) {
 		switch f, _ := err.(*Failure); {
 		case f != nil && len(asks) > 1 && (f.Reason == Status || f.Reason == Rubbish) && q.breaker.refuses(time.Now()) == nil:
 			a.alone = true
-			a.end(nil, nil)
+			a.fail(nil)
 		case err != nil:
-			a.end(nil, err)
+			a.fail(err)
 		case refused[i] != "":
-			a.end(nil, &Failure{Refused, refused[i]})
+			a.fail(&Failure{Refused, refused[i]})
 		default:
-			a.end(posteriors[i], nil)
+			a.answer = answers[i]
+			close(a.done)
 		}
 	}
 	q.pump()
 }
 
-func (a *ask) end(posteriors []float64, err error) {
-	a.posteriors, a.err = posteriors, err
+// fail ends an ask without an answer.
+func (a *ask[Q, A]) fail(err error) {
+	a.err = err
 	close(a.done)
 }
 
 // failingFor is how long the service has failed without an answer in between.
-func (q *queue) failingFor() time.Duration {
+func (q *queue[Q, A]) failingFor() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.breaker.since.IsZero() {

@@ -2,7 +2,6 @@ package predicate
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -88,41 +87,31 @@ func Parse(name, source, fallback string) (*Predicate, error) {
 
 func (p *Predicate) check(r *strictyaml.Report) {
 	s := &p.settings
-	u, err := url.Parse(s.URL)
-	switch {
-	case s.URL == "":
-		r.Problem("url", "is missing; where is the service?")
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		r.Problem("url", "%q is not an http:// or https:// address", s.URL)
-	case u.User != nil:
-		r.Problem("url", "holds a user or a password; let token_env name an environment variable that has a token")
-	}
+	a := s.address()
+	a.check(r)
 	p.checkTopics(r)
-	for i, f := range s.Send {
-		if !slices.Contains(sendable, f) || slices.Contains(s.Send[:i], f) {
+	checkSend(r, s.Send, sendable)
+	within(r, "patience", s.Patience, 0, 24*time.Hour)
+}
+
+// address is where the service is.
+func (s *Settings) address() address {
+	return address{
+		url: s.URL, textBytes: s.TextBytes, batch: s.Batch, concurrent: s.Concurrent,
+		timeout: s.Timeout, breaker: s.Breaker, tokenEnv: s.TokenEnv,
+	}
+}
+
+// checkSend says what is wrong with the fields that are to be sent.
+func checkSend(r *strictyaml.Report, send, sendable []string) {
+	for i, f := range send {
+		if !slices.Contains(sendable, f) || slices.Contains(send[:i], f) {
 			r.Problem("send", "%q is not one of %s, or is named twice", f, strings.Join(sendable, ", "))
 		}
 	}
-	if len(s.Send) == 0 {
+	if len(send) == 0 {
 		r.Problem("send", "is empty; name some of %s", strings.Join(sendable, ", "))
 	}
-	between := func(path string, value, low, high int) {
-		if value < low || value > high {
-			r.Problem(path, "is %d; it must lie between %d and %d", value, low, high)
-		}
-	}
-	between("text_bytes", s.TextBytes, 1, 4<<20)
-	between("batch", s.Batch, 1, maxBatch)
-	between("concurrent", s.Concurrent, 1, 1000)
-	between("breaker.failures", s.Breaker.Failures, 1, 1000)
-	duration := func(path string, value, low, high time.Duration) {
-		if value < low || value > high {
-			r.Problem(path, "is %s; it must lie between %s and %s", value, low, high)
-		}
-	}
-	duration("timeout", s.Timeout, time.Millisecond, 10*time.Minute)
-	duration("patience", s.Patience, 0, 24*time.Hour)
-	duration("breaker.pause", s.Breaker.Pause, time.Millisecond, time.Hour)
 }
 
 // checkTopics sets the classes.
