@@ -35,19 +35,19 @@ const maxState = 256
 // Check says what is wrong with the guidance for a page of so many links.
 func Check(g *schemas.Guidance, links int) error {
 	if n := len(g.GetScores()); n > 1 && n != links {
-		return fmt.Errorf("guide %s gave %d scores to %d links", g.GetGuide(), n, links)
+		return fmt.Errorf("%d scores for %d links", n, links)
 	}
 	if n := len(g.GetStates()); n > 1 && n != links {
-		return fmt.Errorf("guide %s gave %d states to %d links", g.GetGuide(), n, links)
+		return fmt.Errorf("%d states for %d links", n, links)
 	}
 	for i, s := range g.GetScores() {
 		if math.IsNaN(s) || math.IsInf(s, 0) {
-			return fmt.Errorf("guide %s gave link %d the score %v", g.GetGuide(), i, s)
+			return fmt.Errorf("the score of link %d is %v", i, s)
 		}
 	}
 	for i, b := range g.GetStates() {
 		if len(b) > maxState {
-			return fmt.Errorf("guide %s remembers %d bytes of link %d, at most %d are kept", g.GetGuide(), len(b), i, maxState)
+			return fmt.Errorf("the state of link %d has %d bytes, at most %d are kept", i, len(b), maxState)
 		}
 	}
 	return nil

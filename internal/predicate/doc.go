@@ -1,5 +1,5 @@
 // Package predicate asks an HTTP service of the operator's what pages are about, so that anything
-// that can answer a POST may be the critic (2002 §1.1: any black-box predicate).
+// that can answer a POST may be the critic (2002 §1.1: any black-box predicate), or rank the links.
 //
 // # Protocol, version 1
 //
@@ -18,6 +18,25 @@
 // {"error": "too short"} says that the predicate cannot judge this page. Other fields are ignored.
 // With token_env the request has the header Authorization: Bearer and what that variable holds.
 // Redirects are not followed. The address may be a private one: it is the operator's own word.
+//
+// # Links
+//
+// A service may score the links of pages instead (LinkPredicate): a guide of somebody else's. A
+// request then is
+//
+//	{"version": 1, "pages": [{"url": "https://…", "title": "…", "description": "…", "language": "en", "text": "…",
+//	   "judgement": {"raw": 0.93, "tempered": 0.8, "calibrated": 0.7, "best_is_focus": true,
+//	                 "topics": [{"topic": "Science/Chemistry", "probability": 0.8}]},
+//	   "state": "…", "links": [{"url": "https://…", "anchor": "…"}]}]}
+//
+// where state is what the service said of the link by which the page was come to ("" for seeds), and
+// probabilities of topics are tempered. The answer is
+//
+//	{"pages": [{"scores": [2.5, -1], "states": ["…", "…"]}]}
+//
+// with one score a link or one for all, any finite numbers, the higher ones fetched first, and as many
+// states of at most 256 bytes, one for all, or none. It waits for one answer as with a fallback;
+// links that got none are fetched last, in the order of R(u).
 //
 // # When it does not answer as it should
 //

@@ -26,7 +26,12 @@ type pageSent struct {
 
 // page is what of a page is sent.
 func (p *Predicate) page(from *schemas.Page) (*pageSent, error) {
-	sends := func(field string) bool { return slices.Contains(p.settings.Send, field) }
+	return fieldsOf(from, p.settings.Send, p.settings.TextBytes)
+}
+
+// fieldsOf is the fields of a page that send lists, its text cut at textBytes.
+func fieldsOf(from *schemas.Page, send []string, textBytes int) (*pageSent, error) {
+	sends := func(field string) bool { return slices.Contains(send, field) }
 	s := new(pageSent)
 	if sends("url") {
 		s.URL = from.GetUrl()
@@ -44,7 +49,7 @@ func (p *Predicate) page(from *schemas.Page) (*pageSent, error) {
 		return s, nil
 	}
 	var err error
-	s.Text, err = textOf(from, p.settings.TextBytes)
+	s.Text, err = textOf(from, textBytes)
 	return s, err
 }
 

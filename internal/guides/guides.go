@@ -1,0 +1,35 @@
+package guides
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+
+	"forager/internal/guide"
+	"forager/internal/modelfile"
+	"forager/internal/predicate"
+)
+
+// Open reads a guide's file; one that asks a service does so by the options. Errors are those of
+// package modelfile, and that the file is no guide's.
+func Open(b []byte, o predicate.Options) (guide.Guide, error) {
+	switch kind := modelfile.Kind(b); kind {
+	case predicate.LinksKind:
+		p, err := predicate.UnmarshalLinks(b)
+		if err != nil {
+			return nil, err
+		}
+		return p.Client(o), nil
+	case "":
+		return nil, fmt.Errorf("%w: a guide begins with its kind, this with %.24q", modelfile.ErrForeign, b[:min(len(b), 24)])
+	default:
+		return nil, fmt.Errorf("%w: this program knows no guide of kind %q", modelfile.ErrForeign, kind)
+	}
+}
+
+// OpenMapped is Open for a mapped file.
+func OpenMapped(file *modelfile.Mapped, o predicate.Options) (guide.Guide, error) {
+	by, err := Open(bytes.Clone(file.Bytes()), o)
+	runtime.KeepAlive(file)
+	return by, err
+}

@@ -1,0 +1,46 @@
+package guides
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"forager/internal/guide"
+	"forager/internal/modelfile"
+	"forager/internal/predicate"
+	"forager/schemas"
+)
+
+func TestOpenKnowsEveryKind(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte(`{"pages":[{"scores":[0.5,2]}]}`))
+	}))
+	defer service.Close()
+	asking, err := predicate.ParseLinks("l.yaml", "url: "+service.URL+"\nsend: [anchor]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := &guide.View{Page: &schemas.Page{Url: "http://h/", Links: []*schemas.Link{{Url: "http://h/a"}, {Url: "http://h/b"}}}}
+	for kind, file := range map[string][]byte{predicate.LinksKind: asking.Marshal()} {
+		if modelfile.Kind(file) != kind {
+			t.Errorf("a file of kind %s says %s", kind, modelfile.Kind(file))
+		}
+		g, err := Open(file, predicate.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := g.Guide(t.Context(), view)
+		if err != nil || guide.Check(said, 2) != nil || len(said.GetScores()) == 0 {
+			t.Errorf("%s: %v, %v", kind, said, err)
+		}
+		if g, err := Open(file[:len(file)-1], predicate.Options{}); g != nil || !errors.Is(err, modelfile.ErrDamaged) {
+			t.Errorf("%s cut short: %v, %v", kind, g, err)
+		}
+	}
+	for name, b := range map[string][]byte{"nothing": nil, "a critic": modelfile.Seal("critic", 1, nil), "text": []byte("hello, world")} {
+		if g, err := Open(b, predicate.Options{}); g != nil || !errors.Is(err, modelfile.ErrForeign) {
+			t.Errorf("%s was opened as %v: %v", name, g, err)
+		}
+	}
+}
