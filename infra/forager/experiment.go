@@ -93,6 +93,9 @@ func (c *experimentCompare) Run(s *session) error {
 	if b.Grounds, err = experiment.Prepare(file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: int(c.DMax)}); err != nil {
 		return err
 	}
+	for _, sentence := range b.Refused() {
+		fmt.Fprintln(s.err, sentence)
+	}
 	results, err := b.Run(s)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 
 // Rankers of an experiment, in the order of its tables: those that one word names in a crawl
 // file, further apprentices, and the oracles.
-var Rankers = append(slices.Clone(crawlfile.Rankers), "apprentice-topics", "apprentice-taught",
+var Rankers = append(slices.Clone(crawlfile.Rankers), "apprentice-topics", "apprentice-taught", "apprentice-transferred",
 	"soft-focus-distilled", "context-graph", "focused-2000", "best-first-cosine", "oracle-labels", "oracle")
 
 // Learns says whether a ranker learns while it crawls, so that settings of learning change it.
@@ -82,7 +82,8 @@ type Result struct {
 	Course Course `json:"course,omitzero"`
 }
 
-// Jobs are the runs of the bench in a fixed order: by task, draw, variant and seed.
+// Jobs are the runs of the bench in a fixed order: by task, draw, variant and seed. What a task cannot be
+// tried with is left out; see Refused.
 func (b *Bench) Jobs() ([]Job, error) {
 	var jobs []Job
 	for _, t := range b.Tasks {
@@ -95,6 +96,9 @@ func (b *Bench) Jobs() ([]Job, error) {
 				if err := KnowRanker(v.Ranker); err != nil {
 					return nil, err
 				}
+				if g := b.Grounds[t]; g != nil && g.refuses(v.Ranker) != nil {
+					continue
+				}
 				n := 1
 				if strings.HasSuffix(v.Ranker, "random") {
 					n = max(1, b.RandomRuns)
@@ -106,6 +110,19 @@ func (b *Bench) Jobs() ([]Job, error) {
 		}
 	}
 	return jobs, nil
+}
+
+// Refused says which variants are not tried on which tasks, and why: a sentence each.
+func (b *Bench) Refused() []string {
+	var all []string
+	for i := range b.Variants {
+		for _, t := range b.Tasks {
+			if err := b.Grounds[t].refuses(b.Variants[i].Ranker); err != nil {
+				all = append(all, fmt.Sprintf("%s was not tried on %s: %v", b.Variants[i].Name, t.Name, err))
+			}
+		}
+	}
+	return all
 }
 
 // Run makes all crawls, as many at once as there are processors, and returns the results in
@@ -195,7 +212,7 @@ func KnowRanker(name string) error {
 
 // built says on which ranker of the crawl file each further one is built.
 var built = map[string]string{
-	"apprentice-topics": "apprentice", "apprentice-taught": "apprentice-gated",
+	"apprentice-topics": "apprentice", "apprentice-taught": "apprentice-gated", "apprentice-transferred": "apprentice-gated",
 	"soft-focus-distilled": Baseline, "context-graph": Baseline, "focused-2000": Baseline, "best-first-cosine": Baseline,
 	"oracle-labels": Baseline, "oracle": Baseline,
 }
@@ -208,6 +225,16 @@ func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Lea
 
 // TryOver is Try over a network; nil = one request after the other.
 func (g *Ground) TryOver(n *Network, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
+	run, err := g.Run(ranker, draw, seed, learning)
+	if err != nil {
+		return nil, err
+	}
+	run.Network = n
+	return run.Crawl()
+}
+
+// Run is the crawl that Try makes, not made yet.
+func (g *Ground) Run(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Run, error) {
 	if err := g.refuses(ranker); err != nil {
 		return nil, err
 	}
@@ -220,7 +247,7 @@ func (g *Ground) TryOver(n *Network, ranker string, draw int, seed uint64, learn
 	}
 	run := &Run{
 		Ground: g, Seeds: g.task.Seeds[draw], Policies: ranking.Policies, Mixture: ranking.Mixture,
-		Learning: learning, RandomSeed: seed, Network: n,
+		Learning: learning, RandomSeed: seed,
 	}
 	switch ranker {
 	case "oracle-labels":
@@ -247,6 +274,10 @@ func (g *Ground) TryOver(n *Network, ranker string, draw int, seed uint64, learn
 			return nil, fmt.Errorf("the first crawl: %w", err)
 		}
 		run.Prior = first.Learnt.Marshal()
+	case "apprentice-transferred":
+		if run.Prior, err = g.transferred(run.control().GetLearning()); err != nil {
+			return nil, err
+		}
 	}
-	return run.Crawl()
+	return run, nil
 }

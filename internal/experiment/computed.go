@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -43,12 +44,15 @@ func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings li
 }
 
 // wholeWeb are the rankers that computed webs refuse.
-var wholeWeb = []string{"oracle", "apprentice-topics", "soft-focus-distilled", "context-graph", "focused-2000", "best-first-cosine"}
+var wholeWeb = []string{"oracle", "apprentice-topics", "apprentice-transferred", "soft-focus-distilled", "context-graph", "focused-2000", "best-first-cosine"}
 
 // refuses says why a ranker cannot be tried.
 func (g *Ground) refuses(ranker string) error {
 	if g.web.compute != nil && slices.Contains(wholeWeb, ranker) {
 		return fmt.Errorf("ranker %s is not for webs that are computed", ranker)
+	}
+	if ranker == "apprentice-transferred" && len(g.elsewhere()) == 0 {
+		return errors.New("its web has no other site to learn from")
 	}
 	return nil
 }

@@ -72,3 +72,19 @@ func (g *Ground) Curve(c *Crawl) *harvest.Curve {
 	}
 	return harvest.NewCurve(pages, int(g.task.Budget), len(g.targets))
 }
+
+// Reaching are the pages that a crawl delivered and the redirects in scope that lead to them, sorted: what another
+// crawl is to keep to (Run.Within).
+func (g *Ground) Reaching(c *Crawl) []string {
+	delivered := make(map[string]bool, len(c.Steps))
+	for _, s := range c.Steps {
+		delivered[s.URL] = true
+	}
+	var urls []string
+	for _, u := range g.urls {
+		if delivered[g.resolve(u)] {
+			urls = append(urls, u)
+		}
+	}
+	return urls
+}

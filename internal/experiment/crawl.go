@@ -48,6 +48,9 @@ type Crawl struct {
 type Run struct {
 	Ground *Ground
 	Seeds  []string
+	// Within are the pages and redirects in scope to which the crawl keeps (the recall crawler of 2002
+	// §3.6); nil = all.
+	Within []string
 	// Policies, Mixture and Learning are those of a crawl's control record; the rest of it follows
 	// from the ground. Learning nil is all defaults; sync is always set.
 	Policies []*schemas.Policy
@@ -136,7 +139,11 @@ func (r *Run) begin() (*crawling, error) {
 	if have := r.Ground.settings.DMax; int(c.ctl.Learning.GetDMax()) > have {
 		return nil, fmt.Errorf("learning.d_max is %d, the ground was prepared for %d", c.ctl.Learning.GetDMax(), have)
 	}
-	sc, err := scope.New(c.ctl.Scope, r.Ground.list)
+	list := r.Ground.list
+	if r.Within != nil {
+		list = scope.NewList(r.Within)
+	}
+	sc, err := scope.New(c.ctl.Scope, list)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,8 @@
 //   - apprentice-topics: apprentice with the top classes of a page as features of its links
 //   - apprentice-taught: apprentice-gated with a model trained on a finished soft-focus crawl
 //     of the same task and draw (protocol P of 2002 §3.5; that crawl's pages are not charged)
+//   - apprentice-transferred: apprentice-gated with a model trained on the links among the pages of the web that are
+//     out of scope (protocol T: of webkb-uni, the other universities)
 //   - soft-focus-distilled: soft focus, and every 500 pages (of small budgets every tenth of it) the unvisited pages
 //     that the 20 best hubs link to come first (1999)
 //   - context-graph: the layer of u, then its likelihood (2000); the layers are learnt from the pages that train the critic,

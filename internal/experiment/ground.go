@@ -46,6 +46,9 @@ type Ground struct {
 	anchorsErr  error
 
 	trained sync.Map // of *trainedOnce by ranker
+	taught  sync.Map // of *transferredOnce by setting
+
+	elsewhere func() []string // pages of other sites, sorted
 
 	parentsOnce sync.Once
 	parentsOf   map[string][]string
@@ -64,6 +67,7 @@ func NewGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settin
 		task: task, web: web, model: model, left: left, settings: settings,
 		inScope: make(map[string]bool), targets: make(map[string]bool), verdicts: make(map[string]*schemas.LinkFound),
 	}
+	g.elsewhere = sync.OnceValue(g.outOfScope)
 	for u, p := range web.pages {
 		if label := web.labels[u]; p.outcome != schemas.Outcome_OUTCOME_REDIRECTED {
 			allowed, err := task.allows(label)

@@ -17,7 +17,7 @@ import (
 // protocol.
 type Group struct {
 	Name string `json:"name"`
-	// Protocol is how rankers come by what they know: ProtocolCharged or ProtocolFirstFree.
+	// Protocol is how rankers come by what they know, one of Protocols.
 	Protocol string `json:"protocol"`
 	Tasks    int    `json:"tasks"`
 	Draws    int    `json:"draws"`
@@ -67,8 +67,9 @@ const Baseline = "soft-focus"
 // claims says with what a ranker is compared besides the Baseline: the gated apprentice with
 // its gate alone, so that what is won by the features can be told apart.
 var claims = map[string][]string{
-	"apprentice-gated":  {"gate-fifo", "gate-random"},
-	"apprentice-taught": {"gate-fifo", "gate-random"},
+	"apprentice-gated":       {"gate-fifo", "gate-random"},
+	"apprentice-taught":      {"gate-fifo", "gate-random"},
+	"apprentice-transferred": {"gate-fifo", "gate-random"},
 }
 
 // Protocols: what a ranker that was trained before its crawl is charged for (methods of 2002 §3.5).
@@ -77,10 +78,15 @@ const (
 	ProtocolCharged = "C"
 	// ProtocolFirstFree (P): a first crawl of the same web, not charged, taught it.
 	ProtocolFirstFree = "P"
+	// ProtocolTransfer (T): other sites, or another synthetic web, taught it.
+	ProtocolTransfer = "T"
 )
 
+// Protocols are all of them, in the order of tables.
+var Protocols = []string{ProtocolCharged, ProtocolFirstFree, ProtocolTransfer}
+
 // protocols are those of rankers that are not ProtocolCharged.
-var protocols = map[string]string{"apprentice-taught": ProtocolFirstFree}
+var protocols = map[string]string{"apprentice-taught": ProtocolFirstFree, "apprentice-transferred": ProtocolTransfer}
 
 // references learn nothing, so they stand in the tables of every protocol.
 var references = []string{"unfocused", "random", "soft-focus", "hard-defer", "gate-fifo", "gate-random", "oracle-labels", "oracle"}
@@ -105,7 +111,7 @@ func Summarise(tasks []*Task, results []Result) ([]Group, error) {
 	for i := range results {
 		r := &results[i]
 		k := key{group: (&Task{Name: r.Task}).Group()}
-		for _, k.protocol = range []string{ProtocolCharged, ProtocolFirstFree} {
+		for _, k.protocol = range Protocols {
 			if !in(k.protocol, r.Ranker) {
 				continue
 			}

@@ -84,6 +84,7 @@ func pText(v *float64) string {
 func protocolText(p string) string {
 	return map[string]string{
 		experiment.ProtocolCharged:   "C: every page that taught a ranker is charged to its budget",
+		experiment.ProtocolTransfer:  "T: other sites than those it crawls taught it",
 		experiment.ProtocolFirstFree: "P: a first crawl of the same web taught it and is not charged",
 	}[p]
 }

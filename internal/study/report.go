@@ -19,6 +19,8 @@ type Report struct {
 	Runs  int   `json:"runs"`
 	// Groups are the tables, one for the tasks of a web and a protocol.
 	Groups []Group `json:"groups"`
+	// Refused says which variants some tasks cannot be tried with, and why.
+	Refused []string `json:"refused,omitempty"`
 
 	rows []Row
 }
@@ -75,6 +77,9 @@ func (r *Report) Print(w io.Writer) {
 			fmt.Fprintln(w)
 		}
 		fmt.Fprint(w, g.Table())
+	}
+	for _, sentence := range r.Refused {
+		fmt.Fprintln(w, sentence)
 	}
 }
 

@@ -76,7 +76,12 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	if err != nil {
 		return nil, err
 	}
-	return newReport(p, origin, jobs, results, grounds)
+	rep, err := newReport(p, origin, jobs, results, grounds)
+	if err != nil {
+		return nil, err
+	}
+	rep.Refused = b.Refused()
+	return rep, nil
 }
 
 // finishes looks for tasks on which no crawl can show anything.

@@ -140,7 +140,9 @@ func Random(seed uint64, n int) *World {
 	for i := range n / 2 {
 		c := classes[i%len(classes)]
 		u := fmt.Sprintf("http://two.test/%d", i)
-		w.Page(u, c+"/two", "<p>"+words(c, 30)+"</p>")
+		to := (7*i + 1) % (n / 2)
+		link := fmt.Sprintf("<a href=%q>%s%d</a>", fmt.Sprintf("http://two.test/%d", to), classes[to%len(classes)], to%30)
+		w.Page(u, c+"/two", "<p>"+words(c, 30)+"</p>"+link)
 		w.Critic[c] = append(w.Critic[c], u)
 	}
 	for range 2 {

@@ -1,0 +1,93 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"forager/internal/apprentice"
+	"forager/internal/linkfeature"
+	"forager/schemas"
+)
+
+// outOfScope are the pages of the web that no crawl of the task may fetch, sorted: sites other than its own.
+func (g *Ground) outOfScope() []string {
+	var urls []string
+	for u, p := range g.web.pages {
+		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !g.inScope[u] {
+			urls = append(urls, u)
+		}
+	}
+	slices.Sort(urls)
+	return urls
+}
+
+// transferredOnce keeps what was learnt elsewhere for one setting.
+type transferredOnce struct {
+	once  sync.Once
+	model []byte
+	err   error
+}
+
+// transferred is the model of every link between two pages elsewhere, as far as a target may teach: what
+// a crawl that fetched them all would have learnt (protocol T). Pages on which the critic was trained are judged by what it
+// said of them while it had not seen them.
+func (g *Ground) transferred(l *schemas.Learning) ([]byte, error) {
+	held, _ := g.taught.LoadOrStore([2]uint32{l.GetDMax(), l.GetMaxPairsPerTarget()}, new(transferredOnce))
+	t := held.(*transferredOnce)
+	t.once.Do(func() {
+		counts, err := g.teach(int(l.GetDMax()), int(l.GetMaxPairsPerTarget()))
+		if err != nil {
+			t.err = fmt.Errorf("learn elsewhere: %w", err)
+			return
+		}
+		t.model = counts.Marshal()
+	})
+	return t.model, t.err
+}
+
+// defaultPairs is the number of leaps that a target may train where the control record says nothing.
+const defaultPairs = 5
+
+func (g *Ground) teach(dMax, pairs int) (*apprentice.Counts, error) {
+	if pairs == 0 {
+		pairs = defaultPairs
+	}
+	urls := g.elsewhere()
+	there := make(map[string]bool, len(urls))
+	for _, u := range urls {
+		there[u] = true
+	}
+	counts, settled, relevance := apprentice.NewCounts(), make(map[string]int), make(map[string]float64)
+	for _, u := range urls {
+		table, links, _, err := g.web.pages[u].extract(g.settings)
+		if err != nil {
+			return nil, fmt.Errorf("links of %s: %w", u, err)
+		}
+		opened, err := linkfeature.Open(table)
+		if err != nil {
+			return nil, fmt.Errorf("links of %s: %w", u, err)
+		}
+		for _, link := range links {
+			v := g.web.resolve(link.GetUrl(), func(string) bool { return true })
+			if v == u || !there[v] || settled[v] == pairs {
+				continue
+			}
+			if settled[v]++; settled[v] == 1 {
+				j, err := g.model.Judge(g.web.pages[v].parsed, []string{g.task.FocusClass})
+				if err != nil {
+					return nil, fmt.Errorf("judge %s: %w", v, err)
+				}
+				relevance[v] = j.GetRaw()
+			}
+			if err := counts.Add(opened.Features(link, dMax), relevance[v]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if counts.Leaps() == 0 {
+		return nil, fmt.Errorf("no page of %d links to another", len(urls))
+	}
+	counts.FixCut()
+	return counts, nil
+}
