@@ -268,6 +268,9 @@ const (
 	// Half the mean and half the maximum of the log odds, clipped as for the mean: a smooth order
 	// in which one good source counts more than the others can take away.
 	Combine_COMBINE_MEAN_AND_MAXIMUM Combine = 5
+	// n/(n + 1) of n links, whatever each scores: the more known pages link to v, the earlier it is
+	// fetched (Cho, Garcia-Molina & Page 1998, back-link count). Seeds have 1.
+	Combine_COMBINE_COUNT Combine = 6
 )
 
 // Enum value maps for Combine.
@@ -279,6 +282,7 @@ var (
 		3: "COMBINE_MEAN_LOG_ODDS",
 		4: "COMBINE_NOISY_OR",
 		5: "COMBINE_MEAN_AND_MAXIMUM",
+		6: "COMBINE_COUNT",
 	}
 	Combine_value = map[string]int32{
 		"COMBINE_UNSPECIFIED":      0,
@@ -287,6 +291,7 @@ var (
 		"COMBINE_MEAN_LOG_ODDS":    3,
 		"COMBINE_NOISY_OR":         4,
 		"COMBINE_MEAN_AND_MAXIMUM": 5,
+		"COMBINE_COUNT":            6,
 	}
 )
 
@@ -1359,14 +1364,15 @@ const file_crawl_control_proto_rawDesc = "" +
 	"GateAction\x12\x1b\n" +
 	"\x17GATE_ACTION_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10GATE_ACTION_DROP\x10\x01\x12\x15\n" +
-	"\x11GATE_ACTION_DEFER\x10\x02*\x9a\x01\n" +
+	"\x11GATE_ACTION_DEFER\x10\x02*\xad\x01\n" +
 	"\aCombine\x12\x17\n" +
 	"\x13COMBINE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eCOMBINE_FROZEN\x10\x01\x12\x13\n" +
 	"\x0fCOMBINE_MAXIMUM\x10\x02\x12\x19\n" +
 	"\x15COMBINE_MEAN_LOG_ODDS\x10\x03\x12\x14\n" +
 	"\x10COMBINE_NOISY_OR\x10\x04\x12\x1c\n" +
-	"\x18COMBINE_MEAN_AND_MAXIMUM\x10\x05*k\n" +
+	"\x18COMBINE_MEAN_AND_MAXIMUM\x10\x05\x12\x11\n" +
+	"\rCOMBINE_COUNT\x10\x06*k\n" +
 	"\tPosterior\x12\x19\n" +
 	"\x15POSTERIOR_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPOSTERIOR_RAW\x10\x01\x12\x16\n" +

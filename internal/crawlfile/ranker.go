@@ -37,13 +37,14 @@ func topicGate(a schemas.GateAction) *schemas.Gate {
 //   - smooth-soft-focus: half mean, half maximum of the log odds of calibrated R(u)
 //   - anchor-soft-focus: the same of the mean log odds of R(u) and of what the critic makes of the link's text
 //   - tiered-soft-focus: R(u) to the tenth, maximum over u, first in, first out within a tenth
+//   - in-links: the number of known links to v, most first (Cho, Garcia-Molina & Page 1998)
 //   - mixture: Arms, and before each dispatch one of them is drawn by what it has brought
 //
 // Any of them but the last, with "+" between them, are the arms of another mixture.
 var Rankers = []string{
 	"unfocused", "random", "soft-focus", "soft-focus-frozen", "hard-focus", "hard-defer",
 	"apprentice", "apprentice-gated", "gate-fifo", "gate-random",
-	"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", mixture,
+	"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", "in-links", mixture,
 }
 
 const mixture = "mixture"
@@ -125,6 +126,8 @@ func Policy(name string) (*schemas.Policy, error) {
 		p.Combine = schemas.Combine_COMBINE_MEAN_AND_MAXIMUM
 	case "tiered-soft-focus":
 		p.Ranker, p.Tiers = schemas.Ranker_RANKER_SOFT_FOCUS, 10
+	case "in-links":
+		p.Ranker, p.Combine = schemas.Ranker_RANKER_UNFOCUSED, schemas.Combine_COMBINE_COUNT
 	case mixture:
 		return nil, fmt.Errorf("mixture is no arm of another one; name its arms: %s", strings.Join(Arms, "+"))
 	default:

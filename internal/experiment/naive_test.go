@@ -112,6 +112,8 @@ func (n *naive) place(e *naiveEntry) (tier int, score float64) {
 		switch n.ranker {
 		case "soft-focus":
 			s = j.Raw
+		case "in-links":
+			s = float64(len(e.links))
 		case "tiered-soft-focus":
 			s = math.Round(j.Raw*10) / 10
 		case "smooth-soft-focus", "anchor-soft-focus":
@@ -270,7 +272,7 @@ func TestAgainstNaive(t *testing.T) {
 	for seed := range uint64(6) {
 		g := ground(t, worldtest.Random(seed, 150))
 		for _, ranker := range []string{"unfocused", "soft-focus", "hard-focus", "hard-defer", "apprentice", "apprentice-gated",
-			"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus"} {
+			"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", "in-links"} {
 			for draw := range g.task.Seeds {
 				n := &naive{g: g, ranker: ranker, entries: make(map[string]*naiveEntry), visited: make(map[string]bool), trained: make(map[string]int)}
 				want := n.crawl(draw)

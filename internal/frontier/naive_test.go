@@ -348,6 +348,9 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 	}
 	links := n.sortedLinks(e)
 	for _, l := range links {
+		if l.page.seeds && p.GetCombine() == schemas.Combine_COMBINE_COUNT {
+			return nPlace{in: true, score: 1, model: out.model}
+		}
 		if l.page.seeds {
 			return nPlace{in: true, score: score(l), model: out.model}
 		}
@@ -393,7 +396,7 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 	how := p.GetCombine()
 	_, overridden := n.options.Rankers[p.GetName()]
 	probabilities := p.GetRanker() != schemas.Ranker_RANKER_UNFOCUSED && p.GetRanker() != schemas.Ranker_RANKER_RANDOM
-	if (overridden || !probabilities) && how != schemas.Combine_COMBINE_FROZEN {
+	if (overridden || !probabilities) && how != schemas.Combine_COMBINE_FROZEN && how != schemas.Combine_COMBINE_COUNT {
 		how = schemas.Combine_COMBINE_MAXIMUM
 	}
 	switch how {
@@ -423,6 +426,8 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 			none *= 1 - s
 		}
 		out.score = 1 - none
+	case schemas.Combine_COMBINE_COUNT:
+		out.score = float64(len(scores)) / float64(len(scores)+1)
 	default:
 		out.score = slices.Max(scores)
 	}

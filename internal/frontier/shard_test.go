@@ -62,7 +62,7 @@ func drawPolicy(t *rapid.T, name string) *schemas.Policy {
 	return &schemas.Policy{
 		Name: name, Gate: gate,
 		Ranker:    schemas.Ranker(rapid.SampledFrom([]int{1, 2, 3, 3, 3, 4, 5, 5}).Draw(t, "ranker")),
-		Combine:   schemas.Combine(rapid.IntRange(0, 5).Draw(t, "combine")),
+		Combine:   schemas.Combine(rapid.IntRange(0, 6).Draw(t, "combine")),
 		Posterior: schemas.Posterior(rapid.IntRange(0, 3).Draw(t, "posterior")),
 		Tiers:     rapid.SampledFrom([]uint32{0, 0, 3, 10}).Draw(t, "tiers"),
 	}

@@ -38,6 +38,12 @@ func combine(how schemas.Combine, at Place, score float64, first bool) Place {
 		}
 		at.Sum *= 1 - score
 		at.Score = 1 - at.Sum
+	case schemas.Combine_COMBINE_COUNT:
+		if first {
+			at.Links = 0
+		}
+		at.Links++
+		at.Score = float64(at.Links) / float64(at.Links+1)
 	default: // COMBINE_MAXIMUM
 		if first || score > at.Score {
 			at.Score = score

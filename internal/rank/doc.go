@@ -24,8 +24,8 @@
 // down for being linked to. Under unfocused it scores 0 like everything else.
 //
 // 2026-11-21: unfocused, random and the rankers of experiments combine by maximum (or stay
-// frozen): their scores are no probabilities, so log-odds and noisy-or mean nothing there.
+// frozen, or count): their scores are no probabilities, so log-odds and noisy-or mean nothing there.
 //
 // 2026-11-21: the mean of log-odds goes back through the logistic function, so that every
-// combined score of the built-in rankers lies in [0,1].
+// combined score of the built-in rankers lies in [0,1]. So does a count n, as n/(n + 1).
 package rank

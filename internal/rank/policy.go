@@ -39,7 +39,8 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 	case schemas.Combine_COMBINE_UNSPECIFIED:
 		out.combine = schemas.Combine_COMBINE_MAXIMUM
 	case schemas.Combine_COMBINE_FROZEN, schemas.Combine_COMBINE_MAXIMUM,
-		schemas.Combine_COMBINE_MEAN_LOG_ODDS, schemas.Combine_COMBINE_NOISY_OR, schemas.Combine_COMBINE_MEAN_AND_MAXIMUM:
+		schemas.Combine_COMBINE_MEAN_LOG_ODDS, schemas.Combine_COMBINE_NOISY_OR, schemas.Combine_COMBINE_MEAN_AND_MAXIMUM,
+		schemas.Combine_COMBINE_COUNT:
 	default:
 		return nil, fmt.Errorf("policy %q: unknown combination %v", out.name, out.combine)
 	}
@@ -65,11 +66,11 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 }
 
 // With returns the policy with another ranker, of any finite score: an oracle, say. It
-// combines by maximum unless the policy is frozen, and reads no apprentice.
+// combines by maximum unless the policy is frozen or counts, and reads no apprentice.
 func (p *Policy) With(r Ranker) *Policy {
 	q := *p
 	q.ranker, q.tiers, q.learns = r, 0, false
-	if q.combine != schemas.Combine_COMBINE_FROZEN {
+	if q.combine != schemas.Combine_COMBINE_FROZEN && q.combine != schemas.Combine_COMBINE_COUNT {
 		q.combine = schemas.Combine_COMBINE_MAXIMUM
 	}
 	return &q
@@ -94,8 +95,9 @@ type Place struct {
 	Score, Best float64
 	// Via is the number, as given to Add, of the first link that scored Best.
 	Via uint64
-	// Links and Sum are what the combination remembers of the links of the tier: their number and
-	// the sum of their log-odds (where their mean is taken), or the product of 1 − score (noisy-or).
+	// Links and Sum are what the combination remembers of the links of the tier: their number (where
+	// it counts) and the sum of their log-odds (where their mean is taken), or the product of
+	// 1 − score (noisy-or).
 	Links uint32
 	Sum   float64
 }
@@ -113,6 +115,9 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 	score := p.ranker.Score(v, s)
 	if math.IsNaN(score) || math.IsInf(score, 0) {
 		return at, fmt.Errorf("policy %q scores %s as %v", p.name, v, score)
+	}
+	if s.Seed && p.combine == schemas.Combine_COMBINE_COUNT {
+		score = seedScore // it was given, not found
 	}
 	if s.Seed {
 		return Place{In: true, Pinned: true, Score: score, Best: score, Via: via}, nil

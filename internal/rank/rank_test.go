@@ -163,6 +163,7 @@ func TestCombinationsByTheFormula(t *testing.T) {
 			}
 			return 1 - none
 		},
+		schemas.Combine_COMBINE_COUNT: func(s []float64) float64 { return 1 - 1/(1+float64(len(s))) },
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		scores := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, .5, 1})), 1, 8).Draw(t, "scores")
@@ -195,7 +196,7 @@ func TestCombinationsByTheFormula(t *testing.T) {
 func TestTiers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scores := rapid.SliceOfN(rapid.Float64Range(0, 1), 1, 6).Draw(t, "scores")
-		how := schemas.Combine(rapid.IntRange(0, 5).Draw(t, "combine"))
+		how := schemas.Combine(rapid.IntRange(0, 6).Draw(t, "combine"))
 		tiers := rapid.Uint32Range(1, 20).Draw(t, "tiers")
 		place := func(tiers uint32) (at Place) {
 			p, err := New(&schemas.Policy{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS, Combine: how, Tiers: tiers}, 0)
@@ -243,6 +244,32 @@ func TestOtherRankers(t *testing.T) {
 		if _, err := p.With(constant(bad)).Add(Place{}, v, &Source{}, 0); err == nil {
 			t.Errorf("score %v is taken", bad)
 		}
+	}
+}
+
+// TestCountsInLinks: the order of back-link counts, of links that the gate lets through alone; seeds come first.
+func TestCountsInLinks(t *testing.T) {
+	count := schemas.Combine_COMBINE_COUNT
+	p := policy(t, &schemas.Policy{Ranker: schemas.Ranker_RANKER_UNFOCUSED, Combine: count})
+	last := 0.0
+	var at Place
+	for n := range uint64(1000) {
+		var err error
+		if at, err = p.Add(at, v, &Source{Raw: .5}, n+1); err != nil {
+			t.Fatal(err)
+		}
+		if at.Score <= last || at.Score >= 1 || at.Via != 1 {
+			t.Fatalf("%d links: %+v behind %v", n+1, at, last)
+		}
+		last = at.Score
+	}
+	if seed := place(t, p, &Source{Raw: .5}, &Source{Seed: true}); seed.Score != 1 || !seed.Pinned {
+		t.Errorf("a seed that is linked to: %+v", seed)
+	}
+	gated := policy(t, &schemas.Policy{Ranker: schemas.Ranker_RANKER_UNFOCUSED, Combine: count,
+		Gate: &schemas.Gate{Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Action: schemas.GateAction_GATE_ACTION_DEFER, Threshold: .5}})
+	if at := place(t, gated, &Source{}, &Source{}, &Source{Raw: .5}, &Source{}); at.Score != .5 || at.Tier != 0 {
+		t.Errorf("one link of four is let through: %+v", at)
 	}
 }
 
