@@ -78,6 +78,8 @@ type Result struct {
 	Ranker  string `json:"ranker"`
 	Seed    uint64 `json:"seed"`
 	Measures
+	// Similarity to the targets; nil on webs that are computed.
+	Similarity *Similarity `json:"similarity,omitempty"`
 	// Course of the crawl; see Ground.Course.
 	Course Course `json:"course,omitzero"`
 }
@@ -193,9 +195,13 @@ func (b *Bench) try(j *Job) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)
 	}
+	similarity, err := g.Similarity(c)
+	if err != nil {
+		return nil, fmt.Errorf("task %s: %w", j.Task.Name, err)
+	}
 	return &Result{
 		Task: j.Task.Name, Draw: j.Draw, Variant: j.Variant.Name, Ranker: j.Variant.Ranker, Seed: j.Seed,
-		Measures: g.Measure(c), Course: g.Course(c),
+		Measures: g.Measure(c), Similarity: similarity, Course: g.Course(c),
 	}, nil
 }
 

@@ -49,6 +49,7 @@ type Ground struct {
 	taught  sync.Map // of *transferredOnce by setting
 
 	elsewhere func() []string // pages of other sites, sorted
+	alike     likeness
 
 	parentsOnce sync.Once
 	parentsOf   map[string][]string

@@ -50,15 +50,21 @@ type Comparison struct {
 // Columns of a table in their order.
 var Columns = []string{
 	"label@25", "label@50", "label@100", "recall", "AUC", "nAUC", "critic@25", "critic@50", "critic@100", "loss-cut@25", "loss-cut@100",
+	"cosine≥.7", "σ",
 }
 
 // columns are the measures of a run by the names of their columns.
-func (m *Measures) columns() map[string]float64 {
-	return map[string]float64{
+func (r *Result) columns() map[string]float64 {
+	m := &r.Measures
+	columns := map[string]float64{
 		"label@25": m.HarvestLabel[0], "label@50": m.HarvestLabel[1], "label@100": m.HarvestLabel[2],
 		"critic@25": m.HarvestCritic[0], "critic@50": m.HarvestCritic[1], "critic@100": m.HarvestCritic[2],
 		"recall": m.Recall, "AUC": m.AUC, "loss@25": m.Loss[0], "loss@100": m.Loss[1],
 	}
+	if r.Similarity != nil {
+		columns["cosine≥.7"], columns["σ"] = r.Similarity.Precision[2], r.Similarity.Sigma
+	}
+	return columns
 }
 
 // Baseline is the ranker that others are compared with, and whose loss they cut.

@@ -47,6 +47,15 @@ type Row struct {
 	AUC         float64 `parquet:"auc"`
 	RequestAUC  float64 `parquet:"request_auc"`
 	TargetHosts int64   `parquet:"target_hosts"`
+	// Share of soft focus's loss, from the same seeds, that was avoided; nil without such a crawl.
+	LossCut25  *float64 `parquet:"loss_cut_25,optional"`
+	LossCut100 *float64 `parquet:"loss_cut_100,optional"`
+	// See experiment.Similarity; nil on webs that are computed.
+	Cosine50 *float64 `parquet:"precision_cosine_50,optional"`
+	Cosine60 *float64 `parquet:"precision_cosine_60,optional"`
+	Cosine70 *float64 `parquet:"precision_cosine_70,optional"`
+	Cosine80 *float64 `parquet:"precision_cosine_80,optional"`
+	Sigma    *float64 `parquet:"sigma,optional"`
 }
 
 // WriteParquet writes rows as one Parquet file; the same rows make the same bytes.
@@ -89,6 +98,10 @@ func column(f reflect.StructField) string {
 
 func cell(v reflect.Value) string {
 	switch {
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return "" // read as NULL
+	case v.Kind() == reflect.Pointer:
+		return cell(v.Elem())
 	case v.CanInt():
 		return strconv.FormatInt(v.Int(), 10)
 	case v.CanFloat():

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"forager/internal/experiment"
+	"forager/internal/harvest"
 )
 
 // Report is what a study came to.
@@ -61,8 +62,16 @@ func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.R
 	for _, g := range groups {
 		rep.Groups = append(rep.Groups, Group{Group: g, Curves: curves(&g, jobs, results, grounds)})
 	}
+	base := make(map[place]*experiment.Result)
 	for i, j := range jobs {
-		rep.rows = append(rep.rows, rowOf(o, j, &results[i], grounds[j.Task]))
+		if at := (place{j.Task, j.Draw}); results[i].Variant == experiment.Baseline && base[at] == nil {
+			base[at] = &results[i]
+		}
+	}
+	for i, j := range jobs {
+		row := rowOf(o, j, &results[i], grounds[j.Task])
+		row.addLossCut(&results[i], base[place{j.Task, j.Draw}])
+		rep.rows = append(rep.rows, row)
 	}
 	return rep, nil
 }
@@ -185,7 +194,7 @@ func means(courses [][]float64) []float64 {
 }
 
 func rowOf(o *Origin, j experiment.Job, r *experiment.Result, g *experiment.Ground) Row {
-	return Row{
+	row := Row{
 		Study: o.Study, Task: r.Task, Draw: int32(r.Draw), Variant: r.Variant, Ranker: r.Ranker,
 		Protocol: experiment.Protocol(r.Ranker), Settings: settingsOf(j.Variant), Seed: int64(r.Seed),
 		Web: j.Task.Warc, WebDigest: o.Webs[j.Task.Warc], Critic: j.Task.Critic, CriticDigest: o.Critics[j.Task.Critic],
@@ -196,5 +205,21 @@ func rowOf(o *Origin, j experiment.Job, r *experiment.Result, g *experiment.Grou
 		Critic25: r.HarvestCritic[0], Critic50: r.HarvestCritic[1], Critic100: r.HarvestCritic[2],
 		Loss25: r.Loss[0], Loss100: r.Loss[1], Recall: r.Recall, AUC: r.AUC, RequestAUC: r.RequestAUC,
 		TargetHosts: int64(r.TargetHosts),
+	}
+	if s := r.Similarity; s != nil {
+		row.Cosine50, row.Cosine60, row.Cosine70, row.Cosine80, row.Sigma = &s.Precision[0], &s.Precision[1], &s.Precision[2], &s.Precision[3], &s.Sigma
+	}
+	return row
+}
+
+// addLossCut compares with the baseline's run, which may be missing.
+func (r *Row) addLossCut(of, base *experiment.Result) {
+	if base == nil {
+		return
+	}
+	for i, to := range []**float64{&r.LossCut25, &r.LossCut100} {
+		if cut, ok := harvest.LossCut(of.Loss[i], base.Loss[i]); ok {
+			*to = &cut
+		}
 	}
 }

@@ -1,0 +1,109 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"forager/internal/tfidf"
+	"forager/schemas"
+)
+
+// Gammas are the cosines from which a page counts as relevant (2008 §4.1: 0.5 to 0.8).
+var Gammas = [4]float64{.5, .6, .7, .8}
+
+// Similarity is what a crawl is worth by its words alone (2008 §4.1), over the pages that count: no
+// classifier has a part in it. Texts are TF-IDF vectors over the pages in scope.
+type Similarity struct {
+	// Precision is the share of the pages whose largest cosine to a target is at least Gammas[i].
+	Precision [4]float64 `json:"precision"`
+	// Sigma is the largest mean cosine of the pages to one target.
+	Sigma float64 `json:"sigma"`
+}
+
+// likeness is the pages in scope as texts.
+type likeness struct {
+	once    sync.Once
+	vectors map[string]tfidf.Vector
+	targets []tfidf.Vector
+	nearest map[string]float64 // largest cosine to a target
+	err     error
+}
+
+// Nearest is the largest cosine of a page in scope to a target of the task; an error on webs that are computed.
+func (g *Ground) Nearest(url string) (float64, error) {
+	l := g.likeness()
+	return l.nearest[url], l.err
+}
+
+// Similarity judges a crawl by cosines, nil on webs that are computed.
+func (g *Ground) Similarity(c *Crawl) (*Similarity, error) {
+	if g.web.compute != nil {
+		return nil, nil
+	}
+	l := g.likeness()
+	if l.err != nil {
+		return nil, l.err
+	}
+	s := new(Similarity)
+	var texts []tfidf.Vector
+	for _, step := range c.Steps {
+		if !step.Counted {
+			continue
+		}
+		texts = append(texts, l.vectors[step.URL])
+		for i, gamma := range Gammas {
+			if l.nearest[step.URL] >= gamma {
+				s.Precision[i]++
+			}
+		}
+	}
+	for i := range s.Precision {
+		s.Precision[i] /= float64(max(1, len(texts)))
+	}
+	s.Sigma = tfidf.Average(texts, l.targets)
+	return s, nil
+}
+
+func (g *Ground) likeness() *likeness {
+	g.alike.once.Do(func() { g.alike.err = g.compareAll() })
+	return &g.alike
+}
+
+// compareAll compares every page in scope with every target.
+func (g *Ground) compareAll() error {
+	if g.web.compute != nil {
+		return errors.New("pages of webs that are computed are not kept")
+	}
+	var urls []string
+	for _, u := range g.urls {
+		if g.web.pages[u].outcome == schemas.Outcome_OUTCOME_DELIVERED {
+			urls = append(urls, u)
+		}
+	}
+	documents, errs := make([]tfidf.Document, len(urls)), make([]error, len(urls))
+	each(len(urls), func(i int) { documents[i], errs[i] = document(g.web.pages[urls[i]].parsed) })
+	for i, err := range errs {
+		if err != nil {
+			return fmt.Errorf("words of %s: %w", urls[i], err)
+		}
+	}
+	corpus, err := tfidf.NewCorpus(documents)
+	if err != nil {
+		return err
+	}
+	g.alike.vectors, g.alike.nearest = make(map[string]tfidf.Vector, len(urls)), make(map[string]float64, len(urls))
+	vectors, nearest := make([]tfidf.Vector, len(urls)), make([]float64, len(urls))
+	each(len(urls), func(i int) { vectors[i] = corpus.Vector(documents[i]) })
+	for i, u := range urls {
+		g.alike.vectors[u] = vectors[i]
+		if g.targets[u] {
+			g.alike.targets = append(g.alike.targets, vectors[i])
+		}
+	}
+	each(len(urls), func(i int) { nearest[i] = tfidf.Likest(vectors[i], g.alike.targets) })
+	for i, u := range urls {
+		g.alike.nearest[u] = nearest[i]
+	}
+	return nil
+}
