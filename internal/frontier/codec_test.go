@@ -98,7 +98,7 @@ func FuzzDecodeState(f *testing.F) {
 	c.clock, c.raw, c.outcomes[1], c.refused[scope.Gate] = 300, 1.5, 2, 3
 	f.Add(c.append(nil, []generations{{1, 2}, {3, 3}}))
 	f.Add((&host{name: "a.example", dispatched: 3, notBefore: 1000}).append(nil))
-	f.Add((&page{url: "http://a.example/", raw: .5, tempered: 1, calibrated: .25, bestIsFocus: true}).append(nil))
+	f.Add((&page{url: "http://a.example/", raw: .5, tempered: 1, calibrated: .25, bestIsFocus: true, pending: 300}).append(nil))
 	f.Add(appendArm(nil, rank.Arm{Alpha: 2.5, Beta: 1, Chosen: 300, Credited: 2, Reward: 1.5}))
 	f.Add((&link{first: 300, last: 301, alias: 4, anchor: 65_536}).append(nil))
 	for _, fl := range []*flight{{ordinal: 4, attempt: 1, at: 7}, {attempt: 2, request: &schemas.FetchRequest{Url: "u"}}} {

@@ -102,8 +102,7 @@
 //	q policy u8, generation u32, host u32, tier u8, tries u16, score 8, ordinal u64 → nothing
 //	w time u64, ordinal u64        → nothing: an entry that waits after a failed try
 //	f request id 16                → flight: a request without a verdict
-//	p page u64                     → page: URL and R(u), while one of its links is not settled
-//	n page u64                     → number of its links that are not settled
+//	p page u64                     → page: URL, R(u) and the number of its links that are not settled, while there are such
 //	t page u64                     → its leaf table (linkfeature.Table)
 //	s id 16                        → nothing: what has no request and was applied: seeds, asks for a replay, links from another shard
 //	d slot u32                     → latency sample
@@ -115,7 +114,7 @@
 // shard's clock, which counts applied records of link.found. A score is the float's bits, sign
 // flipped for positive and all bits for negative numbers, then complemented, so that larger
 // scores come first; −0 is 0 and NaN is refused. Values begin with a version byte; what they
-// hold stands at their append functions. Layout 5 is the only one that is read: state is rebuilt
+// hold stands at their append functions. Layout 6 is the only one that is read: state is rebuilt
 // from the topics, so it is never converted.
 //
 // # Memory

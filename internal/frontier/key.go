@@ -22,7 +22,6 @@ const (
 	kindWaiting  = 'w' // not before, ordinal → nothing
 	kindFlight   = 'f' // request id → flight
 	kindPage     = 'p' // page → page
-	kindPending  = 'n' // page → links of the page whose target is not final
 	kindTable    = 't' // page → leaf table
 	kindSeeds    = 's' // id of a virtual page that was applied → nothing
 	kindLatency  = 'd' // slot → latency sample
@@ -32,7 +31,7 @@ const (
 )
 
 // layout is the version of keys and values that this package writes; Open refuses others.
-const layout = 5
+const layout = 6
 
 // shardsPrefix begins every key of the package, so that a store can hold other things.
 const shardsPrefix = 'F'

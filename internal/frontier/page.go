@@ -19,23 +19,24 @@ type page struct {
 	bestIsFocus bool
 	// R(u).
 	raw, tempered, calibrated float64
-	// pending links, whose targets are not final. Stored by itself, as it changes often.
+	// pending links, whose targets are not final.
 	pending uint32
 }
 
-const pageVersion = 2
+const pageVersion = 3
 
 func (p *page) append(b []byte) []byte {
 	b = append(b, pageVersion)
 	b = appendString(b, p.url)
 	b = appendBool(appendBool(b, p.seeds), p.bestIsFocus)
-	return appendFloat(appendFloat(appendFloat(b, p.raw), p.tempered), p.calibrated)
+	b = appendFloat(appendFloat(appendFloat(b, p.raw), p.tempered), p.calibrated)
+	return binary.AppendUvarint(b, uint64(p.pending))
 }
 
 func decodePage(number uint64, b []byte) (*page, error) {
 	r := reader{b: b}
 	r.version(pageVersion)
-	p := &page{number: number, url: r.string(), seeds: r.bool(), bestIsFocus: r.bool(), raw: r.float(), tempered: r.float(), calibrated: r.float()}
+	p := &page{number: number, url: r.string(), seeds: r.bool(), bestIsFocus: r.bool(), raw: r.float(), tempered: r.float(), calibrated: r.float(), pending: r.u32()}
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("frontier: page %d: %w", number, err)
 	}
@@ -70,11 +71,7 @@ func (s *Shard) keepPage(p *page) error {
 		return s.dropPage(p)
 	}
 	s.holdPage(p)
-	s.value = p.append(s.value[:0])
-	if err := s.store.Set(s.keys.u64(kindPage, p.number), s.value); err != nil {
-		return err
-	}
-	return s.savePending(p)
+	return s.savePage(p)
 }
 
 func (s *Shard) holdPage(p *page) { s.pages.put(p.number, p, pageCost+len(p.url)) }
@@ -100,23 +97,13 @@ func readPage(get func(key []byte) ([]byte, bool, error), keys *keys, number uin
 	if err != nil || !ok {
 		return nil, false, err
 	}
-	if p, err = decodePage(number, b); err != nil {
-		return nil, false, err
-	}
-	if b, ok, err = get(keys.u64(kindPending, number)); err != nil {
-		return nil, false, err
-	}
-	r := reader{b: b}
-	p.pending = r.u32()
-	if err := r.end(); err != nil || !ok {
-		return nil, false, fmt.Errorf("frontier: pending links of page %d: %w", number, err)
-	}
-	return p, true, nil
+	p, err = decodePage(number, b)
+	return p, err == nil, err
 }
 
-func (s *Shard) savePending(p *page) error {
-	s.value = binary.AppendUvarint(s.value[:0], uint64(p.pending))
-	return s.store.Set(s.keys.u64(kindPending, p.number), s.value)
+func (s *Shard) savePage(p *page) error {
+	s.value = p.append(s.value[:0])
+	return s.store.Set(s.keys.u64(kindPage, p.number), s.value)
 }
 
 // settlePending takes one link off the page's pending ones; the last one takes the page along.
@@ -126,7 +113,7 @@ func (s *Shard) settlePending(p *page) error {
 	}
 	p.pending--
 	if p.pending > 0 {
-		return s.savePending(p)
+		return s.savePage(p)
 	}
 	return s.dropPage(p)
 }
@@ -135,7 +122,7 @@ func (s *Shard) settlePending(p *page) error {
 func (s *Shard) dropPage(p *page) error {
 	s.pages.drop(p.number)
 	s.tables.drop(p.number)
-	for _, kind := range []byte{kindPage, kindPending, kindTable} {
+	for _, kind := range []byte{kindPage, kindTable} {
 		if err := s.store.Delete(s.keys.u64(kind, p.number)); err != nil {
 			return err
 		}

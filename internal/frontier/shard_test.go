@@ -286,7 +286,7 @@ func (m *machine) checkStore(t *rapid.T) {
 	}
 	for kind, want := range map[byte]int{
 		kindQueue: keys, kindLink: links, kindWaiting: waiting, kindFlight: len(m.naive.flights),
-		kindPage: len(pages), kindPending: len(pages), kindTable: tables,
+		kindPage: len(pages), kindTable: tables,
 		kindEntry: len(m.naive.entries), kindSeen: len(m.naive.entries),
 	} {
 		if got := count(kind); got != want {
