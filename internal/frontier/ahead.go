@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"forager/internal/apprentice"
 	"forager/internal/linkfeature"
@@ -27,20 +28,39 @@ type ahead struct {
 	leaf  schemas.Link
 }
 
-// inParallel does n pieces of work on all processors.
-func (s *Shard) inParallel(n int, do func(a *ahead, i int)) {
+// inParallel does n pieces of work on all processors, and returns an error of those that failed;
+// others may be left out then.
+func (s *Shard) inParallel(n int, do func(a *ahead, i int) error) error {
 	m, _ := s.using.model.(*apprentice.Model)
 	var next atomic.Int64
-	var wg sync.WaitGroup
+	var group errgroup.Group
 	for range min(runtime.GOMAXPROCS(0), n) {
 		a := &ahead{shard: s, model: m, keys: newKeys(shardPrefix(s.name))}
-		wg.Go(func() {
+		group.Go(func() error {
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				do(a, int(i))
+				if err := do(a, int(i)); err != nil {
+					return err
+				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	return group.Wait()
+}
+
+// inParts does work on the numbers from ≤ number ≤ to in so many parts, in parallel.
+func (s *Shard) inParts(from, to uint64, parts int, do func(part int, from, to uint64) error) error {
+	if from > to {
+		return nil
+	}
+	size := (to - from + uint64(parts)) / uint64(parts)
+	return s.inParallel(parts, func(_ *ahead, i int) error {
+		first := from + uint64(i)*size
+		if first > to {
+			return nil
+		}
+		return do(i, first, min(to, first+size-1))
+	})
 }
 
 func (a *ahead) get(key []byte) (value []byte, ok bool, err error) {
@@ -63,7 +83,6 @@ type pageWork struct {
 	page  *page
 	table *linkfeature.Table
 	read  bool
-	err   error
 }
 
 // scoreAhead scores links of entries that are not scored under the model in use, page by page, as each page's
@@ -73,12 +92,11 @@ func (s *Shard) scoreAhead(entries []*entry) error {
 		return nil // place scores them one by one
 	}
 	work := s.pageWork(entries)
-	s.inParallel(len(work), func(a *ahead, i int) { work[i].err = a.scorePage(&work[i]) })
+	if err := s.inParallel(len(work), func(a *ahead, i int) error { return a.scorePage(&work[i]) }); err != nil {
+		return err
+	}
 	for i := range work {
 		w := &work[i]
-		if w.err != nil {
-			return w.err
-		}
 		if w.read {
 			s.holdPage(w.page)
 		}

@@ -14,7 +14,7 @@ const (
 )
 
 // stretchShare is the part of the memory that the links of a stretch of a sweep take, by this estimate.
-const stretchShare, stretchLinkCost = 8, 64
+const stretchShare, stretchLinkCost = 8, 128
 
 // frontSizes are the least and the largest number of keys that a front reads at a time.
 const minFront, maxFront = 1, 32

@@ -205,15 +205,17 @@
 // budget of 200,000 pages models every 100 pages kept the whole frontier under re-scoring, and
 // their objects were most of what the crawl stored. Up to 20,000 pages nothing changes.
 //
-// 2026-11-21: what only reads is done ahead on all processors: scoring the links of a pass (stretch.go),
-// and for the verdicts of a step reading entries, scoring links and making features (prepare.go).
-// That is more than half of either; doing the rest beside it would mean sharing the whole shard.
-// Prepare changes nothing but time, and its caller may leave it out.
+// 2026-11-21: what only reads is done ahead on all processors: for a pass reading entries, pages and tables,
+// scoring links, placing entries and encoding them (stretch.go, sweep.go), and for the verdicts of a step reading
+// entries, scoring links and making features (prepare.go). That is more than half of the verdicts and five
+// sixths of a pass; doing the rest beside it would mean sharing the whole shard. Prepare changes nothing but time,
+// and its caller may leave it out.
 //
-// 2026-11-21: a pass takes the best entry left for every 64th one, and the others as they were
+// 2026-11-21: a pass takes the best entry left for every 256th one, and the others as they were
 // discovered (sweep.go), where the design has best first alone: in a frontier of 10⁶ entries that jumps over
-// all of the disk. Links of a stretch of them are scored in the order of their pages before any is
-// moved, so that a leaf table is read once a stretch and not once a link.
+// all of the disk, at 200 µs an entry instead of 10. As many are taken as are dispatched meanwhile. Links of a
+// stretch of them are scored in the order of their pages before any is moved, so that a page and its leaf table
+// are read once a stretch and not once a link.
 //
 // 2026-11-21: links to new URLs are a third of all, and the store is slowest at finding nothing,
 // so a filter in memory knows which URLs were never seen. Opening a shard reads the seen-set for it.

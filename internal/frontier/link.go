@@ -29,6 +29,9 @@ type link struct {
 	// high is what it scores under the model in use, where that was asked ahead (ahead.go).
 	high   float64
 	scored bool
+	// from is its page, where that was looked at ahead for place, which forgets it: only what never changes of
+	// a page may be read there.
+	from *page
 }
 
 const linkVersion = 2

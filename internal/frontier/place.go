@@ -51,9 +51,11 @@ func (s *Shard) place(e *entry) error {
 		s.pin(e, tier, score)
 	}
 	for i := range links {
-		p, err := s.pageOf(&links[i])
-		if err != nil {
-			return err
+		p := links[i].from
+		if links[i].from = nil; p == nil {
+			if p, err = s.pageOf(&links[i]); err != nil {
+				return err
+			}
 		}
 		if err := s.addPlace(e, p, &links[i]); err != nil {
 			return err

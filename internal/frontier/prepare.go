@@ -47,13 +47,11 @@ func (s *Shard) Prepare(recs []*schemas.LinkFound) error {
 		return err
 	}
 	made := make([]prepared, len(recs))
-	errs := make([]error, len(recs))
-	s.inParallel(len(recs), func(a *ahead, i int) { errs[i] = a.prepare(recs[i], &made[i]) })
+	if err := s.inParallel(len(recs), func(a *ahead, i int) error { return a.prepare(recs[i], &made[i]) }); err != nil {
+		return err
+	}
 	s.prepared = make(map[*schemas.LinkFound]*prepared, len(recs))
 	for i, rec := range recs {
-		if errs[i] != nil {
-			return errs[i]
-		}
 		s.take(&made[i])
 		s.prepared[rec] = &made[i]
 	}

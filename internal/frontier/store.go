@@ -16,6 +16,7 @@ type Store interface {
 	Delete(key []byte) error
 	// DeleteRange deletes from ≤ key < to.
 	DeleteRange(from, to []byte) error
-	// Scan calls f for from ≤ key < to in ascending order while f wants more.
+	// Scan calls f for from ≤ key < to in ascending order while f wants more. Several goroutines may call it
+	// while nobody calls anything but Read.
 	Scan(from, to []byte, f func(key, value []byte) (more bool, err error)) error
 }

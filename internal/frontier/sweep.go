@@ -3,8 +3,6 @@ package frontier
 import (
 	"fmt"
 	"slices"
-
-	"forager/internal/apprentice"
 )
 
 // A pass of re-scoring goes through the frontier in two ways at once. The best entries come
@@ -15,11 +13,20 @@ import (
 // scored ahead (stretch.go).
 const (
 	// bestShare: one in so many entries that are scored again is the best one left.
-	bestShare = 64
-	// A sweep reads so many entries at a time, and goes past so many that need nothing.
-	sweepChunk = 512
-	sweepReach = 1 << 16
+	bestShare = 256
+	// A sweep reads so many entries at a time, in parts side by side, and goes past so many that need
+	// nothing.
+	sweepChunk, sweepParts = 512, 8
+	sweepReach             = 1 << 16
 )
+
+// move is an entry of a sweep with what was made ahead of moving it in the queues.
+type move struct {
+	e *entry
+	// value is the entry's with its new places, before are the old ones; nil where they were not made ahead.
+	value  []byte
+	before []placed
+}
 
 // sweep scores up to n ≥ 1 entries of the old generation again, in the order of discovery, and
 // returns their number; end says that none is left.
@@ -28,59 +35,111 @@ func (s *Shard) sweep(n int) (done int, end bool, err error) {
 		if s.swept >= s.c.entries {
 			return done, true, nil
 		}
-		if _, ok := s.using.model.(*apprentice.Model); s.learns && ok {
-			if ready, err := s.readyStretch(); err != nil || !ready {
-				return done, false, err
-			}
+		if ready, err := s.readyStretch(); err != nil || !ready {
+			return done, false, err
 		}
-		entries, err := s.sweepEntries(min(sweepChunk, n-done))
+		moves, err := s.sweepEntries(min(sweepChunk, n-done))
 		if err != nil {
 			return done, false, err
 		}
-		if err := s.sweepLinks(entries); err != nil {
+		if err := s.moveSwept(moves); err != nil {
 			return done, false, err
 		}
-		if s.stretch != nil {
-			for _, e := range entries {
-				s.stretch.give(e)
-			}
-		}
-		if err := s.scoreAhead(entries); err != nil {
-			return done, false, err
-		}
-		for _, e := range entries {
-			if err := s.replace(e); err != nil {
-				return done, false, err
-			}
-		}
-		done += len(entries)
+		done += len(moves)
 	}
 	return done, false, nil
 }
 
-// sweepEntries reads the next sweepChunk entries and returns those, at most n, that the pass has
-// not scored.
-func (s *Shard) sweepEntries(n int) ([]*entry, error) {
-	var entries []*entry
-	s.from = append(s.from[:0], s.keys.u64(kindEntry, s.swept+1)...)
-	last := min(s.swept+sweepChunk, s.c.entries)
-	if s.stretch != nil {
-		last = min(last, s.stretch.end)
-	}
-	err := s.store.Scan(s.from, after(s.keys.u64(kindEntry, last)), func(key, value []byte) (bool, error) {
-		e, err := s.sweepEntry(key, value)
-		if err != nil || e == nil {
-			return err == nil, err
-		}
-		if len(entries) == n {
-			last = e.ordinal - 1
-			return false, nil
-		}
-		entries = append(entries, e)
-		return true, nil
+// sweepEntries reads the next sweepChunk entries and prepares the moves of those, at most n, that the pass
+// has not scored.
+func (s *Shard) sweepEntries(n int) ([]move, error) {
+	last := min(s.swept+sweepChunk, s.stretch.end)
+	parts := make([][]move, sweepParts)
+	err := s.inParts(s.swept+1, last, sweepParts, func(part int, from, to uint64) error {
+		return s.scanEntries(from, to, func(e *entry) { parts[part] = append(parts[part], move{e: e}) })
 	})
+	if err != nil {
+		return nil, err
+	}
+	moves := slices.Concat(parts...)
+	if len(moves) > n {
+		last = moves[n].e.ordinal - 1
+		moves = moves[:n]
+	}
 	s.swept = last
-	return entries, err
+	if len(moves) == 0 {
+		return nil, nil
+	}
+	return moves, s.inParts(0, uint64(len(moves))-1, sweepParts, func(_ int, from, to uint64) error {
+		return s.prepareMoves(moves[from : to+1])
+	})
+}
+
+// prepareMoves places entries anew that need nothing but what the stretch knows. It may run beside
+// others of its kind.
+func (s *Shard) prepareMoves(moves []move) error {
+	link := s.stretch.from(moves[0].e.ordinal)
+	var values []byte // of all, as few allocations are cheaper
+	before := make([]placed, 0, len(moves)*len(s.policies))
+	for i := range moves {
+		m := &moves[i]
+		if link = s.stretch.give(m.e, link); !s.placeable(m.e) {
+			continue
+		}
+		at := len(before)
+		before = append(before, m.e.places...)
+		m.before = before[at:len(before):len(before)]
+		if err := s.place(m.e); err != nil {
+			return err
+		}
+		at = len(values)
+		values = m.e.append(values)
+		m.value = values[at:len(values):len(values)]
+	}
+	return nil
+}
+
+// moveSwept moves entries in the queues; those that were not placed ahead are read and scored first.
+func (s *Shard) moveSwept(moves []move) error {
+	var rest []*entry
+	for i := range moves {
+		m := &moves[i]
+		if m.value == nil {
+			rest = append(rest, m.e)
+			continue
+		}
+		if err := s.requeue(m.e, m.before); err != nil {
+			return err
+		}
+		if err := s.store.Set(s.keys.u64(kindEntry, m.e.ordinal), m.value); err != nil {
+			return err
+		}
+	}
+	if err := s.sweepLinks(rest); err != nil {
+		return err
+	}
+	if err := s.scoreAhead(rest); err != nil {
+		return err
+	}
+	for _, e := range rest {
+		if err := s.replace(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanEntries calls f for the entries from ≤ ordinal ≤ to that the pass has not scored. It may run beside others of its kind.
+func (s *Shard) scanEntries(from, to uint64, f func(e *entry)) error {
+	keys := newKeys(shardPrefix(s.name))
+	begin := slices.Clone(keys.u64(kindEntry, from))
+	return s.store.Scan(begin, after(keys.u64(kindEntry, to)), func(key, value []byte) (bool, error) {
+		e, err := s.sweepEntry(key, value)
+		if err == nil && e != nil {
+			f(e)
+		}
+		return err == nil, err
+	})
 }
 
 // sweepEntry reads an entry of a scan; nil where it is not one that the pass has yet to score.
@@ -117,7 +176,7 @@ func (s *Shard) isOld(e *entry) bool {
 	return false
 }
 
-// sweepLinks reads the links of entries that stand side by side.
+// sweepLinks reads the links of entries in the order of their discovery that are not loaded.
 func (s *Shard) sweepLinks(entries []*entry) error {
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return e.loaded })
 	if len(entries) == 0 {
