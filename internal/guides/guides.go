@@ -8,6 +8,7 @@ import (
 	"forager/internal/guide"
 	"forager/internal/modelfile"
 	"forager/internal/predicate"
+	"forager/internal/shark"
 )
 
 // Open reads a guide's file; one that asks a service does so by the options. Errors are those of
@@ -20,11 +21,23 @@ func Open(b []byte, o predicate.Options) (guide.Guide, error) {
 			return nil, err
 		}
 		return p.Client(o), nil
+	case shark.FishKind:
+		return opened(shark.UnmarshalFish(b))
+	case shark.SharkKind:
+		return opened(shark.UnmarshalShark(b))
 	case "":
 		return nil, fmt.Errorf("%w: a guide begins with its kind, this with %.24q", modelfile.ErrForeign, b[:min(len(b), 24)])
 	default:
 		return nil, fmt.Errorf("%w: this program knows no guide of kind %q", modelfile.ErrForeign, kind)
 	}
+}
+
+// opened is a guide that may not have been read: no guide then, not one that is nil.
+func opened[G guide.Guide](g G, err error) (guide.Guide, error) {
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // OpenMapped is Open for a mapped file.

@@ -9,6 +9,8 @@ import (
 	"forager/internal/guide"
 	"forager/internal/modelfile"
 	"forager/internal/predicate"
+	"forager/internal/shark"
+	"forager/internal/text"
 	"forager/schemas"
 )
 
@@ -22,7 +24,21 @@ func TestOpenKnowsEveryKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := &guide.View{Page: &schemas.Page{Url: "http://h/", Links: []*schemas.Link{{Url: "http://h/a"}, {Url: "http://h/b"}}}}
-	for kind, file := range map[string][]byte{predicate.LinksKind: asking.Marshal()} {
+	query, err := shark.Ask([]shark.Word{{Word: "cat", Weight: 1}}, text.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fish, err := shark.NewFish(query, shark.DefaultFish)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sharp, err := shark.NewShark(query, shark.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, file := range map[string][]byte{
+		predicate.LinksKind: asking.Marshal(), shark.FishKind: fish.Marshal(), shark.SharkKind: sharp.Marshal(),
+	} {
 		if modelfile.Kind(file) != kind {
 			t.Errorf("a file of kind %s says %s", kind, modelfile.Kind(file))
 		}
