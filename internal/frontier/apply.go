@@ -165,9 +165,10 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 // page of seeds or of another shard. Links to hosts of other shards are sent there.
 func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
 	links := rec.GetLinks()
-	if !anchorsFit(rec) {
-		return nil, fmt.Errorf("the text of %d links is judged, the page has %d; or a number is above %d", len(rec.GetJudgement().GetAnchors()), len(links), schemas.AnchorSteps)
+	if err := Fit(rec); err != nil {
+		return nil, err
 	}
+	p.guidance = guidanceOf(rec)
 	others := make(map[uint32]*outbound)
 	if err := s.addPage(p, rec.GetTable()); err != nil {
 		return nil, err
@@ -180,7 +181,7 @@ func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFou
 		}
 		once[l.GetUrl()] = true
 		if k := s.shardOf(l.GetUrl()); k != s.name.Shard {
-			others[k] = others[k].with(l, anchorOf(rec, i))
+			others[k] = others[k].with(l, uint32(i), anchorOf(rec, i))
 			continue
 		}
 		leap, err := s.applyLink(p, u, l, &link{

@@ -72,6 +72,10 @@ func (s *Shard) dispatchBest(lead int, now int64) (*schemas.FetchRequest, error)
 		return nil, fmt.Errorf("entry %d is queued and has state %d", e.ordinal, e.state)
 	}
 	at := e.places[lead]
+	path, err := s.pathTo(e)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.dequeue(e); err != nil {
 		return nil, err
 	}
@@ -101,7 +105,7 @@ func (s *Shard) dispatchBest(lead int, now int64) (*schemas.FetchRequest, error)
 		Attempt: e.attempt, Epoch: s.options.Epoch, Owner: s.options.Owner,
 		Politeness: s.ctl.GetPoliteness(), Score: at.Score, Tier: at.Tier,
 		Policy: s.policies[lead].Name(), Model: version, Depth: e.depth, Via: via, Hops: e.hops,
-		DispatchedAt: now, Ordinal: s.c.ordinal, Clock: s.c.clock,
+		DispatchedAt: now, PathState: path, Ordinal: s.c.ordinal, Clock: s.c.clock,
 	}
 	if err := s.countRequest(id, r); err != nil {
 		return nil, err

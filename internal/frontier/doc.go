@@ -18,6 +18,7 @@
 //	discover.go seen.go filter.go         new URLs, aliases, the seen-set
 //	ledger.go                             settled leaps, boundaries
 //	place.go tables.go                    scores, by internal/rank
+//	guidance.go                           what guides say of a page's links, and the path to a page
 //	rescore.go sweep.go stretch.go        models and generations
 //	ahead.go prepare.go                   what is read and scored beside others
 //	dispatch.go mixture.go                choice of requests and of the policy that leads
@@ -104,6 +105,7 @@
 //	f request id 16                → flight: a request without a verdict
 //	p page u64                     → page: URL, R(u) and the number of its links that are not settled, while there are such
 //	t page u64                     → its leaf table (linkfeature.Table)
+//	i page u64                     → what guides said of its links, where they said something
 //	s id 16                        → nothing: what has no request and was applied: seeds, asks for a replay, links from another shard
 //	d slot u32                     → latency sample
 //	g                              → the newest note with a lease (schemas.ShardNote)
@@ -114,7 +116,7 @@
 // shard's clock, which counts applied records of link.found. A score is the float's bits, sign
 // flipped for positive and all bits for negative numbers, then complemented, so that larger
 // scores come first; −0 is 0 and NaN is refused. Values begin with a version byte; what they
-// hold stands at their append functions. Layout 6 is the only one that is read: state is rebuilt
+// hold stands at their append functions. Layout 7 is the only one that is read: state is rebuilt
 // from the topics, so it is never converted.
 //
 // # Memory

@@ -23,6 +23,7 @@ const (
 	kindFlight   = 'f' // request id → flight
 	kindPage     = 'p' // page → page
 	kindTable    = 't' // page → leaf table
+	kindGuidance = 'i' // page → what guides said of its links
 	kindSeeds    = 's' // id of a virtual page that was applied → nothing
 	kindLatency  = 'd' // slot → latency sample
 	kindLease    = 'g' // → the newest lease (schemas.ShardNote)
@@ -31,7 +32,7 @@ const (
 )
 
 // layout is the version of keys and values that this package writes; Open refuses others.
-const layout = 6
+const layout = 7
 
 // shardsPrefix begins every key of the package, so that a store can hold other things.
 const shardsPrefix = 'F'

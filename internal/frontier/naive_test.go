@@ -68,6 +68,7 @@ type nPage struct {
 	raw, tempered float64
 	calibrated    float64
 	table         *schemas.LeafTable
+	guidance      []*schemas.Guidance
 }
 
 type nLink struct {
@@ -83,6 +84,8 @@ type nPlace struct {
 	score float64
 	via   string
 	model string
+	// state is what the policy's guide remembers of the link that decided.
+	state []byte
 }
 
 type nEntry struct {
@@ -336,6 +339,10 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 				}
 				return 1 / (1 + math.Exp(-(odds(r(l))+odds(l.anchor))/2))
 			}
+		case schemas.Ranker_RANKER_GUIDE:
+			if said, ok := l.guided(p); ok && !src.Seed {
+				return said
+			}
 		case schemas.Ranker_RANKER_APPRENTICE:
 			if n.using.model != nil && !src.Seed {
 				return n.using.model.Score(linkfeature.Features(l.page.table, l.link, int(n.ctl.GetLearning().GetDMax())))
@@ -367,23 +374,29 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 		}
 		return true
 	}
-	var through, held []nLink
+	_, overridden := n.options.Rankers[p.GetName()]
+	isGuided := p.GetRanker() == schemas.Ranker_RANKER_GUIDE && !overridden
+	var tiers [4][]nLink
 	for _, l := range links {
-		if passes(l) {
-			through = append(through, l)
-		} else {
-			held = append(held, l)
+		tier := 0
+		if !passes(l) {
+			if tier = 1; p.GetGate().GetAction() == schemas.GateAction_GATE_ACTION_DROP {
+				continue
+			}
 		}
-	}
-	if len(through) == 0 {
-		if p.GetGate().GetAction() == schemas.GateAction_GATE_ACTION_DROP {
-			return out
+		if _, ok := l.guided(p); isGuided && ok {
+			tier++
+		} else if isGuided {
+			tier = 3
 		}
-		through, out.tier = held, 1
+		tiers[tier] = append(tiers[tier], l)
 	}
-	if len(through) == 0 {
+	at := slices.IndexFunc(tiers[:], func(ls []nLink) bool { return len(ls) > 0 })
+	if at < 0 {
 		return out
 	}
+	through := tiers[at]
+	out.tier = uint32(at)
 	out.in = true
 	var scores []float64
 	best := 0
@@ -394,7 +407,6 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 		}
 	}
 	how := p.GetCombine()
-	_, overridden := n.options.Rankers[p.GetName()]
 	probabilities := p.GetRanker() != schemas.Ranker_RANKER_UNFOCUSED && p.GetRanker() != schemas.Ranker_RANKER_RANDOM
 	if (overridden || !probabilities) && how != schemas.Combine_COMBINE_FROZEN && how != schemas.Combine_COMBINE_COUNT {
 		how = schemas.Combine_COMBINE_MAXIMUM
@@ -435,6 +447,9 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 		out.score = math.Round(out.score*tiers) / tiers
 	}
 	out.via = through[best].page.url
+	if isGuided {
+		out.state = through[best].remembered(p)
+	}
 	return out
 }
 
@@ -624,7 +639,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		j := rec.GetJudgement()
 		e.state, e.outcome, e.raw, e.tempered = stateFinal, outcome, j.GetRaw(), j.GetTempered()
 		n.credit(e, j)
-		p := &nPage{n.clock, e.url, false, j.GetBestIsFocus(), j.GetRaw(), j.GetTempered(), j.GetCalibrated(), rec.GetTable()}
+		p := &nPage{n.clock, e.url, false, j.GetBestIsFocus(), j.GetRaw(), j.GetTempered(), j.GetCalibrated(), rec.GetTable(), j.GetGuidance()}
 		out = n.applyLinks(p, e, rec.GetLinks(), j.GetAnchors())
 		out = append(out, n.settle(e)...)
 		l := n.ctl.GetLearning()
@@ -761,6 +776,7 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 			Epoch: n.options.Epoch, Owner: n.options.Owner, Politeness: n.ctl.GetPoliteness(),
 			Score: at.score, Tier: at.tier, Policy: n.ctl.GetPolicies()[lead].GetName(), Model: at.model,
 			Depth: e.depth, Via: at.via, Hops: e.hops, DispatchedAt: now, Ordinal: uint64(len(n.log) + 1), Clock: n.clock,
+			PathState: n.pathTo(e),
 		}
 		if len(n.log) == 0 || now < n.startedAt {
 			n.startedAt = now

@@ -19,16 +19,19 @@ type page struct {
 	bestIsFocus bool
 	// R(u).
 	raw, tempered, calibrated float64
+	// guidance of its links by their index (guidance.go). Stored by itself, as the page is stored often.
+	guidance []*schemas.Guidance
+	guided   bool
 	// pending links, whose targets are not final.
 	pending uint32
 }
 
-const pageVersion = 3
+const pageVersion = 4
 
 func (p *page) append(b []byte) []byte {
 	b = append(b, pageVersion)
 	b = appendString(b, p.url)
-	b = appendBool(appendBool(b, p.seeds), p.bestIsFocus)
+	b = appendBool(appendBool(appendBool(b, p.seeds), p.bestIsFocus), p.guided)
 	b = appendFloat(appendFloat(appendFloat(b, p.raw), p.tempered), p.calibrated)
 	return binary.AppendUvarint(b, uint64(p.pending))
 }
@@ -36,7 +39,7 @@ func (p *page) append(b []byte) []byte {
 func decodePage(number uint64, b []byte) (*page, error) {
 	r := reader{b: b}
 	r.version(pageVersion)
-	p := &page{number: number, url: r.string(), seeds: r.bool(), bestIsFocus: r.bool(), raw: r.float(), tempered: r.float(), calibrated: r.float(), pending: r.u32()}
+	p := &page{number: number, url: r.string(), seeds: r.bool(), bestIsFocus: r.bool(), guided: r.bool(), raw: r.float(), tempered: r.float(), calibrated: r.float(), pending: r.u32()}
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("frontier: page %d: %w", number, err)
 	}
@@ -71,10 +74,15 @@ func (s *Shard) keepPage(p *page) error {
 		return s.dropPage(p)
 	}
 	s.holdPage(p)
+	if err := s.saveGuidance(p); err != nil {
+		return err
+	}
 	return s.savePage(p)
 }
 
-func (s *Shard) holdPage(p *page) { s.pages.put(p.number, p, pageCost+len(p.url)) }
+func (s *Shard) holdPage(p *page) {
+	s.pages.put(p.number, p, pageCost+len(p.url)+guidanceSize(p.guidance))
+}
 
 // page returns a page with pending links; ok is false where there is none of that number. Who
 // changes its number of pending links does so before another page is asked for, and stores it.
@@ -97,7 +105,9 @@ func readPage(get func(key []byte) ([]byte, bool, error), keys *keys, number uin
 	if err != nil || !ok {
 		return nil, false, err
 	}
-	p, err = decodePage(number, b)
+	if p, err = decodePage(number, b); err == nil && p.guided {
+		p.guidance, err = readGuidance(get, keys, number)
+	}
 	return p, err == nil, err
 }
 
@@ -127,5 +137,5 @@ func (s *Shard) dropPage(p *page) error {
 			return err
 		}
 	}
-	return nil
+	return s.dropGuidance(p)
 }

@@ -22,19 +22,20 @@ func (s *Shard) shardOf(url string) uint32 {
 // Shards is the number of shards of the crawl, as Configure was told.
 func (s *Shard) Shards() uint32 { return s.limits.shards }
 
-// outbound are links of a page to the hosts of one other shard, and what the critic makes of their
-// texts, where it was asked.
+// outbound are links of a page to the hosts of one other shard, by their indices on the page, and
+// what the critic makes of their texts, where it was asked.
 type outbound struct {
 	links   []*schemas.Link
+	indices []uint32
 	anchors []uint32
 }
 
-// with adds a link with its link.anchor; nil is none yet.
-func (o *outbound) with(l *schemas.Link, anchor uint32) *outbound {
+// with adds a link with its index and link.anchor; nil is none yet.
+func (o *outbound) with(l *schemas.Link, index, anchor uint32) *outbound {
 	if o == nil {
 		o = new(outbound)
 	}
-	o.links = append(o.links, l)
+	o.links, o.indices = append(o.links, l), append(o.indices, index)
 	if anchor > 0 {
 		o.anchors = append(o.anchors, anchor-1)
 	}
@@ -55,7 +56,7 @@ func (s *Shard) sendLinks(p *page, to map[uint32]*outbound, depth uint32, rec *s
 		return err
 	}
 	for _, k := range slices.Sorted(maps.Keys(to)) {
-		s.send(k, p, to[k].anchors, &schemas.LinkFound{
+		s.send(k, p, to[k], &schemas.LinkFound{
 			Id: schemas.LinksID(page, k).Bytes(), Links: to[k].links, Table: table.Cut(to[k].links, s.limits.dMax), Depth: depth,
 		})
 	}
@@ -63,12 +64,12 @@ func (s *Shard) sendLinks(p *page, to map[uint32]*outbound, depth uint32, rec *s
 }
 
 // send completes a record with what is to be known of the page, and sends it.
-func (s *Shard) send(to uint32, p *page, anchors []uint32, rec *schemas.LinkFound) {
+func (s *Shard) send(to uint32, p *page, o *outbound, rec *schemas.LinkFound) {
 	rec.Role, rec.Crawl, rec.Shard, rec.From = schemas.LinkRole_LINK_ROLE_LINKS, s.name.Crawl, to, s.name.Shard
 	rec.Outcome = schemas.Outcome_OUTCOME_SEEDS
 	if !p.seeds {
 		rec.Outcome, rec.Url = schemas.Outcome_OUTCOME_DELIVERED, p.url
-		rec.Judgement = &schemas.Judgement{Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus, Anchors: anchors}
+		rec.Judgement = &schemas.Judgement{Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus, Anchors: o.anchors, Guidance: guidanceFor(p.guidance, o.indices)}
 	}
 	s.sends = append(s.sends, rec)
 }
@@ -94,7 +95,7 @@ func (s *Shard) moveTo(v *entry, target string) ([]*schemas.LeapSettled, error) 
 			return nil, err
 		}
 		rec.Depth, rec.Moved.Linkless, rec.Moved.Moves = v.depth, true, 1
-		s.sendMoved(&page{seeds: true}, 0, rec)
+		s.sendMoved(&page{seeds: true}, new(link), rec)
 		return nil, nil
 	}
 	return s.moveAll(v, v, links)
@@ -161,7 +162,7 @@ func (s *Shard) move(e *entry, p *page, l *link, depth, moves uint32) (*schemas.
 		}
 		rec.Table = table.Cut(rec.Links, s.limits.dMax)
 	}
-	s.sendMoved(p, l.anchor, rec)
+	s.sendMoved(p, l, rec)
 	return nil, nil
 }
 
@@ -185,15 +186,12 @@ func (s *Shard) movedBy(e, named *entry) (*schemas.LinkFound, error) {
 }
 
 // sendMoved sends a link of a page to where a redirect leads.
-func (s *Shard) sendMoved(p *page, anchor uint32, rec *schemas.LinkFound) {
-	var anchors []uint32
-	if anchor > 0 {
-		anchors = []uint32{anchor - 1}
-	}
+func (s *Shard) sendMoved(p *page, l *link, rec *schemas.LinkFound) {
 	target := rec.GetLinks()[0].GetUrl()
 	rec.Moved.Clock = s.c.clock
 	rec.Id = schemas.MovedID(s.name.Crawl, p.url, target, rec.GetMoved()).Bytes()
-	s.send(s.shardOf(target), p, anchors, rec)
+	var o *outbound
+	s.send(s.shardOf(target), p, o.with(rec.GetLinks()[0], l.index, l.anchor), rec)
 }
 
 // applyForeign takes links that another shard has sent, once.
@@ -226,9 +224,14 @@ func (s *Shard) applyForeign(id schemas.ID, rec *schemas.LinkFound) (settled []*
 
 // applyMoved takes the one link of a page that a redirect brought here.
 func (s *Shard) applyMoved(p *page, rec *schemas.LinkFound) (*schemas.LeapSettled, error) {
-	if len(rec.GetLinks()) != 1 || !anchorsFit(rec) {
-		return nil, fmt.Errorf("a redirect brings %d links with the text of %d judged, not one", len(rec.GetLinks()), len(rec.GetJudgement().GetAnchors()))
+	if len(rec.GetLinks()) != 1 {
+		return nil, fmt.Errorf("a redirect brings %d links, not one", len(rec.GetLinks()))
 	}
+	err := Fit(rec)
+	if err != nil {
+		return nil, err
+	}
+	p.guidance = guidanceOf(rec)
 	found, m := rec.GetLinks()[0], rec.GetMoved()
 	l := &link{page: p.number, first: found.GetFirstLeaf(), last: found.GetLastLeaf(), anchor: anchorOf(rec, 0)}
 	e, known, err := s.target(found.GetUrl(), rec.GetDepth(), m.GetHops())

@@ -41,6 +41,7 @@ func drawSmallWeb(t *rapid.T) (smallWeb, []string) {
 			rec.Table = d.table()
 			rec.Links = d.links(anywhere)
 			rec.Judgement.Anchors = d.anchors(len(rec.Links))
+			rec.Judgement.Guidance = d.guidance(len(rec.Links))
 		}
 		w[url] = rec
 	}
@@ -122,6 +123,9 @@ func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[s
 		Crawl: "c", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Shards: n, Window: 300, Budget: &schemas.Budget{Pages: 10_000},
 		Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}}, Learning: &schemas.Learning{DMax: 2},
 	}
+	if rapid.Bool().Draw(t, "guided") {
+		ctl.Policies[0].Ranker, ctl.Policies[0].Guide = schemas.Ranker_RANKER_GUIDE, guideNames[0]
+	}
 	d := drawDice(t)
 	shards := make([]*Shard, n)
 	inbox := make([][]*schemas.LinkFound, n)
@@ -152,6 +156,7 @@ func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[s
 				t.Fatalf("shard %d sent %v", k, sent)
 			}
 			w.checkAnchors(t, sent)
+			w.checkGuidance(t, sent)
 			sent := proto.CloneOf(sent)
 			to := &inbox[sent.GetShard()]
 			if *to = append(*to, sent); d.IntN(5) == 0 {
@@ -176,6 +181,7 @@ func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[s
 				t.Fatalf("%s was asked for again, or is out of scope", r.GetUrl())
 			}
 			asked[r.GetUrl()] = true
+			w.checkPath(t, r)
 			rec := proto.CloneOf(w[r.GetUrl()])
 			rec.Id, rec.Shard = r.GetId(), r.GetShard()
 			inbox[k] = append(inbox[k], rec)

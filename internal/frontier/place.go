@@ -11,6 +11,9 @@ func (s *Shard) source(p *page, l *link) (rank.Source, error) {
 		return rank.Source{Seed: true}, nil
 	}
 	src := rank.Source{URL: p.url, Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus}
+	if len(p.guidance) > 0 {
+		src.Guided = s.guidedBy(p, l)
+	}
 	if l.anchor > 0 {
 		src.Anchor, src.HasAnchor = float64(l.anchor-1)/schemas.AnchorSteps, true
 	}

@@ -56,6 +56,7 @@ type Shard struct {
 	// value and from are scratch for encoded values and keys.
 	value, from []byte
 	before      []placed
+	guided      []rank.Guided
 	// memory is its bound; frontSize the keys that a front reads at a time, for fittedHosts hosts.
 	memory, frontSize, fittedHosts int
 	leafRange                      schemas.Link

@@ -59,13 +59,18 @@ func drawPolicy(t *rapid.T, name string) *schemas.Policy {
 		Action:    schemas.GateAction(rapid.IntRange(1, 2).Draw(t, "action")),
 		Threshold: eighths.Draw(t, "threshold"),
 	}
-	return &schemas.Policy{
+	p := &schemas.Policy{
 		Name: name, Gate: gate,
-		Ranker:    schemas.Ranker(rapid.SampledFrom([]int{1, 2, 3, 3, 3, 4, 5, 5}).Draw(t, "ranker")),
+		Ranker:    schemas.Ranker(rapid.SampledFrom([]int{1, 2, 3, 3, 3, 4, 5, 5, 6, 6}).Draw(t, "ranker")),
 		Combine:   schemas.Combine(rapid.IntRange(0, 6).Draw(t, "combine")),
 		Posterior: schemas.Posterior(rapid.IntRange(0, 3).Draw(t, "posterior")),
 		Tiers:     rapid.SampledFrom([]uint32{0, 0, 3, 10}).Draw(t, "tiers"),
 	}
+	if p.Ranker == schemas.Ranker_RANKER_GUIDE {
+		p.Guide = rapid.SampledFrom(guideNames).Draw(t, "guide")
+		p.Combine = rapid.SampledFrom([]schemas.Combine{0, schemas.Combine_COMBINE_FROZEN, schemas.Combine_COMBINE_MAXIMUM}).Draw(t, "combine")
+	}
+	return p
 }
 
 func drawMixture(t *rapid.T) *schemas.Mixture {
@@ -186,6 +191,7 @@ func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schema
 		rec.Table = d.table()
 		rec.Links = d.links(urls)
 		rec.Judgement.Anchors = d.anchors(len(rec.Links))
+		rec.Judgement.Guidance = d.guidance(len(rec.Links))
 	case schemas.Outcome_OUTCOME_REDIRECTED:
 		rec.Redirect = d.url(append([]string{"", "not a URL"}, urls...))
 	case schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_SERVER_ERROR:
@@ -275,18 +281,21 @@ func (m *machine) checkStore(t *rapid.T) {
 			pages[l.page.number]++
 		}
 	}
-	tables := 0
+	tables, guided := 0, 0
 	stored := storedPages(t, m.shard)
 	for n, pending := range pages {
 		if p := stored[n]; p == nil || p.pending != pending {
 			t.Fatalf("page %d has %+v, want %d pending links", n, p, pending)
 		} else if !p.seeds {
 			tables++
+			if p.guided {
+				guided++
+			}
 		}
 	}
 	for kind, want := range map[byte]int{
 		kindQueue: keys, kindLink: links, kindWaiting: waiting, kindFlight: len(m.naive.flights),
-		kindPage: len(pages), kindTable: tables,
+		kindPage: len(pages), kindTable: tables, kindGuidance: guided,
 		kindEntry: len(m.naive.entries), kindSeen: len(m.naive.entries),
 	} {
 		if got := count(kind); got != want {

@@ -63,13 +63,12 @@ func State(g *schemas.Guidance, link int) []byte {
 }
 
 // at is the element of a link in a list that has one for all, one each, or none.
-func at[T any](list []T, link int) (T, bool) {
-	switch len(list) {
-	case 0:
-		var none T
-		return none, false
-	case 1:
-		return list[0], true
+func at[T any](list []T, link int) (element T, ok bool) {
+	if len(list) == 1 {
+		link = 0
 	}
-	return list[link], true
+	if link < len(list) {
+		element, ok = list[link], true
+	}
+	return element, ok
 }

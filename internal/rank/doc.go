@@ -26,6 +26,11 @@
 // 2026-11-21: unfocused, random and the rankers of experiments combine by maximum (or stay
 // frozen, or count): their scores are no probabilities, so log-odds and noisy-or mean nothing there.
 //
+// 2026-11-21: a guide's scores are any finite numbers, so under it seeds have a tier of their own before
+// all links, and links of which it said nothing one behind them, in the order of R(u): a guide that
+// fails costs its own order and no more. A URL leaves that tier with the first link that has guidance, and what
+// links without promised is forgotten, as with those that a gate deferred.
+//
 // 2026-11-21: the mean of log-odds goes back through the logistic function, so that every
 // combined score of the built-in rankers lies in [0,1]. So does a count n, as n/(n + 1).
 package rank

@@ -15,6 +15,7 @@ type Policy struct {
 	combine schemas.Combine
 	tiers   float64 // 0 = scores are not rounded
 	learns  bool
+	guide   string // version; empty = it reads none
 }
 
 // maxTiers bounds schemas.Policy.tiers: finer tiers than float64 can tell apart are none.
@@ -59,17 +60,33 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 		out.ranker = anchor{softFocus{p.GetPosterior()}}
 	case schemas.Ranker_RANKER_APPRENTICE:
 		out.ranker, out.learns = apprentice{softFocus{p.GetPosterior()}}, true
+	case schemas.Ranker_RANKER_GUIDE:
+		if err := out.follow(p); err != nil {
+			return nil, fmt.Errorf("policy %q: %w", out.name, err)
+		}
 	default:
 		return nil, fmt.Errorf("policy %q: unknown ranker %v", out.name, p.GetRanker())
 	}
 	return out, nil
 }
 
+// follow makes the policy one that ranks by a guide.
+func (p *Policy) follow(by *schemas.Policy) error {
+	if by.GetGuide() == "" {
+		return fmt.Errorf("it ranks by a guide and names none")
+	}
+	if p.combine != schemas.Combine_COMBINE_MAXIMUM && p.combine != schemas.Combine_COMBINE_FROZEN {
+		return fmt.Errorf("what a guide says are no probabilities: %v means nothing for them", p.combine)
+	}
+	p.ranker, p.guide = guided{softFocus{by.GetPosterior()}, by.GetGuide()}, by.GetGuide()
+	return nil
+}
+
 // With returns the policy with another ranker, of any finite score: an oracle, say. It
 // combines by maximum unless the policy is frozen or counts, and reads no apprentice.
 func (p *Policy) With(r Ranker) *Policy {
 	q := *p
-	q.ranker, q.tiers, q.learns = r, 0, false
+	q.ranker, q.tiers, q.learns, q.guide = r, 0, false, ""
 	if q.combine != schemas.Combine_COMBINE_FROZEN && q.combine != schemas.Combine_COMBINE_COUNT {
 		q.combine = schemas.Combine_COMBINE_MAXIMUM
 	}
@@ -82,6 +99,28 @@ func (p *Policy) Name() string { return p.name }
 // Learns says that the policy ranks by the apprentice's model.
 func (p *Policy) Learns() bool { return p.learns }
 
+// Guide is the version of the guide that the policy ranks by; empty = it ranks by none.
+func (p *Policy) Guide() string { return p.guide }
+
+// Tiers of a policy that ranks by a guide. Its scores may be of any size, so that seeds, and links of
+// which it said nothing, need tiers of their own to come first and last.
+const (
+	guidedTier   = 1 // 2 where the gate defers the link
+	unguidedTier = 3
+)
+
+// tier says in which tier the link lies; in is false where it never enters the frontier.
+func (p *Policy) tier(s *Source) (tier uint32, in bool) {
+	tier, in = p.gate.tier(s)
+	if p.guide == "" || s.Seed || !in {
+		return tier, in
+	}
+	if _, ok := s.guided(p.guide); !ok {
+		return unguidedTier, true
+	}
+	return guidedTier + tier, true
+}
+
 // Place is where a policy sees v after some of its links were added. The zero Place is v
 // without links.
 type Place struct {
@@ -89,7 +128,8 @@ type Place struct {
 	In bool
 	// Pinned: a seed link decided; no further link changes anything.
 	Pinned bool
-	// Tier sorts before everything else, ascending; 0 unless the gate deferred every link.
+	// Tier sorts before everything else, ascending; 0 unless the gate deferred every link. Of a guide:
+	// seeds 0, links with guidance 1, those that the gate deferred 2, and 3 where no link has guidance.
 	Tier uint32
 	// Score of v, and the best score of a single link of its tier.
 	Score, Best float64
@@ -108,7 +148,7 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 	if at.Pinned {
 		return at, nil
 	}
-	tier, in := p.gate.tier(s)
+	tier, in := p.tier(s)
 	if !in || (at.In && tier > at.Tier) { // seeds are of tier 0
 		return at, nil
 	}
@@ -124,8 +164,8 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 	}
 	first := !at.In || tier < at.Tier
 	at = combine(p.combine, at, score, first)
-	if p.tiers > 0 {
-		at.Score = math.Round(at.Score*p.tiers) / p.tiers
+	if rounded := math.Round(at.Score*p.tiers) / p.tiers; p.tiers > 0 && !math.IsInf(rounded, 0) { // a guide's score may be
+		at.Score = rounded
 	}
 	if first || (score > at.Best && p.combine != schemas.Combine_COMBINE_FROZEN) {
 		at.Best, at.Via = score, via

@@ -24,6 +24,26 @@ type Source struct {
 	// High is Pr(high | u,v) under the apprentice's model, [0,1]; HasHigh says that there is one.
 	High    float64
 	HasHigh bool
+	// Guided are what guides make of the link, one a guide; good during a call only.
+	Guided []Guided
+}
+
+// Guided is what one guide makes of a link.
+type Guided struct {
+	// Guide is its version.
+	Guide string
+	// Score is any finite number.
+	Score float64
+}
+
+// guided is the score that a guide gives the link; ok is false where it gave none.
+func (s *Source) guided(guide string) (score float64, ok bool) {
+	for i := range s.Guided {
+		if s.Guided[i].Guide == guide {
+			return s.Guided[i].Score, true
+		}
+	}
+	return 0, false
 }
 
 // Ranker scores one link to v, a canonical URL; higher is fetched earlier. It is a function of
@@ -83,6 +103,19 @@ func (r anchor) Score(v string, s *Source) float64 {
 		return before
 	}
 	return probability((logOdds(before) + logOdds(s.Anchor)) / 2)
+}
+
+// guided is what a guide makes of the link, and soft focus among the links that it said nothing of.
+type guided struct {
+	softFocus
+	guide string
+}
+
+func (r guided) Score(v string, s *Source) float64 {
+	if score, ok := s.guided(r.guide); ok {
+		return score
+	}
+	return r.softFocus.Score(v, s)
 }
 
 // random is a fixed pseudo-random order, uniform in [0,1), different for every seed.

@@ -17,7 +17,7 @@
 //
 // Refuses, as failed:feature-extract with a dead letter: records that cannot be decoded or do
 // not fit their headers, delivered pages without a page or a judgement, pages that contradict
-// themselves, a d_max out of range. Outcomes other than delivered pass through without links.
+// themselves, guidance that does not fit a page's links, a d_max out of range. Outcomes other than delivered pass through without links.
 //
 // Running twice is safe: the same record in gives the same record out, under the same id (the
 // request's), and prioritize takes the first.

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/controls"
+	"forager/internal/guide"
 	"forager/internal/linkfeature"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -80,6 +81,11 @@ func (x *extractor) links(found *schemas.LinkFound, judged *schemas.PageJudged, 
 	})
 	if err != nil {
 		return err
+	}
+	for _, g := range judged.GetJudgement().GetGuidance() {
+		if err := guide.Check(g, len(links)); err != nil {
+			return fmt.Errorf("guide %s of page %s: %w", g.GetGuide(), page.GetUrl(), err)
+		}
 	}
 	found.Table, found.Links = table, links
 	found.Fingerprint, found.Cut = page.GetFingerprint(), page.GetCut() || cut

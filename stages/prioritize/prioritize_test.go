@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -739,6 +740,13 @@ func TestDecodeRefuses(t *testing.T) {
 		"no outcome":       func(l *schemas.LinkFound) { l.Outcome = 0 },
 		"no judgement":     func(l *schemas.LinkFound) { l.Judgement = nil },
 		"R(u) below 0":     func(l *schemas.LinkFound) { l.Judgement.Tempered = -.1 },
+		"too many anchors": func(l *schemas.LinkFound) { l.Judgement.Anchors = []uint32{1, 2} },
+		"a score too many": func(l *schemas.LinkFound) {
+			l.Judgement.Guidance = []*schemas.Guidance{{Guide: "g/1", Scores: []float64{1, 2}}}
+		},
+		"a score that is none": func(l *schemas.LinkFound) {
+			l.Judgement.Guidance = []*schemas.Guidance{{Guide: "g/1", Scores: []float64{math.NaN()}}}
+		},
 		"link without URL": func(l *schemas.LinkFound) { l.Links = append(l.Links, &schemas.Link{}) },
 	} {
 		l := delivered(r, page+"2")

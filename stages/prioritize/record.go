@@ -78,6 +78,9 @@ func decode(r stream.Record) (*schemas.LinkFound, error) {
 			return nil, fmt.Errorf("link.found has a link without a URL")
 		}
 	}
+	if err := frontier.Fit(rec); err != nil {
+		return nil, fmt.Errorf("link.found: %w", err)
+	}
 	return rec, nil
 }
 

@@ -1,0 +1,225 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/guide"
+	"forager/internal/rank"
+	"forager/schemas"
+)
+
+// What guides say of the links of a page u (schemas.Guidance) comes with the verdict on u, and is kept
+// beside u's page while one of its links is not settled: a score and a state belong to a link by its index. It
+// is a fact about a page and the guides of that day. A policy that ranks by another guide, because the
+// crawl's policies were switched, knows nothing of the links found before (rank.Policy: their
+// last tier), until pages that are judged from then on link to the same URLs.
+
+// Fit says what a record's judgement says of links that the record does not have, or in numbers that
+// are none; Apply takes no such record.
+func Fit(rec *schemas.LinkFound) error {
+	if !anchorsFit(rec) {
+		return fmt.Errorf("the text of %d links is judged, the page has %d; or a number is above %d",
+			len(rec.GetJudgement().GetAnchors()), len(rec.GetLinks()), schemas.AnchorSteps)
+	}
+	for i, g := range rec.GetJudgement().GetGuidance() {
+		if err := guide.Check(g, len(rec.GetLinks())); err != nil {
+			return fmt.Errorf("guide %s: %w", g.GetGuide(), err)
+		}
+		before := rec.GetJudgement().GetGuidance()[:i]
+		if slices.ContainsFunc(before, func(b *schemas.Guidance) bool { return b.GetGuide() == g.GetGuide() }) {
+			return fmt.Errorf("guide %s: it was asked twice", g.GetGuide())
+		}
+	}
+	return nil
+}
+
+// guidanceOf is what a record has to be kept of guides.
+func guidanceOf(rec *schemas.LinkFound) (kept []*schemas.Guidance) {
+	for _, g := range rec.GetJudgement().GetGuidance() {
+		if len(g.GetScores()) > 0 || len(g.GetStates()) > 0 {
+			kept = append(kept, &schemas.Guidance{Guide: g.GetGuide(), Scores: g.GetScores(), States: g.GetStates()})
+		}
+	}
+	return kept
+}
+
+// guidanceFor is that of some of a page's links, by their indices.
+func guidanceFor(all []*schemas.Guidance, links []uint32) []*schemas.Guidance {
+	var some []*schemas.Guidance
+	for _, g := range all {
+		some = append(some, &schemas.Guidance{Guide: g.GetGuide(), Scores: pick(g.GetScores(), links), States: pick(g.GetStates(), links)})
+	}
+	return some
+}
+
+// pick is the elements of some links of a list that has one for all, one each, or none.
+func pick[T any](list []T, links []uint32) []T {
+	if len(list) < 2 {
+		return list
+	}
+	some := make([]T, len(links))
+	for i, l := range links {
+		some[i] = list[l]
+	}
+	return some
+}
+
+// guidedBy is what guides make of a link, valid until the next call.
+func (s *Shard) guidedBy(p *page, l *link) []rank.Guided {
+	s.guided = s.guided[:0]
+	for _, g := range p.guidance {
+		if score, ok := guide.Score(g, int(l.index)); ok {
+			s.guided = append(s.guided, rank.Guided{Guide: g.GetGuide(), Score: score})
+		}
+	}
+	return s.guided
+}
+
+// pathTo is FetchRequest.path_state of a queued entry.
+func (s *Shard) pathTo(e *entry) ([]byte, error) {
+	var path schemas.Path
+	for i, policy := range s.policies {
+		version := policy.Guide()
+		if version == "" || slices.ContainsFunc(path.Steps, func(st *schemas.PathStep) bool { return st.GetGuide() == version }) {
+			continue // several policies may rank by one guide
+		}
+		state, err := s.stateOf(e, &e.places[i].Place, version)
+		if err != nil {
+			return nil, err
+		}
+		if len(state) > 0 {
+			path.Steps = append(path.Steps, &schemas.PathStep{Guide: version, State: state})
+		}
+	}
+	if len(path.Steps) == 0 {
+		return nil, nil
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(&path)
+}
+
+// stateOf is what a guide remembers of the link by which the entry has its place.
+func (s *Shard) stateOf(e *entry, at *rank.Place, version string) ([]byte, error) {
+	p, ok, err := s.page(at.Via)
+	if err != nil || !ok {
+		return nil, err
+	}
+	i := slices.IndexFunc(p.guidance, func(g *schemas.Guidance) bool { return g.GetGuide() == version })
+	if i < 0 {
+		return nil, nil
+	}
+	links, err := s.links(e)
+	if err != nil {
+		return nil, err
+	}
+	// A page has several links to an entry where some of them redirect to it.
+	var first []byte
+	found := false
+	for k := range links {
+		if links[k].page != at.Via {
+			continue
+		}
+		state := guide.State(p.guidance[i], int(links[k].index))
+		if score, ok := guide.Score(p.guidance[i], int(links[k].index)); ok && score == at.Best {
+			return state, nil
+		}
+		if !found {
+			first, found = state, true
+		}
+	}
+	return first, nil
+}
+
+const guidanceVersion = 1
+
+// saveGuidance stores that of a page that is about to be stored.
+func (s *Shard) saveGuidance(p *page) error {
+	if p.guided = len(p.guidance) > 0; !p.guided {
+		return nil
+	}
+	s.value = appendGuidance(s.value[:0], p.guidance)
+	return s.store.Set(s.keys.u64(kindGuidance, p.number), s.value)
+}
+
+func readGuidance(get func(key []byte) ([]byte, bool, error), keys *keys, page uint64) ([]*schemas.Guidance, error) {
+	b, ok, err := get(keys.u64(kindGuidance, page))
+	if err == nil && !ok {
+		err = fmt.Errorf("frontier: page %d has lost its guidance", page)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeGuidance(page, b)
+}
+
+func (s *Shard) dropGuidance(p *page) error {
+	if !p.guided {
+		return nil
+	}
+	return s.store.Delete(s.keys.u64(kindGuidance, p.number))
+}
+
+func appendGuidance(b []byte, all []*schemas.Guidance) []byte {
+	b = binary.AppendUvarint(append(b, guidanceVersion), uint64(len(all)))
+	for _, g := range all {
+		b = appendString(b, g.GetGuide())
+		b = binary.AppendUvarint(b, uint64(len(g.GetScores())))
+		for _, score := range g.GetScores() {
+			b = appendFloat(b, score)
+		}
+		b = binary.AppendUvarint(b, uint64(len(g.GetStates())))
+		for _, state := range g.GetStates() {
+			b = appendString(b, string(state))
+		}
+	}
+	return b
+}
+
+func decodeGuidance(page uint64, b []byte) ([]*schemas.Guidance, error) {
+	r := reader{b: b}
+	r.version(guidanceVersion)
+	all := make([]*schemas.Guidance, r.count(3)) // lengths of a name, of scores and of states
+	for i := range all {
+		g := &schemas.Guidance{Guide: r.string()}
+		for range r.count(8) {
+			score := r.float()
+			if math.IsInf(score, 0) {
+				r.fail(errNumber)
+			}
+			g.Scores = append(g.Scores, score)
+		}
+		for range r.count(1) {
+			g.States = append(g.States, []byte(r.string()))
+		}
+		all[i] = g
+	}
+	if err := r.end(); err != nil {
+		return nil, fmt.Errorf("frontier: guidance of page %d: %w", page, err)
+	}
+	return all, nil
+}
+
+// count reads a number of things that take so many bytes each at least.
+func (r *reader) count(size int) int {
+	n := r.u64()
+	if n > uint64(len(r.b)/size) {
+		r.fail(errShort)
+		return 0
+	}
+	return int(n)
+}
+
+// guidanceSize is what guidance takes in memory, bytes.
+func guidanceSize(all []*schemas.Guidance) (n int) {
+	for _, g := range all {
+		n += 128 + len(g.GetGuide()) + 8*len(g.GetScores())
+		for _, state := range g.GetStates() {
+			n += 24 + len(state)
+		}
+	}
+	return n
+}

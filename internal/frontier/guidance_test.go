@@ -1,0 +1,252 @@
+package frontier
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"forager/schemas"
+)
+
+var guideNames = []string{"layers/1", "paths/2", "paths/3"}
+
+// guidance draws what some guides say of n links.
+func (d dice) guidance(n int) (all []*schemas.Guidance) {
+	for _, name := range guideNames {
+		g := &schemas.Guidance{Guide: name}
+		many := func() int { return []int{0, 1, n}[d.IntN(3)] }
+		for range many() {
+			g.Scores = append(g.Scores, []float64{-7, 0, .5, 1, 30, 1e300}[d.IntN(6)])
+		}
+		for range many() {
+			g.States = append(g.States, []byte(strings.Repeat("s", d.IntN(4))))
+		}
+		switch d.IntN(4) {
+		case 0:
+			continue
+		case 1:
+			g.Scores, g.States, g.Failure = nil, nil, "timeout"
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// said is what the guide of a policy says of the page.
+func (p *nPage) said(by *schemas.Policy) *schemas.Guidance {
+	for _, g := range p.guidance {
+		if g.GetGuide() == by.GetGuide() {
+			return g
+		}
+	}
+	return &schemas.Guidance{}
+}
+
+func (l nLink) guided(by *schemas.Policy) (float64, bool) {
+	switch scores := l.page.said(by).GetScores(); len(scores) {
+	case 0:
+		return 0, false
+	case 1:
+		return scores[0], true
+	default:
+		return scores[l.index], true
+	}
+}
+
+func (l nLink) remembered(by *schemas.Policy) []byte {
+	switch states := l.page.said(by).GetStates(); len(states) {
+	case 0:
+		return nil
+	case 1:
+		return states[0]
+	default:
+		return states[l.index]
+	}
+}
+
+func (n *naive) pathTo(e *nEntry) []byte {
+	path := &schemas.Path{}
+	told := map[string]bool{}
+	for i, p := range n.ctl.GetPolicies() {
+		if _, overridden := n.options.Rankers[p.GetName()]; overridden || p.GetRanker() != schemas.Ranker_RANKER_GUIDE || told[p.GetGuide()] {
+			continue
+		}
+		if state := e.places[i].state; len(state) > 0 {
+			told[p.GetGuide()] = true
+			path.Steps = append(path.Steps, &schemas.PathStep{Guide: p.GetGuide(), State: state})
+		}
+	}
+	b, err := proto.Marshal(path)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// find returns what a page of the web says by a guide of its link to a URL.
+func (w smallWeb) find(page, named, guide string) (score []float64, state []byte) {
+	p := &nPage{guidance: w[page].GetJudgement().GetGuidance()}
+	i := slices.IndexFunc(w[page].GetLinks(), func(l *schemas.Link) bool { return l.GetUrl() == named })
+	l := nLink{page: p, index: i}
+	by := &schemas.Policy{Guide: guide}
+	if s, ok := l.guided(by); ok {
+		score = []float64{s}
+	}
+	return score, l.remembered(by)
+}
+
+// checkGuidance: links that go to another shard take along what guides said of them, and of no other.
+func (w smallWeb) checkGuidance(t *rapid.T, sent *schemas.LinkFound) {
+	if sent.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
+		if sent.GetJudgement() != nil {
+			t.Fatalf("seeds were judged: %v", sent)
+		}
+		return
+	}
+	page := &nPage{guidance: sent.GetJudgement().GetGuidance()}
+	for i, l := range sent.GetLinks() {
+		named := l.GetUrl()
+		if m := sent.GetMoved(); m != nil {
+			named = m.GetNamed()
+		}
+		for _, name := range guideNames {
+			wantScore, wantState := w.find(sent.GetUrl(), named, name)
+			by, link := &schemas.Policy{Guide: name}, nLink{page: page, index: i}
+			score, ok := link.guided(by)
+			if ok != (wantScore != nil) || ok && score != wantScore[0] || !bytes.Equal(link.remembered(by), wantState) {
+				t.Fatalf("%s says of %s on %s: %v, %q in another shard, want %v, %q", name, named, sent.GetUrl(), score, link.remembered(by), wantScore, wantState)
+			}
+		}
+		for _, g := range sent.GetJudgement().GetGuidance() {
+			if len(g.GetScores()) > len(sent.GetLinks()) || len(g.GetStates()) > len(sent.GetLinks()) {
+				t.Fatalf("guidance for more than the links that are sent: %v", sent)
+			}
+		}
+	}
+}
+
+// checkPath: a request has the state of a link on the page by which it was chosen.
+func (w smallWeb) checkPath(t *rapid.T, r *schemas.FetchRequest) {
+	path := new(schemas.Path)
+	if err := proto.Unmarshal(r.GetPathState(), path); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range path.GetSteps() {
+		if !slices.ContainsFunc(w[r.GetVia()].GetLinks(), func(l *schemas.Link) bool {
+			end, _ := w.end(l.GetUrl())
+			_, state := w.find(r.GetVia(), l.GetUrl(), step.GetGuide())
+			return (l.GetUrl() == r.GetUrl() || end == r.GetUrl() || w[l.GetUrl()].GetRedirect() != "") && bytes.Equal(state, step.GetState())
+		}) {
+			t.Fatalf("%s via %s has the state %q, which no link to it was given", r.GetUrl(), r.GetVia(), step.GetState())
+		}
+	}
+}
+
+// guided is a crawl by a guide.
+func guided(t *testing.T) *script {
+	return newScript(t, func(c *schemas.CrawlControl) {
+		c.Policies[0].Ranker, c.Policies[0].Guide = schemas.Ranker_RANKER_GUIDE, "layers/1"
+	})
+}
+
+// judged is the verdict on a page with R(u) = 1/2.
+func (s *script) judged(url string, guidance []*schemas.Guidance, links ...string) *schemas.LinkFound {
+	rec := s.answer(url, schemas.Outcome_OUTCOME_DELIVERED)
+	rec.Judgement, rec.Links = &schemas.Judgement{Raw: .5, Guidance: guidance}, linksTo(links...)
+	return rec
+}
+
+func (s *script) wantState(url, want string) {
+	s.t.Helper()
+	path := new(schemas.Path)
+	if err := proto.Unmarshal(s.last[url].GetPathState(), path); err != nil {
+		s.t.Fatal(err)
+	}
+	got := ""
+	for _, step := range path.GetSteps() {
+		got += step.GetGuide() + ":" + string(step.GetState())
+	}
+	if got != want {
+		s.t.Fatalf("%s was asked for with the state %q, want %q", url, got, want)
+	}
+}
+
+func TestAGuideOrdersLinksAndIsToldOfThePath(t *testing.T) {
+	s := guided(t)
+	s.seed(onA("s"), onA("t"))
+	s.want(s.dispatch(9), onA("s"))
+	s.wantState(onA("s"), "")
+	s.apply(s.judged(onA("s"), []*schemas.Guidance{
+		{Guide: "layers/1", Scores: []float64{7, 30, -4, 30}, States: [][]byte{[]byte("x"), nil, []byte("z"), []byte("moved")}},
+		{Guide: "paths/2", Scores: []float64{0}, States: [][]byte{[]byte("another")}},
+	}, onA("x"), onA("y"), onA("z"), onA("old")))
+	s.want(s.dispatch(9), onA("t")) // a seed, before links of any score
+	s.apply(s.judged(onA("t"), []*schemas.Guidance{{Guide: "layers/1", Failure: "timeout"}}, onA("blind"), onA("z")))
+	s.want(s.dispatch(9), onA("y"))
+	s.wantState(onA("y"), "")
+	s.apply(s.judged(onA("y"), nil, onA("blind too")))
+	s.want(s.dispatch(9), onA("old"))
+	s.redirect(onA("old"), onA("new"))
+	s.open() // what is known is in the store
+	s.want(s.dispatch(9), onA("new"))
+	s.wantState(onA("new"), "layers/1:moved")
+	s.deliver(onA("new"), 0, false)
+	s.want(s.dispatch(9), onA("x"))
+	s.wantState(onA("x"), "layers/1:x")
+	s.deliver(onA("x"), 1, false, onA("better"))
+	s.want(s.dispatch(9), onA("z"))
+	s.deliver(onA("z"), 0, false)
+	if r := s.last[onA("z")]; r.GetTier() != 1 || r.GetScore() != -4 || r.GetVia() != onA("s") {
+		t.Errorf("z is asked for with %v", r)
+	}
+	// Last come links without guidance, by R(u).
+	s.want(s.dispatch(9), onA("better"))
+	s.deliver(onA("better"), 0, false)
+	s.want(s.dispatch(9), onA("blind"))
+	s.wantState(onA("blind"), "")
+}
+
+// TestAnotherGuideUnderWay: of what was judged before it knows what was said for it, or nothing.
+func TestAnotherGuideUnderWay(t *testing.T) {
+	s := guided(t)
+	s.seed(onA("s"))
+	s.dispatch(9)
+	s.apply(s.judged(onA("s"), []*schemas.Guidance{
+		{Guide: "layers/1", Scores: []float64{1, 2}}, {Guide: "paths/2", Scores: []float64{4, 3}, States: [][]byte{[]byte("p")}},
+	}, onA("x"), onA("y")))
+	for revision, c := range []struct{ guide, first, state string }{{"paths/2", "x", "paths/2:p"}, {"paths/3", "y", ""}} {
+		s.ctl.Revision, s.ctl.Policies[0].Guide = uint64(revision+2), c.guide
+		s.configure()
+		s.want(s.dispatch(1), onA(c.first))
+		s.wantState(onA(c.first), c.state)
+		s.deliver(onA(c.first), 0, false)
+	}
+	if r := s.last[onA("y")]; r.GetTier() != 3 || r.GetScore() != .5 {
+		t.Errorf("y is asked for with %v", r)
+	}
+}
+
+// TestGuidanceThatDoesNotFitIsRefused: it is the record's fault, and the error says so.
+func TestGuidanceThatDoesNotFitIsRefused(t *testing.T) {
+	fits := &schemas.Guidance{Guide: "layers/1", Scores: []float64{1, 2}}
+	for name, g := range map[string][]*schemas.Guidance{
+		"3 scores for 2 links":   {{Guide: "layers/1", Scores: []float64{1, 2, 3}}},
+		"3 states for 2 links":   {fits, {Guide: "x", States: make([][]byte, 3)}},
+		"score of link 1 is NaN": {{Guide: "layers/1", Scores: []float64{1, math.NaN()}}},
+		"link 0 is -Inf":         {{Guide: "layers/1", Scores: []float64{math.Inf(-1)}}},
+		"257 bytes":              {{Guide: "layers/1", States: [][]byte{make([]byte, 257)}}},
+		"asked twice":            {fits, fits},
+	} {
+		s := guided(t)
+		s.seed(onA("s"))
+		s.dispatch(1)
+		if _, err := s.shard.Apply(s.judged(onA("s"), g, onA("x"), onA("y")), s.now); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
