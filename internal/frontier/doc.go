@@ -222,6 +222,10 @@
 // 2026-11-21: links to new URLs are a third of all, and the store is slowest at finding nothing,
 // so a filter in memory knows which URLs were never seen. Opening a shard reads the seen-set for it.
 //
+// 2026-11-21: what guides say of a page's links (guidance.go) stands in the page's value, as it is read
+// where R(u) is. Where a crawl's policies are switched to another guide, pages that were judged before
+// have no guidance of it: their links form the last tier until pages judged later link to the same URLs.
+//
 // 2026-11-21: links for other shards are sent by u's shard once the verdict on u counts, not by
 // feature-extract beside the verdict. So the stages before know nothing of shards, "first of an id
 // wins" is decided in one place, and links of a verdict that nobody counts (a page fetched twice

@@ -211,6 +211,23 @@ func TestAGuideOrdersLinksAndIsToldOfThePath(t *testing.T) {
 	s.wantState(onA("blind"), "")
 }
 
+// TestTwoLinksOfAPageComeTogether by a redirect: the better one's state counts.
+func TestTwoLinksOfAPageComeTogether(t *testing.T) {
+	s := guided(t)
+	s.seed(onA("s"))
+	s.dispatch(1)
+	s.apply(s.judged(onA("s"), []*schemas.Guidance{
+		{Guide: "layers/1", Scores: []float64{5, 9}, States: [][]byte{[]byte("new"), []byte("old")}},
+	}, onA("new"), onA("old")))
+	for _, redirects := range []string{"old", "other"} {
+		s.want(s.dispatch(1), onA(redirects))
+		s.wantState(onA(redirects), "layers/1:old")
+		s.redirect(onA(redirects), onA(map[string]string{"old": "other", "other": "new"}[redirects]))
+	}
+	s.want(s.dispatch(1), onA("new"))
+	s.wantState(onA("new"), "layers/1:old")
+}
+
 // TestAnotherGuideUnderWay: of what was judged before it knows what was said for it, or nothing.
 func TestAnotherGuideUnderWay(t *testing.T) {
 	s := guided(t)
