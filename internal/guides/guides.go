@@ -8,6 +8,7 @@ import (
 	"forager/internal/guide"
 	"forager/internal/modelfile"
 	"forager/internal/predicate"
+	"forager/internal/qvalue"
 	"forager/internal/shark"
 )
 
@@ -21,6 +22,8 @@ func Open(b []byte, o predicate.Options) (guide.Guide, error) {
 			return nil, err
 		}
 		return p.Client(o), nil
+	case qvalue.Kind:
+		return opened(qvalue.Unmarshal(b))
 	case shark.FishKind:
 		return opened(shark.UnmarshalFish(b))
 	case shark.SharkKind:

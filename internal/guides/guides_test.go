@@ -9,6 +9,7 @@ import (
 	"forager/internal/guide"
 	"forager/internal/modelfile"
 	"forager/internal/predicate"
+	"forager/internal/qvalue"
 	"forager/internal/shark"
 	"forager/internal/text"
 	"forager/schemas"
@@ -36,8 +37,12 @@ func TestOpenKnowsEveryKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	worth, err := qvalue.Train([]qvalue.Lesson{{Page: view.Page, Q: []float64{1, 0}}}, qvalue.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for kind, file := range map[string][]byte{
-		predicate.LinksKind: asking.Marshal(), shark.FishKind: fish.Marshal(), shark.SharkKind: sharp.Marshal(),
+		predicate.LinksKind: asking.Marshal(), shark.FishKind: fish.Marshal(), shark.SharkKind: sharp.Marshal(), qvalue.Kind: worth.Marshal(),
 	} {
 		if modelfile.Kind(file) != kind {
 			t.Errorf("a file of kind %s says %s", kind, modelfile.Kind(file))

@@ -1,0 +1,258 @@
+package qvalue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"forager/internal/bayes"
+	"forager/internal/guide"
+	"forager/internal/linktext"
+	"forager/internal/text"
+	"forager/schemas"
+)
+
+// Settings of a model.
+type Settings struct {
+	// Gamma is the discount that values were made with, in (0,1).
+	Gamma float64
+	// Bins of values, 2–64.
+	Bins int
+	// Reach of the text around a link, leaves on each side, 0–100.
+	Reach int
+	// Words says how texts are cut into words.
+	Words text.Settings
+}
+
+// Default settings: discount and bins of the paper, a context as wide as the apprentice's.
+var Default = Settings{Gamma: .5, Bins: 3, Reach: 5}
+
+const (
+	maxBins  = 64
+	maxReach = 100
+)
+
+func (s *Settings) check() error {
+	switch {
+	case !(s.Gamma > 0 && s.Gamma < 1): // NaN fails, too
+		return fmt.Errorf("discount %v, want one in (0,1)", s.Gamma)
+	case s.Bins < 2 || s.Bins > maxBins:
+		return fmt.Errorf("%d bins, want 2 to %d", s.Bins, maxBins)
+	case s.Reach < 0 || s.Reach > maxReach:
+		return fmt.Errorf("a reach of %d leaves, want 0 to %d", s.Reach, maxReach)
+	}
+	return nil
+}
+
+// most is the largest value that there can be.
+func (s *Settings) most() float64 { return 1 / (1 - s.Gamma) }
+
+// bin of a value.
+func (s *Settings) bin(q float64) int {
+	for i := range s.Bins - 1 {
+		if q >= math.Pow(s.Gamma, float64(i)) {
+			return i
+		}
+	}
+	return s.Bins - 1
+}
+
+// Lesson is a page with what its links are worth.
+type Lesson struct {
+	Page *schemas.Page
+	// Q of each link; NaN where it is not known: then the link teaches nothing.
+	Q []float64
+}
+
+// Model scores links. It is safe for concurrent use.
+type Model struct {
+	settings Settings
+	words    []string // sorted
+	feature  map[string]uint32
+	counts   *bayes.Counts
+	bayes    *bayes.Model
+	means    []float64 // Q by bin, 0 where no link taught it
+}
+
+var _ guide.Guide = (*Model)(nil)
+
+// Train learns from lessons. The error is a setting out of its range, a lesson whose values do not fit its page, or
+// lessons without a link.
+func Train(lessons []Lesson, s Settings) (*Model, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	t := &training{bags: make([][]*bayes.Bag, s.Bins), sums: make([]float64, s.Bins), number: make(map[string]uint32)}
+	for _, l := range lessons {
+		if err := t.add(l, &s); err != nil {
+			return nil, err
+		}
+	}
+	return t.model(s)
+}
+
+// training is what was read of lessons.
+type training struct {
+	bags   [][]*bayes.Bag // by bin
+	sums   []float64      // of Q by bin
+	number map[string]uint32
+}
+
+func (t *training) add(l Lesson, s *Settings) error {
+	links := l.Page.GetLinks()
+	if len(l.Q) != len(links) {
+		return fmt.Errorf("%s has %d links and %d values", l.Page.GetUrl(), len(links), len(l.Q))
+	}
+	r, err := s.open(l.Page)
+	if err != nil {
+		return err
+	}
+	for i, q := range l.Q {
+		if math.IsNaN(q) {
+			continue
+		}
+		if q < 0 || q > s.most() {
+			return fmt.Errorf("link %d of %s has the value %v, want [0, %v]", i, l.Page.GetUrl(), q, s.most())
+		}
+		k, b := s.bin(q), new(bayes.Bag)
+		for w, n := range r.around(links[i]) {
+			f, ok := t.number[w]
+			if !ok {
+				f = uint32(len(t.number))
+				t.number[w] = f
+			}
+			b.Features, b.Counts = append(b.Features, f), append(b.Counts, n)
+		}
+		t.bags[k] = append(t.bags[k], b)
+		t.sums[k] += q
+	}
+	return nil
+}
+
+// model counts what was read. Until now words had numbers in no order.
+func (t *training) model(s Settings) (*Model, error) {
+	m := &Model{settings: s, words: slices.Sorted(maps.Keys(t.number)), means: t.sums}
+	m.index()
+	place := make([]uint32, len(m.words))
+	for w, f := range t.number {
+		place[f] = m.feature[w]
+	}
+	links := 0
+	for k, bags := range t.bags {
+		for _, b := range bags {
+			for i, f := range b.Features {
+				b.Features[i] = place[f]
+			}
+		}
+		if links += len(bags); len(bags) > 0 {
+			m.means[k] = min(m.means[k]/float64(len(bags)), s.most())
+		}
+	}
+	if links == 0 {
+		return nil, errors.New("no link of the lessons is worth something that is known")
+	}
+	var err error
+	if m.counts, err = bayes.Count(len(m.words), t.bags); err != nil {
+		return nil, err
+	}
+	m.bayes = m.counts.Model()
+	return m, nil
+}
+
+func (m *Model) index() {
+	m.feature = make(map[string]uint32, len(m.words))
+	for i, w := range m.words {
+		m.feature[w] = uint32(i)
+	}
+}
+
+// bag has the features that the model knows, ascending.
+func (m *Model) bag(words map[string]uint32) *bayes.Bag {
+	b := new(bayes.Bag)
+	for w := range words {
+		if f, ok := m.feature[w]; ok {
+			b.Features = append(b.Features, f)
+		}
+	}
+	slices.Sort(b.Features)
+	for _, f := range b.Features {
+		b.Counts = append(b.Counts, words[m.words[f]])
+	}
+	return b
+}
+
+// Guide answers as guide.Guide says; it gives no states.
+func (m *Model) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, error) {
+	r, err := m.settings.open(v.Page)
+	if err != nil {
+		return nil, err
+	}
+	g := &schemas.Guidance{Scores: make([]float64, len(v.Page.GetLinks()))}
+	p := make([]float64, m.settings.Bins)
+	for i, l := range v.Page.GetLinks() {
+		m.bayes.LogLikelihood(p, m.bag(r.around(l)))
+		m.bayes.Posterior(p, p, 1)
+		for k, mean := range m.means {
+			g.Scores[i] += float64(p[k] * mean)
+		}
+		g.Scores[i] = min(1, g.Scores[i]/m.settings.most())
+	}
+	return g, nil
+}
+
+// ReadsURLs says that scores do not depend on URLs.
+func (*Model) ReadsURLs() bool { return false }
+
+// Settings of the model.
+func (m *Model) Settings() Settings { return m.settings }
+
+// Means are the mean value of the links that taught each bin, and their numbers.
+func (m *Model) Means() (q []float64, links []uint64) { return m.means, m.counts.Documents }
+
+// Fields of a link's text, each before its words.
+const (
+	inTitle  = "t "
+	inAnchor = "a "
+	near     = "n "
+)
+
+// reader gives the words of the links of a page.
+type reader struct {
+	page  *linktext.Page
+	reach int
+	title map[string]uint32
+	one   map[string]uint32
+	all   map[string]uint32
+}
+
+func (s *Settings) open(p *schemas.Page) (*reader, error) {
+	page, err := linktext.Open(p, s.Words)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{page: page, reach: s.Reach, title: make(map[string]uint32), one: make(map[string]uint32), all: make(map[string]uint32)}
+	page.Title(r.title)
+	return r, nil
+}
+
+// around are the words of a link with their fields, good until the next call.
+func (r *reader) around(l *schemas.Link) map[string]uint32 {
+	clear(r.all)
+	r.add(inTitle, r.title)
+	clear(r.one)
+	r.page.Anchor(l, r.one)
+	r.add(inAnchor, r.one)
+	clear(r.one)
+	r.page.Around(l, r.reach, r.one)
+	r.add(near, r.one)
+	return r.all
+}
+
+func (r *reader) add(field string, words map[string]uint32) {
+	for w, n := range words {
+		r.all[field+w] = n
+	}
+}
