@@ -78,10 +78,12 @@ func Measure(pages []Page, kind Posterior) Scores {
 		share := 1 / float64(len(own))
 		for _, k := range own {
 			s.LogLoss -= share * math.Log(max(p[k], leastLikely))
-			s.Brier += share * (share - 2*p[k])
 		}
-		for _, x := range p {
-			s.Brier += x * x
+		for k, x := range p {
+			if slices.Contains(own, k) {
+				x -= share
+			}
+			s.Brier += x * x // not by terms, which would round to less than 0
 		}
 	}
 	n := float64(max(1, len(pages)))

@@ -60,6 +60,10 @@ func TestMeasure(t *testing.T) {
 	if best := Best([]float64{.1, .4, .4, .1}); best != 1 {
 		t.Errorf("class %d is the best of equals", best)
 	}
+	const most, least = .33333333410432153, 1 - 2*.33333333410432153
+	if s := Measure([]Page{page("a", []int{0, 1, 2}, most, most, least)}, Raw); s.Brier < 0 || s.Brier > 1e-17 {
+		t.Errorf("the Brier score of a page that is judged nearly as it is is %v", s.Brier)
+	}
 	if got := Measure(nil, Raw); got != (Scores{}) {
 		t.Errorf("no pages are %+v", got)
 	}
