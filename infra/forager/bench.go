@@ -17,6 +17,7 @@ import (
 
 	"forager/infra/forager/floor"
 	"forager/internal/crawlfile"
+	"forager/internal/freeport"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -192,7 +193,7 @@ type bench struct {
 
 // start starts the web server, the embedded parts and the stages.
 func (b *bench) start() error {
-	addresses, err := freePorts(1)
+	addresses, err := freeport.Addresses(1)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"forager/internal/critic"
 	"forager/internal/dom"
 	"forager/internal/experiment"
+	"forager/internal/freeport"
 	"forager/internal/linkfeature"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
@@ -301,7 +302,7 @@ func writeDemoPipeline(from, out, proxy string, more ...setting) (string, error)
 	if err := yaml.Unmarshal(b, &root); err != nil {
 		return "", fmt.Errorf("%s: %w", from, err)
 	}
-	ports, err := freePorts(3)
+	ports, err := freeport.Addresses(3)
 	if err != nil {
 		return "", err
 	}
@@ -330,20 +331,6 @@ func writeDemoPipeline(from, out, proxy string, more ...setting) (string, error)
 		return "", err
 	}
 	return path, os.WriteFile(path, b, 0o644)
-}
-
-// freePorts returns n loopback addresses at which nobody listens.
-func freePorts(n int) ([]string, error) {
-	var out []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		out = append(out, l.Addr().String())
-	}
-	return out, nil
 }
 
 // simGround is the synthetic web: the critic is trained on pages of a third web of the same

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"forager/internal/freeport"
 	"forager/internal/pipeline"
 )
 
@@ -28,15 +29,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// address is a loopback address that was free a moment ago.
+// address is a loopback address that is free.
 func address(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addresses, err := freeport.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addresses[0]
 }
 
 func writeConfig(t *testing.T, kafka, s3, clickhouse string) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/versity/versitygw/backend/posix"
 	"github.com/versity/versitygw/embedgw"
 
+	"forager/internal/freeport"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
 )
@@ -87,16 +88,15 @@ type Server struct {
 // Start starts a server that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	addresses, err := freeport.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := probe.Addr().String()
+	address := addresses[0]
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	probe.Close()
 	s := &Server{
 		Config: pipeline.S3{Endpoint: "http://" + address, Region: "us-east-1", Bucket: "forager", AccessKey: accessKey, SecretKey: secretKey},
 		folder: t.TempDir(),
