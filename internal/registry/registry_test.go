@@ -2,38 +2,17 @@ package registry
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/apprentice"
-	"forager/internal/objects"
+	"forager/internal/objects/objectstest/memory"
 	"forager/schemas"
 )
-
-// bucket is an object store in memory.
-type bucket map[string][]byte
-
-func (b bucket) Get(_ context.Context, key string) ([]byte, error) {
-	if o, ok := b[key]; ok {
-		return o, nil
-	}
-	return nil, fmt.Errorf("%s: %w", key, objects.ErrNotFound)
-}
-
-func (b bucket) Put(_ context.Context, key string, r io.Reader, _ int64) error {
-	if _, ok := b[key]; ok {
-		return fmt.Errorf("%s: %w", key, objects.ErrExists)
-	}
-	o, err := io.ReadAll(r)
-	b[key] = o
-	return err
-}
 
 func counts(t *testing.T) *apprentice.Counts {
 	c := apprentice.NewCounts()
@@ -46,7 +25,7 @@ func counts(t *testing.T) *apprentice.Counts {
 }
 
 func TestAModelIsFoundAsItWasKept(t *testing.T) {
-	store := bucket{}
+	store := memory.Bucket{}
 	m, data := Apprentice("chem", "schools/1f", counts(t), 40, 17, time.UnixMilli(5))
 	for range 2 { // an interrupted publication is begun again
 		if err := Keep(t.Context(), store, m, data); err != nil {
@@ -93,7 +72,7 @@ func TestKeysKeepModelsApart(t *testing.T) {
 }
 
 func TestWhatTheNameDoesNotSayIsRefused(t *testing.T) {
-	store := bucket{}
+	store := memory.Bucket{}
 	m := Critic("schools", []byte("model"), nil, time.Time{})
 	store[m.GetObject()] = []byte("mod")
 	if err := Keep(t.Context(), store, m, []byte("model")); !errors.Is(err, ErrOther) {

@@ -22,41 +22,30 @@ import (
 	"forager/internal/controls"
 	"forager/internal/frontier"
 	"forager/internal/objects"
+	"forager/internal/objects/objectstest/memory"
 	"forager/internal/stream"
 	"forager/internal/stream/crashtest"
 	"forager/schemas"
 )
 
-// bucket is an object store in memory that never overwrites.
+// bucket is an object store in memory that is away at times.
 type bucket struct {
-	objects map[string][]byte
-	away    func() bool
+	memory.Bucket
+	away func() bool
 }
 
-func (b *bucket) Get(_ context.Context, key string) ([]byte, error) {
+func (b *bucket) Get(ctx context.Context, key string) ([]byte, error) {
 	if b.away != nil && b.away() {
 		return nil, objects.ErrUnavailable
 	}
-	o, ok := b.objects[key]
-	if !ok {
-		return nil, objects.ErrNotFound
-	}
-	return o, nil
+	return b.Bucket.Get(ctx, key)
 }
 
-func (b *bucket) Put(_ context.Context, key string, r io.Reader, size int64) error {
+func (b *bucket) Put(ctx context.Context, key string, r io.Reader, size int64) error {
 	if b.away != nil && b.away() {
 		return objects.ErrUnavailable
 	}
-	if _, ok := b.objects[key]; ok {
-		return objects.ErrExists
-	}
-	o, err := io.ReadAll(r)
-	if err != nil || int64(len(o)) != size {
-		return fmt.Errorf("%d bytes, %d announced: %w", len(o), size, err)
-	}
-	b.objects[key] = o
-	return nil
+	return b.Bucket.Put(ctx, key, r, size)
 }
 
 // drawLeaps makes what prioritize sends for a crawl: leaps, and a boundary now and then.
@@ -134,13 +123,13 @@ func simulate(seed uint64) error {
 	w := crashtest.New(seed, map[string]int{schemas.TopicLeapSettled: 1, schemas.TopicModelPublished: 1, schemas.TopicDeadLetter: 1},
 		crashtest.Faults{Double: .03, Late: .03, Sync: .3})
 	chaos := true
-	b := &bucket{objects: make(map[string][]byte), away: func() bool { return chaos && w.Chance(.3) }}
+	b := &bucket{Bucket: memory.Bucket{}, away: func() bool { return chaos && w.Chance(.3) }}
 	prior := apprentice.NewCounts()
 	if err := prior.Add([]*schemas.Feature{{Term: "alpha", Count: 2}}, .7); err != nil {
 		return err
 	}
 	prior.Model()
-	b.objects[schemas.ModelObject("apprentice", "earlier/5-abc")] = prior.Marshal()
+	b.Bucket[schemas.ModelObject("apprentice", "earlier/5-abc")] = prior.Marshal()
 	want, announced := make(map[string][]byte), make(map[string][]string)
 	var sequences [][]*schemas.LeapSettled
 	for crawl, from := range map[string][]byte{"a": nil, "b": prior.Marshal()} {
@@ -278,14 +267,14 @@ func simulate(seed uint64) error {
 			break
 		}
 	}
-	delete(b.objects, schemas.ModelObject("apprentice", "earlier/5-abc"))
-	for key, o := range b.objects {
+	delete(b.Bucket, schemas.ModelObject("apprentice", "earlier/5-abc"))
+	for key, o := range b.Bucket {
 		if version := strings.TrimPrefix(key, "models/apprentice/"); !bytes.Equal(want[version], o) {
 			return fmt.Errorf("object %s is no model of a plain training", key)
 		}
 	}
-	if len(b.objects) != len(want) {
-		return fmt.Errorf("%d models are stored, want %d", len(b.objects), len(want))
+	if len(b.Bucket) != len(want) {
+		return fmt.Errorf("%d models are stored, want %d", len(b.Bucket), len(want))
 	}
 	got := make(map[string][]string)
 	through := make(map[string]int64)
@@ -301,7 +290,7 @@ func simulate(seed uint64) error {
 		if !slices.Contains(got[m.GetCrawl()], m.GetVersion()) {
 			got[m.GetCrawl()] = append(got[m.GetCrawl()], m.GetVersion())
 		}
-		if o := b.objects[m.GetObject()]; uint64(len(o)) != m.GetSize() || m.GetPages() == 0 {
+		if o := b.Bucket[m.GetObject()]; uint64(len(o)) != m.GetSize() || m.GetPages() == 0 {
 			return fmt.Errorf("announced before it was stored: %v", m)
 		}
 	}
@@ -335,7 +324,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, bucket: &bucket{objects: make(map[string][]byte)}, book: controls.New(), now: time.Unix(1000, 0)}
+	b := &bench{t: t, bucket: &bucket{Bucket: memory.Bucket{}}, book: controls.New(), now: time.Unix(1000, 0)}
 	var err error
 	if b.trainer, err = newTrainer(frontier.NewMemory(), b.book, b.bucket, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
@@ -393,7 +382,7 @@ func TestABoundaryWithoutLeapsIsAnswered(t *testing.T) {
 	if len(models) != 1 || models[0].GetLeaps() != 0 || models[0].GetPages() != 30 {
 		t.Fatalf("models %v", models)
 	}
-	if _, err := apprentice.Unmarshal(b.bucket.objects[models[0].GetObject()]); err != nil {
+	if _, err := apprentice.Unmarshal(b.bucket.Bucket[models[0].GetObject()]); err != nil {
 		t.Error(err)
 	}
 	// Asked again, the last model is announced again; an older boundary is nothing new.
@@ -418,7 +407,7 @@ func TestWhatIsMissingHoldsUpItsOwnCrawlOnly(t *testing.T) {
 	if !wake.Equal(b.now.Add(firstRetry)) {
 		t.Errorf("it wakes at %v", wake)
 	}
-	b.bucket.objects[schemas.ModelObject("apprentice", "earlier/1-x")] = []byte("half a mod")
+	b.bucket.Bucket[schemas.ModelObject("apprentice", "earlier/1-x")] = []byte("half a mod")
 	b.now = b.now.Add(firstRetry)
 	if models, _, _ := b.step(); len(models) != 0 {
 		t.Fatalf("a broken prior gave %v", models)
@@ -427,7 +416,7 @@ func TestWhatIsMissingHoldsUpItsOwnCrawlOnly(t *testing.T) {
 	if err := prior.Add(nil, 1); err != nil {
 		t.Fatal(err)
 	}
-	b.bucket.objects[schemas.ModelObject("apprentice", "earlier/1-x")] = prior.Marshal()
+	b.bucket.Bucket[schemas.ModelObject("apprentice", "earlier/1-x")] = prior.Marshal()
 	if err := b.book.Take([]byte("unknown"), control("unknown", "")); err != nil {
 		t.Fatal(err)
 	}
@@ -468,11 +457,11 @@ func TestMoreCrawlsThanFitMemory(t *testing.T) {
 			t.Fatalf("%d crawls are held in memory", held)
 		}
 	}
-	if len(b.bucket.objects) != len(want) {
-		t.Errorf("%d models, want %d", len(b.bucket.objects), len(want))
+	if len(b.bucket.Bucket) != len(want) {
+		t.Errorf("%d models, want %d", len(b.bucket.Bucket), len(want))
 	}
 	for version, o := range want {
-		if !bytes.Equal(b.bucket.objects[schemas.ModelObject("apprentice", version)], o) {
+		if !bytes.Equal(b.bucket.Bucket[schemas.ModelObject("apprentice", version)], o) {
 			t.Errorf("model %s differs", version)
 		}
 	}
@@ -484,7 +473,7 @@ func TestAnotherModelUnderTheNameIsBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	models, _, _ := b.step(leapOf("c", "v", .5), boundaryAt("c", 3))
-	b.bucket.objects[models[0].GetObject()] = []byte("something else")
+	b.bucket.Bucket[models[0].GetObject()] = []byte("something else")
 	again := newBench(t)
 	again.book, again.bucket = b.book, b.bucket
 	again.trainer.controls, again.trainer.objects = b.book, b.bucket
@@ -538,7 +527,7 @@ func TestDeletedCrawlsAreForgotten(t *testing.T) {
 			return err
 		}
 		// The state has no control records: both crawls wait with their journals.
-		trainer, err := newTrainer(s, book, &bucket{objects: make(map[string][]byte)}, slog.New(slog.DiscardHandler))
+		trainer, err := newTrainer(s, book, &bucket{Bucket: memory.Bucket{}}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/archive"
-	"forager/internal/objects"
+	"forager/internal/objects/objectstest/memory"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -26,42 +26,37 @@ import (
 // bucket is an object store in memory; tear, where set, says how much of an upload is kept, and
 // fail the error of a call.
 type bucket struct {
-	objects map[string][]byte
-	tear    func(key string, b []byte) []byte
-	fail    func(call, key string) error
+	memory.Bucket
+	tear func(key string, b []byte) []byte
+	fail func(call, key string) error
 }
 
-func (b *bucket) Get(_ context.Context, key string) ([]byte, error) {
+func (b *bucket) Get(ctx context.Context, key string) ([]byte, error) {
 	if b.fail != nil {
 		if err := b.fail("get", key); err != nil {
 			return nil, err
 		}
 	}
-	return b.objects[key], nil
+	return b.Bucket.Get(ctx, key)
 }
 
-func (b *bucket) Put(_ context.Context, key string, r io.Reader, size int64) error {
+func (b *bucket) Put(ctx context.Context, key string, r io.Reader, size int64) error {
 	if b.fail != nil {
 		if err := b.fail("put", key); err != nil {
 			return err
 		}
 	}
-	if _, ok := b.objects[key]; ok {
-		return objects.ErrExists
-	}
-	o, err := io.ReadAll(r)
-	if int64(len(o)) != size {
-		return fmt.Errorf("%d bytes were to come, %d came", size, len(o))
+	if err := b.Bucket.Put(ctx, key, r, size); err != nil {
+		return err
 	}
 	if b.tear != nil {
-		o = b.tear(key, o)
+		b.Bucket[key] = b.tear(key, b.Bucket[key])
 	}
-	b.objects[key] = o
-	return err
+	return nil
 }
 
 func newTestArchiver(t *testing.T) (*archiver, *bucket) {
-	b := &bucket{objects: make(map[string][]byte)}
+	b := &bucket{Bucket: memory.Bucket{}}
 	return newArchiver(b, t.TempDir(), slog.New(slog.DiscardHandler)), b
 }
 
@@ -92,7 +87,7 @@ func leaps(partition int, from, n int64) []stream.Record {
 // read replays a partition from the bucket.
 func (b *bucket) read(t *testing.T, partition int) []int64 {
 	t.Helper()
-	s := archive.NewShelf(schemas.TopicLeapSettled, partition, slices.Sorted(maps.Keys(b.objects)))
+	s := archive.NewShelf(schemas.TopicLeapSettled, partition, slices.Sorted(maps.Keys(b.Bucket)))
 	first, end := s.Span()
 	var got []int64
 	_, err := s.Replay(t.Context(), first, end, b.Get, func(error) bool { return false }, func(r archive.Record) error {
@@ -120,8 +115,8 @@ func TestABatchBecomesAFileAPartition(t *testing.T) {
 	if err := a.keep(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.objects) != 3 {
-		t.Errorf("objects %v", slices.Sorted(maps.Keys(b.objects)))
+	if len(b.Bucket) != 3 {
+		t.Errorf("objects %v", slices.Sorted(maps.Keys(b.Bucket)))
 	}
 	if got := b.read(t, 1); !slices.Equal(got, offsets(5, 5)) {
 		t.Errorf("partition 1: %v", got)
@@ -133,8 +128,8 @@ func TestABatchBecomesAFileAPartition(t *testing.T) {
 	if err := a.keep(t.Context(), leaps(1, 6, 9)); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.objects) != 4 {
-		t.Errorf("objects %v", slices.Sorted(maps.Keys(b.objects)))
+	if len(b.Bucket) != 4 {
+		t.Errorf("objects %v", slices.Sorted(maps.Keys(b.Bucket)))
 	}
 	if got := b.read(t, 1); !slices.Equal(got, offsets(5, 10)) {
 		t.Errorf("partition 1: %v", got)
@@ -158,22 +153,22 @@ func TestATornUploadIsUploadedAgain(t *testing.T) {
 	if err := a.keep(t.Context(), leaps(0, 0, 20)); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.read(t, 0); !slices.Equal(got, offsets(0, 20)) || len(b.objects) != 3 {
-		t.Errorf("%v in objects %v", got, slices.Sorted(maps.Keys(b.objects)))
+	if got := b.read(t, 0); !slices.Equal(got, offsets(0, 20)) || len(b.Bucket) != 3 {
+		t.Errorf("%v in objects %v", got, slices.Sorted(maps.Keys(b.Bucket)))
 	}
 	if n := count(t, a.torn); n != 2 {
 		t.Errorf("%v torn files are counted, want 2", n)
 	}
 	// What a killed process left torn is found by its successor, which makes the same file.
 	b.tear = nil
-	for key, o := range b.objects {
-		b.objects[key] = o[:len(o)/2]
+	for key, o := range b.Bucket {
+		b.Bucket[key] = o[:len(o)/2]
 	}
 	if err := a.keep(t.Context(), leaps(0, 0, 20)); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.read(t, 0); !slices.Equal(got, offsets(0, 20)) {
-		t.Errorf("%v in objects %v", got, slices.Sorted(maps.Keys(b.objects)))
+		t.Errorf("%v in objects %v", got, slices.Sorted(maps.Keys(b.Bucket)))
 	}
 }
 
@@ -181,8 +176,8 @@ func TestNothingIsCommittedThatCannotBeReadBack(t *testing.T) {
 	a, b := newTestArchiver(t)
 	b.tear = func(_ string, o []byte) []byte { return bytes.Replace(o, []byte("PAR1"), []byte("PAR2"), 1) }
 	err := a.keep(t.Context(), leaps(0, 0, 20))
-	if !stream.IsUnavailable(err) || !strings.Contains(err.Error(), "does not give back") || len(b.objects) != copies {
-		t.Errorf("%d objects, error %v", len(b.objects), err)
+	if !stream.IsUnavailable(err) || !strings.Contains(err.Error(), "does not give back") || len(b.Bucket) != copies {
+		t.Errorf("%d objects, error %v", len(b.Bucket), err)
 	}
 	away := errors.New("away")
 	for _, call := range []string{"put", "get"} {
@@ -197,8 +192,8 @@ func TestNothingIsCommittedThatCannotBeReadBack(t *testing.T) {
 			t.Errorf("%s fails: %v", call, err)
 		}
 		b.fail = nil // it is back
-		if err := a.keep(t.Context(), leaps(0, 0, 20)); err != nil || len(b.objects) != 1 {
-			t.Errorf("afterwards %d objects, error %v", len(b.objects), err)
+		if err := a.keep(t.Context(), leaps(0, 0, 20)); err != nil || len(b.Bucket) != 1 {
+			t.Errorf("afterwards %d objects, error %v", len(b.Bucket), err)
 		}
 	}
 	a.dir = "/dev/null/no-folder"

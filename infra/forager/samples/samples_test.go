@@ -1,52 +1,16 @@
 package samples
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"iter"
-	"maps"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"forager/internal/objects"
+	"forager/internal/objects/objectstest/memory"
 )
 
-// bucket is an object store in memory.
-type bucket map[string][]byte
-
-func (b bucket) Get(_ context.Context, key string) ([]byte, error) {
-	if o, ok := b[key]; ok {
-		return o, nil
-	}
-	return nil, fmt.Errorf("%s: %w", key, objects.ErrNotFound)
-}
-
-func (b bucket) Put(_ context.Context, key string, r io.Reader, _ int64) error {
-	if _, ok := b[key]; ok {
-		return fmt.Errorf("%s: %w", key, objects.ErrExists)
-	}
-	o, err := io.ReadAll(r)
-	b[key] = o
-	return err
-}
-
-func (b bucket) List(_ context.Context, prefix string) iter.Seq2[objects.Object, error] {
-	return func(yield func(objects.Object, error) bool) {
-		for _, key := range slices.Sorted(maps.Keys(b)) {
-			if strings.HasPrefix(key, prefix) && !yield(objects.Object{Key: key}, nil) {
-				return
-			}
-		}
-	}
-}
-
 func TestExamplesComeBack(t *testing.T) {
-	store := bucket{}
+	store := memory.Bucket{}
 	pages := []Sample{{"http://a.test/", Liked, "acids & <bases>\n"}, {"http://b.test/", Background, ""}, {"http://c.test/", Wrong, "x"}}
 	key, err := Save(t.Context(), store, "chem", pages)
 	if err != nil {
@@ -77,7 +41,7 @@ func TestExamplesComeBack(t *testing.T) {
 }
 
 func TestTheLastMarkOfAPageCounts(t *testing.T) {
-	store := bucket{}
+	store := memory.Bucket{}
 	at := time.Unix(1_800_000_000, 0).UTC()
 	mark := func(critic, url string, right bool, after time.Duration) {
 		if err := Add(t.Context(), store, critic, Mark{URL: url, Right: right, Topic: "chem", Text: url, Crawl: "c", At: at.Add(after)}); err != nil {
