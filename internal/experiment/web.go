@@ -20,6 +20,8 @@ import (
 	"forager/internal/webarchive"
 	"forager/internal/weburl"
 	"forager/schemas"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // maxBody bounds the body of a page that is no URL's, bytes.
@@ -134,20 +136,15 @@ func (w *Web) resolve(url string, in func(url string) bool) string {
 
 // each calls f(0) … f(n−1), as many at once as there are processors.
 func each(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := range next {
-				f(i)
-			}
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		g.Go(func() error {
+			f(i)
+			return nil
 		})
 	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	g.Wait() // f has no error
 }
 
 // newPage turns a stored answer into what fetch and parse-dom would make of it.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/frontier"
@@ -22,16 +22,15 @@ type decoded struct {
 // decodeAll reads records on all processors.
 func decodeAll(records []stream.Record) []decoded {
 	all := make([]decoded, len(records))
-	workers := min(runtime.GOMAXPROCS(0), len(records))
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			for i := w; i < len(records); i += workers {
-				all[i].rec, all[i].err = decode(records[i])
-			}
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, r := range records {
+		g.Go(func() error {
+			all[i].rec, all[i].err = decode(r)
+			return nil
 		})
 	}
-	wg.Wait()
+	g.Wait() // each record has its own error
 	return all
 }
 
