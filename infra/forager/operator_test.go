@@ -196,7 +196,12 @@ func (r *rig) again(t *testing.T) []process {
 		t.Fatal(err)
 	}
 	r.stack.processes = p
-	return r.stack.pids()
+	return r.stack.byName()
+}
+
+// byName returns the processes, sorted by name.
+func (s *stack) byName() []process {
+	return slices.SortedFunc(slices.Values(s.processes.List), func(a, b process) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func (r *rig) testPartsOnly(t *testing.T) {
@@ -408,7 +413,7 @@ func (r *rig) testGarbage(t *testing.T, g *demoGround) {
 }
 
 func (r *rig) testUpTwice(t *testing.T) {
-	before := r.stack.pids()
+	before := r.stack.byName()
 	r.mustRun("up", "--bin", bin(t))
 	first := r.again(t)
 	r.mustRun("up", "--bin", bin(t))

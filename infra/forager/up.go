@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -329,11 +328,4 @@ func (s *stack) ended() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// pids returns the process ids by name, sorted by name.
-func (s *stack) pids() []process {
-	list := slices.Clone(s.processes.List)
-	slices.SortFunc(list, func(a, b process) int { return strings.Compare(a.Name, b.Name) })
-	return list
 }

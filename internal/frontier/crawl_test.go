@@ -529,25 +529,6 @@ func TestVerdictsOutOfOrder(t *testing.T) {
 	}
 }
 
-func TestShards(t *testing.T) {
-	store := NewMemory()
-	want := []ShardName{{"a", 0}, {"a", 7}, {"b", 0}, {"ab", 1}} // by length, then name
-	for _, n := range want {
-		if _, err := Open(store, n.Crawl, n.Shard); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, other := range []string{"E", "G"} {
-		if err := store.Set([]byte(other), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := Shards(store)
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("shards %v, %v; want %v", got, err, want)
-	}
-}
-
 func TestCrawlsInOneStoreAreStrangers(t *testing.T) {
 	a := newScript(t, nil)
 	b, err := Open(a.store, "cc", 0)

@@ -45,15 +45,6 @@ func shardPrefix(n ShardName) []byte {
 	return binary.BigEndian.AppendUint32(b, n.Shard)
 }
 
-// parseShardPrefix reads what shardPrefix wrote at the front of a key.
-func parseShardPrefix(key []byte) (ShardName, error) {
-	if len(key) < 2 || key[0] != shardsPrefix || len(key) < 2+int(key[1])+4 {
-		return ShardName{}, fmt.Errorf("frontier: key %x names no shard", key)
-	}
-	end := 2 + int(key[1])
-	return ShardName{Crawl: string(key[2:end]), Shard: binary.BigEndian.Uint32(key[end:])}, nil
-}
-
 // after returns the smallest key above every key that begins with prefix; prefixes hold a
 // kind byte or a crawl's name, so that not all bytes are 0xff.
 func after(prefix []byte) []byte {

@@ -177,25 +177,6 @@ func (s *Shard) checkLayout() error {
 	return nil
 }
 
-// Shards lists the shards that have state in the store, in the order of their keys.
-func Shards(store Store) ([]ShardName, error) {
-	var all []ShardName
-	from, end := []byte{shardsPrefix}, after([]byte{shardsPrefix})
-	for {
-		var next *ShardName
-		err := store.Scan(from, end, func(key, _ []byte) (bool, error) {
-			n, err := parseShardPrefix(key)
-			next = &n
-			return false, err
-		})
-		if err != nil || next == nil {
-			return all, err
-		}
-		all = append(all, *next)
-		from = after(shardPrefix(*next))
-	}
-}
-
 // usable says why the shard cannot work yet.
 func (s *Shard) usable() error {
 	if s.ctl == nil {
