@@ -14,6 +14,7 @@ import (
 type experimentCommand struct {
 	Compare experimentCompare `cmd:"" default:"withargs" help:"Compare rankers on the tasks of a file and print tables."`
 	Run     experimentRun     `cmd:"" help:"Make the runs of a plan file, going on where they were stopped, and report on them."`
+	Papers  experimentPapers  `cmd:"" help:"Repeat the measurements of the papers, and write what they found beside what is found here."`
 	Report  experimentReport  `cmd:"" help:"Print the report of a study, or write it as a page."`
 }
 

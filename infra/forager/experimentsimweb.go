@@ -234,6 +234,12 @@ func (c *experimentSimwebCommand) ground(seed uint64, cues, topic string, budget
 	if err != nil {
 		return nil, errUsage{err}
 	}
+	_, g, err := syntheticGround(w, fmt.Sprintf("simweb-%s:%d", cues, seed), topic, budget, [][]string{w.Examples(topic, 5)}, model, 5)
+	return g, err
+}
+
+// syntheticGround is a task on a synthetic web.
+func syntheticGround(w *simweb.Web, name, topic string, budget uint64, seeds [][]string, model *critic.Model, dMax int) (*experiment.Task, *experiment.Ground, error) {
 	computed := &experiment.Computed{
 		Labels: make(map[string]string, w.Size()), Redirects: make(map[string]string, w.Size()),
 		Page: func(url string) ([]byte, string) {
@@ -246,9 +252,7 @@ func (c *experimentSimwebCommand) ground(seed uint64, cues, topic string, budget
 		computed.Labels[url] = w.Truth(url).Topic
 		computed.Redirects[w.Alias(n)] = url
 	}
-	task := &experiment.Task{
-		Name: fmt.Sprintf("simweb-%s:%d", cues, seed), Pages: "all", TargetLabel: topic, FocusClass: topic,
-		Budget: budget, Seeds: [][]string{w.Examples(topic, 5)},
-	}
-	return experiment.NewComputedGround(task, computed, model, linkfeature.Settings{DMax: 5})
+	task := &experiment.Task{Name: name, Pages: "all", TargetLabel: topic, FocusClass: topic, Budget: budget, Seeds: seeds}
+	g, err := experiment.NewComputedGround(task, computed, model, linkfeature.Settings{DMax: dMax})
+	return task, g, err
 }

@@ -65,6 +65,12 @@ func (c *Curve) at(n int) (counted, found int, relevance float64) {
 	return c.counted[n], c.found[n], c.relevance[n]
 }
 
+// Counted returns the number of the first n pages that count.
+func (c *Curve) Counted(n int) int {
+	counted, _, _ := c.at(n)
+	return counted
+}
+
 // Rate returns the harvest rate by the critic after n pages, (1/n) Σ R(v_i), in [0,1]; 0 where
 // no page counts.
 func (c *Curve) Rate(n int) float64 {

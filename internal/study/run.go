@@ -110,15 +110,15 @@ func originOf(p *Plan, folder string, tasks []*experiment.Task, grounds map[*exp
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	if o.Program, err = digestOf(program); err != nil {
+	if o.Program, err = Digest(program); err != nil {
 		return nil, err
 	}
-	if o.Tasks, err = digestOf(p.Tasks); err != nil {
+	if o.Tasks, err = Digest(p.Tasks); err != nil {
 		return nil, err
 	}
 	for _, t := range tasks {
 		if o.Webs[t.Warc] == "" {
-			if o.Webs[t.Warc], err = digestOf(filepath.Join(folder, t.Warc)); err != nil {
+			if o.Webs[t.Warc], err = Digest(filepath.Join(folder, t.Warc)); err != nil {
 				return nil, err
 			}
 		}
@@ -130,7 +130,8 @@ func originOf(p *Plan, folder string, tasks []*experiment.Task, grounds map[*exp
 	return o, nil
 }
 
-func digestOf(path string) (string, error) {
+// Digest is the SHA-256 of a file, in hexadecimal.
+func Digest(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

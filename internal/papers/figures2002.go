@@ -1,0 +1,253 @@
+package papers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"forager/internal/chart"
+	"forager/internal/dom"
+	"forager/internal/linkfeature"
+	"forager/schemas"
+)
+
+func figures2002() []Figure {
+	return []Figure{
+		{Paper: "2002", Name: "Fig. 5", Title: "relevance of the baseline's pages", Says: "harvest rates lie between .25 and .6, and scores are strongly bimodal: most pages are very relevant or not at all."},
+		{Paper: "2002", Name: "Fig. 6", Title: "accuracy against d_max", Says: "accuracy rises up to d_max of about 5 to 7, depending on topic, then levels or falls; almost all of the gain is in rejecting negative instances."},
+		{Paper: "2002", Name: "Fig. 7", Title: "words with and without offsets", Says: "with words alone accuracy falls as d_max grows; with DOM offsets it rises."},
+		{Paper: "2002", Name: "Fig. 8", Title: "information gain against d", Says: "information gain falls with the distance, as a sawtooth, settles after 5, and does not depend on d_max."},
+		{Paper: "2002", Name: "Fig. 9", Title: "words around links", Says: "the rate of words falls with the distance, but is lower at odd distances than at the even ones beyond, as tags there are mostly not text."},
+		{Paper: "2002", Name: "Fig. 10", Title: "loss of the apprentice trained on a first crawl", Says: "the apprentice, trained on the baseline's crawl (which is not charged), cuts the loss by 30 to 90 %, typically 30 to 60 %."},
+		{Paper: "2002", Name: "Fig. 11", Title: "overlap of baseline and apprentice", Says: "few of the URLs that either crawl fetched were fetched by both: 3 to 17 %."},
+		{Paper: "2002", Name: "Fig. 12", Title: "the recall crawler", Says: "an apprentice that keeps to the baseline's pages loses less than the baseline at first; its loss lies between the baseline's and the free apprentice's."},
+		{Paper: "2002", Name: "Fig. 13", Title: "training amid a crawl", Says: "when the apprentice takes over, the promise of most of the frontier falls (the baseline is overly optimistic), which is more accurate; loss then accumulates more slowly."},
+		{Paper: "2002", Name: "Fig. 14", Title: "the loss rate before and after", Says: "the loss rate falls from over 30 % before the apprentice takes over to 6 % after."},
+		{Paper: "2002", Name: "§3.8", Title: "topic and co-citation features", Says: "names of the top classes of u raise accuracy by 1 %, their prefixes by 1 % more; co-citation features do not help.",
+			Missing: []string{"co-citation features: crawls keep none with their evidence."}},
+	}
+}
+
+func (s *session) of2002() error {
+	m, err := s.w.measure(s.ctx)
+	if err != nil {
+		return err
+	}
+	if m.instances == 0 {
+		return fmt.Errorf("its soft-focus crawls settled no leap")
+	}
+	s.figure5()
+	s.figure6(m)
+	s.figure7(m)
+	s.figure8(m)
+	s.figure9(m)
+	s.topics2002(m)
+	return s.crawls2002()
+}
+
+// figure3 is the paper's own page, and its offsets of A B C D E F G.
+const figure3 = `<ul><li><tt>A</tt></li><li>B</li><li><a href=v>C<font>D</font></a>E<em>F</em></li><li>G</li></ul>`
+
+var figure3Offsets = []int32{-2, -1, 0, 0, 1, 2, 3}
+
+func offsetsOfFigure3() (*Figure, error) {
+	page, err := dom.Parse([]byte(figure3), "text/html; charset=utf-8", "http://figure.test/u", dom.Settings{})
+	if err != nil {
+		return nil, err
+	}
+	table, links, _, err := linkfeature.Extract(page, nil, linkfeature.Settings{DMax: Reach})
+	if err != nil || len(links) != 1 {
+		return nil, fmt.Errorf("the page of Fig. 3 has %d links: %w", len(links), err)
+	}
+	features := linkfeature.Features(table, links[0], Reach)
+	slices.SortFunc(features, func(a, b *schemas.Feature) int { return int(a.GetTerm()[0]) - int(b.GetTerm()[0]) })
+	t := Table{Columns: []string{"leaf", "offset"}}
+	var have []int32
+	for _, f := range features {
+		t.row(f.GetTerm(), fmt.Sprintf("%+d", f.GetOffset()))
+		have = append(have, f.GetOffset())
+	}
+	return &Figure{
+		Paper: "2002", Name: "Fig. 3", Title: "DOM offsets", Says: "the leaves A to G of the figure's page are at −2, −1, 0, 0, 1, 2 and 3 from the link around C and D.",
+		Parts: []Part{{World: "the figure's page", Tables: []Table{t}, Found: fmt.Sprintf("the parser and the features give %v.", have), Verdict: agree(slices.Equal(have, figure3Offsets))}},
+	}, nil
+}
+
+func (s *session) figure5() {
+	const bins = 10
+	var counts [bins]float64
+	var sum, n float64
+	for _, k := range s.w.every(asItIs, soft) {
+		for _, step := range s.w.made[k].Steps {
+			if step.Counted {
+				counts[min(bins-1, int(step.Raw*bins))]++
+				sum, n = sum+step.Raw, n+1
+			}
+		}
+	}
+	t := Table{Columns: []string{"R from", "to", "share of pages"}}
+	middle := 0.
+	for i, c := range counts {
+		t.row(fmt.Sprintf("%.1f", float64(i)/bins), fmt.Sprintf("%.1f", float64(i+1)/bins), num(c/n))
+		if i > 0 && i < bins-1 {
+			middle = math.Max(middle, c)
+		}
+	}
+	ends, rate := (counts[0]+counts[bins-1])/n, sum/n
+	p := Part{Tables: []Table{t}, Verdict: agree(ends > .5 && counts[0] > middle && counts[bins-1] > middle, rate >= .25 && rate <= .6)}
+	p.Found = fmt.Sprintf("%s of the pages of soft-focus crawls have R below .1 or from .9 on; the harvest rate is %s.", percent(ends), num(rate))
+	if p.Verdict != As {
+		p.Why = fmt.Sprintf("Targets are %s of the pages that may be fetched here, which bounds the rate of crawls that fetch a quarter of them.", percent(s.targetShare()))
+	}
+	s.add("2002", "Fig. 5", p)
+}
+
+// targetShare is the share of targets among the pages in scope, tasks averaged.
+func (s *session) targetShare() float64 {
+	var shares []float64
+	for _, t := range s.w.Tasks {
+		g := s.w.Grounds[t]
+		shares = append(shares, float64(g.Targets())/float64(len(g.URLs())))
+	}
+	return mean(shares)
+}
+
+func (s *session) figure6(m *measured) {
+	t := Table{Columns: []string{"d_max", "negative", "positive", "average", "average, folds by u's host", "average, random folds"}}
+	by := m.accuracies[0]
+	best := 0
+	var x, negative, positive, average []float64
+	for d, a := range by {
+		hosts := "–"
+		if m.hosts > 1 {
+			hosts = num(m.accuracies[1][d].average)
+		}
+		t.row(fmt.Sprint(d), num(a.negative), num(a.positive), num(a.average), hosts, num(m.accuracies[2][d].average))
+		if a.average > by[best].average {
+			best = d
+		}
+		x, negative, positive, average = append(x, float64(d)), append(negative, a.negative), append(positive, a.positive), append(average, a.average)
+	}
+	late := by[Reach].average - by[5].average
+	gainNegative, gainPositive := by[best].negative-by[0].negative, by[best].positive-by[0].positive
+	p := Part{
+		Tables: []Table{t}, Verdict: agree(by[5].average > by[0].average, best >= 4 && best <= 7 || late <= .01, gainNegative > gainPositive),
+		Charts: []chart.Chart{{Title: "Accuracy against d_max, folds by v", XTitle: "d_max", YTitle: "share judged right", Least: .4, Most: 1, Lines: []chart.Line{
+			{Name: "negative", X: x, Y: negative}, {Name: "positive", X: x, Y: positive}, {Name: "average", X: x, Y: average}}}},
+	}
+	p.Found = fmt.Sprintf("with folds by v accuracy goes from %s at 0 to %s at 5 and %s at %d, and is best at %d (%d instances); negative instances gain %+.3f there, positive ones %+.3f.",
+		num(by[0].average), num(by[5].average), num(by[Reach].average), Reach, best, m.instances, gainNegative, gainPositive)
+	if p.Verdict != As {
+		p.Why = fmt.Sprintf("An instance has its words at 0 (%s of all within %d leaves stand there), and a crawl's evidence is %d instances in the mean, where the paper had those of 20,000 pages: features of more offsets are too many to learn from so few.",
+			percent(m.tokens[Reach]), Reach, m.instances/max(1, len(s.w.Tasks)*min(evidenceDraws, len(s.w.Draws))))
+	}
+	s.add("2002", "Fig. 6", p)
+}
+
+func (s *session) figure7(m *measured) {
+	t := Table{Columns: []string{"d_max", "words", "words with offsets"}}
+	var x, plain, offset []float64
+	for d := range dMaxes {
+		t.row(fmt.Sprint(d), num(m.plain[d].average), num(m.accuracies[0][d].average))
+		x, plain, offset = append(x, float64(d)), append(plain, m.plain[d].average), append(offset, m.accuracies[0][d].average)
+	}
+	fall, rise, ahead := plain[Reach]-plain[0], offset[Reach]-offset[0], offset[5]-plain[5]
+	p := Part{
+		Tables: []Table{t}, Verdict: agree(fall < 0, rise > 0, ahead > 0),
+		Charts: []chart.Chart{{Title: "Words with and without offsets, folds by v", XTitle: "d_max", YTitle: "share judged right", Least: .4, Most: 1, Lines: []chart.Line{
+			{Name: "words", X: x, Y: plain}, {Name: "with offsets", X: x, Y: offset}}}},
+	}
+	p.Found = fmt.Sprintf("from d_max 0 to %d accuracy changes by %+.3f with words alone and by %+.3f with offsets; at 5 offsets are %+.3f ahead.", Reach, fall, rise, ahead)
+	if p.Verdict != As {
+		p.Why = fmt.Sprintf("Words that stand near a link are also the words of its page, and links of a page lead to the same kind of page more often than not; words alone are fewer features, which %d instances a crawl teach better.",
+			m.instances/max(1, len(s.w.Tasks)*min(evidenceDraws, len(s.w.Draws))))
+	}
+	s.add("2002", "Fig. 7", p)
+}
+
+// ahead counts, of the odd distances on both sides, those whose value is below that of the even one beyond.
+func sawtooth(values []float64) (teeth int) {
+	for d := 1; d < Reach; d += 2 {
+		for _, side := range []int{-1, 1} {
+			if values[Reach+side*d] < values[Reach+side*(d+1)] {
+				teeth++
+			}
+		}
+	}
+	return teeth
+}
+
+// pairs is the number of odd distances that sawtooth looks at.
+const pairs = 8
+
+func offsetTable(column string, values []float64) Table {
+	t := Table{Columns: []string{"d", column}}
+	for i, d := range offsets() {
+		t.row(fmt.Sprintf("%+d", d), num(values[i]))
+	}
+	return t
+}
+
+func offsetChart(title, y string, values []float64) chart.Chart {
+	l := chart.Line{Name: y, Y: values}
+	for _, d := range offsets() {
+		l.X = append(l.X, float64(d))
+	}
+	return chart.Chart{Title: title, XTitle: "d, leaves from the link", YTitle: y, Lines: []chart.Line{l}}
+}
+
+func (s *session) figure8(m *measured) {
+	millibits := make([]float64, len(m.gains))
+	for i, g := range m.gains {
+		millibits[i] = 1000 * g
+	}
+	teeth := sawtooth(millibits)
+	near, far := (millibits[Reach-1]+millibits[Reach+1])/2, 0.
+	for d := 6; d <= Reach; d++ {
+		far += (millibits[Reach-d] + millibits[Reach+d]) / 6
+	}
+	five := (millibits[Reach-5] + millibits[Reach+5]) / 2
+	falls, settles := millibits[Reach] > near && near > far, math.Abs(five-far) < .25*millibits[Reach]
+	p := Part{
+		Tables: []Table{offsetTable("gain, thousandths of a bit a term", millibits)}, Verdict: agree(falls, teeth >= pairs*3/4, settles),
+		Charts: []chart.Chart{offsetChart("Information gain against d", "thousandths of a bit", millibits)},
+	}
+	p.Found = fmt.Sprintf("a term tells %s thousandths of a bit at 0, %s beside it, %s at 5 and %s beyond; %d of %d odd distances lie below the even one beyond them. An offset's gain is computed from what stands there, so it is the same for every d_max.",
+		num(millibits[Reach]), num(near), num(five), num(far), teeth, pairs)
+	if p.Verdict != As {
+		p.Why = fmt.Sprintf("White space between tags and comments are no leaves here (the paper counted them), so that text does not fall on even distances: at ±1 %s of links have text, at ±2 %s.",
+			percent((m.text[Reach-1]+m.text[Reach+1])/2), percent((m.text[Reach-2]+m.text[Reach+2])/2))
+	}
+	s.add("2002", "Fig. 8", p)
+}
+
+func (s *session) figure9(m *measured) {
+	t := Table{Columns: []string{"d", "share of all words within " + fmt.Sprint(Reach), "links with text there"}}
+	for i, d := range offsets() {
+		t.row(fmt.Sprintf("%+d", d), num(m.tokens[i]), num(m.text[i]))
+	}
+	teeth, text := sawtooth(m.tokens), sawtooth(m.text)
+	falls := m.tokens[Reach] > m.tokens[Reach+1] && m.tokens[Reach+1]+m.tokens[Reach-1] > m.tokens[2*Reach]+m.tokens[0]
+	p := Part{Tables: []Table{t}, Verdict: agree(falls, teeth >= pairs*3/4, text >= pairs*3/4), Charts: []chart.Chart{offsetChart("Words around links", "share of all words", m.tokens)}}
+	p.Found = fmt.Sprintf("%s of the words within %d leaves stand at 0, %s at ±1, %s at ±%d; %d of %d odd distances have fewer words than the even one beyond them, %d fewer links with text.",
+		percent(m.tokens[Reach]), Reach, percent(m.tokens[Reach-1]+m.tokens[Reach+1]), percent(m.tokens[0]+m.tokens[2*Reach]), Reach, teeth, pairs, text)
+	if p.Verdict != As {
+		p.Why = "The idioms that the paper names (a link, a tag without text, a link) need white space or comments as leaves, which are none here, and the markup of its time."
+	}
+	s.add("2002", "Fig. 9", p)
+}
+
+func (s *session) topics2002(m *measured) {
+	if s.w.Synthetic {
+		return
+	}
+	gain := m.topics[1] - m.topics[0]
+	t := Table{Columns: []string{"features", "accuracy, folds by v"}}
+	t.row("offsets up to 5", num(m.topics[0]))
+	t.row("and names of u's top classes", num(m.topics[1]))
+	p := Part{Tables: []Table{t}, Verdict: agree(gain > 0), Found: fmt.Sprintf("names of the top two classes of u change accuracy by %+.3f. The critic's classes are flat here, so that there are no prefixes to add.", gain)}
+	if p.Verdict != As {
+		p.Why = fmt.Sprintf("Of %s of the links' words the name is one more, and a page's class is what soft focus ranks by already.", percent(m.tokens[Reach]))
+	}
+	s.add("2002", "§3.8", p)
+}

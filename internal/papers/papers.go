@@ -1,0 +1,70 @@
+package papers
+
+import (
+	"context"
+	"fmt"
+)
+
+// Reproduce measures all figures on the worlds; step is told what is being measured.
+func Reproduce(ctx context.Context, worlds []*World, step func(what string)) (*Report, error) {
+	r := new(Report)
+	for _, w := range worlds {
+		r.Origins = append(r.Origins, w.Name+": "+w.Origin)
+	}
+	fig3, err := offsetsOfFigure3()
+	if err != nil {
+		return nil, err
+	}
+	r.Figures = append(r.Figures, figures1999()...)
+	r.Figures = append(r.Figures, figures2000()...)
+	r.Figures = append(r.Figures, *fig3)
+	r.Figures = append(r.Figures, figures2002()...)
+	r.Figures = append(r.Figures, figures2008()...)
+	parts := []func(*session) error{(*session).of1999, (*session).of2000, (*session).of2002, (*session).of2008}
+	for _, w := range worlds {
+		s := &session{ctx: ctx, w: w, report: r}
+		for i, part := range parts {
+			step(fmt.Sprintf("%s, paper %d of %d", w.Name, i+1, len(parts)))
+			if err := part(s); err != nil {
+				return nil, fmt.Errorf("%s: %w", w.Name, err)
+			}
+		}
+		w.made = nil
+	}
+	return r, nil
+}
+
+// session measures one world.
+type session struct {
+	ctx    context.Context
+	w      *World
+	report *Report
+}
+
+// crawls makes crawls of the world.
+func (s *session) crawls(keys []crawlKey) error { return s.w.crawls(s.ctx, keys) }
+
+// add adds the world's part to a figure. Of a synthetic web there is no verdict.
+func (s *session) add(paper, name string, p Part) {
+	p.World, p.Synthetic = s.w.Name, s.w.Synthetic
+	if p.Synthetic {
+		p.Verdict, p.Why = None, ""
+	}
+	f := s.figure(paper, name)
+	f.Parts = append(f.Parts, p)
+}
+
+// missing says of a figure what the world cannot show.
+func (s *session) missing(paper, name, why string) {
+	f := s.figure(paper, name)
+	f.Missing = append(f.Missing, s.w.Name+": "+why)
+}
+
+func (s *session) figure(paper, name string) *Figure {
+	for i := range s.report.Figures {
+		if f := &s.report.Figures[i]; f.Paper == paper && f.Name == name {
+			return f
+		}
+	}
+	panic("no figure " + paper + ", " + name)
+}
