@@ -12,5 +12,15 @@ func ReadsAnchors(ctl *CrawlControl) bool {
 	return slices.ContainsFunc(ctl.GetPolicies(), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_ANCHOR })
 }
 
+// Guides are the versions of the guides that the crawl's policies rank by, each once.
+func Guides(ctl *CrawlControl) (versions []string) {
+	for _, p := range ctl.GetPolicies() {
+		if p.GetRanker() == Ranker_RANKER_GUIDE && !slices.Contains(versions, p.GetGuide()) {
+			versions = append(versions, p.GetGuide())
+		}
+	}
+	return versions
+}
+
 // AnchorSteps is R = 1 in Judgement.anchors.
 const AnchorSteps = 65_535

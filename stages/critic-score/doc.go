@@ -9,12 +9,18 @@
 // and marking of topics), model.published (where critics are). Out: page.judged, one record for
 // every record of page.parsed; the parsed page rides on in it as the bytes that came in.
 //
-// Touches: the object store, read only, for critics; the services of predicates; the folder critics
-// below the data folder, where critics lie under their digests and all processes of a machine map
+// Touches: the object store, read only, for critics and guides; the services of predicates; the folders
+// critics and guides below the data folder, where they lie under their digests and all processes of a machine map
 // them. State: none; what is missing there, or damaged, is fetched again.
 //
 // Where a policy of the crawl reads them, the text of each link is judged as well
 // (Judgement.anchors), by the critic that judged the page; a service is not asked for that.
+//
+// Guides that policies of the crawl rank by (package guide) are asked for every page with links that
+// may be followed, with what they remember of the path to it (FetchRequest.path_state); what they say goes into the
+// judgement. One that is not there yet, or damaged, is waited for as critics are. One that fails on a
+// page, or says what is no finite number, is not: the guidance says why, it is counted
+// (forager_critic_score_guide_failures_total), and the links of the page are fetched last.
 //
 // A new revision of the control record counts from the next page on: another critic is swapped in,
 // topics are marked anew. A judgement says which revision it followed (marking).
@@ -39,7 +45,7 @@
 //
 // Refuses, as failed:critic-score with a dead letter: records that cannot be decoded, delivered
 // pages without a page or with one that contradicts itself, focus topics that the critic does
-// not have. Outcomes other than delivered pass through without a judgement.
+// not have, a state of the path that is none. Outcomes other than delivered pass through without a judgement.
 //
 // Running twice is safe: the same page, critic and marking give the same record, under the same
 // id (the request's). Where the control record changed in between, or a service answers otherwise,

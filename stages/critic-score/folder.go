@@ -12,52 +12,49 @@ import (
 	"strings"
 	"time"
 
-	"forager/internal/critic"
-	"forager/internal/judges"
 	"forager/internal/modelfile"
-	"forager/internal/predicate"
 )
 
-// folder keeps critics on the disk of the machine, each under its digest. All processes there map the
-// same files, so that a critic is fetched once and lies in memory once, however many of them judge.
-type folder struct {
+// folder keeps models M on the disk of the machine, each under its digest. All processes there map the
+// same files, so that a model is fetched once and lies in memory once, however many of them judge.
+type folder[M any] struct {
 	path string
-	ask  predicate.Options
+	read func(*modelfile.Mapped) (M, error)
 }
 
-// forgotten is how long a critic stays that nobody has opened.
+// forgotten is how long a model stays that nobody has opened.
 const forgotten = 7 * 24 * time.Hour
 
-// open maps the critic of a digest, or of the beginning of one. get fetches it if it is not there, or
+// open maps the model of a digest, or of the beginning of one. get fetches it if it is not there, or
 // not whole; what get returns is not believed before its digest is.
-func (f *folder) open(ctx context.Context, digest string, get func(context.Context) ([]byte, error)) (critic.Judge, error) {
+func (f *folder[M]) open(ctx context.Context, digest string, get func(context.Context) ([]byte, error)) (m M, err error) {
 	if path := f.find(digest); path != "" {
-		by, err := f.load(path)
+		m, err := f.load(path)
 		if err == nil || !errors.Is(err, modelfile.ErrDamaged) {
-			return by, err
+			return m, err
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return m, err
 		}
 	}
 	b, err := get(ctx)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	sum := sha256.Sum256(b)
 	got := hex.EncodeToString(sum[:])
 	if !strings.HasPrefix(got, digest) {
-		return nil, fmt.Errorf("its digest is %s, it should be %s", got, digest)
+		return m, fmt.Errorf("its digest is %s, it should be %s", got, digest)
 	}
 	path := filepath.Join(f.path, got)
 	if err := f.keep(path, b); err != nil {
-		return nil, err
+		return m, err
 	}
 	return f.load(path)
 }
 
 // find returns the file of a digest, "" if there is none.
-func (f *folder) find(digest string) string {
+func (f *folder[M]) find(digest string) string {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
 		return ""
@@ -70,20 +67,20 @@ func (f *folder) find(digest string) string {
 	return ""
 }
 
-func (f *folder) load(path string) (critic.Judge, error) {
+func (f *folder[M]) load(path string) (m M, err error) {
 	file, err := modelfile.Map(path)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	now := time.Now()
 	if err := os.Chtimes(path, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return m, err
 	}
-	return judges.OpenMapped(file, f.ask)
+	return f.read(file)
 }
 
 // keep writes a file that is there wholly or not at all: another process may write the same one.
-func (f *folder) keep(path string, b []byte) error {
+func (f *folder[M]) keep(path string, b []byte) error {
 	if err := os.MkdirAll(f.path, 0o777); err != nil {
 		return err
 	}
@@ -104,7 +101,7 @@ func (f *folder) keep(path string, b []byte) error {
 
 // sweep removes what nobody has opened for long; whoever has it mapped keeps it. What cannot be
 // removed stays until the next time.
-func (f *folder) sweep() {
+func (f *folder[M]) sweep() {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
 		return

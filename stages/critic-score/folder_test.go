@@ -11,9 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"forager/internal/critic"
+	"forager/internal/judges"
+	"forager/internal/modelfile"
 	"forager/internal/predicate"
 	"forager/schemas"
 )
+
+func readCritic(file *modelfile.Mapped) (critic.Judge, error) {
+	return judges.OpenMapped(file, predicate.Options{})
+}
 
 func TestFolderFetchesOnceAndMendsItself(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "critics")
@@ -23,7 +30,7 @@ func TestFolderFetchesOnceAndMendsItself(t *testing.T) {
 	fetches := 0
 	open := func(digest string, data []byte) error {
 		t.Helper()
-		by, err := (&folder{dir, predicate.Options{}}).open(t.Context(), digest, func(context.Context) ([]byte, error) {
+		by, err := (&folder[critic.Judge]{dir, readCritic}).open(t.Context(), digest, func(context.Context) ([]byte, error) {
 			fetches++
 			return data, nil
 		})
@@ -68,13 +75,13 @@ func TestFolderFetchesOnceAndMendsItself(t *testing.T) {
 	}
 	want(3)
 	gone := errors.New("connection refused")
-	if _, err := (&folder{dir, predicate.Options{}}).open(t.Context(), "ab", func(context.Context) ([]byte, error) { return nil, gone }); !errors.Is(err, gone) {
+	if _, err := (&folder[critic.Judge]{dir, readCritic}).open(t.Context(), "ab", func(context.Context) ([]byte, error) { return nil, gone }); !errors.Is(err, gone) {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestFolderForgetsWhatNobodyOpens(t *testing.T) {
-	f := &folder{t.TempDir(), predicate.Options{}}
+	f := &folder[critic.Judge]{t.TempDir(), readCritic}
 	for name, age := range map[string]time.Duration{"old": forgotten + time.Hour, "new-123": forgotten + time.Hour, "young": time.Hour} {
 		path, at := filepath.Join(f.path, name), time.Now().Add(-age)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {

@@ -30,6 +30,9 @@ func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schema
 		return nil, err
 	}
 	j.Marking = control.GetRevision()
+	if j.Guidance, err = s.guidance(ctx, control, parsed, j); err != nil {
+		return nil, err
+	}
 	for _, version := range control.GetShadows() {
 		shadow, err := s.shadow(ctx, control, version, parsed.GetPage())
 		if err != nil {
@@ -122,6 +125,7 @@ func about(version string, err error) error {
 type metrics struct {
 	degraded   *prometheus.CounterVec // by reason
 	shadowless prometheus.Counter
+	unguided   *prometheus.CounterVec // by reason
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -135,8 +139,12 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Namespace: namespace, Subsystem: subsystem, Name: "shadow_failures_total",
 			Help: "Judgements that a shadow critic could not give.",
 		}),
+		unguided: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "guide_failures_total",
+			Help: "Pages whose links a guide did not score, or not with finite numbers: they are fetched last.",
+		}, []string{"reason"}),
 	}
-	for _, c := range []prometheus.Collector{m.degraded, m.shadowless} {
+	for _, c := range []prometheus.Collector{m.degraded, m.shadowless, m.unguided} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

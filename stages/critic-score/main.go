@@ -24,14 +24,17 @@ func run(ctx context.Context, env *boot.Env) error {
 		return err
 	}
 	defer client.Close()
-	critics := newCritics(store.Get, filepath.Join(env.Config.Data, "critics"), predicate.Options{Getenv: os.Getenv, Log: env.Log})
-	s, err := newScorer(critics, env.Config.Stages.CriticScore.Workers, env.Metrics)
+	ask := predicate.Options{Getenv: os.Getenv, Log: env.Log}
+	s, err := newScorer(
+		newCritics(store.Get, filepath.Join(env.Config.Data, "critics"), ask),
+		newGuides(store.Get, filepath.Join(env.Config.Data, "guides"), ask), env.Config.Stages.CriticScore.Workers, env.Metrics,
+	)
 	if err != nil {
 		return err
 	}
 	for topic, take := range map[string]func(key, value []byte) error{
 		schemas.TopicCrawlControl:   s.crawls.Take,
-		schemas.TopicModelPublished: s.critics.take,
+		schemas.TopicModelPublished: s.published,
 	} {
 		follow := func(r stream.Record) error { return stream.Broken(take(r.Key, r.Value)) }
 		if _, err := client.Follow(ctx, topic, follow); err != nil {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/controls"
+	"forager/internal/guide"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -16,6 +17,7 @@ import (
 type scorer struct {
 	crawls  *controls.Book
 	critics *critics
+	guides  *models[guide.Guide]
 	turns   turns
 	metrics *metrics
 }
@@ -32,12 +34,20 @@ func (t turns) give() { <-t }
 // bounds, records and bytes a partition, are met first.
 const inHand = 4096
 
-func newScorer(critics *critics, workers int, reg prometheus.Registerer) (*scorer, error) {
+func newScorer(critics *critics, guides *models[guide.Guide], workers int, reg prometheus.Registerer) (*scorer, error) {
 	m, err := newMetrics(reg)
 	if err != nil {
 		return nil, err
 	}
-	return &scorer{crawls: controls.New(), critics: critics, turns: make(turns, workers), metrics: m}, nil
+	return &scorer{crawls: controls.New(), critics: critics, guides: guides, turns: make(turns, workers), metrics: m}, nil
+}
+
+// published reads a record of model.published.
+func (s *scorer) published(key, value []byte) error {
+	if err := s.critics.take(key, value); err != nil {
+		return err
+	}
+	return s.guides.take(key, value)
 }
 
 // stage is the scorer as the runtime takes it. A record is tried once: what another try could mend

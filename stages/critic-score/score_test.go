@@ -50,7 +50,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	w := &world{objects: make(map[string][]byte)}
-	critics := newCritics(func(_ context.Context, key string) ([]byte, error) {
+	get := func(_ context.Context, key string) ([]byte, error) {
 		w.fetches.Add(1)
 		if w.away != nil {
 			return nil, w.away
@@ -60,9 +60,10 @@ func newWorld(t testing.TB) *world {
 			return nil, errors.New("no such object: " + key)
 		}
 		return b, nil
-	}, t.TempDir(), predicate.Options{})
+	}
+	critics, guides := newCritics(get, t.TempDir(), predicate.Options{}), newGuides(get, t.TempDir(), predicate.Options{})
 	var err error
-	if w.scorer, err = newScorer(critics, 1, prometheus.NewRegistry()); err != nil {
+	if w.scorer, err = newScorer(critics, guides, 1, prometheus.NewRegistry()); err != nil {
 		panic(err)
 	}
 	w.stage = w.scorer.stage()
@@ -72,10 +73,15 @@ func newWorld(t testing.TB) *world {
 // publish stores and announces a critic and returns its version.
 func (w *world) publish(t testing.TB, name string, model []byte) string {
 	t.Helper()
+	return w.publishKind(t, "critic", name, model)
+}
+
+func (w *world) publishKind(t testing.TB, kind, name string, model []byte) string {
+	t.Helper()
 	sum := sha256.Sum256(model)
 	digest := hex.EncodeToString(sum[:])
-	m := &schemas.ModelPublished{Kind: "critic", Version: name + "/" + digest[:12], Digest: "sha256:" + digest}
-	m.Object = "models/critic/" + m.Version
+	m := &schemas.ModelPublished{Kind: kind, Version: name + "/" + digest[:12], Digest: "sha256:" + digest}
+	m.Object = "models/" + kind + "/" + m.Version
 	w.objects[m.Object] = model
 	w.announce(t, m)
 	return m.Version
@@ -87,7 +93,7 @@ func (w *world) announce(t testing.TB, m *schemas.ModelPublished) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.scorer.critics.take([]byte(schemas.ModelKey(m)), b); err != nil {
+	if err := w.scorer.published([]byte(schemas.ModelKey(m)), b); err != nil {
 		t.Fatal(err)
 	}
 }
