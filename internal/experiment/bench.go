@@ -19,7 +19,8 @@ import (
 // Rankers of an experiment, in the order of its tables: those that one word names in a crawl
 // file, further apprentices, and the oracles.
 var Rankers = append(slices.Clone(crawlfile.Rankers), "apprentice-topics", "apprentice-taught", "apprentice-transferred",
-	"soft-focus-distilled", "context-graph", "focused-2000", "best-first-cosine", "oracle-labels", "oracle")
+	"soft-focus-distilled", "context-graph", "focused-2000", "best-first-cosine",
+	"memm-marginal", "memm-viterbi", "memm-states", "oracle-labels", "oracle")
 
 // Learns says whether a ranker learns while it crawls, so that settings of learning change it.
 func Learns(ranker string) bool { return strings.HasPrefix(ranker, "apprentice") }
@@ -220,6 +221,7 @@ func KnowRanker(name string) error {
 var built = map[string]string{
 	"apprentice-topics": "apprentice", "apprentice-taught": "apprentice-gated", "apprentice-transferred": "apprentice-gated",
 	"soft-focus-distilled": Baseline, "context-graph": Baseline, "focused-2000": Baseline, "best-first-cosine": Baseline,
+	"memm-marginal": Baseline, "memm-viterbi": Baseline, "memm-states": Baseline,
 	"oracle-labels": Baseline, "oracle": Baseline,
 }
 
@@ -255,6 +257,14 @@ func (g *Ground) Run(ranker string, draw int, seed uint64, learning *schemas.Lea
 		Ground: g, Seeds: g.task.Seeds[draw], Policies: ranking.Policies, Mixture: ranking.Mixture,
 		Learning: learning, RandomSeed: seed,
 	}
+	if _, ok := guides[ranker]; ok {
+		taught, err := g.guide(ranker)
+		if err != nil {
+			return nil, err
+		}
+		r := newGuided(g, taught)
+		run.Rankers, run.Observe = map[string]rank.Ranker{ranker: r}, r.observe
+	}
 	switch ranker {
 	case "oracle-labels":
 		run.Rankers = map[string]rank.Ranker{ranker: labelOracle{g}}
@@ -264,12 +274,6 @@ func (g *Ground) Run(ranker string, draw int, seed uint64, learning *schemas.Lea
 	case "soft-focus-distilled":
 		d := newDistilled(g)
 		run.Rankers, run.Observe = map[string]rank.Ranker{ranker: d}, d.observe
-	case "context-graph", "focused-2000", "best-first-cosine":
-		r, err := g.byPage(ranker)
-		if err != nil {
-			return nil, err
-		}
-		run.Rankers = map[string]rank.Ranker{ranker: r}
 	case "apprentice-topics":
 		run.Learning = &schemas.Learning{}
 		proto.Merge(run.Learning, learning)

@@ -3,6 +3,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -44,7 +45,7 @@ func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings li
 }
 
 // wholeWeb are the rankers that computed webs refuse.
-var wholeWeb = []string{"oracle", "apprentice-topics", "apprentice-transferred", "soft-focus-distilled", "context-graph", "focused-2000", "best-first-cosine"}
+var wholeWeb = append([]string{"oracle", "apprentice-topics", "apprentice-transferred", "soft-focus-distilled"}, slices.Sorted(maps.Keys(guides))...)
 
 // refuses says why a ranker cannot be tried.
 func (g *Ground) refuses(ranker string) error {

@@ -19,7 +19,7 @@ func (g *Ground) Lessons() int {
 	if err != nil {
 		return 0
 	}
-	return len(l.targets)
+	return len(l.Targets)
 }
 
 // Tries says why the task cannot be tried with a ranker; nil = it can.

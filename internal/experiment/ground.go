@@ -45,7 +45,7 @@ type Ground struct {
 	anchored    map[string]*schemas.Judgement // with the texts of links judged, by URL
 	anchorsErr  error
 
-	trained sync.Map // of *trainedOnce by ranker
+	trained sync.Map // of *taughtGuide by ranker
 	taught  sync.Map // of *transferredOnce by setting
 
 	elsewhere func() []string // pages of other sites, sorted

@@ -2,9 +2,10 @@ package experiment
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"sync"
 
+	"forager/internal/localguide"
 	"forager/internal/tfidf"
 	"forager/schemas"
 )
@@ -82,13 +83,13 @@ func (g *Ground) compareAll() error {
 		}
 	}
 	documents, errs := make([]tfidf.Document, len(urls)), make([]error, len(urls))
-	each(len(urls), func(i int) { documents[i], errs[i] = document(g.web.pages[urls[i]].parsed) })
-	for i, err := range errs {
-		if err != nil {
-			return fmt.Errorf("words of %s: %w", urls[i], err)
-		}
+	each(len(urls), func(i int) {
+		documents[i], errs[i] = localguide.Document(g.web.pages[urls[i]].parsed, localguide.Default().Words)
+	})
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
-	corpus, err := tfidf.NewCorpus(documents)
+	corpus, err := tfidf.NewCorpus(slices.Values(documents))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"forager/internal/experiment/worldtest"
+	"forager/internal/localguide"
 )
 
 // cosines computes TF-IDF cosines from the words of pages anew, with maps.
@@ -17,7 +18,7 @@ func cosines(t *testing.T, g *Ground) map[string]map[string]float64 {
 		if p.parsed == nil {
 			continue
 		}
-		d, err := document(p.parsed)
+		d, err := localguide.Document(p.parsed, localguide.Default().Words)
 		if err != nil {
 			t.Fatal(err)
 		}

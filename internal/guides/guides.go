@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"forager/internal/guide"
+	"forager/internal/localguide"
 	"forager/internal/modelfile"
 	"forager/internal/predicate"
 	"forager/internal/qvalue"
@@ -31,6 +32,9 @@ func Open(b []byte, o predicate.Options) (guide.Guide, error) {
 	case "":
 		return nil, fmt.Errorf("%w: a guide begins with its kind, this with %.24q", modelfile.ErrForeign, b[:min(len(b), 24)])
 	default:
+		if localguide.IsFile(b) {
+			return opened(localguide.Unmarshal(b))
+		}
 		return nil, fmt.Errorf("%w: this program knows no guide of kind %q", modelfile.ErrForeign, kind)
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 
 	"forager/internal/guide"
+	"forager/internal/localguide"
 	"forager/internal/modelfile"
 	"forager/internal/predicate"
 	"forager/internal/qvalue"
@@ -41,9 +43,15 @@ func TestOpenKnowsEveryKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, file := range map[string][]byte{
+	files := map[string][]byte{
 		predicate.LinksKind: asking.Marshal(), shark.FishKind: fish.Marshal(), shark.SharkKind: sharp.Marshal(), qvalue.Kind: worth.Marshal(),
-	} {
+	}
+	for _, kind := range localguide.Kinds {
+		if files[string(kind)], err = os.ReadFile("../localguide/testdata/v1-" + string(kind) + ".guide"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kind, file := range files {
 		if modelfile.Kind(file) != kind {
 			t.Errorf("a file of kind %s says %s", kind, modelfile.Kind(file))
 		}

@@ -38,62 +38,78 @@ type Graph struct {
 	Sampled int
 }
 
-// Build makes the graph of targets, which are distinct. parents returns the pages that link to a
-// page, each once.
-func Build(targets []uint32, parents func(page uint32) []uint32, s Settings) (*Graph, error) {
+// Parents finds the pages that link to each of some pages, each once: of says them of any of the pages. They
+// are asked for layer by layer, so that a file of links can be read once a layer and need not fit memory.
+type Parents func(pages []uint32) (of func(page uint32) []uint32, err error)
+
+// Known are parents that are all known beforehand.
+func Known(of func(page uint32) []uint32) Parents {
+	return func([]uint32) (func(uint32) []uint32, error) { return of, nil }
+}
+
+// Build makes the graph of targets, which are distinct. An error of parents ends it.
+func Build(targets []uint32, parents Parents, s Settings) (*Graph, error) {
 	if s.Depth < 1 || s.Cap < 1 {
 		return nil, fmt.Errorf("a local graph has depth %d and cap %d; want at least 1 of each", s.Depth, s.Cap)
 	}
 	if len(targets) == 0 {
 		return nil, fmt.Errorf("a local graph wants targets; there are none")
 	}
-	merged := make([]map[uint32]int, s.Depth+1)
-	for i := range merged {
-		merged[i] = make(map[uint32]int)
+	single := make([]*around, len(targets))
+	for i, t := range targets {
+		single[i] = &around{target: t, seen: map[uint32]bool{t: true}, layer: []Member{{t, 1}}}
 	}
 	g := &Graph{}
-	for _, t := range targets {
-		layers, sampled := around(t, parents, s)
-		g.Sampled += sampled
-		for i, layer := range layers {
-			for _, m := range layer {
-				merged[i][m.Page] += m.Copies
+	for i := range s.Depth + 1 {
+		merged := make(map[uint32]int)
+		for _, a := range single {
+			for _, m := range a.layer {
+				merged[m.Page] += m.Copies
 			}
 		}
-	}
-	for _, layer := range merged {
-		g.Layers = append(g.Layers, members(layer))
+		g.Layers = append(g.Layers, members(merged))
+		if i == s.Depth || len(merged) == 0 {
+			continue
+		}
+		of, err := parents(slices.Sorted(maps.Keys(merged)))
+		if err != nil {
+			return nil, fmt.Errorf("links to layer %d: %w", i, err)
+		}
+		for _, a := range single {
+			if a.outward(of, i, s) {
+				g.Sampled++
+			}
+		}
 	}
 	return g, nil
 }
 
-// around is the graph of one target, and how many of its layers were cut.
-func around(target uint32, parents func(uint32) []uint32, s Settings) (layers [][]Member, sampled int) {
-	seen := map[uint32]bool{target: true}
-	layers = append(layers, []Member{{target, 1}})
-	for i := range s.Depth {
-		copies := make(map[uint32]int)
-		for _, m := range layers[i] {
-			for _, p := range parents(m.Page) {
-				if !seen[p] {
-					copies[p]++
-				}
+// around is the graph of one target, as far as it is built.
+type around struct {
+	target uint32
+	seen   map[uint32]bool // pages that have their distance
+	layer  []Member        // the outermost
+}
+
+// outward goes on from layer i to the next; cut says that only a sample of it was kept.
+func (a *around) outward(of func(uint32) []uint32, i int, s Settings) (cut bool) {
+	copies := make(map[uint32]int)
+	for _, m := range a.layer {
+		for _, p := range of(m.Page) {
+			if !a.seen[p] {
+				copies[p]++
 			}
 		}
-		next := members(copies)
-		for _, m := range next {
-			seen[m.Page] = true // what is not kept has this distance, too
-		}
-		if len(next) > s.Cap {
-			next = sample(next, s.Cap, rand.New(rand.NewPCG(s.Seed, uint64(target)<<8|uint64(i))))
-			sampled++
-		}
-		if len(next) == 0 {
-			break
-		}
-		layers = append(layers, next)
 	}
-	return layers, sampled
+	a.layer = members(copies)
+	for _, m := range a.layer {
+		a.seen[m.Page] = true // what is not kept has this distance, too
+	}
+	if len(a.layer) <= s.Cap {
+		return false
+	}
+	a.layer = sample(a.layer, s.Cap, rand.New(rand.NewPCG(s.Seed, uint64(a.target)<<8|uint64(i))))
+	return true
 }
 
 // members sorts a layer by page.

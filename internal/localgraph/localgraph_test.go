@@ -33,7 +33,7 @@ func parentsOf(web map[uint32][]uint32) func(uint32) []uint32 {
 
 // TestHandMadeWeb was worked out on paper.
 func TestHandMadeWeb(t *testing.T) {
-	g, err := Build([]uint32{0}, parentsOf(web20), Default)
+	g, err := Build([]uint32{0}, Known(parentsOf(web20)), Default)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestHandMadeWeb(t *testing.T) {
 		t.Errorf("%v, want %v", g.Layers, want)
 	}
 	// With 3 as a second target, 4 and 6 lie in layer 1 of its graph, 6 in layer 2 of the other.
-	both, err := Build([]uint32{0, 3}, parentsOf(web20), Default)
+	both, err := Build([]uint32{0, 3}, Known(parentsOf(web20)), Default)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestBuildIsBreadthFirst(t *testing.T) {
 		}
 		s := Settings{Depth: rapid.IntRange(1, 5).Draw(t, "depth"), Cap: 100}
 		target := rapid.Uint32Range(0, n-1).Draw(t, "target")
-		g, err := Build([]uint32{target}, parentsOf(web), s)
+		g, err := Build([]uint32{target}, Known(parentsOf(web)), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestCap(t *testing.T) {
 		web[u+20] = []uint32{u}
 	}
 	s := Settings{Depth: 2, Cap: 5, Seed: 1}
-	one, err := Build([]uint32{0}, parentsOf(web), s)
+	one, err := Build([]uint32{0}, Known(parentsOf(web)), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,15 +131,15 @@ func TestCap(t *testing.T) {
 			t.Errorf("page %d is in layer 2", m.Page)
 		}
 	}
-	again, _ := Build([]uint32{0}, parentsOf(web), s)
+	again, _ := Build([]uint32{0}, Known(parentsOf(web)), s)
 	s.Seed = 2
-	other, _ := Build([]uint32{0}, parentsOf(web), s)
+	other, _ := Build([]uint32{0}, Known(parentsOf(web)), s)
 	if !reflect.DeepEqual(one, again) || reflect.DeepEqual(one, other) {
 		t.Error("the sample is not that of the seed")
 	}
 	for want, f := range map[string]func() (*Graph, error){
-		"there are none": func() (*Graph, error) { return Build(nil, parentsOf(web), Default) },
-		"depth 0":        func() (*Graph, error) { return Build([]uint32{0}, parentsOf(web), Settings{Cap: 3}) },
+		"there are none": func() (*Graph, error) { return Build(nil, Known(parentsOf(web)), Default) },
+		"depth 0":        func() (*Graph, error) { return Build([]uint32{0}, Known(parentsOf(web)), Settings{Cap: 3}) },
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -1,9 +1,6 @@
 package memm
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Belief is what a path says of the state of its last page: α of eq. 4 as probabilities (Marginal), or
 // δ of eq. 6 (Viterbi) scaled so that they sum to 1, which leaves their order as it is. k long; nil stands for
@@ -58,6 +55,18 @@ func (b Belief) Discount(gamma float64) float64 {
 	return sum
 }
 
-// Compare is the other order, lexicographic on states: the link whose pages are more likely a target comes first, of
-// equal ones that which is more likely one click from a target, and so on. It is negative where b comes first.
-func (b Belief) Compare(c Belief) int { return -slices.Compare(b, c) }
+// lexicographicSteps is the number of steps in which probabilities are told apart by Lexicographic.
+const lexicographicSteps = 1 << 10
+
+// Lexicographic is the other order: the link whose pages are more likely a target comes first, of equal ones that
+// which is more likely one click from a target, and so on; probabilities that differ by less than 1/1024 are equal.
+// In [0,1]; of at most 5 states.
+func (b Belief) Lexicographic() float64 {
+	var sum float64
+	weight := 1.0
+	for _, p := range b {
+		weight /= lexicographicSteps
+		sum += weight * math.Min(lexicographicSteps-1, math.Floor(p*lexicographicSteps))
+	}
+	return sum
+}

@@ -241,9 +241,24 @@ func TestPriorities(t *testing.T) {
 	if d := near.Discount(.5); math.Abs(d-(.5+.15+.05)) > 1e-12 || d <= far.Discount(.5) {
 		t.Errorf("discounts %v, %v", d, far.Discount(.5))
 	}
-	if near.Compare(far) >= 0 || sure.Compare(near) >= 0 || near.Compare(near) != 0 {
+	if near.Lexicographic() <= far.Lexicographic() || sure.Lexicographic() <= near.Lexicographic() {
 		t.Error("the lexicographic order is another")
 	}
+	// It is that of the rounded vectors.
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.SliceOfN(rapid.Float64Range(0, 1), 5, 5)
+		a, b := Belief(value.Draw(t, "a")), Belief(value.Draw(t, "b"))
+		rounded := func(b Belief) (out []float64) {
+			for _, p := range b {
+				out = append(out, math.Min(1023, math.Floor(p*1024)))
+			}
+			return out
+		}
+		x, y := a.Lexicographic(), b.Lexicographic()
+		if want := slices.Compare(rounded(a), rounded(b)); want < 0 != (x < y) || want > 0 != (x > y) || x < 0 || x > 1 {
+			t.Errorf("%v and %v: %v, %v", a, b, x, y)
+		}
+	})
 }
 
 // TestSample: walks go down the layers, visit nothing twice and have the lengths that were asked for.
@@ -259,7 +274,7 @@ func TestSample(t *testing.T) {
 				}
 			}
 		}
-		g, err := localgraph.Build([]uint32{0}, func(v uint32) []uint32 { return parents[v] }, localgraph.Default)
+		g, err := localgraph.Build([]uint32{0}, localgraph.Known(func(v uint32) []uint32 { return parents[v] }), localgraph.Default)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +303,7 @@ func TestSample(t *testing.T) {
 			t.Fatalf("other walks (%v)", err)
 		}
 	})
-	lonely, err := localgraph.Build([]uint32{0}, func(uint32) []uint32 { return nil }, localgraph.Default)
+	lonely, err := localgraph.Build([]uint32{0}, localgraph.Known(func(uint32) []uint32 { return nil }), localgraph.Default)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package tfidf
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -22,7 +23,7 @@ func TestAverageIsTheMeanOfCosines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		texts := rapid.SliceOfN(document, 1, 6).Draw(t, "texts")
 		to := rapid.SliceOfN(document, 0, 4).Draw(t, "to")
-		corpus, err := NewCorpus(append(append([]Document{}, texts...), to...))
+		corpus, err := NewCorpus(slices.Values(slices.Concat(texts, to)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,8 @@ package tfidf
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"slices"
 )
@@ -15,33 +17,29 @@ type Document struct {
 
 // Corpus knows how many of its documents have each word. It is safe for concurrent use.
 type Corpus struct {
-	index  map[string]uint32
-	weight []float64 // log(N/f)
+	index  map[string]uint32 // in the order of the words
+	weight []float64         // log(N/f)
 }
 
 // NewCorpus counts documents; at least one.
-func NewCorpus(documents []Document) (*Corpus, error) {
-	if len(documents) == 0 {
-		return nil, fmt.Errorf("a corpus wants documents; there are none")
-	}
-	c := &Corpus{index: make(map[string]uint32)}
-	var having []int
-	for _, d := range documents {
+func NewCorpus(documents iter.Seq[Document]) (*Corpus, error) {
+	having := make(map[string]int)
+	n := 0
+	for d := range documents {
+		n++
 		for i, w := range d.Words {
-			if d.Counts[i] == 0 {
-				continue
+			if d.Counts[i] > 0 {
+				having[w]++
 			}
-			k, ok := c.index[w]
-			if !ok {
-				k = uint32(len(having))
-				c.index[w] = k
-				having = append(having, 0)
-			}
-			having[k]++
 		}
 	}
-	for _, n := range having {
-		c.weight = append(c.weight, math.Log(float64(len(documents))/float64(n)))
+	if n == 0 {
+		return nil, fmt.Errorf("a corpus wants documents; there are none")
+	}
+	c := &Corpus{index: make(map[string]uint32, len(having))}
+	for i, w := range slices.Sorted(maps.Keys(having)) {
+		c.index[w] = uint32(i)
+		c.weight = append(c.weight, math.Log(float64(n)/float64(having[w])))
 	}
 	return c, nil
 }

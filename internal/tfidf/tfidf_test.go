@@ -25,7 +25,7 @@ func TestCosineIsTheDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		corpus := rapid.SliceOfN(rapid.Custom(drawDocument), 1, 6).Draw(t, "corpus")
 		a, b := drawDocument(t), drawDocument(t)
-		c, err := NewCorpus(corpus)
+		c, err := NewCorpus(slices.Values(corpus))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestCosineIsTheDefinition(t *testing.T) {
 }
 
 func TestEmptyCorpus(t *testing.T) {
-	if _, err := NewCorpus(nil); err == nil {
+	if _, err := NewCorpus(slices.Values([]Document(nil))); err == nil {
 		t.Error("a corpus of nothing")
 	}
 	if Likest(Vector{}, nil) != 0 {

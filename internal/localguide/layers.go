@@ -1,0 +1,42 @@
+package localguide
+
+import (
+	"forager/internal/contextgraph"
+	"forager/internal/tfidf"
+)
+
+// layers is the order of 2000 §3.3: layer ascending, likelihood descending, "other" last.
+type layers struct{ model *contextgraph.Model }
+
+func (j layers) see(r *reading) Sight {
+	layer, score := j.model.Classify(r.whole)
+	other := float64(j.model.Other())
+	return alike((other - float64(layer) + share(score)) / (other + 1))
+}
+
+func (layers) readsURLs() bool { return false }
+
+// nearest is the comparator of 2000 §4: best first by the classifier of layer 0.
+type nearest struct{ model *contextgraph.Model }
+
+func (j nearest) see(r *reading) Sight { return alike(share(j.model.Scores(r.whole)[0])) }
+
+func (nearest) readsURLs() bool { return false }
+
+// share brings a log-likelihood ≤ 0 into [0,1], keeping its order.
+func share(logLikelihood float64) float64 { return 1 / (1 - logLikelihood) }
+
+// likest is the comparator of 2008 §4.2: best first by the largest cosine to a target.
+type likest struct {
+	corpus  *tfidf.Corpus
+	targets []tfidf.Vector
+}
+
+func (j *likest) see(r *reading) Sight { return alike(j.likeness(r)) }
+
+// likeness of a page to the target that it is most like, [0,1].
+func (j *likest) likeness(r *reading) float64 {
+	return tfidf.Likest(j.corpus.Vector(r.whole), j.targets)
+}
+
+func (*likest) readsURLs() bool { return false }
