@@ -380,6 +380,59 @@ func (Posterior) EnumDescriptor() ([]byte, []int) {
 	return file_crawl_control_proto_rawDescGZIP(), []int{5}
 }
 
+// Learner is what an apprentice learns by.
+type Learner int32
+
+const (
+	// Not set; read as LEARNER_BAYES.
+	Learner_LEARNER_UNSPECIFIED Learner = 0
+	// Naive Bayes over the two classes low and high (2002 §2.3).
+	Learner_LEARNER_BAYES Learner = 1
+	// Logistic regression, FTRL-proximal (McMahan et al. 2013).
+	Learner_LEARNER_LOGISTIC Learner = 2
+)
+
+// Enum value maps for Learner.
+var (
+	Learner_name = map[int32]string{
+		0: "LEARNER_UNSPECIFIED",
+		1: "LEARNER_BAYES",
+		2: "LEARNER_LOGISTIC",
+	}
+	Learner_value = map[string]int32{
+		"LEARNER_UNSPECIFIED": 0,
+		"LEARNER_BAYES":       1,
+		"LEARNER_LOGISTIC":    2,
+	}
+)
+
+func (x Learner) Enum() *Learner {
+	p := new(Learner)
+	*p = x
+	return p
+}
+
+func (x Learner) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Learner) Descriptor() protoreflect.EnumDescriptor {
+	return file_crawl_control_proto_enumTypes[6].Descriptor()
+}
+
+func (Learner) Type() protoreflect.EnumType {
+	return &file_crawl_control_proto_enumTypes[6]
+}
+
+func (x Learner) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Learner.Descriptor instead.
+func (Learner) EnumDescriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+}
+
 type Pairs int32
 
 const (
@@ -416,11 +469,11 @@ func (x Pairs) String() string {
 }
 
 func (Pairs) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[6].Descriptor()
+	return file_crawl_control_proto_enumTypes[7].Descriptor()
 }
 
 func (Pairs) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[6]
+	return &file_crawl_control_proto_enumTypes[7]
 }
 
 func (x Pairs) Number() protoreflect.EnumNumber {
@@ -429,7 +482,7 @@ func (x Pairs) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Pairs.Descriptor instead.
 func (Pairs) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+	return file_crawl_control_proto_rawDescGZIP(), []int{7}
 }
 
 type TopicFeatures int32
@@ -463,11 +516,11 @@ func (x TopicFeatures) String() string {
 }
 
 func (TopicFeatures) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[7].Descriptor()
+	return file_crawl_control_proto_enumTypes[8].Descriptor()
 }
 
 func (TopicFeatures) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[7]
+	return &file_crawl_control_proto_enumTypes[8]
 }
 
 func (x TopicFeatures) Number() protoreflect.EnumNumber {
@@ -476,7 +529,7 @@ func (x TopicFeatures) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TopicFeatures.Descriptor instead.
 func (TopicFeatures) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{7}
+	return file_crawl_control_proto_rawDescGZIP(), []int{8}
 }
 
 // CrawlControl is one crawl as its operator wants it. Topic crawl.control, compacted,
@@ -1163,7 +1216,11 @@ type Learning struct {
 	// Version of an apprentice model of this crawl that ranks it whatever newer ones come;
 	// empty = the newest that apprentice-train published. Learning goes on beside it, and
 	// dispatch waits for no model (sync).
-	Pinned        string `protobuf:"bytes,9,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	Pinned string `protobuf:"bytes,9,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	// What learns. A model of another learner, or of other settings of it, is refused as prior.
+	Learner Learner `protobuf:"varint,12,opt,name=learner,proto3,enum=forager.v1.Learner" json:"learner,omitempty"`
+	// Settings of LEARNER_LOGISTIC; not set = its defaults.
+	Logistic      *Logistic `protobuf:"bytes,13,opt,name=logistic,proto3" json:"logistic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1261,6 +1318,84 @@ func (x *Learning) GetPinned() string {
 	return ""
 }
 
+func (x *Learning) GetLearner() Learner {
+	if x != nil {
+		return x.Learner
+	}
+	return Learner_LEARNER_UNSPECIFIED
+}
+
+func (x *Learning) GetLogistic() *Logistic {
+	if x != nil {
+		return x.Logistic
+	}
+	return nil
+}
+
+// Logistic sets up FTRL-proximal; rates are per coordinate, rate / (1 + √Σg²).
+type Logistic struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// α of the paper, in (0,10]; 0 = the default.
+	Rate float64 `protobuf:"fixed64,1,opt,name=rate,proto3" json:"rate,omitempty"`
+	// λ1 of the paper, 0–1,000: larger, more weights are 0.
+	L1 float64 `protobuf:"fixed64,2,opt,name=l1,proto3" json:"l1,omitempty"`
+	// λ2 of the paper, 0–1,000: larger, weights are nearer to 0.
+	L2            float64 `protobuf:"fixed64,3,opt,name=l2,proto3" json:"l2,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Logistic) Reset() {
+	*x = Logistic{}
+	mi := &file_crawl_control_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Logistic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Logistic) ProtoMessage() {}
+
+func (x *Logistic) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_control_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Logistic.ProtoReflect.Descriptor instead.
+func (*Logistic) Descriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Logistic) GetRate() float64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
+func (x *Logistic) GetL1() float64 {
+	if x != nil {
+		return x.L1
+	}
+	return 0
+}
+
+func (x *Logistic) GetL2() float64 {
+	if x != nil {
+		return x.L2
+	}
+	return 0
+}
+
 var File_crawl_control_proto protoreflect.FileDescriptor
 
 const file_crawl_control_proto_rawDesc = "" +
@@ -1329,7 +1464,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\bdelay_ms\x18\x01 \x01(\rR\adelayMs\x12\x1d\n" +
 	"\n" +
 	"user_agent\x18\x02 \x01(\tR\tuserAgent\x12#\n" +
-	"\rignore_robots\x18\x03 \x01(\bR\fignoreRobots\"\xb2\x02\n" +
+	"\rignore_robots\x18\x03 \x01(\bR\fignoreRobots\"\x93\x03\n" +
 	"\bLearning\x12\x13\n" +
 	"\x05d_max\x18\x01 \x01(\rR\x04dMax\x12!\n" +
 	"\fswitch_pages\x18\x02 \x01(\x04R\vswitchPages\x12\x1f\n" +
@@ -1340,7 +1475,13 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x05pairs\x18\x06 \x01(\x0e2\x11.forager.v1.PairsR\x05pairs\x12/\n" +
 	"\x14max_pairs_per_target\x18\a \x01(\rR\x11maxPairsPerTarget\x121\n" +
 	"\x06topics\x18\b \x01(\x0e2\x19.forager.v1.TopicFeaturesR\x06topics\x12\x16\n" +
-	"\x06pinned\x18\t \x01(\tR\x06pinned*\x8c\x01\n" +
+	"\x06pinned\x18\t \x01(\tR\x06pinned\x12-\n" +
+	"\alearner\x18\f \x01(\x0e2\x13.forager.v1.LearnerR\alearner\x120\n" +
+	"\blogistic\x18\r \x01(\v2\x14.forager.v1.LogisticR\blogistic\">\n" +
+	"\bLogistic\x12\x12\n" +
+	"\x04rate\x18\x01 \x01(\x01R\x04rate\x12\x0e\n" +
+	"\x02l1\x18\x02 \x01(\x01R\x02l1\x12\x0e\n" +
+	"\x02l2\x18\x03 \x01(\x01R\x02l2*\x8c\x01\n" +
 	"\n" +
 	"CrawlState\x12\x1b\n" +
 	"\x17CRAWL_STATE_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -1377,7 +1518,11 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x15POSTERIOR_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPOSTERIOR_RAW\x10\x01\x12\x16\n" +
 	"\x12POSTERIOR_TEMPERED\x10\x02\x12\x18\n" +
-	"\x14POSTERIOR_CALIBRATED\x10\x03*A\n" +
+	"\x14POSTERIOR_CALIBRATED\x10\x03*K\n" +
+	"\aLearner\x12\x17\n" +
+	"\x13LEARNER_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rLEARNER_BAYES\x10\x01\x12\x14\n" +
+	"\x10LEARNER_LOGISTIC\x10\x02*A\n" +
 	"\x05Pairs\x12\x15\n" +
 	"\x11PAIRS_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPAIRS_FORWARD\x10\x01\x12\x0e\n" +
@@ -1399,8 +1544,8 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 	return file_crawl_control_proto_rawDescData
 }
 
-var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_crawl_control_proto_goTypes = []any{
 	(CrawlState)(0),      // 0: forager.v1.CrawlState
 	(Ranker)(0),          // 1: forager.v1.Ranker
@@ -1408,42 +1553,46 @@ var file_crawl_control_proto_goTypes = []any{
 	(GateAction)(0),      // 3: forager.v1.GateAction
 	(Combine)(0),         // 4: forager.v1.Combine
 	(Posterior)(0),       // 5: forager.v1.Posterior
-	(Pairs)(0),           // 6: forager.v1.Pairs
-	(TopicFeatures)(0),   // 7: forager.v1.TopicFeatures
-	(*CrawlControl)(nil), // 8: forager.v1.CrawlControl
-	(*Budget)(nil),       // 9: forager.v1.Budget
-	(*Policy)(nil),       // 10: forager.v1.Policy
-	(*Mixture)(nil),      // 11: forager.v1.Mixture
-	(*Gate)(nil),         // 12: forager.v1.Gate
-	(*Scope)(nil),        // 13: forager.v1.Scope
-	(*Politeness)(nil),   // 14: forager.v1.Politeness
-	(*Learning)(nil),     // 15: forager.v1.Learning
-	nil,                  // 16: forager.v1.CrawlControl.WeightsEntry
-	(LeafMode)(0),        // 17: forager.v1.LeafMode
+	(Learner)(0),         // 6: forager.v1.Learner
+	(Pairs)(0),           // 7: forager.v1.Pairs
+	(TopicFeatures)(0),   // 8: forager.v1.TopicFeatures
+	(*CrawlControl)(nil), // 9: forager.v1.CrawlControl
+	(*Budget)(nil),       // 10: forager.v1.Budget
+	(*Policy)(nil),       // 11: forager.v1.Policy
+	(*Mixture)(nil),      // 12: forager.v1.Mixture
+	(*Gate)(nil),         // 13: forager.v1.Gate
+	(*Scope)(nil),        // 14: forager.v1.Scope
+	(*Politeness)(nil),   // 15: forager.v1.Politeness
+	(*Learning)(nil),     // 16: forager.v1.Learning
+	(*Logistic)(nil),     // 17: forager.v1.Logistic
+	nil,                  // 18: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),        // 19: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
-	9,  // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
-	10, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
-	13, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
-	14, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
-	15, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	17, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	16, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
-	11, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
+	10, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
+	11, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
+	14, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
+	15, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
+	16, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
+	19, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	18, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	12, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
 	1,  // 9: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	12, // 10: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	13, // 10: forager.v1.Policy.gate:type_name -> forager.v1.Gate
 	4,  // 11: forager.v1.Policy.combine:type_name -> forager.v1.Combine
 	5,  // 12: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
 	2,  // 13: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
 	3,  // 14: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	6,  // 15: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	7,  // 16: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	7,  // 15: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	8,  // 16: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	6,  // 17: forager.v1.Learning.learner:type_name -> forager.v1.Learner
+	17, // 18: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }
@@ -1457,8 +1606,8 @@ func file_crawl_control_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   9,
+			NumEnums:      9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
@@ -135,7 +136,11 @@ func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 		}
 	}
 	if v := ctl.GetLearning().GetPrior(); v != "" {
-		if _, err := b.model(ctx, store, ctl, v); err != nil {
+		settings, err := apprentice.SettingsOf(ctl.GetLearning())
+		if err != nil {
+			return err
+		}
+		if _, err := b.prior(ctx, store, ctl, v, settings); err != nil {
 			return fmt.Errorf("learning.prior: %w", err)
 		}
 	}

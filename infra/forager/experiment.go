@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"forager/internal/crawlfile"
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
 	"forager/schemas"
@@ -30,6 +31,10 @@ type experimentCompare struct {
 	MaxPairs   uint32   `help:"Leaps that one target may train; 0 = 5." default:"0"`
 	Switch     uint64   `name:"switch-pages" help:"Pages before the apprentice's order is used; 0 = a twentieth of the budget, at least 30." default:"0"`
 	Refit      uint64   `name:"refit-pages" help:"Pages between its models; 0 = a fortieth of the budget, 10 to 100 (or a 200th, if that is more)." default:"0"`
+	Learner    string   `help:"What an apprentice learns by: bayes, logistic." enum:"bayes,logistic" default:"bayes"`
+	Rate       float64  `help:"Learning rate of logistic regression; 0 = the default."`
+	L1         float64  `name:"l1" help:"Its penalty λ1." default:"0"`
+	L2         float64  `name:"l2" help:"Its penalty λ2." default:"1"`
 	List       bool     `help:"List the tasks and stop."`
 }
 
@@ -60,6 +65,8 @@ func (c *experimentCompare) Run(s *session) error {
 		return usagef("--draws is %d, --first-draw %d: want at least 1 and 0", c.Draws, c.FirstDraw)
 	case c.RandomRuns < 1:
 		return usagef("--random-runs is %d: want at least 1", c.RandomRuns)
+	case c.Learner == "bayes" && (c.Rate != 0 || c.L1 != 0 || c.L2 != 1):
+		return usagef("--rate, --l1 and --l2 are settings of logistic regression (--learner logistic)")
 	case c.DMax > linkfeature.MaxOffset:
 		return usagef("--d-max is %d: want 0 to %d", c.DMax, linkfeature.MaxOffset)
 	}
@@ -124,6 +131,9 @@ func (c *experimentCompare) learning() *schemas.Learning {
 	}
 	if c.Pairs == "forward" {
 		l.Pairs = schemas.Pairs_PAIRS_FORWARD
+	}
+	if l.Learner = crawlfile.Learners[c.Learner]; l.Learner == schemas.Learner_LEARNER_LOGISTIC {
+		l.Logistic = &schemas.Logistic{Rate: c.Rate, L1: c.L1, L2: c.L2}
 	}
 	return l
 }

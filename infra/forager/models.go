@@ -146,6 +146,8 @@ type modelsShow struct {
 type apprenticeReport struct {
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
+	// Learner is what learnt, with its settings.
+	Learner string `json:"learner"`
 	Bytes   int    `json:"bytes"`
 	// Leaps it learned from; low and high by the cut of R(v), with the medians of R(v) there.
 	Leaps      uint64  `json:"leaps"`
@@ -183,16 +185,16 @@ func (c *modelsShow) Run(s *session) error {
 	if kind == "critic" {
 		return showCritic(s, version, data)
 	}
-	counts, err := apprentice.UnmarshalCounts(data)
+	learner, err := apprentice.Open(data)
 	if err != nil {
 		return fmt.Errorf("model %s: %w", version, err)
 	}
-	facts := counts.Model().Facts()
+	facts := learner.Model().Facts()
 	r := apprenticeReport{
-		Version: version, Kind: kind, Bytes: len(data), Leaps: facts.Leaps, Low: facts.Low, High: facts.High, Cut: facts.Cut,
+		Version: version, Kind: kind, Learner: learner.Settings().String(), Bytes: len(data), Leaps: facts.Leaps, Low: facts.Low, High: facts.High, Cut: facts.Cut,
 		MedianLow: facts.MedianLow, MedianHigh: facts.MedianHigh, Features: facts.Features, ByOffset: make(map[int32][]apprentice.Tally),
 	}
-	all := counts.Strongest(c.Often, 0)
+	all := learner.Strongest(c.Often, 0)
 	r.Strongest = all[:min(len(all), c.Features)]
 	for _, f := range all {
 		if at := r.ByOffset[f.Offset]; len(at) < 3 {
@@ -217,7 +219,7 @@ func fetchModel(ctx context.Context, store *objects.Store, version string) (kind
 }
 
 func printApprentice(w io.Writer, r *apprenticeReport, often uint64) {
-	fmt.Fprintf(w, "%s, an apprentice, %s\n", r.Version, size(uint64(r.Bytes)))
+	fmt.Fprintf(w, "%s, an apprentice by %s, %s\n", r.Version, r.Learner, size(uint64(r.Bytes)))
 	fmt.Fprintf(w, "learned from %d leaps: %d low, %d high (R(v) ≥ %.3f); their medians are %.3f and %.3f\n", r.Leaps, r.Low, r.High, r.Cut, r.MedianLow, r.MedianHigh)
 	fmt.Fprintf(w, "%d features ⟨term, DOM offset⟩\n", r.Features)
 	if len(r.Strongest) == 0 {

@@ -54,7 +54,7 @@ func (b *books) pinnable(ctl *schemas.CrawlControl) error {
 }
 
 // ownModel reads a model that belongs to the crawl.
-func (b *books) ownModel(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string) (*apprentice.Counts, error) {
+func (b *books) ownModel(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string) (apprentice.Learner, error) {
 	crawl := ctl.GetCrawl()
 	of, name, ok := strings.Cut(version, "/")
 	if !ok || name == "" {
@@ -66,10 +66,22 @@ func (b *books) ownModel(ctx context.Context, store registry.Store, ctl *schemas
 	return b.model(ctx, store, ctl, version)
 }
 
+// prior reads a model that training is to go on from by settings.
+func (b *books) prior(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string, s apprentice.Settings) (apprentice.Learner, error) {
+	prior, err := b.model(ctx, store, ctl, version)
+	if err != nil {
+		return nil, err
+	}
+	if got := prior.Settings(); got != s {
+		return nil, fmt.Errorf("model %s learnt by %v, and training would go on by %v", version, got, s)
+	}
+	return prior, nil
+}
+
 // model reads an apprentice model that the crawl can begin with: one of any crawl that was judged
 // by the same critic. Its announcement may be gone, since model.published keeps the newest of a
 // crawl; the digest in its name is what it is checked by.
-func (b *books) model(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string) (*apprentice.Counts, error) {
+func (b *books) model(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string) (apprentice.Learner, error) {
 	critic := b.published(version).GetCritic()
 	if of, _, _ := strings.Cut(version, "/"); critic == "" {
 		if made, err := b.control(of); err == nil {
@@ -90,9 +102,9 @@ func (b *books) model(ctx context.Context, store registry.Store, ctl *schemas.Cr
 	if digest := version[strings.LastIndexByte(version, '-')+1:]; hex.EncodeToString(sum[:6]) != digest {
 		return nil, fmt.Errorf("model %s: object %s does not hold what its name says (its digest is %x): it is damaged, take another version or retrain it", version, schemas.ModelObject("apprentice", version), sum[:6])
 	}
-	counts, err := apprentice.UnmarshalCounts(data)
+	learner, err := apprentice.Open(data)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", version, err)
 	}
-	return counts, nil
+	return learner, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,17 +22,21 @@ import (
 )
 
 type retrainCommand struct {
-	Crawl   string  `arg:"" help:"Name of the crawl."`
-	From    string  `help:"Where leaps are read: topic (what Kafka retains) or archive (the Parquet files)." enum:"topic,archive" default:"topic"`
-	Through uint64  `help:"Pages of the boundary to end at; by default the last one."`
-	DMax    *int    `name:"d-max" help:"Largest |DOM offset| of a feature; by default the crawl's."`
-	Topics  string  `help:"Topic features: none, top2 or those of the crawl." enum:"crawl,none,top2" default:"crawl"`
-	Prior   string  `help:"Version of the model to go on from, or none; by default the crawl's prior."`
-	Cut     float64 `help:"R(v) from which on a leap is high, .1 to .9; by default as live training fixed it."`
-	Recut   bool    `help:"Cut at the median R(v) of all leaps."`
-	Publish bool    `help:"Publish the model."`
-	Use     bool    `help:"Publish the model and rank the running crawl by it."`
-	Output  string  `short:"o" help:"Write the model to a file." type:"path"`
+	Crawl   string   `arg:"" help:"Name of the crawl."`
+	From    string   `help:"Where leaps are read: topic (what Kafka retains) or archive (the Parquet files)." enum:"topic,archive" default:"topic"`
+	Through uint64   `help:"Pages of the boundary to end at; by default the last one."`
+	DMax    *int     `name:"d-max" help:"Largest |DOM offset| of a feature; by default the crawl's."`
+	Topics  string   `help:"Topic features: none, top2 or those of the crawl." enum:"crawl,none,top2" default:"crawl"`
+	Learner string   `help:"What learns: bayes, logistic or what the crawl learns by." enum:"crawl,bayes,logistic" default:"crawl"`
+	Rate    float64  `help:"Learning rate of logistic regression, above 0 and at most 10."`
+	L1      *float64 `name:"l1" help:"Its penalty λ1, 0 to 1,000."`
+	L2      *float64 `name:"l2" help:"Its penalty λ2, 0 to 1,000."`
+	Prior   string   `help:"Version of the model to go on from, or none; by default the crawl's prior."`
+	Cut     float64  `help:"R(v) from which on a leap is high, .1 to .9; by default as live training fixed it."`
+	Recut   bool     `help:"Cut at the median R(v) of all leaps."`
+	Publish bool     `help:"Publish the model."`
+	Use     bool     `help:"Publish the model and rank the running crawl by it."`
+	Output  string   `short:"o" help:"Write the model to a file." type:"path"`
 }
 
 func (c *retrainCommand) Help() string {
@@ -81,7 +86,11 @@ func (c *retrainCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	prior, err := c.prior(s, b, store, ctl)
+	learner, err := c.learner(ctl)
+	if err != nil {
+		return err
+	}
+	prior, err := c.prior(s, b, store, ctl, learner)
 	if err != nil {
 		return err
 	}
@@ -96,12 +105,12 @@ func (c *retrainCommand) Run(s *session) error {
 	if err := c.replay(s, b, h, trainer, &settings); err != nil {
 		return err
 	}
-	counts, err := trainer.Model()
+	learnt, err := trainer.Model()
 	if err != nil {
 		return fmt.Errorf("retrain %s from the %s: %w", c.Crawl, c.From, err)
 	}
 	pages, through, _ := trainer.Boundary()
-	m, data := registry.Apprentice(c.Crawl, ctl.GetCritic(), counts, pages, through, time.Now())
+	m, data := registry.Apprentice(c.Crawl, ctl.GetCritic(), learnt, pages, through, time.Now())
 	m.Retrained = true
 	m.Measures["d_max"], m.Measures["topics"] = float64(settings.Features.DMax), float64(settings.Features.Topics)
 	return c.keep(s, b, store, h, m, data)
@@ -134,20 +143,55 @@ func (c *retrainCommand) settings(b *books, ctl *schemas.CrawlControl) (retrain.
 	return s, nil
 }
 
+// learner is what learns: the crawl's own, or what the flags ask for.
+func (c *retrainCommand) learner(ctl *schemas.CrawlControl) (apprentice.Settings, error) {
+	s, err := apprentice.SettingsOf(ctl.GetLearning())
+	if err != nil || c.Learner == "crawl" && c.Rate == 0 && c.L1 == nil && c.L2 == nil {
+		return s, err
+	}
+	learning := s.Learning(nil)
+	switch c.Learner {
+	case "bayes":
+		learning = &schemas.Learning{Learner: schemas.Learner_LEARNER_BAYES}
+	case "logistic":
+		if s.Learner != schemas.Learner_LEARNER_LOGISTIC {
+			learning = apprentice.DefaultLogistic().Learning(nil)
+		}
+	}
+	if learning.GetLearner() != schemas.Learner_LEARNER_LOGISTIC {
+		if c.Rate != 0 || c.L1 != nil || c.L2 != nil {
+			return s, usagef("--rate, --l1 and --l2 are settings of logistic regression (--learner logistic)")
+		}
+		return apprentice.SettingsOf(learning)
+	}
+	learning.Logistic.Rate = cmp.Or(c.Rate, learning.Logistic.Rate)
+	if c.L1 != nil {
+		learning.Logistic.L1 = *c.L1
+	}
+	if c.L2 != nil {
+		learning.Logistic.L2 = *c.L2
+	}
+	s, err = apprentice.SettingsOf(learning)
+	if err != nil {
+		return s, usageError(err)
+	}
+	return s, nil
+}
+
 // prior is what training goes on from.
-func (c *retrainCommand) prior(ctx context.Context, b *books, store registry.Store, ctl *schemas.CrawlControl) (*apprentice.Counts, error) {
+func (c *retrainCommand) prior(ctx context.Context, b *books, store registry.Store, ctl *schemas.CrawlControl, settings apprentice.Settings) (apprentice.Learner, error) {
 	version := c.Prior
 	if version == "" {
 		version = ctl.GetLearning().GetPrior()
 	}
 	if version == "" || version == "none" {
-		return apprentice.NewCounts(), nil
+		return apprentice.New(settings), nil
 	}
-	counts, err := b.model(ctx, store, ctl, version)
+	prior, err := b.prior(ctx, store, ctl, version, settings)
 	if err != nil {
-		return nil, fmt.Errorf("prior: %w", err)
+		return nil, fmt.Errorf("prior: %w; --prior names another, or none", err)
 	}
-	return counts, nil
+	return prior, nil
 }
 
 // replay gives the trainer the crawl's leaps and, where it wants them, pages.
@@ -274,7 +318,7 @@ func (c *retrainCommand) pages(ctx context.Context, b *books, h history, trainer
 
 // plain says that nothing but what live training did is asked for.
 func (c *retrainCommand) plain() bool {
-	return c.DMax == nil && c.Topics == "crawl" && c.Prior == "" && c.Cut == 0 && !c.Recut
+	return c.DMax == nil && c.Topics == "crawl" && c.Learner == "crawl" && c.Rate == 0 && c.L1 == nil && c.L2 == nil && c.Prior == "" && c.Cut == 0 && !c.Recut
 }
 
 // keep does what was asked for with the model; announcing it, and pinning it, come last.

@@ -1,4 +1,5 @@
-"""Naive Bayes: internal/bayes, the critic and the apprentice against scikit-learn's MultinomialNB.
+"""Naive Bayes: internal/bayes, the critic and the apprentice against scikit-learn's MultinomialNB;
+and the apprentice's logistic regression against its published update.
 
 All are given the same count matrices. scikit-learn takes its vocabulary from the columns that it
 is given, so columns without a count in training are left out, as they are no words there.
@@ -7,6 +8,7 @@ is given, so columns without a count in training are left out, as they are no wo
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.special import expit
 from sklearn.naive_bayes import MultinomialNB
 
 TOLERANCE = 1e-9
@@ -80,3 +82,38 @@ def test_apprentice(cases):
         assert np.abs(model.predict_proba(test)[:, 1] - case["high"]).max() < TOLERANCE
         compared += len(case["high"])
     assert compared > 500
+
+
+def ftrl(x, high, rate, l1, l2):
+    """McMahan et al. 2013, algorithm 1, β = 1, written with whole vectors; column 0 is a bias without penalties."""
+    x = np.hstack([np.ones((len(x), 1)), x])
+    l1, l2 = np.r_[0, np.full(x.shape[1] - 1, l1)], np.r_[0, np.full(x.shape[1] - 1, l2)]
+    z, n = np.zeros(x.shape[1]), np.zeros(x.shape[1])
+
+    def weights():
+        return np.where(np.abs(z) <= l1, 0, -(z - np.sign(z) * l1) / ((1 + np.sqrt(n)) / rate + l2))
+
+    for row, y in zip(x, high):
+        w = weights()
+        g = (expit(row @ w) - y) * row
+        z += g - (np.sqrt(n + g * g) - np.sqrt(n)) / rate * w
+        n += g * g
+    return weights()
+
+
+def test_apprentice_proximal(cases):
+    compared = worst = 0
+    for case in cases["apprentice"]:
+        p = case["proximal"]
+        columns = 1 + max([0, *(case["train"]["columns"] or []), *(case["test"]["columns"] or [])])
+        train, test = matrix(case["train"], columns).toarray(), matrix(case["test"], columns).toarray()
+        w = ftrl(train, np.array(case["r"]) >= case["cut"], p["rate"], p["l1"], p["l2"])
+        assert set(np.flatnonzero(w[1:])) <= set(p["columns"] or [])
+        assert abs(expit(w[0]) - p["bias"]) < 1e-12
+        want = w[1:][np.array(p["columns"] or [], dtype=int)]
+        worst = max([worst, *(np.abs(want - np.array(p["weights"] or [])) / np.maximum(1, np.abs(want)))])
+        # A model's weights are rounded to 2⁻³⁸ and a row has hundreds of tokens.
+        assert np.abs(expit(w[0] + test @ w[1:]) - p["high"]).max() < 1e-8
+        compared += len(want)
+    print(f"{compared} weights differ by {worst:.1e} at most")
+    assert worst < 1e-12 and compared > 1000

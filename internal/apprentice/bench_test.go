@@ -61,10 +61,9 @@ func leaps(pages int, vocabulary uint64) []leap {
 	return all
 }
 
-// known are counts that have seen a number of features: every word at every offset up to 5, with
+// known makes a learner know a number of features: every word at every offset up to 5, with
 // R(v) as a critic gives it, mostly near 0 or 1.
-func known(features int, r *rand.Rand) *Counts {
-	c := NewCounts()
+func known(c Learner, features int, r *rand.Rand) {
 	one := []*schemas.Feature{{Count: 1}}
 	for i := range features {
 		one[0].Term, one[0].Offset = fmt.Sprintf("word%d", i/11), int32(i%11-5)
@@ -74,7 +73,6 @@ func known(features int, r *rand.Rand) *Counts {
 			}
 		}
 	}
-	return c
 }
 
 func relevance(r *rand.Rand) float64 {
@@ -91,11 +89,19 @@ func relevance(r *rand.Rand) float64 {
 // copies, as a stage has just decoded them; only learning is counted, in CPU time. Floor: one look
 // at each feature in a map of strings.
 func BenchmarkAdd(b *testing.B) {
+	b.Run("bayes", func(b *testing.B) { benchmarkAdd(b, NewCounts()) })
+	b.Run("logistic", func(b *testing.B) { benchmarkAdd(b, NewLogistic(defaultProximal)) })
+}
+
+func benchmarkAdd(b *testing.B, c Learner) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const vocabulary = 90_910
 	r := rand.New(rand.NewPCG(3, 4))
-	c := known(11*vocabulary, r)
+	if err := c.SetCut(.5); err != nil {
+		b.Fatal(err)
+	}
+	known(c, 11*vocabulary, r)
 	seen := make(map[string]int)
 	for i := range vocabulary {
 		seen[fmt.Sprintf("word%d", i)] = 1

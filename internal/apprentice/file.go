@@ -2,8 +2,6 @@ package apprentice
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"forager/internal/modelfile"
 )
@@ -17,26 +15,15 @@ const (
 // leaps, the same bytes.
 func (c *Counts) Marshal() []byte {
 	var e modelfile.Encoder
-	e.Uint(uint64(c.cut))
-	for _, n := range c.leaps {
-		e.Uint(n)
-	}
-	type named struct {
-		name string
-		*term
-	}
-	byName := make([]named, 0, c.terms.used)
-	for t := range c.terms.all {
-		byName = append(byName, named{t.string(), t})
-	}
-	slices.SortFunc(byName, func(a, b named) int { return strings.Compare(a.name, b.name) })
+	c.relevances.encode(&e)
+	byName := c.terms.byName()
 	e.Uint(uint64(len(byName)))
 	last := ""
 	var sorted []cell
 	for _, t := range byName {
 		e.Prefixed(last, t.name)
 		last = t.name
-		sorted = t.cells.sorted(sorted)
+		sorted = t.learnt.sorted(sorted)
 		e.Uint(uint64(len(sorted)))
 		before := place(0)
 		for _, x := range sorted {
@@ -62,28 +49,10 @@ func UnmarshalCounts(b []byte) (*Counts, error) {
 	return c, nil
 }
 
-// Unmarshal reads the model of a file; errors as of UnmarshalCounts.
-func Unmarshal(b []byte) (*Model, error) {
-	c, err := UnmarshalCounts(b)
-	if err != nil {
-		return nil, err
-	}
-	return c.Model(), nil
-}
-
 func decode(body []byte) (*Counts, error) {
 	d := modelfile.NewDecoder(body)
 	c := NewCounts()
-	c.cut = int(d.Uint("cut", maxCut))
-	if c.cut != 0 && c.cut < minCut {
-		d.Fail("cut %d", c.cut)
-	}
-	for b := range c.leaps {
-		c.leaps[b] = d.Uint("leaps of a bin", countLimit)
-	}
-	if c.cut != 0 && c.Leaps() == 0 {
-		d.Fail("cut %d without leaps", c.cut)
-	}
+	c.relevances.decode(d)
 	n, last := d.Len("terms", 5), ""
 	for range n {
 		name := d.Prefixed("term", last)
@@ -111,7 +80,7 @@ func decode(body []byte) (*Counts, error) {
 			if d.Err() != nil {
 				return nil, d.Err()
 			}
-			t.cells.add(p, n)
+			t.learnt.add(p, n)
 			before = p
 		}
 	}

@@ -15,7 +15,8 @@ type Model struct {
 	prior float64 // log odds of high
 	// rows by term, open-addressed with linear probing; a power of two of them.
 	rows []row
-	// weights are log θ(high,τ)/θ(low,τ), multiples of 1/weightScale; 0 for features not seen.
+	// weights are what a feature adds to the log odds of high: log θ(high,τ)/θ(low,τ) of naive Bayes.
+	// They are multiples of 1/weightScale, 0 for features not seen.
 	weights []float64
 }
 
@@ -25,11 +26,21 @@ type row struct {
 	weightsOf
 }
 
-// weightsOf says where the weights of a term are: of its offsets from, from+1, ….
+// weightsOf says where the n weights of a term are: the first is that at schemas.NoOffset, the
+// others are those of its offsets from, from+1, …. A term that was not seen has none.
 type weightsOf struct {
 	at   uint32
 	from int16
 	n    uint16
+}
+
+// slot returns where the weight at an offset is; ok is false where there is none.
+func (w *weightsOf) slot(offset int32) (at uint32, ok bool) {
+	if offset == schemas.NoOffset {
+		return w.at, w.n > 0
+	}
+	i := offset - int32(w.from) + 1
+	return w.at + uint32(i), i > 0 && i < int32(w.n)
 }
 
 const weightScale = 1 << 38
@@ -50,51 +61,47 @@ type Facts struct {
 // the cut, which Marshal then writes too. Later Adds do not change the model.
 func (c *Counts) Model() *Model {
 	c.FixCut()
-	m := new(Model)
-	m.facts = Facts{Cut: float64(c.cut) / 256, MedianLow: 0, MedianHigh: 1}
-	for b, n := range c.leaps {
-		if b < c.cut {
-			m.facts.Low += n
-		} else {
-			m.facts.High += n
-		}
-	}
-	m.facts.Leaps = m.facts.Low + m.facts.High
-	if m.facts.Low > 0 {
-		m.facts.MedianLow = c.median(0, c.cut, m.facts.Low)
-	}
-	if m.facts.High > 0 {
-		m.facts.MedianHigh = c.median(c.cut, bins, m.facts.High)
-	}
+	m := &Model{facts: c.facts()}
 	m.prior = math.Log(float64(m.facts.High+1)) - math.Log(float64(m.facts.Low+1))
+	layOut(m, &c.terms, (*cells).reach)
 	m.weigh(c)
 	return m
 }
 
-// weigh sets rows and weights.
-func (m *Model) weigh(c *Counts) {
-	m.rows = make([]row, 1<<bits.Len(uint(c.terms.used)*3/2))
-	for t := range c.terms.all {
+// layOut makes room for the weights of all terms, which reach from one offset to another;
+// from > to for terms of no offset.
+func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) {
+	m.rows = make([]row, 1<<bits.Len(uint(all.used)*3/2))
+	for t := range all.all {
 		key := hash(t.string())
-		from, to := t.reach()
+		from, to := reach(&t.learnt)
 		r := &m.rows[m.slot(key)]
-		if r.n > 0 { // two terms of one hash
-			from, to = min(from, int32(r.from)), max(to, int32(r.from)+int32(r.n)-1)
+		if r.n > 1 { // two terms of one hash
+			from, to = min(from, int32(r.from)), max(to, int32(r.from)+int32(r.n)-2)
 		}
-		r.key, r.from, r.n = key, int16(from), uint16(to-from+1)
+		r.key, r.from, r.n = key, int16(from), uint16(1+max(0, to-from+1))
 	}
 	at := uint32(0)
 	for i := range m.rows {
 		m.rows[i].at = at
 		at += uint32(m.rows[i].n)
 	}
+	m.weights = make([]float64, at)
+}
+
+// round makes a weight a multiple of 1/weightScale.
+func round(w float64) float64 { return math.RoundToEven(w*weightScale) / weightScale }
+
+// weigh sets the weights of naive Bayes.
+func (m *Model) weigh(c *Counts) {
 	type pair struct{ low, high uint64 }
-	pairs := make([]pair, at)
+	pairs := make([]pair, len(m.weights))
 	var tokens pair
 	for t := range c.terms.all {
 		r := m.weightsOf(hash(t.string()))
-		for x := range t.cells.all {
-			p, n := &pairs[r.at+uint32(x.place().offset()-int32(r.from))], x.count()
+		for x := range t.learnt.all {
+			at, _ := r.slot(x.place().offset())
+			p, n := &pairs[at], x.count()
 			if x.place().bin() < c.cut {
 				p.low += n
 				tokens.low += n
@@ -111,11 +118,9 @@ func (m *Model) weigh(c *Counts) {
 	}
 	vocabulary := float64(m.facts.Features)
 	denominators := math.Log(vocabulary+float64(tokens.low)) - math.Log(vocabulary+float64(tokens.high))
-	m.weights = make([]float64, len(pairs))
 	for i, p := range pairs {
 		if p != (pair{}) {
-			w := math.Log(float64(p.high+1)) - math.Log(float64(p.low+1)) + denominators
-			m.weights[i] = math.RoundToEven(w*weightScale) / weightScale
+			m.weights[i] = round(math.Log(float64(p.high+1)) - math.Log(float64(p.low+1)) + denominators)
 		}
 	}
 }
@@ -134,8 +139,8 @@ func (m *Model) Score(features []*schemas.Feature) float64 {
 		if i == 0 || f.GetTerm() != features[i-1].GetTerm() {
 			r = m.weightsOf(hash(f.GetTerm()))
 		}
-		if slot := f.GetOffset() - int32(r.from); slot >= 0 && slot < int32(r.n) {
-			sum += float64(f.GetCount()) * m.weights[r.at+uint32(slot)]
+		if at, ok := r.slot(f.GetOffset()); ok {
+			sum += float64(f.GetCount()) * m.weights[at]
 		}
 	}
 	return sigmoid(m.prior + sum)
@@ -188,8 +193,8 @@ type Page struct {
 func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found}
 	for term := t.PageTerms(); term < t.Terms(); term++ {
-		if w := m.weightsOf(hashBytes(t.Term(uint32(term)))); schemas.NoOffset < int(w.from)+int(w.n) {
-			p.base += m.weights[int(w.at)+schemas.NoOffset-int(w.from)]
+		if w := m.weightsOf(hashBytes(t.Term(uint32(term)))); w.n > 0 {
+			p.base += m.weights[w.at]
 		}
 	}
 }
@@ -212,8 +217,8 @@ func (p *Page) one(l *schemas.Link) (sum float64) {
 	for term, offset := range p.table.Tokens(l, p.dMax) {
 		p.looked++
 		w := p.model.weightsOf(hashBytes(p.table.Term(term)))
-		if slot := uint(offset - int(w.from)); slot < uint(w.n) {
-			sum += p.model.weights[uint(w.at)+slot]
+		if at, ok := w.slot(int32(offset)); ok {
+			sum += p.model.weights[at]
 		}
 	}
 	return sum
@@ -240,11 +245,11 @@ func (p *Page) seekAll() {
 func (p *Page) take(term int, w weightsOf) {
 	width := 2*p.dMax + 1
 	to := p.weights[term*width:][:width]
-	// begin is the column of the term's first weight, which may lie before the first column.
+	// begin is the column of the term's first offset, which may lie before the first column.
 	begin := int(w.from) + p.dMax
-	low, high := max(0, begin), min(width, begin+int(w.n))
+	low, high := max(0, begin), min(width, begin+int(w.n)-1)
 	clear(to)
 	if low < high {
-		copy(to[low:high], p.model.weights[int(w.at)+low-begin:])
+		copy(to[low:high], p.model.weights[int(w.at)+1+low-begin:])
 	}
 }

@@ -13,11 +13,15 @@ import (
 
 var update = flag.Bool("update", false, "write the stored file of a format version that has none yet")
 
-// TestStoredFile decodes a file that was written once, with the first release of its format
+// TestStoredFiles decodes files that were written once, with the first release of each format
 // version. Stored files are never written again.
-func TestStoredFile(t *testing.T) {
-	const path = "testdata/v1.model"
-	c := count(t,
+func TestStoredFiles(t *testing.T) {
+	stored(t, "testdata/v1.model", NewCounts())
+	stored(t, "testdata/logistic-v1.model", NewLogistic(defaultProximal))
+}
+
+func stored(t *testing.T, path string, c Learner) {
+	learnt(t, c,
 		leap{features("chess", -1, 1, "home", 0, 2), 0},
 		leap{features("home", 0, 1, "c:/games", schemas.NoOffset, 1), .25},
 		leap{features("chess", -1, 2, "go", 0, 1), .75},

@@ -14,7 +14,8 @@ type Tally struct {
 	// Low and High are how often it came with leaps to targets below and from the cut on.
 	Low  uint64 `json:"low"`
 	High uint64 `json:"high"`
-	// Weight is log θ(high,τ)/θ(low,τ): above 0 it speaks for a link.
+	// Weight is what it adds to the log odds of high, log θ(high,τ)/θ(low,τ) of naive Bayes: above 0
+	// it speaks for a link.
 	Weight float64 `json:"weight"`
 }
 
@@ -27,7 +28,7 @@ func (c *Counts) Strongest(often uint64, most int) []Tally {
 	byOffset := make(map[int32]*Tally)
 	for t := range c.terms.all {
 		clear(byOffset)
-		for x := range t.cells.all {
+		for x := range t.learnt.all {
 			d := x.place().offset()
 			at := byOffset[d]
 			if at == nil {
@@ -40,16 +41,36 @@ func (c *Counts) Strongest(often uint64, most int) []Tally {
 				at.High += x.count()
 			}
 		}
-		name := t.string()
-		row := m.weightsOf(hash(name))
+		row := m.weightsOf(hash(t.string()))
 		for d, at := range byOffset {
-			if at.Low+at.High < often {
-				continue
-			}
-			at.Term, at.Weight = name, m.weights[row.at+uint32(d-int32(row.from))]
+			slot, _ := row.slot(d)
+			at.Term, at.Weight = t.string(), m.weights[slot]
 			all = append(all, *at)
 		}
 	}
+	return strongest(all, often, most)
+}
+
+// Strongest returns the features that came at least so often and speak the loudest, for or
+// against a link, in the order of Counts.Strongest; weights are not rounded.
+func (c *Logistic) Strongest(often uint64, most int) []Tally {
+	c.FixCut()
+	var all []Tally
+	for t := range c.terms.all {
+		for i, x := range t.learnt.all {
+			if x.seen() {
+				all = append(all, Tally{
+					Term: t.string(), Offset: t.learnt.offset(i), Low: uint64(x.low), High: uint64(x.high), Weight: x.weight(&c.set, c.set.L1, c.set.L2),
+				})
+			}
+		}
+	}
+	return strongest(all, often, most)
+}
+
+// strongest leaves out tallies of what came less often and puts the others in order.
+func strongest(all []Tally, often uint64, most int) []Tally {
+	all = slices.DeleteFunc(all, func(t Tally) bool { return t.Low+t.High < often })
 	slices.SortFunc(all, func(a, b Tally) int {
 		return cmp.Or(cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight)), cmp.Compare(a.Term, b.Term), cmp.Compare(a.Offset, b.Offset))
 	})

@@ -7,24 +7,26 @@ import (
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
+
+	"forager/schemas"
 )
 
 // A leap touches some forty terms among hundreds of thousands, so what an update costs is
-// cache misses: one for a term, with its name, and one for the count. Both tables are
-// open-addressed with linear probing.
+// cache misses: one for a term, with its name, and one for what was learnt of it. Both tables
+// are open-addressed with linear probing.
 
-// terms is what was counted of each term, by name.
-type terms struct {
-	slots []term // a power of two of them
+// terms is what was learnt of each term, by name.
+type terms[L any] struct {
+	slots []term[L] // a power of two of them
 	used  int
 }
 
-// term holds the counts of a term's features. A free slot has an empty name. It fills a cache
-// line.
-type term struct {
-	name  name
-	long  string // the name where it is a long one
-	cells cells
+// term holds what was learnt of a term's features. A free slot has an empty name. It fills a
+// cache line.
+type term[L any] struct {
+	name   name
+	long   string // the name where it is a long one
+	learnt L
 }
 
 // name of a term: up to 15 bytes of it and its length, longName if it has more.
@@ -41,9 +43,9 @@ func newName(s string) (n name) {
 	return n
 }
 
-func (t *term) free() bool { return t.name[15] == 0 }
+func (t *term[L]) free() bool { return t.name[15] == 0 }
 
-func (t *term) string() string {
+func (t *term[L]) string() string {
 	if t.name[15] == longName {
 		return t.long
 	}
@@ -57,7 +59,7 @@ func hashBytes(b []byte) uint64 { return xxhash.Sum64(b) }
 
 // find returns the slot of a name, which is not empty, or the free one where it would be. There
 // is always a free one.
-func (t *terms) find(s string) int {
+func (t *terms[L]) find(s string) int {
 	n, mask := newName(s), len(t.slots)-1
 	i := int(hash(s)) & mask
 	for at := &t.slots[i]; !at.free() && !(at.name == n && (n[15] != longName || at.long == s)); at = &t.slots[i] {
@@ -67,13 +69,13 @@ func (t *terms) find(s string) int {
 }
 
 // grow makes room for n more terms.
-func (t *terms) grow(n int) {
+func (t *terms[L]) grow(n int) {
 	need := max(16, 1<<bits.Len(uint(t.used+n)*4/3))
 	if need <= len(t.slots) {
 		return
 	}
 	old := t.slots
-	t.slots = make([]term, need)
+	t.slots = make([]term[L], need)
 	for i := range old {
 		if !old[i].free() {
 			t.slots[t.find(old[i].string())] = old[i]
@@ -83,7 +85,7 @@ func (t *terms) grow(n int) {
 
 // at returns the term of a name, entered where it is new; find returned slot, perhaps before
 // other terms were entered.
-func (t *terms) at(slot *int, s string) *term {
+func (t *terms[L]) at(slot *int, s string) *term[L] {
 	at := &t.slots[*slot]
 	if n := newName(s); at.name == n && n[15] != longName {
 		return at
@@ -99,12 +101,41 @@ func (t *terms) at(slot *int, s string) *term {
 }
 
 // all goes through the terms in no order.
-func (t *terms) all(yield func(*term) bool) {
+func (t *terms[L]) all(yield func(*term[L]) bool) {
 	for i := range t.slots {
 		if !t.slots[i].free() && !yield(&t.slots[i]) {
 			return
 		}
 	}
+}
+
+// seek returns the slots of the terms of features, a slot a distinct term, in found: all of them
+// before any is changed, so that their cache misses run side by side. Features come sorted by term.
+func (t *terms[L]) seek(features []*schemas.Feature, found []int) []int {
+	t.grow(len(features))
+	found = found[:0]
+	for i, f := range features {
+		if i == 0 || f.Term != features[i-1].Term {
+			found = append(found, t.find(f.Term))
+		}
+	}
+	return found
+}
+
+// named is a term under its name.
+type named[L any] struct {
+	name string
+	*term[L]
+}
+
+// byName returns the terms in the order of their names.
+func (t *terms[L]) byName() []named[L] {
+	all := make([]named[L], 0, t.used)
+	for x := range t.all {
+		all = append(all, named[L]{x.string(), x})
+	}
+	slices.SortFunc(all, func(a, b named[L]) int { return strings.Compare(a.name, b.name) })
+	return all
 }
 
 // cell is a place and how often a term's feature came there: place<<countBits | count. The

@@ -50,7 +50,7 @@ func TestCountsAreThoseOfAMap(t *testing.T) {
 	}
 	got := make(map[key]uint64)
 	for term := range c.terms.all {
-		for x := range term.cells.all {
+		for x := range term.learnt.all {
 			got[key{term.string(), x.place().offset(), x.place().bin()}] += x.count()
 		}
 	}

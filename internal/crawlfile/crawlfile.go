@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"forager/internal/apprentice"
 	"forager/internal/strictyaml"
 	"forager/internal/weburl"
 	"forager/schemas"
@@ -69,6 +70,13 @@ type File struct {
 		Prior  string `yaml:"prior"`
 		Pairs  string `yaml:"pairs"`  // both, forward
 		Topics string `yaml:"topics"` // none, top2
+		// Learner is bayes or logistic; Logistic sets up the latter.
+		Learner  string `yaml:"learner"`
+		Logistic struct {
+			Rate float64 `yaml:"rate"`
+			L1   float64 `yaml:"l1"`
+			L2   float64 `yaml:"l2"`
+		} `yaml:"logistic"`
 	} `yaml:"learning"`
 	Leaves     string `yaml:"leaves"` // compact, paper
 	RandomSeed uint64 `yaml:"random_seed"`
@@ -83,7 +91,9 @@ var crawlName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 func defaults() *File {
 	f := &File{Ranker: mixture, Leaves: "compact"}
 	f.Politeness.Delay = time.Second
-	f.Learning.DMax, f.Learning.Pairs, f.Learning.Topics = 5, "both", "none"
+	f.Learning.DMax, f.Learning.Pairs, f.Learning.Topics, f.Learning.Learner = 5, "both", "none", "bayes"
+	logistic := apprentice.DefaultLogistic().Logistic
+	f.Learning.Logistic.Rate, f.Learning.Logistic.L1, f.Learning.Logistic.L2 = logistic.Rate, logistic.L1, logistic.L2
 	return f
 }
 
@@ -184,6 +194,13 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 	}
 	choose(r, "learning.pairs", f.Learning.Pairs, &c.Control.Learning.Pairs, Pairs)
 	choose(r, "learning.topics", f.Learning.Topics, &c.Control.Learning.Topics, Topics)
+	choose(r, "learning.learner", f.Learning.Learner, &c.Control.Learning.Learner, Learners)
+	if l := f.Learning.Logistic; c.Control.Learning.Learner == schemas.Learner_LEARNER_LOGISTIC {
+		c.Control.Learning.Logistic = &schemas.Logistic{Rate: l.Rate, L1: l.L1, L2: l.L2}
+		if _, err := apprentice.SettingsOf(c.Control.Learning); err != nil {
+			r.Problem("learning.logistic", "%v", err)
+		}
+	}
 	choose(r, "leaves", f.Leaves, &c.Control.Leaves, map[string]schemas.LeafMode{
 		"compact": schemas.LeafMode_LEAF_MODE_COMPACT, "paper": schemas.LeafMode_LEAF_MODE_PAPER,
 	})
@@ -229,8 +246,12 @@ func contact(s string) string {
 	return s
 }
 
-// Pairs and Topics are the words for learning.pairs and learning.topics.
+// Pairs, Topics and Learners are the words for learning.pairs, learning.topics and learning.learner.
 var (
+	Learners = map[string]schemas.Learner{
+		"bayes": schemas.Learner_LEARNER_BAYES, "logistic": schemas.Learner_LEARNER_LOGISTIC,
+	}
+
 	Pairs  = map[string]schemas.Pairs{"both": schemas.Pairs_PAIRS_BOTH, "forward": schemas.Pairs_PAIRS_FORWARD}
 	Topics = map[string]schemas.TopicFeatures{
 		"none": schemas.TopicFeatures_TOPIC_FEATURES_NONE, "top2": schemas.TopicFeatures_TOPIC_FEATURES_TOP2,

@@ -39,7 +39,7 @@ type Crawl struct {
 	Took time.Duration
 	// Trained leaps, and what was learnt of them.
 	Trained uint64
-	Learnt  *apprentice.Counts
+	Learnt  apprentice.Learner
 	// Settled are all leaps and boundaries in their order, kept where Run.Keep asks for it.
 	Settled []*schemas.LeapSettled
 }
@@ -127,7 +127,7 @@ type crawling struct {
 	run     *Run
 	ctl     *schemas.CrawlControl
 	shard   *frontier.Shard
-	learner *learner
+	learner apprentice.Learner
 	now     time.Time
 	crawl   Crawl
 	// What was asked for and delivered so far.
@@ -153,7 +153,7 @@ func (r *Run) begin() (*crawling, error) {
 	if err := c.shard.Configure(c.ctl, sc, frontier.Options{Epoch: 1, Rankers: r.Rankers}); err != nil {
 		return nil, err
 	}
-	if c.learner, err = newLearner(r.Prior); err != nil {
+	if c.learner, err = newLearner(c.ctl.Learning, r.Prior); err != nil {
 		return nil, err
 	}
 	if len(r.Prior) == 0 {
@@ -164,11 +164,10 @@ func (r *Run) begin() (*crawling, error) {
 
 // publish gives the frontier a model of what was learnt so far.
 func (c *crawling) publish(version string, pages uint64) error {
-	m := c.learner.publish()
-	if m == nil { // a nil *Model in the interface would not be nil
+	if c.learner.Leaps() == 0 {
 		return c.shard.SetModel(version, nil, pages)
 	}
-	return c.shard.SetModel(version, m, pages)
+	return c.shard.SetModel(version, c.learner.Model(), pages)
 }
 
 // fetch answers a request as the stages behind the frontier would.
@@ -225,7 +224,9 @@ func (c *crawling) settle(leap *schemas.LeapSettled) error {
 		return c.publish(fmt.Sprintf("experiment/%d", leap.GetPages()), leap.GetPages())
 	case leap.GetTrains():
 		c.crawl.Trained++
-		return c.learner.add(leap)
+		if err := c.learner.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {
+			return fmt.Errorf("learn from the link from %s to %s: %w", leap.GetU(), leap.GetV(), err)
+		}
 	}
 	return nil
 }
@@ -235,7 +236,7 @@ func (c *crawling) finish() (*Crawl, error) {
 	if !ok {
 		return nil, fmt.Errorf("the crawl stands still after %d pages: %v", len(c.crawl.Steps), c.shard.Status(c.now))
 	}
-	c.crawl.EndReason, c.crawl.Learnt = reason, c.learner.counts
+	c.crawl.EndReason, c.crawl.Learnt = reason, c.learner
 	c.crawl.Requests = c.shard.Status(c.now).GetRequests()
 	return &c.crawl, nil
 }

@@ -28,12 +28,12 @@ type Store interface {
 	Put(ctx context.Context, key string, r io.Reader, size int64) error
 }
 
-// Apprentice is the announcement of the model that counts make, and its bytes: trained for a
+// Apprentice is the announcement of the model that a learner makes, and its bytes: trained for a
 // crawl, judged by a critic, through the record of leap.settled at offset through, when pages
 // were delivered. The cut is fixed by it.
-func Apprentice(crawl, critic string, counts *apprentice.Counts, pages uint64, through int64, now time.Time) (*schemas.ModelPublished, []byte) {
-	facts := counts.Model().Facts() // fixes the cut, which belongs to the bytes
-	data := counts.Marshal()
+func Apprentice(crawl, critic string, learner apprentice.Learner, pages uint64, through int64, now time.Time) (*schemas.ModelPublished, []byte) {
+	facts := learner.Model().Facts() // fixes the cut, which belongs to the bytes
+	data := learner.Marshal()
 	m := &schemas.ModelPublished{
 		Kind: "apprentice", Crawl: crawl, Critic: critic, TrainedThrough: through, Pages: pages, Leaps: facts.Leaps,
 		Measures: map[string]float64{

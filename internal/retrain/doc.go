@@ -11,8 +11,11 @@
 // What a leap carries can be made less: a smaller d_max and no topic features take them from the
 // leaps. What it does not carry is read off the pages again: a larger d_max, or topic features
 // that the crawl did not have, need the record of page.judged of every u. (link.found will not do:
-// its tables hold only the leaves within the crawl's own d_max.) Integer counts do not depend
-// on order, so pages are taken as they come and none is held.
+// its tables hold only the leaves within the crawl's own d_max.) Pages are taken as they come and
+// none is held. The integer counts of naive Bayes do not depend on order either; logistic regression
+// learns in the order of leaps, whose features are held until the last page has come.
+//
+// Another learner, or other settings of it, take the same leaps.
 //
 // # Decisions
 //

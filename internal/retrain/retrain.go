@@ -30,7 +30,7 @@ func (s *Settings) FromPages() bool {
 // pages (Page).
 type Trainer struct {
 	settings Settings
-	counts   *apprentice.Counts
+	learner  apprentice.Learner
 
 	seen     map[schemas.ID]struct{}
 	pending  []*schemas.LeapSettled // since the last boundary
@@ -39,24 +39,40 @@ type Trainer struct {
 	learnt   int                    // boundaries
 
 	// wanted are the leaps that still lack features, by u.
-	wanted map[string][]target
+	wanted map[string][]*lesson
+	// lessons are all leaps in their order, where the learner depends on it and their features are
+	// still to come; the first of them stand before the first boundary.
+	lessons []*lesson
+	first   int
 }
 
-// target is v of a leap and R(v).
-type target struct {
-	url       string
+// lesson is a leap whose features come from its page.
+type lesson struct {
+	u, v      string
 	relevance float64
+	features  []*schemas.Feature
 }
 
-// New returns a trainer that goes on from the counts of a prior, or from empty ones.
-func New(prior *apprentice.Counts, s Settings) (*Trainer, error) {
+// unordered is a learner to which the order of leaps, and of their features, makes no difference.
+type unordered interface {
+	apprentice.Learner
+	AddFeatures(features []*schemas.Feature, relevance float64) error
+}
+
+// New returns a trainer that goes on from what a prior has learnt, or from nothing.
+func New(prior apprentice.Learner, s Settings) (*Trainer, error) {
 	if d := s.Features.DMax; d < 0 || d > linkfeature.MaxOffset {
 		return nil, fmt.Errorf("d_max is %d, must be 0 to %d", d, linkfeature.MaxOffset)
 	}
 	if s.Cut != 0 && s.Recut {
 		return nil, fmt.Errorf("a cut of %v and one to be found are asked for", s.Cut)
 	}
-	return &Trainer{settings: s, counts: prior, seen: make(map[schemas.ID]struct{}), wanted: make(map[string][]target)}, nil
+	if s.Cut != 0 || s.Recut {
+		if err := prior.SetCut(s.Cut); err != nil {
+			return nil, err
+		}
+	}
+	return &Trainer{settings: s, learner: prior, seen: make(map[schemas.ID]struct{}), wanted: make(map[string][]*lesson)}, nil
 }
 
 // Leap takes the record of leap.settled at an offset; records of other crawls are passed over.
@@ -88,7 +104,12 @@ func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err err
 		}
 	}
 	t.pending = t.pending[:0]
-	t.counts.FixCut()
+	if t.first == 0 {
+		t.first = len(t.lessons)
+	}
+	if len(t.lessons) == 0 && !t.settings.Recut {
+		t.learner.FixCut()
+	}
 	t.boundary, t.through = l.GetPages(), offset
 	t.learnt++
 	return t.boundary == through, nil
@@ -96,10 +117,29 @@ func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err err
 
 func (t *Trainer) learn(l *schemas.LeapSettled) error {
 	if !t.settings.FromPages() {
-		return t.counts.Add(t.less(l.GetFeatures()), l.GetTargetRaw())
+		return t.learner.Add(t.less(l.GetFeatures()), l.GetTargetRaw())
 	}
-	t.wanted[l.GetU()] = append(t.wanted[l.GetU()], target{l.GetV(), l.GetTargetRaw()})
-	return t.counts.Add(nil, l.GetTargetRaw())
+	later := &lesson{u: l.GetU(), v: l.GetV(), relevance: l.GetTargetRaw()}
+	t.wanted[later.u] = append(t.wanted[later.u], later)
+	if _, ok := t.learner.(unordered); ok {
+		return t.learner.Add(nil, later.relevance)
+	}
+	t.lessons = append(t.lessons, later)
+	return nil
+}
+
+// learnLessons learns leaps whose features have come since, as if they had had them.
+func (t *Trainer) learnLessons() error {
+	for i, l := range t.lessons {
+		if i == t.first && !t.settings.Recut {
+			t.learner.FixCut()
+		}
+		if err := t.learner.Add(l.features, l.relevance); err != nil {
+			return fmt.Errorf("leap %s → %s: %w", l.u, l.v, err)
+		}
+	}
+	t.lessons = nil
+	return nil
 }
 
 // less returns the features that the model's settings keep of a leap's.
@@ -135,13 +175,18 @@ func (t *Trainer) Page(p *schemas.Page, j *schemas.Judgement) error {
 	for _, l := range links {
 		byURL[l.GetUrl()] = l
 	}
-	for _, v := range targets {
-		l := byURL[v.url]
+	for _, leap := range targets {
+		l := byURL[leap.v]
 		if l == nil {
-			return fmt.Errorf("page %s has no link to %s, and a leap says it has", p.GetUrl(), v.url)
+			return fmt.Errorf("page %s has no link to %s, and a leap says it has", leap.u, leap.v)
 		}
-		if err := t.counts.AddFeatures(table.Features(l, t.settings.Features.DMax), v.relevance); err != nil {
-			return fmt.Errorf("leap %s → %s: %w", p.GetUrl(), v.url, err)
+		leap.features = table.Features(l, t.settings.Features.DMax)
+		now, ok := t.learner.(unordered)
+		if !ok {
+			continue
+		}
+		if err := now.AddFeatures(leap.features, leap.relevance); err != nil {
+			return fmt.Errorf("leap %s → %s: %w", leap.u, leap.v, err)
 		}
 	}
 	delete(t.wanted, p.GetUrl())
@@ -164,8 +209,9 @@ func (t *Trainer) Boundary() (pages uint64, through int64, count int) {
 	return t.boundary, t.through, t.learnt
 }
 
-// Model returns the counts, through the last boundary that came and not above Settings.Through.
-func (t *Trainer) Model() (*apprentice.Counts, error) {
+// Model returns what was learnt, through the last boundary that came and not above
+// Settings.Through.
+func (t *Trainer) Model() (apprentice.Learner, error) {
 	s := &t.settings
 	switch {
 	case t.learnt == 0 && s.Through > 0:
@@ -177,10 +223,9 @@ func (t *Trainer) Model() (*apprentice.Counts, error) {
 	case len(t.wanted) > 0:
 		return nil, fmt.Errorf("%d pages that leaps begin at are missing, for instance %s", len(t.wanted), t.Missing()[0])
 	}
-	if s.Cut != 0 || s.Recut {
-		if err := t.counts.SetCut(s.Cut); err != nil {
-			return nil, err
-		}
+	if err := t.learnLessons(); err != nil {
+		return nil, err
 	}
-	return t.counts, nil
+	t.learner.FixCut()
+	return t.learner, nil
 }

@@ -94,8 +94,8 @@ func (w *world) leaps(t testing.TB, s linkfeature.Settings) []*schemas.LeapSettl
 }
 
 // plain trains in the plainest way and returns the bytes at each boundary.
-func plain(t testing.TB, leaps []*schemas.LeapSettled) (models [][]byte, pages []uint64) {
-	counts, seen := apprentice.NewCounts(), make(map[string]bool)
+func plain(t testing.TB, by apprentice.Settings, leaps []*schemas.LeapSettled) (models [][]byte, pages []uint64) {
+	counts, seen := apprentice.New(by), make(map[string]bool)
 	for _, l := range leaps {
 		switch {
 		case l.Crawl != "c" || l.Id == nil || seen[string(l.Id)]:
@@ -115,9 +115,9 @@ func plain(t testing.TB, leaps []*schemas.LeapSettled) (models [][]byte, pages [
 	return models, pages
 }
 
-func (w *world) train(t testing.TB, leaps []*schemas.LeapSettled, s Settings) ([]byte, error) {
+func (w *world) train(t testing.TB, by apprentice.Settings, leaps []*schemas.LeapSettled, s Settings) ([]byte, error) {
 	s.Crawl = "c"
-	tr, err := New(apprentice.NewCounts(), s)
+	tr, err := New(apprentice.New(by), s)
 	if err != nil {
 		return nil, err
 	}
@@ -151,18 +151,25 @@ func (w *world) train(t testing.TB, leaps []*schemas.LeapSettled, s Settings) ([
 
 var five = linkfeature.Settings{DMax: 5}
 
+// Naive Bayes, which no order of leaps matters to, and logistic regression, which one does.
+var (
+	bayes, _   = apprentice.SettingsOf(nil)
+	logistic   = apprentice.DefaultLogistic()
+	genLearner = rapid.SampledFrom([]apprentice.Settings{bayes, logistic})
+)
+
 func TestNoSettingsGiveTheModelsOfLiveTraining(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rapid.Uint64().Draw(rt, "seed"))
-		leaps := w.leaps(t, five)
-		models, pages := plain(t, leaps)
+		leaps, by := w.leaps(t, five), genLearner.Draw(rt, "learner")
+		models, pages := plain(t, by, leaps)
 		for i := range models {
-			got, err := w.train(t, leaps, Settings{Recorded: five, Features: five, Through: pages[i]})
+			got, err := w.train(t, by, leaps, Settings{Recorded: five, Features: five, Through: pages[i]})
 			if err != nil || !bytes.Equal(got, models[i]) {
 				rt.Fatalf("through %d pages: another model (%v)", pages[i], err)
 			}
 		}
-		got, err := w.train(t, leaps, Settings{Recorded: five, Features: five})
+		got, err := w.train(t, by, leaps, Settings{Recorded: five, Features: five})
 		if err != nil || !bytes.Equal(got, models[len(models)-1]) {
 			rt.Fatalf("through the last boundary: another model (%v)", err)
 		}
@@ -175,7 +182,7 @@ func TestNoSettingsGiveTheModelsOfLiveTraining(t *testing.T) {
 				break
 			}
 		}
-		got, err = w.train(t, leaps, Settings{Recorded: five, Features: five})
+		got, err = w.train(t, by, leaps, Settings{Recorded: five, Features: five})
 		if err != nil || !bytes.Equal(got, models[len(models)-1]) {
 			rt.Fatalf("a copy of a boundary is taken for one (%v)", err)
 		}
@@ -194,8 +201,9 @@ func TestOtherFeaturesGiveTheModelsOfACrawlThatHadThem(t *testing.T) {
 		w := newWorld(seed)
 		had := w.leaps(t, recorded)
 		would := newWorld(seed).leaps(t, wanted)
-		models, _ := plain(t, would)
-		got, err := w.train(t, had, Settings{Recorded: recorded, Features: wanted})
+		by := genLearner.Draw(rt, "learner")
+		models, _ := plain(t, by, would)
+		got, err := w.train(t, by, had, Settings{Recorded: recorded, Features: wanted})
 		if err != nil || !bytes.Equal(got, models[len(models)-1]) {
 			rt.Fatalf("recorded with %v, wanted %v: another model (%v)", recorded, wanted, err)
 		}
@@ -205,14 +213,16 @@ func TestOtherFeaturesGiveTheModelsOfACrawlThatHadThem(t *testing.T) {
 func TestCuts(t *testing.T) {
 	w := newWorld(3)
 	leaps := w.leaps(t, five)
-	for _, c := range []struct {
+	for i, c := range []struct {
 		s    Settings
 		want string
 	}{
-		{Settings{Cut: .5}, ""}, {Settings{Recut: true}, ""}, {Settings{Cut: .05}, "must be .1 to .9"}, {Settings{Cut: .5, Recut: true}, "asked for"},
+		{Settings{Cut: .5}, ""}, {Settings{Cut: .5}, ""}, {Settings{Recut: true}, ""}, {Settings{Recut: true}, ""},
+		{Settings{Cut: .05}, "must be .1 to .9"}, {Settings{Cut: .5, Recut: true}, "asked for"},
 	} {
+		by := []apprentice.Settings{bayes, logistic}[i%2]
 		c.s.Recorded, c.s.Features = five, five
-		b, err := w.train(t, leaps, c.s)
+		b, err := w.train(t, by, leaps, c.s)
 		if c.want != "" {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%+v: %v", c.s, err)
@@ -239,7 +249,7 @@ func TestCuts(t *testing.T) {
 func TestWhatCannotBeTrained(t *testing.T) {
 	w := newWorld(4)
 	leaps := w.leaps(t, five)
-	_, pages := plain(t, leaps)
+	_, pages := plain(t, bayes, leaps)
 	last := pages[len(pages)-1]
 	same := Settings{Recorded: five, Features: five}
 	with := func(change func(*Settings)) Settings { s := same; change(&s); return s }
@@ -254,9 +264,17 @@ func TestWhatCannotBeTrained(t *testing.T) {
 		{"a boundary behind the last", leaps, with(func(s *Settings) { s.Through = last + 1 }), fmt.Sprintf("the one before it is at %d", last)},
 		{"d_max", leaps, with(func(s *Settings) { s.Features.DMax = 101 }), "d_max is 101"},
 	} {
-		if _, err := w.train(t, c.leaps, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := w.train(t, bayes, c.leaps, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+	learnt := apprentice.New(logistic)
+	if err := learnt.Add(nil, .5); err != nil {
+		t.Fatal(err)
+	}
+	learnt.FixCut()
+	if _, err := New(learnt, Settings{Crawl: "c", Recut: true}); err == nil || !strings.Contains(err.Error(), "train from nothing") {
+		t.Errorf("what logistic regression learnt is cut anew: %v", err)
 	}
 	tr, err := New(apprentice.NewCounts(), Settings{Crawl: "c", Recorded: five, Features: linkfeature.Settings{DMax: 7}})
 	if err != nil {

@@ -53,6 +53,7 @@ type file struct {
 		MaxPairs    []uint32 `yaml:"max_pairs"`
 		Pairs       []string `yaml:"pairs"`
 		Topics      []string `yaml:"topics"`
+		Learner     []string `yaml:"learner"`
 	} `yaml:"settings"`
 }
 
@@ -149,8 +150,11 @@ func (f *file) grid(r *strictyaml.Report) []setting {
 	all = cross(r, all, "pairs", s.Pairs, func(l *schemas.Learning, v string) error {
 		return word(crawlfile.Pairs, v, &l.Pairs)
 	})
-	return cross(r, all, "topics", s.Topics, func(l *schemas.Learning, v string) error {
+	all = cross(r, all, "topics", s.Topics, func(l *schemas.Learning, v string) error {
 		return word(crawlfile.Topics, v, &l.Topics)
+	})
+	return cross(r, all, "learner", s.Learner, func(l *schemas.Learning, v string) error {
+		return word(crawlfile.Learners, v, &l.Learner)
 	})
 }
 

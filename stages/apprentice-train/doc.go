@@ -13,8 +13,11 @@
 // State, in Pebble, a store a partition: the ids of the leaps noted; a journal of the leaps and
 // boundaries since the last model; the last model's announcement. What was learnt before is in
 // that model's object. It is rebuilt by reading leap.settled again, which gives the same
-// models, bit for bit: counts are integers, each leap counts once, by id, in the order of first
-// records, and a boundary says where a training set ends.
+// models, bit for bit: each leap counts once, by id, in the order of first records, and a boundary
+// says where a training set ends.
+//
+// What learns is the crawl's choice (learning.learner); a learner of other settings, as a prior may
+// be, is not gone on with.
 //
 // A crawl without a control record, a prior that is not there or cannot be read, an object store
 // that is away: the crawl's journal waits, and the other crawls go on. It is logged and tried
@@ -30,8 +33,8 @@
 //
 // # Decisions
 //
-// 2026-11-21: state holds a journal and not the counts. Counts change in hundreds of cells a leap
-// and are written whole, as the model's object, at each boundary anyway.
+// 2026-11-21: state holds a journal and not the learner, which changes in hundreds of cells a leap
+// and is written whole, as the model's object, at each boundary anyway.
 //
 // 2026-11-21: a boundary that comes again, when its model is the crawl's last one, is answered
 // again. A late copy of an older announcement may have become the last record of its key, and

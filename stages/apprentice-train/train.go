@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ const (
 	// slice is the number of a crawl's leaps that one step learns, so that the others are not
 	// kept waiting.
 	slice = 2048
-	// mostLearners is the number of crawls of a partition whose counts are held in memory.
+	// mostLearners is the number of crawls of a partition whose learners are held in memory.
 	mostLearners = 8
 	// Pauses between two tries of what the object store or crawl.control does not have yet.
 	firstRetry   = time.Second
@@ -44,10 +45,10 @@ type trainer struct {
 type crawl struct {
 	*entry
 	name string
-	// counts are what was learnt from the last model and the journal below next; nil = not loaded.
-	counts *apprentice.Counts
-	next   uint64
-	used   uint64
+	// learner is what was learnt from the last model and the journal below next; nil = not loaded.
+	learner apprentice.Learner
+	next    uint64
+	used    uint64
 	// retryAt is when to try again after failures tries failed; zero = at once.
 	retryAt  time.Time
 	failures int
@@ -81,8 +82,8 @@ func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.crawls)) {
 		c := t.crawls[name]
-		// Leaps are learnt as they come while the counts are in memory; a boundary fetches them.
-		if due := c.boundary > c.published.GetPages(); c.next == c.end || c.counts == nil && !due {
+		// Leaps are learnt as they come while the learner is in memory; a boundary fetches it.
+		if due := c.boundary > c.published.GetPages(); c.next == c.end || c.learner == nil && !due {
 			continue
 		}
 		if w.Now.Before(c.retryAt) {
@@ -208,7 +209,7 @@ func (t *trainer) learn(ctx context.Context, c *crawl, now time.Time, res *strea
 			if err := t.state.save(c.name, c.entry); err != nil {
 				return false, err
 			}
-		} else if err := c.counts.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {
+		} else if err := c.learner.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {
 			return false, fmt.Errorf("leap at offset %d: %w", offset, err)
 		}
 		c.next++
@@ -216,38 +217,38 @@ func (t *trainer) learn(ctx context.Context, c *crawl, now time.Time, res *strea
 	return c.next < c.end, nil
 }
 
-// load brings the crawl's counts into memory: those of its last model, of its prior, or none.
-// The journal from first on is learnt again.
+// load brings the crawl's learner into memory: that of its last model, of its prior, or one that has
+// learnt nothing. The journal from first on is learnt again.
 func (t *trainer) load(ctx context.Context, c *crawl) error {
-	if c.counts != nil {
+	if c.learner != nil {
 		return nil
 	}
-	version := c.published.GetVersion()
-	if version == "" {
-		ctl := t.controls.Look(c.name)
-		if ctl == nil {
-			return await("the crawl has no control record yet")
-		}
-		version = ctl.GetLearning().GetPrior()
+	ctl := t.controls.Look(c.name)
+	if ctl == nil {
+		return await("the crawl has no control record yet")
 	}
-	counts := apprentice.NewCounts()
-	if version != "" {
+	settings, err := apprentice.SettingsOf(ctl.GetLearning())
+	if err != nil {
+		return await("control record, revision %d: %w", ctl.GetRevision(), err)
+	}
+	learner := apprentice.New(settings)
+	if version := cmp.Or(c.published.GetVersion(), ctl.GetLearning().GetPrior()); version != "" {
 		b, err := t.objects.Get(ctx, schemas.ModelObject("apprentice", version))
 		if err != nil {
 			return await("model %s: %w", version, err)
 		}
-		if counts, err = apprentice.UnmarshalCounts(b); err != nil {
+		if learner, err = apprentice.OpenFor(b, settings); err != nil {
 			return await("model %s: %w", version, err)
 		}
 	}
-	c.counts, c.next = counts, c.first
+	c.learner, c.next = learner, c.first
 	return nil
 }
 
-// publish stores the model of the counts. The name holds the digest of the bytes: what is there
+// publish stores the model of what was learnt. The name holds the digest of the bytes: what is there
 // already is the same model.
 func (t *trainer) publish(ctx context.Context, c *crawl, pages uint64, offset int64, now time.Time) (*schemas.ModelPublished, error) {
-	m, data := registry.Apprentice(c.name, t.controls.Look(c.name).GetCritic(), c.counts, pages, offset, now)
+	m, data := registry.Apprentice(c.name, t.controls.Look(c.name).GetCritic(), c.learner, pages, offset, now)
 	err := registry.Keep(ctx, t.objects, m, data)
 	if errors.Is(err, registry.ErrOther) {
 		return nil, stream.Broken(err)
@@ -265,11 +266,11 @@ func (t *trainer) announce(m *schemas.ModelPublished, res *stream.Result) error 
 	return err
 }
 
-// forget drops the counts that were used least recently from memory.
+// forget drops the learners that were used least recently from memory.
 func (t *trainer) forget() {
 	var held []*crawl
 	for _, c := range t.crawls {
-		if c.counts != nil {
+		if c.learner != nil {
 			held = append(held, c)
 		}
 	}
@@ -278,6 +279,6 @@ func (t *trainer) forget() {
 	}
 	slices.SortFunc(held, func(a, b *crawl) int { return int(int64(a.used) - int64(b.used)) })
 	for _, c := range held[:len(held)-mostLearners] {
-		c.counts, c.next = nil, c.first
+		c.learner, c.next = nil, c.first
 	}
 }

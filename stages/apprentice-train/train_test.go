@@ -76,10 +76,10 @@ func drawLeaps(r *rand.Rand, crawl string, n int) []*schemas.LeapSettled {
 
 // retrain makes the models of a sequence of leaps the plain way: objects by version.
 func retrain(prior []byte, leaps []*schemas.LeapSettled) (versions []string, models map[string][]byte) {
-	counts := apprentice.NewCounts()
+	counts := apprentice.Learner(apprentice.NewCounts())
 	if prior != nil {
 		var err error
-		if counts, err = apprentice.UnmarshalCounts(prior); err != nil {
+		if counts, err = apprentice.Open(prior); err != nil {
 			panic(err)
 		}
 	}
@@ -109,22 +109,26 @@ func leapOut(l *schemas.LeapSettled) stream.Out {
 	return stream.Out{Topic: schemas.TopicLeapSettled, Partition: -1, Key: []byte(l.GetCrawl()), Value: value, Headers: map[string]string{schemas.HeaderVersion: "1"}}
 }
 
-func control(crawl, prior string) []byte {
-	b, err := proto.Marshal(&schemas.CrawlControl{Crawl: crawl, Revision: 1, Learning: &schemas.Learning{Prior: prior}})
+func control(crawl, prior string) []byte { return controlOf(crawl, &schemas.Learning{Prior: prior}) }
+
+func controlOf(crawl string, l *schemas.Learning) []byte {
+	b, err := proto.Marshal(&schemas.CrawlControl{Crawl: crawl, Revision: 1, Learning: l})
 	if err != nil {
 		panic(err)
 	}
 	return b
 }
 
-// simulate runs one schedule: leaps of two crawls, some of them twice, owners of the one
+// simulate runs one schedule: leaps of two crawls, one by naive Bayes and one by logistic regression
+// that goes on from a prior, some of them twice, owners of the one
 // partition that crash, stall and begin with nothing, a store that is away.
 func simulate(seed uint64) error {
 	w := crashtest.New(seed, map[string]int{schemas.TopicLeapSettled: 1, schemas.TopicModelPublished: 1, schemas.TopicDeadLetter: 1},
 		crashtest.Faults{Double: .03, Late: .03, Sync: .3})
 	chaos := true
 	b := &bucket{Bucket: memory.Bucket{}, away: func() bool { return chaos && w.Chance(.3) }}
-	prior := apprentice.NewCounts()
+	logistic := apprentice.DefaultLogistic()
+	prior := apprentice.New(logistic)
 	if err := prior.Add([]*schemas.Feature{{Term: "alpha", Count: 2}}, .7); err != nil {
 		return err
 	}
@@ -157,7 +161,11 @@ func simulate(seed uint64) error {
 	known := map[string]bool{}
 	tell := func(crawl, priorVersion string) error {
 		known[crawl] = true
-		return book.Take([]byte(crawl), control(crawl, priorVersion))
+		learning := &schemas.Learning{Prior: priorVersion}
+		if priorVersion != "" {
+			learning = logistic.Learning(learning)
+		}
+		return book.Take([]byte(crawl), controlOf(crawl, learning))
 	}
 	book = controls.New()
 	type life struct {
@@ -412,6 +420,11 @@ func TestWhatIsMissingHoldsUpItsOwnCrawlOnly(t *testing.T) {
 	if models, _, _ := b.step(); len(models) != 0 {
 		t.Fatalf("a broken prior gave %v", models)
 	}
+	b.bucket.Bucket[schemas.ModelObject("apprentice", "earlier/1-x")] = apprentice.New(apprentice.DefaultLogistic()).Marshal()
+	b.now = b.now.Add(time.Minute)
+	if models, _, _ := b.step(); len(models) != 0 {
+		t.Fatalf("another learner's prior gave %v", models)
+	}
 	prior := apprentice.NewCounts()
 	if err := prior.Add(nil, 1); err != nil {
 		t.Fatal(err)
@@ -449,7 +462,7 @@ func TestMoreCrawlsThanFitMemory(t *testing.T) {
 		}
 		held := 0
 		for _, c := range b.trainer.crawls {
-			if c.counts != nil {
+			if c.learner != nil {
 				held++
 			}
 		}

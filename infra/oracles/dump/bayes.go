@@ -68,6 +68,20 @@ type apprenticeLeaps struct {
 	Cut   float64   `json:"cut"`
 	Test  bayesRows `json:"test"`
 	High  []float64 `json:"high"`
+	// Proximal is what logistic regression makes of the same leaps in their order.
+	Proximal proximalLeaps `json:"proximal"`
+}
+
+// proximalLeaps are settings, Pr(high) of no feature, the weights of columns, and Pr(high) of each
+// test row.
+type proximalLeaps struct {
+	Rate    float64   `json:"rate"`
+	L1      float64   `json:"l1"`
+	L2      float64   `json:"l2"`
+	Bias    float64   `json:"bias"`
+	Columns []int     `json:"columns"`
+	Weights []float64 `json:"weights"`
+	High    []float64 `json:"high"`
 }
 
 func dumpBayes(args []string) error {
@@ -161,6 +175,7 @@ func generateLeaps(random *rand.Rand) (apprenticeLeaps, error) {
 		}
 		return b, list
 	}
+	var lists [][]*schemas.Feature
 	for range 2 + random.IntN(40) {
 		b, list := draw()
 		r := random.Float64()
@@ -171,16 +186,49 @@ func generateLeaps(random *rand.Rand) (apprenticeLeaps, error) {
 			return l, err
 		}
 		l.Train.add(b)
-		l.R = append(l.R, r)
+		l.R, lists = append(l.R, r), append(lists, list)
 	}
 	m := counts.Model()
 	l.Cut = m.Facts().Cut
+	proximal, err := l.proximal(random, lists)
+	if err != nil {
+		return l, err
+	}
 	for range 10 {
 		b, list := draw()
 		l.Test.add(b)
 		l.High = append(l.High, m.Score(list))
+		l.Proximal.High = append(l.Proximal.High, proximal.Score(list))
 	}
 	return l, nil
+}
+
+// proximal learns the leaps once more, by FTRL-proximal.
+func (l *apprenticeLeaps) proximal(random *rand.Rand, lists [][]*schemas.Feature) (*apprentice.Model, error) {
+	p := &l.Proximal
+	p.Rate, p.L1, p.L2 = .01+random.Float64(), random.Float64(), 2*random.Float64()
+	settings, err := apprentice.SettingsOf(&schemas.Learning{
+		Learner: schemas.Learner_LEARNER_LOGISTIC, Logistic: &schemas.Logistic{Rate: p.Rate, L1: p.L1, L2: p.L2},
+	})
+	if err != nil {
+		return nil, err
+	}
+	learner := apprentice.New(settings)
+	for i, list := range lists {
+		if err := learner.Add(list, l.R[i]); err != nil {
+			return nil, err
+		}
+	}
+	m := learner.Model()
+	p.Bias = m.Score(nil)
+	for _, f := range learner.Strongest(0, 0) {
+		var term int
+		if _, err := fmt.Sscanf(f.Term, "term%d", &term); err != nil {
+			return nil, err
+		}
+		p.Columns, p.Weights = append(p.Columns, 7*term+int(f.Offset)+3), append(p.Weights, f.Weight)
+	}
+	return m, nil
 }
 
 // judgeArticles judges every article of the taxonomy by its main subject.
