@@ -66,7 +66,7 @@ func (c *criticTrain) Run(s *session) error {
 		return usagef("--name: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", c.Name)
 	}
 	settings := c.settings()
-	set, sum, err := c.examples(s, settings)
+	set, err := c.examples(s, settings)
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func (c *criticTrain) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	settings.Provenance = map[string]string{"examples": namesOf(c.Examples), "pages": strconv.Itoa(set.Len()), "date": date}
-	model, report, err := critic.Train(set, settings)
+	settings.Provenance = map[string]string{"examples": namesOf(c.Examples), "digest": set.digest, "pages": strconv.Itoa(set.Len()), "date": date}
+	model, report, err := critic.Train(set.Examples, settings)
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (c *criticTrain) Run(s *session) error {
 		}
 		version = m.GetVersion()
 	}
-	return s.print(map[string]any{"version": version, "report": report, "import": sum}, func(w io.Writer) {
-		tellSummary(w, sum)
+	return s.print(map[string]any{"version": version, "report": report, "import": set.sum}, func(w io.Writer) {
+		tellSummary(w, set.sum)
 		fmt.Fprintf(w, "%d examples, %d classes, %d words; accuracy on held-out folds %.3f\n",
 			report.Examples, len(report.Classes), report.Words, report.Accuracy)
 		tellMeasured(w, report.Measured)
@@ -149,52 +149,45 @@ func tellMeasured(w io.Writer, m critic.Measured) {
 }
 
 // examples reads the sources and, where they are asked for, the marks.
-func (c *criticTrain) examples(s *session, settings critic.Settings) (*critic.Examples, *examples.Summary, error) {
+func (c *criticTrain) examples(s *session, settings critic.Settings) (*exampleSet, error) {
+	l := syllabus{words: c.Words, settings: settings}
 	if !c.Marks {
-		return c.examplesFor(s, c.Examples, c.Words, settings)
+		return c.examplesFor(s, c.Examples, l)
 	}
 	cfg, err := s.pipeline()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	store, err := objects.Open(cfg.S3)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	marks, err := samples.Marks(s, store, c.Name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	said := make(map[string]*samples.Mark, len(marks))
 	for i := range marks {
 		said[marks[i].URL] = &marks[i]
 	}
-	set := critic.NewExamples(c.Words)
-	add := func(url string, topics []string, text string) error {
-		if len(topics) == 0 { // of such a page it is known only what it is not about
-			return nil
+	// Of a page without topics it is known only what it is not about.
+	l.topics = func(x *examples.Example) []string {
+		m := said[x.URL]
+		if m == nil {
+			return x.Topics
 		}
-		return set.AddText(url, topics, text)
+		delete(said, x.URL)
+		return m.Topics(x.Topics)
 	}
-	sum, err := c.read(s, c.Examples, func(x *examples.Example) error {
-		topics := x.Topics
-		if m := said[x.URL]; m != nil {
-			topics = m.Topics(topics)
-			delete(said, x.URL)
-		}
-		return add(x.URL, topics, x.Text)
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	for i := range marks {
-		if m := &marks[i]; said[m.URL] != nil {
-			if err := add(m.URL, m.Topics(nil), m.Text); err != nil {
-				return nil, nil, fmt.Errorf("marked page %s: %w", m.URL, err)
+	l.more = func() (more []*examples.Example) {
+		for i := range marks {
+			if m := &marks[i]; said[m.URL] != nil {
+				more = append(more, &examples.Example{URL: m.URL, Topics: m.Topics(nil), Text: m.Text})
 			}
 		}
+		return more
 	}
-	return set, sum, nil
+	return c.examplesFor(s, c.Examples, l)
 }
 
 // publishCritic stores a critic under a name that its bytes give it and announces it.

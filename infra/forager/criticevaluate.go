@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"forager/internal/critic"
 	"forager/internal/evaluate"
 	"forager/internal/examples"
+	"forager/internal/taxonomy"
 	"forager/internal/text"
 )
 
@@ -53,20 +55,23 @@ tempered and calibrated posteriors stand side by side; topics, confusions and re
 const decidingWords = 12
 
 func (c *criticEvaluate) Run(s *session) error {
-	set, sum, err := c.examplesOf(s, c.Examples, c.Words)
+	settings := c.settings()
+	settings.Exact = c.Exact
+	set, err := c.examplesFor(s, c.Examples, syllabus{words: c.Words, settings: settings})
 	if err != nil {
 		return err
 	}
-	settings := c.settings()
-	settings.Exact = c.Exact
-	model, trained, held, err := critic.Validate(set, settings)
+	model, trained, held, err := critic.Validate(set.Examples, settings)
 	if err != nil {
 		return err
 	}
 	report := evaluate.New(model.Classes(), pagesOf(held))
 	report.Examples = namesOf(c.Examples)
 	report.How = c.how(trained)
-	if report.Words, err = model.DecidingWords(set, held, decidingWords); err != nil {
+	if len(held) < model.HeldOut() {
+		report.How = append(report.How, evaluate.Property{Name: "measured", Value: fmt.Sprintf("%d of %d pages", len(held), model.HeldOut())})
+	}
+	if report.Words, err = model.DecidingWords(set.Examples, held, decidingWords); err != nil {
 		return err
 	}
 	if c.Curve {
@@ -82,7 +87,7 @@ func (c *criticEvaluate) Run(s *session) error {
 		return err
 	}
 	return s.print(report, func(w io.Writer) {
-		tellSummary(w, sum)
+		tellSummary(w, set.sum)
 		tellEvaluation(w, report)
 		if c.HTML != "" {
 			fmt.Fprintf(w, "written to %s\n", c.HTML)
@@ -138,19 +143,22 @@ var curveParts = []uint64{1, 2, 4}
 func learningCurve(s *session, c *criticEvaluate, settings critic.Settings) ([]evaluate.Lesson, error) {
 	var lessons []evaluate.Lesson
 	for _, eighths := range curveParts {
-		part := critic.NewExamples(c.Words)
-		_, err := c.read(s, c.Examples, func(x *examples.Example) error {
+		smaller := syllabus{words: c.Words, settings: settings}
+		smaller.settings.Minimum = settings.Minimum * int(eighths) / 8 // the same topics stay
+		smaller.topics = func(x *examples.Example) []string {
 			if xxhash.Sum64String("part "+x.URL)%8 >= eighths {
 				return nil
 			}
-			return part.AddText(x.URL, x.Topics, x.Text)
-		})
+			return x.Topics
+		}
+		part, err := c.examplesFor(s, c.Examples, smaller)
+		if errors.Is(err, taxonomy.ErrTooFew) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		smaller := settings
-		smaller.Minimum = settings.Minimum * int(eighths) / 8 // the same topics stay
-		if _, report, err := critic.Train(part, smaller); err == nil {
+		if _, report, err := critic.Train(part.Examples, smaller.settings); err == nil {
 			brief := func(m critic.Measures) evaluate.Brief {
 				return evaluate.Brief{Accuracy: m.Accuracy, LogLoss: m.LogLoss, ECE: m.ECE}
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -138,40 +139,79 @@ func (f *sourceFlags) fetch(s *session, path string, in *examples.Intake) error 
 	return err
 }
 
-// examplesOf reads sources into memory, to train with.
-func (f *sourceFlags) examplesOf(s *session, sources []string, words text.Settings) (*critic.Examples, *examples.Summary, error) {
-	e := critic.NewExamples(words)
-	sum, err := f.read(s, sources, func(x *examples.Example) error { return e.AddText(x.URL, x.Topics, x.Text) })
-	if err != nil {
-		return nil, nil, err
-	}
-	return e, sum, nil
+// syllabus says what of the examples of sources a critic is trained on, and how.
+type syllabus struct {
+	words    text.Settings
+	settings critic.Settings
+	// topics are those that an example counts for, none = it is left out; nil: its own.
+	topics func(*examples.Example) []string
+	// more returns examples beside those of the sources, which were all read; nil: there are none.
+	more func() []*examples.Example
 }
 
-// examplesFor reads of sources what a critic with these settings is trained on, into memory: all labels, but
+// exampleSet is what a critic is trained on.
+type exampleSet struct {
+	*critic.Examples
+	sum *examples.Summary
+	// digest is that of the lines that critic import makes of the sources.
+	digest string
+}
+
+// examplesFor reads of sources what a critic is trained on, into memory: all labels, but
 // the words only of the pages that are left once the tree is pruned and the classes are sampled.
-func (f *sourceFlags) examplesFor(s *session, sources []string, words text.Settings, settings critic.Settings) (*critic.Examples, *examples.Summary, error) {
+func (f *sourceFlags) examplesFor(s *session, sources []string, l syllabus) (*exampleSet, error) {
 	in, err := f.gather(s, sources)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer in.Close()
-	e := critic.NewExamples(words)
-	sum, err := f.finish(s, in, sources, func(x *examples.Example) error { return e.Label(x.URL, x.Topics) })
-	if err != nil {
-		return nil, nil, err
+	if l.topics == nil {
+		l.topics = func(x *examples.Example) []string { return x.Topics }
 	}
-	needed, err := e.Needed(settings)
-	if err != nil {
-		return nil, nil, err
+	set := &exampleSet{Examples: critic.NewExamples(l.words)}
+	label := func(x *examples.Example, topics []string) error {
+		if len(topics) == 0 {
+			return nil
+		}
+		return set.Label(x.URL, topics)
 	}
-	_, err = f.finish(s, in, sources, func(x *examples.Example) error {
+	digest := sha256.New()
+	lines := examples.NewWriter(digest)
+	set.sum, err = f.finish(s, in, sources, func(x *examples.Example) error {
+		return errors.Join(lines.Write(x), label(x, l.topics(x)))
+	})
+	if err != nil {
+		return nil, err
+	}
+	set.digest = fmt.Sprintf("sha256:%x", digest.Sum(nil))
+	var more []*examples.Example
+	if l.more != nil {
+		more = l.more()
+	}
+	for _, x := range more {
+		if err := label(x, x.Topics); err != nil {
+			return nil, fmt.Errorf("page %s: %w", x.URL, err)
+		}
+	}
+	needed, err := set.Needed(l.settings)
+	if err != nil {
+		return nil, err
+	}
+	fill := func(x *examples.Example) error {
 		if !needed(x.URL) {
 			return nil
 		}
-		return e.SetText(x.URL, x.Text)
-	})
-	return e, sum, err
+		return set.SetText(x.URL, x.Text)
+	}
+	if _, err = f.finish(s, in, sources, fill); err != nil {
+		return nil, err
+	}
+	for _, x := range more {
+		if err := fill(x); err != nil {
+			return nil, err
+		}
+	}
+	return set, nil
 }
 
 // namesOf are sources as a model says what it was trained on.

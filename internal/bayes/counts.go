@@ -28,21 +28,11 @@ func Count(features int, classes [][]*Bag) (*Counts, error) {
 	if len(classes) == 0 || len(classes) > MaxClasses {
 		return nil, fmt.Errorf("%d classes, must be 1 to %d", len(classes), MaxClasses)
 	}
-	// Class by class into one dense row, which gives each class's features with their sums;
-	// then all of it by feature, classes in order.
-	type cell struct {
-		feature uint32
-		n       uint64
-	}
-	var (
-		row     = make([]uint64, features)
-		touched []uint32
-		columns = make([][]cell, len(classes))
-		c       = &Counts{Documents: make([]uint64, len(classes)), Start: make([]uint32, features+1)}
-		cells   int
-	)
+	c := &Counts{Documents: make([]uint64, len(classes)), Start: make([]uint32, features+1)}
+	// How many classes have each feature; then, with the place of each known, how often.
+	last, cells := make([]uint32, features), 0 // class that had the feature last, from 1
 	for k, documents := range classes {
-		touched = touched[:0]
+		c.Documents[k] = uint64(len(documents))
 		for _, d := range documents {
 			if len(d.Features) != len(d.Counts) {
 				return nil, fmt.Errorf("a document of class %d has %d features and %d counts", k, len(d.Features), len(d.Counts))
@@ -51,37 +41,35 @@ func Count(features int, classes [][]*Bag) (*Counts, error) {
 				if int(f) >= features {
 					return nil, fmt.Errorf("a document of class %d has feature %d of %d", k, f, features)
 				}
-				if d.Counts[i] == 0 {
-					continue
+				if d.Counts[i] > 0 && last[f] != uint32(k+1) {
+					last[f] = uint32(k + 1)
+					c.Start[f+1]++
+					cells++
 				}
-				if row[f] == 0 {
-					touched = append(touched, f)
-				}
-				row[f] += uint64(d.Counts[i])
 			}
 		}
-		c.Documents[k] = uint64(len(documents))
-		column := make([]cell, len(touched))
-		for i, f := range touched {
-			column[i] = cell{f, row[f]}
-			row[f] = 0
-			c.Start[f+1]++
-		}
-		columns[k] = column
-		if cells += len(column); cells > math.MaxUint32 {
-			return nil, fmt.Errorf("more than %d pairs of feature and class", math.MaxUint32)
-		}
+	}
+	if cells > math.MaxUint32 {
+		return nil, fmt.Errorf("more than %d pairs of feature and class", math.MaxUint32)
 	}
 	for f := range features {
 		c.Start[f+1] += c.Start[f]
 	}
 	c.Class, c.N = make([]uint16, cells), make([]uint64, cells)
-	next := append([]uint32(nil), c.Start[:features]...)
-	for k, column := range columns {
-		for _, cell := range column {
-			i := next[cell.feature]
-			next[cell.feature]++
-			c.Class[i], c.N[i] = uint16(k), cell.n
+	end := last // of the cells of each feature so far
+	copy(end, c.Start)
+	for k, documents := range classes {
+		for _, d := range documents {
+			for i, f := range d.Features {
+				if d.Counts[i] == 0 {
+					continue
+				}
+				if end[f] == c.Start[f] || c.Class[end[f]-1] != uint16(k) {
+					c.Class[end[f]] = uint16(k)
+					end[f]++
+				}
+				c.N[end[f]-1] += uint64(d.Counts[i])
+			}
 		}
 	}
 	return c, nil

@@ -1,11 +1,13 @@
 package critic
 
 import (
+	"cmp"
 	"math"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/floats"
 
 	"forager/internal/calibrate"
 	"forager/internal/modelfile"
@@ -32,7 +34,7 @@ func (c *calibration) apply(o *Opinion) {
 		copy(o.Calibrated, o.Tempered)
 	default:
 		logOdds(o.Calibrated, o.scores)
-		byClass(o.Calibrated, o.Calibrated, func(k int) *calibrate.Curve { return c.classes[k] })
+		byClass(o.Calibrated, o.Calibrated, c.classes)
 		correctBest(o.Calibrated, c.best)
 	}
 }
@@ -67,10 +69,10 @@ func logOdds(dst, scores []float64) {
 }
 
 // byClass sets dst to what the curves say of log odds, with sum 1. The two may be the same slice.
-func byClass(dst, odds []float64, curve func(k int) *calibrate.Curve) {
+func byClass(dst, odds []float64, curves []*calibrate.Curve) {
 	var sum float64
 	for k, x := range odds {
-		dst[k] = curve(k).Probability(x)
+		dst[k] = curves[k].Probability(x)
 		sum += dst[k]
 	}
 	for k := range dst {
@@ -83,7 +85,7 @@ func correctBest(p []float64, c *calibrate.Curve) {
 	if c == nil {
 		return
 	}
-	best := bestOf(p)
+	best := floats.MaxIdx(p)
 	was := p[best]
 	is := c.Probability(odds(was))
 	for k := range p {
@@ -92,44 +94,32 @@ func correctBest(p []float64, c *calibrate.Curve) {
 	p[best] = is
 }
 
-func bestOf(p []float64) int {
-	best := 0
-	for k, x := range p {
-		if x > p[best] {
-			best = k
-		}
-	}
-	return best
-}
-
 // fitCurves fits a calibration to the scores of held-out pages, and sets what it says of each of
 // them by curves that have not seen the page either. It returns nil where a class has nothing to
 // go by: no page of its own, or no other one.
 func fitCurves(classes int, pages []heldPage) *calibration {
-	processors := runtime.GOMAXPROCS(0)
 	c := &calibration{takes: schemas.Posterior_POSTERIOR_CALIBRATED, classes: make([]*calibrate.Curve, classes)}
 	fitted := make([]*calibrate.Fitted, classes)
-	each(classes, processors, func(k int) {
-		column := make([]calibrate.Page, len(pages))
-		for i := range pages {
-			p := &pages[i]
-			column[i] = calibrate.Page{Score: float64(p.odds[k]), Right: slices.Contains(p.classes, k), Fold: p.fold}
-		}
-		if f, err := calibrate.Fit(column); err == nil {
+	each(classes, func(k int) {
+		if f, err := calibrate.Fit(column(pages, k)); err == nil {
 			fitted[k], c.classes[k] = f, f.Curve
 		}
 	})
 	if slices.Contains(fitted, nil) {
 		return nil
 	}
-	c.best = fitBest(pages, whole, func(k int) *calibrate.Curve { return c.classes[k] })
+	c.best = fitBest(pages, whole, c.classes)
 	var without [Folds]*calibrate.Curve
-	each(Folds, processors, func(fold int) {
-		without[fold] = fitBest(pages, fold, func(k int) *calibrate.Curve { return fitted[k].Without[fold] })
-	})
-	each(len(pages), processors, func(i int) {
+	var ofFold [Folds][]*calibrate.Curve // of the classes
+	for fold := range Folds {
+		for _, f := range fitted {
+			ofFold[fold] = append(ofFold[fold], f.Without[fold])
+		}
+	}
+	each(Folds, func(fold int) { without[fold] = fitBest(pages, fold, ofFold[fold]) })
+	each(len(pages), func(i int) {
 		p := &pages[i]
-		posteriors := p.by(func(k int) *calibrate.Curve { return fitted[k].Without[p.fold] })
+		posteriors := p.by(ofFold[p.fold])
 		correctBest(posteriors, without[p.fold])
 		if p.full != nil {
 			p.full.Calibrated = posteriors
@@ -139,21 +129,40 @@ func fitCurves(classes int, pages []heldPage) *calibration {
 	return c
 }
 
+// column is what a class sees of held-out pages, pages of which it sees the same counted together.
+func column(pages []heldPage, class int) []calibrate.Page {
+	count := make(map[calibrate.Page]int)
+	for i := range pages {
+		p := &pages[i]
+		count[calibrate.Page{Score: float64(p.odds.of(class)), Right: slices.Contains(p.classes, class), Fold: p.fold}]++
+	}
+	all := make([]calibrate.Page, 0, len(count))
+	for p, n := range count {
+		p.Count = n
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b calibrate.Page) int {
+		right := func(p calibrate.Page) int { return map[bool]int{true: 1}[p.Right] }
+		return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.Fold, b.Fold), cmp.Compare(right(a), right(b)))
+	})
+	return all
+}
+
 // whole is the fold that no page is in.
 const whole = -1
 
 // fitBest fits the curve of the best class to the pages outside a fold, as the curves of the
 // classes, which have not seen the fold either, judge them. It returns nil where the best class is
 // right of every page, or of none.
-func fitBest(pages []heldPage, fold int, curve func(k int) *calibrate.Curve) *calibrate.Curve {
+func fitBest(pages []heldPage, fold int, curves []*calibrate.Curve) *calibrate.Curve {
 	column := make([]calibrate.Page, 0, len(pages))
 	for i := range pages {
 		p := &pages[i]
 		if p.fold == fold {
 			continue
 		}
-		posteriors := p.by(curve)
-		best := bestOf(posteriors)
+		posteriors := p.by(curves)
+		best := floats.MaxIdx(posteriors)
 		column = append(column, calibrate.Page{Score: odds(posteriors[best]), Right: slices.Contains(p.classes, best), Fold: p.fold})
 	}
 	f, err := calibrate.Fit(column)
@@ -164,12 +173,9 @@ func fitBest(pages []heldPage, fold int, curve func(k int) *calibrate.Curve) *ca
 }
 
 // by is what curves say of a page, with sum 1.
-func (p *heldPage) by(curve func(k int) *calibrate.Curve) []float64 {
-	posteriors := make([]float64, len(p.odds))
-	for k, x := range p.odds {
-		posteriors[k] = float64(x)
-	}
-	byClass(posteriors, posteriors, curve)
+func (p *heldPage) by(curves []*calibrate.Curve) []float64 {
+	posteriors := p.odds.all(len(curves))
+	byClass(posteriors, posteriors, curves)
 	return posteriors
 }
 
@@ -241,18 +247,12 @@ func decodeCurve(d *modelfile.Decoder) *calibrate.Curve {
 	return c
 }
 
-// each calls f for 0 to n − 1, on so many processors.
-func each(n, processors int, f func(i int)) {
-	var (
-		wg   sync.WaitGroup
-		next atomic.Int64
-	)
-	for range min(n, processors) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				f(int(i))
-			}
-		})
+// each calls f for 0 to n − 1, on all processors.
+func each(n int, f func(i int)) {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		g.Go(func() error { f(i); return nil })
 	}
-	wg.Wait()
+	g.Wait()
 }

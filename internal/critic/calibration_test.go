@@ -86,10 +86,7 @@ func drawn(n int) (pages []heldPage, loss float64) {
 		}
 		loss -= math.Log(p[class]/sum) / float64(n)
 		logOdds(odds, scores)
-		pages[i] = heldPage{fold: i % Folds, classes: []int{class}}
-		for _, x := range odds {
-			pages[i].odds = append(pages[i].odds, float32(x))
-		}
+		pages[i] = heldPage{fold: i % Folds, classes: []int{class}, odds: listOdds(odds)}
 	}
 	return pages, loss
 }
@@ -170,7 +167,7 @@ func TestMeasures(t *testing.T) {
 }
 
 func TestOneClassHasNothingToGoBy(t *testing.T) {
-	if c := fitCurves(2, []heldPage{{odds: []float32{1, -1}, classes: []int{0}}, {odds: []float32{2, -2}, classes: []int{0}, fold: 1}}); c != nil {
+	if c := fitCurves(2, []heldPage{{odds: listOdds([]float64{1, -1}), classes: []int{0}}, {odds: listOdds([]float64{2, -2}), classes: []int{0}, fold: 1}}); c != nil {
 		t.Errorf("%+v", c)
 	}
 	o := NewOpinion(2)

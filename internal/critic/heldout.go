@@ -1,10 +1,11 @@
 package critic
 
 import (
-	"math"
+	"cmp"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
+	"golang.org/x/sync/errgroup"
 
 	"forager/internal/calibrate"
 	"forager/schemas"
@@ -19,29 +20,34 @@ const (
 	// oddsSteps is the number of steps in 1 of log odds to which curves are fitted: pages of one step
 	// are one point, so that a hundred thousand pages are a few thousand points.
 	oddsSteps = 64
+	// mostHeld is the number of posteriors of a kind that Validate returns at most, eight bytes each.
+	mostHeld = 1 << 25
 )
 
-// FoldOf returns the fold of a page, by its canonical URL: 0 to Folds − 1.
-func FoldOf(url string) int { return int(xxhash.Sum64String(url) % Folds) }
+// FoldsOf deals pages to folds, 0 to Folds − 1, class by class: the shares of a class in two folds differ
+// by one page at most, and so do the folds. Within a class pages are dealt in the order of the hashes
+// of their URLs, which must be distinct; their order here does not matter.
+func FoldsOf(urls []string, classes []int) []int {
+	type place struct {
+		page int
+		hash uint64
+	}
+	order := make([]place, len(urls))
+	for i, url := range urls {
+		order[i] = place{i, xxhash.Sum64String(url)}
+	}
+	slices.SortFunc(order, func(a, b place) int {
+		return cmp.Or(cmp.Compare(classes[a.page], classes[b.page]), cmp.Compare(a.hash, b.hash), cmp.Compare(urls[a.page], urls[b.page]))
+	})
+	folds := make([]int, len(urls))
+	for at, p := range order {
+		folds[p.page] = at % Folds
+	}
+	return folds
+}
 
 // heldOut is what a model that has not seen a page says of it.
 type heldOut struct{ raw, tempered, calibrated []share }
-
-// share is the posterior of one class.
-type share struct {
-	class uint16
-	p     float64
-}
-
-func shares(p []float64, least float64) []share {
-	var s []share
-	for k, x := range p {
-		if x >= least {
-			s = append(s, share{uint16(k), x})
-		}
-	}
-	return s
-}
 
 // Held is an example that trained, as it is judged by a model of the other folds, whose calibration
 // has not seen it either.
@@ -56,7 +62,7 @@ type Held struct {
 // heldPage is a page that trains, as it is judged by a model of the other folds.
 type heldPage struct {
 	heldOut
-	odds    []float32 // tempered log odds by class
+	odds    oddsList // tempered
 	fold    int
 	classes []int   // its own, ascending
 	verdict verdict // on the calibrated posterior
@@ -72,45 +78,45 @@ func (m *Model) holdOut(t *training) (*heldVerdicts, error) {
 	n := len(t.used)
 	pages := make([]heldPage, n)
 	v := &heldVerdicts{make([]verdict, n), make([]verdict, n), make([]verdict, n)}
-	var errs [Folds]error
-	each(Folds, t.lanes(), func(fold int) {
-		judge, err := t.learn(func(example int) bool { return t.fold(example) != fold })
-		if err != nil {
-			errs[fold] = err
-			return
-		}
-		o := NewOpinion(len(m.classes))
-		for at, example := range t.used {
-			if t.fold(example) != fold {
-				continue
+	every := 1 + n*len(m.classes)/mostHeld // of so many pages one is returned
+	var g errgroup.Group
+	g.SetLimit(t.lanes())
+	for fold := range Folds {
+		g.Go(func() error {
+			judge, err := t.learn(func(example int) bool { return t.folds[example] != fold })
+			if err != nil {
+				return err
 			}
-			// Words in the order of the vocabulary: the sums do not depend on how the page was given.
-			judge.opine(o, ascending(t.bags[example]))
-			classes := t.of[example]
-			v.raw[at], v.tempered[at] = verdictOn(o.Raw, classes), verdictOn(o.Tempered, classes)
-			pages[at] = heldPage{heldOut: heldOut{raw: shares(o.Raw, leastShare), tempered: shares(o.Tempered, leastShare)}, fold: fold, classes: classes}
-			if t.keep {
-				pages[at].full = &Held{URL: t.examples.items[example].url, Classes: classes, Raw: slices.Clone(o.Raw), Tempered: slices.Clone(o.Tempered)}
+			o := NewOpinion(len(m.classes))
+			for at, example := range t.used {
+				if t.folds[example] != fold {
+					continue
+				}
+				// Words in the order of the vocabulary: the sums do not depend on how the page was given.
+				judge.opine(o, ascending(t.bags[example]))
+				classes := t.of[example]
+				v.raw[at], v.tempered[at] = verdictOn(o.Raw, classes), verdictOn(o.Tempered, classes)
+				pages[at] = heldPage{heldOut: heldOut{raw: shares(o.Raw, leastShare), tempered: shares(o.Tempered, leastShare)}, fold: fold, classes: classes}
+				if t.keep && at%every == 0 {
+					pages[at].full = &Held{URL: t.examples.items[example].url, Classes: classes, Raw: slices.Clone(o.Raw), Tempered: slices.Clone(o.Tempered)}
+				}
+				logOdds(o.Calibrated, o.scores)
+				pages[at].odds = listOdds(o.Calibrated)
 			}
-			logOdds(o.Calibrated, o.scores)
-			pages[at].odds = make([]float32, len(o.Calibrated))
-			for k, x := range o.Calibrated {
-				pages[at].odds[k] = float32(math.Round(x*oddsSteps) / oddsSteps)
-			}
-		}
-	})
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
 	}
 	m.calibrate(pages, v)
 	m.unseen = new(unseen)
 	for at, example := range t.used {
 		m.unseen.add(t.examples.items[example].url, &pages[at].heldOut)
-		if t.keep {
+		if pages[at].full != nil {
 			t.held = append(t.held, *pages[at].full)
 		}
+		pages[at] = heldPage{} // the model has it now
 	}
 	return v, nil
 }

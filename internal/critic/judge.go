@@ -73,7 +73,7 @@ func say(by Judge, weights []float64, opine func(*Opinion) error) (*schemas.Judg
 		}
 	}
 	j.Raw, j.Tempered, j.Calibrated = min(1, j.Raw), min(1, j.Tempered), min(1, j.Calibrated)
-	best := top(o.Tempered)
+	best := top(o.Tempered, topTopics)
 	j.BestIsFocus = weights[best[0]] > 0
 	for _, k := range best {
 		j.Topics = append(j.Topics, &schemas.TopicScore{Topic: classes[k], Tempered: o.Tempered[k]})

@@ -3,6 +3,8 @@ package critic
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Measures say how good posteriors are on pages that the judge has not seen.
@@ -37,7 +39,7 @@ type verdict struct {
 }
 
 func verdictOn(posteriors []float64, classes []int) verdict {
-	v := verdict{best: bestOf(posteriors)}
+	v := verdict{best: floats.MaxIdx(posteriors)}
 	v.confidence, v.right = posteriors[v.best], slices.Contains(classes, v.best)
 	for _, k := range classes {
 		v.loss -= math.Log(max(posteriors[k], leastLikely)) / float64(len(classes))

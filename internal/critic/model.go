@@ -164,23 +164,21 @@ func (m *Model) fill(s *scratch) {
 	}
 }
 
-// top returns the classes of highest posterior, best first, ties by name.
-func top(p []float64) []int {
-	best := make([]int, 0, topTopics+1)
+// top returns the classes of highest posterior, so many, best first, ties by name.
+func top(p []float64, most int) []int {
+	best := make([]int, 0, most+1)
 	for k := range p {
 		at := len(best)
 		for at > 0 && p[k] > p[best[at-1]] {
 			at--
 		}
-		if at == topTopics {
+		if at == most {
 			continue
 		}
 		best = append(best, 0)
 		copy(best[at+1:], best[at:])
 		best[at] = k
-		if len(best) > topTopics {
-			best = best[:topTopics]
-		}
+		best = best[:min(len(best), most)]
 	}
 	return best
 }

@@ -67,7 +67,8 @@ func Train(e *Examples, s Settings) (*Model, *Report, error) {
 }
 
 // Validate is Train, and returns what the models of the other folds say of every example that
-// trained, in the order of URLs: 3 numbers for each class and example.
+// trained, in the order of URLs: 3 numbers for each class and example. Where that would be more than
+// 100 million of them it is every n-th example.
 func Validate(e *Examples, s Settings) (*Model, *Report, []Held, error) { return fit(e, s, true) }
 
 func fit(e *Examples, s Settings, keep bool) (*Model, *Report, []Held, error) {
@@ -140,6 +141,7 @@ type training struct {
 	members  [][]int // examples of each class, in the order of URLs
 	used     []int   // examples of any class, in the order of URLs
 	of       [][]int // classes of each example, ascending
+	folds    []int   // of each example that trains, by its first class
 	bags     []*bayes.Bag
 	words    int
 	// features by word, and their number, of Logistic.
@@ -165,11 +167,16 @@ func newTraining(e *Examples, tree *taxonomy.Tree, s Settings) *training {
 		}
 	}
 	slices.SortFunc(t.used, byURL)
+	urls, first := make([]string, len(t.used)), make([]int, len(t.used))
+	for at, i := range t.used {
+		urls[at], first[at] = e.items[i].url, t.of[i][0]
+	}
+	t.folds = make([]int, len(e.items))
+	for at, fold := range FoldsOf(urls, first) {
+		t.folds[t.used[at]] = fold
+	}
 	return t
 }
-
-// fold is the fold of an example.
-func (t *training) fold(example int) int { return FoldOf(t.examples.items[example].url) }
 
 // vocabulary returns the words of the examples that train, sorted, and sets their bags over it.
 func (t *training) vocabulary() []string {

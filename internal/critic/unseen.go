@@ -60,7 +60,13 @@ func (u *unseen) find(o *Opinion, url string) bool {
 	for kind, dst := range [kinds][]float64{o.Raw, o.Tempered, o.Calibrated} {
 		clear(dst)
 		at := kinds*i + kind
-		for j := after(u.lists, at); j < u.lists[at]; j++ {
+		from, to := after(u.lists, at), u.lists[at]
+		if others := unlisted(len(dst), u.shares[from:to]); others > 0 {
+			for k := range dst {
+				dst[k] = others
+			}
+		}
+		for j := from; j < to; j++ {
 			dst[u.classes[j]] = u.shares[j]
 		}
 	}

@@ -3,6 +3,7 @@ package taxonomy
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ const (
 	// MaxTopic is its length, bytes.
 	MaxTopic = 1024
 )
+
+// ErrTooFew: there is nothing to tell apart.
+var ErrTooFew = errors.New("a critic needs two")
 
 // Settings of Prune.
 type Settings struct {
@@ -198,7 +202,7 @@ func (t *Tree) finish(examples []Example, s Settings) error {
 		}
 	}
 	if len(t.Classes) < 2 {
-		return fmt.Errorf("%d class is left, a critic needs two: give more examples or lower the minimum", len(t.Classes))
+		return fmt.Errorf("%d class is left, %w: give more examples or lower the minimum", len(t.Classes), ErrTooFew)
 	}
 	return nil
 }

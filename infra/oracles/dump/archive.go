@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -75,11 +74,7 @@ func dumpArchive(args []string) error {
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(os.Stdout, 1<<20)
-	if err := json.NewEncoder(w).Encode(dump); err != nil {
-		return err
-	}
-	return w.Flush()
+	return writeJSON(dump)
 }
 
 // say adds a record as the topic says it.

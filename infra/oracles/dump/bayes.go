@@ -1,21 +1,14 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"os"
-	"strings"
 
 	"forager/internal/apprentice"
 	"forager/internal/bayes"
 	"forager/internal/critic"
 	"forager/internal/text"
-	"forager/internal/weburl"
 	"forager/schemas"
 )
 
@@ -111,11 +104,7 @@ func dumpBayes(args []string) error {
 			return err
 		}
 	}
-	w := bufio.NewWriter(os.Stdout)
-	if err := json.NewEncoder(w).Encode(out); err != nil {
-		return err
-	}
-	return w.Flush()
+	return writeJSON(out)
 }
 
 // generateBag draws up to most of the features, low numbers more often.
@@ -233,112 +222,45 @@ func (l *apprenticeLeaps) proximal(random *rand.Rand, lists [][]*schemas.Feature
 
 // judgeArticles judges every article of the taxonomy by its main subject.
 func judgeArticles(path string) (*bayesArticles, error) {
-	f, err := os.Open(path)
+	articles, err := readArticles(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
+	a := new(bayesArticles)
+	var m *critic.Model
+	if m, a.Labels, a.Folds, err = trainOn(articles, new(critic.Examples)); err != nil {
 		return nil, err
 	}
-	var (
-		a        = new(bayesArticles)
-		examples critic.Examples
-		urls     []string
-		bags     []*bayes.Bag
-		words    = make(map[string]uint32)
-		subjects = make(map[string]int)
-		names    []string
-	)
-	for d := json.NewDecoder(z); ; {
-		var x struct {
-			URL, Text string
-			Topics    []string
-		}
-		if err := d.Decode(&x); err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-		subject, _, _ := strings.Cut(x.Topics[0], "/")
-		if _, ok := subjects[subject]; !ok {
-			subjects[subject] = len(subjects)
-			names = append(names, subject)
-		}
-		url, err := weburl.Parse(x.URL)
+	var words bags
+	var counted []*bayes.Bag
+	for _, x := range articles {
+		bag := words.of(text.Tokens(nil, x.text))
+		counted = append(counted, bag)
+		a.Rows.add(bag)
+		raw, _, err := m.Posteriors(&schemas.Page{Url: x.url})
 		if err != nil {
 			return nil, err
 		}
-		if err := examples.AddText(x.URL, []string{subject}, x.Text); err != nil {
-			return nil, err
-		}
-		bag := bagOf(words, x.Text)
-		urls, bags = append(urls, url.String()), append(bags, bag)
-		a.Rows.add(bag)
-		a.Labels = append(a.Labels, subjects[subject])
-		a.Folds = append(a.Folds, critic.FoldOf(url.String()))
+		a.Posterior = append(a.Posterior, raw)
 	}
-	a.Joint = make([][]float64, len(bags))
+	a.Joint = make([][]float64, len(counted))
 	for fold := range critic.Folds {
-		classes := make([][]*bayes.Bag, len(subjects))
-		for i, b := range bags {
+		classes := make([][]*bayes.Bag, len(m.Classes()))
+		for i, b := range counted {
 			if a.Folds[i] != fold {
 				classes[a.Labels[i]] = append(classes[a.Labels[i]], b)
 			}
 		}
-		counts, err := bayes.Count(len(words), classes)
+		counts, err := bayes.Count(len(words.words), classes)
 		if err != nil {
 			return nil, err
 		}
 		model := counts.Model()
-		for i, b := range bags {
+		for i, b := range counted {
 			if a.Folds[i] == fold {
 				a.Joint[i] = joint(model, b)
 			}
 		}
 	}
-	model, _, err := critic.Train(&examples, critic.Settings{Exact: true})
-	if err != nil {
-		return nil, err
-	}
-	at := make(map[string]int) // class of the critic, by name
-	for k, name := range model.Classes() {
-		at[name] = k
-	}
-	for _, url := range urls {
-		raw, _, err := model.Posteriors(&schemas.Page{Url: url})
-		if err != nil {
-			return nil, err
-		}
-		row := make([]float64, len(names))
-		for k, name := range names {
-			row[k] = raw[at[name]]
-		}
-		a.Posterior = append(a.Posterior, row)
-	}
 	return a, nil
-}
-
-func bagOf(words map[string]uint32, s string) *bayes.Bag {
-	var (
-		b  bayes.Bag
-		z  text.Scanner
-		at = make(map[uint32]int)
-	)
-	for z.Reset(s); z.Next(); {
-		f, ok := words[string(z.Token())]
-		if !ok {
-			f = uint32(len(words))
-			words[string(z.Token())] = f
-		}
-		i, ok := at[f]
-		if !ok {
-			i = len(b.Features)
-			at[f] = i
-			b.Features, b.Counts = append(b.Features, f), append(b.Counts, 0)
-		}
-		b.Counts[i]++
-	}
-	return &b
 }

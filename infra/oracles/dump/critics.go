@@ -1,23 +1,18 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 
-	"forager/internal/bayes"
+	"gonum.org/v1/gonum/floats"
+
 	"forager/internal/calibrate"
 	"forager/internal/critic"
 	"forager/internal/logistic"
 	"forager/internal/text"
-	"forager/internal/weburl"
 	"forager/schemas"
 )
 
@@ -113,11 +108,7 @@ func dumpCritics(args []string) error {
 			return err
 		}
 	}
-	w := bufio.NewWriter(os.Stdout)
-	if err := json.NewEncoder(w).Encode(out); err != nil {
-		return err
-	}
-	return w.Flush()
+	return writeJSON(out)
 }
 
 // generateTree draws a taxonomy of up to three levels, pages whose words lean towards those of their
@@ -146,34 +137,16 @@ func generateTree(random *rand.Rand) (treeCase, error) {
 	}
 	var (
 		examples critic.Examples
-		number   = make(map[string]uint32)
+		counted  bags
 		of       []string
 	)
-	count := func(words []string) *bayes.Bag {
-		b, at := new(bayes.Bag), make(map[uint32]int)
-		for _, w := range words {
-			f, ok := number[w]
-			if !ok {
-				f = uint32(len(c.Words))
-				number[w], c.Words = f, append(c.Words, w)
-			}
-			i, ok := at[f]
-			if !ok {
-				i = len(b.Features)
-				at[f] = i
-				b.Features, b.Counts = append(b.Features, f), append(b.Counts, 0)
-			}
-			b.Counts[i]++
-		}
-		return b
-	}
 	for t, topic := range topics {
 		for i := range 2 + random.IntN(8) {
 			words := page(t)
 			if err := examples.AddText(fmt.Sprintf("http://h/%d/%d", t, i), []string{topic}, strings.Join(words, " ")); err != nil {
 				return c, err
 			}
-			c.Train.add(count(words))
+			c.Train.add(counted.of(words))
 			of = append(of, topic)
 		}
 	}
@@ -195,8 +168,7 @@ func generateTree(random *rand.Rand) (treeCase, error) {
 	}
 	for i := range 10 {
 		words := page(random.IntN(len(topics)))
-		bag := count(words)
-		c.Test.add(bag)
+		c.Test.add(counted.of(words))
 		times := make(map[string]uint32)
 		parsed := &schemas.Page{Url: fmt.Sprint("http://new/", i), LeafLengths: []uint32{uint32(len(words))}}
 		at := make(map[string]uint32)
@@ -217,6 +189,7 @@ func generateTree(random *rand.Rand) (treeCase, error) {
 		}
 		c.Posterior = append(c.Posterior, append([]float64(nil), raw...))
 	}
+	c.Words = counted.words
 	return c, nil
 }
 
@@ -286,54 +259,21 @@ func generateLogistic(random *rand.Rand) (logisticCase, error) {
 
 // foundForArticles judges every article of the taxonomy, cut into words here, by its main subject.
 func foundForArticles(path string) ([]articleFold, error) {
-	f, err := os.Open(path)
+	articles, err := readArticles(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
-	examples := critic.NewExamples(text.Settings{})
-	var urls []string
-	for d := json.NewDecoder(z); ; {
-		var x struct {
-			URL, Text string
-			Topics    []string
-		}
-		if err := d.Decode(&x); err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-		subject, _, _ := strings.Cut(x.Topics[0], "/")
-		if err := examples.AddText(x.URL, []string{subject}, x.Text); err != nil {
-			return nil, err
-		}
-		u, err := weburl.Parse(x.URL)
-		if err != nil {
-			return nil, err
-		}
-		urls = append(urls, u.String())
-	}
-	m, _, err := critic.Train(examples, critic.Settings{Exact: true})
+	m, _, folds, err := trainOn(articles, critic.NewExamples(text.Settings{}))
 	if err != nil {
 		return nil, err
 	}
 	var found []articleFold
-	for _, url := range urls {
-		raw, _, err := m.Posteriors(&schemas.Page{Url: url})
+	for i, x := range articles {
+		raw, _, err := m.Posteriors(&schemas.Page{Url: x.url})
 		if err != nil {
 			return nil, err
 		}
-		best := 0
-		for k, p := range raw {
-			if p > raw[best] {
-				best = k
-			}
-		}
-		found = append(found, articleFold{critic.FoldOf(url), m.Classes()[best]})
+		found = append(found, articleFold{folds[i], m.Classes()[floats.MaxIdx(raw)]})
 	}
 	return found, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -68,11 +67,7 @@ func leaves(args []string) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(os.Stdout, 1<<20)
-	if err := json.NewEncoder(out).Encode(pages); err != nil {
-		return err
-	}
-	return out.Flush()
+	return writeJSON(pages)
 }
 
 // answered is a page as it is stored.
@@ -182,9 +177,5 @@ func resolve(args []string) error {
 			}
 		}
 	}
-	out := bufio.NewWriterSize(os.Stdout, 1<<20)
-	if err := json.NewEncoder(out).Encode(targets); err != nil {
-		return err
-	}
-	return out.Flush()
+	return writeJSON(targets)
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -23,4 +25,13 @@ func main() {
 		fmt.Fprintf(os.Stderr, "dump %s: %v\n", os.Args[1], err)
 		os.Exit(1)
 	}
+}
+
+// writeJSON writes what a command has found.
+func writeJSON(what any) error {
+	w := bufio.NewWriter(os.Stdout)
+	if err := json.NewEncoder(w).Encode(what); err != nil {
+		return err
+	}
+	return w.Flush()
 }

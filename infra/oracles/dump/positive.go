@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 
 	"forager/internal/positive"
 )
@@ -83,5 +81,5 @@ func dumpPositive([]string) error {
 		c.Brier = positive.Brier(probabilities(m.HeldOut.Positives), probabilities(m.HeldOut.Unlabelled), m.Prior)
 		cases = append(cases, c)
 	}
-	return json.NewEncoder(os.Stdout).Encode(cases)
+	return writeJSON(cases)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -65,7 +64,7 @@ func dumpRobots(args []string) error {
 			cases = append(cases, c)
 		}
 	}
-	return json.NewEncoder(os.Stdout).Encode(cases)
+	return writeJSON(cases)
 }
 
 // answerRobots asks for paths near the patterns of a file, and for random ones.

@@ -72,7 +72,7 @@ func dumpSpeed(args []string) error {
 		return err
 	}
 	out.Train, out.Score, out.Vocabulary = (trained - begin).Seconds(), (end - trained).Seconds(), m.Words()
-	return json.NewEncoder(os.Stdout).Encode(out)
+	return writeJSON(out)
 }
 
 func readTexts(path string) (texts [][]string, err error) {
