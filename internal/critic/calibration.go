@@ -1,7 +1,6 @@
 package critic
 
 import (
-	"cmp"
 	"math"
 	"runtime"
 	"slices"
@@ -39,8 +38,8 @@ func (c *calibration) apply(o *Opinion) {
 	}
 }
 
-// logOdds sets dst to the log odds of each class, given log posteriors up to a constant. It is
-// exact where posteriors round to 0 or 1: of long pages the tempered ones do, too.
+// logOdds sets dst, another slice, to the log odds of each class, given log posteriors up to a
+// constant. It is exact where posteriors round to 0 or 1: of long pages the tempered ones do, too.
 func logOdds(dst, scores []float64) {
 	first, second := math.Inf(-1), math.Inf(-1) // the two highest
 	best := 0
@@ -53,14 +52,22 @@ func logOdds(dst, scores []float64) {
 	}
 	var others float64 // than the best, as a multiple of it
 	for k, x := range scores {
+		dst[k] = math.Exp(x - first)
 		if k != best {
-			others += math.Exp(x - first)
+			others += dst[k]
 		}
 	}
 	sum := 1 + others
+	logSum := math.Log(sum)
 	for k, x := range scores {
-		// log Pr(c) − log(1 − Pr(c)), both as multiples of the best.
-		dst[k] = x - first - math.Log(sum-math.Exp(x-first))
+		// log Pr(c) − log(1 − Pr(c)), both as multiples of the best. The second logarithm of an unlikely
+		// class is that of a series, which is quicker: what it leaves out is below p⁵/5.
+		p := dst[k] / sum
+		if p < 0x1p-11 {
+			dst[k] = x - first - logSum + p*(1+p*(1./2+p*(1./3+p/4)))
+		} else {
+			dst[k] = x - first - math.Log(sum-dst[k])
+		}
 	}
 	dst[best] = -math.Log(others)
 	if others == 0 { // even beside the best all others vanish: the second stands for them
@@ -100,8 +107,9 @@ func correctBest(p []float64, c *calibrate.Curve) {
 func fitCurves(classes int, pages []heldPage) *calibration {
 	c := &calibration{takes: schemas.Posterior_POSTERIOR_CALIBRATED, classes: make([]*calibrate.Curve, classes)}
 	fitted := make([]*calibrate.Fitted, classes)
+	columns := columnsOf(classes, pages)
 	each(classes, func(k int) {
-		if f, err := calibrate.Fit(column(pages, k)); err == nil {
+		if f, err := calibrate.Fit(columns.of(k)); err == nil {
 			fitted[k], c.classes[k] = f, f.Curve
 		}
 	})
@@ -127,25 +135,6 @@ func fitCurves(classes int, pages []heldPage) *calibration {
 		p.calibrated, p.verdict = shares(posteriors, leastCalibrated), verdictOn(posteriors, p.classes)
 	})
 	return c
-}
-
-// column is what a class sees of held-out pages, pages of which it sees the same counted together.
-func column(pages []heldPage, class int) []calibrate.Page {
-	count := make(map[calibrate.Page]int)
-	for i := range pages {
-		p := &pages[i]
-		count[calibrate.Page{Score: float64(p.odds.of(class)), Right: slices.Contains(p.classes, class), Fold: p.fold}]++
-	}
-	all := make([]calibrate.Page, 0, len(count))
-	for p, n := range count {
-		p.Count = n
-		all = append(all, p)
-	}
-	slices.SortFunc(all, func(a, b calibrate.Page) int {
-		right := func(p calibrate.Page) int { return map[bool]int{true: 1}[p.Right] }
-		return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.Fold, b.Fold), cmp.Compare(right(a), right(b)))
-	})
-	return all
 }
 
 // whole is the fold that no page is in.

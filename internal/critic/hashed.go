@@ -109,7 +109,10 @@ func (h *hashed) row(r *logistic.Row, bag *bayes.Bag) {
 	var length float64
 	for i, w := range bag.Features {
 		f := h.features[w]
-		v := (1 + math.Log(float64(bag.Counts[i]))) * float64(h.idf[f])
+		v := float64(h.idf[f])
+		if n := bag.Counts[i]; n > 1 {
+			v *= 1 + math.Log(float64(n))
+		}
 		if v == 0 {
 			continue
 		}
@@ -125,7 +128,7 @@ func (h *hashed) row(r *logistic.Row, bag *bayes.Bag) {
 }
 
 func (h *hashed) opine(o *Opinion, bag *bayes.Bag) {
-	var r logistic.Row
+	r := logistic.Row{Features: make([]uint32, 0, len(bag.Features)), Values: make([]float32, 0, len(bag.Features))}
 	h.row(&r, bag)
 	h.model.Scores(o.scores, &r)
 	bayes.Normalise(o.Raw, o.scores)

@@ -1,10 +1,14 @@
 package critic
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"forager/internal/calibrate"
 )
 
 // A page that is held out is judged by every class, so what is kept of a hundred thousand pages and a
@@ -113,4 +117,70 @@ func (l *oddsList) all(classes int) []float64 {
 		odds[k] = float64(l.odds[i])
 	}
 	return odds
+}
+
+// columns are what classes see of held-out pages, pages of which a class sees the same counted together.
+type columns struct {
+	pages []heldPage
+	// others are what a class sees that no page lists; by[k] are the pages that list class k or are of it.
+	// Where all pages list all classes there are neither.
+	others map[calibrate.Page]int
+	by     [][]uint32
+}
+
+func columnsOf(classes int, pages []heldPage) *columns {
+	c := &columns{pages: pages}
+	if classes <= manyClasses {
+		return c
+	}
+	c.others, c.by = make(map[calibrate.Page]int), make([][]uint32, classes)
+	for i := range pages {
+		p := &pages[i]
+		c.others[calibrate.Page{Score: float64(p.odds.others), Fold: p.fold}]++
+		for _, k := range p.odds.classes {
+			c.by[k] = append(c.by[k], uint32(i))
+		}
+		for _, k := range p.classes {
+			if !slices.Contains(p.odds.classes, uint16(k)) {
+				c.by[k] = append(c.by[k], uint32(i))
+			}
+		}
+	}
+	return c
+}
+
+// of is what a class sees, in the order of its log odds.
+func (c *columns) of(class int) []calibrate.Page {
+	count := make(map[calibrate.Page]int)
+	see := func(p *heldPage) {
+		count[calibrate.Page{Score: float64(p.odds.of(class)), Right: slices.Contains(p.classes, class), Fold: p.fold}]++
+	}
+	if c.by == nil {
+		for i := range c.pages {
+			see(&c.pages[i])
+		}
+	} else {
+		maps.Copy(count, c.others)
+		for _, i := range c.by[class] {
+			p := &c.pages[i]
+			count[calibrate.Page{Score: float64(p.odds.others), Fold: p.fold}]--
+			see(p)
+		}
+	}
+	all := make([]calibrate.Page, 0, len(count))
+	for p, n := range count {
+		if p.Count = n; n > 0 {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b calibrate.Page) int {
+		right := 0
+		if a.Right != b.Right {
+			if right = 1; b.Right {
+				right = -1
+			}
+		}
+		return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.Fold, b.Fold), right)
+	})
+	return all
 }

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats"
 	"pgregory.net/rapid"
 
 	"forager/internal/bayes"
+	"forager/internal/calibrate"
 )
 
 // TestFoldsAreStratified: every fold has its share of every class, and of all pages, in whatever order
@@ -151,4 +153,35 @@ func TestManyClasses(t *testing.T) {
 			t.Errorf("%s: %v, sum %v", x.url, j, floats.Sum(raw))
 		}
 	}
+}
+
+// TestColumnsOfManyClasses: a class sees every page once, as the page says it.
+func TestColumnsOfManyClasses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		classes := rapid.SampledFrom([]int{3, manyClasses + 1, manyClasses + 9}).Draw(t, "classes")
+		odds := rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(-4, 4).Draw(t, "odds")) })
+		pages := make([]heldPage, rapid.IntRange(1, 12).Draw(t, "pages"))
+		for i := range pages {
+			pages[i] = heldPage{
+				odds: listOdds(rapid.SliceOfN(odds, classes, classes).Draw(t, "odds of a page")),
+				fold: i % Folds, classes: []int{rapid.IntRange(0, classes-1).Draw(t, "class")},
+			}
+		}
+		columns := columnsOf(classes, pages)
+		for k := range classes {
+			want := make(map[calibrate.Page]int)
+			for _, p := range pages {
+				want[calibrate.Page{Score: p.odds.all(classes)[k], Right: p.classes[0] == k, Fold: p.fold}]++
+			}
+			got := make(map[calibrate.Page]int)
+			for _, p := range columns.of(k) {
+				n := p.Count
+				p.Count = 0
+				got[p] += n
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("class %d: %s", k, diff)
+			}
+		}
+	})
 }
