@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
+
 	"forager/internal/bayes"
 	"forager/internal/taxonomy"
 	"forager/internal/text"
@@ -20,6 +22,11 @@ type Examples struct {
 	reader   *text.Words
 	words    interner
 	times    []uint32 // by word; all 0 between two examples
+	page     struct { // what is being read
+		text     []byte
+		tokens   []token
+		features []uint32
+	}
 	items    []example
 	byURL    map[string]int
 	repeated int
@@ -117,21 +124,40 @@ func (e *Examples) AddPage(url string, topics []string, p *schemas.Page) error {
 
 // fill sets the bag of an example to the words of the reader.
 func (e *Examples) fill(x *example) {
+	p := &e.page
+	p.text, p.tokens = p.text[:0], p.tokens[:0]
 	for e.reader.Next() {
-		w := e.words.intern(e.reader.Word())
+		word := e.reader.Word()
+		p.text = append(p.text, word...)
+		p.tokens = append(p.tokens, token{hash: xxhash.Sum64(word), end: uint32(len(p.text)), times: e.reader.Count()})
+	}
+	// Words are looked up behind one another, so that the processor waits for memory for several at once.
+	from := uint32(0)
+	p.features = p.features[:0]
+	for _, t := range p.tokens {
+		w := e.words.intern(t.hash, p.text[from:t.end])
+		from = t.end
 		if int(w) == len(e.times) {
 			e.times = append(e.times, 0)
 		}
 		if e.times[w] == 0 {
-			x.bag.Features = append(x.bag.Features, w)
+			p.features = append(p.features, w)
 		}
-		e.times[w] += e.reader.Count()
+		e.times[w] += t.times
 	}
-	x.bag.Features = slices.Clone(x.bag.Features) // without the room that appending left
-	x.bag.Counts = make([]uint32, len(x.bag.Features))
-	for i, w := range x.bag.Features {
+	both := make([]uint32, 2*len(p.features))
+	x.bag.Features, x.bag.Counts = both[:len(p.features):len(p.features)], both[len(p.features):]
+	copy(x.bag.Features, p.features)
+	for i, w := range p.features {
 		x.bag.Counts[i], e.times[w] = e.times[w], 0
 	}
+}
+
+// token is a word as it is read.
+type token struct {
+	hash  uint64
+	end   uint32 // of the word in the text of all
+	times uint32
 }
 
 // begin begins to read the words of a page; the error is of one that contradicts itself.

@@ -89,15 +89,24 @@ const recentWords = 1 << 11
 
 // interner numbers words as they come, in a table like that of a vocabulary. The zero value is ready.
 type interner struct {
-	words []string
-	slots []uint64
+	words  []string
+	slots  []uint64
+	recent [recentWords]recent
 }
 
-// intern returns the number of a word, a new one for a new word.
-func (n *interner) intern(word []byte) uint32 {
-	hash := xxhash.Sum64(word)
+// intern returns the number of a word with its hash, a new one for a new word.
+func (n *interner) intern(hash uint64, word []byte) uint32 {
+	r := &n.recent[hash%recentWords]
+	if r.hash != hash || !r.known {
+		*r = recent{hash, n.number(hash, word), true}
+	}
+	return r.word
+}
+
+// number is the number of a word of a hash.
+func (n *interner) number(hash uint64, word []byte) uint32 {
 	if need := slotsFor(len(n.words) + 1); need > len(n.slots) {
-		n.grow(2 * need)
+		n.grow(need)
 	}
 	at := slotOf(n.slots, hash)
 	if n.slots[at+1] == 0 {

@@ -10,8 +10,7 @@ type pairs struct {
 	bytes []byte
 	ends  []int // in bytes, of the words that are to be taken
 	taken int
-	n     uint32 // how often the word that was taken last occurs
-	times []uint32
+	times []uint32 // how often each occurs
 }
 
 func (p *pairs) reset() {
@@ -50,25 +49,23 @@ func (p *pairs) close() {
 }
 
 func (p *pairs) put(a, b []byte, n uint32) {
+	if p.empty() {
+		p.bytes, p.ends, p.times, p.taken = p.bytes[:0], p.ends[:0], p.times[:0], 0
+	}
 	p.bytes = append(append(p.bytes, a...), b...)
 	p.ends, p.times = append(p.ends, len(p.bytes)), append(p.times, n)
 }
 
 func (p *pairs) empty() bool { return p.taken == len(p.ends) }
 
-// take returns the next word, nil where there is none.
-func (p *pairs) take() []byte {
-	if p.empty() {
-		p.bytes, p.ends, p.times, p.taken = p.bytes[:0], p.ends[:0], p.times[:0], 0
-		return nil
-	}
+// take returns the next word, of which there must be one, and how often it occurs.
+func (p *pairs) take() (word []byte, n uint32) {
 	from := 0
 	if p.taken > 0 {
 		from = p.ends[p.taken-1]
 	}
-	p.n = p.times[p.taken]
 	p.taken++
-	return p.bytes[from:p.ends[p.taken-1]]
+	return p.bytes[from:p.ends[p.taken-1]], p.times[p.taken-1]
 }
 
 // syllable is the length of a Hangul syllable, bytes.

@@ -88,8 +88,11 @@ func isUnspaced(token []byte) bool {
 		return false
 	}
 	r, _ := utf8.DecodeRune(token)
-	if r >= 0x4E00 && r <= 0x9FFF || r >= 0x3041 && r <= 0x3096 {
+	if r >= 0x4E00 && r <= 0x9FFF || r >= 0x3041 && r <= 0x3096 || r >= 0x0E01 && r <= 0x0E3A {
 		return true
+	}
+	if r >= 0x30A0 && r <= 0x30FF { // Katakana, whose most common mark belongs to no script
+		return false
 	}
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }

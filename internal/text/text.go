@@ -105,34 +105,46 @@ var class, lower = func() (class, lower [256]uint8) {
 	return class, lower
 }()
 
-// nextASCII takes the word at z.at, unless that touches a byte beyond ASCII and is not a Han character
-// that stands for itself: then known is false and nothing is taken. found is false for a word without letter and digit.
+// inWord is, of a byte that words within ASCII are made of, its lower case; 0 of all others.
+var inWord = func() (in [256]uint8) {
+	for b := range in {
+		if c := class[b]; c == underscore || c == digit || c == letter {
+			in[b] = lower[b]
+		}
+	}
+	return in
+}()
+
+// nextASCII takes the word at z.at, unless that touches a byte beyond ASCII and is not a run of characters
+// that need no algorithm (nextApart): then known is false and nothing is taken. found is false for a word without letter and digit.
 func (z *Scanner) nextASCII() (found, known bool) {
 	s, i, n := z.text, z.at, 0
 	if class[s[i]] == beyond {
-		known = z.nextHan()
-		return known, known
+		return z.nextApart()
 	}
+	var beside byte // 0 while there are but underscores
 	for {
-		b := s[i]
-		if n < MaxToken {
-			z.buf[n] = lower[b]
-			n++
-			found = found || class[b] >= digit
+		for i < len(s) {
+			b := inWord[s[i]]
+			if b == 0 {
+				break
+			}
+			if n < MaxToken {
+				z.buf[n] = b
+				n++
+				beside |= b ^ '_'
+			}
+			i++
 		}
-		if i++; i == len(s) {
+		if i == len(s) {
 			break
 		}
-		next := class[s[i]]
+		// A middle character joins two letters or two digits (WB6, WB7, WB11, WB12).
+		next, last := class[s[i]], class[s[i-1]]
 		if next == beyond {
 			return false, false
 		}
-		if next >= underscore {
-			continue
-		}
-		// A middle character joins two letters or two digits (WB6, WB7, WB11, WB12).
-		last := class[b]
-		if next == other || last == underscore || last < underscore || i+1 == len(s) {
+		if next == other || last == underscore || i+1 == len(s) {
 			break
 		}
 		if after := class[s[i+1]]; after == beyond {
@@ -140,36 +152,83 @@ func (z *Scanner) nextASCII() (found, known bool) {
 		} else if after != last || last == letter && next == midNum || last == digit && next == mid {
 			break
 		}
+		if n < MaxToken {
+			z.buf[n] = s[i]
+			n++
+		}
+		i++
 	}
 	z.begin, z.at, z.token = z.at, i, z.buf[:n]
-	return found, true
+	return beside != 0, true
 }
 
-// nextHan takes the Han character at z.at where what follows cannot hang on to it: ASCII, another one,
-// or Hiragana (WB999).
-func (z *Scanner) nextHan() bool {
+// kind is what becomes of a character beyond ASCII.
+type kind uint8
+
+const (
+	unclear   kind = iota // the algorithm must say
+	character             // a token of its own, with the marks behind it
+	katakana              // joins others of its kind
+	nothing               // no token, and joins nothing
+	mark                  // hangs on to what stands before it
+)
+
+// kindOf is the kind of the character at the beginning of valid UTF-8, of three bytes where it is known.
+func kindOf(s string) kind {
+	const width = 3
+	if s[0] < 0xE0 || len(s) < width {
+		return unclear
+	}
+	switch r := rune(s[0]&0xF)<<12 | rune(s[1]&0x3F)<<6 | rune(s[2]&0x3F); {
+	case s[0] >= 0xF0:
+	case r >= 0x4E00 && r <= 0x9FFF, r >= 0x3041 && r <= 0x3096: // Han, Hiragana
+		return character
+	case r >= 0x30A1 && r <= 0x30FA, r >= 0x30FC && r <= 0x30FE:
+		return katakana
+	case r == 0x3001, r == 0x3002, r >= 0x3008 && r <= 0x3011: // 、。 and brackets
+		return nothing
+	case r >= 0x0E01 && r <= 0x0E30, r == 0x0E32, r == 0x0E33, r >= 0x0E40 && r <= 0x0E46: // Thai letters
+		return character
+	case r == 0x0E31, r >= 0x0E34 && r <= 0x0E3A, r >= 0x0E47 && r <= 0x0E4E: // and vowels and tones above and below them
+		return mark
+	}
+	return unclear
+}
+
+// nextApart takes a character that stands for itself (WB999), with its marks (WB4), or a run of Katakana (WB13), where
+// what follows cannot hang on to it: ASCII, or another character that is known.
+func (z *Scanner) nextApart() (found, known bool) {
 	const width = 3
 	s := z.text[z.at:]
-	if !isHan(s) {
-		return false
+	first := kindOf(s)
+	if first == unclear || first == mark {
+		return false, false
 	}
-	if rest := s[width:]; len(rest) > 0 && class[rest[0]] == beyond && !isHan(rest) && !isHiragana(rest) {
-		return false
+	n := width
+	for n < len(s) {
+		if class[s[n]] != beyond {
+			if first == katakana && s[n] == '_' { // WB13a
+				return false, false
+			}
+			break
+		}
+		next := kindOf(s[n:])
+		if next == unclear || next == mark && first != character {
+			return false, false
+		}
+		if next != mark && (next != katakana || first != katakana) {
+			break
+		}
+		n += width
 	}
-	z.token = z.buf[:copy(z.buf[:], s[:width])]
+	if first == nothing {
+		z.at += n
+		return false, true
+	}
+	z.token = z.buf[:copy(z.buf[:MaxToken/width*width], s[:n])]
 	z.begin = z.at
-	z.at += width
-	return true
-}
-
-// isHan says whether valid UTF-8 begins with one of the common Han characters, U+4E00 to U+9FFF.
-func isHan(s string) bool {
-	return s[0] >= 0xE5 && s[0] <= 0xE9 || s[0] == 0xE4 && s[1] >= 0xB8
-}
-
-// isHiragana says the same of the letters of Hiragana, U+3041 to U+3096.
-func isHiragana(s string) bool {
-	return s[0] == 0xE3 && (s[1] == 0x81 && s[2] != 0x80 || s[1] == 0x82 && s[2] <= 0x96)
+	z.at += n
+	return true, true
 }
 
 // begins says whether a token may begin with r. A segment may begin with anything: a few letters

@@ -73,7 +73,7 @@ func TestTokensAppends(t *testing.T) {
 // TestShortTexts compares with the library on every text of up to 5 characters of an alphabet
 // with one character for every behaviour.
 func TestShortTexts(t *testing.T) {
-	alphabet := []string{"a", "B", "1", "_", ":", ",", ".", "'", "\"", "-", " ", "\n", "é", "\u0301", "\u05D0", "\u30A2", "\u200D", "\uFF9E", "\u202F", "世", "ひ"}
+	alphabet := []string{"a", "B", "1", "_", ":", ",", ".", "'", "\"", "-", " ", "\n", "é", "\u0301", "\u05D0", "\u30A2", "\u200D", "\uFF9E", "\u202F", "世", "ひ", "。", "ก", "\u0E31"}
 	var walk func(prefix string, left int)
 	walk = func(prefix string, left int) {
 		if want, got := plain(prefix), Tokens(nil, prefix); !slices.Equal(got, want) {
@@ -100,6 +100,7 @@ func TestRandomTexts(t *testing.T) {
 			rapid.StringMatching(`[ -~\n]{0,80}`),
 			rapid.StringMatching(`[a-zA-Z0-9_.,:;' ]{0,80}`),
 			rapid.StringMatching(`[\x{4DFE}-\x{4E02}\x{9FFE}-\x{A001}\x{3040}-\x{3042}\x{3095}-\x{309A}\x{3000}-\x{3002}\x{0301}\x{200D}\x{FE00}a1 世界]{0,40}`),
+			rapid.StringMatching(`[\x{0E00}-\x{0E5F}\x{2FFE}-\x{3012}\x{3096}-\x{3100}\x{31F0}\x{FF65}-\x{FF9F}\x{0301}\x{200D}_a1 世]{0,60}`),
 			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 		)
 		s := strings.Join(rapid.SliceOfN(part, 1, 4).Draw(t, "parts"), rapid.SampledFrom([]string{"", " ", "."}).Draw(t, "between"))

@@ -22,6 +22,7 @@ type Surface struct {
 // it are the same, in another order. Not for concurrent use.
 type Words struct {
 	settings Settings
+	asIs     bool     // tokens are words as they are, but for pairs
 	language language // of the text
 	stemmers map[string]*stemmer
 	evidence evidence
@@ -48,7 +49,8 @@ type language struct {
 
 // NewWords makes a reader.
 func NewWords(s Settings) *Words {
-	return &Words{settings: s, stemmers: make(map[string]*stemmer)}
+	asIs := s.Numbers == NumbersKept && s.Case == CaseFolded && !s.needsLanguage()
+	return &Words{settings: s, asIs: asIs, stemmers: make(map[string]*stemmer)}
 }
 
 // Settings returns what the reader was made with.
@@ -134,8 +136,8 @@ func (w *Words) Count() uint32 { return w.n }
 // Next goes on to the next word; false at the end of the text.
 func (w *Words) Next() bool {
 	for {
-		if w.word = w.pairs.take(); w.word != nil {
-			w.n = w.pairs.n
+		if !w.pairs.empty() {
+			w.word, w.n = w.pairs.take()
 			return true
 		}
 		token, shape, more := w.take()
@@ -152,7 +154,13 @@ func (w *Words) Next() bool {
 			if token[0] >= utf8.RuneSelf && w.pairs.add(token, shape, w.n) {
 				continue
 			}
-			w.pairs.close()
+			if len(w.pairs.open) > 0 {
+				w.pairs.close()
+			}
+		}
+		if w.asIs {
+			w.word = token
+			return true
 		}
 		if w.form(token, shape) {
 			return true
