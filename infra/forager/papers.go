@@ -14,6 +14,7 @@ import (
 	"forager/internal/linkfeature"
 	"forager/internal/papers"
 	"forager/internal/study"
+	"forager/schemas"
 )
 
 type experimentPapers struct {
@@ -100,6 +101,10 @@ func (c *experimentPapers) frozen() ([]*papers.World, error) {
 	if err != nil {
 		return nil, err
 	}
+	leaves, err := experiment.PrepareLeaves(file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: papers.Reach}, schemas.LeafMode_LEAF_MODE_PAPER)
+	if err != nil {
+		return nil, err
+	}
 	var worlds []*papers.World
 	for _, t := range tasks {
 		i := slices.IndexFunc(worlds, func(w *papers.World) bool { return w.Name == t.Group() })
@@ -113,7 +118,7 @@ func (c *experimentPapers) frozen() ([]*papers.World, error) {
 				return nil, err
 			}
 			i = len(worlds)
-			worlds = append(worlds, &papers.World{Name: t.Group(), Grounds: grounds, Draws: c.draws(), Origin: fmt.Sprintf(
+			worlds = append(worlds, &papers.World{Name: t.Group(), Grounds: grounds, Leaves: leaves, Draws: c.draws(), Origin: fmt.Sprintf(
 				"%s (SHA-256 %s), tasks %s (%s), draws %d to %d", t.Warc, digest[:12], filepath.Base(c.Tasks), list[:12], c.FirstDraw, c.FirstDraw+c.Draws-1)})
 		}
 		worlds[i].Tasks = append(worlds[i].Tasks, t)

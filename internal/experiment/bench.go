@@ -20,7 +20,7 @@ import (
 // file, further apprentices, and the oracles.
 var Rankers = append(slices.Clone(crawlfile.Rankers), "apprentice-topics", "apprentice-taught", "apprentice-transferred",
 	"soft-focus-distilled", "context-graph", "focused-2000", "best-first-cosine",
-	"memm-marginal", "memm-viterbi", "memm-states", "oracle-labels", "oracle")
+	"memm-marginal", "memm-viterbi", "memm-states", "memm-marginal-words", "memm-marginal-rest", "oracle-labels", "oracle")
 
 // Learns says whether a ranker learns while it crawls, so that settings of learning change it.
 func Learns(ranker string) bool { return strings.HasPrefix(ranker, "apprentice") }
@@ -222,6 +222,7 @@ var built = map[string]string{
 	"apprentice-topics": "apprentice", "apprentice-taught": "apprentice-gated", "apprentice-transferred": "apprentice-gated",
 	"soft-focus-distilled": Baseline, "context-graph": Baseline, "focused-2000": Baseline, "best-first-cosine": Baseline,
 	"memm-marginal": Baseline, "memm-viterbi": Baseline, "memm-states": Baseline,
+	"memm-marginal-words": Baseline, "memm-marginal-rest": Baseline,
 	"oracle-labels": Baseline, "oracle": Baseline,
 }
 

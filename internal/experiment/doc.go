@@ -26,6 +26,8 @@
 //     and links are ordered one by one (expand: link)
 //   - focused-2000: the likelihood of u in layer 0, that paper's own comparator
 //   - best-first-cosine: the largest cosine of u to a target among those pages (2008 §4.2)
+//   - memm-marginal, memm-viterbi, memm-states: by a MEMM along the path to the link (2008); memm-marginal-words with words of
+//     the page alone observed, memm-marginal-rest with everything else (its Fig. 4)
 //   - oracle-labels knows the labels of the frontier: targets first, else soft focus
 //   - oracle knows the whole web: it goes, again and again, the shortest path to the nearest
 //     unvisited target (ties: first discovered; none reachable: soft focus)

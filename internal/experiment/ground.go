@@ -275,6 +275,17 @@ func (g *Ground) Critic() *critic.Model { return g.model }
 // URLs are the canonical URLs in scope, sorted.
 func (g *Ground) URLs() []string { return g.urls }
 
+// Pages is the number of pages in scope: URLs that redirect, or lead to what is no page, are none.
+func (g *Ground) Pages() int {
+	n := 0
+	for _, u := range g.urls {
+		if g.web.pages[u].outcome == schemas.Outcome_OUTCOME_DELIVERED {
+			n++
+		}
+	}
+	return n
+}
+
 // Target says whether a page is one of the task's.
 func (g *Ground) Target(url string) bool { return g.targets[url] }
 

@@ -15,6 +15,12 @@ import (
 var guides = map[string]localguide.Kind{
 	"context-graph": localguide.ContextGraph, "focused-2000": localguide.Focused2000, "best-first-cosine": localguide.BestFirst,
 	marginal: localguide.MEMM, "memm-viterbi": localguide.MEMM, "memm-states": localguide.MEMM,
+	"memm-marginal-words": localguide.MEMM, "memm-marginal-rest": localguide.MEMM,
+}
+
+// subsets of the observations, by ranker (2008, Fig. 4).
+var subsets = map[string]localguide.Observations{
+	"memm-marginal-words": localguide.ObserveWords, "memm-marginal-rest": localguide.ObserveAll &^ localguide.ObserveWords,
 }
 
 // marginal is the ranker whose guide the others of MEMMs are made of: they are trained alike.
@@ -44,7 +50,7 @@ func (g *Ground) guide(name string) (*taughtGuide, error) {
 }
 
 func (g *Ground) trainGuide(name string) (*localguide.Guide, error) {
-	if kind := guides[name]; kind == localguide.MEMM && name != marginal {
+	if kind := guides[name]; kind == localguide.MEMM && name != marginal && subsets[name] == 0 {
 		trained, err := g.guide(marginal)
 		if err != nil {
 			return nil, err
@@ -61,6 +67,9 @@ func (g *Ground) trainGuide(name string) (*localguide.Guide, error) {
 	s := localguide.Default()
 	s.Path.Topic = g.task.FocusClass
 	s.Path.Walks.Number = min(s.Path.Walks.Number, walksPerPage*len(l.Corpus))
+	if some := subsets[name]; some != 0 {
+		s.Path.Observe = some
+	}
 	if g.task.LabelsFromURL {
 		s.Path.Observe &^= localguide.ReadURLs
 	}

@@ -76,15 +76,15 @@ func (p *page) extract(s linkfeature.Settings) (*schemas.LeafTable, []*schemas.L
 // LoadWeb reads a WARC file and its labels (NAME.labels.tsv beside NAME.warc.gz) and parses
 // the pages, several at once. What stands at which URL is decided by package webarchive, as for
 // the proxy that serves the same file; damaged records are missing.
-func LoadWeb(path string) (*Web, error) {
-	w, err := loadWeb(path)
+func LoadWeb(path string, leaves schemas.LeafMode) (*Web, error) {
+	w, err := loadWeb(path, dom.Settings{Leaves: leaves})
 	if err != nil {
 		return nil, fmt.Errorf("read the web %s: %w", path, err)
 	}
 	return w, nil
 }
 
-func loadWeb(path string) (*Web, error) {
+func loadWeb(path string, settings dom.Settings) (*Web, error) {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".warc")
 	labels, err := readLabels(filepath.Join(filepath.Dir(path), name+".labels.tsv"))
 	if err != nil {
@@ -100,7 +100,7 @@ func loadWeb(path string) (*Web, error) {
 	each(len(urls), func(i int) {
 		stored, _, err := archive.Lookup(urls[i])
 		if err == nil {
-			pages[i], err = newPage(stored)
+			pages[i], err = newPage(stored, settings)
 		}
 		errs[i] = err
 	})
@@ -148,7 +148,7 @@ func each(n int, f func(i int)) {
 }
 
 // newPage turns a stored answer into what fetch and parse-dom would make of it.
-func newPage(stored *webarchive.Page) (*page, error) {
+func newPage(stored *webarchive.Page, settings dom.Settings) (*page, error) {
 	p := &page{url: stored.URL, status: stored.Status, size: len(stored.Body)}
 	u, err := weburl.Parse(stored.URL)
 	if err != nil {
@@ -159,7 +159,7 @@ func newPage(stored *webarchive.Page) (*page, error) {
 	p.outcome, p.redirect, p.detail = meaning.Outcome, meaning.Redirect, meaning.Detail
 	switch {
 	case p.outcome == schemas.Outcome_OUTCOME_DELIVERED:
-		p.parsed, err = dom.Parse(stored.Body, kind, p.url, dom.Settings{})
+		p.parsed, err = dom.Parse(stored.Body, kind, p.url, settings)
 	case p.outcome == schemas.Outcome_OUTCOME_NOT_HTML && strings.HasPrefix(kind, "text/plain"):
 		p.parsed, err = parseText(stored.Body, kind, p.url)
 	}

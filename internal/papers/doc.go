@@ -22,6 +22,9 @@
 // 2026-11-21: the crawls that the papers began elsewhere begin as theirs did: context graphs (2000) three and four links from a
 // target, MEMM (2008) four, or where pages so far away are fewer than five, among the farthest that there are.
 //
+// 2026-11-21: leaves are numbered as everywhere here (compact). Figs 8 and 9 stand beside the paper's own numbering, where comments and
+// white space are leaves, as their sawtooth is about that; the verdict is on the paper's.
+//
 // 2026-11-21: the paper names the tags around a link (2002, Fig. 9b). Parsed pages keep none, on purpose;
 // what the figure explains, that odd offsets are rarely text, is measured directly.
 package papers

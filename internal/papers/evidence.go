@@ -5,10 +5,12 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
+	"golang.org/x/sync/errgroup"
 
 	"forager/internal/apprentice"
 	"forager/internal/experiment"
@@ -259,11 +261,32 @@ type measured struct {
 	plain      []accuracy
 	// Of offsets up to 5 alone, and with the names of u's classes (folds by v).
 	topics [2]float64
-	gains  []float64
-	tokens []float64
-	text   []float64
+	around
+	// paper is what stands around links where leaves are numbered as in the paper; nil = nobody numbered them so.
+	paper *around
+	// Distinct words and ⟨word, offset⟩ pairs up to 5 of a crawl's evidence, in the mean.
+	words, pairs float64
 	// hosts is the number of hosts of u, of the world's largest task.
 	hosts int
+}
+
+// around is what stands around links, by offset from −Reach.
+type around struct {
+	// gains in bits a term; shares of all tokens; shares of links that have text there.
+	gains, tokens, text []float64
+}
+
+func newAround() around {
+	return around{make([]float64, 2*Reach+1), make([]float64, 2*Reach+1), make([]float64, 2*Reach+1)}
+}
+
+func (r *around) add(all []instance) {
+	tokens, text := densities(all)
+	for d, g := range informationGain(all) {
+		r.gains[d] += g
+		r.tokens[d] += tokens[d]
+		r.text[d] += text[d]
+	}
 }
 
 // evidenceDraws is the number of draws whose crawls are evidence.
@@ -273,7 +296,11 @@ const evidenceDraws = 2
 const dMaxes = Reach + 1
 
 func (w *World) measure(ctx context.Context) (*measured, error) {
-	m := &measured{plain: make([]accuracy, dMaxes), gains: make([]float64, 2*Reach+1), tokens: make([]float64, 2*Reach+1), text: make([]float64, 2*Reach+1)}
+	m := &measured{plain: make([]accuracy, dMaxes), around: newAround()}
+	if w.Leaves != nil {
+		r := newAround()
+		m.paper = &r
+	}
 	for range foldings {
 		m.accuracies = append(m.accuracies, make([]accuracy, dMaxes))
 	}
@@ -285,28 +312,35 @@ func (w *World) measure(ctx context.Context) (*measured, error) {
 			if !w.Synthetic {
 				keys = append(keys, crawlKey{t, d, experiment.Baseline, topical})
 			}
+			if w.Leaves != nil {
+				keys = append(keys, crawlKey{t, d, experiment.Baseline, paperLeaves})
+			}
 		}
 		if err := w.crawls(ctx, keys); err != nil {
 			return nil, err
 		}
 		for _, k := range keys {
+			var err error
 			all := evidence(w.made[k])
 			if len(all) == 0 {
 				continue
 			}
-			if k.how == topical {
-				if err := m.addTopics(all); err != nil {
-					return nil, err
-				}
-				continue
+			switch k.how {
+			case topical:
+				err = m.addTopics(all)
+			case paperLeaves:
+				m.paper.add(all)
+			default:
+				crawls++
+				err = m.add(all)
 			}
-			crawls++
-			if err := m.add(all); err != nil {
+			if err != nil {
 				return nil, err
 			}
 		}
 		w.forget(kept)
 		w.forget(topical)
+		w.forget(paperLeaves)
 	}
 	m.divide(float64(max(1, crawls)))
 	return m, nil
@@ -337,31 +371,37 @@ func (m *measured) add(all []instance) error {
 		hosts[weburl.Host(all[i].u)] = true
 	}
 	m.hosts = max(m.hosts, len(hosts))
+	m.around.add(all)
+	words, pairs := make(map[string]bool), make(map[pair]bool)
+	for i := range all {
+		for _, f := range within(5)(all[i].features) {
+			words[f.GetTerm()] = true
+			pairs[pair{f.GetTerm(), f.GetOffset()}] = true
+		}
+	}
+	m.words, m.pairs = m.words+float64(len(words)), m.pairs+float64(len(pairs))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
 	for d := range dMaxes {
 		for i, f := range foldings {
-			a, err := validate(all, f, within(d))
-			if err != nil {
-				return err
-			}
-			m.accuracies[i][d].add(a)
+			g.Go(func() error { return m.accuracies[i][d].of(all, f, within(d)) })
 		}
-		a, err := validate(all, foldings[0], textOnly(d))
-		if err != nil {
-			return err
-		}
-		m.plain[d].add(a)
+		g.Go(func() error { return m.plain[d].of(all, foldings[0], textOnly(d)) })
 	}
-	tokens, text := densities(all)
-	for d, g := range informationGain(all) {
-		m.gains[d] += g
-		m.tokens[d] += tokens[d]
-		m.text[d] += text[d]
-	}
-	return nil
+	return g.Wait()
 }
 
-func (a *accuracy) add(b accuracy) {
+// pair is a feature without its count.
+type pair struct {
+	term   string
+	offset int32
+}
+
+// of adds the accuracy of a cross-validation.
+func (a *accuracy) of(all []instance, f folding, see func([]*schemas.Feature) []*schemas.Feature) error {
+	b, err := validate(all, f, see)
 	a.negative, a.positive, a.average = a.negative+b.negative, a.positive+b.positive, a.average+b.average
+	return err
 }
 
 func (m *measured) divide(n float64) {
@@ -370,7 +410,12 @@ func (m *measured) divide(n float64) {
 			list[d] = accuracy{list[d].negative / n, list[d].positive / n, list[d].average / n}
 		}
 	}
-	for _, list := range [][]float64{m.gains, m.tokens, m.text, m.topics[:]} {
+	m.words, m.pairs = m.words/n, m.pairs/n
+	lists := [][]float64{m.gains, m.tokens, m.text, m.topics[:]}
+	if m.paper != nil {
+		lists = append(lists, m.paper.gains, m.paper.tokens, m.paper.text)
+	}
+	for _, list := range lists {
 		for d := range list {
 			list[d] /= n
 		}

@@ -60,7 +60,7 @@ func (s *session) harvest1999() {
 	t := Table{Columns: []string{"ranker", "R, first quarter", "R, whole budget", "R, last 100 pages", "targets by label, first quarter", "by label, whole budget", "share of the budget spent"}}
 	var curves [][]float64
 	rate, last := make(map[string]float64), make(map[string]float64)
-	early := make(map[string]float64)
+	early, spentBy := make(map[string]float64), make(map[string]float64)
 	for _, r := range []string{unfocused, soft, hard} {
 		at := func(share float64, label bool) map[string][]float64 {
 			return w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 {
@@ -73,8 +73,9 @@ func (s *session) harvest1999() {
 			})
 		}
 		spent := w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 { return float64(len(c.Steps)) / float64(k.task.Budget) })
+		spentBy[r] = overTasks(spent)
 		early[r], rate[r], last[r] = overTasks(at(.25, false)), overTasks(at(1, false)), overTasks(w.byTask(asItIs, r, tail(w)))
-		t.row(r, num(early[r]), num(rate[r]), num(last[r]), num(overTasks(at(.25, true))), num(overTasks(at(1, true))), percent(overTasks(spent)))
+		t.row(r, num(early[r]), num(rate[r]), num(last[r]), num(overTasks(at(.25, true))), num(overTasks(at(1, true))), percent(spentBy[r]))
 		curves = append(curves, w.course(asItIs, r, func(_ crawlKey, c *harvest.Curve, n int) float64 { return c.Rate(n) }))
 	}
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{budgetChart("Harvest rate by the critic", "mean R of the pages so far", 1, lines([]string{unfocused, soft, hard}, curves...))}}
@@ -83,11 +84,22 @@ func (s *session) harvest1999() {
 	falls, keeps, ahead := last[unfocused] < .1, early[soft] >= 1./3, early[soft] > early[unfocused]
 	p.Verdict = agree(falls, keeps, ahead)
 	if p.Verdict != As {
-		p.Why = fmt.Sprintf("The budgets are %s pages of a closed web of which a quarter may be fetched, not thousands of an open one: the critic calls %s of all pages it lets a crawl of no focus see relevant, "+
-			"so that rate cannot fall far, and soft focus runs out of targets.", budgets(w), percent(rate[unfocused]))
+		p.Why = fmt.Sprintf("The budgets are %s pages of a closed web, not thousands of an open one: of what a crawl without focus sees the critic calls %s relevant, which bounds its fall; "+
+			"soft focus has found %s of all targets by the end; hard focus ends after %s of its budget, as nothing is left that it may follow.",
+			budgets(w), percent(rate[unfocused]), percent(s.recallOf(soft)), percent(spentBy[hard]))
 	}
 	s.add("1999", "harvest rate", p)
 }
+
+// recallOf is the share of all targets that a ranker's crawls find.
+func (s *session) recallOf(ranker string) float64 {
+	return overTasks(s.w.byTask(asItIs, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
+		return s.w.Grounds[k.task].Curve(c).Recall(int(k.task.Budget))
+	}))
+}
+
+// pages is the number of pages that crawls of a task can fetch.
+func (w *World) pages(t *experiment.Task) int { return w.Grounds[t].Pages() }
 
 // budgets is the range of the tasks' budgets.
 func budgets(w *World) string {
@@ -120,7 +132,7 @@ func (s *session) overlap1999() {
 			row, servers = append(row, percent(urls[r])), append(servers, percent(pair(weburl.Host)))
 		}
 		chance = overTasks(w.byTask(disjoint, soft, func(k crawlKey, c *experiment.Crawl) float64 {
-			return float64(len(part(c, k, share, nil))) / float64(len(w.Grounds[k.task].URLs()))
+			return float64(len(part(c, k, share, nil))) / float64(w.pages(k.task))
 		}))
 		t.row(append(append(row, percent(chance)), servers...)...)
 	}

@@ -69,7 +69,7 @@ func (s *session) targets2000(rankers []string) {
 	}
 	p.Found = fmt.Sprintf("with the whole budget context graph finds %+.0f %% more targets than focused-2000, which finds %+.0f %% more than breadth first; in AUC context graph − focused-2000 is %s.", 100*more, 100*breadth, said)
 	if p.Verdict != As {
-		p.Why = fmt.Sprintf("Context graphs can only help where layers can be told apart: of the starts %s, and the layers' models learn from %s of targets of other sites. A budget is a quarter of all pages, of which breadth first finds %s of the targets anyway.",
+		p.Why = fmt.Sprintf("Context graphs can only help where layers can be told apart: of the starts %s, and the layers' models learn from %s targets of other sites. A budget is a quarter of all pages, of which breadth first finds %s of the targets anyway.",
 			s.starts(), s.lessons(), percent(overTasks(w.byTask(layers34, unfocused, func(k crawlKey, c *experiment.Crawl) float64 {
 				return w.Grounds[k.task].Curve(c).Recall(int(k.task.Budget))
 			}))))
@@ -98,7 +98,7 @@ func (s *session) lessons() string {
 	for _, t := range s.w.Tasks {
 		n = append(n, float64(s.w.Grounds[t].Lessons()))
 	}
-	return fmt.Sprintf("graphs of %.0f", mean(n))
+	return fmt.Sprintf("graphs around %.0f", mean(n))
 }
 
 // window2000 is a sliding window, by label: the paper's own measure is the guide's.

@@ -35,7 +35,11 @@ func tiny(t testing.TB, seed uint64) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &World{Name: "webkb, tiny", Tasks: tasks, Grounds: grounds, Draws: []int{0, 1}, Origin: "a test"}
+	leaves, err := experiment.PrepareLeaves(file, dir, tasks, linkfeature.Settings{DMax: Reach}, schemas.LeafMode_LEAF_MODE_PAPER)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &World{Name: "webkb, tiny", Tasks: tasks, Grounds: grounds, Leaves: leaves, Draws: []int{0, 1}, Origin: "a test"}
 }
 
 // page is the report as it is written, and its figures by name.

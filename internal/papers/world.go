@@ -27,6 +27,8 @@ type World struct {
 	Draws []int
 	// Prior is the model that another synthetic web taught (protocol T), nil where experiment knows what taught elsewhere.
 	Prior []byte
+	// Leaves are the tasks' grounds with leaves numbered as the paper of 2002 did (schemas.LEAF_MODE_PAPER); nil = there are none.
+	Leaves map[*experiment.Task]*experiment.Ground
 	// Origin names what the numbers depend on: files with their digests, or settings.
 	Origin string
 
@@ -37,14 +39,15 @@ type World struct {
 type how int
 
 const (
-	asItIs   how = iota
-	disjoint     // from the seeds of the next draw that are not the draw's own
-	recall       // inside the pages of soft focus (2002 §3.6)
-	switched     // the apprentice takes over after a quarter of the budget (2002 §3.7)
-	kept         // every settled leap is kept, with features up to Reach
-	topical      // as kept, with topic features
-	layers34     // from pages three and four links from a target (2000)
-	layer4       // from pages four links from a target (2008)
+	asItIs      how = iota
+	disjoint        // from the seeds of the next draw that are not the draw's own
+	recall          // inside the pages of soft focus (2002 §3.6)
+	switched        // the apprentice takes over after a quarter of the budget (2002 §3.7)
+	kept            // every settled leap is kept, with features up to Reach
+	topical         // as kept, with topic features
+	paperLeaves     // as kept, on World.Leaves
+	layers34        // from pages three and four links from a target (2000)
+	layer4          // from pages four links from a target (2008)
 )
 
 // crawlKey names one crawl.
@@ -92,6 +95,9 @@ const transferred = "apprentice-transferred"
 
 func (w *World) crawl(k crawlKey) (*experiment.Crawl, error) {
 	g, ranker, prior := w.Grounds[k.task], k.ranker, []byte(nil)
+	if k.how == paperLeaves {
+		g = w.Leaves[k.task]
+	}
 	if ranker == transferred && w.Prior != nil {
 		ranker, prior = "apprentice-gated", w.Prior
 	}
@@ -113,7 +119,7 @@ func (w *World) crawl(k crawlKey) (*experiment.Crawl, error) {
 		run.Within = g.Reaching(base)
 	case switched:
 		run.Learning = &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH, SwitchPages: max(1, k.task.Budget/4)}
-	case kept, topical:
+	case kept, topical, paperLeaves:
 		run.Keep, run.Learning = true, &schemas.Learning{DMax: Reach, Pairs: schemas.Pairs_PAIRS_BOTH}
 		if k.how == topical {
 			run.Learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2

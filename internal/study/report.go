@@ -133,7 +133,7 @@ func (c *courses) add(j experiment.Job, r *experiment.Result, g *experiment.Grou
 		recall[k] = float64(found) / float64(g.Targets())
 	}
 	c.recall, c.loss = append(c.recall, recall), append(c.loss, r.Course.LossRate)
-	c.scope[j.Task] = len(g.URLs())
+	c.scope[j.Task] = g.Pages()
 	at := place{j.Task, j.Draw}
 	if c.pages[at] != nil {
 		return
