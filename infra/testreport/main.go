@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -61,6 +62,12 @@ func report(r io.Reader, w io.Writer) (bool, error) {
 					if e.FailedBuild == "" {
 						fmt.Fprint(w, text)
 					}
+					for _, test := range unended(output, e.Package) {
+						text := strings.Join(output[[2]string{e.Package, test}], "")
+						fmt.Fprint(w, text)
+						failed++
+						fmt.Fprintf(&why, "FAIL %s %s did not end\n%s%s", e.Package, test, said(text), crash(text))
+					}
 					fmt.Fprintf(w, "FAIL %s\n", e.Package)
 					broken++
 				} else if e.Action == "pass" {
@@ -94,6 +101,29 @@ func report(r io.Reader, w io.Writer) (bool, error) {
 	}
 	fmt.Fprintln(w)
 	return failed == 0 && broken == 0 && passed > 0, nil
+}
+
+// unended lists the tests of a package that wrote something and are neither passed nor failed: its
+// time was up, or it crashed.
+func unended(output map[[2]string][]string, pkg string) []string {
+	var tests []string
+	for key := range output {
+		if key[0] == pkg && key[1] != "" {
+			tests = append(tests, key[1])
+		}
+	}
+	slices.Sort(tests)
+	return tests
+}
+
+// crash keeps the line that says why a test's process ended, if it is in the text.
+func crash(text string) string {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
+	return ""
 }
 
 // saidLines and saidWidth bound what the end repeats of one failed test.

@@ -37,6 +37,13 @@ func TestReport(t *testing.T) {
 		"timeout": {twoPassed + `{"Action":"output","Package":"q","Output":"panic: test timed out\n"}
 {"Action":"fail","Package":"q"}
 `, false, []string{"panic: test timed out"}},
+		"time is up": {twoPassed + `{"Action":"run","Package":"p","Test":"TestSlow"}
+{"Action":"output","Package":"p","Test":"TestSlow","Output":"    slow_test.go:7: still waiting\n"}
+{"Action":"output","Package":"p","Test":"TestSlow","Output":"panic: test timed out after 2s\n"}
+{"Action":"output","Package":"p","Test":"TestSlow","Output":"goroutine 17 [running]:\n"}
+{"Action":"output","Package":"p","Output":"FAIL\tp\t2.010s\n"}
+{"Action":"fail","Package":"p","Elapsed":2}
+`, false, []string{"goroutine 17", "FAIL p TestSlow did not end\n    slow_test.go:7: still waiting\npanic: test timed out after 2s\n2 passed, 1 failed"}},
 		"skipped": {twoPassed + `{"Action":"skip","Package":"p","Test":"TestS"}
 `, true, []string{"SKIP p TestS", "2 passed, 0 failed, 1 skipped\n"}},
 		"foreign": {"go: cannot find main module\n", false, []string{"go: cannot find main module"}},
