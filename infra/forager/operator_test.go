@@ -35,8 +35,9 @@ func (r *rig) file(name, content string) string {
 	return path
 }
 
-// fails calls the command, which must fail with the code, say all of want on stderr, within
-// seconds, and print no stack.
+// fails calls the command, which must fail with the code, say all of want on stderr, and print no
+// stack. It takes seconds; a minute is what a busy machine may make of them, and less than what commands
+// wait for that wait for something.
 func (r *rig) fails(t *testing.T, code int, args []string, want ...string) {
 	t.Helper()
 	begun := time.Now()
@@ -53,7 +54,7 @@ func (r *rig) fails(t *testing.T, code int, args []string, want ...string) {
 	if strings.Contains(said, "goroutine ") || !strings.Contains(stderr, "forager: ") {
 		t.Errorf("forager %s: not an error message:\n%s", strings.Join(args, " "), said)
 	}
-	if d := time.Since(begun); d > 15*time.Second {
+	if d := time.Since(begun); d > time.Minute {
 		t.Errorf("forager %s: took %s to fail", strings.Join(args, " "), d)
 	}
 }
@@ -350,9 +351,9 @@ func (r *rig) all(t *testing.T, topic string, f func(stream.Record)) {
 // wait polls until ok.
 func wait(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 30 s", what)
+			t.Fatalf("%s: not within a minute", what)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestStopEndsWhatWasStarted(t *testing.T) {
 	if p, err = openProcesses(data); err != nil || len(p.List) != 2 {
 		t.Fatalf("the list holds %v (%v)", p.List, err)
 	}
-	killed, err := p.stop(t.Context(), []string{"docile", "deaf"}, 500*time.Millisecond)
+	killed, err := p.stop(t.Context(), []string{"docile", "deaf"}, 2*time.Second)
 	if err != nil || len(killed) != 1 || killed[0] != "deaf" {
 		t.Errorf("killed %v, error %v", killed, err)
 	}

@@ -196,9 +196,11 @@ func (r *rig) begin(c *crawlfile.Crawl) {
 	}
 }
 
-// until waits for a condition on the crawl's status.
+// until waits for a condition on the crawl's status, while the crawl gets on: it fails when nothing has
+// happened to it for so long, however slow the machine is.
 func (r *rig) until(crawl, what string, within time.Duration, ok func(*schemas.CrawlStatus) bool) *schemas.CrawlStatus {
 	r.t.Helper()
+	var reached string
 	end := time.Now().Add(within)
 	for {
 		st := r.books.status(crawl)
@@ -208,8 +210,11 @@ func (r *rig) until(crawl, what string, within time.Duration, ok func(*schemas.C
 		if err := r.stack.ended(); err != nil {
 			r.t.Fatal(err)
 		}
-		if time.Now().After(end) {
-			r.t.Fatalf("%s: not %s within %s; status %v", crawl, what, within, st)
+		if now := fmt.Sprint(st.GetState(), st.GetDispatched(), st.GetPages(), st.GetTrained(), st.GetModel()); now != reached {
+			reached, end = now, time.Now().Add(within)
+		}
+		if time.Now().After(end) || r.s.Err() != nil {
+			r.t.Fatalf("%s: not %s, and for %s nothing has happened (%v); status %v", crawl, what, within, r.s.Err(), st)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
