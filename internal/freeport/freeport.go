@@ -6,28 +6,48 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync"
+	"sync/atomic"
 )
 
-// lowest leaves out the ports of well-known servers; most is the number of ports that are tried.
-const lowest, most = 20_000, 1000
+// lowest leaves out the ports of well-known servers and those of pipeline.yaml; least is the smallest number
+// of ports that will do.
+const lowest, least = 20_000, 1000
 
-// Addresses returns n addresses of 127.0.0.1 at which nobody listens, with different ports.
-func Addresses(n int) ([]string, error) {
-	end := given("/proc/sys/net/ipv4/ip_local_port_range")
-	var found []string
-	for range most {
-		if len(found) == n {
-			return found, nil
+// ports are those that may be found, in an order of this process's own; next is the place in it of the next
+// one, so that nobody gets a port that was found for somebody who does not listen yet, or is restarting.
+var (
+	ports = sync.OnceValue(func() []int {
+		order := rand.Perm(given("/proc/sys/net/ipv4/ip_local_port_range") - lowest)
+		for i := range order {
+			order[i] += lowest
 		}
-		port := lowest + rand.IntN(end-lowest)
+		return order
+	})
+	next atomic.Uint32
+)
+
+// Addresses returns n addresses of 127.0.0.1 at which nobody listens, with ports that this process has not
+// found before, as long as there are such.
+func Addresses(n int) ([]string, error) {
+	all := ports()
+	var found []string
+	for range all {
+		if len(found) == n {
+			break
+		}
+		port := all[int(next.Add(1))%len(all)]
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			continue
 		}
-		defer l.Close() // at the end, so that no port is found twice
+		l.Close()
 		found = append(found, l.Addr().String())
 	}
-	return nil, fmt.Errorf("freeport: %d of %d ports are free from %d to %d", len(found), n, lowest, end-1)
+	if len(found) < n {
+		return nil, fmt.Errorf("freeport: %d of %d ports are free from %d to %d", len(found), n, lowest, lowest+len(all)-1)
+	}
+	return found, nil
 }
 
 // given returns the first port that the system gives out, from the file in which Linux says so;
@@ -39,7 +59,7 @@ func given(file string) int {
 		return usual
 	}
 	var first, last int
-	if _, err := fmt.Sscan(string(b), &first, &last); err != nil || first <= lowest+most || first > 1<<16 {
+	if _, err := fmt.Sscan(string(b), &first, &last); err != nil || first < lowest+least || first > 1<<16 {
 		return usual
 	}
 	return first

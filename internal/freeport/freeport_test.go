@@ -9,11 +9,15 @@ import (
 	"testing"
 )
 
-func TestAddressesAreFreeAndNeverGivenOut(t *testing.T) {
+func TestAddressesAreFreeAndGivenToNobodyElse(t *testing.T) {
 	end := given("/proc/sys/net/ipv4/ip_local_port_range")
-	addresses, err := Addresses(50)
-	if err != nil {
-		t.Fatal(err)
+	var addresses []string
+	for range 25 {
+		two, err := Addresses(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses = append(addresses, two...)
 	}
 	for _, a := range addresses {
 		host, port, err := net.SplitHostPort(a)
@@ -32,6 +36,20 @@ func TestAddressesAreFreeAndNeverGivenOut(t *testing.T) {
 	slices.Sort(addresses)
 	if n := len(slices.Compact(addresses)); n != 50 {
 		t.Errorf("%d different addresses of 50", n)
+	}
+}
+
+// No port is found a second time while there are others, though nobody listens at the first.
+func TestAllPortsAreFoundInTurn(t *testing.T) {
+	first, err := Addresses(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range least {
+		again, err := Addresses(1)
+		if err != nil || again[0] == first[0] {
+			t.Fatalf("%s is found after %s (%v)", again, first, err)
+		}
 	}
 }
 

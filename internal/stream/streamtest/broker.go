@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"forager/internal/freeport"
 	"forager/internal/pipeline"
 )
 
@@ -46,15 +47,14 @@ func Embedded(t testing.TB, opts ...kfake.Opt) *Broker {
 	return b
 }
 
-// FreeAddr is a loopback address on which nobody listens.
+// FreeAddr is a loopback address on which nobody listens, nor will.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addresses, err := freeport.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addresses[0]
 }
 
 func newRun() string { return strings.ToLower(rand.Text()[:10]) }
