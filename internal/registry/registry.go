@@ -53,6 +53,13 @@ func Critic(name string, data []byte, measures map[string]float64, now time.Time
 	return m
 }
 
+// Guide is the announcement of a guide's bytes.
+func Guide(name string, data []byte, now time.Time) *schemas.ModelPublished {
+	m := &schemas.ModelPublished{Kind: "guide", CreatedAt: now.UnixMilli()}
+	describe(m, name+"/", data)
+	return m
+}
+
 // describe sets what follows from the bytes.
 func describe(m *schemas.ModelPublished, prefix string, data []byte) {
 	sum := sha256.Sum256(data)
