@@ -6,4 +6,6 @@
 //	dump bayes -taxonomy FILE > bayes.json
 //	dump leaves -web FILE > leaves.json
 //	dump resolve -in hrefs.json > targets.json
+//	dump distill > distill.json
+//	dump cosine > cosine.json
 package main

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+
+	"forager/internal/tfidf"
+)
+
+func init() { register("cosine", dumpCosine) }
+
+// cosineCase are documents as counts by word, those that make the corpus and those that are compared, and the cosine of each of the
+// latter to each other.
+type cosineCase struct {
+	Corpus  [][]uint32  `json:"corpus"`
+	Texts   [][]uint32  `json:"texts"`
+	Cosines [][]float64 `json:"cosines"`
+	Likest  []float64   `json:"likest"`
+}
+
+// dumpCosine compares generated documents.
+func dumpCosine([]string) error {
+	random := rand.New(rand.NewPCG(2008, 4))
+	draw := func(n, words int) (rows [][]uint32, documents []tfidf.Document) {
+		for range n {
+			row := make([]uint32, words)
+			for range random.IntN(80) {
+				row[random.IntN(1+random.IntN(words))]++
+			}
+			var d tfidf.Document
+			for w, n := range row {
+				d.Words, d.Counts = append(d.Words, fmt.Sprintf("w%d", w)), append(d.Counts, n)
+			}
+			rows, documents = append(rows, row), append(documents, d)
+		}
+		return rows, documents
+	}
+	var cases []cosineCase
+	for _, shape := range [][3]int{{1, 5, 3}, {10, 30, 20}, {100, 200, 60}, {300, 60, 40}} {
+		var c cosineCase
+		var corpus, texts []tfidf.Document
+		c.Corpus, corpus = draw(shape[0], shape[1])
+		c.Texts, texts = draw(shape[2], shape[1])
+		weighed, err := tfidf.NewCorpus(slices.Values(corpus))
+		if err != nil {
+			return err
+		}
+		var vectors []tfidf.Vector
+		for _, d := range texts {
+			vectors = append(vectors, weighed.Vector(d))
+		}
+		for i, v := range vectors {
+			row := make([]float64, len(vectors))
+			for j, u := range vectors {
+				row[j] = tfidf.Cosine(v, u)
+			}
+			c.Cosines = append(c.Cosines, row)
+			c.Likest = append(c.Likest, tfidf.Likest(v, append(slices.Clone(vectors[:i]), vectors[i+1:]...)))
+		}
+		cases = append(cases, c)
+	}
+	return json.NewEncoder(os.Stdout).Encode(cases)
+}
