@@ -95,7 +95,7 @@ func FuzzDecodeEntry(f *testing.F) {
 // FuzzDecodeState feeds every other decoder.
 func FuzzDecodeState(f *testing.F) {
 	c := newCounters()
-	c.clock, c.raw, c.outcomes[1], c.refused[scope.Gate] = 300, 1.5, 2, 3
+	c.clock, c.raw, c.outcomes[1], c.refused[scope.Gate], c.unranked, c.shapeBegan = 300, 1.5, 2, 3, 4, 5
 	f.Add(c.append(nil, []generations{{1, 2}, {3, 3}}))
 	f.Add((&host{name: "a.example", dispatched: 3, notBefore: 1000}).append(nil))
 	f.Add((&page{url: "http://a.example/", raw: .5, tempered: 1, calibrated: .25, bestIsFocus: true, pending: 300}).append(nil))

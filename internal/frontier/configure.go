@@ -12,8 +12,8 @@ import (
 
 // Configure sets the crawl's control record, after Open and at every change. A revision lower
 // than the last one is ignored, and so is any other state after CRAWL_STATE_STOPPED. A new
-// scope holds for links found from then on; new limits hold at once; other policies rank the
-// whole frontier anew before Configure returns.
+// scope holds for links found from then on; new limits hold at once; under other policies the best
+// entries and some thousand others are placed before Configure returns, and the rest by Rescore.
 func (s *Shard) Configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) error {
 	if s.ctl != nil && ctl.GetRevision() < s.ctl.GetRevision() {
 		return nil
@@ -63,7 +63,7 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		return err
 	}
 	if shape != s.c.shape {
-		if err := s.rebuild(shape); err != nil {
+		if err := s.rerank(shape); err != nil {
 			return err
 		}
 	}
@@ -115,61 +115,6 @@ func shapeOf(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (schema
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(shape)
 	return schemas.URLID(string(b)), err
-}
-
-// rebuild empties all queues and places every unvisited entry anew.
-func (s *Shard) rebuild(shape schemas.ID) error {
-	from := append([]byte(nil), s.keys.kind(kindQueue)...)
-	if err := s.store.DeleteRange(from, after(from)); err != nil {
-		return err
-	}
-	s.c.shape, s.c.mixes, s.c.outside, s.c.mixed = shape, s.mixture != nil, 0, false
-	s.c.generation++
-	s.generations = make([]generations, len(s.policies))
-	for p := range s.generations {
-		s.generations[p] = generations{current: s.c.generation, next: s.c.generation}
-	}
-	s.queued = make([][slots]int, len(s.policies))
-	for _, h := range s.hosts {
-		h.queues, h.backlog = newHostQueues(len(s.policies)), 0
-	}
-	for _, w := range s.waiters {
-		s.hosts[w.host].backlog++
-	}
-	s.rebuildHeaps()
-	if s.using.model == nil {
-		// Not given yet after Open: entries are placed without a model, and SetModel starts over.
-		if s.newest.model == nil {
-			s.newest = model{}
-		}
-		s.using, s.c.model, s.c.modelPages = model{}, 0, 0
-	}
-	from = append(from[:0], s.keys.kind(kindEntry)...)
-	var ordinals []uint64
-	err := s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
-		if len(value) > 1 && state(value[1]) == stateQueued {
-			o, err := s.keys.parseU64(key)
-			ordinals = append(ordinals, o)
-			return true, err
-		}
-		return true, nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, o := range ordinals {
-		e, err := s.entry(o)
-		if err != nil {
-			return err
-		}
-		if err := s.place(e); err != nil {
-			return err
-		}
-		if err := s.queuePlaced(e); err != nil {
-			return err
-		}
-	}
-	return s.nextPass()
 }
 
 // rebuildHeaps makes everything in memory that follows from the queues' heads and the limits.

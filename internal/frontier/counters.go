@@ -42,6 +42,10 @@ type counters struct {
 	// shape of the policies that the queues were built for; mixes: they are the arms of a mixture.
 	shape schemas.ID
 	mixes bool
+	// unranked entries were queued under another shape, and are in no queue until they are placed under
+	// this one, which began with a generation of queues (rerank.go).
+	unranked   uint64
+	shapeBegan uint32
 	// latency samples so far, and how the window was found, see window.go.
 	samples, windowNow, bestRate, tunedAt, widened uint64
 	// spans by topic.
@@ -68,14 +72,14 @@ const (
 
 var spanNames = [spanTopics]string{schemas.TopicFetchRequested, schemas.TopicLinkFound, schemas.TopicLeapSettled}
 
-const countersVersion = 2
+const countersVersion = 3
 
 // varints lists the counters that are encoded as varints, in their order.
 func (c *counters) varints() []*uint64 {
 	return []*uint64{
 		&c.clock, &c.entries, &c.ordinal, &c.dispatched, &c.pages, &c.requests,
 		&c.links, &c.leaps, &c.trained, &c.duplicates, &c.seeds, &c.outside,
-		&c.boundary, &c.answered, &c.modelPages, &c.samples, &c.windowNow, &c.bestRate, &c.tunedAt, &c.widened,
+		&c.boundary, &c.answered, &c.modelPages, &c.samples, &c.windowNow, &c.bestRate, &c.tunedAt, &c.widened, &c.unranked,
 	}
 }
 
@@ -85,6 +89,7 @@ func (c *counters) append(b []byte, g []generations) []byte {
 		b = binary.AppendUvarint(b, *n)
 	}
 	b = binary.AppendUvarint(b, uint64(c.generation))
+	b = binary.AppendUvarint(b, uint64(c.shapeBegan))
 	b = binary.AppendUvarint(b, uint64(c.model))
 	b = binary.AppendUvarint(b, uint64(c.startedAt))
 	b = appendBool(appendBool(appendBool(b, c.stopped), c.mixed), c.mixes)
@@ -118,7 +123,7 @@ func decodeCounters(b []byte) (c counters, g []generations, err error) {
 	for _, n := range c.varints() {
 		*n = r.u64()
 	}
-	c.generation, c.model, c.startedAt = r.u32(), r.u32(), r.i64()
+	c.generation, c.shapeBegan, c.model, c.startedAt = r.u32(), r.u32(), r.u32(), r.i64()
 	c.stopped, c.mixed, c.mixes = r.bool(), r.bool(), r.bool()
 	c.raw, c.tempered = r.float(), r.float()
 	c.shape = r.id()

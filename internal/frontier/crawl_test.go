@@ -266,6 +266,52 @@ func TestMixtureSurvivesARestart(t *testing.T) {
 	s.ended(EndEmpty)
 }
 
+// TestOtherPoliciesPlaceTheFrontierBitByBit: what is not placed yet is in no queue and counts as queued, the crawl
+// does not end for want of it, and a dispatch that only the log knows takes an entry out of it.
+func TestOtherPoliciesPlaceTheFrontierBitByBit(t *testing.T) {
+	s := newScript(t, nil)
+	s.seed(onA("u"), onA("v"), onA("w"), onA("x"), "http://b.example/")
+	s.shard.rerankFirst = 0
+	s.ctl = &schemas.CrawlControl{
+		Crawl: "c", Revision: 2, State: s.ctl.GetState(), Budget: s.ctl.GetBudget(), Window: 2,
+		Policies: []*schemas.Policy{{Name: "all", Ranker: schemas.Ranker_RANKER_UNFOCUSED}}, Learning: s.ctl.GetLearning(),
+	}
+	s.configure()
+	queued := func(want, unranked uint64) {
+		t.Helper()
+		if got := s.shard.Status(s.now).GetQueued(); got != want || s.shard.c.unranked != unranked {
+			t.Fatalf("%d entries queued and %d to be placed, want %d and %d", got, s.shard.c.unranked, want, unranked)
+		}
+		if _, ended := s.shard.Finished(); ended {
+			t.Fatal("the crawl has ended")
+		}
+	}
+	queued(5, 3)
+	s.want(s.dispatch(2), onA("u"), "http://b.example/") // the heads of the hosts
+	for _, u := range []string{onA("u"), "http://b.example/"} {
+		s.apply(s.answer(u, schemas.Outcome_OUTCOME_CLIENT_ERROR))
+	}
+	queued(3, 3)
+	s.open() // the process died, and the log has one dispatch more
+	queued(3, 3)
+	lost := s.last[onA("u")]
+	lost.Url, lost.Ordinal = onA("w"), 9
+	lost.Id = schemas.RequestID("c", lost.GetUrl(), 1).Bytes()
+	if err := s.shard.Recover(lost); err != nil {
+		t.Fatal(err)
+	}
+	queued(2, 2)
+	if more, err := s.shard.Rescore(1); err != nil || !more {
+		t.Fatal(more, err)
+	}
+	queued(2, 1)
+	if more, err := s.shard.Rescore(9); err != nil || more {
+		t.Fatal(more, err)
+	}
+	queued(2, 0)
+	s.want(s.dispatch(9), onA("v"))
+}
+
 func TestBudgetIsReservedAtDispatch(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) { c.Budget, c.Window = &schemas.Budget{Pages: 2, Requests: 3}, 100 })
 	s.seed(onA("a"), onA("b"), onA("c"), onA("d"))

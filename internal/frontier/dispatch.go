@@ -36,6 +36,13 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 		var held heldBack
 		for len(requests) < max && s.room() {
 			lead, ok := s.lead()
+			if !ok && s.c.unranked > 0 {
+				if _, err := s.Rescore(rescoreStep); err != nil {
+					return nil, err
+				}
+				held = heldBack{} // the heads are others now
+				continue
+			}
 			if !ok || s.waits(&held, lead, ms) {
 				break
 			}

@@ -20,6 +20,7 @@
 //	place.go tables.go                    scores, by internal/rank
 //	guidance.go                           what guides say of a page's links, and the path to a page
 //	rescore.go sweep.go stretch.go        models and generations
+//	rerank.go                             other policies
 //	ahead.go prepare.go                   what is read and scored beside others
 //	dispatch.go mixture.go                choice of requests and of the policy that leads
 //	flight.go window.go                   requests in flight

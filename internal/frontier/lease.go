@@ -98,7 +98,7 @@ func (s *Shard) Report() *schemas.ShardReport {
 	return &schemas.ShardReport{
 		LeaseEpoch: s.lease.GetEpoch(), LeaseSequence: s.lease.GetSequence(), Lease: proto.CloneOf(s.lease.GetLease()),
 		Pages: s.c.pages, Requests: s.c.requests, InFlight: uint64(len(s.flights)),
-		Want: s.want(), Window: s.window(), Backlog: uint64(s.backlog), Outside: s.c.outside,
+		Want: s.want(), Window: s.window(), Backlog: uint64(s.backlog) + s.c.unranked, Outside: s.c.outside,
 		Stopped: s.c.stopped, Seeds: s.c.seeds,
 	}
 }

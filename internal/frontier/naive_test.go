@@ -46,6 +46,7 @@ type naive struct {
 	latency                                                          [][2]int64
 	startedAt                                                        int64
 	stopped                                                          bool
+	rerankFirst                                                      int
 	arms                                                             map[string]*rank.Arm
 }
 
@@ -98,6 +99,7 @@ type nEntry struct {
 	links       []nLink
 	places      []nPlace
 	done        bool // scored in the pass under way
+	unranked    bool // placed under policies of before
 	notBefore   int64
 	request     *schemas.FetchRequest // of the last dispatch
 	outcome     schemas.Outcome
@@ -116,7 +118,7 @@ func newNaive(crawl string) *naive {
 	return &naive{
 		crawl: crawl, byURL: map[string]*nEntry{}, hosts: map[string]*nHost{}, flights: map[schemas.ID]*nFlight{},
 		outcomes: map[string]uint64{}, refused: map[string]uint64{}, seedIDs: map[schemas.ID]bool{},
-		arms: map[string]*rank.Arm{},
+		arms: map[string]*rank.Arm{}, rerankFirst: rerankFirst,
 	}
 }
 
@@ -162,6 +164,15 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		return fmt.Sprint(ctl.GetPolicies(), ctl.GetMixture() == nil, ctl.GetLearning().GetDMax(), slices.Sorted(maps.Keys(o.Rankers)))
 	}
 	changed := n.ctl != nil && shape(n.ctl, n.options) != shape(ctl, o)
+	var heads []*nEntry
+	if changed {
+		hosts := make(map[string]bool)
+		for _, e := range n.order(0, func(*nEntry) bool { return true }) {
+			if h := weburl.Host(e.url); !hosts[h] {
+				heads, hosts[h] = append(heads, e), true
+			}
+		}
+	}
 	n.ctl, n.scope, n.options = ctl, sc, o
 	n.stopped = n.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
 	for _, p := range ctl.GetPolicies() {
@@ -172,19 +183,42 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	if changed {
 		n.passing, n.mixed = false, false
 		for _, e := range n.entries {
-			if e.state == stateQueued {
-				n.place(e)
-			}
+			e.unranked = e.state == stateQueued
 		}
+		for _, e := range heads {
+			n.place(e)
+		}
+		n.rank(n.rerankFirst)
 		n.nextPass()
 	}
 }
 
+// unranked lists the entries that wait for a place.
+func (n *naive) unranked() (es []*nEntry) {
+	for _, e := range n.entries {
+		if e.state == stateQueued && e.unranked {
+			es = append(es, e)
+		}
+	}
+	return es
+}
+
+// rank places up to count of them.
+func (n *naive) rank(count int) (left int) {
+	es := n.unranked()
+	for _, e := range es[:min(len(es), max(0, count))] {
+		n.place(e)
+		count--
+	}
+	return count
+}
+
 // reopened is what becomes of the model when the process was restarted and m is the newest.
 func (n *naive) reopened() {
-	if n.passing && n.using.version != "" && n.using.version != n.newest.version {
+	if (n.passing || len(n.unranked()) > 0) && n.using.version != "" && n.using.version != n.newest.version {
 		n.using, n.mixed = n.newest, true
 	}
+	n.nextPass()
 }
 
 func (n *naive) setModel(version string, m Model, pages uint64) {
@@ -203,7 +237,7 @@ func (n *naive) setModel(version string, m Model, pages uint64) {
 }
 
 func (n *naive) nextPass() {
-	if n.passing || (n.using.version == n.newest.version && !n.mixed) {
+	if len(n.unranked()) > 0 || n.passing || (n.using.version == n.newest.version && !n.mixed) {
 		return
 	}
 	n.using, n.mixed = n.newest, false
@@ -233,6 +267,12 @@ func (n *naive) bestOld() *nEntry {
 }
 
 func (n *naive) rescore(count int) bool {
+	if len(n.unranked()) > 0 {
+		if count = n.rank(count); len(n.unranked()) > 0 {
+			return true
+		}
+	}
+	n.nextPass()
 	for n.passing {
 		for range (count + bestShare - 1) / bestShare {
 			e := n.bestOld()
@@ -273,7 +313,7 @@ func (n *naive) firstOld() (first *nEntry) {
 func (n *naive) order(p int, which func(*nEntry) bool) []*nEntry {
 	var es []*nEntry
 	for _, e := range n.entries {
-		if e.state == stateQueued && e.places[p].in && which(e) {
+		if e.state == stateQueued && !e.unranked && e.places[p].in && which(e) {
 			es = append(es, e)
 		}
 	}
@@ -293,7 +333,7 @@ func (n *naive) sortedLinks(e *nEntry) []nLink {
 }
 
 func (n *naive) place(e *nEntry) {
-	e.done = true
+	e.done, e.unranked = true, false
 	e.places = nil
 	for _, p := range n.ctl.GetPolicies() {
 		e.places = append(e.places, n.placeUnder(e, p))
@@ -764,6 +804,10 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 	}
 	for len(out) < most && n.room() {
 		lead, e := n.choose()
+		if e == nil && len(n.unranked()) > 0 {
+			n.rescore(rescoreStep)
+			continue
+		}
 		if _, waits := n.waits(lead, e, now); e == nil || waits {
 			break
 		}
@@ -901,6 +945,7 @@ func (n *naive) within(e *nEntry) bool {
 func (n *naive) backlog() (inside, outside uint64) {
 	for _, e := range n.entries {
 		switch {
+		case e.state == stateQueued && e.unranked:
 		case e.state == stateQueued && !n.within(e):
 			outside++
 		case (e.state == stateQueued || e.state == stateWaiting) && !n.capped(e.url):
@@ -922,7 +967,7 @@ func (n *naive) finished() (string, bool) {
 		return EndPages, true
 	case b.GetRequests() > 0 && n.requests >= b.GetRequests():
 		return EndRequests, true
-	case n.seeds == 0 || inside > 0:
+	case n.seeds == 0 || inside > 0 || len(n.unranked()) > 0:
 		return "", false
 	case outside > 0:
 		return EndStagnated, true
@@ -958,7 +1003,7 @@ func (n *naive) status(now int64) *schemas.CrawlStatus {
 	reason, ended := n.finished()
 	st := &schemas.CrawlStatus{
 		Crawl: n.crawl, EndReason: reason, Epoch: n.options.Epoch, Dispatched: uint64(len(n.log)),
-		InFlight: uint64(len(n.flights)), Queued: inside, Outcomes: n.outcomes, Refused: n.refused,
+		InFlight: uint64(len(n.flights)), Queued: inside + uint64(len(n.unranked())), Outcomes: n.outcomes, Refused: n.refused,
 		Pages: n.pages, RelevanceRaw: n.raw, RelevanceTempered: n.tempered, Requests: n.requests,
 		Links: n.links, Leaps: n.leaps, Trained: n.trained, Duplicates: n.duplicates,
 		At: now, StartedAt: n.startedAt, Window: uint32(n.window()),
@@ -1009,6 +1054,8 @@ func (n *naive) status(now int64) *schemas.CrawlStatus {
 	}
 	if n.modelDue() {
 		st.Activity = "model wait"
+	} else if left := len(n.unranked()); left > 0 {
+		st.Activity = fmt.Sprintf("other policies: %d entries still to be placed", left)
 	} else if all > 0 {
 		st.Activity = fmt.Sprintf("re-scoring %d%%", done*100/all)
 	}

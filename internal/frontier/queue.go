@@ -62,6 +62,10 @@ func (s *Shard) enqueue(e *entry) error {
 
 // dequeue takes the entry out of all queues.
 func (s *Shard) dequeue(e *entry) error {
+	if s.unranked(e.places) {
+		s.c.unranked--
+		return nil
+	}
 	for p := range s.policies {
 		if err := s.remove(e, p, e.places[p]); err != nil {
 			return err
@@ -73,6 +77,10 @@ func (s *Shard) dequeue(e *entry) error {
 
 // requeue moves a queued entry from where its places were before to where they are now.
 func (s *Shard) requeue(e *entry, before []placed) error {
+	if s.unranked(before) {
+		s.c.unranked--
+		return s.enqueue(e)
+	}
 	for p := range s.policies {
 		was, is := before[p], e.places[p]
 		if was.In == is.In && was.generation == is.generation && was.Tier == is.Tier && was.Score == is.Score {

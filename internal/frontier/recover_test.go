@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
@@ -78,10 +79,7 @@ func (o *owner) start(t *rapid.T) {
 	o.live = &memory{tree: *o.committed.store.tree.Copy()}
 	o.next = o.committed.next
 	o.shard = must[*Shard](t, "open")(Open(o.live, "c", 0))
-	sc := must[*scope.Scope](t, "scope")(scope.New(o.ctl.GetScope(), nil))
-	if err := o.shard.Configure(o.ctl, sc, Options{Epoch: 1, RetryDelay: time.Second}); err != nil {
-		t.Fatal(err)
-	}
+	o.configure(t)
 	if len(o.models) > 0 {
 		m := o.models[len(o.models)-1]
 		if err := o.shard.SetModel(m.version, m.model, m.pages); err != nil {
@@ -94,6 +92,14 @@ func (o *owner) start(t *rapid.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+func (o *owner) configure(t *rapid.T) {
+	sc := must[*scope.Scope](t, "scope")(scope.New(o.ctl.GetScope(), nil))
+	o.shard.rerankFirst = rapid.IntRange(0, 3).Draw(t, "placed at once")
+	if err := o.shard.Configure(o.ctl, sc, Options{Epoch: 1, RetryDelay: time.Second}); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -277,7 +283,7 @@ func TestRecovery(t *testing.T) {
 			}
 			op := "go on"
 			if steps < 300 {
-				op = rapid.SampledFrom([]string{"apply", "apply", "dispatch", "dispatch", "fetch", "fetch", "again", "commit", "crash", "model", "rescore"}).Draw(t, "op")
+				op = rapid.SampledFrom([]string{"apply", "apply", "dispatch", "dispatch", "fetch", "fetch", "again", "commit", "crash", "model", "rescore", "policies"}).Draw(t, "op")
 			}
 			switch op {
 			case "apply":
@@ -298,6 +304,15 @@ func TestRecovery(t *testing.T) {
 				}
 			case "model":
 				o.publish(t)
+			case "policies":
+				other := proto.CloneOf(o.ctl)
+				other.Revision++
+				other.Policies, other.Mixture = drawPolicies(t), drawMixture(t)
+				// A boundary that a policy of before made due is not sent by policies that do not learn.
+				if schemas.Learns(other) == schemas.Learns(o.ctl) {
+					o.ctl = other
+					o.configure(t)
+				}
 			case "rescore":
 				must[bool](t, "rescore")(o.shard.Rescore(rapid.IntRange(1, 5).Draw(t, "n")))
 			default:

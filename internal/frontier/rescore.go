@@ -44,9 +44,9 @@ func (s *Shard) SetModel(version string, m Model, pages uint64) error {
 	switch {
 	case number == s.using.number:
 		s.using = s.newest
-	case s.passing() && s.using.model == nil && s.using.number != 0:
-		// A pass begun before Open, whose model is not to be had any more: the newest one finishes
-		// it, and scores once more what the other one had scored.
+	case (s.passing() || s.c.unranked > 0) && s.using.model == nil && s.using.number != 0:
+		// A pass begun before Open, or a change of policies, whose model is not to be had any more: the newest
+		// one finishes it, and scores once more what the other one had scored.
 		s.using, s.c.mixed = s.newest, true
 	}
 	s.c.model, s.c.modelPages = s.using.number, s.using.pages
@@ -63,7 +63,7 @@ func (s *Shard) passing() bool {
 
 // nextPass begins a pass where one is due and none is under way.
 func (s *Shard) nextPass() error {
-	if s.passing() || (s.using.number == s.newest.number && !s.c.mixed) {
+	if s.c.unranked > 0 || s.passing() || (s.using.number == s.newest.number && !s.c.mixed) {
 		return nil
 	}
 	s.using, s.c.mixed, s.swept, s.stretch = s.newest, false, 0, nil
@@ -88,19 +88,26 @@ func (s *Shard) nextPass() error {
 	return s.endPass()
 }
 
-// Rescore scores up to n unvisited entries under the model that the pass was begun with, the
-// best ones among them first (sweep.go), and says whether some are left. A pass always ends
-// before the next one, under the newest model, begins.
+// Rescore places up to n unvisited entries that wait for it under policies just changed (rerank.go), or scores
+// them under the model that the pass was begun with, the best ones among them first (sweep.go), and says
+// whether some are left. A pass always ends before the next one, under the newest model, begins.
 func (s *Shard) Rescore(n int) (more bool, err error) {
 	if err := s.usable(); err != nil {
 		return false, err
 	}
-	if !s.passing() {
+	if err := s.nextPass(); err != nil { // it waits for the last unranked entry, which verdicts may have taken
+		return false, err
+	}
+	if s.c.unranked == 0 && !s.passing() {
 		return false, nil
 	}
-	for s.passing() {
-		left, err := s.rescoreSome(&n)
-		if err == nil && !left {
+	for s.c.unranked > 0 || s.passing() {
+		var left bool
+		if s.c.unranked > 0 {
+			if left, err = s.rankSome(&n); err == nil && !left {
+				err = s.nextPass()
+			}
+		} else if left, err = s.rescoreSome(&n); err == nil && !left {
 			err = s.endPass()
 		}
 		if err != nil {

@@ -86,6 +86,8 @@ type Shard struct {
 	settling *prepared
 	// swept is the ordinal up to which a pass has gone in the order of discovery.
 	swept uint64
+	// rerankFirst is the constant but in tests.
+	rerankFirst int
 	// stretch is what was scored ahead of it.
 	stretch *stretch
 
@@ -142,7 +144,7 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 		hostByName: make(map[string]*host), flights: make(map[schemas.ID]*flight),
 		unplaced: make(map[string][]schemas.ID),
 		entries:  newLRU[uint64, *entry](0), pages: newLRU[uint64, *page](0), tables: newLRU[uint64, *linkfeature.Table](0),
-		waiting: newWaiting(), waiters: make(map[uint64]*waiter),
+		waiting: newWaiting(), waiters: make(map[uint64]*waiter), rerankFirst: rerankFirst,
 		sleeping: &heap[*host]{
 			less: func(a, b *host) bool { return a.notBefore < b.notBefore },
 			at:   func(h *host) *int { return &h.sleeping },

@@ -269,7 +269,7 @@ func (m *machine) checkStore(t *rapid.T) {
 	pages := map[uint64]uint32{}
 	for _, e := range m.naive.entries {
 		for _, p := range e.places {
-			if e.state == stateQueued && p.in {
+			if e.state == stateQueued && !e.unranked && p.in {
 				keys++
 			}
 		}
@@ -362,6 +362,7 @@ func (m *machine) dispatch(t *rapid.T, most int) {
 
 func (m *machine) reopen(t *rapid.T) {
 	m.shard = must[*Shard](t, "open")(Open(m.store, m.ctl.GetCrawl(), 0))
+	m.shard.rerankFirst = m.naive.rerankFirst
 	m.configure(t)
 	if m.announced {
 		if err := m.shard.SetModel(m.newest.version, m.newest.model, m.newest.pages); err != nil {
@@ -526,6 +527,8 @@ func newMachine(t *rapid.T, store Store) *machine {
 	}
 	m.drawOverride(t)
 	m.shard = must[*Shard](t, "open")(Open(store, "c", 0))
+	m.naive.rerankFirst = rapid.SampledFrom([]int{0, 1, 3, rerankFirst}).Draw(t, "placed at once")
+	m.shard.rerankFirst = m.naive.rerankFirst
 	m.configure(t)
 	m.naive.configure(m.ctl, m.scope, m.options)
 	return m

@@ -31,7 +31,7 @@ func (s *Shard) Finished() (reason string, ok bool) {
 		return EndPages, true
 	case s.limits.requests > 0 && s.c.requests >= s.limits.requests:
 		return EndRequests, true
-	case s.c.seeds == 0 || s.backlog > 0:
+	case s.c.seeds == 0 || s.backlog > 0 || s.c.unranked > 0:
 		return "", false
 	case s.c.outside > 0:
 		return EndStagnated, true
@@ -43,7 +43,7 @@ func (s *Shard) Finished() (reason string, ok bool) {
 func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
 	st := &schemas.CrawlStatus{
 		Crawl: s.name.Crawl, Shard: s.name.Shard, Epoch: s.options.Epoch,
-		Dispatched: s.c.dispatched, InFlight: uint64(len(s.flights)), Queued: uint64(s.backlog),
+		Dispatched: s.c.dispatched, InFlight: uint64(len(s.flights)), Queued: uint64(s.backlog) + s.c.unranked,
 		Outcomes: make(map[string]uint64), Refused: make(map[string]uint64),
 		Pages: s.c.pages, RelevanceRaw: s.c.raw, RelevanceTempered: s.c.tempered, Requests: s.c.requests,
 		Links: s.c.links, Leaps: s.c.leaps, Trained: s.c.trained, Duplicates: s.c.duplicates,
@@ -105,6 +105,9 @@ func (s *Shard) activity() string {
 	}
 	if s.limits.shards > 1 && s.want() > 0 && !s.room() {
 		return "waiting for a lease"
+	}
+	if n := s.c.unranked; n > 0 {
+		return fmt.Sprintf("other policies: %d entries still to be placed", n)
 	}
 	var done, all int
 	for p, g := range s.generations {

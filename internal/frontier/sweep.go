@@ -166,8 +166,11 @@ func (s *Shard) sweepEntry(key, value []byte) (*entry, error) {
 	return e, nil
 }
 
-// isOld says that a queued entry has a key in the old generation of a pass.
+// isOld says that a queued entry is unranked, or has a key in the old generation of a pass.
 func (s *Shard) isOld(e *entry) bool {
+	if s.c.unranked > 0 {
+		return s.unranked(e.places)
+	}
 	for p, g := range s.generations {
 		if g.passing() && e.places[p].In && e.places[p].generation == g.current {
 			return true
