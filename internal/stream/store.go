@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -130,20 +132,7 @@ func OpenStore(o StoreOptions) (*Store, error) {
 		opts.Cache = o.Cache.cache
 		giveBack = o.Cache.cache.Reserve(-2 * int(opts.MemTableSize))
 	}
-	// A larger buffer deserves a larger first level: a level less is a rewrite less.
-	opts.LBaseMaxBytes = int64(max(64<<20, 8*opts.MemTableSize))
-	for i := range opts.Levels {
-		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-	}
-	if o.Hits {
-		opts.Levels[len(opts.Levels)-1].FilterPolicy = pebble.NoFilterPolicy
-	}
-	// The upper levels are rewritten many times and hold little.
-	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
-		c := pebble.UniformDBCompressionSettings(block.NoCompression)
-		c.Levels[len(c.Levels)-2], c.Levels[len(c.Levels)-1] = block.SnappyCompression, block.SnappyCompression
-		return c
-	})
+	tune(opts, o.Hits)
 	db, err := pebble.Open(o.Dir, opts)
 	if err != nil {
 		giveBack()
@@ -154,6 +143,39 @@ func OpenStore(o StoreOptions) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// separateValues is from how many bytes on a value stands in a file of its own kind, and is not written again with
+// its key at each compaction.
+const separateValues = 512
+
+// tune says how Pebble keeps what it has been given.
+func tune(opts *pebble.Options, hits bool) {
+	// A larger buffer deserves a larger first level: a level less is a rewrite less.
+	opts.LBaseMaxBytes = int64(max(64<<20, 8*opts.MemTableSize))
+	for i := range opts.Levels {
+		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	if hits {
+		opts.Levels[len(opts.Levels)-1].FilterPolicy = pebble.NoFilterPolicy
+	}
+	// The upper levels are rewritten many times and hold little.
+	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
+		c := pebble.UniformDBCompressionSettings(block.NoCompression)
+		c.Levels[len(c.Levels)-2], c.Levels[len(c.Levels)-1] = block.SnappyCompression, block.SnappyCompression
+		return c
+	})
+	// Leaf tables are half of all bytes and are written once.
+	opts.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
+		return pebble.ValueSeparationPolicy{
+			Enabled: true, MinimumSize: separateValues, MaxBlobReferenceDepth: 10,
+			RewriteMinimumAge: 5 * time.Minute, TargetGarbageRatio: 0.5,
+		}
+	}
+	// Whoever takes entries off the head of a queue remembers where it begins, so tombstones do not slow reads
+	// down, and are not worth compactions of their own, of which there were as many as all others.
+	opts.Experimental.TombstoneDenseCompactionThreshold = -1
+	opts.CompactionConcurrencyRange = func() (lower, upper int) { return 1, max(1, runtime.GOMAXPROCS(0)/2) }
 }
 
 // begin reads the Store's own keys.

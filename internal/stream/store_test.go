@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -61,6 +62,7 @@ func TestStoreIsAnOrderedMap(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"set": func(t *rapid.T) {
 				k, v := key.Draw(t, "key"), rapid.String().Draw(t, "value")
+				v = strings.Repeat(v, rapid.SampledFrom([]int{1, 1, separateValues}).Draw(t, "times"))
 				if err := s.Set([]byte(k), []byte(v)); err != nil {
 					t.Fatal(err)
 				}
