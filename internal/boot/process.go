@@ -24,11 +24,17 @@ func NewRegistry() *prometheus.Registry {
 	return r
 }
 
+// notGo is memory of a process that Go's limit does not count, bytes: above all the program itself.
+const notGo = 32 << 20
+
+// GoMemory is what Go may have of the memory that a process should keep within, bytes.
+func GoMemory(process int64) int64 { return max(process-notGo, process/2) }
+
 // Process gives a process its limits of memory and serves its metrics at /metrics and Go's
 // profiles at /debug/pprof/, until stop. Errors begin with the setting's name.
 func Process(ctx context.Context, s pipeline.Process, metrics *prometheus.Registry, log *slog.Logger) (stop func(), err error) {
 	if s.MemoryBytes > 0 {
-		debug.SetMemoryLimit(s.MemoryBytes)
+		debug.SetMemoryLimit(GoMemory(s.MemoryBytes))
 	}
 	if s.GCPercent > 0 {
 		debug.SetGCPercent(s.GCPercent)

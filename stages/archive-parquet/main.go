@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime/debug"
 
 	"forager/internal/archive"
 	"forager/internal/boot"
@@ -14,16 +13,10 @@ import (
 
 const stage = "archive-parquet"
 
-// notGo is memory of the process that Go's limit does not count: above all the program itself.
-const notGo = 32 << 20
-
 func main() { boot.Main(stage, run) }
 
 func run(ctx context.Context, env *boot.Env) error {
 	settings := env.Config.Stages.ArchiveParquet
-	if settings.MemoryBytes > 0 {
-		debug.SetMemoryLimit(settings.MemoryBytes - notGo)
-	}
 	store, err := objects.Open(env.Config.S3)
 	if err != nil {
 		return err

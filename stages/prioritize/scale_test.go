@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"forager/internal/apprentice"
+	"forager/internal/boot"
 	"forager/internal/frontier"
 	"forager/internal/linkfeature"
 	"forager/internal/scope"
@@ -48,7 +49,7 @@ func BenchmarkFrontier(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		limit := debug.SetMemoryLimit(benchProcess)
+		limit := debug.SetMemoryLimit(boot.GoMemory(benchProcess))
 		c := newGrowth(b)
 		c.rate(b, urls/20) // off the seeds
 		tenth := c.rate(b, urls/10)
