@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 
 	"forager/internal/apprentice"
 	"forager/internal/boot"
+	"forager/internal/crawlfile"
 	"forager/internal/frontier"
 	"forager/internal/linkfeature"
 	"forager/internal/scope"
@@ -29,17 +31,21 @@ const (
 	benchProcess = 768 << 20
 )
 
-// urlsVar names the variable that says how many URLs BenchmarkFrontier goes up to.
-const urlsVar = "FORAGER_BENCH_URLS"
+// Variables that say how many URLs BenchmarkFrontier goes up to, and by which of crawlfile.Rankers.
+const (
+	urlsVar   = "FORAGER_BENCH_URLS"
+	rankerVar = "FORAGER_BENCH_RANKER"
+)
 
 // BenchmarkFrontier grows the frontier of one crawl, on disk as in the stage, to
-// FORAGER_BENCH_URLS URLs (200,000 if not set) and reports what one URL costs when the frontier
-// holds a tenth of them, after each doubling, and when it holds all. A URL stands for itself and its share of all
-// else: per page of 30 links, 10 of which are new, one dispatch, one verdict, 30 look-ups, 30
-// scores under an apprentice, a leaf table of some 500 tokens, and the leaps that it settles. At a
-// tenth of the URLs all entries are scored again under a new model, and pages are applied while
-// that goes on and while it does not. Costs are CPU time of the process, user and system, with
-// Pebble's compactions and the garbage collector; what making the pages costs is taken off.
+// FORAGER_BENCH_URLS URLs (200,000 if not set) by FORAGER_BENCH_RANKER (the apprentice) and reports what one
+// URL costs when the frontier holds a tenth of them, after each doubling, and when it holds all. A URL stands
+// for itself and its share of all else: per page of 30 links, 10 of which are new, one dispatch, one verdict, 30
+// look-ups, 30 scores, a leaf table of some 500 tokens, and the leaps that it settles. So two links of three lead
+// to URLs that are known; of the pages of two frozen webs that many do: webkb 25 %, webplatform 89 %. At a
+// tenth of the URLs all entries are scored again under a new model, pages are applied while that goes on and while
+// it does not, and the crawl is switched to other policies and back. Costs are CPU time of the process, user and
+// system, with Pebble's compactions and the garbage collector; what making the pages costs is taken off.
 func BenchmarkFrontier(b *testing.B) {
 	urls := 200_000
 	if text := os.Getenv(urlsVar); text != "" {
@@ -54,7 +60,10 @@ func BenchmarkFrontier(b *testing.B) {
 		c.rate(b, urls/20) // off the seeds
 		tenth := c.rate(b, urls/10)
 		tenth.report(b, "tenth")
-		c.rescore(b)
+		if c.learns {
+			c.rescore(b)
+		}
+		c.switchPolicies(b)
 		for n := urls / 5; n < urls*9/10; n *= 2 {
 			if n > c.web.urls+urls/100 { // re-scoring has added some
 				c.rate(b, n).log(b)
@@ -82,6 +91,11 @@ type growth struct {
 	flights []*schemas.FetchRequest
 	offset  int64
 	models  int
+	ctl     *schemas.CrawlControl
+	scope   *scope.Scope
+	// learns: a policy ranks by the apprentice. slice is the longest slice of work beside verdicts.
+	learns bool
+	slice  time.Duration
 }
 
 func newGrowth(b *testing.B) *growth {
@@ -93,18 +107,15 @@ func newGrowth(b *testing.B) *growth {
 	if c.shard, err = frontier.Open(c.store, "bench", 0); err != nil {
 		b.Fatal(err)
 	}
-	sc, err := scope.New(nil, nil)
-	if err != nil {
+	if c.scope, err = scope.New(nil, nil); err != nil {
 		b.Fatal(err)
 	}
-	ctl := &schemas.CrawlControl{
+	c.ctl = &schemas.CrawlControl{
 		Crawl: "bench", State: schemas.CrawlState_CRAWL_STATE_RUNNING, Budget: &schemas.Budget{Pages: 1 << 40},
-		Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_APPRENTICE}}, Window: 256, HostWindow: 8,
-		Learning: &schemas.Learning{DMax: 5, SwitchPages: 1 << 40},
+		Window: 256, HostWindow: 8, Learning: &schemas.Learning{DMax: 5, SwitchPages: 1 << 40},
 	}
-	if err := c.shard.Configure(ctl, sc, frontier.Options{Memory: benchMemory}); err != nil {
-		b.Fatal(err)
-	}
+	c.configure(b, cmp.Or(os.Getenv(rankerVar), "apprentice"))
+	c.learns = schemas.Learns(c.ctl)
 	c.newModel(b)
 	var seeds []string
 	for range 256 {
@@ -114,6 +125,19 @@ func newGrowth(b *testing.B) *growth {
 		b.Fatal(err)
 	}
 	return c
+}
+
+// configure sets the policies of a ranker.
+func (c *growth) configure(b *testing.B, ranker string) {
+	ranking, err := crawlfile.Rank(ranker)
+	if err != nil {
+		b.Fatalf("%s: %v", rankerVar, err)
+	}
+	c.ctl.Revision++
+	c.ctl.Policies, c.ctl.Mixture = ranking.Policies, ranking.Mixture
+	if err := c.shard.Configure(c.ctl, c.scope, frontier.Options{Memory: benchMemory}); err != nil {
+		b.Fatal(err)
+	}
 }
 
 func (c *growth) newModel(b *testing.B) {
@@ -128,10 +152,7 @@ func (c *growth) pages(b *testing.B, n int, rescore int) (more bool) {
 	for n > 0 {
 		c.commit(b)
 		if rescore > 0 {
-			var err error
-			if more, err = c.shard.Rescore(rescore); err != nil {
-				b.Fatal(err)
-			}
+			more = c.rescoreSlice(b, rescore)
 		}
 		rs, err := c.shard.Dispatch(c.now, 256)
 		if err != nil {
@@ -154,6 +175,17 @@ func (c *growth) pages(b *testing.B, n int, rescore int) (more bool) {
 		}
 		c.flights, n = c.flights[step:], n-step
 	}
+	return more
+}
+
+// rescoreSlice does a slice of work on entries that are placed anew.
+func (c *growth) rescoreSlice(b *testing.B, n int) (more bool) {
+	began := time.Now()
+	more, err := c.shard.Rescore(n)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c.slice = max(c.slice, time.Since(began))
 	return more
 }
 
@@ -187,9 +219,9 @@ func (c *growth) rate(b *testing.B, urls int) cost {
 	making := c.web.cost(b, n)
 	cpu, began := cpuOf(b), time.Now()
 	c.pages(b, n, 0)
-	took := cpuOf(b) - cpu - making
+	took, wall := cpuOf(b)-cpu-making, time.Since(began)-making
 	return cost{
-		cpu: took / time.Duration(n*newLinks), wall: time.Since(began) / time.Duration(n*newLinks),
+		cpu: took / time.Duration(n*newLinks), wall: wall / time.Duration(n*newLinks),
 		peak: peakMemory(b), disk: diskUse(b, c.dir), urls: c.web.urls,
 	}
 }
@@ -197,13 +229,15 @@ func (c *growth) rate(b *testing.B, urls int) cost {
 func (x cost) report(b *testing.B, name string) {
 	b.ReportMetric(float64(x.cpu)/1e3, name+"-cpu-µs/url")
 	b.ReportMetric(1/x.wall.Seconds(), name+"-urls/s")
+	b.ReportMetric(linksPerURL/x.wall.Seconds(), name+"-links/s")
 	b.ReportMetric(float64(x.peak)/(1<<20), name+"-peak-MiB")
 	x.log(b)
 }
 
 func (x cost) log(b *testing.B) {
-	b.Logf("%9d URLs: %.1f µs of CPU a new URL (%.0f URLs a CPU second, %.0f with those known), %.1f µs by the clock (%.0f a second), peak RSS %d of %d MiB, %d bytes on disk a URL",
-		x.urls, float64(x.cpu)/1e3, 1/x.cpu.Seconds(), 3/x.cpu.Seconds(), float64(x.wall)/1e3, 1/x.wall.Seconds(), x.peak>>20, benchProcess>>20, x.disk/int64(x.urls))
+	b.Logf("%9d URLs: %.1f µs of CPU a new URL; by the clock %.0f new URLs and %.0f links a second, %.0f and %.0f a CPU second; peak RSS %d of %d MiB, %d bytes on disk a URL",
+		x.urls, float64(x.cpu)/1e3, 1/x.wall.Seconds(), linksPerURL/x.wall.Seconds(), 1/x.cpu.Seconds(), linksPerURL/x.cpu.Seconds(),
+		x.peak>>20, benchProcess>>20, x.disk/int64(x.urls))
 }
 
 // rescore scores every entry again, and looks how much slower pages go meanwhile.
@@ -218,30 +252,44 @@ func (c *growth) rescore(b *testing.B) {
 	c.pages(b, pages, 512)
 	with := time.Since(began) - making
 	b.ReportMetric(float64(with)/float64(without), "with-pass/without")
-	for more := true; more; {
-		var err error
-		if more, err = c.shard.Rescore(512); err != nil {
-			b.Fatal(err)
-		}
-		c.commit(b)
-	}
+	c.finishScoring(b)
 	c.newModel(b)
 	entries := c.shard.Status(c.now).GetQueued()
 	runtime.GC()
+	c.slice = 0
 	before := cpuOf(b)
 	began = time.Now()
-	for more := true; more; {
-		var err error
-		if more, err = c.shard.Rescore(512); err != nil {
-			b.Fatal(err)
-		}
-		c.commit(b)
-	}
+	c.finishScoring(b)
 	took, wall := cpuOf(b)-before, time.Since(began)
 	b.ReportMetric(float64(entries)/took.Seconds(), "rescored/cpu-s")
-	b.Logf("%9d entries scored again in %v of CPU (%.0f a CPU second), %v by the clock (%.0f a second); pages meanwhile take %.2f times as long; peak RSS %d MiB",
+	b.ReportMetric(float64(entries)/wall.Seconds(), "rescored/s")
+	b.Logf("%9d entries scored again in %v of CPU (%.0f a CPU second), %v by the clock (%.0f a second), in slices of %v at most; pages meanwhile take %.2f times as long; peak RSS %d MiB",
 		entries, took.Round(time.Millisecond), float64(entries)/took.Seconds(), wall.Round(time.Millisecond), float64(entries)/wall.Seconds(),
-		float64(with)/float64(without), peakMemory(b)>>20)
+		c.slice.Round(time.Millisecond), float64(with)/float64(without), peakMemory(b)>>20)
+}
+
+// finishScoring goes on until no entry is left to be placed.
+func (c *growth) finishScoring(b *testing.B) {
+	for c.rescoreSlice(b, 512) {
+		c.commit(b)
+	}
+	c.commit(b)
+}
+
+// switchPolicies gives the crawl another ranker, and its own again.
+func (c *growth) switchPolicies(b *testing.B) {
+	for _, ranker := range []string{"soft-focus", cmp.Or(os.Getenv(rankerVar), "apprentice")} {
+		entries := c.shard.Status(c.now).GetQueued()
+		c.slice = 0
+		began := time.Now()
+		c.configure(b, ranker)
+		c.commit(b)
+		blocked := time.Since(began)
+		c.finishScoring(b)
+		wall := time.Since(began)
+		b.Logf("%9d entries placed by %s in %v by the clock (%.0f a second); nothing else went on for %v at the switch, and for slices of %v at most then",
+			entries, ranker, wall.Round(time.Millisecond), float64(entries)/wall.Seconds(), blocked.Round(time.Millisecond), c.slice.Round(time.Millisecond))
+	}
 }
 
 // madeUp is an endless web: every page has 30 links, 10 to new URLs and 20 to known ones, most of
@@ -259,6 +307,7 @@ const perStep = 32
 
 const (
 	newLinks, knownLinks = 10, 20
+	linksPerURL          = float64(newLinks+knownLinks) / newLinks
 	pageLeaves           = 120
 )
 
@@ -327,8 +376,10 @@ func (w *madeUp) known() string {
 func (w *madeUp) verdict(r *schemas.FetchRequest) *schemas.LinkFound {
 	rec := &schemas.LinkFound{
 		Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_DELIVERED,
-		Judgement: &schemas.Judgement{Raw: w.r.Float64(), Tempered: w.r.Float64()},
-		Table:     w.tables[w.r.IntN(len(w.tables))],
+		Judgement: &schemas.Judgement{
+			Raw: w.r.Float64(), Tempered: w.r.Float64(), Calibrated: w.r.Float64(), BestIsFocus: w.r.IntN(3) == 0,
+		},
+		Table: w.tables[w.r.IntN(len(w.tables))],
 	}
 	links := make([]schemas.Link, newLinks+knownLinks)
 	for i := range links {
@@ -341,6 +392,7 @@ func (w *madeUp) verdict(r *schemas.FetchRequest) *schemas.LinkFound {
 			l.Url = w.known()
 		}
 		rec.Links = append(rec.Links, l)
+		rec.Judgement.Anchors = append(rec.Judgement.Anchors, w.r.Uint32N(schemas.AnchorSteps))
 	}
 	return rec
 }
