@@ -159,10 +159,11 @@ func tune(opts *pebble.Options, hits bool) {
 	if hits {
 		opts.Levels[len(opts.Levels)-1].FilterPolicy = pebble.NoFilterPolicy
 	}
-	// The upper levels are rewritten many times and hold little.
+	// The upper levels are rewritten many times and hold little; but values that stand apart are written with
+	// the first of them, and stay as they are.
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
 		c := pebble.UniformDBCompressionSettings(block.NoCompression)
-		c.Levels[len(c.Levels)-2], c.Levels[len(c.Levels)-1] = block.SnappyCompression, block.SnappyCompression
+		c.Levels[0], c.Levels[len(c.Levels)-2], c.Levels[len(c.Levels)-1] = block.SnappyCompression, block.SnappyCompression, block.SnappyCompression
 		return c
 	})
 	// Leaf tables are half of all bytes and are written once.
