@@ -60,6 +60,13 @@
 // After Open a pass under way goes on; if its model is superseded, the newest finishes it and
 // one more pass follows.
 //
+// # Other policies
+//
+// Where a control record brings other policies, the queues are emptied and Rescore fills them again
+// (rerank.go); what is not placed yet is in no queue, counts as queued, and keeps the crawl from ending.
+// A model's pass waits until all entries are placed, or ends where it is when the policies change.
+// With learning.sync Dispatch places them all first.
+//
 // # Recovery
 //
 // A dispatch is decided by being in the log. Recover takes those that the state lacks; they
@@ -219,6 +226,10 @@
 // all of the disk, at 200 µs an entry instead of 10. As many are taken as are dispatched meanwhile. Links of a
 // stretch of them are scored in the order of their pages before any is moved, so that a page and its leaf table
 // are read once a stretch and not once a link.
+//
+// 2026-11-21: entries are not dispatched by the places that they had under policies of before, as those of an
+// older model are: what a request says chose it, and an arm's credit, would be untrue. On 10⁶ entries
+// placing them all takes some seconds; the best heads and 4,096 others are placed at the switch, in some 50 ms.
 //
 // 2026-11-21: links to new URLs are a third of all, and the store is slowest at finding nothing,
 // so a filter in memory knows which URLs were never seen. Opening a shard reads the seen-set for it.
