@@ -29,6 +29,7 @@ type reading struct {
 	charset   string // the first that a <meta> names
 	titled    bool
 	prose     *prose // nil where nobody wants the text
+	paths     *paths // nil where nobody wants the tag paths of links
 }
 
 // anchor is a link as the page has it.
@@ -36,6 +37,7 @@ type anchor struct {
 	href        string
 	first, last uint32 // leaves
 	nofollow    bool
+	path        string // where paths are wanted
 }
 
 func newReading(s Settings, size int) *reading {
@@ -150,6 +152,9 @@ func (r *reading) links(base *weburl.Base) {
 			return
 		}
 		seen[url] = struct{}{}
+		if r.paths != nil {
+			r.paths.links = append(r.paths.links, a.path)
+		}
 		p.Links = append(p.Links, &schemas.Link{
 			Url: url, FirstLeaf: a.first, LastLeaf: a.last, Position: position - 1, Nofollow: a.nofollow,
 		})
