@@ -9,18 +9,21 @@ import (
 	"strings"
 	"sync"
 
-	"google.golang.org/protobuf/proto"
-
 	"forager/internal/crawlfile"
-	"forager/internal/rank"
 	"forager/schemas"
 )
 
 // Rankers of an experiment, in the order of its tables: those that one word names in a crawl
-// file, further apprentices, and the oracles.
-var Rankers = append(slices.Clone(crawlfile.Rankers), "apprentice-topics", "apprentice-taught", "apprentice-transferred",
-	"soft-focus-distilled", "context-graph", "focused-2000", "best-first-cosine",
-	"memm-marginal", "memm-viterbi", "memm-states", "memm-marginal-words", "memm-marginal-rest", "oracle-labels", "oracle")
+// file, and further ones.
+var Rankers = rankers()
+
+func rankers() []string {
+	names := slices.Clone(crawlfile.Rankers)
+	for _, f := range further {
+		names = append(names, f.name)
+	}
+	return names
+}
 
 // Learns says whether a ranker learns while it crawls, so that settings of learning change it.
 func Learns(ranker string) bool { return strings.HasPrefix(ranker, "apprentice") }
@@ -217,15 +220,6 @@ func KnowRanker(name string) error {
 	return fmt.Errorf("no ranker %q; known: %s", name, strings.Join(Rankers, ", "))
 }
 
-// built says on which ranker of the crawl file each further one is built.
-var built = map[string]string{
-	"apprentice-topics": "apprentice", "apprentice-taught": "apprentice-gated", "apprentice-transferred": "apprentice-gated",
-	"soft-focus-distilled": Baseline, "context-graph": Baseline, "focused-2000": Baseline, "best-first-cosine": Baseline,
-	"memm-marginal": Baseline, "memm-viterbi": Baseline, "memm-states": Baseline,
-	"memm-marginal-words": Baseline, "memm-marginal-rest": Baseline,
-	"oracle-labels": Baseline, "oracle": Baseline,
-}
-
 // Try makes one crawl of the task: a draw's seeds with a named ranker. seed is that of random
 // orders.
 func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
@@ -247,7 +241,13 @@ func (g *Ground) Run(ranker string, draw int, seed uint64, learning *schemas.Lea
 	if err := g.refuses(ranker); err != nil {
 		return nil, err
 	}
-	ranking, err := crawlfile.Rank(cmp.Or(built[ranker], ranker))
+	f, name := furtherBy(ranker), ranker
+	if f != nil {
+		name = cmp.Or(f.built, Baseline)
+	} else if err := KnowRanker(ranker); err != nil {
+		return nil, err
+	}
+	ranking, err := crawlfile.Rank(name)
 	if err != nil {
 		return nil, err
 	}
@@ -258,37 +258,8 @@ func (g *Ground) Run(ranker string, draw int, seed uint64, learning *schemas.Lea
 		Ground: g, Seeds: g.task.Seeds[draw], Policies: ranking.Policies, Mixture: ranking.Mixture,
 		Learning: learning, RandomSeed: seed,
 	}
-	if _, ok := guides[ranker]; ok {
-		taught, err := g.guide(ranker)
-		if err != nil {
-			return nil, err
-		}
-		r := newGuided(g, taught)
-		run.Rankers, run.Observe = map[string]rank.Ranker{ranker: r}, r.observe
+	if f == nil {
+		return run, nil
 	}
-	switch ranker {
-	case "oracle-labels":
-		run.Rankers = map[string]rank.Ranker{ranker: labelOracle{g}}
-	case "oracle":
-		o := newPathOracle(g)
-		run.Rankers, run.Observe = map[string]rank.Ranker{ranker: o}, o.observe
-	case "soft-focus-distilled":
-		d := newDistilled(g)
-		run.Rankers, run.Observe = map[string]rank.Ranker{ranker: d}, d.observe
-	case "apprentice-topics":
-		run.Learning = &schemas.Learning{}
-		proto.Merge(run.Learning, learning)
-		run.Learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
-	case "apprentice-taught":
-		first, err := g.Try(Baseline, draw, seed, learning)
-		if err != nil {
-			return nil, fmt.Errorf("the first crawl: %w", err)
-		}
-		run.Prior = first.Learnt.Marshal()
-	case "apprentice-transferred":
-		if run.Prior, err = g.transferred(run.control().GetLearning()); err != nil {
-			return nil, err
-		}
-	}
-	return run, nil
+	return run, f.prepare(run, preparation{name: ranker, try: func(ranker string) (*Crawl, error) { return g.Try(ranker, draw, seed, learning) }})
 }

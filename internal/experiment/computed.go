@@ -3,8 +3,6 @@ package experiment
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"forager/internal/critic"
@@ -44,12 +42,9 @@ func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings li
 	return NewGround(task, &CriticSet{NotCounted: []byte("[]")}, NewWeb(c), model, settings)
 }
 
-// wholeWeb are the rankers that computed webs refuse.
-var wholeWeb = append([]string{"oracle", "apprentice-topics", "apprentice-transferred", "soft-focus-distilled"}, slices.Sorted(maps.Keys(guides))...)
-
 // refuses says why a ranker cannot be tried.
 func (g *Ground) refuses(ranker string) error {
-	if g.web.compute != nil && slices.Contains(wholeWeb, ranker) {
+	if f := furtherBy(ranker); g.web.compute != nil && f != nil && f.kept {
 		return fmt.Errorf("ranker %s is not for webs that are computed", ranker)
 	}
 	if ranker == "apprentice-transferred" && len(g.elsewhere()) == 0 {

@@ -46,7 +46,11 @@ type Ground struct {
 	anchorsErr  error
 
 	trained sync.Map // of *taughtGuide by ranker
-	taught  sync.Map // of *transferredOnce by setting
+
+	wordsOnce sync.Once
+	words     *pageWords
+	wordsErr  error
+	taught    sync.Map // of *transferredOnce by setting
 
 	elsewhere func() []string // pages of other sites, sorted
 	alike     likeness

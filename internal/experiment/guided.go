@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
@@ -11,83 +12,81 @@ import (
 	"forager/schemas"
 )
 
-// guides are the rankers that learn from lessons before a crawl, by name, with the kind of their guide.
-var guides = map[string]localguide.Kind{
-	"context-graph": localguide.ContextGraph, "focused-2000": localguide.Focused2000, "best-first-cosine": localguide.BestFirst,
-	marginal: localguide.MEMM, "memm-viterbi": localguide.MEMM, "memm-states": localguide.MEMM,
-	"memm-marginal-words": localguide.MEMM, "memm-marginal-rest": localguide.MEMM,
-}
-
-// subsets of the observations, by ranker (2008, Fig. 4).
-var subsets = map[string]localguide.Observations{
-	"memm-marginal-words": localguide.ObserveWords, "memm-marginal-rest": localguide.ObserveAll &^ localguide.ObserveWords,
-}
-
-// marginal is the ranker whose guide the others of MEMMs are made of: they are trained alike.
-const marginal = "memm-marginal"
-
-// walksPerPage bounds the training sequences: of a small web more say nothing new.
-const walksPerPage = 20
-
 // taughtGuide is a guide that all crawls of a ground share, with what it saw on pages.
 type taughtGuide struct {
 	once  sync.Once
-	guide *localguide.Guide
+	guide guide.Guide
 	err   error
 	seen  sync.Map // localguide.Sight by URL
 }
 
-// guide trains one of guides, once.
-func (g *Ground) guide(name string) (*taughtGuide, error) {
+// guide trains the guide of a ranker, once.
+func (g *Ground) guide(name string, train func(*Ground) (guide.Guide, error)) (*taughtGuide, error) {
 	held, _ := g.trained.LoadOrStore(name, new(taughtGuide))
 	t := held.(*taughtGuide)
 	t.once.Do(func() {
-		if t.guide, t.err = g.trainGuide(name); t.err != nil {
+		if t.guide, t.err = train(g); t.err != nil {
 			t.err = fmt.Errorf("train %s: %w", name, t.err)
 		}
 	})
 	return t, t.err
 }
 
-func (g *Ground) trainGuide(name string) (*localguide.Guide, error) {
-	if kind := guides[name]; kind == localguide.MEMM && name != marginal && subsets[name] == 0 {
-		trained, err := g.guide(marginal)
+// walksPerPage bounds the training sequences: of a small web more say nothing new.
+const walksPerPage = 20
+
+// fromGraph trains a guide of a kind on the graph of the ground's lessons.
+func fromGraph(kind localguide.Kind) func(*Ground) (guide.Guide, error) {
+	return observing(kind, localguide.ObserveAll)
+}
+
+// observing trains it on a subset of the observations of a MEMM (2008, Fig. 4).
+func observing(kind localguide.Kind, subset localguide.Observations) func(*Ground) (guide.Guide, error) {
+	return func(g *Ground) (guide.Guide, error) {
+		l, err := g.learn()
 		if err != nil {
 			return nil, err
 		}
-		if name == "memm-viterbi" {
-			return trained.guide.Along(localguide.Viterbi, localguide.ByDiscount)
+		s := localguide.Default()
+		s.Path.Topic = g.task.FocusClass
+		s.Path.Walks.Number = min(s.Path.Walks.Number, walksPerPage*len(l.Corpus))
+		if subset != localguide.ObserveAll {
+			s.Path.Observe = subset
 		}
-		return trained.guide.Along(localguide.Marginal, localguide.ByStates)
+		if g.task.LabelsFromURL {
+			s.Path.Observe &^= localguide.ReadURLs
+		}
+		guide, _, err := localguide.Train(kind, l, s)
+		return guide, err
 	}
-	l, err := g.learn()
-	if err != nil {
-		return nil, err
+}
+
+// along makes a guide of the model of memm-marginal: all of MEMMs are trained alike.
+func along(by localguide.Inference, order localguide.Order) func(*Ground) (guide.Guide, error) {
+	return func(g *Ground) (guide.Guide, error) {
+		trained, err := g.guide("memm-marginal", fromGraph(localguide.MEMM))
+		if err != nil {
+			return nil, err
+		}
+		return trained.guide.(*localguide.Guide).Along(by, order)
 	}
-	s := localguide.Default()
-	s.Path.Topic = g.task.FocusClass
-	s.Path.Walks.Number = min(s.Path.Walks.Number, walksPerPage*len(l.Corpus))
-	if some := subsets[name]; some != 0 {
-		s.Path.Observe = some
-	}
-	if g.task.LabelsFromURL {
-		s.Path.Observe &^= localguide.ReadURLs
-	}
-	guide, _, err := localguide.Train(guides[name], l, s)
-	return guide, err
 }
 
 // guidance is what a guide says of a page that was come to by a path.
-func (t *taughtGuide) guidance(p *schemas.Page, state []byte) (*schemas.Guidance, error) {
-	held, ok := t.seen.Load(p.GetUrl())
+func (t *taughtGuide) guidance(v *guide.View) (*schemas.Guidance, error) {
+	looks, ok := t.guide.(*localguide.Guide)
 	if !ok {
-		s, err := t.guide.See(p)
+		return t.guide.Guide(context.Background(), v)
+	}
+	held, ok := t.seen.Load(v.Page.GetUrl())
+	if !ok {
+		s, err := looks.See(v.Page)
 		if err != nil {
 			return nil, err
 		}
-		held, _ = t.seen.LoadOrStore(p.GetUrl(), s)
+		held, _ = t.seen.LoadOrStore(v.Page.GetUrl(), s)
 	}
-	return held.(localguide.Sight).Guide(state)
+	return held.(localguide.Sight).Guide(v.State)
 }
 
 // guided ranks the links of one crawl by a guide.
@@ -133,7 +132,7 @@ func (r *guided) Score(v string, s *rank.Source) float64 {
 func (r *guided) ask(u string) map[string]led {
 	links := make(map[string]led)
 	page := r.ground.web.pages[u].parsed
-	said, err := r.guidance(page, r.best[u].state)
+	said, err := r.guidance(&guide.View{Page: page, Judgement: r.ground.verdicts[u].GetJudgement(), State: r.best[u].state})
 	if err != nil {
 		r.err = err
 		return links

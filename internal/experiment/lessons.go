@@ -11,42 +11,78 @@ import (
 	"forager/schemas"
 )
 
-// learn makes lessons for guides: the pages of the ground's web that are left out of every measure, as the critic
-// is trained on them. Pages are numbered in the order of their URLs.
-func (g *Ground) learn() (*localguide.Lessons, error) {
-	var urls []string
+// lessons are the pages from which guides learn: those of the ground's web that are left out of every measure, as the
+// critic is trained on them. Pages are numbered in the order of their URLs.
+type lessons struct {
+	pages   []*page
+	targets []uint32
+	links   [][]int // by page: the pages that its links lead to, -1 where one leads to none of them or to the page itself
+}
+
+func (g *Ground) lessons() (*lessons, error) {
+	l := new(lessons)
 	for u, p := range g.web.pages {
 		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !g.counted(u) {
-			urls = append(urls, u)
+			l.pages = append(l.pages, p)
 		}
 	}
-	slices.Sort(urls)
-	l := &localguide.Lessons{Page: func(p uint32) (*schemas.Page, error) { return g.web.pages[urls[p]].parsed, nil }}
-	number := make(map[string]uint32, len(urls))
-	for i, u := range urls {
-		number[u] = uint32(i)
-		l.Corpus = append(l.Corpus, uint32(i))
-		if class, _, _ := strings.Cut(g.web.labels[u], "/"); class == g.task.FocusClass { // "class/university"
-			l.Targets = append(l.Targets, uint32(i))
+	slices.SortFunc(l.pages, func(a, b *page) int { return strings.Compare(a.url, b.url) })
+	number := make(map[string]int, len(l.pages))
+	for i, p := range l.pages {
+		number[p.url] = i
+		if class, _, _ := strings.Cut(g.web.labels[p.url], "/"); class == g.task.FocusClass { // "class/university"
+			l.targets = append(l.targets, uint32(i))
 		}
 	}
-	if len(l.Targets) == 0 {
+	if len(l.targets) == 0 {
 		return nil, errors.New("no page that it may learn from is a target")
 	}
 	anywhere := func(string) bool { return true }
-	children, parents := make([][]uint32, len(urls)), make([][]uint32, len(urls))
-	for i, u := range urls {
-		_, links, _, err := g.web.pages[u].extract(g.settings)
+	for i, p := range l.pages {
+		_, links, _, err := p.extract(g.settings)
 		if err != nil {
-			return nil, fmt.Errorf("links of %s: %w", u, err)
+			return nil, fmt.Errorf("links of %s: %w", p.url, err)
 		}
-		for _, link := range links {
-			if to, ok := number[g.web.resolve(link.GetUrl(), anywhere)]; ok && int(to) != i {
-				children[i] = append(children[i], to)
+		to := make([]int, len(links))
+		for k, link := range links {
+			n, ok := number[g.web.resolve(link.GetUrl(), anywhere)]
+			if to[k] = n; !ok || n == i {
+				to[k] = -1
+			}
+		}
+		l.links = append(l.links, to)
+	}
+	return l, nil
+}
+
+// children are the pages that each page links to, each once, ascending.
+func (l *lessons) children() [][]uint32 {
+	children := make([][]uint32, len(l.pages))
+	for i, links := range l.links {
+		for _, to := range links {
+			if to >= 0 {
+				children[i] = append(children[i], uint32(to))
 			}
 		}
 		slices.Sort(children[i])
 		children[i] = slices.Compact(children[i])
+	}
+	return children
+}
+
+// learn makes lessons for guides that learn from a local graph.
+func (g *Ground) learn() (*localguide.Lessons, error) {
+	known, err := g.lessons()
+	if err != nil {
+		return nil, err
+	}
+	l := &localguide.Lessons{
+		Page:    func(p uint32) (*schemas.Page, error) { return known.pages[p].parsed, nil },
+		Targets: known.targets,
+	}
+	children, parents := known.children(), make([][]uint32, len(known.pages))
+	for i := range known.pages {
+		l.Corpus = append(l.Corpus, uint32(i))
 		for _, to := range children[i] {
 			parents[to] = append(parents[to], uint32(i))
 		}

@@ -27,6 +27,8 @@ func (o labelOracle) Score(v string, s *rank.Source) float64 {
 	return s.Raw
 }
 
+func (labelOracle) observe(*frontier.Shard, string) error { return nil }
+
 // pathOracle knows the whole web. An entry's score falls with its distance, in hops through
 // unvisited pages, to the nearest unvisited target.
 type pathOracle struct {

@@ -7,6 +7,8 @@ import (
 
 	"forager/internal/distill"
 	"forager/internal/experiment/worldtest"
+	"forager/internal/guide"
+	"forager/internal/localguide"
 	"forager/schemas"
 )
 
@@ -36,8 +38,9 @@ func seedsOf(g *Ground, draw int) map[string]bool {
 // links left.
 func TestPageRankersTakeTheBestPage(t *testing.T) {
 	g := ground(t, worldtest.Random(21, 120))
-	for _, name := range []string{"context-graph", "focused-2000", "best-first-cosine"} {
-		taught, err := g.guide(name)
+	for _, kind := range []localguide.Kind{localguide.ContextGraph, localguide.Focused2000, localguide.BestFirst} {
+		name := string(kind)
+		taught, err := g.guide(name, fromGraph(kind))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +49,7 @@ func TestPageRankersTakeTheBestPage(t *testing.T) {
 			if g.web.pages[u].parsed == nil { // a redirect
 				continue
 			}
-			said, err := taught.guidance(g.web.pages[u].parsed, nil)
+			said, err := taught.guidance(&guide.View{Page: g.web.pages[u].parsed})
 			if err != nil || len(said.GetScores()) != 1 {
 				t.Fatalf("%s: %v, %v", u, said, err)
 			}

@@ -92,7 +92,7 @@ const (
 var Protocols = []string{ProtocolCharged, ProtocolFirstFree, ProtocolTransfer}
 
 // protocols are those of rankers that are not ProtocolCharged.
-var protocols = map[string]string{"apprentice-taught": ProtocolFirstFree, "apprentice-transferred": ProtocolTransfer}
+var protocols = map[string]string{"apprentice-taught": ProtocolFirstFree, "apprentice-recall": ProtocolFirstFree, "apprentice-transferred": ProtocolTransfer}
 
 // references learn nothing, so they stand in the tables of every protocol.
 var references = []string{"unfocused", "random", "soft-focus", "hard-defer", "gate-fifo", "gate-random", "oracle-labels", "oracle"}

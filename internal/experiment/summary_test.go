@@ -164,9 +164,9 @@ func TestRankersAreNamedOnce(t *testing.T) {
 			t.Errorf("the reference %s is no ranker, or one of a protocol", r)
 		}
 	}
-	for r := range built {
-		if !names[r] {
-			t.Errorf("%s is built and is no ranker", r)
+	for _, f := range further {
+		if !names[f.name] || f.built != "" && !names[f.built] {
+			t.Errorf("%s is built on %q: one of them is no ranker", f.name, f.built)
 		}
 	}
 }

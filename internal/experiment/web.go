@@ -38,6 +38,11 @@ type Web struct {
 	strays map[string]*page
 	// compute makes the body of a page where pages are not kept (Computed); nil = they are.
 	compute func(url string) (body []byte, contentType string)
+
+	file      string // that it was read from
+	pathsOnce sync.Once
+	paths     *tagPaths
+	pathsErr  error
 }
 
 // page is one answer of a web.
@@ -107,7 +112,7 @@ func loadWeb(path string, settings dom.Settings) (*Web, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	w := &Web{pages: make(map[string]*page, len(pages)), labels: labels, unescaped: make(map[string]*page)}
+	w := &Web{pages: make(map[string]*page, len(pages)), file: path, labels: labels, unescaped: make(map[string]*page)}
 	for _, p := range pages {
 		w.pages[p.url] = p
 		if plain, err := url.PathUnescape(p.url); err == nil && plain != p.url && w.unescaped[plain] == nil {

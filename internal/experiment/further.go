@@ -1,0 +1,133 @@
+package experiment
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/frontier"
+	"forager/internal/guide"
+	"forager/internal/localguide"
+	"forager/internal/rank"
+	"forager/schemas"
+)
+
+// furtherRanker is a ranker that no crawl file names by one word.
+type furtherRanker struct {
+	name string
+	// built is the ranker of the crawl file on which it is built; "" = Baseline.
+	built string
+	// kept: it looks at pages, which webs that are computed do not keep.
+	kept bool
+	// prepare makes it of a run. try makes the crawl of another ranker from the same seeds.
+	prepare func(r *Run, p preparation) error
+}
+
+// preparation is what a further ranker is told of the crawl to be made.
+type preparation struct {
+	name string
+	try  func(ranker string) (*Crawl, error)
+}
+
+// further are those rankers in the order of tables.
+var further = []furtherRanker{
+	{name: "apprentice-topics", built: "apprentice", kept: true, prepare: withTopics},
+	{name: "apprentice-taught", built: "apprentice-gated", prepare: taught},
+	{name: "apprentice-recall", built: "apprentice-gated", prepare: recalling},
+	{name: "apprentice-transferred", built: "apprentice-gated", kept: true, prepare: transferred},
+	{name: "soft-focus-distilled", kept: true, prepare: observed(func(r *Run) (observer, error) { return newDistilled(r.Ground), nil })},
+	{name: "context-graph", kept: true, prepare: guidedBy(fromGraph(localguide.ContextGraph))},
+	{name: "focused-2000", kept: true, prepare: guidedBy(fromGraph(localguide.Focused2000))},
+	{name: "best-first-cosine", kept: true, prepare: guidedBy(fromGraph(localguide.BestFirst))},
+	{name: "memm-marginal", kept: true, prepare: guidedBy(fromGraph(localguide.MEMM))},
+	{name: "memm-viterbi", kept: true, prepare: guidedBy(along(localguide.Viterbi, localguide.ByDiscount))},
+	{name: "memm-states", kept: true, prepare: guidedBy(along(localguide.Marginal, localguide.ByStates))},
+	{name: "memm-marginal-words", kept: true, prepare: guidedBy(observing(localguide.MEMM, localguide.ObserveWords))},
+	{name: "memm-marginal-rest", kept: true, prepare: guidedBy(observing(localguide.MEMM, localguide.ObserveAll&^localguide.ObserveWords))},
+	{name: "fish-search", kept: true, prepare: guidedBy(fish)},
+	{name: "shark-search", kept: true, prepare: guidedBy(sharks)},
+	{name: "q-value", kept: true, prepare: guidedBy(worth)},
+	{name: "interest", kept: true, prepare: observed(func(r *Run) (observer, error) { return newInterest(r.Ground) })},
+	{name: "tag-bandit", kept: true, prepare: observed(func(r *Run) (observer, error) { return newTagBandit(r.Ground, r.Seeds, r.RandomSeed) })},
+	{name: "oracle-labels", prepare: observed(func(r *Run) (observer, error) { return labelOracle{r.Ground}, nil })},
+	{name: "oracle", kept: true, prepare: observed(func(r *Run) (observer, error) { return newPathOracle(r.Ground), nil })},
+}
+
+// furtherBy finds one of them; nil = there is none of that name.
+func furtherBy(name string) *furtherRanker {
+	for i := range further {
+		if further[i].name == name {
+			return &further[i]
+		}
+	}
+	return nil
+}
+
+// observer is a ranker of one crawl that is told of every verdict.
+type observer interface {
+	rank.Ranker
+	observe(s *frontier.Shard, u string) error
+}
+
+// observed makes an observer the ranker of a run.
+func observed(begin func(*Run) (observer, error)) func(*Run, preparation) error {
+	return func(r *Run, p preparation) error {
+		o, err := begin(r)
+		if err != nil {
+			return err
+		}
+		r.Rankers, r.Observe = map[string]rank.Ranker{p.name: o}, o.observe
+		return nil
+	}
+}
+
+// guidedBy makes a guide, trained once for all crawls of a ground, the ranker of a run.
+func guidedBy(train func(*Ground) (guide.Guide, error)) func(*Run, preparation) error {
+	return func(r *Run, p preparation) error {
+		t, err := r.Ground.guide(p.name, train)
+		if err != nil {
+			return err
+		}
+		return observed(func(r *Run) (observer, error) { return newGuided(r.Ground, t), nil })(r, p)
+	}
+}
+
+// withTopics makes the top classes of a page features of its links (2002 §3.8).
+func withTopics(r *Run, _ preparation) error {
+	learning := &schemas.Learning{}
+	proto.Merge(learning, r.Learning)
+	learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
+	r.Learning = learning
+	return nil
+}
+
+// taught begins with what a finished crawl of the baseline has taught (protocol P of 2002 §3.5).
+func taught(r *Run, p preparation) error {
+	_, err := first(r, p)
+	return err
+}
+
+// recalling keeps such a crawl to the pages of that first one (2002 §3.6).
+func recalling(r *Run, p preparation) error {
+	c, err := first(r, p)
+	if err == nil {
+		r.Within = r.Ground.Reaching(c)
+	}
+	return err
+}
+
+// first makes the crawl of the baseline that teaches a run.
+func first(r *Run, p preparation) (*Crawl, error) {
+	c, err := p.try(Baseline)
+	if err != nil {
+		return nil, fmt.Errorf("the first crawl: %w", err)
+	}
+	r.Prior = c.Learnt.Marshal()
+	return c, nil
+}
+
+// transferred begins with what other sites have taught (protocol T).
+func transferred(r *Run, _ preparation) (err error) {
+	r.Prior, err = r.Ground.transferred(r.control().GetLearning())
+	return err
+}
