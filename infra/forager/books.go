@@ -26,8 +26,8 @@ type books struct {
 	controls map[string]*schemas.CrawlControl
 	statuses map[string]map[uint32]*schemas.CrawlStatus
 	models   map[string]*schemas.ModelPublished
-	// critics are the newest versions by name.
-	critics map[string]*schemas.ModelPublished
+	// critics and guides are the newest versions by name.
+	critics, guides map[string]*schemas.ModelPublished
 	// next is the offset behind the last record read, by topic.
 	next      map[string]int64
 	followers []*stream.Follower
@@ -43,7 +43,7 @@ func openBooks(ctx context.Context, s *session, cfg *pipeline.Config) (*books, e
 	b := &books{
 		client: client, controls: make(map[string]*schemas.CrawlControl),
 		statuses: make(map[string]map[uint32]*schemas.CrawlStatus),
-		models:   make(map[string]*schemas.ModelPublished), critics: make(map[string]*schemas.ModelPublished),
+		models:   make(map[string]*schemas.ModelPublished), critics: make(map[string]*schemas.ModelPublished), guides: make(map[string]*schemas.ModelPublished),
 		next: make(map[string]int64),
 	}
 	within := s.within
@@ -115,9 +115,12 @@ func (b *books) take(m proto.Message) {
 		}
 	case *schemas.ModelPublished:
 		b.models[m.GetVersion()] = m
-		if m.GetKind() == "critic" {
-			name, _, _ := strings.Cut(m.GetVersion(), "/")
+		name, _, _ := strings.Cut(m.GetVersion(), "/")
+		switch m.GetKind() {
+		case "critic":
 			b.critics[name] = m
+		case "guide":
+			b.guides[name] = m
 		}
 	}
 }
@@ -166,6 +169,13 @@ func (b *books) versions() []string {
 	return slices.Sorted(maps.Keys(b.models))
 }
 
+// guideNames are the names of the guides, sorted.
+func (b *books) guideNames() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.guides))
+}
+
 // criticNames are the names of the critics, sorted.
 func (b *books) criticNames() []string {
 	b.mu.Lock()
@@ -207,19 +217,29 @@ func (b *books) published(version string) *schemas.ModelPublished {
 
 // critic resolves a name or a version of a critic.
 func (b *books) critic(name string) (*schemas.ModelPublished, error) {
+	return b.named("critic", name, b.critics, "forager critic train makes one")
+}
+
+// guide resolves a name or a version of a guide.
+func (b *books) guide(name string) (*schemas.ModelPublished, error) {
+	return b.named("guide", name, b.guides, "forager guide --help says how one is made")
+}
+
+// named resolves a name or a version of a model of a kind that has names; made is how one comes to be.
+func (b *books) named(kind, name string, newest map[string]*schemas.ModelPublished, made string) (*schemas.ModelPublished, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if m := b.critics[name]; m != nil {
+	if m := newest[name]; m != nil {
 		return m, nil
 	}
-	if m := b.models[name]; m != nil && m.GetKind() == "critic" {
+	if m := b.models[name]; m != nil && m.GetKind() == kind {
 		return m, nil
 	}
-	known := slices.Sorted(maps.Keys(b.critics))
+	known := slices.Sorted(maps.Keys(newest))
 	if len(known) == 0 {
-		return nil, fmt.Errorf("no critic %q; there is none yet (forager critic train makes one)", name)
+		return nil, fmt.Errorf("no %s %q; there is none yet (%s)", kind, name, made)
 	}
-	return nil, fmt.Errorf("no critic %q; there are: %s", name, strings.Join(known, ", "))
+	return nil, fmt.Errorf("no %s %q; there are: %s", kind, name, strings.Join(known, ", "))
 }
 
 // send produces one record, waits until it is acknowledged and returns where it stands.

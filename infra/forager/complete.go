@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,10 +56,10 @@ func (s *session) values(words []string, name string) []string {
 	case "stage":
 		return stageNames
 	case "ranker":
-		return crawlfile.Rankers
+		return slices.Concat(crawlfile.Rankers, crawlfile.Guides)
 	case "outcome":
 		return outcomeNames()
-	case "crawl", "model", "critic", "shadow":
+	case "crawl", "model", "critic", "shadow", "guide":
 	default:
 		return nil
 	}
@@ -74,6 +75,8 @@ func (s *session) values(words []string, name string) []string {
 		return b.known()
 	case "critic", "shadow":
 		return b.criticNames()
+	case "guide":
+		return b.guideNames()
 	}
 	return b.versions()
 }

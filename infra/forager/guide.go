@@ -8,13 +8,13 @@ import (
 
 	"forager/infra/forager/export"
 	"forager/internal/localguide"
-	"forager/internal/objects"
-	"forager/internal/registry"
 	"forager/internal/text"
 )
 
 type guideCommand struct {
-	Train guideTrain `cmd:"" help:"Train a guide on the local graph around known targets."`
+	Train     guideTrain     `cmd:"" help:"Train a guide on the local graph around known targets."`
+	Publish   guidePublish   `cmd:"" help:"Publish the file of a guide."`
+	Predicate guidePredicate `cmd:"" help:"Let an HTTP service of yours rank links."`
 }
 
 type guideTrain struct {
@@ -150,17 +150,7 @@ func (c *guideTrain) keep(s *session, file []byte) (version string, err error) {
 	if c.Publish == "" {
 		return "", nil
 	}
-	cfg, b, err := s.openBooks()
-	if err != nil {
-		return "", err
-	}
-	defer b.close()
-	store, err := objects.Open(cfg.S3)
-	if err != nil {
-		return "", err
-	}
-	m := registry.Guide(c.Publish, file, time.Now())
-	return m.GetVersion(), b.publish(s, store, m, file)
+	return s.publishGuide(c.Publish, "", file)
 }
 
 func (g *guideTrained) tell(w io.Writer) {

@@ -70,15 +70,8 @@ func (b *books) settleJudge(ctx context.Context, store *objects.Store, ctl *sche
 // announcement of an older version may be gone, since model.published keeps the newest of a name:
 // then the digest in the version is what the object is checked by.
 func (b *books) openCritic(ctx context.Context, store *objects.Store, name string) (by critic.Judge, version string, err error) {
-	var data []byte
 	m, unknown := b.critic(name)
-	if unknown == nil {
-		version = m.GetVersion()
-		data, err = registry.Fetch(ctx, store, m)
-	} else {
-		version = name
-		data, err = olderCritic(ctx, store, name, unknown)
-	}
+	data, version, err := fetchNamed(ctx, store, "critic", name, m, unknown)
 	if err != nil {
 		return nil, "", err
 	}
@@ -89,21 +82,32 @@ func (b *books) openCritic(ctx context.Context, store *objects.Store, name strin
 	return by, version, nil
 }
 
-// olderCritic reads a version that is no longer announced; unknown is what to say where there is none.
-func olderCritic(ctx context.Context, store *objects.Store, version string, unknown error) ([]byte, error) {
+// fetchNamed reads the file of a critic or a guide that is announced; or else, by its digest, an older
+// version.
+func fetchNamed(ctx context.Context, store *objects.Store, kind, name string, m *schemas.ModelPublished, unknown error) (data []byte, version string, err error) {
+	if unknown != nil {
+		data, err = olderModel(ctx, store, kind, name, unknown)
+		return data, name, err
+	}
+	data, err = registry.Fetch(ctx, store, m)
+	return data, m.GetVersion(), err
+}
+
+// olderModel reads a version that is no longer announced; unknown is what to say where there is none.
+func olderModel(ctx context.Context, store *objects.Store, kind, version string, unknown error) ([]byte, error) {
 	_, digest, ok := strings.Cut(version, "/")
 	if !ok || len(digest) != 12 {
 		return nil, unknown
 	}
-	data, err := store.Get(ctx, schemas.ModelObject("critic", version))
+	data, err := store.Get(ctx, schemas.ModelObject(kind, version))
 	if errors.Is(err, objects.ErrNotFound) {
 		return nil, unknown
 	}
 	if err != nil {
-		return nil, fmt.Errorf("critic %s: %w", version, err)
+		return nil, fmt.Errorf("%s %s: %w", kind, version, err)
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:6]) != digest {
-		return nil, fmt.Errorf("critic %s: its object does not hold what its name says: it is damaged, take another version or publish it again", version)
+		return nil, fmt.Errorf("%s %s: its object does not hold what its name says: it is damaged, take another version or publish it again", kind, version)
 	}
 	return data, nil
 }

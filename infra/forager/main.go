@@ -36,7 +36,7 @@ type commands struct {
 	Up         upCommand         `cmd:"" help:"Start the embedded parts that are needed and all stages, as processes."`
 	Down       downCommand       `cmd:"" help:"Stop what up started."`
 	Critic     criticCommand     `cmd:"" help:"Train critics."`
-	Guide      guideCommand      `cmd:"" help:"Train guides: rankers that look at pages."`
+	Guide      guideCommand      `cmd:"" help:"Train and publish guides: rankers that look at pages."`
 	Localgraph localgraphCommand `cmd:"" help:"Show the graph of links around known targets."`
 	Crawl      crawlCommand      `cmd:"" help:"Start, watch and stop crawls."`
 	Models     modelsCommand     `cmd:"" help:"List and inspect models; roll a crawl back to an older one."`

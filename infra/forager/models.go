@@ -47,7 +47,7 @@ type modelsList struct {
 }
 
 func (c *modelsList) Help() string {
-	return `A critic judges pages and is called NAME/DIGEST; an apprentice orders the frontier of one crawl and is called
+	return `A critic judges pages and is called NAME/DIGEST, and so is a guide, which ranks their links; an apprentice orders the frontier of one crawl and is called
 CRAWL/PAGES-DIGEST, by the pages that were delivered when it was made.
 
   forager models list chemistry
@@ -61,7 +61,7 @@ func (c *modelsList) Run(s *session) error {
 		return err
 	}
 	defer b.close()
-	prefixes := []string{schemas.ModelObject("critic", ""), schemas.ModelObject("apprentice", "")}
+	prefixes := []string{schemas.ModelObject("critic", ""), schemas.ModelObject("guide", ""), schemas.ModelObject("apprentice", "")}
 	if c.Crawl != "" {
 		if _, err := b.control(c.Crawl); err != nil {
 			return err
@@ -128,11 +128,12 @@ func (b *books) modelLine(o objects.Object) modelLine {
 	return m
 }
 
-// judging says whether a critic judges a crawl that has not finished, or beside the one that does.
-func (b *books) judging(critic string) bool {
+// judging says whether a critic judges a crawl that has not finished, or beside the one that does, or a guide
+// ranks one.
+func (b *books) judging(version string) bool {
 	return slices.ContainsFunc(b.crawls(), func(name string) bool {
 		ctl, _ := b.newest(name)
-		return (ctl.GetCritic() == critic || slices.Contains(ctl.GetShadows(), critic)) && !ended(b.status(name))
+		return slices.Contains(slices.Concat([]string{ctl.GetCritic()}, ctl.GetShadows(), schemas.Guides(ctl)), version) && !ended(b.status(name))
 	})
 }
 
@@ -182,8 +183,11 @@ func (c *modelsShow) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if kind == "critic" {
+	switch kind {
+	case "critic":
 		return showCritic(s, version, data)
+	case "guide":
+		return showGuide(s, version, data)
 	}
 	learner, err := apprentice.Open(data)
 	if err != nil {
@@ -204,9 +208,9 @@ func (c *modelsShow) Run(s *session) error {
 	return s.print(r, func(w io.Writer) { printApprentice(w, &r, c.Often) })
 }
 
-// fetchModel reads the object of a model of either kind.
+// fetchModel reads the object of a model of any kind.
 func fetchModel(ctx context.Context, store *objects.Store, version string) (kind string, data []byte, err error) {
-	for _, kind := range []string{"apprentice", "critic"} {
+	for _, kind := range []string{"apprentice", "critic", "guide"} {
 		data, err := store.Get(ctx, schemas.ModelObject(kind, version))
 		if err == nil {
 			return kind, data, nil

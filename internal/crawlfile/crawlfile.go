@@ -39,9 +39,15 @@ type File struct {
 		Pages    uint64 `yaml:"pages"`
 		Requests uint64 `yaml:"requests"`
 	} `yaml:"budget"`
-	// Ranker is one of Rankers, or several with "+" between them: a mixture of these.
+	// Ranker is one of Rankers or of the names in Guides, or several with "+" between them: a mixture
+	// of these.
 	Ranker string `yaml:"ranker"`
-	Scope  struct {
+	// Guides are published guides, names or versions, by the rankers that they are.
+	Guides map[string]string `yaml:"guides"`
+	// LabelsFromURLs says that what the crawl is judged by follows from URLs: then neither its critic nor
+	// its guides may read them.
+	LabelsFromURLs bool `yaml:"labels_from_urls"`
+	Scope          struct {
 		Hosts    []string `yaml:"hosts"`
 		Prefixes []string `yaml:"prefixes"`
 		// URLList is a file of URLs, one a line: only these are fetched.
@@ -99,9 +105,11 @@ func defaults() *File {
 
 // Crawl is a crawl file after its checks.
 type Crawl struct {
-	// Control lacks what only the pipeline knows: revision, critic version and the object of
-	// the URL list.
+	// Control lacks what only the pipeline knows: revision, the versions of critic and guides and the
+	// object of the URL list.
 	Control *schemas.CrawlControl
+	// LabelsFromURLs is File.LabelsFromURLs.
+	LabelsFromURLs bool
 	// Seeds are canonical URLs, distinct, in the file's order.
 	Seeds []string
 	// URLList are the canonical URLs of scope.url_list; nil where there is none.
@@ -148,7 +156,7 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 	f := defaults()
 	r := strictyaml.Decode(b, f)
 	complete(f)
-	c := &Crawl{Control: &schemas.CrawlControl{
+	c := &Crawl{LabelsFromURLs: f.LabelsFromURLs, Control: &schemas.CrawlControl{
 		Crawl: f.Name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: f.Focus, Critic: f.Critic,
 		Weights: f.Weights, Bad: f.Bad, Shadows: f.Shadows,
 		Budget: &schemas.Budget{Pages: f.Budget.Pages, Requests: f.Budget.Requests},
@@ -187,7 +195,7 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 	if f.Learning.DMax > 100 {
 		r.Problem("learning.d_max", "is %d; it must lie between 0 and 100", f.Learning.DMax)
 	}
-	if ranking, err := Rank(f.Ranker); err != nil {
+	if ranking, err := RankBy(f.Ranker, f.Guides); err != nil {
 		r.Problem("ranker", "%v", err)
 	} else {
 		c.Control.Policies, c.Control.Mixture = ranking.Policies, ranking.Mixture

@@ -143,6 +143,40 @@ func TestEveryNamedRankerIsAPolicyOrTheMixture(t *testing.T) {
 	}
 }
 
+func TestRankersWithGuides(t *testing.T) {
+	r, err := RankBy("context-graph+mine+hard-defer", map[string]string{"context-graph": "layers", "mine": "links/0123456789ab"})
+	if err != nil || r.Mixture == nil || r.Policies[0].GetGuide() != "layers" || r.Policies[1].GetGuide() != "links/0123456789ab" ||
+		r.Policies[1].GetName() != "mine" || r.Policies[1].GetRanker() != schemas.Ranker_RANKER_GUIDE || r.Policies[2].GetGuide() != "" {
+		t.Errorf("%v, %v", r, err)
+	}
+	for says, c := range map[string]struct {
+		ranker string
+		guides map[string]string
+	}{
+		"context-graph ranks by a guide: name a published one": {"context-graph+hard-defer", nil},
+		`"other" is no ranker of context-graph`:                {"context-graph", map[string]string{"context-graph": "x", "other": "y"}},
+		`"hard-defer" ranks without one`:                       {"hard-defer", map[string]string{"hard-defer": "x"}},
+		`"mine" names no published guide`:                      {"mine", map[string]string{"mine": ""}},
+		"1–64 of a–z":                                          {"Mine", map[string]string{"Mine": "x"}},
+		"with a published guide: context-graph":                {"psychic", nil},
+		"twice":                                                {"mine+mine", map[string]string{"mine": "x"}},
+	} {
+		if r, err := RankBy(c.ranker, c.guides); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, %v; want one that says %q", c.ranker, r, err, says)
+		}
+	}
+	for _, name := range Guides {
+		if slices.Contains(Rankers, name) {
+			t.Errorf("%s ranks with a guide and without", name)
+		}
+	}
+	text := strings.Replace(whole, "ranker: apprentice-gated", "ranker: mine\nguides: {mine: links}\nlabels_from_urls: true", 1)
+	c, problems := Parse([]byte(text), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""}))
+	if len(problems) > 0 || c.Control.GetPolicies()[0].GetGuide() != "links" || !c.LabelsFromURLs {
+		t.Errorf("%v, %v", c.Control.GetPolicies(), problems)
+	}
+}
+
 func TestMixturesByTheirArms(t *testing.T) {
 	r, err := Rank("hard-defer+random")
 	if err != nil || len(r.Policies) != 2 || r.Policies[1].GetName() != "random" || r.Mixture == nil {

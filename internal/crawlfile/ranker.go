@@ -2,6 +2,7 @@ package crawlfile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,6 +53,19 @@ const mixture = "mixture"
 // Arms are those of the ranker mixture.
 var Arms = []string{"anchor-soft-focus", "tiered-soft-focus", "apprentice-gated", "hard-defer", "gate-fifo"}
 
+// Guides are the rankers that look at pages with a model made beforehand (package guide); a published one
+// has to be named for each.
+//
+//   - context-graph: layer of u, then likelihood (2000); focused-2000: likelihood of layer 0 (2000 §4)
+//   - best-first-cosine: the largest cosine of u to a target (2008 §4.2)
+//   - memm-marginal, memm-viterbi, memm-states: distance along the path (2008)
+//   - fish-search, shark-search, rennie-mccallum: comparators
+//   - link-predicate: what a service says of links
+var Guides = []string{
+	"context-graph", "focused-2000", "best-first-cosine", "memm-marginal", "memm-viterbi", "memm-states",
+	"fish-search", "shark-search", "rennie-mccallum", "link-predicate",
+}
+
 // Ranking is what a ranker sets in a control record.
 type Ranking struct {
 	Policies []*schemas.Policy
@@ -60,17 +74,33 @@ type Ranking struct {
 }
 
 // Rank returns what one of Rankers, or several with "+" between them, sets.
-func Rank(name string) (*Ranking, error) {
+func Rank(name string) (*Ranking, error) { return RankBy(name, nil) }
+
+// RankBy is Rank for rankers that may also be names of guides, whose published guides, names or versions,
+// stand beside them; each must be asked for.
+func RankBy(name string, guides map[string]string) (*Ranking, error) {
 	arms := strings.Split(name, "+")
 	if name == mixture {
 		arms = Arms
+	}
+	for _, g := range slices.Sorted(maps.Keys(guides)) {
+		switch {
+		case !slices.Contains(arms, g):
+			return nil, fmt.Errorf("guides: %q is no ranker of %s", g, name)
+		case slices.Contains(Rankers, g):
+			return nil, fmt.Errorf("guides: %q ranks without one", g)
+		case !crawlName.MatchString(g):
+			return nil, fmt.Errorf("guides: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", g)
+		case guides[g] == "":
+			return nil, fmt.Errorf("guides: %q names no published guide", g)
+		}
 	}
 	r := new(Ranking)
 	for i, arm := range arms {
 		if slices.Contains(arms[:i], arm) {
 			return nil, fmt.Errorf("%s is an arm of %s twice", arm, name)
 		}
-		p, err := Policy(arm)
+		p, err := policyBy(arm, guides[arm])
 		if err != nil {
 			return nil, err
 		}
@@ -80,6 +110,17 @@ func Rank(name string) (*Ranking, error) {
 		r.Mixture = new(schemas.Mixture)
 	}
 	return r, nil
+}
+
+// policyBy is Policy, or one that ranks by a guide where there is one.
+func policyBy(name, guide string) (*schemas.Policy, error) {
+	if guide != "" {
+		return &schemas.Policy{Name: name, Ranker: schemas.Ranker_RANKER_GUIDE, Guide: guide}, nil
+	}
+	if slices.Contains(Guides, name) {
+		return nil, fmt.Errorf("%s ranks by a guide: name a published one (guides: {%s: NAME}; forager guide makes them)", name, name)
+	}
+	return Policy(name)
 }
 
 // NameOf is what Rank was given for a crawl; other policies are named one by one.
@@ -131,7 +172,7 @@ func Policy(name string) (*schemas.Policy, error) {
 	case mixture:
 		return nil, fmt.Errorf("mixture is no arm of another one; name its arms: %s", strings.Join(Arms, "+"))
 	default:
-		return nil, fmt.Errorf("no ranker %q; known: %s", name, strings.Join(Rankers, ", "))
+		return nil, fmt.Errorf("no ranker %q; known: %s; with a published guide: %s", name, strings.Join(Rankers, ", "), strings.Join(Guides, ", "))
 	}
 	return p, nil
 }

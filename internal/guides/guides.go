@@ -39,6 +39,23 @@ func Open(b []byte, o predicate.Options) (guide.Guide, error) {
 	}
 }
 
+// Ranker is the name of the ranker that a guide is, in crawl files (crawlfile.Guides).
+func Ranker(by guide.Guide) string {
+	switch by := by.(type) {
+	case interface{ Ranker() string }:
+		return by.Ranker()
+	case *predicate.LinkClient:
+		return predicate.LinksKind
+	case *qvalue.Model:
+		return "rennie-mccallum"
+	case *shark.Fish:
+		return shark.FishKind
+	case *shark.Shark:
+		return shark.SharkKind
+	}
+	return ""
+}
+
 // opened is a guide that may not have been read: no guide then, not one that is nil.
 func opened[G guide.Guide](g G, err error) (guide.Guide, error) {
 	if err != nil {

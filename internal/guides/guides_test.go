@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"testing"
 
+	"forager/internal/crawlfile"
 	"forager/internal/guide"
 	"forager/internal/localguide"
 	"forager/internal/modelfile"
@@ -58,6 +60,9 @@ func TestOpenKnowsEveryKind(t *testing.T) {
 		g, err := Open(file, predicate.Options{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !slices.Contains(crawlfile.Guides, Ranker(g)) {
+			t.Errorf("a guide of kind %s is the ranker %q, which no crawl file knows", kind, Ranker(g))
 		}
 		said, err := g.Guide(t.Context(), view)
 		if err != nil || guide.Check(said, 2) != nil || len(said.GetScores()) == 0 {

@@ -77,6 +77,18 @@ func (g *Guide) ReadsURLs() bool { return g.judge.readsURLs() }
 // Kind of the guide.
 func (g *Guide) Kind() Kind { return g.kind }
 
+// Ranker is the name of the ranker that the guide is: its kind, of a MEMM with the inference or the order.
+func (g *Guide) Ranker() string {
+	j, ok := g.judge.(*path)
+	switch {
+	case !ok:
+		return string(g.kind)
+	case j.settings.Order == ByStates:
+		return "memm-states"
+	}
+	return "memm-" + string(j.settings.Inference)
+}
+
 // Provenance is what was said of where the lessons came from.
 func (g *Guide) Provenance() map[string]string { return maps.Clone(g.provenance) }
 

@@ -75,6 +75,9 @@ func (s *LinkSettings) address() address {
 // Settings are the settings, defaults included.
 func (p *LinkPredicate) Settings() LinkSettings { return p.settings }
 
+// Source is the text of the settings.
+func (p *LinkPredicate) Source() string { return p.source }
+
 // ReadsURLs says whether the service is told URLs.
 func (p *LinkPredicate) ReadsURLs() bool { return slices.Contains(p.settings.Send, "url") }
 

@@ -53,9 +53,10 @@ func Critic(name string, data []byte, measures map[string]float64, now time.Time
 	return m
 }
 
-// Guide is the announcement of a guide's bytes.
-func Guide(name string, data []byte, now time.Time) *schemas.ModelPublished {
-	m := &schemas.ModelPublished{Kind: "guide", CreatedAt: now.UnixMilli()}
+// Guide is the announcement of a guide's bytes; critic is the version of the one that it was made for,
+// empty where it fits any.
+func Guide(name, critic string, data []byte, now time.Time) *schemas.ModelPublished {
+	m := &schemas.ModelPublished{Kind: "guide", Critic: critic, CreatedAt: now.UnixMilli()}
 	describe(m, name+"/", data)
 	return m
 }
