@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,18 +34,25 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	r := newRig(t, g.handler, "segment_age: 250ms", "segment_age: 1ms")
 	r.parts()
 	r.start(stageNames)
-	for _, ranker := range crawlfile.Rankers { // side by side: each waits for itself only
-		r.begin(r.crawl(g, ranker, ranker, budget, func(ctl *schemas.CrawlControl) {
+	guides, named := r.guides()
+	rankings := make(map[string]*crawlfile.Ranking)
+	for _, ranker := range crawlfile.Rankers {
+		if rankings[ranker], err = crawlfile.Rank(ranker); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rankings["guided"] = ranked(t, "link-predicate", named)
+	rankings["guided-mixture"] = ranked(t, "link-predicate+shark-search+tiered-soft-focus", named)
+	for ranker, ranking := range rankings { // side by side: each waits for itself only
+		r.begin(r.crawl(g, ranker, crawlfile.Rankers[0], budget, func(ctl *schemas.CrawlControl) {
+			ctl.Policies, ctl.Mixture = ranking.Policies, ranking.Mixture
 			ctl.Window, ctl.HostWindow, ctl.Learning = 1, 1, proto.CloneOf(learning)
 		}))
 	}
-	for _, ranker := range crawlfile.Rankers {
-		ranking, err := crawlfile.Rank(ranker)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, ranker := range slices.Sorted(maps.Keys(rankings)) {
+		ranking := rankings[ranker] // versions stand in it for names now
 		want, err := (&experiment.Run{
-			Ground: ground, Seeds: g.seeds, Policies: ranking.Policies, Mixture: ranking.Mixture, Learning: learning, Keep: true,
+			Ground: ground, Seeds: g.seeds, Policies: ranking.Policies, Mixture: ranking.Mixture, Guides: guides, Learning: learning, Keep: true,
 		}).Crawl()
 		if err != nil {
 			t.Fatal(err)
@@ -55,6 +64,17 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 		r.samePages(ranker, want)
 		r.untilSettled(ranker, len(want.Settled))
 		r.sameLeaps(ranker, want)
+	}
+	r.followsPaths("guided")
+	r.followsPaths("guided-mixture")
+}
+
+// followsPaths fails where no request of a crawl told a guide of its path.
+func (r *rig) followsPaths(crawl string) {
+	r.t.Helper()
+	told := func(p *answered) bool { return len(p.request.GetPathState()) > 0 }
+	if n := len(slices.DeleteFunc(r.pages(crawl), func(p *answered) bool { return !told(p) })); n < 10 {
+		r.t.Errorf("%s: %d requests have a state of the path", crawl, n)
 	}
 }
 

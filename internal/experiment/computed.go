@@ -69,6 +69,15 @@ func (g *Ground) size(url string) int {
 	return g.web.pages[url].size
 }
 
+// parsed is a page that was delivered; of a computed web it is made once more.
+func (g *Ground) parsed(url string) (*schemas.Page, error) {
+	if g.web.compute == nil {
+		return g.web.pages[url].parsed, nil
+	}
+	body, kind := g.web.compute(url)
+	return dom.Parse(body, kind, url, dom.Settings{})
+}
+
 // verdictOn is the verdict on a page in scope, nil for any other.
 func (g *Ground) verdictOn(url string) (*schemas.LinkFound, error) {
 	p := g.web.pages[url]

@@ -9,6 +9,7 @@ import (
 
 	"forager/internal/apprentice"
 	"forager/internal/frontier"
+	"forager/internal/guide"
 	"forager/internal/rank"
 	"forager/internal/scope"
 	"forager/internal/weburl"
@@ -58,6 +59,8 @@ type Run struct {
 	Learning *schemas.Learning
 	// Rankers override policies by name (oracles).
 	Rankers map[string]rank.Ranker
+	// Guides are those that policies rank by, by the versions that the policies name.
+	Guides map[string]guide.Guide
 	// Observe is called after each verdict, for oracles; nil = nobody looks.
 	Observe func(s *frontier.Shard, u string) error
 	// Prior is the file of a model to begin with; empty = none.
@@ -175,6 +178,9 @@ func (c *crawling) fetch(request *schemas.FetchRequest) error {
 	g := c.run.Ground
 	rec, err := g.verdict(request, c.ctl)
 	if err != nil {
+		return err
+	}
+	if err := c.guide(request, rec); err != nil {
 		return err
 	}
 	c.requests++
