@@ -27,7 +27,7 @@ func served(t *testing.T, log io.Writer, webs ...*Web) (address string, client *
 	}
 	transport := &http.Transport{Proxy: http.ProxyURL(proxy), DisableKeepAlives: true}
 	return srv.URL, &http.Client{
-		Transport: transport, Timeout: 5 * time.Second,
+		Transport: transport, Timeout: time.Minute,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -303,7 +303,7 @@ func TestLastingFaultsOfTheBrokerAreBroken(t *testing.T) {
 				return errorIn(req, fault.err.Code), nil, true
 			})
 			r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("faults", in, out)) })
-			if err := r.wait(within(t, 30*time.Second)); !IsBroken(err) || !errors.Is(err, kafka.Error(fault.err.Code)) {
+			if err := r.wait(within(t, 60*time.Second)); !IsBroken(err) || !errors.Is(err, kafka.Error(fault.err.Code)) {
 				t.Errorf("%v", err)
 			}
 		})

@@ -24,7 +24,7 @@ func TestProduceReturnsPositionsAndReadGivesThemBack(t *testing.T) {
 	w := newWorld(t, streamtest.Start(t))
 	topic := w.topic(t, "numbers", 3)
 	c, _ := w.dial(t)
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, 60*time.Second)
 	outs := numbers(topic, -1, 5000)
 	positions, err := c.Produce(ctx, outs)
 	if err != nil {
@@ -70,7 +70,7 @@ func TestProduceFromManyGoroutinesKeepsTheOrderOfEach(t *testing.T) {
 	w := newWorld(t, streamtest.Start(t))
 	topic := w.topic(t, "many", 2)
 	c, _ := w.dial(t)
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, 60*time.Second)
 	const writers, calls = 8, 60
 	var wg sync.WaitGroup
 	for g := range writers {
@@ -151,7 +151,7 @@ func TestReadBounds(t *testing.T) {
 	w := newWorld(t, streamtest.Start(t))
 	topic := w.topic(t, "bounds", 1)
 	c, _ := w.dial(t)
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, 60*time.Second)
 	send(t, c, numbers(topic, 0, 100))
 	for _, k := range []struct {
 		from, to int64
@@ -192,7 +192,7 @@ func TestReadRefusesAnUnknownVersion(t *testing.T) {
 	w := newWorld(t, streamtest.Start(t))
 	topic := w.topic(t, "versions", 1)
 	c, _ := w.dial(t)
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, 60*time.Second)
 	for _, v := range []string{"1", "2"} {
 		send(t, c, []Out{{Topic: topic, Value: []byte("x"), Headers: map[string]string{schemas.HeaderVersion: v}}})
 	}
@@ -227,7 +227,7 @@ func TestReadPassesHoles(t *testing.T) {
 		return nil
 	})
 	var got []int64
-	if err := c.consume(within(t, 10*time.Second), source{topic: "t", from: 0, to: 30}, func(ch chunk) error {
+	if err := c.consume(within(t, 60*time.Second), source{topic: "t", from: 0, to: 30}, func(ch chunk) error {
 		for _, r := range ch.records {
 			got = append(got, r.Offset)
 		}
@@ -277,7 +277,7 @@ func TestWrongNumberOfPartitionsIsBroken(t *testing.T) {
 	topic := w.topic(t, "four", 4)
 	topics := map[string]pipeline.Topic{topic: {Partitions: 3}}
 	c, _ := dial(t, w.broker.Config(), topics)
-	if _, err := c.Partitions(within(t, 20*time.Second), topic); !IsBroken(err) || !strings.Contains(err.Error(), "has 4 partitions and pipeline.yaml says 3") {
+	if _, err := c.Partitions(within(t, 60*time.Second), topic); !IsBroken(err) || !strings.Contains(err.Error(), "has 4 partitions and pipeline.yaml says 3") {
 		t.Errorf("partitions: %v", err)
 	}
 }
@@ -288,7 +288,7 @@ func TestWaitingForATopicEndsWhenItIsMade(t *testing.T) {
 	topic := w.broker.Topic("later")
 	w.topics[topic] = pipeline.Topic{Partitions: 2, Retention: time.Hour, MaxMessageBytes: 1 << 20}
 	c, l := w.dial(t)
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, 60*time.Second)
 	wrote := make(chan error, 1)
 	go func() {
 		_, err := c.Produce(ctx, numbers(topic, -1, 10))

@@ -122,7 +122,7 @@ func (w *world) setup(t testing.TB) {
 	t.Helper()
 	c, _ := w.dial(t)
 	defer c.Close()
-	states, err := c.Setup(within(t, 20*time.Second))
+	states, err := c.Setup(within(t, 60*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func numbers(topic string, p, n int) []Out {
 // send produces messages and returns once they are acknowledged.
 func send(t testing.TB, c *Client, outs []Out) {
 	t.Helper()
-	if _, err := c.Produce(within(t, 30*time.Second), outs); err != nil {
+	if _, err := c.Produce(within(t, 60*time.Second), outs); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -177,7 +177,7 @@ func countedOn(t testing.TB, partition int, values []string, n int) (again int) 
 // readAll reads a partition from its first record to its end.
 func readAll(t testing.TB, c *Client, topic string, partition int) []Record {
 	t.Helper()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, 60*time.Second)
 	first, end, err := c.Offsets(ctx, topic, partition)
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func (r *running) end() error {
 // committed is the offset that a group committed for a partition, and its metadata; -1 = none.
 func committed(t testing.TB, c *Client, stage, topic string, partition int) (int64, string) {
 	t.Helper()
-	cl, err := c.newClaim(within(t, 20*time.Second), &generation{client: c, gen: &kafka.Generation{GroupID: c.groupName(stage)}}, topic, partition)
+	cl, err := c.newClaim(within(t, 60*time.Second), &generation{client: c, gen: &kafka.Generation{GroupID: c.groupName(stage)}}, topic, partition)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func (r *running) wait(ctx context.Context) error {
 // commitAt sets a group's offset while it has no member.
 func commitAt(t testing.TB, c *Client, stage, topic string, partition int, offset int64) {
 	t.Helper()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, 60*time.Second)
 	err := c.retry(ctx, "commit", func(ctx context.Context) error {
 		r, err := c.kafka.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
 			GroupID: c.groupName(stage), GenerationID: -1,

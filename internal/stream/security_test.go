@@ -94,7 +94,7 @@ func (s *secured) right(t *testing.T) {
 	n := int64(0)
 	for _, mechanism := range []string{"scram-sha-512", "scram-sha-256", "plain"} {
 		c, _ := dial(t, s.config(mechanism, "STREAM_RIGHT", s.ca), s.topics)
-		if _, err := c.Setup(within(t, 20*time.Second)); err != nil {
+		if _, err := c.Setup(within(t, 60*time.Second)); err != nil {
 			t.Fatal(mechanism, err)
 		}
 		send(t, c, numbers(s.in, 0, 10))
@@ -116,7 +116,7 @@ func (s *secured) wrong(t *testing.T) {
 		"certificate": s.config("scram-sha-512", "STREAM_RIGHT", stranger),
 	} {
 		c, _ := dial(t, cfg, s.topics)
-		err := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("secure", s.in, s.out)) }).wait(within(t, 30*time.Second))
+		err := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("secure", s.in, s.out)) }).wait(within(t, 60*time.Second))
 		if !IsBroken(err) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(strings.Fields(name)[0])) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -40,7 +40,7 @@ func values(t testing.TB, c *Client, topic string, partition int) []string {
 // count is the number of records of a topic.
 func (w *world) count(t testing.TB, c *Client, topic string) (n int64) {
 	t.Helper()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, 60*time.Second)
 	for p := range w.topics[topic].Partitions {
 		first, end, err := c.Offsets(ctx, topic, p)
 		if err != nil {
@@ -507,7 +507,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) })
 	<-begun
 	r.stop()
-	if err := r.wait(within(t, 30*time.Second)); err != nil {
+	if err := r.wait(within(t, 60*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if at, _ := committed(t, c, "hang", in, 0); at != -1 {

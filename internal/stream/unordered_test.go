@@ -122,7 +122,7 @@ func TestUnorderedLingers(t *testing.T) {
 	w := newWorld(t, broker)
 	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
 	c, _ := w.dial(t)
-	if _, err := c.Produce(within(t, 20*time.Second), numbers(in, 0, 9)); err != nil {
+	if _, err := c.Produce(within(t, 60*time.Second), numbers(in, 0, 9)); err != nil {
 		t.Fatal(err)
 	}
 	var requests atomic.Int64

@@ -145,7 +145,7 @@ func TestRetentionAndCompactionRun(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		for done := false; !done; {
 			first, end := offsets(t, address)
 			if policy == "delete" {
