@@ -18,6 +18,7 @@
 //   - apprentice-topics: apprentice with the top classes of a page as features of its links
 //   - apprentice-taught: apprentice-gated with a model trained on a finished soft-focus crawl
 //     of the same task and draw (protocol P of 2002 §3.5; that crawl's pages are not charged)
+//   - apprentice-recall: the same, held to the pages of that first crawl (2002 §3.6)
 //   - apprentice-transferred: apprentice-gated with a model trained on the links among the pages of the web that are
 //     out of scope (protocol T: of webkb-uni, the other universities)
 //   - soft-focus-distilled: soft focus, and every 500 pages (of small budgets every tenth of it) the unvisited pages
@@ -28,9 +29,21 @@
 //   - best-first-cosine: the largest cosine of u to a target among those pages (2008 §4.2)
 //   - memm-marginal, memm-viterbi, memm-states: by a MEMM along the path to the link (2008); memm-marginal-words with words of
 //     the page alone observed, memm-marginal-rest with everything else (its Fig. 4)
+//   - fish-search, shark-search: crawlers that take a query of words, the 20 that speak most for the focus in the
+//     critic (package shark)
+//   - q-value: the reward behind a link by the words around it, learnt from the pages that train the critic (Rennie &
+//     McCallum 1999; package qvalue)
+//   - interest: the product of interest ratios of content, URL tokens, in-links and siblings, learnt in the crawl (Aggarwal,
+//     Al-Garawi & Yu 2001)
+//   - tag-bandit: a bandit whose arms are groups of links with like tag paths (SB-CLASSIFIER: Gauquier, Manolescu & Senellart
+//     2025)
 //   - oracle-labels knows the labels of the frontier: targets first, else soft focus
 //   - oracle knows the whole web: it goes, again and again, the shortest path to the nearest
 //     unvisited target (ties: first discovered; none reachable: soft focus)
+//
+// interest and tag-bandit are for experiments alone: what one page teaches changes the scores of links on others, which
+// prioritize recomputes for a new model of the apprentice only, and records carry neither the words of pages to
+// prioritize nor tag paths. tag-bandit raises one page at a time: it is meant for crawls of one request after the other.
 //
 // # Decisions
 //
