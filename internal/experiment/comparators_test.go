@@ -306,7 +306,7 @@ func TestRewardsAreLearntElsewhere(t *testing.T) {
 	w.Targets += 6
 	site("http://y.test", "two", 8)
 	w.Seeds, w.Budget = [][]string{{"http://x.test/start"}}, 19
-	c := try(t, ground(t, w), "q-value", 0, 0)
+	c := try(t, ground(t, w), "rennie-mccallum", 0, 0)
 	var order string
 	for _, s := range c.Steps {
 		order += strings.TrimPrefix(s.URL, "http://x.test/")[:1]

@@ -31,7 +31,7 @@
 //     the page alone observed, memm-marginal-rest with everything else (its Fig. 4)
 //   - fish-search, shark-search: crawlers that take a query of words, the 20 that speak most for the focus in the
 //     critic (package shark)
-//   - q-value: the reward behind a link by the words around it, learnt from the pages that train the critic (Rennie &
+//   - rennie-mccallum: the reward behind a link by the words around it, learnt from the pages that train the critic (Rennie &
 //     McCallum 1999; package qvalue)
 //   - interest: the product of interest ratios of content, URL tokens, in-links and siblings, learnt in the crawl (Aggarwal,
 //     Al-Garawi & Yu 2001)

@@ -46,7 +46,7 @@ var further = []furtherRanker{
 	{name: "memm-marginal-rest", kept: true, prepare: guidedBy(observing(localguide.MEMM, localguide.ObserveAll&^localguide.ObserveWords))},
 	{name: "fish-search", kept: true, prepare: guidedBy(fish)},
 	{name: "shark-search", kept: true, prepare: guidedBy(sharks)},
-	{name: "q-value", kept: true, prepare: guidedBy(worth)},
+	{name: "rennie-mccallum", kept: true, prepare: guidedBy(worth)},
 	{name: "interest", kept: true, prepare: observed(func(r *Run) (observer, error) { return newInterest(r.Ground) })},
 	{name: "tag-bandit", kept: true, prepare: observed(func(r *Run) (observer, error) { return newTagBandit(r.Ground, r.Seeds, r.RandomSeed) })},
 	{name: "oracle-labels", prepare: observed(func(r *Run) (observer, error) { return labelOracle{r.Ground}, nil })},
