@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"forager/internal/frontier"
 	"forager/internal/guide"
 	"forager/internal/localguide"
-	"forager/internal/rank"
 	"forager/schemas"
 )
 
@@ -72,11 +70,11 @@ func along(by localguide.Inference, order localguide.Order) func(*Ground) (guide
 	}
 }
 
-// guidance is what a guide says of a page that was come to by a path.
-func (t *taughtGuide) guidance(v *guide.View) (*schemas.Guidance, error) {
+// Guide answers as the guide does; a page is read once for all crawls of the ground.
+func (t *taughtGuide) Guide(ctx context.Context, v *guide.View) (*schemas.Guidance, error) {
 	looks, ok := t.guide.(*localguide.Guide)
 	if !ok {
-		return t.guide.Guide(context.Background(), v)
+		return t.guide.Guide(ctx, v)
 	}
 	held, ok := t.seen.Load(v.Page.GetUrl())
 	if !ok {
@@ -89,63 +87,5 @@ func (t *taughtGuide) guidance(v *guide.View) (*schemas.Guidance, error) {
 	return held.(localguide.Sight).Guide(v.State)
 }
 
-// guided ranks the links of one crawl by a guide.
-type guided struct {
-	*taughtGuide
-	ground *Ground
-	// best is the link of the highest score that leads to a page, so far; links are what the guide said of the links of
-	// the pages fetched, by their targets.
-	best  map[string]led
-	links map[string]map[string]led
-	err   error
-}
-
-// led is a link with the state of the path over it.
-type led struct {
-	score float64
-	state []byte
-}
-
-func newGuided(g *Ground, t *taughtGuide) *guided {
-	return &guided{taughtGuide: t, ground: g, best: make(map[string]led), links: make(map[string]map[string]led)}
-}
-
-func (r *guided) Score(v string, s *rank.Source) float64 {
-	if s.Seed {
-		return seedScore
-	}
-	links, ok := r.links[s.URL]
-	if !ok {
-		links = r.ask(s.URL)
-		r.links[s.URL] = links
-	}
-	v = r.ground.resolve(v)
-	l := links[v]
-	if old, ok := r.best[v]; !ok || l.score > old.score {
-		r.best[v] = l
-	}
-	return l.score
-}
-
-// ask is called when the first link of a page is scored, which is when the page was fetched: its path is that
-// of the best link known then.
-func (r *guided) ask(u string) map[string]led {
-	links := make(map[string]led)
-	page := r.ground.web.pages[u].parsed
-	said, err := r.guidance(&guide.View{Page: page, Judgement: r.ground.verdicts[u].GetJudgement(), State: r.best[u].state})
-	if err != nil {
-		r.err = err
-		return links
-	}
-	for i, l := range page.GetLinks() {
-		v := r.ground.resolve(l.GetUrl())
-		score, _ := guide.Score(said, i)
-		if old, ok := links[v]; !ok || score > old.score {
-			links[v] = led{score, guide.State(said, i)}
-		}
-	}
-	return links
-}
-
-// observe ends a crawl whose guide failed.
-func (r *guided) observe(*frontier.Shard, string) error { return r.err }
+// ReadsURLs is the guide's.
+func (t *taughtGuide) ReadsURLs() bool { return t.guide.ReadsURLs() }

@@ -49,7 +49,7 @@ func TestPageRankersTakeTheBestPage(t *testing.T) {
 			if g.web.pages[u].parsed == nil { // a redirect
 				continue
 			}
-			said, err := taught.guidance(&guide.View{Page: g.web.pages[u].parsed})
+			said, err := taught.Guide(t.Context(), &guide.View{Page: g.web.pages[u].parsed})
 			if err != nil || len(said.GetScores()) != 1 {
 				t.Fatalf("%s: %v, %v", u, said, err)
 			}
@@ -84,6 +84,54 @@ func TestPageRankersTakeTheBestPage(t *testing.T) {
 		}
 		if len(fetched) != 60 {
 			t.Errorf("%s: %d pages", name, len(fetched))
+		}
+	}
+}
+
+// TestPathsAreInherited replays crawls by MEMMs: a page inherits the path of the link of the highest score that was known when it was
+// fetched, and no link of a higher score was left waiting.
+func TestPathsAreInherited(t *testing.T) {
+	type led struct {
+		score float64
+		state []byte
+	}
+	g := ground(t, worldtest.Random(21, 120))
+	for name, train := range map[string]func(*Ground) (guide.Guide, error){
+		"memm-marginal": fromGraph(localguide.MEMM), "memm-viterbi": along(localguide.Viterbi, localguide.ByDiscount), "memm-states": along(localguide.Marginal, localguide.ByStates),
+	} {
+		taught, err := g.guide(name, train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds, best := seedsOf(g, 0), make(map[string]led)
+		fetched, deep := make(map[string]bool), make(map[string]bool)
+		for _, step := range try(t, g, name, 0, 0).Steps {
+			for v, l := range best {
+				if !seeds[step.URL] && !seeds[v] && !fetched[v] && l.score > best[step.URL].score {
+					t.Fatalf("%s: %s at %v was fetched before %s at %v", name, step.URL, best[step.URL].score, v, l.score)
+				}
+			}
+			fetched[step.URL] = true
+			page := g.web.pages[step.URL].parsed
+			path := best[step.URL].state
+			if seeds[step.URL] {
+				path = nil
+			}
+			said, err := taught.Guide(t.Context(), &guide.View{Page: page, State: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			deep[string(path)] = true
+			for i, l := range page.GetLinks() {
+				v := g.resolve(l.GetUrl())
+				score, _ := guide.Score(said, i)
+				if old, ok := best[v]; v != "" && (!ok || score > old.score) {
+					best[v] = led{score, guide.State(said, i)}
+				}
+			}
+		}
+		if len(fetched) != 60 || len(deep) < 20 {
+			t.Errorf("%s: %d pages by %d paths", name, len(fetched), len(deep))
 		}
 	}
 }
