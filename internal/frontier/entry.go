@@ -3,6 +3,7 @@ package frontier
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"forager/internal/rank"
 	"forager/schemas"
@@ -79,12 +80,15 @@ type facts struct {
 	clock         uint64 // of the shard at dispatch
 }
 
-const entryVersion = 3
+const entryVersion = 4
 
-// bits of an encoded place.
+// bits of an encoded place. An entry has a place a policy, and most of a place follows from the rest of it.
 const (
 	placeIn = 1 << iota
 	placePinned
+	placeZero   // Score is 0
+	placeSingle // Best is Score
+	placePlain  // Links and Sum are 0
 	placeBits
 )
 
@@ -128,14 +132,30 @@ func (e *entry) append(b []byte) []byte {
 	return e.appendLinks(b)
 }
 
-func (p *placed) append(b []byte) []byte {
-	var bits byte
-	if p.In {
-		bits |= placeIn
-	}
+// bits are what leads an encoded place.
+func (p *placed) bits() (bits byte) {
 	if p.Pinned {
 		bits |= placePinned
 	}
+	if !p.In {
+		return bits
+	}
+	bits |= placeIn
+	score := math.Float64bits(p.Score)
+	if score == 0 {
+		bits |= placeZero
+	}
+	if math.Float64bits(p.Best) == score {
+		bits |= placeSingle
+	}
+	if p.Links == 0 && math.Float64bits(p.Sum) == 0 {
+		bits |= placePlain
+	}
+	return bits
+}
+
+func (p *placed) append(b []byte) []byte {
+	bits := p.bits()
 	b = append(b, bits)
 	b = binary.AppendUvarint(b, uint64(p.generation))
 	b = binary.AppendUvarint(b, uint64(p.model))
@@ -143,11 +163,17 @@ func (p *placed) append(b []byte) []byte {
 		return b
 	}
 	b = append(b, byte(p.Tier))
-	b = appendFloat(b, p.Score)
-	b = appendFloat(b, p.Best)
+	if bits&placeZero == 0 {
+		b = appendFloat(b, p.Score)
+	}
+	if bits&placeSingle == 0 {
+		b = appendFloat(b, p.Best)
+	}
 	b = binary.AppendUvarint(b, p.Via)
-	b = binary.AppendUvarint(b, uint64(p.Links))
-	return appendFloat(b, p.Sum)
+	if bits&placePlain == 0 {
+		b = appendFloat(binary.AppendUvarint(b, uint64(p.Links)), p.Sum)
+	}
+	return b
 }
 
 // decodeEntry reads what append wrote. Any other bytes are an error, never a panic.
@@ -207,12 +233,22 @@ func (p *placed) read(r *reader) {
 	}
 	p.In, p.Pinned = bits&placeIn != 0, bits&placePinned != 0
 	p.generation, p.model = r.u32(), r.u32()
-	if !p.In {
-		return
+	if p.In {
+		p.Tier = uint32(r.byte())
+		if bits&placeZero == 0 {
+			p.Score = r.float()
+		}
+		if p.Best = p.Score; bits&placeSingle == 0 {
+			p.Best = r.float()
+		}
+		p.Via = r.u64()
+		if bits&placePlain == 0 {
+			p.Links, p.Sum = r.u32(), r.float()
+		}
 	}
-	p.Tier = uint32(r.byte())
-	p.Score, p.Best = r.float(), r.float()
-	p.Via, p.Links, p.Sum = r.u64(), r.u32(), r.float()
+	if r.err == nil && p.bits() != bits { // something that follows from the rest was written all the same
+		r.fail(errNumber)
+	}
 }
 
 // order is where the entry stands in its host's queue under policy p.
