@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"forager/infra/forager/export"
 	"forager/internal/analytics"
 	"forager/internal/critic"
@@ -101,7 +103,7 @@ func explain(ctx context.Context, judge critic.Judge, page *schemas.Page, focus 
 		return nil, err
 	}
 	if len(focus) == 0 {
-		best := slices.Index(opinion.Calibrated, slices.Max(opinion.Calibrated))
+		best := floats.MaxIdx(opinion.Calibrated)
 		focus = judge.Classes()[best : best+1]
 	}
 	x := &explanation{URL: page.GetUrl(), Focus: focus}

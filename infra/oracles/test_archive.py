@@ -79,8 +79,22 @@ def of_request(said, judgement, page_url):
     }
 
 
+def shadow(said):
+    """What a critic beside says; no numbers where it failed."""
+    failure = said.get("failure", "")
+    numbers = {"relevance": "raw", "tempered": "tempered", "calibrated": "calibrated"}
+    return {
+        "critic": said["critic"],
+        **{name: None if failure else said.get(of, 0.0) for name, of in numbers.items()},
+        "best_is_focus": said.get("best_is_focus", False),
+        "known_tokens": int(said.get("known_tokens", 0)),
+        "failure": failure,
+    }
+
+
 def judged(said, parsed):
     page = parsed["page"] or {}
+    judgement = said["judgement"] or {}
     return {
         "crawl": said["crawl"],
         "id": base64.b64decode(said["id"]),
@@ -92,6 +106,9 @@ def judged(said, parsed):
         "tokens": len(page.get("tokens", [])),
         "links": len(page.get("links", [])),
         **{name: page.get(name, False) for name in ("nofollow", "noindex", "cut", "tokenizer_only")},
+        "marking": int(judgement.get("marking", 0)),
+        "degraded": judgement.get("degraded", ""),
+        "shadows": [shadow(x) for x in judgement.get("shadows", [])],
     }
 
 

@@ -44,7 +44,8 @@ func draw(random *rand.Rand, topic string, partition int, from int64, n int) []R
 func message(random *rand.Rand, topic string, o int64) []byte {
 	url := fmt.Sprint("http://h.example/", o)
 	j := &schemas.Judgement{Raw: random.Float64(), Tempered: random.Float64(), Calibrated: random.Float64(), BestIsFocus: o%2 == 0, Critic: "c/1", KnownTokens: uint64(o),
-		Topics: []*schemas.TopicScore{{Topic: "/a", Tempered: .5}, {Topic: "/b", Tempered: .25}}}
+		Topics:  []*schemas.TopicScore{{Topic: "/a", Tempered: .5}, {Topic: "/b", Tempered: .25}},
+		Marking: uint64(o % 3), Shadows: []*schemas.Shadow{{Critic: "d/1", Raw: random.Float64(), BestIsFocus: true, KnownTokens: 3}, {Critic: "e/1", Failure: "timeout"}}}
 	id := schemas.RequestID("c", url, 1).Bytes()
 	var m proto.Message
 	switch topic {

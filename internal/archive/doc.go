@@ -29,7 +29,10 @@
 //
 //	page.judged   + critic, best_is_focus, known_tokens, status, redirect, detail, fetched_at, title,
 //	              description, language, charset, canonical, fingerprint, size, nofollow, noindex,
-//	              cut, tokenizer_only, and the numbers of leaves, tokens and links
+//	              cut, tokenizer_only, the numbers of leaves, tokens and links, marking (the
+//	              revision of the crawl's control whose topics and critic were used), degraded (why
+//	              another critic stood in), and shadows, a list {critic, relevance, tempered,
+//	              calibrated, best_is_focus, known_tokens, failure} of critics that are not used
 //	link.found    + the same of the verdict, not_before, and links, a list {url, position,
 //	              first_leaf, last_leaf, nofollow}
 //	leap.settled  + u, v, u_host, v_host, target and target_tempered (R(v); null unless

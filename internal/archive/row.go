@@ -74,6 +74,10 @@ type judgedRow struct {
 	NoIndex       bool   `parquet:"noindex"`
 	Cut           bool   `parquet:"cut"`
 	TokenizerOnly bool   `parquet:"tokenizer_only"`
+
+	Marking  uint64   `parquet:"marking"`
+	Degraded string   `parquet:"degraded,dict"`
+	Shadows  []shadow `parquet:"shadows,list"`
 }
 
 // foundRow is a record of link.found.
@@ -159,6 +163,28 @@ func (p *place) record() Record {
 	return r
 }
 
+// shadow is what a critic that was not used says of a page; null where it failed.
+type shadow struct {
+	Critic      string   `parquet:"critic,dict"`
+	Relevance   *float64 `parquet:"relevance,optional"`
+	Tempered    *float64 `parquet:"tempered,optional"`
+	Calibrated  *float64 `parquet:"calibrated,optional"`
+	BestIsFocus bool     `parquet:"best_is_focus"`
+	KnownTokens uint64   `parquet:"known_tokens"`
+	Failure     string   `parquet:"failure"`
+}
+
+func shadowsOf(j *schemas.Judgement) (shadows []shadow) {
+	for _, x := range j.GetShadows() {
+		row := shadow{Critic: x.Critic, BestIsFocus: x.BestIsFocus, KnownTokens: x.KnownTokens, Failure: x.Failure}
+		if x.Failure == "" {
+			row.Relevance, row.Tempered, row.Calibrated = &x.Raw, &x.Tempered, &x.Calibrated
+		}
+		shadows = append(shadows, row)
+	}
+	return shadows
+}
+
 func judgementOf(j *schemas.Judgement) judgement {
 	if j == nil {
 		return judgement{}
@@ -201,6 +227,7 @@ func judgedRowOf(r *Record) judgedRow {
 		Charset: p.GetCharset(), Canonical: p.GetCanonical(), Fingerprint: p.GetFingerprint(), Size: p.GetSize(),
 		Leaves: uint32(len(p.GetLeafLengths())), Tokens: uint32(len(p.GetTokens())), Links: uint32(len(p.GetLinks())),
 		NoFollow: p.GetNofollow(), NoIndex: p.GetNoindex(), Cut: p.GetCut(), TokenizerOnly: p.GetTokenizerOnly(),
+		Marking: m.Judgement.GetMarking(), Degraded: m.Judgement.GetDegraded(), Shadows: shadowsOf(m.Judgement),
 	}
 }
 

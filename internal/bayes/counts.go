@@ -74,14 +74,3 @@ func Count(features int, classes [][]*Bag) (*Counts, error) {
 	}
 	return c, nil
 }
-
-// Vocabulary returns |T|, the number of features that occur at all.
-func (c *Counts) Vocabulary() int {
-	n := 0
-	for f := range len(c.Start) - 1 {
-		if c.Start[f] < c.Start[f+1] {
-			n++
-		}
-	}
-	return n
-}

@@ -22,8 +22,8 @@ func (m *Model) DecidingWords(e *Examples, held []Held, most int) ([]evaluate.De
 		}
 		bag := &bayes.Bag{}
 		for _, f := range e.items[i].bag.Features {
-			if w, ok := m.words.lookup(xxhash.Sum64String(e.words.words[f])); ok {
-				bag.Features, bag.Counts = append(bag.Features, w), append(bag.Counts, 1)
+			if w := m.words.lookup(xxhash.Sum64String(e.words.words[f])); w > 0 {
+				bag.Features, bag.Counts = append(bag.Features, w-1), append(bag.Counts, 1)
 			}
 		}
 		for _, k := range h.Classes {

@@ -131,19 +131,24 @@ func (e *Examples) fill(x *example) {
 		p.text = append(p.text, word...)
 		p.tokens = append(p.tokens, token{hash: xxhash.Sum64(word), end: uint32(len(p.text)), times: e.reader.Count()})
 	}
-	// Words are looked up behind one another, so that the processor waits for memory for several at once.
+	// Words are looked up behind one another, and nothing is decided by what is found, so that the
+	// processor waits for memory for several at once.
 	from := uint32(0)
-	p.features = p.features[:0]
-	for _, t := range p.tokens {
-		w := e.words.intern(t.hash, p.text[from:t.end])
+	for i := range p.tokens {
+		t := &p.tokens[i]
+		t.word = e.words.intern(t.hash, p.text[from:t.end])
 		from = t.end
-		if int(w) == len(e.times) {
-			e.times = append(e.times, 0)
+	}
+	for len(e.times) < len(e.words.words) {
+		e.times = append(e.times, 0)
+	}
+	p.features = p.features[:0]
+	for i := range p.tokens {
+		t := &p.tokens[i]
+		if e.times[t.word] == 0 {
+			p.features = append(p.features, t.word)
 		}
-		if e.times[w] == 0 {
-			p.features = append(p.features, w)
-		}
-		e.times[w] += t.times
+		e.times[t.word] += t.times
 	}
 	both := make([]uint32, 2*len(p.features))
 	x.bag.Features, x.bag.Counts = both[:len(p.features):len(p.features)], both[len(p.features):]
@@ -155,14 +160,14 @@ func (e *Examples) fill(x *example) {
 
 // token is a word as it is read.
 type token struct {
-	hash  uint64
-	end   uint32 // of the word in the text of all
-	times uint32
+	hash        uint64
+	end         uint32 // in the text of all
+	word, times uint32
 }
 
 // begin begins to read the words of a page; the error is of one that contradicts itself.
 func begin(w *text.Words, p *schemas.Page) error {
-	err := w.Surface(&text.Surface{Terms: p.GetTerms(), Tokens: p.GetTokens(), Shapes: p.GetShapes(), Language: p.GetLanguage()})
+	err := w.Surface(text.SurfaceOf(p))
 	if err != nil {
 		return fmt.Errorf("page %s: %w", p.GetUrl(), err)
 	}

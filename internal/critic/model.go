@@ -38,8 +38,7 @@ type Model struct {
 // scratch is the memory of one judgement.
 type scratch struct {
 	reader *text.Words
-	hashes []uint64 // of the words of the page
-	times  []uint32 // beside them
+	tokens []token
 	words  []uint32 // by word of the model; all 0 between two judgements
 	recent [recentWords]recent
 	bag    bayes.Bag
@@ -138,25 +137,29 @@ func (m *Model) score(o *Opinion, bag *bayes.Bag) {
 
 // fill sets s.bag to the words of the reader that the model knows, in the order in which they come first.
 func (m *Model) fill(s *scratch) {
-	s.bag.Features, s.bag.Counts = s.bag.Features[:0], s.bag.Counts[:0]
-	s.hashes, s.times = s.hashes[:0], s.times[:0]
+	s.bag.Features, s.bag.Counts, s.tokens = s.bag.Features[:0], s.bag.Counts[:0], s.tokens[:0]
 	for s.reader.Next() {
-		s.hashes, s.times = append(s.hashes, xxhash.Sum64(s.reader.Word())), append(s.times, s.reader.Count())
+		s.tokens = append(s.tokens, token{hash: xxhash.Sum64(s.reader.Word()), times: s.reader.Count()})
 	}
-	// Words are looked up behind one another, so that the processor waits for memory for several at once.
-	for i, hash := range s.hashes {
-		r := &s.recent[hash%recentWords]
-		if r.hash != hash {
-			r.hash = hash
-			r.word, r.known = m.words.lookup(hash)
+	// As examples are read (Examples.fill).
+	for i := range s.tokens {
+		t := &s.tokens[i]
+		r := &s.recent[t.hash%recentWords]
+		if r.hash != t.hash {
+			*r = recent{t.hash, m.words.lookup(t.hash)}
 		}
-		if !r.known {
+		t.word = r.word
+	}
+	for i := range s.tokens {
+		t := &s.tokens[i]
+		if t.word == 0 { // the model does not know it
 			continue
 		}
-		if s.words[r.word] == 0 {
-			s.bag.Features = append(s.bag.Features, r.word)
+		f := t.word - 1
+		if s.words[f] == 0 {
+			s.bag.Features = append(s.bag.Features, f)
 		}
-		s.words[r.word] += s.times[i]
+		s.words[f] += t.times
 	}
 	for _, f := range s.bag.Features {
 		s.bag.Counts = append(s.bag.Counts, s.words[f])

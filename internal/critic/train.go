@@ -1,6 +1,8 @@
 package critic
 
 import (
+	"cmp"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -187,16 +189,28 @@ func (t *training) vocabulary() []string {
 			seen[f] = true
 		}
 	}
-	var order []uint32
+	// Most words differ in their first eight bytes: these are compared as one number.
+	type ordered struct {
+		begin uint64
+		word  uint32
+	}
+	var order []ordered
 	for f, yes := range seen {
 		if yes {
-			order = append(order, uint32(f))
+			var begin [8]byte
+			copy(begin[:], e.words.words[f])
+			order = append(order, ordered{binary.BigEndian.Uint64(begin[:]), uint32(f)})
 		}
 	}
-	slices.SortFunc(order, func(a, b uint32) int { return strings.Compare(e.words.words[a], e.words.words[b]) })
+	slices.SortFunc(order, func(a, b ordered) int {
+		if a.begin != b.begin {
+			return cmp.Compare(a.begin, b.begin)
+		}
+		return strings.Compare(e.words.words[a.word], e.words.words[b.word])
+	})
 	words, renumber := make([]string, len(order)), make([]uint32, len(seen))
-	for i, f := range order {
-		words[i], renumber[f] = e.words.words[f], uint32(i)
+	for i, o := range order {
+		words[i], renumber[o.word] = e.words.words[o.word], uint32(i)
 	}
 	t.words, t.bags = len(words), make([]*bayes.Bag, len(e.items))
 	for _, i := range t.used {

@@ -70,18 +70,14 @@ func (v *vocabulary) bytes(i uint32) []byte {
 // word is a copy of a word.
 func (v *vocabulary) word(i uint32) string { return string(v.bytes(i)) }
 
-// lookup returns the number of the word of a hash.
-func (v *vocabulary) lookup(hash uint64) (i uint32, ok bool) {
-	number := v.slots[v.find(hash)+1]
-	return uint32(number) - 1, number != 0
-}
+// lookup returns the number of the word of a hash, from 1; 0 = there is none.
+func (v *vocabulary) lookup(hash uint64) uint32 { return uint32(v.slots[v.find(hash)+1]) }
 
 // recent is a word that was looked up before. Most tokens of a page are of few words, which then need not
 // be looked for in the whole table.
 type recent struct {
-	hash  uint64
-	word  uint32
-	known bool
+	hash uint64
+	word uint32 // its number from 1; 0 = there is none
 }
 
 // recentWords are as many as the nearest cache of the processor holds.
@@ -97,10 +93,10 @@ type interner struct {
 // intern returns the number of a word with its hash, a new one for a new word.
 func (n *interner) intern(hash uint64, word []byte) uint32 {
 	r := &n.recent[hash%recentWords]
-	if r.hash != hash || !r.known {
-		*r = recent{hash, n.number(hash, word), true}
+	if r.hash != hash || r.word == 0 {
+		*r = recent{hash, n.number(hash, word) + 1}
 	}
-	return r.word
+	return r.word - 1
 }
 
 // number is the number of a word of a hash.

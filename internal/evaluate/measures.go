@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Posterior is one of the three kinds of probability that a critic has for a class.
@@ -67,7 +69,7 @@ func Measure(pages []Page, kind Posterior) Scores {
 	var s Scores
 	for i := range pages {
 		p, own := pages[i].Posteriors[kind], pages[i].Own
-		best := Best(p)
+		best := floats.MaxIdx(p)
 		bin := &s.Reliability[min(Bins-1, int(p[best]*Bins))]
 		bin.Pages++
 		bin.Confidence += p[best]
@@ -99,17 +101,6 @@ func Measure(pages []Page, kind Posterior) Scores {
 	return s
 }
 
-// Best returns the class of highest probability, the first of equals.
-func Best(p []float64) int {
-	best := 0
-	for k, x := range p {
-		if x > p[best] {
-			best = k
-		}
-	}
-	return best
-}
-
 // Topic is how well one class is told from the others.
 type Topic struct {
 	Name string `json:"name"`
@@ -127,7 +118,7 @@ type Topic struct {
 func Topics(names []string, pages []Page, kind Posterior) []Topic {
 	topics := make([]Topic, len(names))
 	for i := range pages {
-		best := Best(pages[i].Posteriors[kind])
+		best := floats.MaxIdx(pages[i].Posteriors[kind])
 		topics[best].Judged++
 		for _, k := range pages[i].Own {
 			topics[k].Pages++
@@ -167,7 +158,7 @@ func Confusions(names []string, pages []Page, kind Posterior, most int) []Confus
 	size := make([]int, len(names))
 	for i := range pages {
 		page := &pages[i]
-		best := Best(page.Posteriors[kind])
+		best := floats.MaxIdx(page.Posteriors[kind])
 		for _, k := range page.Own {
 			size[k]++
 			if !slices.Contains(page.Own, best) {

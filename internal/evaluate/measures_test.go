@@ -57,8 +57,8 @@ func TestMeasure(t *testing.T) {
 	if h := Histograms([]string{"x", "y"}, []Page{page("a", []int{0}, .16, .84)}, Raw)[0]; h.On[1] != 1 {
 		t.Errorf(".16 is not in the second tenth: %+v", h)
 	}
-	if best := Best([]float64{.1, .4, .4, .1}); best != 1 {
-		t.Errorf("class %d is the best of equals", best)
+	if s := Measure([]Page{page("a", []int{1}, .1, .4, .4, .1)}, Raw); s.Accuracy != 1 {
+		t.Error("the best of equals is not the first")
 	}
 	const most, least = .33333333410432153, 1 - 2*.33333333410432153
 	if s := Measure([]Page{page("a", []int{0, 1, 2}, most, most, least)}, Raw); s.Brier < 0 || s.Brier > 1e-17 {

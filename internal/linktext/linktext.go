@@ -38,7 +38,7 @@ func Open(p *schemas.Page, s text.Settings) (*Page, error) {
 
 func (t *Page) whole() *text.Surface {
 	p := t.page
-	return &text.Surface{Terms: p.GetTerms(), Tokens: p.GetTokens(), Shapes: p.GetShapes(), Language: p.GetLanguage()}
+	return text.SurfaceOf(p)
 }
 
 // Page adds the words of the whole page to counts.

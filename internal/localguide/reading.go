@@ -22,7 +22,7 @@ type reading struct {
 // read counts the words of a page. The error is a page that contradicts itself.
 func read(p *schemas.Page, s text.Settings) (*reading, error) {
 	w := text.NewWords(s)
-	if err := w.Surface(&text.Surface{Terms: p.GetTerms(), Tokens: p.GetTokens(), Shapes: p.GetShapes(), Language: p.GetLanguage()}); err != nil {
+	if err := w.Surface(text.SurfaceOf(p)); err != nil {
 		return nil, fmt.Errorf("words of %s: %w", p.GetUrl(), err)
 	}
 	r := &reading{page: p}

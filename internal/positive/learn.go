@@ -1,10 +1,10 @@
 package positive
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -133,22 +133,20 @@ func (o *Settings) heldOut(s *Sample, classifier func(*Sample) (*Linear, error))
 			scores[i] = l.Score(&rows[i])
 		}
 	}
-	var errs [Folds]error
-	var wg sync.WaitGroup
+	var g errgroup.Group
 	for fold := range Folds {
-		wg.Go(func() {
+		g.Go(func() error {
 			l, err := classifier(&Sample{others(s.Positives, fold), others(s.Unlabelled, fold), others(s.Negatives, fold)})
 			if err != nil {
-				errs[fold] = fmt.Errorf("without fold %d: %w", fold, err)
-				return
+				return fmt.Errorf("without fold %d: %w", fold, err)
 			}
 			score(fold, l, s.Positives, h.Positives)
 			score(fold, l, s.Unlabelled, h.Unlabelled)
 			score(fold, l, s.Negatives, h.Negatives)
+			return nil
 		})
 	}
-	wg.Wait()
-	return h, errors.Join(errs[:]...)
+	return h, g.Wait()
 }
 
 func others(rows []Row, fold int) []Row {

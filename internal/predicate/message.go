@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"forager/internal/text"
 	"forager/schemas"
 )
 
@@ -53,26 +54,31 @@ func fieldsOf(from *schemas.Page, send []string, textBytes int) (*pageSent, erro
 	return s, err
 }
 
-// textOf is the words of a page, a line a leaf, cut between two words.
+// textOf is the words of a page, a line a leaf, cut between two words. What parse-dom keeps of
+// their case is put back, and characters that stood side by side do so again.
 func textOf(p *schemas.Page, limit int) (string, error) {
 	var b []byte
 	leaves, inLeaf := p.GetLeafLengths(), uint32(0)
-	for _, t := range p.GetTokens() {
+	for at, t := range p.GetTokens() {
 		if int(t) >= len(p.GetTerms()) {
 			return "", fmt.Errorf("page %s: token of term %d, it has %d terms", p.GetUrl(), t, len(p.GetTerms()))
 		}
-		apart := byte(' ')
+		word, joined := text.Written(p.Terms[t], text.ShapeAt(p.GetShapes(), at))
+		apart := " "
+		if joined {
+			apart = ""
+		}
 		for len(leaves) > 0 && inLeaf >= leaves[0] {
-			leaves, inLeaf, apart = leaves[1:], 0, '\n'
+			leaves, inLeaf, apart = leaves[1:], 0, "\n"
 		}
 		inLeaf++
-		if len(b)+1+len(p.Terms[t]) > limit {
+		if len(b) == 0 {
+			apart = ""
+		}
+		if len(b)+len(apart)+len(word) > limit {
 			break
 		}
-		if len(b) > 0 {
-			b = append(b, apart)
-		}
-		b = append(b, p.Terms[t]...)
+		b = append(append(b, apart...), word...)
 	}
 	return string(b), nil
 }

@@ -12,6 +12,9 @@ import (
 
 	"forager/internal/modelfile"
 	"forager/internal/strictyaml"
+
+	"forager/internal/text"
+	"forager/schemas"
 )
 
 const two = "url: http://h/\ntopics: [/B/, A/C]\n"
@@ -145,5 +148,27 @@ func TestFileOfAPredicate(t *testing.T) {
 	}
 	if _, err := Unmarshal(modelfile.Seal(FileKind, 2, nil)); !errors.Is(err, modelfile.ErrNewer) {
 		t.Errorf("newer: %v", err)
+	}
+}
+
+// TestTextOfAPage: words are sent in their case where it is known, characters that stood side by side do so again.
+func TestTextOfAPage(t *testing.T) {
+	p := &schemas.Page{LeafLengths: []uint32{5, 0, 1}}
+	for at, x := range []struct {
+		term  string
+		shape text.Shape
+	}{{"nasa's", text.Capitals}, {"ann", text.Capital}, {"met", text.Lower}, {"世", text.Lower}, {"界", text.Joined}, {"iphone", text.Mixed}} {
+		p.Terms, p.Tokens = append(p.Terms, x.term), append(p.Tokens, uint32(at))
+		p.Shapes = text.AppendShape(p.Shapes, at, x.shape)
+	}
+	const whole = "NASA's Ann met 世界\niphone"
+	for limit, want := range map[int]string{100: whole, len(whole): whole, len(whole) - 1: "NASA's Ann met 世界", 9: "NASA's", 0: ""} {
+		if got, err := textOf(p, limit); err != nil || got != want {
+			t.Errorf("of %d bytes: %q, %v; want %q", limit, got, err, want)
+		}
+	}
+	p.Tokens[2] = 99
+	if _, err := textOf(p, 100); err == nil {
+		t.Error("a term that is not there: no error")
 	}
 }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -78,6 +79,27 @@ func ShapeAt(shapes []byte, n int) Shape {
 		return Lower
 	}
 	return Shape(shapes[n/4] >> (n % 4 * 2) & 3)
+}
+
+// Written is how a token of a shape was written, and whether it followed the token before without a
+// space, in a script that has none. Of a mixture of cases nothing is known but that it was one.
+func Written(token string, s Shape) (word string, joined bool) {
+	if s == Lower || s == Mixed || token == "" {
+		return token, false
+	}
+	if isUnspaced([]byte(token)) {
+		return token, s == Joined
+	}
+	at := max(0, strings.IndexFunc(token, unicode.IsLetter))
+	if s == Capital {
+		first, width := utf8.DecodeRuneInString(token[at:])
+		return token[:at] + string(unicode.ToTitle(first)) + token[at+width:], false
+	}
+	end := len(token)
+	if i := strings.IndexAny(token[at:], "'’"); i >= 0 { // "NASA's" is NASA
+		end = at + i
+	}
+	return strings.ToUpper(token[:end]) + token[end:], false
 }
 
 // isUnspaced says whether a token is a character of a script that puts no spaces between words

@@ -18,6 +18,16 @@ type Surface struct {
 	Language string
 }
 
+// SurfaceOf is the text of a parsed page (schemas.Page), which is not to be changed meanwhile.
+func SurfaceOf(p interface {
+	GetTerms() []string
+	GetTokens() []uint32
+	GetShapes() []byte
+	GetLanguage() string
+}) *Surface {
+	return &Surface{Terms: p.GetTerms(), Tokens: p.GetTokens(), Shapes: p.GetShapes(), Language: p.GetLanguage()}
+}
+
 // Words gives the words of texts as Settings want them: those of a text and of a Surface made of
 // it are the same, in another order. Not for concurrent use.
 type Words struct {

@@ -251,3 +251,33 @@ func FuzzWords(f *testing.F) {
 		}
 	})
 }
+
+// TestWritten writes the tokens of a text as their shapes say, and cuts them once more: the same tokens of the same
+// shapes, but for those of mixed case, whose case is lost.
+func TestWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cut := func(s string) (tokens []string, shapes []Shape) {
+			var z Scanner
+			for z.Reset(s); z.Next(); {
+				tokens, shapes = append(tokens, string(z.Token())), append(shapes, z.Shape())
+			}
+			return tokens, shapes
+		}
+		tokens, shapes := cut(rapid.StringMatching(`[a-cA-C0-2éÉ'世界ひก ]{0,40}`).Draw(t, "text"))
+		var again strings.Builder
+		for i, token := range tokens {
+			word, joined := Written(token, shapes[i])
+			if !joined {
+				again.WriteByte(' ')
+			}
+			again.WriteString(word)
+			if shapes[i] == Mixed {
+				shapes[i] = Lower
+			}
+		}
+		gotTokens, gotShapes := cut(again.String())
+		if !slices.Equal(tokens, gotTokens) || !slices.Equal(shapes, gotShapes) {
+			t.Fatalf("%q: %q %v, at first %q %v", again.String(), gotTokens, gotShapes, tokens, shapes)
+		}
+	})
+}
