@@ -27,11 +27,11 @@ const (
 // Made by apprentice-train and forager.
 type ModelPublished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "critic" or "apprentice".
+	// "critic", "guide" or "apprentice".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Crawl whose apprentice it is; empty for a critic.
+	// Crawl whose apprentice it is; empty for a critic and a guide.
 	Crawl string `protobuf:"bytes,2,opt,name=crawl,proto3" json:"crawl,omitempty"`
-	// Name that records carry: "NAME/DIGEST12" for a critic,
+	// Name that records carry: "NAME/DIGEST12" for a critic and a guide,
 	// "CRAWL/PAGES-DIGEST12" for an apprentice; never used for other bytes.
 	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	// Object in the store.
@@ -51,7 +51,8 @@ type ModelPublished struct {
 	Measures map[string]float64 `protobuf:"bytes,10,rep,name=measures,proto3" json:"measures,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	// When it was made, Unix milliseconds.
 	CreatedAt int64 `protobuf:"varint,11,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// Version of the critic whose relevances an apprentice learnt; empty where it is not known.
+	// Version of the critic whose relevances an apprentice learnt, or for which a guide was made; empty
+	// where it is not known, or a guide fits any.
 	Critic string `protobuf:"bytes,12,opt,name=critic,proto3" json:"critic,omitempty"`
 	// Made by forager retrain: it ranks a crawl only where CrawlControl.learning names it
 	// (pinned, prior), and apprentice-train never goes on from it.

@@ -67,6 +67,8 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	}
 	r.followsPaths("guided")
 	r.followsPaths("guided-mixture")
+	r.verified("guided-mixture")
+	r.refusesGuides()
 }
 
 // followsPaths fails where no request of a crawl told a guide of its path.

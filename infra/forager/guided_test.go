@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,6 +79,74 @@ func (r *rig) guides() (by map[string]guide.Guide, named map[string]string) {
 		r.t.Fatal(err)
 	}
 	return by, named
+}
+
+// refusesGuides tries crawl files and commands that name guides which do not fit.
+func (r *rig) refusesGuides() {
+	r.t.Helper()
+	dir := r.t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			r.t.Fatal(err)
+		}
+		return path
+	}
+	settings := write("urls.yaml", "url: http://127.0.0.1:9/\n")
+	if out := r.mustRun("guide", "predicate", settings, "--name", "urls"); !strings.Contains(out, "published urls/") || !strings.Contains(out, "unreachable") {
+		r.t.Errorf("a service that is away: %s", out)
+	}
+	p, err := predicate.ParseLinks("other.yaml", "url: http://127.0.0.1:9/\nsend: [anchor]")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	file := write("other.guide", string(p.Marshal()))
+	if out := r.mustRun("guide", "publish", file, "--name", "theirs"); !strings.Contains(out, "a guide of the ranker link-predicate") {
+		r.t.Errorf("published: %s", out)
+	}
+	r.mustRun("critic", "rules", write("x.rules", "A: text has 'a'\n"), "--name", "other")
+	r.mustRun("guide", "publish", file, "--name", "theirs-alone", "--critic", "other")
+	if err := os.WriteFile(file, p.Marshal()[:40], 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, stderr, code := r.run("guide", "publish", file, "--name", "cut"); code != exitFailure || !strings.Contains(stderr, "damaged") {
+		r.t.Errorf("a file that was cut: exit %d, %s", code, stderr)
+	}
+	ctl, err := r.books.control("guided")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	crawl := "name: refused\ncritic: test\nfocus: [" + ctl.GetFocus()[0] + "]\nseeds: [\"http://a.example/\"]\nbudget: {pages: 3}\npoliteness: {contact: me@example.org}\n"
+	for content, want := range map[string]string{
+		"ranker: context-graph":                                                   "name a published one",
+		"ranker: context-graph\nguides: {context-graph: psychic}":                 `no guide "psychic"; there are: guide-link-predicate, guide-shark-search, theirs, theirs-alone, urls`,
+		"ranker: context-graph\nguides: {context-graph: test}":                    `no guide "test"`,
+		"ranker: context-graph+random\nguides: {context-graph: theirs}":           "is link-predicate",
+		"ranker: mine\nguides: {mine: theirs-alone}":                              "was made for the critic other/",
+		"ranker: mine\nguides: {mine: urls}\nlabels_from_urls: true":              "reads URLs, from which the labels follow",
+		"ranker: mine+link-predicate\nguides: {mine: urls, link-predicate: urls}": "",
+	} {
+		_, stderr, code := r.run("crawl", "start", write("refused.yaml", crawl+content+"\n"), "--check")
+		if want == "" && code != exitOK || want != "" && (code != exitFailure || !strings.Contains(stderr, want)) {
+			r.t.Errorf("%s: exit %d, %s; want %q", content, code, stderr, want)
+		}
+	}
+	if out := r.mustRun("models", "show", newestGuide(r, "theirs")); !strings.Contains(out, "a guide (link-predicate") || !strings.Contains(out, "send: [anchor]") {
+		r.t.Errorf("models show: %s", out)
+	}
+}
+
+// newestGuide is the newest version of a guide.
+func newestGuide(r *rig, name string) string {
+	r.t.Helper()
+	if err := r.books.settle(r.s, time.Minute); err != nil {
+		r.t.Fatal(err)
+	}
+	m, err := r.books.guide(name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m.GetVersion()
 }
 
 // ranked is what a ranker sets whose guides have names.

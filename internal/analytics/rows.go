@@ -158,21 +158,24 @@ type Verdict struct {
 
 // Link is one link of a record of link.found.
 type Link struct {
-	Crawl     string    `ch:"crawl"`
-	U         string    `ch:"u"`
-	ID        string    `ch:"id"`
-	Shard     uint32    `ch:"shard"`
-	V         string    `ch:"v"`
-	UHost     string    `ch:"u_host"`
-	VHost     string    `ch:"v_host"`
-	Request   string    `ch:"request"`
-	Position  uint32    `ch:"position"`
-	FirstLeaf uint32    `ch:"first_leaf"`
-	LastLeaf  uint32    `ch:"last_leaf"`
-	NoFollow  bool      `ch:"nofollow"`
-	Relevance float64   `ch:"relevance"`
-	Tempered  float64   `ch:"tempered"`
-	FoundAt   time.Time `ch:"found_at"`
+	Crawl     string  `ch:"crawl"`
+	U         string  `ch:"u"`
+	ID        string  `ch:"id"`
+	Shard     uint32  `ch:"shard"`
+	V         string  `ch:"v"`
+	UHost     string  `ch:"u_host"`
+	VHost     string  `ch:"v_host"`
+	Request   string  `ch:"request"`
+	Position  uint32  `ch:"position"`
+	FirstLeaf uint32  `ch:"first_leaf"`
+	LastLeaf  uint32  `ch:"last_leaf"`
+	NoFollow  bool    `ch:"nofollow"`
+	Relevance float64 `ch:"relevance"`
+	Tempered  float64 `ch:"tempered"`
+	// Anchor is nil where the critic was not asked for the link's text, Guidance the scores by guides.
+	Anchor   *float64           `ch:"anchor"`
+	Guidance map[string]float64 `ch:"guidance"`
+	FoundAt  time.Time          `ch:"found_at"`
 	Place
 }
 

@@ -72,7 +72,7 @@ SELECT * FROM found WHERE outcome NOT IN ('seeds', 'replay');
 CREATE OR REPLACE VIEW links AS
 SELECT
     crawl, lower(hex(links_rows.id)) AS id, shard, u, v, u_host, v_host, lower(hex(links_rows.request)) AS request,
-    position, first_leaf, last_leaf, nofollow, relevance, tempered, found_at,
+    position, first_leaf, last_leaf, nofollow, relevance, tempered, anchor, guidance, found_at,
     partition, bitNot(precedence) AS offset, recorded_at
 FROM links_rows FINAL;
 

@@ -286,6 +286,29 @@ func TestRowsSayWhatTheRecordsSay(t *testing.T) {
 	}
 }
 
+// TestWhatIsSaidOfLinks comes with each of them, and what does not fit breaks nothing.
+func TestWhatIsSaidOfLinks(t *testing.T) {
+	b := new(rows)
+	r := message(schemas.TopicLinkFound, 0, 1, &schemas.LinkFound{
+		Id: make([]byte, 16), Crawl: "c", Url: "http://a.example/", Outcome: schemas.Outcome_OUTCOME_DELIVERED,
+		Links: []*schemas.Link{{Url: "http://a.example/1"}, {Url: "http://a.example/2"}},
+		Judgement: &schemas.Judgement{Anchors: []uint32{schemas.AnchorSteps}, Guidance: []*schemas.Guidance{
+			{Guide: "each/1", Scores: []float64{-2, 7}}, {Guide: "all/1", Scores: []float64{.5}}, {Guide: "failed/1", Failure: "away"}, {Guide: "odd/1", Scores: []float64{}},
+		}},
+	}, nil)
+	if err := b.add(&r); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []map[string]float64{{"each/1": -2, "all/1": .5}, {"each/1": 7, "all/1": .5}} {
+		if diff := cmp.Diff(want, b.links[i].Guidance); diff != "" {
+			t.Errorf("link %d: %s", i, diff)
+		}
+	}
+	if a := b.links[0].Anchor; a == nil || *a != 1 || b.links[1].Anchor != nil {
+		t.Errorf("anchors %v, %v", a, b.links[1].Anchor)
+	}
+}
+
 func TestUndecodableRecordsAreRefused(t *testing.T) {
 	for _, topic := range inputs {
 		r := stream.Record{Topic: topic, Value: []byte("\xff\xff\xff"), Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderID: "00"}}

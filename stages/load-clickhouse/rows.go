@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/analytics"
+	"forager/internal/guide"
 	"forager/internal/stream"
 	"forager/internal/weburl"
 	"forager/schemas"
@@ -180,15 +181,35 @@ func (b *rows) found(r *stream.Record, place analytics.Place) error {
 	if m.Url != "" {
 		host = weburl.Host(m.Url)
 	}
-	for _, l := range m.Links {
+	for i, l := range m.Links {
 		id := schemas.LeapID(m.Crawl, m.Url, l.Url)
 		b.links = append(b.links, analytics.Link{
 			Crawl: m.Crawl, U: m.Url, ID: string(id.Bytes()), Shard: m.Shard, V: l.Url, UHost: host, VHost: weburl.Host(l.Url),
 			Request: string(m.Id), Position: l.Position, FirstLeaf: l.FirstLeaf, LastLeaf: l.LastLeaf, NoFollow: l.Nofollow,
-			Relevance: j.GetRaw(), Tempered: j.GetTempered(), FoundAt: found, Place: place,
+			Relevance: j.GetRaw(), Tempered: j.GetTempered(), Anchor: anchor(j, i), Guidance: guidance(j, i), FoundAt: found, Place: place,
 		})
 	}
 	return nil
+}
+
+// anchor is R of a link's text; nil where it was not judged.
+func anchor(j *schemas.Judgement, link int) *float64 {
+	if link >= len(j.GetAnchors()) {
+		return nil
+	}
+	r := float64(j.GetAnchors()[link]) / schemas.AnchorSteps
+	return &r
+}
+
+// guidance is what guides make of a link, by their versions.
+func guidance(j *schemas.Judgement, link int) map[string]float64 {
+	by := make(map[string]float64, len(j.GetGuidance()))
+	for _, g := range j.GetGuidance() {
+		if score, ok := guide.Score(g, link); ok {
+			by[g.GetGuide()] = score
+		}
+	}
+	return by
 }
 
 func (b *rows) settled(r *stream.Record, place analytics.Place) error {
