@@ -13,6 +13,7 @@ import (
 
 type guideCommand struct {
 	Train     guideTrain     `cmd:"" help:"Train a guide on the local graph around known targets."`
+	Query     guideQuery     `cmd:"" help:"Make a guide of the words that speak most for a focus."`
 	Publish   guidePublish   `cmd:"" help:"Publish the file of a guide."`
 	Predicate guidePredicate `cmd:"" help:"Let an HTTP service of yours rank links."`
 }
@@ -135,15 +136,7 @@ func (c *guideTrain) Run(s *session) error {
 // keep writes the file and publishes it.
 func (c *guideTrain) keep(s *session, file []byte) (version string, err error) {
 	if c.To != "" {
-		out, err := export.Create(c.To, c.Force)
-		if err != nil {
-			return "", err
-		}
-		if _, err := out.Write(file); err != nil {
-			out.Abort()
-			return "", err
-		}
-		if err := out.Commit(); err != nil {
+		if err := writeGuide(c.To, c.Force, file); err != nil {
 			return "", err
 		}
 	}
@@ -151,6 +144,19 @@ func (c *guideTrain) keep(s *session, file []byte) (version string, err error) {
 		return "", nil
 	}
 	return s.publishGuide(c.Publish, "", file)
+}
+
+// writeGuide writes a guide's file, over one that is there already only where that is wanted.
+func writeGuide(path string, force bool, file []byte) error {
+	out, err := export.Create(path, force)
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(file); err != nil {
+		out.Abort()
+		return err
+	}
+	return out.Commit()
 }
 
 func (g *guideTrained) tell(w io.Writer) {
