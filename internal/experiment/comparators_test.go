@@ -39,6 +39,7 @@ func follow(t *testing.T, g *Ground, o observer, check func(u string)) *Crawl {
 type naiveInterest struct {
 	g       *Ground
 	urls    bool
+	most    int // parents read for words
 	visited []string
 }
 
@@ -54,7 +55,7 @@ func (n *naiveInterest) parents(v string, among []string) (all []string, words [
 		if !n.links(u, v) {
 			continue
 		}
-		if all = append(all, u); len(all) > 5 {
+		if all = append(all, u); len(all) > n.most {
 			continue
 		}
 		page, err := linktext.Open(n.g.web.pages[u].parsed, n.g.model.Cut())
@@ -149,8 +150,8 @@ func TestInterestByTheDefinition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.every = 1
-		n := &naiveInterest{g: g, urls: !fromURL}
+		r.every, r.most = 1, 2
+		n := &naiveInterest{g: g, urls: !fromURL, most: r.most}
 		compared := 0
 		follow(t, g, r, func(u string) {
 			if g.verdicts[u].GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {

@@ -26,6 +26,7 @@ import (
 type interest struct {
 	ground *Ground
 	every  int
+	most   int  // parents of a page that are read for words
 	urls   bool // tokens of URLs are read
 	words  *pageWords
 
@@ -72,7 +73,7 @@ func newInterest(g *Ground) (*interest, error) {
 		return nil, err
 	}
 	return &interest{
-		ground: g, every: max(10, min(100, int(g.task.Budget/40))), urls: !g.task.LabelsFromURL, words: words,
+		ground: g, every: max(10, min(100, int(g.task.Budget/40))), most: mostParents, urls: !g.task.LabelsFromURL, words: words,
 		relevant: make(map[string]bool), word: make([]chances, words.different), token: make(map[string]chances),
 		known: make(map[string]*prospect),
 	}, nil
@@ -129,7 +130,7 @@ func (r *interest) learn(u string, good bool) {
 	for i, parent := range p.parents {
 		r.linked[side(r.relevant[parent])].add(good)
 		r.known[parent].visited.add(good)
-		if i >= mostParents {
+		if i >= r.most {
 			continue
 		}
 		for _, w := range r.words.of[parent] {
@@ -202,7 +203,7 @@ func (r *interest) contents(pages []string) map[string]float64 {
 	spread := math.Sqrt(average / (1 - average))
 	for _, v := range pages {
 		parents := r.known[v].parents
-		for _, u := range parents[:min(len(parents), mostParents)] {
+		for _, u := range parents[:min(len(parents), r.most)] {
 			if _, done := content[u]; done {
 				continue
 			}
@@ -223,7 +224,7 @@ func (r *interest) contents(pages []string) map[string]float64 {
 func (r *interest) score(v string, p *prospect, content map[string]float64) float64 {
 	average := r.average()
 	var sum float64
-	read := p.parents[:min(len(p.parents), mostParents)]
+	read := p.parents[:min(len(p.parents), r.most)]
 	for _, u := range read {
 		sum += content[u] / float64(len(read))
 	}

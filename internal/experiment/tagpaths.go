@@ -91,7 +91,7 @@ func (b *tagBandit) observe(s *frontier.Shard, u string) error {
 	}
 	b.visit(u)
 	if rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
-		if a := b.known[u]; a != nil && !b.seeds[u] {
+		if a := b.known[u]; a != nil { // no seed is known by a link
 			b.pages++
 			b.groups[a.group].pages++
 			b.groups[a.group].reward += rec.GetJudgement().GetRaw()

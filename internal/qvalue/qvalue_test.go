@@ -123,6 +123,16 @@ func TestValuesRefuse(t *testing.T) {
 	if v, err := Values(chain, []uint32{Horizon + 1}, .5); err != nil || v[0] != 0 || v[1] != math.Pow(.5, Horizon) {
 		t.Errorf("%v, %v", v, err)
 	}
+	// Nor is the end of a long row of targets.
+	row := make([]uint32, len(chain))
+	var all float64
+	for i := range row {
+		row[i] = uint32(i)
+		all += math.Pow(.5, float64(i))
+	}
+	if v, err := Values(chain, row, .5); err != nil || v[0] != all-math.Pow(.5, Horizon+1) {
+		t.Errorf("%v, %v", v, err)
+	}
 }
 
 func parse(t testing.TB, url, body string) *schemas.Page {

@@ -26,6 +26,11 @@
 // 2026-11-21: the papers have no classifier to take a query from. Here it is the 20 words that speak most for the
 // focus, so all crawlers are told the same of what is wanted.
 //
+// 2026-11-21: such a query is as good as the critic's examples. A critic counts occurrences, not pages, so one long page
+// may give most of the words: for teachers of universities they are those of one teacher's page on guns (gun, militia,
+// police), for projects hosts and names of projects that are elsewhere; there both crawlers do no better than random order. For courses
+// (homework, midterm, syllabus) and parts of a reference (vector, scalable) the words are what a person would ask for.
+//
 // 2026-11-21: Fish-Search does not follow the links of pages of depth 0 at all. Here they come last: a crawl ends by its
 // budget, and is compared over the whole of it.
 //
