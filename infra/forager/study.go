@@ -14,6 +14,9 @@ import (
 type experimentRun struct {
 	Plan string `arg:"" help:"Plan file (YAML)." type:"existingfile"`
 	Out  string `short:"o" required:"" help:"Folder of the results; what it holds of this plan is not run again." type:"path"`
+
+	Tasks string `help:"Task file in the place of the plan's." type:"existingfile"`
+	Draws int    `help:"Number of draws in the place of the plan's." default:"0"`
 }
 
 // Files of a study's folder.
@@ -44,13 +47,22 @@ Each run is kept as soon as it is made; the same command goes on after it was st
 runs.csv and runs.parquet (a row a run, with digests of web, critic, tasks and program), study.json and report.html.
 The same plan gives the same files.
 
-Rankers: those of "forager experiment compare".`
+Rankers: those of "forager experiment compare", or all.`
 }
 
 func (c *experimentRun) Run(s *session) error {
 	plan, err := study.LoadPlan(c.Plan)
 	if err != nil {
 		return errUsage{err}
+	}
+	if c.Tasks != "" {
+		plan.Tasks = c.Tasks
+	}
+	if c.Draws < 0 || c.Draws > len(plan.Draws) {
+		return usagef("--draws is %d, the plan has %d", c.Draws, len(plan.Draws))
+	}
+	if c.Draws > 0 {
+		plan.Draws = plan.Draws[:c.Draws]
 	}
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return fmt.Errorf("make the folder of results: %w", err)

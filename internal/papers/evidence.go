@@ -290,7 +290,7 @@ func (r *around) add(all []instance) {
 }
 
 // evidenceDraws is the number of draws whose crawls are evidence.
-const evidenceDraws = 2
+const evidenceDraws = 1
 
 // dMaxes are those compared.
 const dMaxes = Reach + 1

@@ -86,11 +86,8 @@ func (w *World) lossCut(how how, ranker string, share float64) map[string][]floa
 	})
 }
 
-// words joins names as a sentence does.
+// words joins names, at least one, as a sentence does.
 func words(list []string) string {
-	if len(list) < 2 {
-		return fmt.Sprint(list)
-	}
 	s := list[0]
 	for i, w := range list[1:] {
 		if i == len(list)-2 {

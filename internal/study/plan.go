@@ -97,6 +97,9 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 	if f.RandomRuns < 1 {
 		r.Problem("random_runs", "is %d; want at least 1", f.RandomRuns)
 	}
+	if slices.Equal(f.Rankers, []string{"all"}) {
+		f.Rankers = experiment.Rankers
+	}
 	if len(f.Rankers) == 0 {
 		r.Problem("rankers", "is missing; known: %s", strings.Join(experiment.Rankers, ", "))
 	}

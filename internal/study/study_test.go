@@ -303,6 +303,9 @@ func TestPlan(t *testing.T) {
 	if want := "soft-focus|apprentice d_max=0|apprentice d_max=3|apprentice-taught d_max=0|apprentice-taught d_max=3|random|oracle"; strings.Join(names, "|") != want || p.DMax != 3 {
 		t.Errorf("%q, d_max %d", names, p.DMax)
 	}
+	if p, problems := parsePlan([]byte("name: x\ntasks: x\nrankers: [all]")); len(problems) > 0 || len(p.Variants) != len(experiment.Rankers) {
+		t.Errorf("all rankers: %d variants, %v", len(p.Variants), problems)
+	}
 	for text, want := range map[string]string{
 		"tasks: x\nrankers: [random]":                                                                          "name: is missing",
 		"name: x\nrankers: [random]":                                                                           "tasks: is missing",
