@@ -14,7 +14,8 @@
 #                      and between, on disk; re-scoring, a switch of policies; peak memory (10 GB in TMPDIR, half an hour)
 #   make bench-import [BYTES=5000000000]   a made-up dump of a directory, imported: speed and peak memory (12 GB in TMPDIR)
 #   make bench-critic  a critic beside scikit-learn: training and scoring from raw text (FORAGER_TAXONOMY, Python 3.11)
-#   make papers [DRAWS=10]   docs/papers.md: what four papers found, and what is found here (FORAGER_WEBS)
+#   make papers [STUDY=build/all-rankers]   docs/papers.md: what four papers found, and what is found here (FORAGER_WEBS)
+#   make rankers [DRAWS=10]   every ranker on every task (docs/all-rankers.yaml), in build/all-rankers; goes on after a stop
 #   make check         gofmt, go vet, generated code up to date
 
 SHELL := bash
@@ -34,7 +35,7 @@ ENGINE  := node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 GOTEST  := go test -json $(if $(filter-out $(SEED),$(RAPID_SEED)),-count=1)
 REPORT  := go run ./infra/testreport
 
-.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race explore bench bench-frontier bench-critic bench-import soak papers check generate clean
+.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race explore bench bench-frontier bench-critic bench-import soak papers rankers check generate clean
 
 all: build
 
@@ -97,11 +98,15 @@ bench-import:
 bench-frontier:
 	FORAGER_BENCH_URLS=$(or $(URLS),10000000) FORAGER_BENCH_RANKER=$(RANKER) go test -run '^$$' -bench Frontier -benchtime 1x -timeout 12h -v ./stages/prioritize
 
-# What was run of the study of all rankers is not run again.
+# STUDY names the folder of a finished study, such as that of make rankers, whose tables are added.
 papers: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}"
-	$(BIN)/forager experiment run docs/all-rankers.yaml --tasks '$(FORAGER_WEBS)/tasks.json.gz' $(if $(DRAWS),--draws '$(DRAWS)') -o build/all-rankers >/dev/null
-	$(BIN)/forager experiment papers '$(FORAGER_WEBS)/tasks.json.gz' --study build/all-rankers -o docs/papers.md
+	$(BIN)/forager experiment papers '$(FORAGER_WEBS)/tasks.json.gz' $(if $(STUDY),--study '$(STUDY)') -o docs/papers.md
+
+# What was run before is not run again.
+rankers: build
+	@: "$${FORAGER_WEBS:?names the folder of frozen webs}"
+	$(BIN)/forager experiment run docs/all-rankers.yaml --tasks '$(FORAGER_WEBS)/tasks.json.gz' $(if $(DRAWS),--draws '$(DRAWS)') -o build/all-rankers
 
 generate:
 	cd schemas && go run ./generate

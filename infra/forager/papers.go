@@ -22,6 +22,7 @@ type experimentPapers struct {
 	Out       string   `short:"o" required:"" help:"Markdown file; its figures come into a folder of the same name beside it." type:"path"`
 	Draws     int      `help:"Number of seed draws." default:"10"`
 	FirstDraw int      `help:"The first of them." default:"10"`
+	MEMM      int      `name:"memm-tasks" help:"Number of tasks on which MEMMs are tried, which are trained for each." default:"12"`
 	Study     string   `help:"Folder of a study of all rankers, whose tables are added." type:"existingdir"`
 	SimSeeds  []uint64 `name:"sim-seeds" help:"A synthetic web for each seed." default:"401,402,403"`
 	Teacher   uint64   `help:"Seed of the synthetic web on which the transferred apprentice learns." default:"451"`
@@ -118,7 +119,7 @@ func (c *experimentPapers) frozen() ([]*papers.World, error) {
 				return nil, err
 			}
 			i = len(worlds)
-			worlds = append(worlds, &papers.World{Name: t.Group(), Grounds: grounds, Leaves: leaves, Draws: c.draws(), Origin: fmt.Sprintf(
+			worlds = append(worlds, &papers.World{Name: t.Group(), Grounds: grounds, Leaves: leaves, MEMM: c.MEMM, Draws: c.draws(), Origin: fmt.Sprintf(
 				"%s (SHA-256 %s), tasks %s (%s), draws %d to %d", t.Warc, digest[:12], filepath.Base(c.Tasks), list[:12], c.FirstDraw, c.FirstDraw+c.Draws-1)})
 		}
 		worlds[i].Tasks = append(worlds[i].Tasks, t)

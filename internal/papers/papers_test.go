@@ -39,7 +39,7 @@ func tiny(t testing.TB, seed uint64) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &World{Name: "webkb, tiny", Tasks: tasks, Grounds: grounds, Leaves: leaves, Draws: []int{0, 1}, Origin: "a test"}
+	return &World{Name: "webkb, tiny", Tasks: tasks, Grounds: grounds, Leaves: leaves, Draws: []int{0, 1}, MEMM: 1, Origin: "a test"}
 }
 
 // page is the report as it is written, and its figures by name.

@@ -29,6 +29,8 @@ type World struct {
 	Prior []byte
 	// Leaves are the tasks' grounds with leaves numbered as the paper of 2002 did (schemas.LEAF_MODE_PAPER); nil = there are none.
 	Leaves map[*experiment.Task]*experiment.Ground
+	// MEMM is the number of tasks on which MEMMs are tried, as each is trained for a task (2008).
+	MEMM int
 	// Origin names what the numbers depend on: files with their digests, or settings.
 	Origin string
 
