@@ -75,7 +75,7 @@ func TestFolderFetchesOnceAndMendsItself(t *testing.T) {
 	}
 	want(3)
 	gone := errors.New("connection refused")
-	if _, err := (&folder[critic.Judge]{dir, readCritic}).open(t.Context(), "ab", func(context.Context) ([]byte, error) { return nil, gone }); !errors.Is(err, gone) {
+	if _, err := (&folder[critic.Judge]{dir, readCritic}).open(t.Context(), "no digest begins so", func(context.Context) ([]byte, error) { return nil, gone }); !errors.Is(err, gone) {
 		t.Errorf("error %v", err)
 	}
 }
