@@ -380,6 +380,82 @@ func (Posterior) EnumDescriptor() ([]byte, []int) {
 	return file_crawl_control_proto_rawDescGZIP(), []int{5}
 }
 
+// FeatureFamily is a kind of features of a link.
+type FeatureFamily int32
+
+const (
+	FeatureFamily_FEATURE_FAMILY_UNSPECIFIED FeatureFamily = 0
+	// ⟨t, d⟩, a term at its DOM offset (2002 §2.2.1).
+	FeatureFamily_FEATURE_FAMILY_OFFSETS FeatureFamily = 1
+	// t anywhere within d_max, without its offset (2002 Fig. 7).
+	FeatureFamily_FEATURE_FAMILY_NEAR_TEXT FeatureFamily = 2
+	// ⟨t, 0⟩, the terms of the link itself; with FEATURE_FAMILY_OFFSETS it adds nothing.
+	FeatureFamily_FEATURE_FAMILY_ANCHOR FeatureFamily = 3
+	// "rel:nofollow" where the link says so, without an offset, as those below.
+	FeatureFamily_FEATURE_FAMILY_REL FeatureFamily = 4
+	// "pos:N", the position among the page's links: N is its number of binary digits, 0 for the first.
+	FeatureFamily_FEATURE_FAMILY_POSITION FeatureFamily = 5
+	// "host:same" or "host:other", and on the same host "dir:same" or "dir:other". Reads URLs.
+	FeatureFamily_FEATURE_FAMILY_SAME_SITE FeatureFamily = 6
+	// "url:t", t a run of letters and digits in the target's URL, lower case. Reads URLs.
+	FeatureFamily_FEATURE_FAMILY_URL_TOKENS FeatureFamily = 7
+	// "gram:xxxx", four characters in a row of the target's URL without its scheme. Reads URLs.
+	FeatureFamily_FEATURE_FAMILY_URL_NGRAMS FeatureFamily = 8
+)
+
+// Enum value maps for FeatureFamily.
+var (
+	FeatureFamily_name = map[int32]string{
+		0: "FEATURE_FAMILY_UNSPECIFIED",
+		1: "FEATURE_FAMILY_OFFSETS",
+		2: "FEATURE_FAMILY_NEAR_TEXT",
+		3: "FEATURE_FAMILY_ANCHOR",
+		4: "FEATURE_FAMILY_REL",
+		5: "FEATURE_FAMILY_POSITION",
+		6: "FEATURE_FAMILY_SAME_SITE",
+		7: "FEATURE_FAMILY_URL_TOKENS",
+		8: "FEATURE_FAMILY_URL_NGRAMS",
+	}
+	FeatureFamily_value = map[string]int32{
+		"FEATURE_FAMILY_UNSPECIFIED": 0,
+		"FEATURE_FAMILY_OFFSETS":     1,
+		"FEATURE_FAMILY_NEAR_TEXT":   2,
+		"FEATURE_FAMILY_ANCHOR":      3,
+		"FEATURE_FAMILY_REL":         4,
+		"FEATURE_FAMILY_POSITION":    5,
+		"FEATURE_FAMILY_SAME_SITE":   6,
+		"FEATURE_FAMILY_URL_TOKENS":  7,
+		"FEATURE_FAMILY_URL_NGRAMS":  8,
+	}
+)
+
+func (x FeatureFamily) Enum() *FeatureFamily {
+	p := new(FeatureFamily)
+	*p = x
+	return p
+}
+
+func (x FeatureFamily) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FeatureFamily) Descriptor() protoreflect.EnumDescriptor {
+	return file_crawl_control_proto_enumTypes[6].Descriptor()
+}
+
+func (FeatureFamily) Type() protoreflect.EnumType {
+	return &file_crawl_control_proto_enumTypes[6]
+}
+
+func (x FeatureFamily) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FeatureFamily.Descriptor instead.
+func (FeatureFamily) EnumDescriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+}
+
 // Learner is what an apprentice learns by.
 type Learner int32
 
@@ -417,11 +493,11 @@ func (x Learner) String() string {
 }
 
 func (Learner) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[6].Descriptor()
+	return file_crawl_control_proto_enumTypes[7].Descriptor()
 }
 
 func (Learner) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[6]
+	return &file_crawl_control_proto_enumTypes[7]
 }
 
 func (x Learner) Number() protoreflect.EnumNumber {
@@ -430,7 +506,7 @@ func (x Learner) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Learner.Descriptor instead.
 func (Learner) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+	return file_crawl_control_proto_rawDescGZIP(), []int{7}
 }
 
 type Pairs int32
@@ -469,11 +545,11 @@ func (x Pairs) String() string {
 }
 
 func (Pairs) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[7].Descriptor()
+	return file_crawl_control_proto_enumTypes[8].Descriptor()
 }
 
 func (Pairs) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[7]
+	return &file_crawl_control_proto_enumTypes[8]
 }
 
 func (x Pairs) Number() protoreflect.EnumNumber {
@@ -482,7 +558,7 @@ func (x Pairs) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Pairs.Descriptor instead.
 func (Pairs) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{7}
+	return file_crawl_control_proto_rawDescGZIP(), []int{8}
 }
 
 type TopicFeatures int32
@@ -516,11 +592,11 @@ func (x TopicFeatures) String() string {
 }
 
 func (TopicFeatures) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[8].Descriptor()
+	return file_crawl_control_proto_enumTypes[9].Descriptor()
 }
 
 func (TopicFeatures) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[8]
+	return &file_crawl_control_proto_enumTypes[9]
 }
 
 func (x TopicFeatures) Number() protoreflect.EnumNumber {
@@ -529,7 +605,7 @@ func (x TopicFeatures) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TopicFeatures.Descriptor instead.
 func (TopicFeatures) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{8}
+	return file_crawl_control_proto_rawDescGZIP(), []int{9}
 }
 
 // CrawlControl is one crawl as its operator wants it. Topic crawl.control, compacted,
@@ -1220,7 +1296,12 @@ type Learning struct {
 	// What learns. A model of another learner, or of other settings of it, is refused as prior.
 	Learner Learner `protobuf:"varint,12,opt,name=learner,proto3,enum=forager.v1.Learner" json:"learner,omitempty"`
 	// Settings of LEARNER_LOGISTIC; not set = its defaults.
-	Logistic      *Logistic `protobuf:"bytes,13,opt,name=logistic,proto3" json:"logistic,omitempty"`
+	Logistic *Logistic `protobuf:"bytes,13,opt,name=logistic,proto3" json:"logistic,omitempty"`
+	// Families of features that links have, distinct; none = FEATURE_FAMILY_OFFSETS alone. A model of
+	// other families is refused as prior.
+	Features []FeatureFamily `protobuf:"varint,14,rep,packed,name=features,proto3,enum=forager.v1.FeatureFamily" json:"features,omitempty"`
+	// Leaps train only where |R(u) − R(v)| is at least so much, in [0,1] (2002 §4); 0 = all.
+	Active        float64 `protobuf:"fixed64,15,opt,name=active,proto3" json:"active,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1330,6 +1411,20 @@ func (x *Learning) GetLogistic() *Logistic {
 		return x.Logistic
 	}
 	return nil
+}
+
+func (x *Learning) GetFeatures() []FeatureFamily {
+	if x != nil {
+		return x.Features
+	}
+	return nil
+}
+
+func (x *Learning) GetActive() float64 {
+	if x != nil {
+		return x.Active
+	}
+	return 0
 }
 
 // Logistic sets up FTRL-proximal; rates are per coordinate, rate / (1 + √Σg²).
@@ -1464,7 +1559,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\bdelay_ms\x18\x01 \x01(\rR\adelayMs\x12\x1d\n" +
 	"\n" +
 	"user_agent\x18\x02 \x01(\tR\tuserAgent\x12#\n" +
-	"\rignore_robots\x18\x03 \x01(\bR\fignoreRobots\"\x93\x03\n" +
+	"\rignore_robots\x18\x03 \x01(\bR\fignoreRobots\"\xe2\x03\n" +
 	"\bLearning\x12\x13\n" +
 	"\x05d_max\x18\x01 \x01(\rR\x04dMax\x12!\n" +
 	"\fswitch_pages\x18\x02 \x01(\x04R\vswitchPages\x12\x1f\n" +
@@ -1477,7 +1572,9 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x06topics\x18\b \x01(\x0e2\x19.forager.v1.TopicFeaturesR\x06topics\x12\x16\n" +
 	"\x06pinned\x18\t \x01(\tR\x06pinned\x12-\n" +
 	"\alearner\x18\f \x01(\x0e2\x13.forager.v1.LearnerR\alearner\x120\n" +
-	"\blogistic\x18\r \x01(\v2\x14.forager.v1.LogisticR\blogistic\">\n" +
+	"\blogistic\x18\r \x01(\v2\x14.forager.v1.LogisticR\blogistic\x125\n" +
+	"\bfeatures\x18\x0e \x03(\x0e2\x19.forager.v1.FeatureFamilyR\bfeatures\x12\x16\n" +
+	"\x06active\x18\x0f \x01(\x01R\x06active\">\n" +
 	"\bLogistic\x12\x12\n" +
 	"\x04rate\x18\x01 \x01(\x01R\x04rate\x12\x0e\n" +
 	"\x02l1\x18\x02 \x01(\x01R\x02l1\x12\x0e\n" +
@@ -1518,7 +1615,17 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x15POSTERIOR_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPOSTERIOR_RAW\x10\x01\x12\x16\n" +
 	"\x12POSTERIOR_TEMPERED\x10\x02\x12\x18\n" +
-	"\x14POSTERIOR_CALIBRATED\x10\x03*K\n" +
+	"\x14POSTERIOR_CALIBRATED\x10\x03*\x95\x02\n" +
+	"\rFeatureFamily\x12\x1e\n" +
+	"\x1aFEATURE_FAMILY_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16FEATURE_FAMILY_OFFSETS\x10\x01\x12\x1c\n" +
+	"\x18FEATURE_FAMILY_NEAR_TEXT\x10\x02\x12\x19\n" +
+	"\x15FEATURE_FAMILY_ANCHOR\x10\x03\x12\x16\n" +
+	"\x12FEATURE_FAMILY_REL\x10\x04\x12\x1b\n" +
+	"\x17FEATURE_FAMILY_POSITION\x10\x05\x12\x1c\n" +
+	"\x18FEATURE_FAMILY_SAME_SITE\x10\x06\x12\x1d\n" +
+	"\x19FEATURE_FAMILY_URL_TOKENS\x10\a\x12\x1d\n" +
+	"\x19FEATURE_FAMILY_URL_NGRAMS\x10\b*K\n" +
 	"\aLearner\x12\x17\n" +
 	"\x13LEARNER_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rLEARNER_BAYES\x10\x01\x12\x14\n" +
@@ -1544,7 +1651,7 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 	return file_crawl_control_proto_rawDescData
 }
 
-var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
 var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_crawl_control_proto_goTypes = []any{
 	(CrawlState)(0),      // 0: forager.v1.CrawlState
@@ -1553,46 +1660,48 @@ var file_crawl_control_proto_goTypes = []any{
 	(GateAction)(0),      // 3: forager.v1.GateAction
 	(Combine)(0),         // 4: forager.v1.Combine
 	(Posterior)(0),       // 5: forager.v1.Posterior
-	(Learner)(0),         // 6: forager.v1.Learner
-	(Pairs)(0),           // 7: forager.v1.Pairs
-	(TopicFeatures)(0),   // 8: forager.v1.TopicFeatures
-	(*CrawlControl)(nil), // 9: forager.v1.CrawlControl
-	(*Budget)(nil),       // 10: forager.v1.Budget
-	(*Policy)(nil),       // 11: forager.v1.Policy
-	(*Mixture)(nil),      // 12: forager.v1.Mixture
-	(*Gate)(nil),         // 13: forager.v1.Gate
-	(*Scope)(nil),        // 14: forager.v1.Scope
-	(*Politeness)(nil),   // 15: forager.v1.Politeness
-	(*Learning)(nil),     // 16: forager.v1.Learning
-	(*Logistic)(nil),     // 17: forager.v1.Logistic
-	nil,                  // 18: forager.v1.CrawlControl.WeightsEntry
-	(LeafMode)(0),        // 19: forager.v1.LeafMode
+	(FeatureFamily)(0),   // 6: forager.v1.FeatureFamily
+	(Learner)(0),         // 7: forager.v1.Learner
+	(Pairs)(0),           // 8: forager.v1.Pairs
+	(TopicFeatures)(0),   // 9: forager.v1.TopicFeatures
+	(*CrawlControl)(nil), // 10: forager.v1.CrawlControl
+	(*Budget)(nil),       // 11: forager.v1.Budget
+	(*Policy)(nil),       // 12: forager.v1.Policy
+	(*Mixture)(nil),      // 13: forager.v1.Mixture
+	(*Gate)(nil),         // 14: forager.v1.Gate
+	(*Scope)(nil),        // 15: forager.v1.Scope
+	(*Politeness)(nil),   // 16: forager.v1.Politeness
+	(*Learning)(nil),     // 17: forager.v1.Learning
+	(*Logistic)(nil),     // 18: forager.v1.Logistic
+	nil,                  // 19: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),        // 20: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
-	10, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
-	11, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
-	14, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
-	15, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
-	16, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	19, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	18, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
-	12, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
+	11, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
+	12, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
+	15, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
+	16, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
+	17, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
+	20, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	19, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	13, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
 	1,  // 9: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	13, // 10: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	14, // 10: forager.v1.Policy.gate:type_name -> forager.v1.Gate
 	4,  // 11: forager.v1.Policy.combine:type_name -> forager.v1.Combine
 	5,  // 12: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
 	2,  // 13: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
 	3,  // 14: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	7,  // 15: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	8,  // 16: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	6,  // 17: forager.v1.Learning.learner:type_name -> forager.v1.Learner
-	17, // 18: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	8,  // 15: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	9,  // 16: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	7,  // 17: forager.v1.Learning.learner:type_name -> forager.v1.Learner
+	18, // 18: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
+	6,  // 19: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }
@@ -1606,7 +1715,7 @@ func file_crawl_control_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
-			NumEnums:      9,
+			NumEnums:      10,
 			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,

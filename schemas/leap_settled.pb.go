@@ -236,7 +236,7 @@ type Feature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The term, lower case; "c:/…" for a topic feature.
 	Term string `protobuf:"bytes,1,opt,name=term,proto3" json:"term,omitempty"`
-	// DOM offset d; see NoOffset for terms without one.
+	// DOM offset d; see NoOffset for terms without one, and terms of FEATURE_FAMILY_NEAR_TEXT.
 	Offset int32 `protobuf:"zigzag32,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	// Times it occurs, ≥ 1.
 	Count         uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`

@@ -794,7 +794,17 @@ type LeafTable struct {
 	// Indices into terms, leaf after leaf.
 	Tokens []uint32 `protobuf:"varint,4,rep,packed,name=tokens,proto3" json:"tokens,omitempty"`
 	// Terms that hold for every link of the page without an offset ("c:/Science/Chemistry").
-	PageTerms     []string `protobuf:"bytes,5,rep,name=page_terms,json=pageTerms,proto3" json:"page_terms,omitempty"`
+	PageTerms []string `protobuf:"bytes,5,rep,name=page_terms,json=pageTerms,proto3" json:"page_terms,omitempty"`
+	// Distinct terms of single links without an offset ("rel:nofollow"), where the crawl's features
+	// have such.
+	LinkNames []string `protobuf:"bytes,6,rep,name=link_names,json=linkNames,proto3" json:"link_names,omitempty"`
+	// First leaves (Link.first_leaf) of the links that have some, ascending; of several links that
+	// begin at one leaf the first counts.
+	LinkLeaves []uint32 `protobuf:"varint,7,rep,packed,name=link_leaves,json=linkLeaves,proto3" json:"link_leaves,omitempty"`
+	// Number of terms of each of these links.
+	LinkLengths []uint32 `protobuf:"varint,8,rep,packed,name=link_lengths,json=linkLengths,proto3" json:"link_lengths,omitempty"`
+	// Indices into link_names, link after link.
+	LinkTerms     []uint32 `protobuf:"varint,9,rep,packed,name=link_terms,json=linkTerms,proto3" json:"link_terms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -860,6 +870,34 @@ func (x *LeafTable) GetTokens() []uint32 {
 func (x *LeafTable) GetPageTerms() []string {
 	if x != nil {
 		return x.PageTerms
+	}
+	return nil
+}
+
+func (x *LeafTable) GetLinkNames() []string {
+	if x != nil {
+		return x.LinkNames
+	}
+	return nil
+}
+
+func (x *LeafTable) GetLinkLeaves() []uint32 {
+	if x != nil {
+		return x.LinkLeaves
+	}
+	return nil
+}
+
+func (x *LeafTable) GetLinkLengths() []uint32 {
+	if x != nil {
+		return x.LinkLengths
+	}
+	return nil
+}
+
+func (x *LeafTable) GetLinkTerms() []uint32 {
+	if x != nil {
+		return x.LinkTerms
 	}
 	return nil
 }
@@ -942,14 +980,21 @@ const file_link_found_proto_rawDesc = "" +
 	"\x04sent\x18\x0e \x03(\v2!.forager.v1.ShardReport.SentEntryR\x04sent\x1a7\n" +
 	"\tSentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x93\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x95\x02\n" +
 	"\tLeafTable\x12\x14\n" +
 	"\x05terms\x18\x01 \x03(\tR\x05terms\x12\x16\n" +
 	"\x06leaves\x18\x02 \x03(\rR\x06leaves\x12!\n" +
 	"\fleaf_lengths\x18\x03 \x03(\rR\vleafLengths\x12\x16\n" +
 	"\x06tokens\x18\x04 \x03(\rR\x06tokens\x12\x1d\n" +
 	"\n" +
-	"page_terms\x18\x05 \x03(\tR\tpageTerms*J\n" +
+	"page_terms\x18\x05 \x03(\tR\tpageTerms\x12\x1d\n" +
+	"\n" +
+	"link_names\x18\x06 \x03(\tR\tlinkNames\x12\x1f\n" +
+	"\vlink_leaves\x18\a \x03(\rR\n" +
+	"linkLeaves\x12!\n" +
+	"\flink_lengths\x18\b \x03(\rR\vlinkLengths\x12\x1d\n" +
+	"\n" +
+	"link_terms\x18\t \x03(\rR\tlinkTerms*J\n" +
 	"\bLinkRole\x12\x15\n" +
 	"\x11LINK_ROLE_VERDICT\x10\x00\x12\x13\n" +
 	"\x0fLINK_ROLE_LINKS\x10\x01\x12\x12\n" +

@@ -31,6 +31,8 @@ type experimentCompare struct {
 	MaxPairs   uint32   `help:"Leaps that one target may train; 0 = 5." default:"0"`
 	Switch     uint64   `name:"switch-pages" help:"Pages before the apprentice's order is used; 0 = a twentieth of the budget, at least 30." default:"0"`
 	Refit      uint64   `name:"refit-pages" help:"Pages between its models; 0 = a fortieth of the budget, 10 to 100 (or a 200th, if that is more)." default:"0"`
+	Features   []string `help:"Families of an apprentice's features: offsets, near-text, anchor, rel, position, same-site, url-tokens, url-ngrams." default:"offsets"`
+	Active     float64  `help:"Leaps train where |R(u) − R(v)| is at least so much." default:"0"`
 	Learner    string   `help:"What an apprentice learns by: bayes, logistic." enum:"bayes,logistic" default:"bayes"`
 	Rate       float64  `help:"Learning rate of logistic regression; 0 = the default."`
 	L1         float64  `name:"l1" help:"Its penalty λ1." default:"0"`
@@ -67,8 +69,14 @@ func (c *experimentCompare) Run(s *session) error {
 		return usagef("--random-runs is %d: want at least 1", c.RandomRuns)
 	case c.Learner == "bayes" && (c.Rate != 0 || c.L1 != 0 || c.L2 != 1):
 		return usagef("--rate, --l1 and --l2 are settings of logistic regression (--learner logistic)")
+	case !(c.Active >= 0 && c.Active <= 1):
+		return usagef("--active is %v: want 0 to 1", c.Active)
 	case c.DMax > linkfeature.MaxOffset:
 		return usagef("--d-max is %d: want 0 to %d", c.DMax, linkfeature.MaxOffset)
+	}
+	learning, err := c.learning()
+	if err != nil {
+		return errUsage{err}
 	}
 	rankers := c.Rankers
 	if len(rankers) == 0 {
@@ -92,7 +100,7 @@ func (c *experimentCompare) Run(s *session) error {
 	}
 	progress := c.progress(s)
 	b := &experiment.Bench{
-		Tasks: tasks, Variants: experiment.Variants(rankers, c.learning()), RandomRuns: c.RandomRuns,
+		Tasks: tasks, Variants: experiment.Variants(rankers, learning), RandomRuns: c.RandomRuns,
 		Done: func(_ experiment.Job, _ *experiment.Result, done, all int) error { progress(done, all); return nil },
 	}
 	for d := range c.Draws {
@@ -125,7 +133,7 @@ func (c *experimentCompare) Run(s *session) error {
 	})
 }
 
-func (c *experimentCompare) learning() *schemas.Learning {
+func (c *experimentCompare) learning() (*schemas.Learning, error) {
 	l := &schemas.Learning{
 		DMax: c.DMax, Pairs: schemas.Pairs_PAIRS_BOTH, MaxPairsPerTarget: c.MaxPairs, SwitchPages: c.Switch, RefitPages: c.Refit,
 	}
@@ -135,7 +143,9 @@ func (c *experimentCompare) learning() *schemas.Learning {
 	if l.Learner = crawlfile.Learners[c.Learner]; l.Learner == schemas.Learner_LEARNER_LOGISTIC {
 		l.Logistic = &schemas.Logistic{Rate: c.Rate, L1: c.L1, L2: c.L2}
 	}
-	return l
+	families, err := linkfeature.FamiliesNamed(c.Features)
+	l.Features, l.Active = families.List(), c.Active
+	return l, err
 }
 
 // progress tells how many crawls are done: a line that is written over on a terminal, else a

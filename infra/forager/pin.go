@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"forager/internal/apprentice"
+	"forager/internal/linkfeature"
 	"forager/internal/objects"
 	"forager/internal/registry"
 	"forager/schemas"
@@ -27,8 +28,16 @@ func pinModel(ctx context.Context, b *books, store registry.Store, crawl, versio
 		return nil, err
 	}
 	if version != "" {
-		if _, err := b.ownModel(ctx, store, ctl, version); err != nil {
+		model, err := b.ownModel(ctx, store, ctl, version)
+		if err != nil {
 			return nil, err
+		}
+		have, err := linkfeature.FamiliesOf(ctl.GetLearning().GetFeatures())
+		if err != nil {
+			return nil, err
+		}
+		if wanted := model.Settings().Families; !wanted.Within(have) {
+			return nil, fmt.Errorf("model %s learnt of the features %v, and links of crawl %q have %v", version, wanted, crawl, have)
 		}
 	}
 	if ctl.GetLearning().GetPinned() == version {

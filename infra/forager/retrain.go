@@ -22,21 +22,22 @@ import (
 )
 
 type retrainCommand struct {
-	Crawl   string   `arg:"" help:"Name of the crawl."`
-	From    string   `help:"Where leaps are read: topic (what Kafka retains) or archive (the Parquet files)." enum:"topic,archive" default:"topic"`
-	Through uint64   `help:"Pages of the boundary to end at; by default the last one."`
-	DMax    *int     `name:"d-max" help:"Largest |DOM offset| of a feature; by default the crawl's."`
-	Topics  string   `help:"Topic features: none, top2 or those of the crawl." enum:"crawl,none,top2" default:"crawl"`
-	Learner string   `help:"What learns: bayes, logistic or what the crawl learns by." enum:"crawl,bayes,logistic" default:"crawl"`
-	Rate    float64  `help:"Learning rate of logistic regression, above 0 and at most 10."`
-	L1      *float64 `name:"l1" help:"Its penalty λ1, 0 to 1,000."`
-	L2      *float64 `name:"l2" help:"Its penalty λ2, 0 to 1,000."`
-	Prior   string   `help:"Version of the model to go on from, or none; by default the crawl's prior."`
-	Cut     float64  `help:"R(v) from which on a leap is high, .1 to .9; by default as live training fixed it."`
-	Recut   bool     `help:"Cut at the median R(v) of all leaps."`
-	Publish bool     `help:"Publish the model."`
-	Use     bool     `help:"Publish the model and rank the running crawl by it."`
-	Output  string   `short:"o" help:"Write the model to a file." type:"path"`
+	Crawl    string   `arg:"" help:"Name of the crawl."`
+	From     string   `help:"Where leaps are read: topic (what Kafka retains) or archive (the Parquet files)." enum:"topic,archive" default:"topic"`
+	Through  uint64   `help:"Pages of the boundary to end at; by default the last one."`
+	DMax     *int     `name:"d-max" help:"Largest |DOM offset| of a feature; by default the crawl's."`
+	Topics   string   `help:"Topic features: none, top2 or those of the crawl." enum:"crawl,none,top2" default:"crawl"`
+	Features []string `help:"Families of features; by default the crawl's (offsets, near-text, anchor, rel, position, same-site, url-tokens, url-ngrams)."`
+	Learner  string   `help:"What learns: bayes, logistic or what the crawl learns by." enum:"crawl,bayes,logistic" default:"crawl"`
+	Rate     float64  `help:"Learning rate of logistic regression, above 0 and at most 10."`
+	L1       *float64 `name:"l1" help:"Its penalty λ1, 0 to 1,000."`
+	L2       *float64 `name:"l2" help:"Its penalty λ2, 0 to 1,000."`
+	Prior    string   `help:"Version of the model to go on from, or none; by default the crawl's prior."`
+	Cut      float64  `help:"R(v) from which on a leap is high, .1 to .9; by default as live training fixed it."`
+	Recut    bool     `help:"Cut at the median R(v) of all leaps."`
+	Publish  bool     `help:"Publish the model."`
+	Use      bool     `help:"Publish the model and rank the running crawl by it."`
+	Output   string   `short:"o" help:"Write the model to a file." type:"path"`
 }
 
 func (c *retrainCommand) Help() string {
@@ -90,6 +91,7 @@ func (c *retrainCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	learner.Families = settings.Features.Families
 	prior, err := c.prior(s, b, store, ctl, learner)
 	if err != nil {
 		return err
@@ -119,10 +121,18 @@ func (c *retrainCommand) Run(s *session) error {
 // settings are what the flags ask for. What a running crawl could not use is refused at once.
 func (c *retrainCommand) settings(b *books, ctl *schemas.CrawlControl) (retrain.Settings, error) {
 	learning := ctl.GetLearning()
-	recorded := linkfeature.Settings{DMax: int(learning.GetDMax()), Topics: learning.GetTopics()}
+	recorded, err := linkfeature.SettingsOf(learning)
+	if err != nil {
+		return retrain.Settings{}, err
+	}
 	s := retrain.Settings{Crawl: c.Crawl, Recorded: recorded, Features: recorded, Through: c.Through, Cut: c.Cut, Recut: c.Recut}
 	if c.DMax != nil {
 		s.Features.DMax = *c.DMax
+	}
+	if len(c.Features) > 0 {
+		if s.Features.Families, err = linkfeature.FamiliesNamed(c.Features); err != nil {
+			return s, usagef("--features: %v", err)
+		}
 	}
 	switch c.Topics {
 	case "none":
@@ -137,8 +147,8 @@ func (c *retrainCommand) settings(b *books, ctl *schemas.CrawlControl) (retrain.
 		return s, err
 	}
 	if s.FromPages() {
-		return s, usagef("--use: links of crawl %q have features up to d_max %d%s and no others; publish the model and begin a new crawl with it (learning.prior)",
-			c.Crawl, recorded.DMax, map[bool]string{true: ", without topics"}[recorded.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE])
+		return s, usagef("--use: links of crawl %q have features up to d_max %d, %v%s and no others; publish the model and begin a new crawl with it (learning.prior)",
+			c.Crawl, recorded.DMax, recorded.Families, map[bool]string{true: ", without topics"}[recorded.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE])
 	}
 	return s, nil
 }
@@ -318,7 +328,7 @@ func (c *retrainCommand) pages(ctx context.Context, b *books, h history, trainer
 
 // plain says that nothing but what live training did is asked for.
 func (c *retrainCommand) plain() bool {
-	return c.DMax == nil && c.Topics == "crawl" && c.Learner == "crawl" && c.Rate == 0 && c.L1 == nil && c.L2 == nil && c.Prior == "" && c.Cut == 0 && !c.Recut
+	return c.DMax == nil && c.Topics == "crawl" && len(c.Features) == 0 && c.Learner == "crawl" && c.Rate == 0 && c.L1 == nil && c.L2 == nil && c.Prior == "" && c.Cut == 0 && !c.Recut
 }
 
 // keep does what was asked for with the model; announcing it, and pinning it, come last.

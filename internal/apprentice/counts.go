@@ -3,6 +3,7 @@ package apprentice
 import (
 	"fmt"
 
+	"forager/internal/linkfeature"
 	"forager/schemas"
 )
 
@@ -12,7 +13,8 @@ const minOffset, maxOffset = -128, 127
 // Counts is all that was learnt from leaps, in integers. It is not safe for concurrent use.
 type Counts struct {
 	relevances
-	terms terms[cells]
+	terms    terms[cells]
+	families linkfeature.Families
 
 	// found is scratch of Add, a slot a distinct term.
 	found []int
@@ -40,11 +42,13 @@ func (p place) bin() int      { return int(p & 0x1ff) }
 // maxPlace is the highest place.
 const maxPlace = (maxOffset-minOffset)<<9 | (bins - 1)
 
-// NewCounts returns counts of nothing.
-func NewCounts() *Counts { return new(Counts) }
+// NewCounts returns counts of nothing, for features of the family linkfeature.Offsets.
+func NewCounts() *Counts { return &Counts{families: linkfeature.Offsets} }
 
 // Settings say that naive Bayes learns.
-func (c *Counts) Settings() Settings { return Settings{Learner: schemas.Learner_LEARNER_BAYES} }
+func (c *Counts) Settings() Settings {
+	return Settings{Learner: schemas.Learner_LEARNER_BAYES, Families: c.families}
+}
 
 // Add learns from one leap: the features of the link and R(v), in [0,1]. After an error nothing
 // was learnt.

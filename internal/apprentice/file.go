@@ -2,19 +2,50 @@ package apprentice
 
 import (
 	"fmt"
+	"math"
 
+	"forager/internal/linkfeature"
 	"forager/internal/modelfile"
 )
 
 const (
-	fileKind    = "apprentice"
-	fileVersion = 1
+	fileKind = "apprentice"
+	// Version 2 names the families of features. Version 1, of both learners, is that of
+	// linkfeature.Offsets alone, and is still written for it: models of crawls under way keep their bytes.
+	fileVersion = 2
 )
+
+// versionOf is the version that a learner's file has.
+func versionOf(f linkfeature.Families) uint32 {
+	if f == linkfeature.Offsets {
+		return 1
+	}
+	return fileVersion
+}
+
+// encodeFamilies writes the families where the version has them, and decodeFamilies reads them.
+func encodeFamilies(e *modelfile.Encoder, f linkfeature.Families) {
+	if versionOf(f) > 1 {
+		e.Uint(uint64(f))
+	}
+}
+
+func decodeFamilies(d *modelfile.Decoder, version uint32) linkfeature.Families {
+	if version == 1 {
+		return linkfeature.Offsets
+	}
+	f := linkfeature.Families(d.Uint("families of features", math.MaxUint32))
+	if err := linkfeature.CheckFamilies(f); err != nil || f == linkfeature.Offsets {
+		d.Fail("families of features %v, in version %d", f, version)
+	}
+	return f
+}
 
 // Marshal returns the file of the counts and of the model that Model makes of them: the same
 // leaps, the same bytes.
 func (c *Counts) Marshal() []byte {
 	var e modelfile.Encoder
+	encodeFamilies(&e, c.families)
 	c.relevances.encode(&e)
 	byName := c.terms.byName()
 	e.Uint(uint64(len(byName)))
@@ -32,26 +63,26 @@ func (c *Counts) Marshal() []byte {
 			e.Uint(x.count())
 		}
 	}
-	return modelfile.Seal(fileKind, fileVersion, e.Bytes())
+	return modelfile.Seal(fileKind, versionOf(c.families), e.Bytes())
 }
 
 // UnmarshalCounts reads a file. Errors are those of package modelfile: bytes that are foreign,
 // newer or damaged are told apart.
 func UnmarshalCounts(b []byte) (*Counts, error) {
-	_, body, err := modelfile.Open(b, fileKind, fileVersion)
+	version, body, err := modelfile.Open(b, fileKind, fileVersion)
 	if err != nil {
 		return nil, fmt.Errorf("apprentice model: %w", err)
 	}
-	c, err := decode(body)
+	c, err := decode(body, version)
 	if err != nil {
 		return nil, fmt.Errorf("apprentice model: %w", err)
 	}
 	return c, nil
 }
 
-func decode(body []byte) (*Counts, error) {
+func decode(body []byte, version uint32) (*Counts, error) {
 	d := modelfile.NewDecoder(body)
-	c := NewCounts()
+	c := &Counts{families: decodeFamilies(d, version)}
 	c.relevances.decode(d)
 	n, last := d.Len("terms", 5), ""
 	for range n {

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/linkfeature"
 	"forager/internal/modelfile"
 	"forager/schemas"
 )
@@ -41,38 +42,44 @@ type Settings struct {
 	Learner schemas.Learner
 	// Logistic holds for LEARNER_LOGISTIC, and is zero for others.
 	Logistic Proximal
+	// Families of the features that it is given.
+	Families linkfeature.Families
 }
 
 // SettingsOf are those of a crawl. An error names the field that is out of range.
 func SettingsOf(l *schemas.Learning) (Settings, error) {
+	families, err := linkfeature.FamiliesOf(l.GetFeatures())
+	if err != nil {
+		return Settings{}, err
+	}
 	switch l.GetLearner() {
 	case schemas.Learner_LEARNER_UNSPECIFIED, schemas.Learner_LEARNER_BAYES:
-		return Settings{Learner: schemas.Learner_LEARNER_BAYES}, nil
+		return Settings{Learner: schemas.Learner_LEARNER_BAYES, Families: families}, nil
 	case schemas.Learner_LEARNER_LOGISTIC:
 		p, err := proximalOf(l.GetLogistic())
-		return Settings{Learner: schemas.Learner_LEARNER_LOGISTIC, Logistic: p}, err
+		return Settings{Learner: schemas.Learner_LEARNER_LOGISTIC, Logistic: p, Families: families}, err
 	}
 	return Settings{}, fmt.Errorf("learning.learner is %v, which is unknown", l.GetLearner())
 }
 
 // DefaultLogistic are the settings of logistic regression that a crawl has which says no others.
 func DefaultLogistic() Settings {
-	return Settings{Learner: schemas.Learner_LEARNER_LOGISTIC, Logistic: defaultProximal}
+	return Settings{Learner: schemas.Learner_LEARNER_LOGISTIC, Logistic: defaultProximal, Families: linkfeature.Offsets}
 }
 
 // String names the learner with its settings, as errors do.
 func (s Settings) String() string {
 	if s.Learner == schemas.Learner_LEARNER_LOGISTIC {
-		return fmt.Sprintf("logistic regression (rate %v, l1 %v, l2 %v)", s.Logistic.Rate, s.Logistic.L1, s.Logistic.L2)
+		return fmt.Sprintf("logistic regression (rate %v, l1 %v, l2 %v) of %v", s.Logistic.Rate, s.Logistic.L1, s.Logistic.L2, s.Families)
 	}
-	return "naive Bayes"
+	return fmt.Sprintf("naive Bayes of %v", s.Families)
 }
 
 // Learning returns a crawl's settings with these in their place.
 func (s Settings) Learning(l *schemas.Learning) *schemas.Learning {
 	next := new(schemas.Learning)
 	proto.Merge(next, l)
-	next.Learner, next.Logistic = s.Learner, nil
+	next.Learner, next.Logistic, next.Features = s.Learner, nil, s.Families.List()
 	if s.Learner == schemas.Learner_LEARNER_LOGISTIC {
 		next.Logistic = &schemas.Logistic{Rate: s.Logistic.Rate, L1: s.Logistic.L1, L2: s.Logistic.L2}
 	}
@@ -82,9 +89,9 @@ func (s Settings) Learning(l *schemas.Learning) *schemas.Learning {
 // New returns a learner that has learnt nothing.
 func New(s Settings) Learner {
 	if s.Learner == schemas.Learner_LEARNER_LOGISTIC {
-		return NewLogistic(s.Logistic)
+		return &Logistic{set: s.Logistic, families: s.Families}
 	}
-	return NewCounts()
+	return &Counts{families: s.Families}
 }
 
 // Open reads the file of any learner. Errors are those of package modelfile: bytes that are

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"forager/internal/linkfeature"
 	"forager/schemas"
 )
 
@@ -60,9 +61,10 @@ func (p Proximal) check() error {
 // between them. It is not safe for concurrent use.
 type Logistic struct {
 	relevances
-	set   Proximal
-	bias  coordinate
-	terms terms[coordinates]
+	set      Proximal
+	families linkfeature.Families
+	bias     coordinate
+	terms    terms[coordinates]
 	// held are leaps that wait for the cut.
 	held held
 
@@ -145,13 +147,13 @@ func (c *coordinates) reach() (from, to int32) {
 	return c.from, c.from + int32(len(c.all)) - 2
 }
 
-// NewLogistic returns a learner that has learnt nothing. Settings out of range are a bug of the
-// caller (SettingsOf).
-func NewLogistic(s Proximal) *Logistic { return &Logistic{set: s} }
+// NewLogistic returns a learner that has learnt nothing, for features of the family
+// linkfeature.Offsets. Settings out of range are a bug of the caller (SettingsOf).
+func NewLogistic(s Proximal) *Logistic { return &Logistic{set: s, families: linkfeature.Offsets} }
 
 // Settings returns the settings of the learner.
 func (c *Logistic) Settings() Settings {
-	return Settings{Learner: schemas.Learner_LEARNER_LOGISTIC, Logistic: c.set}
+	return Settings{Learner: schemas.Learner_LEARNER_LOGISTIC, Logistic: c.set, Families: c.families}
 }
 
 // Add takes one leap: it is learnt at once, or held until the cut is fixed.

@@ -264,7 +264,7 @@ func FuzzUnmarshalLogistic(f *testing.F) {
 	c := NewLogistic(defaultProximal)
 	learnt(f, c, leap{features("a", 0, 1, "ab", -3, 2, "c:/", schemas.NoOffset, 1), .7}, leap{features("a", 0, 1), 0}, leap{nil, 1})
 	for range 2 {
-		_, body, err := modelfile.Open(c.Marshal(), logisticKind, logisticVersion)
+		_, body, err := modelfile.Open(c.Marshal(), logisticKind, fileVersion)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func FuzzUnmarshalLogistic(f *testing.F) {
 		c.Model() // now with a cut
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		c, err := UnmarshalLogistic(modelfile.Seal(logisticKind, logisticVersion, body))
+		c, err := UnmarshalLogistic(modelfile.Seal(logisticKind, 1, body))
 		if err != nil {
 			if !errors.Is(err, modelfile.ErrDamaged) {
 				t.Errorf("an error without a class: %v", err)

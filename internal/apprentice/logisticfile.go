@@ -7,14 +7,12 @@ import (
 	"forager/internal/modelfile"
 )
 
-const (
-	logisticKind    = "apprentice-logistic"
-	logisticVersion = 1
-)
+const logisticKind = "apprentice-logistic"
 
 // Marshal returns the file of the learner and of the model that Model makes of it.
 func (c *Logistic) Marshal() []byte {
 	var e modelfile.Encoder
+	encodeFamilies(&e, c.families)
 	for _, x := range []float64{c.set.Rate, c.set.L1, c.set.L2} {
 		e.Float(x)
 	}
@@ -44,7 +42,7 @@ func (c *Logistic) Marshal() []byte {
 		}
 	}
 	c.held.encode(&e)
-	return modelfile.Seal(logisticKind, logisticVersion, e.Bytes())
+	return modelfile.Seal(logisticKind, versionOf(c.families), e.Bytes())
 }
 
 // inOrder are the numbers of coordinates by offset: schemas.NoOffset is the largest.
@@ -130,19 +128,19 @@ func (h *held) decode(d *modelfile.Decoder) {
 // UnmarshalLogistic reads a file. Errors are those of package modelfile: bytes that are foreign,
 // newer or damaged are told apart.
 func UnmarshalLogistic(b []byte) (*Logistic, error) {
-	_, body, err := modelfile.Open(b, logisticKind, logisticVersion)
+	version, body, err := modelfile.Open(b, logisticKind, fileVersion)
 	if err != nil {
 		return nil, fmt.Errorf("apprentice model: %w", err)
 	}
-	c, err := decodeLogistic(modelfile.NewDecoder(body))
+	c, err := decodeLogistic(modelfile.NewDecoder(body), version)
 	if err != nil {
 		return nil, fmt.Errorf("apprentice model: %w", err)
 	}
 	return c, nil
 }
 
-func decodeLogistic(d *modelfile.Decoder) (*Logistic, error) {
-	c := new(Logistic)
+func decodeLogistic(d *modelfile.Decoder, version uint32) (*Logistic, error) {
+	c := &Logistic{families: decodeFamilies(d, version)}
 	c.set = Proximal{Rate: d.Float("rate"), L1: d.Float("l1"), L2: d.Float("l2")}
 	if err := c.set.check(); err != nil {
 		d.Fail("%v", err)

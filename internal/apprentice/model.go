@@ -193,30 +193,45 @@ type Page struct {
 func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found}
 	for term := t.PageTerms(); term < t.Terms(); term++ {
-		if w := m.weightsOf(hashBytes(t.Term(uint32(term)))); w.n > 0 {
-			p.base += m.weights[w.at]
-		}
+		p.base += m.withoutOffset(t.Term(uint32(term)))
 	}
 }
 
 // Score returns what Model.Score returns for the link's features, to the bit, without making
 // them.
 func (p *Page) Score(l *schemas.Link) float64 {
+	base := p.base
+	for term := range p.table.LinkTerms(l) {
+		base += p.model.withoutOffset(p.table.Term(term))
+	}
 	if !p.all && p.looked <= p.table.PageTerms()/4 {
-		return sigmoid(p.model.prior + (p.base + p.one(l)))
+		return sigmoid(p.model.prior + (base + p.one(l)))
 	}
 	if !p.all { // who has scored some links will score most
 		p.seekAll()
 		p.all = true
 	}
-	return sigmoid(p.model.prior + (p.base + p.table.Sum(l, p.dMax, p.weights)))
+	return sigmoid(p.model.prior + (base + p.table.Sum(l, p.dMax, p.weights)))
 }
 
-// one adds up the weights of a link's tokens without looking at other terms.
+// withoutOffset is the weight of a term at schemas.NoOffset.
+func (m *Model) withoutOffset(term []byte) float64 {
+	if w := m.weightsOf(hashBytes(term)); w.n > 0 {
+		return m.weights[w.at]
+	}
+	return 0
+}
+
+// one adds up the weights of a link's tokens without looking at other terms. A token counts at its
+// offset and, for models that learnt so, without one; weights of what was not learnt are 0.
 func (p *Page) one(l *schemas.Link) (sum float64) {
 	for term, offset := range p.table.Tokens(l, p.dMax) {
 		p.looked++
 		w := p.model.weightsOf(hashBytes(p.table.Term(term)))
+		if w.n == 0 {
+			continue
+		}
+		sum += p.model.weights[w.at]
 		if at, ok := w.slot(int32(offset)); ok {
 			sum += p.model.weights[at]
 		}
@@ -241,7 +256,7 @@ func (p *Page) seekAll() {
 	}
 }
 
-// take copies the weights of a term.
+// take copies the weights of a term, that without an offset added to each.
 func (p *Page) take(term int, w weightsOf) {
 	width := 2*p.dMax + 1
 	to := p.weights[term*width:][:width]
@@ -249,7 +264,15 @@ func (p *Page) take(term int, w weightsOf) {
 	begin := int(w.from) + p.dMax
 	low, high := max(0, begin), min(width, begin+int(w.n)-1)
 	clear(to)
+	if w.n == 0 {
+		return
+	}
 	if low < high {
 		copy(to[low:high], p.model.weights[int(w.at)+1+low-begin:])
+	}
+	if near := p.model.weights[w.at]; near != 0 {
+		for i := range to {
+			to[i] += near
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"forager/internal/apprentice"
+	"forager/internal/linkfeature"
 	"forager/internal/strictyaml"
 	"forager/internal/weburl"
 	"forager/schemas"
@@ -76,6 +77,9 @@ type File struct {
 		Prior  string `yaml:"prior"`
 		Pairs  string `yaml:"pairs"`  // both, forward
 		Topics string `yaml:"topics"` // none, top2
+		// Features are families of features, and Active is the least |R(u) − R(v)| that trains.
+		Features []string `yaml:"features"`
+		Active   float64  `yaml:"active"`
 		// Learner is bayes or logistic; Logistic sets up the latter.
 		Learner  string `yaml:"learner"`
 		Logistic struct {
@@ -203,6 +207,14 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 	choose(r, "learning.pairs", f.Learning.Pairs, &c.Control.Learning.Pairs, Pairs)
 	choose(r, "learning.topics", f.Learning.Topics, &c.Control.Learning.Topics, Topics)
 	choose(r, "learning.learner", f.Learning.Learner, &c.Control.Learning.Learner, Learners)
+	if families, err := linkfeature.FamiliesNamed(f.Learning.Features); err != nil {
+		r.Problem("learning.features", "%v", err)
+	} else {
+		c.Control.Learning.Features = families.List()
+	}
+	if c.Control.Learning.Active = f.Learning.Active; !(f.Learning.Active >= 0 && f.Learning.Active <= 1) {
+		r.Problem("learning.active", "is %v; it must lie between 0 and 1", f.Learning.Active)
+	}
 	if l := f.Learning.Logistic; c.Control.Learning.Learner == schemas.Learner_LEARNER_LOGISTIC {
 		c.Control.Learning.Logistic = &schemas.Logistic{Rate: l.Rate, L1: l.L1, L2: l.L2}
 		if _, err := apprentice.SettingsOf(c.Control.Learning); err != nil {

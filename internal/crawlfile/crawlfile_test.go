@@ -28,7 +28,7 @@ budget: {pages: 3000}
 ranker: apprentice-gated
 scope: {hosts: [Example.org], prefixes: ["http://example.org"], url_list: list.txt, max_depth: 4, host_cap: 9}
 politeness: {delay: 1500ms, contact: me@example.org}
-learning: {d_max: 7, pairs: forward, topics: top2, learner: logistic, logistic: {rate: 0.2}}
+learning: {d_max: 7, pairs: forward, topics: top2, features: [near-text, anchor], active: 0.25, learner: logistic, logistic: {rate: 0.2}}
 leaves: paper
 `
 
@@ -84,7 +84,7 @@ seeds_file: none.txt
 ranker: psychic
 scope: {prefixes: ["/relative"], hosts: ["a b"], url_list: none.txt}
 politeness: {delay: -1s, contact: "a)b"}
-learning: {d_max: 101, pairs: sideways, topics: all, sync: true, learner: oracle}
+learning: {d_max: 101, pairs: sideways, topics: all, sync: true, learner: oracle, features: [smell], active: 2}
 leaves: some
 shards: 300
 window: 3
@@ -97,7 +97,7 @@ speed: 11
 	want := map[string]int{
 		"name": 1, "critic": 1, "focus": 1, "budget": 1, "seeds": 2, "seeds_file": 1, "ranker": 1,
 		"scope.prefixes": 1, "scope.hosts": 1, "scope.url_list": 1, "politeness.delay": 1, "politeness.contact": 1,
-		"learning.d_max": 1, "learning.pairs": 1, "learning.topics": 1, "learning.learner": 1, "leaves": 1, "speed": 1, "shards": 1, "window": 1, "learning.sync": 1,
+		"learning.d_max": 1, "learning.pairs": 1, "learning.topics": 1, "learning.learner": 1, "learning.features": 1, "learning.active": 1, "leaves": 1, "speed": 1, "shards": 1, "window": 1, "learning.sync": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems by path (-want +got):\n%s", diff)
@@ -109,6 +109,10 @@ func TestLogisticRegressionIsSetUp(t *testing.T) {
 		"learner: bayes": nil, "learner: logistic": {Rate: .1, L2: 1}, "learner: logistic, logistic: {rate: 0.5, l1: 2}": {Rate: .5, L1: 2, L2: 1},
 	} {
 		c, problems := Parse([]byte(strings.Replace(whole, "learner: logistic, logistic: {rate: 0.2}", settings, 1)), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""}))
+		families := []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_NEAR_TEXT, schemas.FeatureFamily_FEATURE_FAMILY_ANCHOR}
+		if l := c.Control.Learning; !slices.Equal(l.GetFeatures(), families) || l.GetActive() != .25 {
+			t.Errorf("features %v, active %v", l.GetFeatures(), l.GetActive())
+		}
 		if diff := cmp.Diff(want, c.Control.Learning.GetLogistic(), protocmp.Transform()); diff != "" || len(problems) > 0 {
 			t.Errorf("%s: %v\n%s", settings, problems, diff)
 		}

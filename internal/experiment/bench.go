@@ -102,7 +102,7 @@ func (b *Bench) Jobs() ([]Job, error) {
 				if err := KnowRanker(v.Ranker); err != nil {
 					return nil, err
 				}
-				if g := b.Grounds[t]; g != nil && g.refuses(v.Ranker) != nil {
+				if g := b.Grounds[t]; g != nil && g.refuses(v.Ranker, v.Learning) != nil {
 					continue
 				}
 				n := 1
@@ -123,7 +123,7 @@ func (b *Bench) Refused() []string {
 	var all []string
 	for i := range b.Variants {
 		for _, t := range b.Tasks {
-			if err := b.Grounds[t].refuses(b.Variants[i].Ranker); err != nil {
+			if err := b.Grounds[t].refuses(b.Variants[i].Ranker, b.Variants[i].Learning); err != nil {
 				all = append(all, fmt.Sprintf("%s was not tried on %s: %v", b.Variants[i].Name, t.Name, err))
 			}
 		}
@@ -238,7 +238,7 @@ func (g *Ground) TryOver(n *Network, ranker string, draw int, seed uint64, learn
 
 // Run is the crawl that Try makes, not made yet.
 func (g *Ground) Run(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Run, error) {
-	if err := g.refuses(ranker); err != nil {
+	if err := g.refuses(ranker, learning); err != nil {
 		return nil, err
 	}
 	f, name := furtherBy(ranker), ranker

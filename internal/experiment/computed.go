@@ -1,10 +1,12 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
 
+	"forager/internal/crawlfile"
 	"forager/internal/critic"
 	"forager/internal/dom"
 	"forager/internal/linkfeature"
@@ -43,14 +45,31 @@ func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings li
 }
 
 // refuses says why a ranker cannot be tried.
-func (g *Ground) refuses(ranker string) error {
+func (g *Ground) refuses(ranker string, learning *schemas.Learning) error {
 	if f := furtherBy(ranker); g.web.compute != nil && f != nil && f.kept {
 		return fmt.Errorf("ranker %s is not for webs that are computed", ranker)
 	}
 	if ranker == "apprentice-transferred" && len(g.elsewhere()) == 0 {
 		return errors.New("its web has no other site to learn from")
 	}
+	families, err := linkfeature.FamiliesOf(learning.GetFeatures())
+	if err != nil {
+		return err
+	}
+	if g.task.LabelsFromURL && families.ReadsURLs() && reads(ranker) {
+		return fmt.Errorf("labels of task %s follow from URLs, and features %v read them", g.task.Name, families)
+	}
 	return nil
+}
+
+// reads says whether a ranker reads features of links.
+func reads(ranker string) bool {
+	name := ranker
+	if f := furtherBy(ranker); f != nil {
+		name = cmp.Or(f.built, Baseline)
+	}
+	ranking, err := crawlfile.Rank(name)
+	return err == nil && schemas.Learns(&schemas.CrawlControl{Policies: ranking.Policies})
 }
 
 // madeVerdict is made once, by whoever asks first.

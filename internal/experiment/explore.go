@@ -23,4 +23,4 @@ func (g *Ground) Lessons() int {
 }
 
 // Tries says why the task cannot be tried with a ranker; nil = it can.
-func (g *Ground) Tries(ranker string) error { return g.refuses(ranker) }
+func (g *Ground) Tries(ranker string) error { return g.refuses(ranker, nil) }

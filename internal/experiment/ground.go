@@ -37,9 +37,7 @@ type Ground struct {
 	verdicts   map[string]*schemas.LinkFound // by URL, without a request
 	made       sync.Map                      // of *madeVerdict by URL, on webs that are computed
 
-	topicsOnce sync.Once
-	topical    map[string]*schemas.LeafTable // tables with topic features, by URL
-	topicsErr  error
+	extracted sync.Map // of *tablesOnce by linkfeature.Settings
 
 	anchorsOnce sync.Once
 	anchored    map[string]*schemas.Judgement // with the texts of links judged, by URL
@@ -67,7 +65,7 @@ func NewGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settin
 	if err != nil {
 		return nil, fmt.Errorf("critic %q: %w", task.Critic, err)
 	}
-	settings.Topics = schemas.TopicFeatures_TOPIC_FEATURES_NONE
+	settings.Topics, settings.Families = schemas.TopicFeatures_TOPIC_FEATURES_NONE, 0
 	g := &Ground{
 		task: task, web: web, model: model, left: left, settings: settings,
 		inScope: make(map[string]bool), targets: make(map[string]bool), verdicts: make(map[string]*schemas.LinkFound),
@@ -142,29 +140,46 @@ func (g *Ground) judge(p *page, parsed *schemas.Page, extract func(linkfeature.S
 	return rec, nil
 }
 
-// tables are the pages' leaf tables with topic features.
-func (g *Ground) tables() (map[string]*schemas.LeafTable, error) {
-	g.topicsOnce.Do(func() {
-		settings := g.settings
-		settings.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
-		g.topical = make(map[string]*schemas.LeafTable)
-		if g.web.compute != nil {
-			g.topicsErr = errors.New("there are no topic features on webs that are computed")
-			return
+// tablesOnce keeps the pages' leaf tables for one setting.
+type tablesOnce struct {
+	once   sync.Once
+	tables map[string]*schemas.LeafTable // by URL
+	err    error
+}
+
+// table is the leaf table of a page as a crawl has it.
+func (g *Ground) table(known *schemas.LinkFound, l *schemas.Learning) (*schemas.LeafTable, error) {
+	wanted, err := linkfeature.SettingsOf(l)
+	if err != nil {
+		return nil, err
+	}
+	settings := g.settings
+	settings.Topics, settings.Families = wanted.Topics, wanted.Families.OfLinks()
+	if settings == g.settings {
+		return known.Table, nil
+	}
+	held, _ := g.extracted.LoadOrStore(settings, new(tablesOnce))
+	t := held.(*tablesOnce)
+	t.once.Do(func() { t.tables, t.err = g.extractAll(settings) })
+	return t.tables[known.Url], t.err
+}
+
+// extractAll extracts all pages once more.
+func (g *Ground) extractAll(settings linkfeature.Settings) (map[string]*schemas.LeafTable, error) {
+	if g.web.compute != nil {
+		return nil, errors.New("there are no features but those of text around links on webs that are computed")
+	}
+	tables := make(map[string]*schemas.LeafTable)
+	for u, rec := range g.verdicts {
+		if rec.Table == nil {
+			continue
 		}
-		for u, rec := range g.verdicts {
-			if rec.Table == nil {
-				continue
-			}
-			table, _, _, err := linkfeature.Extract(g.web.pages[u].parsed, rec.Judgement, settings)
-			if err != nil {
-				g.topicsErr = fmt.Errorf("links of %s: %w", u, err)
-				return
-			}
-			g.topical[u] = table
+		var err error
+		if tables[u], _, _, err = linkfeature.Extract(g.web.pages[u].parsed, rec.Judgement, settings); err != nil {
+			return nil, fmt.Errorf("links of %s: %w", u, err)
 		}
-	})
-	return g.topical, g.topicsErr
+	}
+	return tables, nil
 }
 
 // verdict is what the stages between fetch and feature-extract would answer to a request.
@@ -180,13 +195,9 @@ func (g *Ground) verdict(r *schemas.FetchRequest, ctl *schemas.CrawlControl) (*s
 	if err != nil {
 		return nil, err
 	}
-	table := known.Table
-	if ctl.GetLearning().GetTopics() == schemas.TopicFeatures_TOPIC_FEATURES_TOP2 {
-		tables, err := g.tables()
-		if err != nil {
-			return nil, err
-		}
-		table = tables[known.Url]
+	table, err := g.table(known, ctl.GetLearning())
+	if err != nil {
+		return nil, err
 	}
 	request, err := proto.Marshal(r)
 	if err != nil {

@@ -48,7 +48,8 @@ type Task struct {
 	Budget uint64 `json:"budget"`
 	// Seeds by draw.
 	Seeds [][]string `json:"seeds"`
-	// LabelsFromURL: labels follow from URLs, so no ranker may read URLs. None of Rankers does.
+	// LabelsFromURL: labels follow from URLs, so no ranker may read URLs. None of Rankers does by
+	// itself; families of features that do are refused.
 	LabelsFromURL bool `json:"labels_from_url"`
 	// DiagnosticOnly: rankers are not to be judged on it.
 	DiagnosticOnly bool `json:"diagnostic_only"`

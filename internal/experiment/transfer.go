@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -33,15 +34,19 @@ type transferredOnce struct {
 // a crawl that fetched them all would have learnt (protocol T). Pages on which the critic was trained are judged by what it
 // said of them while it had not seen them.
 func (g *Ground) transferred(l *schemas.Learning) ([]byte, error) {
-	held, _ := g.taught.LoadOrStore([2]uint32{l.GetDMax(), l.GetMaxPairsPerTarget()}, new(transferredOnce))
+	settings, err := apprentice.SettingsOf(l)
+	if err != nil {
+		return nil, err
+	}
+	held, _ := g.taught.LoadOrStore(taughtBy{settings, l.GetDMax(), l.GetMaxPairsPerTarget()}, new(transferredOnce))
 	t := held.(*transferredOnce)
 	t.once.Do(func() {
-		counts, err := g.teach(int(l.GetDMax()), int(l.GetMaxPairsPerTarget()))
+		learner, err := g.teach(settings, l)
 		if err != nil {
 			t.err = fmt.Errorf("learn elsewhere: %w", err)
 			return
 		}
-		t.model = counts.Marshal()
+		t.model = learner.Marshal()
 	})
 	return t.model, t.err
 }
@@ -49,18 +54,24 @@ func (g *Ground) transferred(l *schemas.Learning) ([]byte, error) {
 // defaultPairs is the number of leaps that a target may train where the control record says nothing.
 const defaultPairs = 5
 
-func (g *Ground) teach(dMax, pairs int) (*apprentice.Counts, error) {
-	if pairs == 0 {
-		pairs = defaultPairs
-	}
+// taughtBy is what a model of elsewhere depends on.
+type taughtBy struct {
+	settings    apprentice.Settings
+	dMax, pairs uint32
+}
+
+func (g *Ground) teach(settings apprentice.Settings, l *schemas.Learning) (apprentice.Learner, error) {
+	pairs := int(cmp.Or(l.GetMaxPairsPerTarget(), defaultPairs))
+	extraction := g.settings
+	extraction.Families = settings.Families.OfLinks()
 	urls := g.elsewhere()
 	there := make(map[string]bool, len(urls))
 	for _, u := range urls {
 		there[u] = true
 	}
-	counts, settled, relevance := apprentice.NewCounts(), make(map[string]int), make(map[string]float64)
+	learner, settled, relevance := apprentice.New(settings), make(map[string]int), make(map[string]float64)
 	for _, u := range urls {
-		table, links, _, err := g.web.pages[u].extract(g.settings)
+		table, links, _, err := g.web.pages[u].extract(extraction)
 		if err != nil {
 			return nil, fmt.Errorf("links of %s: %w", u, err)
 		}
@@ -80,14 +91,14 @@ func (g *Ground) teach(dMax, pairs int) (*apprentice.Counts, error) {
 				}
 				relevance[v] = j.GetRaw()
 			}
-			if err := counts.Add(opened.Features(link, dMax), relevance[v]); err != nil {
+			if err := learner.Add(opened.FeaturesOf(link, int(l.GetDMax()), settings.Families), relevance[v]); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if counts.Leaps() == 0 {
+	if learner.Leaps() == 0 {
 		return nil, fmt.Errorf("no page of %d links to another", len(urls))
 	}
-	counts.FixCut()
-	return counts, nil
+	learner.FixCut()
+	return learner, nil
 }

@@ -655,6 +655,8 @@ func TestErrors(t *testing.T) {
 		"below the number of shards": func(c *schemas.CrawlControl) { c.Shards = 20 },
 		"shards 257":                 func(c *schemas.CrawlControl) { c.Shards = 257 },
 		"learning.sync with 2":       func(c *schemas.CrawlControl) { c.Shards, c.Window, c.Learning.Sync = 2, 2, true },
+		"features":                   func(c *schemas.CrawlControl) { c.Learning.Features = []schemas.FeatureFamily{99} },
+		"active":                     func(c *schemas.CrawlControl) { c.Learning.Active = 1.5 },
 		"d_max":                      func(c *schemas.CrawlControl) { c.Learning.DMax = 101 },
 		"learning.pairs":             func(c *schemas.CrawlControl) { c.Learning.Pairs = 9 },
 		"window 100001":              func(c *schemas.CrawlControl) { c.Window = 100_001 },

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"math"
 	"strconv"
 
 	"forager/schemas"
@@ -95,7 +96,7 @@ func (s *Shard) leapNamed(u *page, l *link, v *entry, named string) (*schemas.Le
 	}
 	// A link that redirects back to its own page is settled, but it leads nowhere.
 	leap.Trains = schemas.Outcomes[v.outcome].Trains && (leap.Forward || !s.limits.forward) &&
-		v.trained < s.limits.pairs && u.url != v.url
+		v.trained < s.limits.pairs && u.url != v.url && math.Abs(u.raw-v.raw) >= s.limits.active
 	if leap.Trains {
 		v.trained++
 		s.c.trained++

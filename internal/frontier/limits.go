@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 
+	"forager/internal/linkfeature"
 	"forager/schemas"
 )
 
@@ -15,6 +16,8 @@ type limits struct {
 	hostCap         uint64 // 0 = no limit
 	attempts        uint32
 	dMax            int
+	families        linkfeature.Families
+	active          float64 // leaps train from so large a |R(u) − R(v)| on
 	switchPages     uint64
 	refitPages      uint64
 	sync, forward   bool
@@ -31,6 +34,13 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 		switchPages: learning.GetSwitchPages(), refitPages: learning.GetRefitPages(),
 		sync: learning.GetSync() && learning.GetPinned() == "", pairs: learning.GetMaxPairsPerTarget(),
 		shards: schemas.ShardsOf(ctl),
+	}
+	var err error
+	if l.families, err = linkfeature.FamiliesOf(learning.GetFeatures()); err != nil {
+		return l, err
+	}
+	if l.active = learning.GetActive(); !probability(l.active) {
+		return l, fmt.Errorf("learning.active %v is not between 0 and 1", l.active)
 	}
 	budget := l.pages
 	if budget == 0 {

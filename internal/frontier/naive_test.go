@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -385,7 +386,7 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 			}
 		case schemas.Ranker_RANKER_APPRENTICE:
 			if n.using.model != nil && !src.Seed {
-				return n.using.model.Score(linkfeature.Features(l.page.table, l.link, int(n.ctl.GetLearning().GetDMax())))
+				return n.using.model.Score(n.features(l))
 			}
 		}
 		if src.Seed {
@@ -569,6 +570,16 @@ func (n *naive) applyLinks(p *nPage, u *nEntry, links []*schemas.Link, anchors [
 	return out
 }
 
+// features of a link, of the crawl's families.
+func (n *naive) features(l nLink) []*schemas.Feature {
+	table, err := linkfeature.Open(l.page.table)
+	families, bad := linkfeature.FamiliesOf(n.ctl.GetLearning().GetFeatures())
+	if err != nil || bad != nil {
+		panic(errors.Join(err, bad))
+	}
+	return table.FeaturesOf(l.link, int(n.ctl.GetLearning().GetDMax()), families)
+}
+
 func (n *naive) leap(l nLink, v *nEntry) *schemas.LeapSettled {
 	id := schemas.LeapID(n.crawl, l.page.url, l.link.GetUrl())
 	request := schemas.RequestID(n.crawl, v.url, v.attempt)
@@ -576,12 +587,12 @@ func (n *naive) leap(l nLink, v *nEntry) *schemas.LeapSettled {
 	out := &schemas.LeapSettled{
 		Id: id.Bytes(), Crawl: n.crawl, U: l.page.url, V: l.link.GetUrl(), Outcome: v.outcome,
 		TargetRaw: v.raw, TargetTempered: v.tempered, SourceRaw: l.page.raw, SourceTempered: l.page.tempered,
-		Features: linkfeature.Features(l.page.table, l.link, int(n.ctl.GetLearning().GetDMax())),
+		Features: n.features(l),
 		Score:    v.request.GetScore(), Policy: v.request.GetPolicy(), Model: v.request.GetModel(),
 		Request: request.Bytes(), Pages: n.pages, Forward: v.request.GetClock() >= l.page.number,
 	}
 	if v.outcome == schemas.Outcome_OUTCOME_DELIVERED && (out.Forward || !forward) && l.page.url != v.url &&
-		v.trained < or(n.ctl.GetLearning().GetMaxPairsPerTarget(), 5) {
+		v.trained < or(n.ctl.GetLearning().GetMaxPairsPerTarget(), 5) && math.Abs(l.page.raw-v.raw) >= n.ctl.GetLearning().GetActive() {
 		out.Trains = true
 		v.trained++
 		n.trained++

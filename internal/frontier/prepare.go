@@ -18,7 +18,8 @@ type prepared struct {
 	high  []float64
 	model *apprentice.Model
 	dMax  int
-	// features of leaps into the verdict's entry.
+	// features of leaps into the verdict's entry, of families.
+	families linkfeature.Families
 	features map[leafRange][]*schemas.Feature
 
 	// What was read, to be kept in memory.
@@ -151,6 +152,7 @@ func (a *ahead) prepareLeaps(rec *schemas.LinkFound, m *prepared) error {
 	if err != nil {
 		return err
 	}
+	m.families = a.shard.limits.families
 	m.features = make(map[leafRange][]*schemas.Feature)
 	for i := range e.links { // those that are not loaded are rare
 		l := &e.links[i]
@@ -173,7 +175,7 @@ func (a *ahead) prepareLeaps(rec *schemas.LinkFound, m *prepared) error {
 			m.tables = append(m.tables, pageTable{p, t})
 		}
 		a.leaf.FirstLeaf, a.leaf.LastLeaf = l.first, l.last
-		m.features[leafRange{l.page, l.first, l.last}] = t.Features(&a.leaf, m.dMax)
+		m.features[leafRange{l.page, l.first, l.last}] = t.FeaturesOf(&a.leaf, m.dMax, m.families)
 	}
 	return nil
 }

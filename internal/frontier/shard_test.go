@@ -104,7 +104,9 @@ func drawControl(t *rapid.T, crawl string) *schemas.CrawlControl {
 		HostWindow: rapid.Uint32Range(0, 3).Draw(t, "host window"),
 		Politeness: &schemas.Politeness{DelayMs: 7, UserAgent: "test"},
 		Learning: &schemas.Learning{
-			DMax: rapid.Uint32Range(0, 2).Draw(t, "d_max"), SwitchPages: rapid.Uint64Range(1, 5).Draw(t, "switch"),
+			Active:   rapid.SampledFrom([]float64{0, 0, .25}).Draw(t, "active"),
+			Features: rapid.SampledFrom(featureFamilies).Draw(t, "features"),
+			DMax:     rapid.Uint32Range(0, 2).Draw(t, "d_max"), SwitchPages: rapid.Uint64Range(1, 5).Draw(t, "switch"),
 			RefitPages: rapid.Uint64Range(1, 4).Draw(t, "refit"), Sync: rapid.IntRange(0, 3).Draw(t, "sync") == 0,
 			Pairs:             schemas.Pairs(rapid.IntRange(0, 2).Draw(t, "pairs")),
 			MaxPairsPerTarget: rapid.Uint32Range(0, 2).Draw(t, "a target"),
@@ -394,7 +396,9 @@ func (m *machine) newModel(t *rapid.T, pages uint64) {
 	d, counts := drawDice(t), apprentice.NewCounts()
 	for range 1 + d.IntN(5) {
 		first := d.Uint32N(6)
-		features := linkfeature.Features(d.table(), &schemas.Link{FirstLeaf: first, LastLeaf: first}, 2)
+		table := must[*linkfeature.Table](t, "table")(linkfeature.Open(d.table()))
+		families := must[linkfeature.Families](t, "families")(linkfeature.FamiliesOf(m.ctl.GetLearning().GetFeatures()))
+		features := table.FeaturesOf(&schemas.Link{FirstLeaf: first, LastLeaf: first}, 2, families)
 		if err := counts.Add(features, d.eighth()); err != nil {
 			t.Fatal(err)
 		}
@@ -555,4 +559,9 @@ func TestRefitByBudget(t *testing.T) {
 			t.Errorf("a budget of %d pages: a model every %d, want %d (%v)", pages, l.refitPages, want, err)
 		}
 	}
+}
+
+var featureFamilies = [][]schemas.FeatureFamily{
+	nil,
+	{schemas.FeatureFamily_FEATURE_FAMILY_NEAR_TEXT, schemas.FeatureFamily_FEATURE_FAMILY_ANCHOR},
 }

@@ -47,7 +47,7 @@ func decodeTable(page uint64, b []byte) (*linkfeature.Table, error) {
 
 // features of a link as the learner takes them.
 func (s *Shard) features(p *page, l *link) ([]*schemas.Feature, error) {
-	if m := s.settling; m != nil && m.dMax == s.limits.dMax {
+	if m := s.settling; m != nil && m.dMax == s.limits.dMax && m.families == s.limits.families {
 		if f, ok := m.features[leafRange{l.page, l.first, l.last}]; ok {
 			return f, nil
 		}
@@ -56,7 +56,7 @@ func (s *Shard) features(p *page, l *link) ([]*schemas.Feature, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.Features(s.leaves(l), s.limits.dMax), nil
+	return t.FeaturesOf(s.leaves(l), s.limits.dMax, s.limits.families), nil
 }
 
 // high is Pr(high | u,v) under the model in use. An apprentice.Model scores a link without

@@ -1,6 +1,11 @@
 package linkfeature
 
-import "forager/schemas"
+import (
+	"cmp"
+	"slices"
+
+	"forager/schemas"
+)
 
 // Cut is the part of the table that some links of its page need, with a d_max of dMax, as a
 // record: of these links it gives the same features as the whole.
@@ -16,6 +21,7 @@ func (t *Table) Cut(links []*schemas.Link, dMax int) *schemas.LeafTable {
 			wanted[i] = true
 		}
 	}
+	t.cutLinks(cut, links)
 	numbers := make(map[uint32]uint32)
 	for i := range t.leaves {
 		if !wanted[i] {
@@ -36,4 +42,31 @@ func (t *Table) Cut(links []*schemas.Link, dMax int) *schemas.LeafTable {
 		}
 	}
 	return cut
+}
+
+// cutLinks copies the terms that some links have themselves.
+func (t *Table) cutLinks(cut *schemas.LeafTable, links []*schemas.Link) {
+	byLeaf := slices.SortedFunc(slices.Values(links), func(a, b *schemas.Link) int {
+		return cmp.Compare(a.GetFirstLeaf(), b.GetFirstLeaf())
+	})
+	numbers := make(map[uint32]uint32)
+	for i, l := range byLeaf {
+		if i > 0 && l.GetFirstLeaf() == byLeaf[i-1].GetFirstLeaf() {
+			continue
+		}
+		n := len(cut.LinkTerms)
+		for term := range t.LinkTerms(l) {
+			number, known := numbers[term]
+			if !known {
+				number = uint32(len(cut.LinkNames))
+				numbers[term] = number
+				cut.LinkNames = append(cut.LinkNames, string(t.Term(term)))
+			}
+			cut.LinkTerms = append(cut.LinkTerms, number)
+		}
+		if n < len(cut.LinkTerms) {
+			cut.LinkLeaves = append(cut.LinkLeaves, l.GetFirstLeaf())
+			cut.LinkLengths = append(cut.LinkLengths, uint32(len(cut.LinkTerms)-n))
+		}
+	}
 }

@@ -16,7 +16,8 @@ func TestACutTableServesItsLinks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := genPage.Draw(t, "page")
 		dMax := rapid.IntRange(0, 12).Draw(t, "d_max")
-		record, links, _, err := Extract(p, nil, Settings{DMax: dMax})
+		families := genFamilies.Draw(t, "families")
+		record, links, _, err := Extract(p, nil, Settings{DMax: dMax, Families: families})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +37,7 @@ func TestACutTableServesItsLinks(t *testing.T) {
 		}
 		needed := make(map[uint32]bool)
 		for _, l := range some {
-			if diff := cmp.Diff(whole.Features(l, dMax), table.Features(l, dMax), protocmp.Transform()); diff != "" {
+			if diff := cmp.Diff(whole.FeaturesOf(l, dMax, families), table.FeaturesOf(l, dMax, families), protocmp.Transform()); diff != "" {
 				t.Fatalf("%v: %s", l, diff)
 			}
 			for leaf := range uint32(60) {

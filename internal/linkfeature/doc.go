@@ -10,13 +10,27 @@
 // are read off it link by link when they are needed: Table.Tokens for scoring, which allocates
 // nothing, Features for a leap that is settled.
 //
-// These features read no URL.
+// # Families
+//
+// Which features there are is a crawl's choice (Families). ⟨t, d⟩, t near the link without its offset
+// (Fig. 7) and ⟨t, 0⟩, the link's own terms, are read off the leaves. The others are terms that a link
+// has itself, without an offset: rel, its position, whether it stays on the host and in the
+// directory, words and four characters in a row of the target's URL. Those that read URLs say so
+// (Families.ReadsURLs), and experiments refuse them where labels follow from URLs.
 //
 // # Decisions
 //
 // 2026-11-21: a table larger than 1.5 MiB is made of fewer leaves around each link (the
 // largest d that fits), not of fewer links: a link in the middle of such a page is treated
 // like one at its beginning.
+//
+// 2026-11-21: the terms of a link are found by its first leaf, which every link that waits in the frontier
+// has anyway. Two links that begin at one leaf (an <a> in a table in an <a>) have those of the first.
+//
+// 2026-11-21: stored tables of crawls without such terms keep the form that they had.
+//
+// 2026-11-21: the length of the DOM path, the depth of the lowest common ancestor and the tag path are
+// not among the families: pages do not record the tree.
 //
 // 2026-11-21: the prefixes of a class name include the root, "c:/", as in the paper.
 package linkfeature

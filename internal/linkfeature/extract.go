@@ -22,10 +22,31 @@ type Settings struct {
 	DMax int
 	// Topics says whether classes of u become terms.
 	Topics schemas.TopicFeatures
+	// Families of features; 0 = Offsets.
+	Families Families
+}
+
+// SettingsOf are those of a crawl. An error names the field that is out of range.
+func SettingsOf(l *schemas.Learning) (Settings, error) {
+	s := Settings{DMax: int(l.GetDMax()), Topics: l.GetTopics()}
+	if s.DMax > MaxOffset {
+		return s, fmt.Errorf("learning.d_max is %d, must be 0 to %d", s.DMax, MaxOffset)
+	}
+	var err error
+	s.Families, err = FamiliesOf(l.GetFeatures())
+	return s, err
+}
+
+// Within says whether a link's features by these settings can be made of those by others: fewer of
+// them. Words without offsets do not say how far they stand.
+func (s Settings) Within(others Settings) bool {
+	return s.DMax <= others.DMax && (s.DMax == others.DMax || s.Families&nearText == 0) && s.Families.Within(others.Families) &&
+		(s.Topics == others.Topics || s.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE)
 }
 
 // Extract returns the links of a page and the table of the leaves around them, which holds the
-// features of each; cut says that the table holds leaves nearer than d_max only. A page that
+// features of each; cut says that the table holds leaves nearer than d_max only, or not the own
+// terms of all links. A page that
 // asks not to follow its links (nofollow) has none; the table of a page without links is nil.
 // j is what the critic says of the page, nil where nothing is said. The links are the page's
 // own, not copies. An error is a page that contradicts itself.
@@ -42,7 +63,9 @@ func Extract(p *schemas.Page, j *schemas.Judgement, s Settings) (table *schemas.
 	links = p.GetLinks()
 	e := &extraction{page: p, near: distances(p, s.DMax), pageTerms: topicTerms(j, s.Topics)}
 	reach := e.reach(s.DMax)
-	return e.table(reach), links, reach < s.DMax, nil
+	table = e.table(reach)
+	cut = linkTerms(table, p.GetUrl(), links, s.Families)
+	return table, links, cut || reach < s.DMax, nil
 }
 
 // check refuses pages whose lists do not fit each other.

@@ -21,52 +21,85 @@ type Table struct {
 	wide bool // numbers have four bytes, else two
 	// Number of terms, of which the last pageTerms are terms of the page, of leaves and of tokens.
 	terms, pageTerms, leaves, tokens int
-	// Where the lists begin in b: numbers of leaves, ends of their tokens, tokens, ends of terms, text.
-	leafAt, endAt, tokenAt, termAt, textAt int
+	// Number of links that have terms of their own, of these terms (names), and of their occurrences.
+	links, names, linkTerms int
+	// Where the lists begin in b: numbers of leaves, ends of their tokens, tokens, then the same of
+	// links, ends of terms and names, text.
+	leafAt, endAt, tokenAt, linkAt, linkEndAt, linkTermAt, termAt, textAt int
 }
 
-// A table's bytes: version, wide (0 or 1), four numbers of four bytes (terms, terms of the page
-// among them, leaves, tokens), then four lists of numbers, of two bytes each where all fit: the
-// leaves; where the tokens of each end; the tokens; where each term ends in the text, which
-// comes last. Numbers are little-endian.
+// A table's bytes: version, wide (0 or 1), numbers of four bytes (terms, terms of the page among them,
+// leaves, tokens; in version 2 also links, names and terms of links), then lists of numbers, of
+// two bytes each where all fit: the leaves; where the tokens of each end; the tokens; in version 2 the
+// first leaves of links; where the terms of each end; these terms, as numbers behind those of the
+// page's; where each term and name ends in the text, which comes last. Numbers are little-endian.
+// Version 1 is written where links have no terms.
 const (
-	tableVersion = 1
-	tableHead    = 2 + 4*4
+	plainVersion, plainHead = 1, 2 + 4*4
+	linkVersion, linkHead   = 2, 2 + 7*4
 )
+
+// head is the size of what stands before the lists.
+func (t *Table) head() int {
+	if t.links > 0 {
+		return linkHead
+	}
+	return plainHead
+}
+
+// numbers are those of the head.
+func (t *Table) numbers() []*int {
+	all := []*int{&t.terms, &t.pageTerms, &t.leaves, &t.tokens, &t.links, &t.names, &t.linkTerms}
+	if t.links > 0 {
+		return all
+	}
+	return all[:4]
+}
 
 // ErrTable is the error of ReadTable for any bytes that are no table.
 var ErrTable = errors.New("damaged leaf table")
 
 // Open checks a table and makes it readable; nil is an empty one.
 func Open(t *schemas.LeafTable) (*Table, error) {
-	leaves, lengths, tokens := t.GetLeaves(), t.GetLeafLengths(), t.GetTokens()
+	if err := fit(t.GetLeaves(), t.GetLeafLengths(), t.GetTokens(), len(t.GetTerms())); err != nil {
+		return nil, fmt.Errorf("leaf table: %w", err)
+	}
+	if err := fit(t.GetLinkLeaves(), t.GetLinkLengths(), t.GetLinkTerms(), len(t.GetLinkNames())); err != nil {
+		return nil, fmt.Errorf("leaf table, terms of links: %w", err)
+	}
+	return pack(t), nil
+}
+
+// fit checks that leaves ascend, that their lengths add up to the tokens, and that these are of terms.
+func fit(leaves, lengths, tokens []uint32, terms int) error {
 	if len(leaves) != len(lengths) {
-		return nil, fmt.Errorf("leaf table: %d leaves with %d lengths", len(leaves), len(lengths))
+		return fmt.Errorf("%d leaves with %d lengths", len(leaves), len(lengths))
 	}
 	at := uint64(0)
 	for i, n := range lengths {
 		if i > 0 && leaves[i] <= leaves[i-1] {
-			return nil, fmt.Errorf("leaf table: leaf %d behind leaf %d", leaves[i], leaves[i-1])
+			return fmt.Errorf("leaf %d behind leaf %d", leaves[i], leaves[i-1])
 		}
 		if at += uint64(n); at > uint64(len(tokens)) {
 			break
 		}
 	}
 	if at != uint64(len(tokens)) {
-		return nil, fmt.Errorf("leaf table: its leaves do not have its %d tokens", len(tokens))
+		return fmt.Errorf("its leaves do not have its %d tokens", len(tokens))
 	}
 	for _, term := range tokens {
-		if int(term) >= len(t.GetTerms()) {
-			return nil, fmt.Errorf("leaf table: token of term %d, it has %d terms", term, len(t.GetTerms()))
+		if int(term) >= terms {
+			return fmt.Errorf("token of term %d, it has %d terms", term, terms)
 		}
 	}
-	return pack(t), nil
+	return nil
 }
 
 // pack lays out a table that was checked.
 func pack(t *schemas.LeafTable) *Table {
+	texts := [][]string{t.GetTerms(), t.GetPageTerms(), t.GetLinkNames()}
 	var text int
-	for _, terms := range [][]string{t.GetTerms(), t.GetPageTerms()} {
+	for _, terms := range texts {
 		for _, term := range terms {
 			text += len(term)
 		}
@@ -74,16 +107,24 @@ func pack(t *schemas.LeafTable) *Table {
 	p := &Table{
 		terms: len(t.GetTerms()) + len(t.GetPageTerms()), pageTerms: len(t.GetPageTerms()),
 		leaves: len(t.GetLeaves()), tokens: len(t.GetTokens()),
+		links: len(t.GetLinkLeaves()), names: len(t.GetLinkNames()), linkTerms: len(t.GetLinkTerms()),
 	}
-	p.wide = max(text, p.tokens, p.terms) > math.MaxUint16 || p.leaves > 0 && t.Leaves[p.leaves-1] > math.MaxUint16
+	if p.links == 0 { // names of no link
+		texts, p.names = texts[:2], 0
+	}
+	p.wide = max(text, p.tokens, p.linkTerms, p.terms+p.names) > math.MaxUint16 ||
+		p.leaves > 0 && t.Leaves[p.leaves-1] > math.MaxUint16 || p.links > 0 && t.LinkLeaves[p.links-1] > math.MaxUint16
 	p.layOut()
 	b := make([]byte, 0, p.textAt+text)
-	b = append(b, tableVersion, 0)
+	b = append(b, plainVersion, 0)
+	if p.links > 0 {
+		b[0] = linkVersion
+	}
 	if p.wide {
 		b[1] = 1
 	}
-	for _, n := range []int{p.terms, p.pageTerms, p.leaves, p.tokens} {
-		b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	for _, n := range p.numbers() {
+		b = binary.LittleEndian.AppendUint32(b, uint32(*n))
 	}
 	put := func(n uint32) {
 		if p.wide {
@@ -92,25 +133,29 @@ func pack(t *schemas.LeafTable) *Table {
 			b = binary.LittleEndian.AppendUint16(b, uint16(n))
 		}
 	}
-	for _, n := range t.GetLeaves() {
-		put(n)
+	lists := func(leaves, lengths, tokens []uint32, first int) {
+		for _, n := range leaves {
+			put(n)
+		}
+		end := uint32(0)
+		for _, n := range lengths {
+			end += n
+			put(end)
+		}
+		for _, n := range tokens {
+			put(uint32(first) + n)
+		}
 	}
+	lists(t.GetLeaves(), t.GetLeafLengths(), t.GetTokens(), 0)
+	lists(t.GetLinkLeaves(), t.GetLinkLengths(), t.GetLinkTerms(), p.terms)
 	end := uint32(0)
-	for _, n := range t.GetLeafLengths() {
-		end += n
-		put(end)
-	}
-	for _, n := range t.GetTokens() {
-		put(n)
-	}
-	end = 0
-	for _, terms := range [][]string{t.GetTerms(), t.GetPageTerms()} {
+	for _, terms := range texts {
 		for _, term := range terms {
 			end += uint32(len(term))
 			put(end)
 		}
 	}
-	for _, terms := range [][]string{t.GetTerms(), t.GetPageTerms()} {
+	for _, terms := range texts {
 		for _, term := range terms {
 			b = append(b, term...)
 		}
@@ -125,11 +170,14 @@ func (t *Table) layOut() {
 	if t.wide {
 		size = 4
 	}
-	t.leafAt = tableHead
+	t.leafAt = t.head()
 	t.endAt = t.leafAt + size*t.leaves
 	t.tokenAt = t.endAt + size*t.leaves
-	t.termAt = t.tokenAt + size*t.tokens
-	t.textAt = t.termAt + size*t.terms
+	t.linkAt = t.tokenAt + size*t.tokens
+	t.linkEndAt = t.linkAt + size*t.links
+	t.linkTermAt = t.linkEndAt + size*t.links
+	t.termAt = t.linkTermAt + size*t.linkTerms
+	t.textAt = t.termAt + size*(t.terms+t.names)
 }
 
 // Bytes are what ReadTable reads; they must not be changed.
@@ -137,38 +185,56 @@ func (t *Table) Bytes() []byte { return t.b }
 
 // ReadTable reads what Bytes returned, of which it keeps a copy. Any other bytes are ErrTable.
 func ReadTable(b []byte) (*Table, error) {
-	if len(b) < tableHead || b[0] != tableVersion || b[1] > 1 {
+	if len(b) < plainHead || b[0] != plainVersion && b[0] != linkVersion || b[1] > 1 || b[0] == linkVersion && len(b) < linkHead {
 		return nil, fmt.Errorf("%w: of %d bytes, or of another version", ErrTable, len(b))
 	}
 	t := &Table{b: slices.Clone(b), wide: b[1] == 1}
-	for i, n := range []*int{&t.terms, &t.pageTerms, &t.leaves, &t.tokens} {
+	if b[0] == linkVersion {
+		t.links = 1 // until it is read
+	}
+	for i, n := range t.numbers() {
 		*n = int(binary.LittleEndian.Uint32(b[2+4*i:]))
 		if *n > len(b) {
 			return nil, fmt.Errorf("%w: it counts to %d in %d bytes", ErrTable, *n, len(b))
 		}
 	}
+	if b[0] == linkVersion && t.links == 0 {
+		return nil, fmt.Errorf("%w: of links that it does not have", ErrTable)
+	}
 	t.layOut()
 	if t.textAt > len(b) || t.pageTerms > t.terms {
 		return nil, fmt.Errorf("%w: cut short", ErrTable)
 	}
-	last := uint32(0)
-	for i := range t.leaves {
-		n := t.number(t.leafAt, i)
-		if i > 0 && n <= last {
-			return nil, fmt.Errorf("%w: leaf %d behind leaf %d", ErrTable, n, last)
-		}
-		last = n
+	if !t.ascends(t.leafAt, t.leaves) || !t.ascends(t.linkAt, t.links) {
+		return nil, fmt.Errorf("%w: its leaves do not ascend", ErrTable)
 	}
-	if t.ends(t.endAt, t.leaves) != t.tokens || t.ends(t.termAt, t.terms) != len(b)-t.textAt {
+	if t.ends(t.endAt, t.leaves) != t.tokens || t.ends(t.linkEndAt, t.links) != t.linkTerms || t.ends(t.termAt, t.terms+t.names) != len(b)-t.textAt {
 		return nil, fmt.Errorf("%w: its lists do not fit each other", ErrTable)
 	}
-	terms := uint32(t.terms - t.pageTerms)
-	for i := range t.tokens {
-		if t.number(t.tokenAt, i) >= terms {
-			return nil, fmt.Errorf("%w: token of a term that it does not have", ErrTable)
-		}
+	if !t.between(t.tokenAt, t.tokens, 0, t.terms-t.pageTerms) || !t.between(t.linkTermAt, t.linkTerms, t.terms, t.terms+t.names) {
+		return nil, fmt.Errorf("%w: token of a term that it does not have", ErrTable)
 	}
 	return t, nil
+}
+
+// ascends says whether n numbers each are above the one before.
+func (t *Table) ascends(at, n int) bool {
+	for i := 1; i < n; i++ {
+		if t.number(at, i) <= t.number(at, i-1) {
+			return false
+		}
+	}
+	return true
+}
+
+// between says whether n numbers all are at least from and below to.
+func (t *Table) between(at, n, from, to int) bool {
+	for i := range n {
+		if x := int(t.number(at, i)); x < from || x >= to {
+			return false
+		}
+	}
+	return true
 }
 
 // ends returns the last of n ascending ends, −1 if they do not ascend.
@@ -200,7 +266,8 @@ func (t *Table) end(at, i int) int {
 	return int(t.number(at, i-1))
 }
 
-// Terms returns the number of terms; they are numbered from 0, terms of the page last.
+// Terms returns the number of terms; they are numbered from 0, terms of the page last. Behind them
+// come the terms that links have themselves.
 func (t *Table) Terms() int { return t.terms }
 
 // Term returns the term of a number, bytes of the table.
@@ -263,11 +330,33 @@ func (t *Table) Sum(l *schemas.Link, dMax int, weights []float64) float64 {
 	return sum
 }
 
+// LinkTerms goes through the terms, by number, that a link has itself, which hold for it without an
+// offset.
+func (t *Table) LinkTerms(l *schemas.Link) iter.Seq[uint32] {
+	return func(yield func(term uint32) bool) {
+		if t.links == 0 {
+			return
+		}
+		i := t.search(t.linkAt, t.links, int64(l.GetFirstLeaf()))
+		if i == t.links || t.number(t.linkAt, i) != l.GetFirstLeaf() {
+			return
+		}
+		for at := t.end(t.linkEndAt, i); at < int(t.number(t.linkEndAt, i)); at++ {
+			if !yield(t.number(t.linkTermAt, at)) {
+				return
+			}
+		}
+	}
+}
+
 // leaf returns the first listed leaf whose number is not below from.
-func (t *Table) leaf(from int64) int {
-	low, high := 0, t.leaves
+func (t *Table) leaf(from int64) int { return t.search(t.leafAt, t.leaves, from) }
+
+// search returns the first of n ascending numbers that is not below from.
+func (t *Table) search(at, n int, from int64) int {
+	low, high := 0, n
 	for low < high {
-		if mid := (low + high) / 2; int64(t.number(t.leafAt, mid)) < from {
+		if mid := (low + high) / 2; int64(t.number(at, mid)) < from {
 			low = mid + 1
 		} else {
 			high = mid
@@ -276,14 +365,32 @@ func (t *Table) leaf(from int64) int {
 	return low
 }
 
-// Features returns the features of a link of the page, sorted by term, then offset.
+// Features returns the features of a link of the page, of the family Offsets and the terms of the
+// page, sorted by term, then offset.
 func (t *Table) Features(l *schemas.Link, dMax int) []*schemas.Feature {
+	return t.FeaturesOf(l, dMax, Offsets)
+}
+
+// FeaturesOf is Features for some families.
+func (t *Table) FeaturesOf(l *schemas.Link, dMax int, f Families) []*schemas.Feature {
+	f = f.orOffsets()
 	var keys []uint64
+	whole := func(term uint32) { keys = append(keys, uint64(term)<<8|uint64(schemas.NoOffset+128)) }
 	for term, offset := range t.Tokens(l, dMax) {
-		keys = append(keys, uint64(term)<<8|uint64(offset+128))
+		if f&Offsets != 0 || f&anchor != 0 && offset == 0 {
+			keys = append(keys, uint64(term)<<8|uint64(offset+128))
+		}
+		if f&nearText != 0 {
+			whole(term)
+		}
 	}
 	for term := t.PageTerms(); term < t.Terms(); term++ {
-		keys = append(keys, uint64(term)<<8|uint64(schemas.NoOffset+128))
+		whole(uint32(term))
+	}
+	if f&ofLink != 0 {
+		for term := range t.LinkTerms(l) {
+			whole(term)
+		}
 	}
 	if len(keys) == 0 {
 		return nil

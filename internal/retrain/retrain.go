@@ -3,6 +3,7 @@ package retrain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"forager/internal/apprentice"
 	"forager/internal/linkfeature"
@@ -23,7 +24,7 @@ type Settings struct {
 
 // FromPages says that features must be read off the pages: the leaps lack some.
 func (s *Settings) FromPages() bool {
-	return s.Features.DMax > s.Recorded.DMax || s.Features.Topics != s.Recorded.Topics && s.Features.Topics != schemas.TopicFeatures_TOPIC_FEATURES_NONE
+	return !s.Features.Within(s.Recorded)
 }
 
 // Trainer is one training under way: leaps first (Leap), then, where Settings.FromPages says so,
@@ -149,10 +150,10 @@ func (t *Trainer) less(all []*schemas.Feature) []*schemas.Feature {
 		return all
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(f *schemas.Feature) bool {
-		if f.GetOffset() == schemas.NoOffset {
-			return s.Features.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE
+		if !s.Features.Families.Keep(f) || strings.HasPrefix(f.GetTerm(), "c:") && s.Features.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE {
+			return true
 		}
-		return int(max(f.GetOffset(), -f.GetOffset())) > s.Features.DMax
+		return f.GetOffset() != schemas.NoOffset && int(max(f.GetOffset(), -f.GetOffset())) > s.Features.DMax
 	})
 }
 
@@ -180,7 +181,7 @@ func (t *Trainer) Page(p *schemas.Page, j *schemas.Judgement) error {
 		if l == nil {
 			return fmt.Errorf("page %s has no link to %s, and a leap says it has", leap.u, leap.v)
 		}
-		leap.features = table.Features(l, t.settings.Features.DMax)
+		leap.features = table.FeaturesOf(l, t.settings.Features.DMax, t.settings.Features.Families)
 		now, ok := t.learner.(unordered)
 		if !ok {
 			continue

@@ -52,9 +52,13 @@ func (w *world) features(t testing.TB, p *schemas.Page, s linkfeature.Settings) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	open, err := linkfeature.Open(table)
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := make(map[string][]*schemas.Feature)
 	for _, l := range links {
-		all[l.Url] = linkfeature.Features(table, l, s.DMax)
+		all[l.Url] = open.FeaturesOf(l, s.DMax, s.Families)
 	}
 	return all
 }
@@ -151,6 +155,15 @@ func (w *world) train(t testing.TB, by apprentice.Settings, leaps []*schemas.Lea
 
 var five = linkfeature.Settings{DMax: 5}
 
+var genFamilies = rapid.Custom(func(t *rapid.T) linkfeature.Families {
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"offsets", "near-text", "anchor", "position", "url-tokens"}), 1, 3, rapid.ID).Draw(t, "names")
+	f, err := linkfeature.FamiliesNamed(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+})
+
 // Naive Bayes, which no order of leaps matters to, and logistic regression, which one does.
 var (
 	bayes, _   = apprentice.SettingsOf(nil)
@@ -195,7 +208,7 @@ func TestOtherFeaturesGiveTheModelsOfACrawlThatHadThem(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		draw := func(name string) linkfeature.Settings {
-			return linkfeature.Settings{DMax: rapid.IntRange(0, 9).Draw(rt, name), Topics: rapid.SampledFrom([]schemas.TopicFeatures{none, top}).Draw(rt, name+" topics")}
+			return linkfeature.Settings{DMax: rapid.IntRange(0, 9).Draw(rt, name), Topics: rapid.SampledFrom([]schemas.TopicFeatures{none, top}).Draw(rt, name+" topics"), Families: genFamilies.Draw(rt, name+" families")}
 		}
 		recorded, wanted := draw("recorded"), draw("wanted")
 		w := newWorld(seed)

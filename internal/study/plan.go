@@ -54,6 +54,9 @@ type file struct {
 		Pairs       []string `yaml:"pairs"`
 		Topics      []string `yaml:"topics"`
 		Learner     []string `yaml:"learner"`
+		// Features are families with "+" between them.
+		Features []string  `yaml:"features"`
+		Active   []float64 `yaml:"active"`
 	} `yaml:"settings"`
 }
 
@@ -155,6 +158,17 @@ func (f *file) grid(r *strictyaml.Report) []setting {
 	})
 	all = cross(r, all, "topics", s.Topics, func(l *schemas.Learning, v string) error {
 		return word(crawlfile.Topics, v, &l.Topics)
+	})
+	all = cross(r, all, "features", s.Features, func(l *schemas.Learning, v string) error {
+		families, err := linkfeature.FamiliesNamed(strings.Split(v, "+"))
+		l.Features = families.List()
+		return err
+	})
+	all = cross(r, all, "active", s.Active, func(l *schemas.Learning, v float64) error {
+		if l.Active = v; !(v >= 0 && v <= 1) {
+			return fmt.Errorf("%v is not between 0 and 1", v)
+		}
+		return nil
 	})
 	return cross(r, all, "learner", s.Learner, func(l *schemas.Learning, v string) error {
 		return word(crawlfile.Learners, v, &l.Learner)

@@ -313,7 +313,7 @@ func TestPlan(t *testing.T) {
 		"name: x\ntasks: x\nrankers: [best]":                                                                   `no ranker "best"; known`,
 		"name: x\ntasks: x\nrankers: [random, random]":                                                         "random is named twice",
 		"name: x\ntasks: x\nrankers: [random]\ndraws: {count: 0}":                                              "draws: begins at 0 and has 0; want at least 0 and 1 to 10000",
-		"name: x\ntasks: x\nrankers: [random]\nsettings: {depth: [1]}":                                         "unknown field; known here: d_max",
+		"name: x\ntasks: x\nrankers: [random]\nsettings: {depth: [1]}":                                         "unknown field; known here: active, d_max",
 		"name: x\ntasks: x\nrankers: [random]\nsettings: {d_max: [101]}":                                       "holds 101; want 0 to 100",
 		"name: x\ntasks: x\nrankers: [random]\nsettings: {d_max: [1,1]}":                                       "holds 1 twice",
 		"name: x\ntasks: x\nrankers: [random]\nsettings: {pairs: [no]}":                                        `"no" is not one of both, forward`,

@@ -75,10 +75,11 @@ func (x *extractor) links(found *schemas.LinkFound, judged *schemas.PageJudged, 
 	if control == nil {
 		return stream.Unavailable(fmt.Errorf("crawl %q has no control record yet", judged.GetCrawl()))
 	}
-	learning := control.GetLearning()
-	table, links, cut, err := linkfeature.Extract(page, judged.GetJudgement(), linkfeature.Settings{
-		DMax: int(learning.GetDMax()), Topics: learning.GetTopics(),
-	})
+	settings, err := linkfeature.SettingsOf(control.GetLearning())
+	if err != nil {
+		return err
+	}
+	table, links, cut, err := linkfeature.Extract(page, judged.GetJudgement(), settings)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,145 @@
+package linkfeature
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"forager/schemas"
+)
+
+// Families are the kinds of features that links have, one bit a schemas.FeatureFamily.
+type Families uint32
+
+// Offsets are ⟨t, d⟩ alone, what a crawl has that names no families.
+const Offsets = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS
+
+const (
+	nearText  = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_NEAR_TEXT
+	anchor    = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_ANCHOR
+	rel       = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_REL
+	position  = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_POSITION
+	sameSite  = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_SAME_SITE
+	urlTokens = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_URL_TOKENS
+	urlGrams  = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_URL_NGRAMS
+
+	// ofLink are terms of a link itself, which a table lists; the others are read off its leaves.
+	ofLink = rel | position | sameSite | urlTokens | urlGrams
+	// readURLs are refused where labels come from URLs.
+	readURLs = sameSite | urlTokens | urlGrams
+	known    = Offsets | nearText | anchor | ofLink
+)
+
+// words are what families are called by people.
+var words = map[string]Families{
+	"offsets": Offsets, "near-text": nearText, "anchor": anchor, "rel": rel, "position": position,
+	"same-site": sameSite, "url-tokens": urlTokens, "url-ngrams": urlGrams,
+}
+
+// prefixes of terms of links, by family. Words of a text have no colon.
+var prefixes = map[string]Families{
+	"rel": rel, "pos": position, "host": sameSite, "dir": sameSite, "url": urlTokens, "gram": urlGrams,
+}
+
+// FamiliesOf returns the families of a control record; none are Offsets.
+func FamiliesOf(list []schemas.FeatureFamily) (Families, error) {
+	var f Families
+	for _, x := range list {
+		bit := Families(1) << x
+		if x < 0 || x > 31 || bit&known == 0 {
+			return 0, fmt.Errorf("learning.features holds %v, which is unknown", x)
+		}
+		if f&bit != 0 {
+			return 0, fmt.Errorf("learning.features holds %v twice", x)
+		}
+		f |= bit
+	}
+	return f.orOffsets(), nil
+}
+
+// FamiliesNamed returns the families with these names; none are Offsets.
+func FamiliesNamed(names []string) (Families, error) {
+	var f Families
+	for _, name := range names {
+		bit, ok := words[name]
+		if !ok {
+			return 0, fmt.Errorf("%q is not one of %s", name, strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+		}
+		if f&bit != 0 {
+			return 0, fmt.Errorf("%s is named twice", name)
+		}
+		f |= bit
+	}
+	return f.orOffsets(), nil
+}
+
+// CheckFamilies refuses bits that are no families, as a file may hold.
+func CheckFamilies(f Families) error {
+	if f == 0 || f&^known != 0 {
+		return fmt.Errorf("unknown families of features %#x", uint32(f))
+	}
+	return nil
+}
+
+// List returns the families as a control record has them; nil for Offsets alone.
+func (f Families) List() []schemas.FeatureFamily {
+	if f == Offsets {
+		return nil
+	}
+	var list []schemas.FeatureFamily
+	for x := range schemas.FeatureFamily(32) {
+		if f>>x&1 != 0 {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+func (f Families) orOffsets() Families {
+	if f == 0 {
+		return Offsets
+	}
+	return f
+}
+
+// String returns the names, "offsets+anchor".
+func (f Families) String() string {
+	var names []string
+	for _, x := range slices.Sorted(maps.Keys(words)) {
+		if f&words[x] != 0 {
+			names = append(names, x)
+		}
+	}
+	return strings.Join(names, "+")
+}
+
+// ReadsURLs says whether some of the families read URLs: where labels follow from URLs a ranker
+// that learns by them would be told the labels.
+func (f Families) ReadsURLs() bool { return f&readURLs != 0 }
+
+// OfLinks are those of the families that a table lists beside the leaves.
+func (f Families) OfLinks() Families { return f & ofLink }
+
+// Within says whether features of these families can be made of those of others, by Keep.
+func (f Families) Within(others Families) bool {
+	f, others = f.orOffsets(), others.orOffsets()
+	if others&Offsets != 0 {
+		others |= anchor
+	}
+	return f&^others == 0
+}
+
+// Keep says whether these families have a feature. Topic features belong to none and are kept.
+func (f Families) Keep(x *schemas.Feature) bool {
+	f = f.orOffsets()
+	prefix, _, ok := strings.Cut(x.GetTerm(), ":")
+	switch {
+	case x.GetOffset() != schemas.NoOffset:
+		return f&Offsets != 0 || f&anchor != 0 && x.GetOffset() == 0
+	case !ok:
+		return f&nearText != 0
+	}
+	of, known := prefixes[prefix]
+	return !known || f&of != 0
+}
