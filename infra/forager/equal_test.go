@@ -42,6 +42,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 		}
 	}
 	rankings["guided"] = ranked(t, "link-predicate", named)
+	rankings["memm"] = ranked(t, "memm-marginal", named)
 	rankings["guided-mixture"] = ranked(t, "link-predicate+shark-search+tiered-soft-focus", named)
 	for ranker, ranking := range rankings { // side by side: each waits for itself only
 		r.begin(r.crawl(g, ranker, crawlfile.Rankers[0], budget, func(ctl *schemas.CrawlControl) {
@@ -66,6 +67,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 		r.sameLeaps(ranker, want)
 	}
 	r.followsPaths("guided")
+	r.followsPaths("memm")
 	r.followsPaths("guided-mixture")
 	r.verified("guided-mixture")
 	r.refusesGuides()

@@ -47,7 +47,7 @@ func ranksLinks(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(map[string]any{"pages": pages})
 }
 
-// guides publishes two guides and returns them by their versions, and their names by rankers.
+// guides publishes three guides and returns them by their versions, and their names by rankers.
 func (r *rig) guides() (by map[string]guide.Guide, named map[string]string) {
 	r.t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(ranksLinks))
@@ -64,8 +64,12 @@ func (r *rig) guides() (by map[string]guide.Guide, named map[string]string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	paths, err := os.ReadFile("../../internal/localguide/testdata/v1-memm.guide") // its words are none here: paths alone differ
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	by, named = make(map[string]guide.Guide), make(map[string]string)
-	for ranker, file := range map[string][]byte{"link-predicate": asking.Marshal(), "shark-search": sharp.Marshal()} {
+	for ranker, file := range map[string][]byte{"link-predicate": asking.Marshal(), "shark-search": sharp.Marshal(), "memm-marginal": paths} {
 		version, err := r.s.publishGuide("guide-"+ranker, "", file)
 		if err != nil {
 			r.t.Fatal(err)
@@ -119,7 +123,7 @@ func (r *rig) refusesGuides() {
 	crawl := "name: refused\ncritic: test\nfocus: [" + ctl.GetFocus()[0] + "]\nseeds: [\"http://a.example/\"]\nbudget: {pages: 3}\npoliteness: {contact: me@example.org}\n"
 	for content, want := range map[string]string{
 		"ranker: context-graph":                                                   "name a published one",
-		"ranker: context-graph\nguides: {context-graph: psychic}":                 `no guide "psychic"; there are: guide-link-predicate, guide-shark-search, theirs, theirs-alone, urls`,
+		"ranker: context-graph\nguides: {context-graph: psychic}":                 `no guide "psychic"; there are: guide-link-predicate, guide-memm-marginal, guide-shark-search, theirs, theirs-alone, urls`,
 		"ranker: context-graph\nguides: {context-graph: test}":                    `no guide "test"`,
 		"ranker: context-graph+random\nguides: {context-graph: theirs}":           "is link-predicate",
 		"ranker: mine\nguides: {mine: theirs-alone}":                              "was made for the critic other/",
