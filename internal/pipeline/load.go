@@ -64,7 +64,7 @@ func defaults() *Config {
 			ParseDOM:        ParseDOM{Common: one(256), Workers: 2, CacheBytes: 16 << 20},
 			CriticScore:     CriticScore{Common: one(256), Workers: 2},
 			FeatureExtract:  FeatureExtract{Common: one(256), Workers: 2},
-			Prioritize:      Prioritize{Common: one(768), CacheBytes: 64 << 20, FrontierBytes: 256 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 512},
+			Prioritize:      Prioritize{Common: one(768), CacheBytes: 64 << 20, FrontierBytes: 160 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 512},
 			ApprenticeTrain: ApprenticeTrain{Common: one(256), CacheBytes: 32 << 20},
 			LoadClickHouse:  LoadClickHouse{Common: one(512), BatchRows: 50_000, Flush: time.Second},
 			ArchiveParquet:  ArchiveParquet{Common: one(256), FileBytes: 32 << 20, FileAge: time.Minute},

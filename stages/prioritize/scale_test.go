@@ -26,7 +26,7 @@ import (
 
 // Memory as it is shipped: the frontier's, Pebble's block cache, and all of the process's.
 const (
-	benchMemory  = 256 << 20
+	benchMemory  = 160 << 20
 	benchCache   = 64 << 20
 	benchProcess = 768 << 20
 )
