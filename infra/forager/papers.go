@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -173,14 +172,9 @@ func (c *experimentPapers) synthetic(cues string) (*papers.World, error) {
 
 // addStudy adds the tables of a study.
 func (c *experimentPapers) addStudy(report *papers.Report) error {
-	path := filepath.Join(c.Study, studyReport)
-	b, err := os.ReadFile(path)
+	rep, err := readStudy(c.Study)
 	if err != nil {
-		return fmt.Errorf("%w; \"forager experiment run\" writes it once every run of a plan is made", err)
-	}
-	rep := new(study.Report)
-	if err := json.Unmarshal(b, rep); err != nil {
-		return fmt.Errorf("report %s: %w", path, err)
+		return err
 	}
 	for _, g := range rep.Groups {
 		report.Rankers = append(report.Rankers, g.Group)

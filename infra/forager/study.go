@@ -90,14 +90,9 @@ type experimentReport struct {
 }
 
 func (c *experimentReport) Run(s *session) error {
-	path := filepath.Join(c.Folder, studyReport)
-	b, err := os.ReadFile(path)
+	rep, err := readStudy(c.Folder)
 	if err != nil {
-		return fmt.Errorf("%w; \"forager experiment run\" writes it once every run of a plan is made", err)
-	}
-	rep := new(study.Report)
-	if err := json.Unmarshal(b, rep); err != nil {
-		return fmt.Errorf("report %s: %w", path, err)
+		return err
 	}
 	if c.HTML != "" {
 		if err := writeWhole(c.HTML, rep.WriteHTML); err != nil {
@@ -144,4 +139,18 @@ func (p *studyProgress) Ran(done, all int) {
 	case done%100 == 0 || done == all:
 		fmt.Fprintf(p.to, "%d of %d runs, %s left\n", done, all, left)
 	}
+}
+
+// readStudy reads the report in the folder of a study.
+func readStudy(folder string) (*study.Report, error) {
+	path := filepath.Join(folder, studyReport)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w; \"forager experiment run\" writes it once every run of a plan is made", err)
+	}
+	rep := new(study.Report)
+	if err := json.Unmarshal(b, rep); err != nil {
+		return nil, fmt.Errorf("report %s: %w", path, err)
+	}
+	return rep, nil
 }

@@ -58,12 +58,12 @@ func (f *Fish) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, error
 	if err != nil {
 		return nil, err
 	}
-	words := make(map[string]uint32)
-	page.Page(words)
-	links := len(v.Page.GetLinks())
 	if depth == 0 {
 		return &schemas.Guidance{Scores: []float64{-1}, States: [][]byte{{0}}}, nil
 	}
+	words := make(map[string]uint32)
+	page.Page(words)
+	links := len(v.Page.GetLinks())
 	score, counting := .5, f.settings.Width
 	if depth--; f.query.Has(words) >= min(f.settings.Least, len(f.query.words)) {
 		score, counting, depth = 1, counting+counting/2, f.settings.Depth
