@@ -2,11 +2,15 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"forager/internal/frozen"
+)
 
 // TestWebsBench runs the bench on a frozen web, with its dead links and without.
 func TestWebsBench(t *testing.T) {
-	_, report := benched(t, "--pages", "60", "--rankers", "soft-focus", "--web", frozen(t, "webkb.warc.gz"),
+	_, report := benched(t, "--pages", "60", "--rankers", "soft-focus", "--web", frozen.Path(t, frozen.Webs, "webkb.warc.gz"),
 		"--task", "webkb-uni:course/texas", "--requests", "500", "--profiles")
 	if len(report.Runs) != 3 {
 		t.Fatalf("%d crawls, want that of the synthetic web and two of the frozen one", len(report.Runs))

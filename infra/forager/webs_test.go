@@ -20,25 +20,16 @@ import (
 	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
 	"forager/internal/experiment"
+	"forager/internal/frozen"
 	"forager/internal/linkfeature"
 	"forager/internal/objects"
 	"forager/schemas"
 )
 
-// frozen is a file in the folder of frozen webs.
-func frozen(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv("FORAGER_WEBS")
-	if dir == "" {
-		t.Fatal("FORAGER_WEBS must name the folder of frozen webs")
-	}
-	return filepath.Join(dir, name)
-}
-
 // theWeb is the ground of a task's first draw, as the demo makes it.
 func theWeb(t testing.TB, task string) *demoGround {
 	t.Helper()
-	g, err := frozenGround(&demoCommand{Web: frozen(t, "webkb.warc.gz"), Task: task})
+	g, err := frozenGround(&demoCommand{Web: frozen.Path(t, frozen.Webs, "webkb.warc.gz"), Task: task})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +56,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 	}
 	g := theWeb(t, task)
 	// Read and trained once more, so that equal critics are no matter of course.
-	file, err := experiment.LoadTasks(frozen(t, "tasks.json.gz"))
+	file, err := experiment.LoadTasks(frozen.Path(t, frozen.Webs, "tasks.json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +67,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 	theTask := selected[0]
 	grounds := make(map[schemas.TopicFeatures]*experiment.Ground)
 	for _, topics := range []schemas.TopicFeatures{both.GetTopics(), forward.GetTopics()} {
-		made, err := experiment.Prepare(file, frozen(t, ""), selected, linkfeature.Settings{DMax: 5, Topics: topics})
+		made, err := experiment.Prepare(file, frozen.Path(t, frozen.Webs, ""), selected, linkfeature.Settings{DMax: 5, Topics: topics})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +239,7 @@ func TestWebsCrawlOfCourse(t *testing.T) {
 
 // TestWebsExperimentCommand runs the README's experiment, a small one, in both forms of output.
 func TestWebsExperimentCommand(t *testing.T) {
-	args := []string{"experiment", frozen(t, "tasks.json.gz"), "--draws", "1", "--task", "webkb-uni:course/texas", "--rankers", "soft-focus,random"}
+	args := []string{"experiment", frozen.Path(t, frozen.Webs, "tasks.json.gz"), "--draws", "1", "--task", "webkb-uni:course/texas", "--rankers", "soft-focus,random"}
 	var out, stderr strings.Builder
 	if code := run(t.Context(), args, &out, &stderr); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr.String())
@@ -295,7 +286,7 @@ func TestWebsDemo(t *testing.T) {
 	defer cancel()
 	var out strings.Builder
 	code := run(ctx, []string{
-		"demo", "--web", frozen(t, "webkb.warc.gz"), "--task", "webkb-uni:course/texas",
+		"demo", "--web", frozen.Path(t, frozen.Webs, "webkb.warc.gz"), "--task", "webkb-uni:course/texas",
 		"--out", dir, "--bin", bin(t), "--from", "../../pipeline.yaml",
 	}, &out, &lines{t: t})
 	t.Logf("%s", out.String())

@@ -3,40 +3,18 @@
 package alike
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"forager/internal/frozen"
 )
 
 // TestWebsChangedCopies measures on an encyclopedia what TestChangedCopies measures on made-up words, and
 // how many of the articles themselves are said to be alike.
 func TestWebsChangedCopies(t *testing.T) {
-	dir := os.Getenv("FORAGER_TAXONOMY")
-	if dir == "" {
-		t.Fatal("FORAGER_TAXONOMY names no folder")
-	}
-	f, err := os.Open(filepath.Join(dir, "schools-wikipedia.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var pages []string
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		var x struct{ Text string }
-		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
-			t.Fatal(err)
-		}
-		pages = append(pages, x.Text)
+	for a := range frozen.Articles(t, "schools-wikipedia") {
+		pages = append(pages, a.Text)
 	}
 	copies, groups := find(pages, .5)
 	t.Logf("%d articles: %d groups of copies, %d of pages alike", len(pages), len(copies), len(groups))

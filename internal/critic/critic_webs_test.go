@@ -3,13 +3,10 @@
 package critic
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"forager/internal/frozen"
 )
 
 // schools reads the examples of the taxonomy, as topic makes their class of their topics.
@@ -22,35 +19,10 @@ func schools(t testing.TB, topic func(topics []string) []string) *Examples {
 
 func schoolsInto(t testing.TB, e *Examples, topic func(topics []string) []string) {
 	t.Helper()
-	dir := os.Getenv("FORAGER_TAXONOMY")
-	if dir == "" {
-		t.Fatal("FORAGER_TAXONOMY names no folder")
-	}
-	f, err := os.Open(filepath.Join(dir, "schools-wikipedia.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		var x struct {
-			URL, Text string
-			Topics    []string
-		}
-		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
+	for a := range frozen.Articles(t, "schools-wikipedia") {
+		if err := e.AddText(a.URL, topic(a.Topics), a.Text); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.AddText(x.URL, topic(x.Topics), x.Text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
 	}
 }
 

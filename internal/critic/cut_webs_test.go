@@ -3,19 +3,18 @@
 package critic
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"forager/internal/dom"
 	"forager/internal/evaluate"
+	"forager/internal/frozen"
 	"forager/internal/text"
 	"forager/internal/warc"
 	"forager/schemas"
@@ -30,25 +29,8 @@ type universityPage struct {
 // universities reads the labelled pages of webkb.
 func universities(t testing.TB) []universityPage {
 	t.Helper()
-	dir := os.Getenv("FORAGER_WEBS")
-	if dir == "" {
-		t.Fatal("FORAGER_WEBS names no folder")
-	}
-	lines, err := os.Open(filepath.Join(dir, "webkb.labels.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lines.Close()
-	labels := make(map[string]string)
-	for s := bufio.NewScanner(lines); s.Scan(); {
-		url, label, _ := strings.Cut(s.Text(), "\t")
-		labels[url] = label
-	}
-	f, err := os.Open(filepath.Join(dir, "webkb.warc.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	labels := maps.Collect(frozen.Labels(t, "webkb"))
+	f := frozen.Open(t, frozen.Webs, "webkb.warc.gz")
 	info, err := f.Stat()
 	if err != nil {
 		t.Fatal(err)

@@ -5,27 +5,18 @@ package dom
 import (
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
+	"forager/internal/frozen"
 	"forager/internal/warc"
 	"forager/internal/weburl"
 	"forager/schemas"
 )
 
-// frozen reads the pages of a web under FORAGER_WEBS.
-func frozen(tb testing.TB, web string) []stored {
+// storedPages reads the pages of a web under FORAGER_WEBS.
+func storedPages(tb testing.TB, web string) []stored {
 	tb.Helper()
-	folder := os.Getenv("FORAGER_WEBS")
-	if folder == "" {
-		tb.Fatal("FORAGER_WEBS is not set: it names the folder of the frozen webs")
-	}
-	f, err := os.Open(filepath.Join(folder, web+".warc.gz"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer f.Close()
+	f := frozen.Open(tb, frozen.Webs, web+".warc.gz")
 	info, err := f.Stat()
 	if err != nil {
 		tb.Fatal(err)
@@ -62,7 +53,7 @@ func frozen(tb testing.TB, web string) []stored {
 
 func BenchmarkWebs(b *testing.B) {
 	for _, web := range []string{"webkb", "webplatform"} {
-		pages := frozen(b, web)
+		pages := storedPages(b, web)
 		b.Run(web, func(b *testing.B) { measureSteps(b, pages) })
 	}
 }
@@ -71,7 +62,7 @@ func BenchmarkWebs(b *testing.B) {
 // none cut, leaves and links as the definition has them.
 func TestWebsPagesKeepTheirPromises(t *testing.T) {
 	for web, want := range map[string]int{"webkb": 8275, "webplatform": 5194} {
-		pages := frozen(t, web)
+		pages := storedPages(t, web)
 		if len(pages) != want {
 			t.Errorf("%s has %d pages, want %d", web, len(pages), want)
 		}

@@ -11,17 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"forager/internal/frozen"
 	"forager/internal/linkfeature"
 	"forager/schemas"
 )
 
 // folder is where the frozen webs lie.
 func folder(t testing.TB) string {
-	dir := os.Getenv("FORAGER_WEBS")
-	if dir == "" {
-		t.Fatal("FORAGER_WEBS must name the folder of frozen webs")
-	}
-	return dir
+	return frozen.Path(t, frozen.Webs, "")
 }
 
 func bench(t testing.TB, tasks []string, draws int, rankers []string) []Group {

@@ -5,8 +5,6 @@ package linkfeature
 import (
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"forager/internal/dom"
+	"forager/internal/frozen"
 	"forager/internal/warc"
 	"forager/schemas"
 )
@@ -21,15 +20,7 @@ import (
 // eachPage calls f with the HTML pages of a frozen web.
 func eachPage(t *testing.T, web string, f func(p *schemas.Page)) {
 	t.Helper()
-	folder := os.Getenv("FORAGER_WEBS")
-	if folder == "" {
-		t.Fatal("FORAGER_WEBS names no folder")
-	}
-	file, err := os.Open(filepath.Join(folder, web+".warc.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
+	file := frozen.Open(t, frozen.Webs, web+".warc.gz")
 	info, err := file.Stat()
 	if err != nil {
 		t.Fatal(err)

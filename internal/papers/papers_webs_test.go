@@ -9,16 +9,14 @@ import (
 	"testing"
 
 	"forager/internal/experiment"
+	"forager/internal/frozen"
 	"forager/internal/linkfeature"
 )
 
 // TestWebsGainIsTheCommittedOne measures Fig. 8 of 2002 on webkb-uni anew: its table in docs/papers.md has these numbers.
 func TestWebsGainIsTheCommittedOne(t *testing.T) {
-	dir := os.Getenv("FORAGER_WEBS")
-	if dir == "" {
-		t.Fatal("FORAGER_WEBS must name the folder of frozen webs")
-	}
-	file, err := experiment.LoadTasks(filepath.Join(dir, "tasks.json.gz"))
+	path := frozen.Path(t, frozen.Webs, "tasks.json.gz")
+	file, err := experiment.LoadTasks(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +24,7 @@ func TestWebsGainIsTheCommittedOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := experiment.Prepare(file, dir, tasks, linkfeature.Settings{DMax: Reach})
+	grounds, err := experiment.Prepare(file, filepath.Dir(path), tasks, linkfeature.Settings{DMax: Reach})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,9 @@
 package positive
 
 import (
-	"bufio"
 	"cmp"
-	"compress/gzip"
-	"encoding/json"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +14,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"forager/internal/dom"
+	"forager/internal/frozen"
 	"forager/internal/text"
 	"forager/internal/webarchive"
 	"forager/internal/weburl"
@@ -78,55 +75,22 @@ func (c *corpus) weigh() *corpus {
 	return c
 }
 
-func folder(t testing.TB, variable, file string) string {
-	dir := os.Getenv(variable)
-	if dir == "" {
-		t.Fatalf("%s names no folder", variable)
-	}
-	return filepath.Join(dir, file)
-}
-
 func schools(t testing.TB) *corpus {
-	f, err := os.Open(folder(t, "FORAGER_TAXONOMY", "schools-wikipedia.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := new(corpus)
-	lines := bufio.NewScanner(z)
-	for lines.Buffer(nil, 64<<20); lines.Scan(); {
-		var x struct {
-			URL, Text string
-			Topics    []string
-		}
-		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
-			t.Fatal(err)
-		}
-		c.add(x.URL, x.Topics[0], x.Text)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
+	for a := range frozen.Articles(t, "schools-wikipedia") {
+		c.add(a.URL, a.Topics[0], a.Text)
 	}
 	return c.weigh()
 }
 
 func webkb(t testing.TB) *corpus {
-	a, err := webarchive.Open(folder(t, "FORAGER_WEBS", "webkb.warc.gz"))
+	a, err := webarchive.Open(frozen.Path(t, frozen.Webs, "webkb.warc.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	b, err := os.ReadFile(folder(t, "FORAGER_WEBS", "webkb.labels.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := new(corpus)
-	for line := range strings.Lines(string(b)) {
-		raw, label, _ := strings.Cut(strings.TrimSpace(line), "\t")
+	for raw, label := range frozen.Labels(t, "webkb") {
 		u, err := weburl.Parse(raw)
 		if err != nil {
 			continue // a page that no crawler can ask for

@@ -4,24 +4,16 @@ package warc
 
 import (
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"forager/internal/frozen"
 )
 
 // The frozen webs read whole: as many records as their README counts, every stored answer
 // parses, and every page has a body of the length its header says.
 func TestFrozenWebs(t *testing.T) {
-	folder := os.Getenv("FORAGER_WEBS")
-	if folder == "" {
-		t.Fatal("FORAGER_WEBS is not set: the folder of the frozen webs")
-	}
 	for name, want := range map[string][2]int{"webkb": {8275, 1446}, "webplatform": {5194, 4749}} {
-		file, err := os.Open(filepath.Join(folder, name+".warc.gz"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
+		file := frozen.Open(t, frozen.Webs, name+".warc.gz")
 		info, err := file.Stat()
 		if err != nil {
 			t.Fatal(err)

@@ -8,11 +8,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"forager/internal/answer"
+	"forager/internal/frozen"
 	"forager/internal/weburl"
 	"forager/schemas"
 )
@@ -20,17 +19,13 @@ import (
 // Every answer of the frozen webs is there, under one canonical URL each, and the proxy serves
 // what Lookup returns.
 func TestFrozenWebs(t *testing.T) {
-	folder := os.Getenv("FORAGER_WEBS")
-	if folder == "" {
-		t.Fatal("FORAGER_WEBS is not set: the folder of the frozen webs")
-	}
 	for name, want := range map[string]Stats{
 		// Of 8,275 pages 52 have no web URL ("ftp_//…") and 8 another spelling of one's URL; so
 		// have 217 redirects, 205 of them from one spelling to the other.
 		"webkb":       {Pages: 8215, Redirects: 1229, Duplicates: 225, Skipped: 53},
 		"webplatform": {Pages: 5194, Redirects: 4749, Skipped: 1},
 	} {
-		a, err := Open(filepath.Join(folder, name+".warc.gz"))
+		a, err := Open(frozen.Path(t, frozen.Webs, name+".warc.gz"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,23 +15,11 @@ import (
 	"time"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
+
+	"forager/internal/frozen"
 )
 
 // open opens a file in the folder that an environment variable names.
-func open(t *testing.T, variable, name string) *os.File {
-	t.Helper()
-	folder := os.Getenv(variable)
-	if folder == "" {
-		t.Fatalf("%s is not set: it names the folder of %s", variable, name)
-	}
-	f, err := os.Open(filepath.Join(folder, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
-
 // platformCase is one case of the web-platform tests' urltestdata.json.
 type platformCase struct {
 	Input    string  `json:"input"`
@@ -53,7 +39,7 @@ type platformCase struct {
 
 func platformCases(t *testing.T) []platformCase {
 	var raw []json.RawMessage
-	if err := json.NewDecoder(open(t, "FORAGER_CASES", "urltestdata.json")).Decode(&raw); err != nil {
+	if err := json.NewDecoder(frozen.Open(t, frozen.Cases, "urltestdata.json")).Decode(&raw); err != nil {
 		t.Fatal(err)
 	}
 	var cases []platformCase
@@ -176,8 +162,7 @@ func TestCanonicalWebPlatformCases(t *testing.T) {
 // labelled returns the URLs of a frozen web's labels.
 func labelled(t *testing.T, web string) []string {
 	var urls []string
-	for lines := bufio.NewScanner(open(t, "FORAGER_WEBS", web+".labels.tsv")); lines.Scan(); {
-		url, _, _ := strings.Cut(lines.Text(), "\t")
+	for url := range frozen.Labels(t, web) {
 		urls = append(urls, url)
 	}
 	if len(urls) < 1000 {
@@ -261,7 +246,7 @@ var hrefs = regexp.MustCompile(`(?i)(?:href|src|action)\s*=\s*(?:"([^"]*)"|'([^'
 
 // realReferences yields the references of a frozen web, page by page, with the URL of each page.
 func realReferences(t *testing.T, web string, f func(page string, refs []string)) {
-	unpacked, err := gzip.NewReader(bufio.NewReader(open(t, "FORAGER_WEBS", web+".warc.gz")))
+	unpacked, err := gzip.NewReader(bufio.NewReader(frozen.Open(t, frozen.Webs, web+".warc.gz")))
 	if err != nil {
 		t.Fatal(err)
 	}

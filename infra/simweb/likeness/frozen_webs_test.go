@@ -3,48 +3,29 @@
 package likeness
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"forager/infra/simweb"
 	"forager/internal/answer"
 	"forager/internal/dom"
+	"forager/internal/frozen"
 	"forager/internal/text"
 	"forager/internal/webarchive"
 	"forager/internal/weburl"
 	"forager/schemas"
 )
 
-func folder(t testing.TB, variable string) string {
+// labelled reads a web of the folder with its labels; label says what of a label is the topic.
+func labelled(t testing.TB, name string, label func(string) string) *Web {
 	t.Helper()
-	dir := os.Getenv(variable)
-	if dir == "" {
-		t.Fatalf("%s must name a folder", variable)
-	}
-	return dir
-}
-
-// frozen reads a web of the folder with its labels; label says what of a label is the topic.
-func frozen(t testing.TB, name string, label func(string) string) *Web {
-	t.Helper()
-	dir := folder(t, "FORAGER_WEBS")
-	b, err := os.ReadFile(filepath.Join(dir, name+".labels.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	labels := make(map[string]string)
-	for line := range strings.Lines(string(b)) {
-		url, l, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+	for url, l := range frozen.Labels(t, name) {
 		if u, err := weburl.Parse(url); err == nil {
 			labels[u.String()] = label(l)
 		}
 	}
-	archive, err := webarchive.Open(filepath.Join(dir, name+".warc.gz"))
+	archive, err := webarchive.Open(frozen.Path(t, frozen.Webs, name+".warc.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,23 +68,8 @@ func frozen(t testing.TB, name string, label func(string) string) *Web {
 // encyclopedia is a taxonomy of texts.
 func encyclopedia(t testing.TB, name string) *Web {
 	t.Helper()
-	f, err := os.Open(filepath.Join(folder(t, "FORAGER_TAXONOMY"), name+".jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	web := &Web{Texts: true}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var article struct{ URL, Text string }
-		if err := json.Unmarshal(lines.Bytes(), &article); err != nil {
-			t.Fatal(err)
-		}
+	for article := range frozen.Articles(t, name) {
 		p, number := &schemas.Page{Url: article.URL}, make(map[string]uint32)
 		for _, token := range text.Tokens(nil, article.Text) {
 			n, ok := number[token]
@@ -116,9 +82,6 @@ func encyclopedia(t testing.TB, name string) *Web {
 		}
 		web.Pages = append(web.Pages, Page{Page: p})
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
 	return web
 }
 
@@ -128,9 +91,9 @@ func TestWebsFigures(t *testing.T) {
 	c := committed(t)
 	for name, web := range map[string]func() *Web{
 		"webkb": func() *Web {
-			return frozen(t, "webkb", func(l string) string { kind, _, _ := strings.Cut(l, "/"); return kind })
+			return labelled(t, "webkb", func(l string) string { kind, _, _ := strings.Cut(l, "/"); return kind })
 		},
-		"webplatform":       func() *Web { return frozen(t, "webplatform", func(l string) string { return l }) },
+		"webplatform":       func() *Web { return labelled(t, "webplatform", func(l string) string { return l }) },
 		"schools-wikipedia": func() *Web { return encyclopedia(t, "schools-wikipedia") },
 	} {
 		f, err := Measure(web())
