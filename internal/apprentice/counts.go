@@ -16,7 +16,7 @@ type Counts struct {
 	terms    terms[cells]
 	families linkfeature.Families
 
-	// found is scratch of Add, a slot a distinct term.
+	// found is scratch of count, a slot a feature.
 	found []int
 }
 
@@ -89,13 +89,14 @@ func check(features []*schemas.Feature, relevance float64) error {
 // count counts features of a leap whose R(v) lies in a bin.
 func (c *Counts) count(features []*schemas.Feature, bin int) {
 	c.found = c.terms.seek(features, c.found)
-	n := -1
 	for i, f := range features {
-		if i == 0 || f.Term != features[i-1].Term {
-			n++
+		if slot := c.found[i]; slot >= 0 {
+			c.terms.touched += c.terms.slots[slot].learnt.touch(newPlace(f.Offset, bin))
 		}
+	}
+	for i, f := range features {
 		if f.Count > 0 {
-			c.terms.at(&c.found[n], f.Term).learnt.add(newPlace(f.Offset, bin), uint64(f.Count))
+			c.terms.at(&c.found[i], f.Term).learnt.add(newPlace(f.Offset, bin), uint64(f.Count))
 		}
 	}
 }

@@ -98,9 +98,7 @@ func decode(body []byte, version uint32) (*Counts, error) {
 		if d.Err() != nil {
 			return nil, d.Err()
 		}
-		c.terms.grow(1)
-		slot := c.terms.find(name)
-		t := c.terms.at(&slot, name)
+		t := c.terms.enter(name)
 		before := place(0)
 		for i := range cells {
 			p := before + place(d.Uint("place of a count", uint64(maxPlace-before)))

@@ -68,7 +68,7 @@ type Logistic struct {
 	// held are leaps that wait for the cut.
 	held held
 
-	// Scratch of learn: a slot a distinct term, and what a feature weighs.
+	// Scratch of learn: a feature's slot, and what it weighs.
 	found   []int
 	weights []float64
 }
@@ -204,18 +204,20 @@ func (c *Logistic) learnHeld() {
 func (c *Logistic) learn(features []*schemas.Feature, bin int) {
 	c.found = c.terms.seek(features, c.found)
 	high := bin >= c.cut
+	for _, slot := range c.found {
+		if slot >= 0 {
+			c.terms.touched += uint64(c.terms.slots[slot].learnt.all[0].low)
+		}
+	}
 	w := c.bias.weight(&c.set, 0, 0)
-	sum, n := w, -1
+	sum := w
 	c.weights = c.weights[:0]
 	for i, f := range features {
-		if i == 0 || f.Term != features[i-1].Term {
-			n++
-		}
 		if f.Count == 0 {
 			c.weights = append(c.weights, 0)
 			continue
 		}
-		at := c.terms.at(&c.found[n], f.Term).learnt.at(f.Offset)
+		at := c.terms.at(&c.found[i], f.Term).learnt.at(f.Offset)
 		c.weights = append(c.weights, at.weight(&c.set, c.set.L1, c.set.L2))
 		sum += float64(float64(f.Count) * c.weights[i])
 	}
@@ -224,15 +226,11 @@ func (c *Logistic) learn(features []*schemas.Feature, bin int) {
 		g--
 	}
 	c.bias.update(&c.set, g, w)
-	n = -1
 	for i, f := range features {
-		if i == 0 || f.Term != features[i-1].Term {
-			n++
-		}
 		if f.Count == 0 {
 			continue
 		}
-		at := c.terms.slots[c.found[n]].learnt.at(f.Offset)
+		at := c.terms.slots[c.found[i]].learnt.at(f.Offset)
 		at.update(&c.set, g*float64(f.Count), c.weights[i])
 		at.count(f.Count, high)
 	}

@@ -161,9 +161,7 @@ func decodeLogistic(d *modelfile.Decoder, version uint32) (*Logistic, error) {
 		if d.Err() != nil {
 			return nil, d.Err()
 		}
-		c.terms.grow(1)
-		slot := c.terms.find(name)
-		t := c.terms.at(&slot, name)
+		t := c.terms.enter(name)
 		before := minOffset
 		for i := range n {
 			offset := before + int(d.Uint("offset", uint64(maxOffset-before)))

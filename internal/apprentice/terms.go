@@ -2,6 +2,7 @@ package apprentice
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math/bits"
 	"slices"
 	"strings"
@@ -13,12 +14,16 @@ import (
 
 // A leap touches some forty terms among hundreds of thousands, so what an update costs is
 // cache misses: one for a term, with its name, and one for what was learnt of it. Both tables
-// are open-addressed with linear probing.
+// are open-addressed with linear probing, and an update first reads from every line that it will
+// want, of all features, before it compares or changes anything: reads that do not wait for each
+// other miss side by side.
 
 // terms is what was learnt of each term, by name.
 type terms[L any] struct {
 	slots []term[L] // a power of two of them
 	used  int
+	// touched is a sum of what was read ahead, so that it is read.
+	touched uint64
 }
 
 // term holds what was learnt of a term's features. A free slot has an empty name. It fills a
@@ -29,27 +34,46 @@ type term[L any] struct {
 	learnt L
 }
 
-// name of a term: up to 15 bytes of it and its length, longName if it has more.
-type name [16]byte
+// name of a term: its first 15 bytes, the lowest first, and behind them its length, longName if it has
+// more. What it has less of is 0.
+type name struct{ head, tail uint64 }
 
-const longName = 0xff
+const (
+	longName   = 0xff
+	lengthBits = 56 // of tail, below the length
+)
 
-func newName(s string) (n name) {
-	if copy(n[:15], s); len(s) > 15 {
-		n[15] = longName
-	} else {
-		n[15] = byte(len(s))
+func newName(s string) name {
+	n := len(s)
+	switch {
+	case n > 15:
+		return name{first8(s), first8(s[8:])<<8>>8 | longName<<lengthBits}
+	case n >= 8:
+		return name{first8(s), first8(s[n-8:])>>(8*(16-n)) | uint64(n)<<lengthBits}
+	case n >= 4:
+		return name{first4(s) | first4(s[n-4:])<<(8*(n-4)), uint64(n) << lengthBits}
 	}
-	return n
+	var head uint64
+	for i := range n {
+		head |= uint64(s[i]) << (8 * i)
+	}
+	return name{head, uint64(n) << lengthBits}
 }
 
-func (t *term[L]) free() bool { return t.name[15] == 0 }
+func first8(s string) uint64 { return binary.LittleEndian.Uint64([]byte(s[:8])) }
+func first4(s string) uint64 { return uint64(binary.LittleEndian.Uint32([]byte(s[:4]))) }
+
+func (n name) length() int { return int(n.tail >> lengthBits) }
+
+func (t *term[L]) free() bool { return t.name.tail == 0 }
 
 func (t *term[L]) string() string {
-	if t.name[15] == longName {
+	n := t.name.length()
+	if n == longName {
 		return t.long
 	}
-	return string(t.name[:t.name[15]])
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 16), t.name.head)
+	return string(binary.LittleEndian.AppendUint64(b, t.name.tail)[:n])
 }
 
 // hash is the number that a term is known by in a Model.
@@ -59,13 +83,18 @@ func hashBytes(b []byte) uint64 { return xxhash.Sum64(b) }
 
 // find returns the slot of a name, which is not empty, or the free one where it would be. There
 // is always a free one.
-func (t *terms[L]) find(s string) int {
+func (t *terms[L]) find(s string) int { return t.probe(int(hash(s))&(len(t.slots)-1), s) }
+
+// probe is find from the slot on where the name's hash points.
+func (t *terms[L]) probe(i int, s string) int {
 	n, mask := newName(s), len(t.slots)-1
-	i := int(hash(s)) & mask
-	for at := &t.slots[i]; !at.free() && !(at.name == n && (n[15] != longName || at.long == s)); at = &t.slots[i] {
-		i = (i + 1) & mask
+	for {
+		at := &t.slots[i&mask]
+		if at.name == n && (n.length() != longName || at.long == s) || at.free() {
+			return i & mask
+		}
+		i++
 	}
-	return i
 }
 
 // grow makes room for n more terms.
@@ -83,21 +112,28 @@ func (t *terms[L]) grow(n int) {
 	}
 }
 
-// at returns the term of a name, entered where it is new; find returned slot, perhaps before
-// other terms were entered.
+// at returns the term of a name, entered where it is new; slot is what seek returned for it, perhaps
+// before other terms were entered, and becomes that of the term.
 func (t *terms[L]) at(slot *int, s string) *term[L] {
-	at := &t.slots[*slot]
-	if n := newName(s); at.name == n && n[15] != longName {
-		return at
+	if *slot >= 0 {
+		return &t.slots[*slot]
 	}
-	*slot = t.find(s)
-	if at = &t.slots[*slot]; at.free() {
-		if at.name = newName(s); at.name[15] == longName {
+	*slot = t.probe(^*slot, s)
+	at := &t.slots[*slot]
+	if at.free() {
+		if at.name = newName(s); at.name.length() == longName {
 			at.long = strings.Clone(s)
 		}
 		t.used++
 	}
 	return at
+}
+
+// enter returns the term of a name, entered where it is new.
+func (t *terms[L]) enter(s string) *term[L] {
+	t.grow(1)
+	slot := ^t.find(s)
+	return t.at(&slot, s)
 }
 
 // all goes through the terms in no order.
@@ -109,14 +145,21 @@ func (t *terms[L]) all(yield func(*term[L]) bool) {
 	}
 }
 
-// seek returns the slots of the terms of features, a slot a distinct term, in found: all of them
-// before any is changed, so that their cache misses run side by side. Features come sorted by term.
+// seek returns in found, for each feature, the slot of its term, and for a term that is not there
+// yet ^ the slot where it would be. There is room for all of them then.
 func (t *terms[L]) seek(features []*schemas.Feature, found []int) []int {
 	t.grow(len(features))
 	found = found[:0]
-	for i, f := range features {
-		if i == 0 || f.Term != features[i-1].Term {
-			found = append(found, t.find(f.Term))
+	mask := len(t.slots) - 1
+	for _, f := range features {
+		found = append(found, int(hash(f.Term))&mask)
+	}
+	for _, i := range found {
+		t.touched += t.slots[i].name.tail
+	}
+	for k, f := range features {
+		if found[k] = t.probe(found[k], f.Term); t.slots[found[k]].free() {
+			found[k] = ^found[k]
 		}
 	}
 	return found
@@ -174,17 +217,24 @@ func (c *cells) add(p place, n uint64) {
 	c.slots[i] = cell(p)<<countBits | cell(n)
 }
 
-// find returns the slot of a place, a free one if it has none. There is always a free one. All
-// features of a leap have its bin, and most leaps one of a few: the cells of a bin lie side by
-// side.
+// find returns the slot of a place, a free one if it has none. There is always a free one.
 func (c *cells) find(p place) int {
 	mask := len(c.slots) - 1
-	i := (p.bin()*0x9e3779b1>>8 + int(p.offset())) & mask
+	i := c.home(p)
 	for c.slots[i] != 0 && c.slots[i].place() != p {
 		i = (i + 1) & mask
 	}
 	return i
 }
+
+// home is the slot where find begins. All features of a leap have its bin, and most leaps one of a
+// few: the cells of a bin lie side by side.
+func (c *cells) home(p place) int {
+	return (p.bin()*0x9e3779b1>>8 + int(p.offset())) & (len(c.slots) - 1)
+}
+
+// touch reads what find reads first. There is a cell.
+func (c *cells) touch(p place) uint64 { return uint64(c.slots[c.home(p)]) }
 
 func (c *cells) grow() {
 	old := c.slots

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"forager/schemas"
 )
 
@@ -65,6 +68,26 @@ func TestCountsAreThoseOfAMap(t *testing.T) {
 	if again, err := UnmarshalCounts(c.Marshal()); err != nil || string(again.Marshal()) != string(c.Marshal()) {
 		t.Errorf("does not come back: %v", err)
 	}
+}
+
+// TestNamesAreKept: a term is found under the bytes it was entered by, and under no others.
+func TestNamesAreKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 0xff}), 1, 18), 1, 50).Draw(t, "names")
+		var all terms[int]
+		want := make(map[string]int)
+		for i, b := range names {
+			want[string(b)] = i
+			all.enter(string(b)).learnt = i
+		}
+		got := make(map[string]int)
+		for x := range all.all {
+			got[x.string()] = x.learnt
+		}
+		if diff := cmp.Diff(want, got); diff != "" || all.used != len(want) {
+			t.Errorf("%d terms, want %d: %s", all.used, len(want), diff)
+		}
+	})
 }
 
 // TestACountStops: counts beyond what a file may hold stop there, in any order.
