@@ -661,7 +661,10 @@ type CrawlControl struct {
 	Shadows []string `protobuf:"bytes,20,rep,name=shadows,proto3" json:"shadows,omitempty"`
 	// Makes the policies the arms of a mixture: before each dispatch one of them is drawn, and the
 	// head of its order is fetched. Not set: the first policy leads.
-	Mixture       *Mixture `protobuf:"bytes,23,opt,name=mixture,proto3" json:"mixture,omitempty"`
+	Mixture *Mixture `protobuf:"bytes,23,opt,name=mixture,proto3" json:"mixture,omitempty"`
+	// How hubs and authorities are ranked, where a policy raises what hubs link to. Not set: all
+	// defaults.
+	Distiller     *Distiller `protobuf:"bytes,40,opt,name=distiller,proto3" json:"distiller,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -843,6 +846,88 @@ func (x *CrawlControl) GetMixture() *Mixture {
 	return nil
 }
 
+func (x *CrawlControl) GetDistiller() *Distiller {
+	if x != nil {
+		return x.Distiller
+	}
+	return nil
+}
+
+// Distiller sets up the ranking of hubs and authorities (1999).
+type Distiller struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Pages that a shard delivers between two rankings: at multiples of this, of twice this from 200
+	// of them on, of four times this from 400 on, and so on; 0 = a tenth of the budget's pages,
+	// at most 500.
+	Every uint64 `protobuf:"varint,1,opt,name=every,proto3" json:"every,omitempty"`
+	// Only links between hosts count; else between registrable domains.
+	ByHost bool `protobuf:"varint,2,opt,name=by_host,json=byHost,proto3" json:"by_host,omitempty"`
+	// R(v) from which a page can be an authority, in [0,1]; 0 = 0.15.
+	Relevance float64 `protobuf:"fixed64,3,opt,name=relevance,proto3" json:"relevance,omitempty"`
+	// Number of best hubs whose neighbours are raised, at most 100; 0 = 20.
+	Hubs          uint32 `protobuf:"varint,4,opt,name=hubs,proto3" json:"hubs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Distiller) Reset() {
+	*x = Distiller{}
+	mi := &file_crawl_control_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Distiller) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Distiller) ProtoMessage() {}
+
+func (x *Distiller) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_control_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Distiller.ProtoReflect.Descriptor instead.
+func (*Distiller) Descriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Distiller) GetEvery() uint64 {
+	if x != nil {
+		return x.Every
+	}
+	return 0
+}
+
+func (x *Distiller) GetByHost() bool {
+	if x != nil {
+		return x.ByHost
+	}
+	return false
+}
+
+func (x *Distiller) GetRelevance() float64 {
+	if x != nil {
+		return x.Relevance
+	}
+	return 0
+}
+
+func (x *Distiller) GetHubs() uint32 {
+	if x != nil {
+		return x.Hubs
+	}
+	return 0
+}
+
 // Budget limits a crawl; reserved at dispatch, charged or given back by the outcome table.
 type Budget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -856,7 +941,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_crawl_control_proto_msgTypes[1]
+	mi := &file_crawl_control_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +953,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[1]
+	mi := &file_crawl_control_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +966,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{1}
+	return file_crawl_control_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Budget) GetPages() uint64 {
@@ -916,14 +1001,17 @@ type Policy struct {
 	// that are about equal; 0 = they are not rounded. At most 1,000,000.
 	Tiers uint32 `protobuf:"varint,6,opt,name=tiers,proto3" json:"tiers,omitempty"`
 	// Version of the guide that RANKER_GUIDE reads; see ModelPublished.version.
-	Guide         string `protobuf:"bytes,7,opt,name=guide,proto3" json:"guide,omitempty"`
+	Guide string `protobuf:"bytes,7,opt,name=guide,proto3" json:"guide,omitempty"`
+	// What hubs link to (HubRanked.raised) comes before everything else of its tier. Not with
+	// RANKER_GUIDE.
+	Raise         bool `protobuf:"varint,8,opt,name=raise,proto3" json:"raise,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_crawl_control_proto_msgTypes[2]
+	mi := &file_crawl_control_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1023,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[2]
+	mi := &file_crawl_control_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1036,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{2}
+	return file_crawl_control_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Policy) GetName() string {
@@ -1000,6 +1088,13 @@ func (x *Policy) GetGuide() string {
 	return ""
 }
 
+func (x *Policy) GetRaise() bool {
+	if x != nil {
+		return x.Raise
+	}
+	return false
+}
+
 // Mixture chooses among the policies of a crawl by Thompson sampling. Each policy is an arm with a
 // Beta distribution, Beta(1,1) at first; before a dispatch one number is drawn from each arm that has
 // a URL to fetch, and the largest wins. A page delivered makes every arm forget a little and
@@ -1014,7 +1109,7 @@ type Mixture struct {
 
 func (x *Mixture) Reset() {
 	*x = Mixture{}
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1121,7 @@ func (x *Mixture) String() string {
 func (*Mixture) ProtoMessage() {}
 
 func (x *Mixture) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1134,7 @@ func (x *Mixture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mixture.ProtoReflect.Descriptor instead.
 func (*Mixture) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{3}
+	return file_crawl_control_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Mixture) GetKeep() float64 {
@@ -1065,7 +1160,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1077,7 +1172,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1090,7 +1185,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{4}
+	return file_crawl_control_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Gate) GetCondition() GateCondition {
@@ -1135,7 +1230,7 @@ type Scope struct {
 
 func (x *Scope) Reset() {
 	*x = Scope{}
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1242,7 @@ func (x *Scope) String() string {
 func (*Scope) ProtoMessage() {}
 
 func (x *Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1255,7 @@ func (x *Scope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scope.ProtoReflect.Descriptor instead.
 func (*Scope) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{5}
+	return file_crawl_control_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Scope) GetHosts() []string {
@@ -1220,7 +1315,7 @@ type Politeness struct {
 
 func (x *Politeness) Reset() {
 	*x = Politeness{}
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1327,7 @@ func (x *Politeness) String() string {
 func (*Politeness) ProtoMessage() {}
 
 func (x *Politeness) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1340,7 @@ func (x *Politeness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Politeness.ProtoReflect.Descriptor instead.
 func (*Politeness) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+	return file_crawl_control_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Politeness) GetDelayMs() uint32 {
@@ -1308,7 +1403,7 @@ type Learning struct {
 
 func (x *Learning) Reset() {
 	*x = Learning{}
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1415,7 @@ func (x *Learning) String() string {
 func (*Learning) ProtoMessage() {}
 
 func (x *Learning) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1428,7 @@ func (x *Learning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Learning.ProtoReflect.Descriptor instead.
 func (*Learning) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{7}
+	return file_crawl_control_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Learning) GetDMax() uint32 {
@@ -1442,7 +1537,7 @@ type Logistic struct {
 
 func (x *Logistic) Reset() {
 	*x = Logistic{}
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1549,7 @@ func (x *Logistic) String() string {
 func (*Logistic) ProtoMessage() {}
 
 func (x *Logistic) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1562,7 @@ func (x *Logistic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logistic.ProtoReflect.Descriptor instead.
 func (*Logistic) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{8}
+	return file_crawl_control_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Logistic) GetRate() float64 {
@@ -1497,7 +1592,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
 	"forager.v1\x1a\n" +
-	"page.proto\"\xc5\x06\n" +
+	"page.proto\"\xfa\x06\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -1525,13 +1620,19 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\aweights\x18\x12 \x03(\v2%.forager.v1.CrawlControl.WeightsEntryR\aweights\x12\x10\n" +
 	"\x03bad\x18\x13 \x03(\tR\x03bad\x12\x18\n" +
 	"\ashadows\x18\x14 \x03(\tR\ashadows\x12-\n" +
-	"\amixture\x18\x17 \x01(\v2\x13.forager.v1.MixtureR\amixture\x1a:\n" +
+	"\amixture\x18\x17 \x01(\v2\x13.forager.v1.MixtureR\amixture\x123\n" +
+	"\tdistiller\x18( \x01(\v2\x15.forager.v1.DistillerR\tdistiller\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\":\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"l\n" +
+	"\tDistiller\x12\x14\n" +
+	"\x05every\x18\x01 \x01(\x04R\x05every\x12\x17\n" +
+	"\aby_host\x18\x02 \x01(\bR\x06byHost\x12\x1c\n" +
+	"\trelevance\x18\x03 \x01(\x01R\trelevance\x12\x12\n" +
+	"\x04hubs\x18\x04 \x01(\rR\x04hubs\":\n" +
 	"\x06Budget\x12\x14\n" +
 	"\x05pages\x18\x01 \x01(\x04R\x05pages\x12\x1a\n" +
-	"\brequests\x18\x02 \x01(\x04R\brequests\"\xfe\x01\n" +
+	"\brequests\x18\x02 \x01(\x04R\brequests\"\x94\x02\n" +
 	"\x06Policy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x06ranker\x18\x02 \x01(\x0e2\x12.forager.v1.RankerR\x06ranker\x12$\n" +
@@ -1539,7 +1640,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\acombine\x18\x04 \x01(\x0e2\x13.forager.v1.CombineR\acombine\x123\n" +
 	"\tposterior\x18\x05 \x01(\x0e2\x15.forager.v1.PosteriorR\tposterior\x12\x14\n" +
 	"\x05tiers\x18\x06 \x01(\rR\x05tiers\x12\x14\n" +
-	"\x05guide\x18\a \x01(\tR\x05guide\"\x1d\n" +
+	"\x05guide\x18\a \x01(\tR\x05guide\x12\x14\n" +
+	"\x05raise\x18\b \x01(\bR\x05raise\"\x1d\n" +
 	"\aMixture\x12\x12\n" +
 	"\x04keep\x18\x01 \x01(\x01R\x04keep\"\x8d\x01\n" +
 	"\x04Gate\x127\n" +
@@ -1652,7 +1754,7 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 }
 
 var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_crawl_control_proto_goTypes = []any{
 	(CrawlState)(0),      // 0: forager.v1.CrawlState
 	(Ranker)(0),          // 1: forager.v1.Ranker
@@ -1665,43 +1767,45 @@ var file_crawl_control_proto_goTypes = []any{
 	(Pairs)(0),           // 8: forager.v1.Pairs
 	(TopicFeatures)(0),   // 9: forager.v1.TopicFeatures
 	(*CrawlControl)(nil), // 10: forager.v1.CrawlControl
-	(*Budget)(nil),       // 11: forager.v1.Budget
-	(*Policy)(nil),       // 12: forager.v1.Policy
-	(*Mixture)(nil),      // 13: forager.v1.Mixture
-	(*Gate)(nil),         // 14: forager.v1.Gate
-	(*Scope)(nil),        // 15: forager.v1.Scope
-	(*Politeness)(nil),   // 16: forager.v1.Politeness
-	(*Learning)(nil),     // 17: forager.v1.Learning
-	(*Logistic)(nil),     // 18: forager.v1.Logistic
-	nil,                  // 19: forager.v1.CrawlControl.WeightsEntry
-	(LeafMode)(0),        // 20: forager.v1.LeafMode
+	(*Distiller)(nil),    // 11: forager.v1.Distiller
+	(*Budget)(nil),       // 12: forager.v1.Budget
+	(*Policy)(nil),       // 13: forager.v1.Policy
+	(*Mixture)(nil),      // 14: forager.v1.Mixture
+	(*Gate)(nil),         // 15: forager.v1.Gate
+	(*Scope)(nil),        // 16: forager.v1.Scope
+	(*Politeness)(nil),   // 17: forager.v1.Politeness
+	(*Learning)(nil),     // 18: forager.v1.Learning
+	(*Logistic)(nil),     // 19: forager.v1.Logistic
+	nil,                  // 20: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),        // 21: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
-	11, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
-	12, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
-	15, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
-	16, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
-	17, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	20, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	19, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
-	13, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
-	1,  // 9: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	14, // 10: forager.v1.Policy.gate:type_name -> forager.v1.Gate
-	4,  // 11: forager.v1.Policy.combine:type_name -> forager.v1.Combine
-	5,  // 12: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
-	2,  // 13: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
-	3,  // 14: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	8,  // 15: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	9,  // 16: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	7,  // 17: forager.v1.Learning.learner:type_name -> forager.v1.Learner
-	18, // 18: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
-	6,  // 19: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	12, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
+	13, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
+	16, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
+	17, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
+	18, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
+	21, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	20, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	14, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
+	11, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
+	1,  // 10: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
+	15, // 11: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	4,  // 12: forager.v1.Policy.combine:type_name -> forager.v1.Combine
+	5,  // 13: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
+	2,  // 14: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
+	3,  // 15: forager.v1.Gate.action:type_name -> forager.v1.GateAction
+	8,  // 16: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	9,  // 17: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	7,  // 18: forager.v1.Learning.learner:type_name -> forager.v1.Learner
+	19, // 19: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
+	6,  // 20: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }
@@ -1716,7 +1820,7 @@ func file_crawl_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -52,6 +52,11 @@ func RequestID(crawl, url string, attempt uint32) ID {
 // LeapID names the link from u to v (canonical URLs) in a crawl.
 func LeapID(crawl, u, v string) ID { return makeID("leap", crawl, u, v) }
 
+// HubsID names the ranking of hubs of a shard at so many pages delivered.
+func HubsID(crawl string, shard uint32, pages uint64) ID {
+	return makeID("hubs", crawl, strconv.FormatUint(uint64(shard), 10), strconv.FormatUint(pages, 10))
+}
+
 // URLID names a canonical URL; the seen-set is a set of these.
 func URLID(url string) ID { return makeID("url", url) }
 

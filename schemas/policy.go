@@ -12,6 +12,12 @@ func ReadsAnchors(ctl *CrawlControl) bool {
 	return slices.ContainsFunc(ctl.GetPolicies(), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_ANCHOR })
 }
 
+// Raises says whether one of the crawl's policies raises what hubs link to: whether there is anything to
+// distil.
+func Raises(ctl *CrawlControl) bool {
+	return slices.ContainsFunc(ctl.GetPolicies(), func(p *Policy) bool { return p.GetRaise() })
+}
+
 // Guides are the versions of the guides that the crawl's policies rank by, each once.
 func Guides(ctl *CrawlControl) (versions []string) {
 	for _, p := range ctl.GetPolicies() {

@@ -21,6 +21,7 @@ const (
 	TopicLinkFound      = "link.found"
 	TopicLeapSettled    = "leap.settled"
 	TopicModelPublished = "model.published"
+	TopicHubRanked      = "hub.ranked"
 	TopicDeadLetter     = "dead.letter"
 )
 
@@ -45,6 +46,8 @@ func Record(topic string) proto.Message {
 		return new(LeapSettled)
 	case TopicModelPublished:
 		return new(ModelPublished)
+	case TopicHubRanked:
+		return new(HubRanked)
 	case TopicDeadLetter:
 		return new(DeadLetter)
 	}
@@ -78,7 +81,7 @@ const (
 	HeaderTrail = "trail"
 )
 
-// ShardKey is the key of link.found and crawl.status.
+// ShardKey is the key of link.found, crawl.status and hub.ranked.
 func ShardKey(crawl string, shard uint32) string {
 	return crawl + "/" + strconv.FormatUint(uint64(shard), 10)
 }

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math"
 	"slices"
+
+	"forager/schemas"
 )
 
 // Settings of a distillation.
@@ -17,10 +19,59 @@ type Settings struct {
 	Rounds int
 	// Top is the number of hubs and authorities that are listed at most.
 	Top int
+	// Marked is the number of best hubs whose unvisited neighbours are raised.
+	Marked int
+	// ByHost: a site is a host, not a registrable domain.
+	ByHost bool
 }
 
 // Default settings. The paper's text names no numbers that survive; ρ is the literature's.
-var Default = Settings{Relevance: .15, Change: 1e-9, Rounds: 50, Top: 100}
+var Default = Settings{Relevance: .15, Change: 1e-9, Rounds: 50, Top: 100, Marked: 20}
+
+// SettingsOf are those of a crawl's control record.
+func SettingsOf(ctl *schemas.CrawlControl) (Settings, error) {
+	s, d := Default, ctl.GetDistiller()
+	s.ByHost = d.GetByHost()
+	if r := d.GetRelevance(); !(r >= 0 && r <= 1) {
+		return s, fmt.Errorf("distiller.relevance is %v; it must lie between 0 and 1", r)
+	} else if r > 0 {
+		s.Relevance = r
+	}
+	if n := int(d.GetHubs()); n > s.Top {
+		return s, fmt.Errorf("distiller.hubs is %d; it must lie between 0 and %d", n, s.Top)
+	} else if n > 0 {
+		s.Marked = n
+	}
+	return s, nil
+}
+
+// mostPages is the number of pages between two rankings where the control record names none, at most.
+const mostPages = 500
+
+// Every is the number of pages between two rankings of a crawl, at first.
+func Every(ctl *schemas.CrawlControl) uint64 {
+	if every := ctl.GetDistiller().GetEvery(); every > 0 {
+		return every
+	}
+	if budget := ctl.GetBudget().GetPages(); budget > 0 {
+		return max(1, min(mostPages, budget/10))
+	}
+	return mostPages
+}
+
+// Boundary is the last number of pages, up to pages, behind which a ranking is due; 0 = none yet. They
+// are multiples of every until there were 200 of them, then of twice every up to 400, and so on: the work
+// of all rankings of a crawl stays proportional to its pages.
+func Boundary(pages, every uint64) uint64 {
+	step := max(1, every)
+	for pages/step >= 2*fineSteps {
+		step *= 2
+	}
+	return pages - pages%step
+}
+
+// fineSteps is half the number of rankings from which on they become rarer.
+const fineSteps = 100
 
 // Page is a fetched page.
 type Page struct {

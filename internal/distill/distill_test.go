@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"forager/schemas"
 )
 
 func each(links []Link) iter.Seq2[Link, error] {
@@ -213,5 +215,62 @@ func BenchmarkRank(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(got.Rounds), "rounds")
+	}
+}
+
+func TestSettingsOf(t *testing.T) {
+	ctl := func(pages uint64, d *schemas.Distiller) *schemas.CrawlControl {
+		return &schemas.CrawlControl{Budget: &schemas.Budget{Pages: pages}, Distiller: d}
+	}
+	for _, c := range []struct {
+		ctl   *schemas.CrawlControl
+		every uint64
+		want  Settings
+	}{
+		{ctl(0, nil), 500, Default},
+		{ctl(9, nil), 1, Default},
+		{ctl(4000, nil), 400, Default},
+		{ctl(1e6, &schemas.Distiller{}), 500, Default},
+		{ctl(40, &schemas.Distiller{Every: 7, ByHost: true, Relevance: .5, Hubs: 3}), 7,
+			Settings{Relevance: .5, Change: 1e-9, Rounds: 50, Top: 100, Marked: 3, ByHost: true}},
+	} {
+		got, err := SettingsOf(c.ctl)
+		if err != nil || got != c.want || Every(c.ctl) != c.every {
+			t.Errorf("%v: %+v, every %d pages, %v", c.ctl, got, Every(c.ctl), err)
+		}
+	}
+	for says, d := range map[string]*schemas.Distiller{
+		"distiller.relevance is 1.5": {Relevance: 1.5}, "distiller.relevance is NaN": {Relevance: math.NaN()}, "distiller.hubs is 101": {Hubs: 101},
+	} {
+		if _, err := SettingsOf(ctl(1, d)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
+
+// TestBoundaries: they are those of the plain rule, page by page, and the work of all rankings is in
+// proportion to the pages.
+func TestBoundaries(t *testing.T) {
+	for _, every := range []uint64{1, 3, 500} {
+		last, work := uint64(0), uint64(0)
+		for pages := uint64(0); pages < 2000*every; pages++ {
+			step := every
+			for limit := 200 * every; pages >= limit; limit *= 2 {
+				step *= 2
+			}
+			if pages%step == 0 {
+				last = pages
+				work += pages
+			}
+			if got := Boundary(pages, every); got != last {
+				t.Fatalf("every %d: %d pages have the boundary %d, want %d", every, pages, got, last)
+			}
+			if work > 200*max(1, pages) {
+				t.Fatalf("every %d: %d pages were ranked for %d", every, work, pages)
+			}
+		}
+	}
+	if Boundary(5, 0) != 5 {
+		t.Error("no pages between two rankings is one")
 	}
 }

@@ -140,6 +140,9 @@ func probability(p float64) bool { return p >= 0 && p <= 1 }
 // the leaps into it.
 func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
 	e.state, e.outcome, e.places = stateFinal, rec.GetOutcome(), nil
+	if _, err := s.unmark(e); err != nil {
+		return nil, err
+	}
 	var settled []*schemas.LeapSettled
 	if e.outcome == schemas.Outcome_OUTCOME_DELIVERED {
 		j := rec.GetJudgement()

@@ -62,6 +62,9 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	if err := s.loadArms(); err != nil {
 		return err
 	}
+	if err := s.noteWhole(); err != nil {
+		return err
+	}
 	if shape != s.c.shape {
 		if err := s.rerank(shape); err != nil {
 			return err

@@ -58,9 +58,9 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 	return requests, s.save()
 }
 
-// dispatching says that the crawl runs, and no model is waited for.
+// dispatching says that the crawl runs, and neither a model nor a ranking of hubs is waited for.
 func (s *Shard) dispatching() bool {
-	return s.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !s.c.stopped && !s.modelDue()
+	return s.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !s.c.stopped && !s.modelDue() && !s.hubsDue()
 }
 
 // modelDue says that dispatch waits for the model of a boundary.

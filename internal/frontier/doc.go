@@ -21,6 +21,7 @@
 //	guidance.go                           what guides say of a page's links, and the path to a page
 //	rescore.go sweep.go stretch.go        models and generations
 //	rerank.go                             other policies
+//	raise.go                              what hubs link to
 //	ahead.go prepare.go                   what is read and scored beside others
 //	dispatch.go mixture.go                choice of requests and of the policy that leads
 //	flight.go window.go                   requests in flight
@@ -66,6 +67,14 @@
 // (rerank.go); what is not placed yet is in no queue, counts as queued, and keeps the crawl from ending.
 // A model's pass waits until all entries are placed, or ends where it is when the policies change.
 // With learning.sync Dispatch places them all first.
+//
+// # Hubs
+//
+// What the distiller's hubs link to (Raise) is a set of ordinals beside the entries: while an entry is
+// in it, policies that raise place it above everything else of its tier, whatever its links, model or
+// policies become. It leaves the set when it has its outcome; where it redirects, its target takes
+// its place there. With learning.sync dispatch waits at each of the distiller's boundaries for the
+// ranking behind it, if the distiller has seen the crawl from its beginning.
 //
 // # Recovery
 //
@@ -118,6 +127,7 @@
 //	d slot u32                     → latency sample
 //	g                              → the newest note with a lease (schemas.ShardNote)
 //	k shard u32                    → pages delivered that a shard reported, in shard 0
+//	r ordinal u64                  → nothing: an unvisited entry that hubs link to; 0 → the pages of the last ranking
 //	a name u32                     → what a mixture has counted of the policy of that name
 //
 // Numbers in keys are big-endian. Ordinals count discovered URLs from 1; a page's number is the

@@ -29,6 +29,7 @@ const (
 	kindLease    = 'g' // → the newest lease (schemas.ShardNote)
 	kindPeer     = 'k' // shard → its pages delivered, as it reported
 	kindArm      = 'a' // policy's name number → arm of a mixture
+	kindRaised   = 'r' // ordinal → nothing; 0 → ranked
 )
 
 // layout is the version of keys and values that this package writes; Open refuses others.

@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 
+	"forager/internal/distill"
 	"forager/internal/linkfeature"
 	"forager/schemas"
 )
@@ -22,6 +23,7 @@ type limits struct {
 	refitPages      uint64
 	sync, forward   bool
 	pairs           uint32
+	distillEvery    uint64
 	shards          uint32 // ≥ 1
 }
 
@@ -42,6 +44,10 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 	if l.active = learning.GetActive(); !probability(l.active) {
 		return l, fmt.Errorf("learning.active %v is not between 0 and 1", l.active)
 	}
+	if _, err := distill.SettingsOf(ctl); err != nil {
+		return l, err
+	}
+	l.distillEvery = distill.Every(ctl)
 	budget := l.pages
 	if budget == 0 {
 		budget = l.requests

@@ -49,6 +49,9 @@ type naive struct {
 	stopped                                                          bool
 	rerankFirst                                                      int
 	arms                                                             map[string]*rank.Arm
+	// ranked is what the distiller knows of, in pages; whole says that it has been there from the beginning.
+	ranked uint64
+	whole  bool
 }
 
 type nModel struct {
@@ -101,6 +104,7 @@ type nEntry struct {
 	places      []nPlace
 	done        bool // scored in the pass under way
 	unranked    bool // placed under policies of before
+	raised      bool // hubs link to it
 	notBefore   int64
 	request     *schemas.FetchRequest // of the last dispatch
 	outcome     schemas.Outcome
@@ -181,6 +185,7 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 			n.arms[p.GetName()] = &rank.Arm{Alpha: 1, Beta: 1}
 		}
 	}
+	n.whole = n.whole || n.raises() && n.clock == 0
 	if changed {
 		n.passing, n.mixed = false, false
 		for _, e := range n.entries {
@@ -192,6 +197,35 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		n.rank(n.rerankFirst)
 		n.nextPass()
 	}
+}
+
+func (n *naive) raises() bool {
+	return slices.ContainsFunc(n.ctl.GetPolicies(), func(p *schemas.Policy) bool { return p.GetRaise() })
+}
+
+// raise takes the distiller's word, and says whether it was time for it.
+func (n *naive) raise(pages uint64, urls []string) bool {
+	if pages > n.pages || pages <= n.ranked {
+		return pages <= n.pages
+	}
+	n.ranked = pages
+	for _, u := range urls {
+		if e := n.byURL[u]; e != nil {
+			if e = n.resolve(e); e.state != stateFinal && !e.raised {
+				e.raised = true
+				if e.state == stateQueued {
+					n.place(e)
+				}
+			}
+		}
+	}
+	return true
+}
+
+// hubsDue: every says how many pages lie between two rankings, and the crawls here are short.
+func (n *naive) hubsDue() bool {
+	every := n.ctl.GetDistiller().GetEvery()
+	return n.ctl.GetLearning().GetSync() && n.whole && n.raises() && n.ranked < n.pages-n.pages%every
 }
 
 // unranked lists the entries that wait for a place.
@@ -487,6 +521,9 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 	if tiers := float64(p.GetTiers()); tiers > 0 && probabilities && !overridden {
 		out.score = math.Round(out.score*tiers) / tiers
 	}
+	if e.raised && p.GetRaise() {
+		out.score = 2
+	}
 	out.via = through[best].page.url
 	if isGuided {
 		out.state = through[best].remembered(p)
@@ -664,7 +701,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 	delay := n.options.RetryDelay.Milliseconds()
 	notBefore := min(rec.GetNotBefore(), now+24*3600*1000)
 	final := func(o schemas.Outcome) []*schemas.LeapSettled {
-		e.state, e.outcome = stateFinal, o
+		e.state, e.outcome, e.raised = stateFinal, o, false
 		return n.settle(e)
 	}
 	switch {
@@ -688,7 +725,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		out = n.redirect(e, rec.GetRedirect(), final)
 	case outcome == schemas.Outcome_OUTCOME_DELIVERED:
 		j := rec.GetJudgement()
-		e.state, e.outcome, e.raw, e.tempered = stateFinal, outcome, j.GetRaw(), j.GetTempered()
+		e.state, e.outcome, e.raw, e.tempered, e.raised = stateFinal, outcome, j.GetRaw(), j.GetTempered(), false
 		n.credit(e, j)
 		p := &nPage{n.clock, e.url, false, j.GetBestIsFocus(), j.GetRaw(), j.GetTempered(), j.GetCalibrated(), rec.GetTable(), j.GetGuidance()}
 		out = n.applyLinks(p, e, rec.GetLinks(), j.GetAnchors())
@@ -729,6 +766,8 @@ func (n *naive) redirect(v *nEntry, target string, final func(schemas.Outcome) [
 		}
 	}
 	v.state, v.target = stateAlias, t
+	t.raised = t.state != stateFinal && (t.raised || v.raised)
+	v.raised = false
 	if isNew && len(v.links) == 0 {
 		t.request = v.request // until it has its own
 	}
@@ -796,7 +835,7 @@ func (n *naive) modelDue() bool {
 }
 
 func (n *naive) dispatching() bool {
-	return n.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !n.stopped && !n.modelDue()
+	return n.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !n.stopped && !n.modelDue() && !n.hubsDue()
 }
 
 func (n *naive) room() bool {
@@ -1065,6 +1104,8 @@ func (n *naive) status(now int64) *schemas.CrawlStatus {
 	}
 	if n.modelDue() {
 		st.Activity = "model wait"
+	} else if n.hubsDue() {
+		st.Activity = "hub wait"
 	} else if left := len(n.unranked()); left > 0 {
 		st.Activity = fmt.Sprintf("other policies: %d entries still to be placed", left)
 	} else if all > 0 {

@@ -91,6 +91,7 @@ func (s *Shard) addPlace(e *entry, p *page, l *link) error {
 	if err != nil {
 		return err
 	}
+	src.Raised = s.raised[e.ordinal]
 	for i, policy := range s.policies {
 		if e.places[i].Place, err = policy.Add(e.places[i].Place, e.url, &src, p.number); err != nil {
 			return err

@@ -156,6 +156,15 @@ func (o *owner) publish(t *rapid.T) {
 	}
 }
 
+// raise says what hubs link to: some URLs.
+func (o *owner) raise(t *rapid.T, w *world) {
+	var ids []schemas.ID
+	for _, u := range rapid.SliceOfN(rapid.SampledFrom(w.urls), 0, 4).Draw(t, "raised") {
+		ids = append(ids, schemas.URLID(u))
+	}
+	must[bool](t, "raise")(o.shard.Raise(o.shard.Status(time.UnixMilli(o.now)).GetPages(), ids))
+}
+
 // check looks at the books from outside.
 func (o *owner) check(t *rapid.T, ended bool) {
 	seen, ordinals := map[string]bool{}, map[uint64]bool{}
@@ -283,7 +292,7 @@ func TestRecovery(t *testing.T) {
 			}
 			op := "go on"
 			if steps < 300 {
-				op = rapid.SampledFrom([]string{"apply", "apply", "dispatch", "dispatch", "fetch", "fetch", "again", "commit", "crash", "model", "rescore", "policies"}).Draw(t, "op")
+				op = rapid.SampledFrom([]string{"apply", "apply", "dispatch", "dispatch", "fetch", "fetch", "again", "commit", "crash", "model", "hubs", "rescore", "policies"}).Draw(t, "op")
 			}
 			switch op {
 			case "apply":
@@ -304,6 +313,8 @@ func TestRecovery(t *testing.T) {
 				}
 			case "model":
 				o.publish(t)
+			case "hubs":
+				o.raise(t, w)
 			case "policies":
 				other := proto.CloneOf(o.ctl)
 				other.Revision++
@@ -322,6 +333,9 @@ func TestRecovery(t *testing.T) {
 				o.apply(t, len(o.input))
 				if o.shard.modelDue() {
 					o.publish(t)
+				}
+				if o.shard.hubsDue() {
+					o.raise(t, w)
 				}
 				o.now += 1_000
 				if at, ok := o.shard.Wake(time.UnixMilli(o.now)); ok {

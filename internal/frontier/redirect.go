@@ -20,6 +20,10 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 		v.state, v.outcome = stateFinal, o
 		return s.settle(v)
 	}
+	raised, err := s.unmark(v)
+	if err != nil {
+		return nil, err
+	}
 	u, err := weburl.Parse(target)
 	if err != nil || v.hops+1 > maxHops {
 		return end(schemas.Outcome_OUTCOME_BAD_REDIRECT)
@@ -58,6 +62,11 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 	}
 	if err := s.saveEntry(v); err != nil {
 		return nil, err
+	}
+	if raised { // a hub links to where v leads
+		if _, err := s.mark(t); err != nil {
+			return nil, err
+		}
 	}
 	if t.state == stateMoved {
 		return s.moveAll(t, v, links)

@@ -51,7 +51,14 @@ func (k *known) put(id schemas.ID, ordinal uint64) {
 
 // seen looks a canonical URL up in the seen-set.
 func (s *Shard) seen(url string) (ordinal uint64, ok bool, err error) {
-	id := schemas.URLID(url)
+	if ordinal, ok, err = s.seenID(schemas.URLID(url)); err != nil {
+		return 0, false, fmt.Errorf("%s: %w", url, err)
+	}
+	return ordinal, ok, nil
+}
+
+// seenID is seen for a URL of which the id is known.
+func (s *Shard) seenID(id schemas.ID) (ordinal uint64, ok bool, err error) {
 	if ordinal, ok = s.known.get(id); ok || !s.known.filter.has(id) {
 		return ordinal, ok, nil
 	}
@@ -59,7 +66,7 @@ func (s *Shard) seen(url string) (ordinal uint64, ok bool, err error) {
 	if err != nil || !ok {
 		return 0, false, err
 	}
-	if ordinal, err = decodeSeen(url, b); err != nil {
+	if ordinal, err = decodeSeen(id.String(), b); err != nil {
 		return 0, false, err
 	}
 	s.known.put(id, ordinal)

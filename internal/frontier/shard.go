@@ -91,6 +91,10 @@ type Shard struct {
 	// stretch is what was scored ahead of it.
 	stretch *stretch
 
+	// raised are the unvisited entries that hubs link to; ranked says how far that was ranked.
+	raised map[uint64]bool
+	ranked ranked
+
 	// lease and peers are what other shards said, see peers.go; sends what this call sends them.
 	lease *schemas.ShardNote
 	peers map[uint32]uint64
@@ -153,7 +157,7 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 	s.SetMemory(DefaultMemory)
 	for _, load := range []func() error{
 		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadQueues, s.loadWaiting, s.loadFlights,
-		s.loadLatency, s.loadSeen, s.loadPeers,
+		s.loadLatency, s.loadSeen, s.loadPeers, s.loadRaised,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)

@@ -65,8 +65,10 @@ func drawPolicy(t *rapid.T, name string) *schemas.Policy {
 		Combine:   schemas.Combine(rapid.IntRange(0, 6).Draw(t, "combine")),
 		Posterior: schemas.Posterior(rapid.IntRange(0, 3).Draw(t, "posterior")),
 		Tiers:     rapid.SampledFrom([]uint32{0, 0, 3, 10}).Draw(t, "tiers"),
+		Raise:     rapid.Bool().Draw(t, "raise"),
 	}
 	if p.Ranker == schemas.Ranker_RANKER_GUIDE {
+		p.Raise = false
 		p.Guide = rapid.SampledFrom(guideNames).Draw(t, "guide")
 		p.Combine = rapid.SampledFrom([]schemas.Combine{0, schemas.Combine_COMBINE_FROZEN, schemas.Combine_COMBINE_MAXIMUM}).Draw(t, "combine")
 	}
@@ -103,6 +105,7 @@ func drawControl(t *rapid.T, crawl string) *schemas.CrawlControl {
 		Window:     rapid.SampledFrom([]uint32{0, 0, 1, 3, 10}).Draw(t, "window"),
 		HostWindow: rapid.Uint32Range(0, 3).Draw(t, "host window"),
 		Politeness: &schemas.Politeness{DelayMs: 7, UserAgent: "test"},
+		Distiller:  &schemas.Distiller{Every: rapid.Uint64Range(1, 6).Draw(t, "every")},
 		Learning: &schemas.Learning{
 			Active:   rapid.SampledFrom([]float64{0, 0, .25}).Draw(t, "active"),
 			Features: rapid.SampledFrom(featureFamilies).Draw(t, "features"),
@@ -427,7 +430,7 @@ func (m *machine) flying() []*schemas.FetchRequest {
 func (m *machine) step(t *rapid.T) {
 	switch op := rapid.SampledFrom([]string{
 		"dispatch", "dispatch", "verdict", "verdict", "verdict", "crawl", "crawl", "seeds", "replay", "duplicate", "time",
-		"model", "model", "models", "empty model", "rescore", "configure", "policies", "reopen", "mood",
+		"model", "model", "models", "empty model", "raise", "raise", "rescore", "configure", "policies", "reopen", "mood",
 	}).Draw(t, "op"); op {
 	case "dispatch":
 		m.dispatch(t, rapid.IntRange(0, 6).Draw(t, "most"))
@@ -475,6 +478,17 @@ func (m *machine) step(t *rapid.T) {
 			}
 			m.naive.setModel("", nil, m.naive.pages)
 			m.newest = m.naive.newest
+		}
+	case "raise":
+		pages := m.naive.pages + 1 - min(m.naive.pages+1, rapid.SampledFrom([]uint64{0, 1, 1, 1, 2}).Draw(t, "early"))
+		urls := rapid.SliceOfN(rapid.SampledFrom(m.urls), 0, 8).Draw(t, "raised")
+		var ids []schemas.ID
+		for _, u := range urls {
+			ids = append(ids, schemas.URLID(u))
+		}
+		got := must[bool](t, "raise")(m.shard.Raise(pages, ids))
+		if want := m.naive.raise(pages, urls); got != want {
+			t.Fatalf("raised behind %d pages of %d: %t, want %t", pages, m.naive.pages, got, want)
 		}
 	case "rescore":
 		m.rescore(t, rapid.IntRange(0, 12).Draw(t, "n"))

@@ -103,6 +103,9 @@ func (s *Shard) activity() string {
 	if s.modelDue() {
 		return "model wait"
 	}
+	if s.hubsDue() {
+		return "hub wait"
+	}
 	if s.limits.shards > 1 && s.want() > 0 && !s.room() {
 		return "waiting for a lease"
 	}

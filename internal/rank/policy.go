@@ -15,6 +15,7 @@ type Policy struct {
 	combine schemas.Combine
 	tiers   float64 // 0 = scores are not rounded
 	learns  bool
+	raise   bool
 	guide   string // version; empty = it reads none
 }
 
@@ -23,7 +24,7 @@ const maxTiers = 1_000_000
 
 // New checks a policy and makes it ready; seed is the crawl's random seed.
 func New(p *schemas.Policy, seed uint64) (*Policy, error) {
-	out := &Policy{name: p.GetName(), combine: p.GetCombine()}
+	out := &Policy{name: p.GetName(), combine: p.GetCombine(), raise: p.GetRaise()}
 	if out.name == "" {
 		return nil, fmt.Errorf("a policy has no name")
 	}
@@ -75,6 +76,9 @@ func (p *Policy) follow(by *schemas.Policy) error {
 	if by.GetGuide() == "" {
 		return fmt.Errorf("it ranks by a guide and names none")
 	}
+	if p.raise {
+		return fmt.Errorf("it ranks by a guide, whose scores may be of any size: none is above all of them, as what hubs link to must be")
+	}
 	if p.combine != schemas.Combine_COMBINE_MAXIMUM && p.combine != schemas.Combine_COMBINE_FROZEN {
 		return fmt.Errorf("what a guide says are no probabilities: %v means nothing for them", p.combine)
 	}
@@ -95,6 +99,9 @@ func (p *Policy) With(r Ranker) *Policy {
 
 // Name is the policy's name within its crawl.
 func (p *Policy) Name() string { return p.name }
+
+// Raises says that what hubs link to comes first under the policy.
+func (p *Policy) Raises() bool { return p.raise }
 
 // Learns says that the policy ranks by the apprentice's model.
 func (p *Policy) Learns() bool { return p.learns }
@@ -166,6 +173,9 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 	at = combine(p.combine, at, score, first)
 	if rounded := math.Round(at.Score*p.tiers) / p.tiers; p.tiers > 0 && !math.IsInf(rounded, 0) { // a guide's score may be
 		at.Score = rounded
+	}
+	if p.raise && s.Raised {
+		at.Score = raisedScore
 	}
 	if first || (score > at.Best && p.combine != schemas.Combine_COMBINE_FROZEN) {
 		at.Best, at.Via = score, via

@@ -19,6 +19,8 @@ type Source struct {
 	// Anchor is R of the link's own text, [0,1]; HasAnchor says that the critic was asked for it.
 	Anchor    float64
 	HasAnchor bool
+	// Raised: a hub links to v (schemas.HubRanked.raised), the same for all links of v.
+	Raised bool
 	// BestIsFocus: u's best class is a focus topic.
 	BestIsFocus bool
 	// High is Pr(high | u,v) under the apprentice's model, [0,1]; HasHigh says that there is one.
@@ -53,8 +55,11 @@ type Ranker interface {
 	Score(v string, s *Source) float64
 }
 
-// seedScore is what the built-in rankers give a seed; no link scores higher.
+// seedScore is what the built-in rankers give a seed; only what hubs link to scores higher.
 const seedScore = 1
+
+// raisedScore is what a policy that raises gives v where a hub links to it: more than any R.
+const raisedScore = 2
 
 // unfocused is first in, first out (1999): all scores are equal, so first discovery decides.
 type unfocused struct{}

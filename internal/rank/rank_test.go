@@ -273,6 +273,31 @@ func TestCountsInLinks(t *testing.T) {
 	}
 }
 
+// TestRaised: what hubs link to scores above every relevance, however it is combined and gated, and only
+// under a policy that raises; the gate still decides.
+func TestRaised(t *testing.T) {
+	gate := &schemas.Gate{Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Action: schemas.GateAction_GATE_ACTION_DROP, Threshold: .5}
+	for _, combine := range []schemas.Combine{1, 2, 3, 4, 5, 6} {
+		for _, ranker := range []schemas.Ranker{1, 2, 3, 4, 5} {
+			p := &schemas.Policy{Ranker: ranker, Combine: combine, Tiers: 10, Gate: gate, Raise: true}
+			links := []*Source{{Raw: .75, Raised: true}, {Raw: .25, Raised: true}, {Raw: 1, Raised: true}}
+			if at := place(t, policy(t, p), links...); at.Score != raisedScore || !at.In || at.Best > 1 {
+				t.Errorf("%v, %v: %+v", ranker, combine, at)
+			}
+			if at := place(t, policy(t, p), links[1]); at.In {
+				t.Errorf("%v, %v: raised through the gate: %+v", ranker, combine, at)
+			}
+			if at := place(t, policy(t, p), &Source{Seed: true}, links[0]); at.Score > seedScore {
+				t.Errorf("%v, %v: a seed is raised: %+v", ranker, combine, at)
+			}
+			p.Raise = false
+			if at := place(t, policy(t, p), links...); at.Score > 1 {
+				t.Errorf("%v, %v: raised by a policy that does not: %+v", ranker, combine, at)
+			}
+		}
+	}
+}
+
 func TestBadPolicies(t *testing.T) {
 	gate := func(c schemas.GateCondition, a schemas.GateAction, threshold float64) *schemas.Gate {
 		return &schemas.Gate{Condition: c, Action: a, Threshold: threshold}
@@ -287,6 +312,7 @@ func TestBadPolicies(t *testing.T) {
 		"unknown action":         {Name: "p", Ranker: 1, Gate: gate(2, 0, 0)},
 		"1.5 is not in":          {Name: "p", Ranker: 1, Gate: gate(1, 1, 1.5)},
 		"NaN is not in":          {Name: "p", Ranker: 1, Gate: gate(1, 1, math.NaN())},
+		"none is above all":      {Name: "p", Ranker: 6, Guide: "g/1", Raise: true},
 	} {
 		if _, err := New(p, 0); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v: %v, want an error that says %q", p, err, says)
