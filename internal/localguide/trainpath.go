@@ -71,7 +71,7 @@ func (t *training) sequences(j *path, walks [][]memm.Step) []memm.Sequence {
 		}
 		return seen[page]
 	}
-	sequences := make([]memm.Sequence, len(walks))
+	sequences, made := make([]memm.Sequence, len(walks)), make(map[sighting]*memm.Observation)
 	for n, walk := range walks {
 		q := &sequences[n]
 		for i, step := range walk {
@@ -83,14 +83,28 @@ func (t *training) sequences(j *path, walks [][]memm.Step) []memm.Sequence {
 			if i+1 < len(walk) {
 				on = page.anchorTo(see(walk[i+1].Page))
 			}
-			o := page.observation(into, on)
-			if j.settings.Ahead && i > 0 && i+1 == len(walk) {
+			ahead := j.settings.Ahead && i > 0 && i+1 == len(walk)
+			as := sighting{step.Page, string(into), string(on), ahead}
+			o := made[as]
+			switch {
+			case o != nil: // walks that see the same share it
+			case ahead:
 				o = j.unseen(into, page.urlSaysIt)
+			default:
+				o = page.observation(into, on)
 			}
+			made[as] = o
 			q.States, q.Observations = append(q.States, step.State), append(q.Observations, o)
 		}
 	}
 	return sequences
+}
+
+// sighting is how a page was seen on a walk.
+type sighting struct {
+	page     uint32
+	into, on string // the keywords around the links
+	ahead    bool   // it is not fetched yet
 }
 
 // lesson is a page of a training sequence.

@@ -27,8 +27,12 @@ func (m *Model) step(before Belief, o *Observation, join func(a, b float64) floa
 		}
 		return next
 	}
+	common := make([]float64, k)
+	m.settings.state(common, m.weights, o)
 	for s, p := range before {
-		m.settings.transition(row, m.weights, s, o)
+		copy(row, common)
+		m.settings.edge(row, m.weights, s, o)
+		normalise(row)
 		for i, v := range row {
 			next[i] = join(next[i], p*math.Exp(v))
 		}

@@ -35,12 +35,14 @@ func drawModel(t *rapid.T) *Model {
 	return &Model{s, rapid.SliceOfN(rapid.Float64Range(-2, 2), n, n).Draw(t, "weights")}
 }
 
+// drawSequences draws sequences that have observations in common.
 func drawSequences(t *rapid.T, s Settings) []Sequence {
+	seen := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *Observation { return drawObservation(t, s.Features) }), 1, 5).Draw(t, "observations")
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Sequence {
 		var q Sequence
 		for range rapid.IntRange(1, 4).Draw(t, "length") {
 			q.States = append(q.States, rapid.IntRange(0, s.States-1).Draw(t, "state"))
-			q.Observations = append(q.Observations, drawObservation(t, s.Features))
+			q.Observations = append(q.Observations, rapid.SampledFrom(seen).Draw(t, "seen"))
 		}
 		return q
 	}), 1, 5).Draw(t, "sequences")
@@ -111,7 +113,7 @@ func TestInferenceIsEnumeration(t *testing.T) {
 	})
 }
 
-// TestGradient compares the gradient with finite differences.
+// TestGradient compares the value with what it is defined as, and the gradient with finite differences.
 func TestGradient(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
@@ -120,9 +122,23 @@ func TestGradient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := &objective{m.settings, sequences, float64(steps)}
+		o := newObjective(sequences, m.settings, steps)
 		got := make([]float64, len(m.weights))
 		o.gradient(got, m.weights)
+		value := 0.
+		for _, w := range m.weights {
+			value += w * w / (2 * m.settings.Variance)
+		}
+		for _, q := range sequences {
+			previous := m.settings.start()
+			for i, next := range q.States {
+				value -= math.Log(m.probability(next, previous, q.Observations[i]))
+				previous = next
+			}
+		}
+		if v := o.value(m.weights); math.Abs(v-value/float64(steps)) > 1e-9*max(1, math.Abs(v)) {
+			t.Fatalf("value %v, by its definition %v", v, value/float64(steps))
+		}
 		want := fd.Gradient(nil, o.value, m.weights, &fd.Settings{Formula: fd.Central})
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 1e-6 {
@@ -169,7 +185,7 @@ func TestTrainFindsTheMaximum(t *testing.T) {
 			t.Errorf("%+v", report)
 		}
 		steps, _ := check(sequences, s)
-		o := &objective{s, sequences, float64(steps)}
+		o := newObjective(sequences, s, steps)
 		least := o.value(m.weights)
 		r := rand.New(rand.NewPCG(2, 2))
 		for range 50 {

@@ -3,6 +3,8 @@ package memm
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Observation is what is seen at one step of a path: the value of each feature that is not 0.
@@ -69,35 +71,41 @@ func (s Settings) at(feature, row int) int {
 	return s.States * (s.alone() + feature*s.rows() + row)
 }
 
+// row is the k weights of a feature's row among all.
+func (s Settings) row(weights []float64, feature, row int) []float64 {
+	at := s.at(feature, row)
+	return weights[at : at+s.States : at+s.States]
+}
+
 // transition writes log p(s'|s,o) for every s' into dst, k long. The previous state s is 0 … k−1, or k for START.
 func (s Settings) transition(dst, weights []float64, previous int, o *Observation) {
-	k := s.States
-	row := func(at int, v float64) {
-		for i, w := range weights[at : at+k] {
-			dst[i] += w * v
-		}
-	}
-	clear(dst)
-	row(s.at(-1, 0), 1)
-	row(s.at(-1, 1+previous), 1)
+	s.state(dst, weights, o)
+	s.edge(dst, weights, previous, o)
+	normalise(dst)
+}
+
+// state writes what weights of L2 say of every s' into dst.
+func (s Settings) state(dst, weights []float64, o *Observation) {
+	copy(dst, s.row(weights, -1, 0))
 	for i, f := range o.Index {
-		row(s.at(int(f), 0), o.Value[i])
-		if s.Edges {
-			row(s.at(int(f), 1+previous), o.Value[i])
-		}
+		floats.AddScaled(dst, o.Value[i], s.row(weights, int(f), 0))
 	}
-	most := math.Inf(-1)
-	for _, v := range dst {
-		most = max(most, v)
+}
+
+// edge adds what those of L1 say.
+func (s Settings) edge(dst, weights []float64, previous int, o *Observation) {
+	floats.Add(dst, s.row(weights, -1, 1+previous))
+	if !s.Edges {
+		return
 	}
-	var sum float64
-	for _, v := range dst {
-		sum += math.Exp(v - most)
+	for i, f := range o.Index {
+		floats.AddScaled(dst, o.Value[i], s.row(weights, int(f), 1+previous))
 	}
-	z := most + math.Log(sum)
-	for i := range dst {
-		dst[i] -= z
-	}
+}
+
+// normalise makes logarithms of probabilities of them.
+func normalise(dst []float64) {
+	floats.AddConst(-floats.LogSumExp(dst), dst)
 }
 
 func (s Settings) checkObservation(o *Observation) error {
