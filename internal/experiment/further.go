@@ -81,7 +81,7 @@ func observed(begin func(*Run) (observer, error)) func(*Run, preparation) error 
 	}
 }
 
-// guidedBy makes a guide, trained once for all crawls of a ground, the ranker of a run.
+// guidedBy makes a guide the ranker of a run; see Ground.guide.
 func guidedBy(train func(*Ground) (guide.Guide, error)) func(*Run, preparation) error {
 	return func(r *Run, p preparation) error {
 		t, err := r.Ground.guide(p.name, train)

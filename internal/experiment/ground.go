@@ -43,8 +43,6 @@ type Ground struct {
 	anchored    map[string]*schemas.Judgement // with the texts of links judged, by URL
 	anchorsErr  error
 
-	trained sync.Map // of *taughtGuide by ranker
-
 	wordsOnce sync.Once
 	words     *pageWords
 	wordsErr  error

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"sync"
 
+	"forager/internal/critic"
 	"forager/internal/guide"
 	"forager/internal/localguide"
 	"forager/schemas"
 )
 
-// taughtGuide is a guide that all crawls of a ground share, with what it saw on pages.
+// taughtGuide is a guide that all crawls of tasks with the same lessons share, with what it saw on pages.
 type taughtGuide struct {
 	once  sync.Once
 	guide guide.Guide
@@ -18,9 +19,19 @@ type taughtGuide struct {
 	seen  sync.Map // localguide.Sight by URL
 }
 
-// guide trains the guide of a ranker, once.
+// guideKey is all that a guide depends on.
+type guideKey struct {
+	ranker        string
+	critic        string // its pages are the lessons
+	model         *critic.Model
+	focus         string
+	labelsFromURL bool
+}
+
+// guide trains the guide of a ranker, once for all tasks of the web that differ in what is crawled alone.
 func (g *Ground) guide(name string, train func(*Ground) (guide.Guide, error)) (*taughtGuide, error) {
-	held, _ := g.trained.LoadOrStore(name, new(taughtGuide))
+	by := guideKey{name, g.task.Critic, g.model, g.task.FocusClass, g.task.LabelsFromURL}
+	held, _ := g.web.taught.LoadOrStore(by, new(taughtGuide))
 	t := held.(*taughtGuide)
 	t.once.Do(func() {
 		if t.guide, t.err = train(g); t.err != nil {

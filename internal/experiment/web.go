@@ -43,6 +43,8 @@ type Web struct {
 	pathsOnce sync.Once
 	paths     *tagPaths
 	pathsErr  error
+
+	taught sync.Map // of *taughtGuide by guideKey
 }
 
 // page is one answer of a web.
