@@ -664,9 +664,12 @@ type CrawlControl struct {
 	Mixture *Mixture `protobuf:"bytes,23,opt,name=mixture,proto3" json:"mixture,omitempty"`
 	// How hubs and authorities are ranked, where a policy raises what hubs link to. Not set: all
 	// defaults.
-	Distiller     *Distiller `protobuf:"bytes,40,opt,name=distiller,proto3" json:"distiller,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Distiller *Distiller `protobuf:"bytes,40,opt,name=distiller,proto3" json:"distiller,omitempty"`
+	// What the crawl is judged by follows from URLs: neither its critic nor its guides, nor the features that its
+	// apprentice learns from, may read them. Whoever changes the crawl sees to it.
+	LabelsFromUrls bool `protobuf:"varint,50,opt,name=labels_from_urls,json=labelsFromUrls,proto3" json:"labels_from_urls,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *CrawlControl) Reset() {
@@ -851,6 +854,13 @@ func (x *CrawlControl) GetDistiller() *Distiller {
 		return x.Distiller
 	}
 	return nil
+}
+
+func (x *CrawlControl) GetLabelsFromUrls() bool {
+	if x != nil {
+		return x.LabelsFromUrls
+	}
+	return false
 }
 
 // Distiller sets up the ranking of hubs and authorities (1999).
@@ -1592,7 +1602,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
 	"forager.v1\x1a\n" +
-	"page.proto\"\xfa\x06\n" +
+	"page.proto\"\xa4\a\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -1621,7 +1631,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x03bad\x18\x13 \x03(\tR\x03bad\x12\x18\n" +
 	"\ashadows\x18\x14 \x03(\tR\ashadows\x12-\n" +
 	"\amixture\x18\x17 \x01(\v2\x13.forager.v1.MixtureR\amixture\x123\n" +
-	"\tdistiller\x18( \x01(\v2\x15.forager.v1.DistillerR\tdistiller\x1a:\n" +
+	"\tdistiller\x18( \x01(\v2\x15.forager.v1.DistillerR\tdistiller\x12(\n" +
+	"\x10labels_from_urls\x182 \x01(\bR\x0elabelsFromUrls\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"l\n" +

@@ -138,10 +138,8 @@ func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 	if err := b.settleGuides(ctx, store, ctl); err != nil {
 		return err
 	}
-	if crawl.LabelsFromURLs {
-		if err := b.readNoURLs(ctx, store, ctl); err != nil {
-			return err
-		}
+	if err := b.readNoURLs(ctx, store, ctl); err != nil {
+		return err
 	}
 	if v := ctl.GetLearning().GetPrior(); v != "" {
 		settings, err := apprentice.SettingsOf(ctl.GetLearning())

@@ -128,6 +128,7 @@ func (r *rig) refusesGuides() {
 		"ranker: context-graph+random\nguides: {context-graph: theirs}":           "is link-predicate",
 		"ranker: mine\nguides: {mine: theirs-alone}":                              "was made for the critic other/",
 		"ranker: mine\nguides: {mine: urls}\nlabels_from_urls: true":              "reads URLs, from which the labels follow",
+		"labels_from_urls: true\nlearning: {features: [anchor, url-tokens]}":      "features anchor+url-tokens reads URLs",
 		"ranker: mine+link-predicate\nguides: {mine: urls, link-predicate: urls}": "",
 	} {
 		_, stderr, code := r.run("crawl", "start", write("refused.yaml", crawl+content+"\n"), "--check")

@@ -15,6 +15,7 @@ import (
 	"forager/internal/guide"
 	"forager/internal/guides"
 	"forager/internal/judges"
+	"forager/internal/linkfeature"
 	"forager/internal/modelfile"
 	"forager/internal/objects"
 	"forager/internal/predicate"
@@ -171,9 +172,12 @@ func (b *books) openGuide(ctx context.Context, store *objects.Store, name string
 	return by, version, nil
 }
 
-// readNoURLs says which critic or guide of a crawl may read URLs, as the labels that it is judged by
-// follow from them.
+// readNoURLs says which critic, guide or features of a crawl may read URLs, where the labels that it is judged
+// by follow from them.
 func (b *books) readNoURLs(ctx context.Context, store *objects.Store, ctl *schemas.CrawlControl) error {
+	if !ctl.GetLabelsFromUrls() {
+		return nil
+	}
 	const both = "labels_from_urls: %s %s reads URLs, from which the labels follow: what it finds would say nothing"
 	if ctl.GetCritic() != "" {
 		if by, version, err := b.openCritic(ctx, store, ctl.GetCritic()); err != nil {
@@ -189,7 +193,11 @@ func (b *books) readNoURLs(ctx context.Context, store *objects.Store, ctl *schem
 			return fmt.Errorf(both, "guide", version)
 		}
 	}
-	return nil
+	families, err := linkfeature.FamiliesOf(ctl.GetLearning().GetFeatures())
+	if err == nil && families.ReadsURLs() && schemas.Learns(ctl) {
+		err = fmt.Errorf(both, "an apprentice by the features", families)
+	}
+	return err
 }
 
 // showGuide is what models show says of a guide.

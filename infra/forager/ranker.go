@@ -63,6 +63,9 @@ func (c *crawlRanker) Run(s *session) error {
 	if err := b.settleGuides(s, store, next); err != nil {
 		return err
 	}
+	if err := b.readNoURLs(s, store, next); err != nil {
+		return err
+	}
 	ranking.Policies = next.Policies
 	if !proto.Equal(next, ctl) {
 		if _, err := b.revise(s, c.Crawl, func(next *schemas.CrawlControl) { rankBy(next, ranking) }); err != nil {

@@ -46,7 +46,7 @@ type File struct {
 	// Guides are published guides, names or versions, by the rankers that they are.
 	Guides map[string]string `yaml:"guides"`
 	// LabelsFromURLs says that what the crawl is judged by follows from URLs: then neither its critic nor
-	// its guides may read them.
+	// its guides, nor the features that its apprentice learns from, may read them.
 	LabelsFromURLs bool `yaml:"labels_from_urls"`
 	Scope          struct {
 		Hosts    []string `yaml:"hosts"`
@@ -112,8 +112,6 @@ type Crawl struct {
 	// Control lacks what only the pipeline knows: revision, the versions of critic and guides and the
 	// object of the URL list.
 	Control *schemas.CrawlControl
-	// LabelsFromURLs is File.LabelsFromURLs.
-	LabelsFromURLs bool
 	// Seeds are canonical URLs, distinct, in the file's order.
 	Seeds []string
 	// URLList are the canonical URLs of scope.url_list; nil where there is none.
@@ -160,9 +158,9 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 	f := defaults()
 	r := strictyaml.Decode(b, f)
 	complete(f)
-	c := &Crawl{LabelsFromURLs: f.LabelsFromURLs, Control: &schemas.CrawlControl{
+	c := &Crawl{Control: &schemas.CrawlControl{
 		Crawl: f.Name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: f.Focus, Critic: f.Critic,
-		Weights: f.Weights, Bad: f.Bad, Shadows: f.Shadows,
+		Weights: f.Weights, Bad: f.Bad, Shadows: f.Shadows, LabelsFromUrls: f.LabelsFromURLs,
 		Budget: &schemas.Budget{Pages: f.Budget.Pages, Requests: f.Budget.Requests},
 		Scope: &schemas.Scope{
 			Hosts: f.Scope.Hosts, Prefixes: f.Scope.Prefixes, MaxDepth: f.Scope.MaxDepth, HostCap: f.Scope.HostCap,

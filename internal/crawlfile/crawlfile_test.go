@@ -176,7 +176,7 @@ func TestRankersWithGuides(t *testing.T) {
 	}
 	text := strings.Replace(whole, "ranker: apprentice-gated", "ranker: mine\nguides: {mine: links}\nlabels_from_urls: true", 1)
 	c, problems := Parse([]byte(text), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""}))
-	if len(problems) > 0 || c.Control.GetPolicies()[0].GetGuide() != "links" || !c.LabelsFromURLs {
+	if len(problems) > 0 || c.Control.GetPolicies()[0].GetGuide() != "links" || !c.Control.GetLabelsFromUrls() {
 		t.Errorf("%v, %v", c.Control.GetPolicies(), problems)
 	}
 }
