@@ -668,8 +668,11 @@ type CrawlControl struct {
 	// What the crawl is judged by follows from URLs: neither its critic nor its guides, nor the features that its
 	// apprentice learns from, may read them. Whoever changes the crawl sees to it.
 	LabelsFromUrls bool `protobuf:"varint,50,opt,name=labels_from_urls,json=labelsFromUrls,proto3" json:"labels_from_urls,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Policies by which every URL is placed when it is dispatched, for comparison: recorded
+	// (FetchRequest.shadows, LeapSettled.shadows), never used. At most 4, names distinct and none of policies.
+	RankerShadows []*Policy `protobuf:"bytes,51,rep,name=ranker_shadows,json=rankerShadows,proto3" json:"ranker_shadows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CrawlControl) Reset() {
@@ -861,6 +864,13 @@ func (x *CrawlControl) GetLabelsFromUrls() bool {
 		return x.LabelsFromUrls
 	}
 	return false
+}
+
+func (x *CrawlControl) GetRankerShadows() []*Policy {
+	if x != nil {
+		return x.RankerShadows
+	}
+	return nil
 }
 
 // Distiller sets up the ranking of hubs and authorities (1999).
@@ -1602,7 +1612,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
 	"forager.v1\x1a\n" +
-	"page.proto\"\xa4\a\n" +
+	"page.proto\"\xdf\a\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -1632,7 +1642,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\ashadows\x18\x14 \x03(\tR\ashadows\x12-\n" +
 	"\amixture\x18\x17 \x01(\v2\x13.forager.v1.MixtureR\amixture\x123\n" +
 	"\tdistiller\x18( \x01(\v2\x15.forager.v1.DistillerR\tdistiller\x12(\n" +
-	"\x10labels_from_urls\x182 \x01(\bR\x0elabelsFromUrls\x1a:\n" +
+	"\x10labels_from_urls\x182 \x01(\bR\x0elabelsFromUrls\x129\n" +
+	"\x0eranker_shadows\x183 \x03(\v2\x12.forager.v1.PolicyR\rrankerShadows\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"l\n" +
@@ -1801,22 +1812,23 @@ var file_crawl_control_proto_depIdxs = []int32{
 	20, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
 	14, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
 	11, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
-	1,  // 10: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	15, // 11: forager.v1.Policy.gate:type_name -> forager.v1.Gate
-	4,  // 12: forager.v1.Policy.combine:type_name -> forager.v1.Combine
-	5,  // 13: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
-	2,  // 14: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
-	3,  // 15: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	8,  // 16: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	9,  // 17: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	7,  // 18: forager.v1.Learning.learner:type_name -> forager.v1.Learner
-	19, // 19: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
-	6,  // 20: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	13, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
+	1,  // 11: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
+	15, // 12: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	4,  // 13: forager.v1.Policy.combine:type_name -> forager.v1.Combine
+	5,  // 14: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
+	2,  // 15: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
+	3,  // 16: forager.v1.Gate.action:type_name -> forager.v1.GateAction
+	8,  // 17: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	9,  // 18: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	7,  // 19: forager.v1.Learning.learner:type_name -> forager.v1.Learner
+	19, // 20: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
+	6,  // 21: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }

@@ -72,7 +72,10 @@ type FetchRequest struct {
 	Ordinal uint64 `protobuf:"varint,21,opt,name=ordinal,proto3" json:"ordinal,omitempty"`
 	// Clock of the shard when it chose this request: verdicts applied so far. Links of the n-th
 	// applied verdict were known to this choice exactly when n ≤ clock.
-	Clock         uint64 `protobuf:"varint,22,opt,name=clock,proto3" json:"clock,omitempty"`
+	Clock uint64 `protobuf:"varint,22,opt,name=clock,proto3" json:"clock,omitempty"`
+	// Where the crawl's ranker_shadows see v, by what was known to this choice; none where v has no link,
+	// as a page that is replayed. Copied to leap.settled.
+	Shadows       []*ShadowPlace `protobuf:"bytes,34,rep,name=shadows,proto3" json:"shadows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -261,12 +264,101 @@ func (x *FetchRequest) GetClock() uint64 {
 	return 0
 }
 
+func (x *FetchRequest) GetShadows() []*ShadowPlace {
+	if x != nil {
+		return x.Shadows
+	}
+	return nil
+}
+
+// ShadowPlace is where a policy sees a URL that did not choose it.
+type ShadowPlace struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the policy (CrawlControl.ranker_shadows).
+	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Its gate lets none of the links to the URL through: it would not have fetched it. Nothing below is set.
+	Dropped bool `protobuf:"varint,2,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	// Tier under it, 0 first.
+	Tier uint32 `protobuf:"varint,3,opt,name=tier,proto3" json:"tier,omitempty"`
+	// Score under it, as FetchRequest.score.
+	Score float64 `protobuf:"fixed64,4,opt,name=score,proto3" json:"score,omitempty"`
+	// Model used, ModelPublished.version; empty = none.
+	Model         string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShadowPlace) Reset() {
+	*x = ShadowPlace{}
+	mi := &file_fetch_request_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShadowPlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShadowPlace) ProtoMessage() {}
+
+func (x *ShadowPlace) ProtoReflect() protoreflect.Message {
+	mi := &file_fetch_request_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShadowPlace.ProtoReflect.Descriptor instead.
+func (*ShadowPlace) Descriptor() ([]byte, []int) {
+	return file_fetch_request_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ShadowPlace) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *ShadowPlace) GetDropped() bool {
+	if x != nil {
+		return x.Dropped
+	}
+	return false
+}
+
+func (x *ShadowPlace) GetTier() uint32 {
+	if x != nil {
+		return x.Tier
+	}
+	return 0
+}
+
+func (x *ShadowPlace) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
+func (x *ShadowPlace) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
 var File_fetch_request_proto protoreflect.FileDescriptor
 
 const file_fetch_request_proto_rawDesc = "" +
 	"\n" +
 	"\x13fetch_request.proto\x12\n" +
-	"forager.v1\x1a\x13crawl_control.proto\"\xad\x04\n" +
+	"forager.v1\x1a\x13crawl_control.proto\"\xe0\x04\n" +
 	"\fFetchRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -294,7 +386,14 @@ const file_fetch_request_proto_rawDesc = "" +
 	"\n" +
 	"path_state\x18\x14 \x01(\fR\tpathState\x12\x18\n" +
 	"\aordinal\x18\x15 \x01(\x04R\aordinal\x12\x14\n" +
-	"\x05clock\x18\x16 \x01(\x04R\x05clockB\x11Z\x0fforager/schemasb\x06proto3"
+	"\x05clock\x18\x16 \x01(\x04R\x05clock\x121\n" +
+	"\ashadows\x18\" \x03(\v2\x17.forager.v1.ShadowPlaceR\ashadows\"\x7f\n" +
+	"\vShadowPlace\x12\x16\n" +
+	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x18\n" +
+	"\adropped\x18\x02 \x01(\bR\adropped\x12\x12\n" +
+	"\x04tier\x18\x03 \x01(\rR\x04tier\x12\x14\n" +
+	"\x05score\x18\x04 \x01(\x01R\x05score\x12\x14\n" +
+	"\x05model\x18\x05 \x01(\tR\x05modelB\x11Z\x0fforager/schemasb\x06proto3"
 
 var (
 	file_fetch_request_proto_rawDescOnce sync.Once
@@ -308,18 +407,20 @@ func file_fetch_request_proto_rawDescGZIP() []byte {
 	return file_fetch_request_proto_rawDescData
 }
 
-var file_fetch_request_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_fetch_request_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_fetch_request_proto_goTypes = []any{
 	(*FetchRequest)(nil), // 0: forager.v1.FetchRequest
-	(*Politeness)(nil),   // 1: forager.v1.Politeness
+	(*ShadowPlace)(nil),  // 1: forager.v1.ShadowPlace
+	(*Politeness)(nil),   // 2: forager.v1.Politeness
 }
 var file_fetch_request_proto_depIdxs = []int32{
-	1, // 0: forager.v1.FetchRequest.politeness:type_name -> forager.v1.Politeness
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	2, // 0: forager.v1.FetchRequest.politeness:type_name -> forager.v1.Politeness
+	1, // 1: forager.v1.FetchRequest.shadows:type_name -> forager.v1.ShadowPlace
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_fetch_request_proto_init() }
@@ -334,7 +435,7 @@ func file_fetch_request_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fetch_request_proto_rawDesc), len(file_fetch_request_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

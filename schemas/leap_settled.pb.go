@@ -63,7 +63,10 @@ type LeapSettled struct {
 	// pages and boundary are set.
 	Boundary bool `protobuf:"varint,18,opt,name=boundary,proto3" json:"boundary,omitempty"`
 	// u was judged before v was dispatched.
-	Forward       bool `protobuf:"varint,19,opt,name=forward,proto3" json:"forward,omitempty"`
+	Forward bool `protobuf:"varint,19,opt,name=forward,proto3" json:"forward,omitempty"`
+	// FetchRequest.shadows of the dispatch of v; none where the link was found after v's verdict, or
+	// another shard asked for v and was redirected here.
+	Shadows       []*ShadowPlace `protobuf:"bytes,25,rep,name=shadows,proto3" json:"shadows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -231,6 +234,13 @@ func (x *LeapSettled) GetForward() bool {
 	return false
 }
 
+func (x *LeapSettled) GetShadows() []*ShadowPlace {
+	if x != nil {
+		return x.Shadows
+	}
+	return nil
+}
+
 // Feature is ⟨term, DOM offset⟩ with its count.
 type Feature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -300,7 +310,7 @@ var File_leap_settled_proto protoreflect.FileDescriptor
 const file_leap_settled_proto_rawDesc = "" +
 	"\n" +
 	"\x12leap_settled.proto\x12\n" +
-	"forager.v1\x1a\x12page_fetched.proto\"\x97\x04\n" +
+	"forager.v1\x1a\x13fetch_request.proto\x1a\x12page_fetched.proto\"\xca\x04\n" +
 	"\vLeapSettled\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -323,7 +333,8 @@ const file_leap_settled_proto_rawDesc = "" +
 	"\arequest\x18\x10 \x01(\fR\arequest\x12\x14\n" +
 	"\x05pages\x18\x11 \x01(\x04R\x05pages\x12\x1a\n" +
 	"\bboundary\x18\x12 \x01(\bR\bboundary\x12\x18\n" +
-	"\aforward\x18\x13 \x01(\bR\aforward\"K\n" +
+	"\aforward\x18\x13 \x01(\bR\aforward\x121\n" +
+	"\ashadows\x18\x19 \x03(\v2\x17.forager.v1.ShadowPlaceR\ashadows\"K\n" +
 	"\aFeature\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\tR\x04term\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x11R\x06offset\x12\x14\n" +
@@ -346,15 +357,17 @@ var file_leap_settled_proto_goTypes = []any{
 	(*LeapSettled)(nil), // 0: forager.v1.LeapSettled
 	(*Feature)(nil),     // 1: forager.v1.Feature
 	(Outcome)(0),        // 2: forager.v1.Outcome
+	(*ShadowPlace)(nil), // 3: forager.v1.ShadowPlace
 }
 var file_leap_settled_proto_depIdxs = []int32{
 	2, // 0: forager.v1.LeapSettled.outcome:type_name -> forager.v1.Outcome
 	1, // 1: forager.v1.LeapSettled.features:type_name -> forager.v1.Feature
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	3, // 2: forager.v1.LeapSettled.shadows:type_name -> forager.v1.ShadowPlace
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_leap_settled_proto_init() }
@@ -362,6 +375,7 @@ func file_leap_settled_proto_init() {
 	if File_leap_settled_proto != nil {
 		return
 	}
+	file_fetch_request_proto_init()
 	file_page_fetched_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -2,25 +2,30 @@ package schemas
 
 import "slices"
 
-// Learns says whether one of the crawl's policies ranks by an apprentice.
+// Orders are the crawl's policies and its shadows: all that ask for scores.
+func Orders(ctl *CrawlControl) []*Policy {
+	return slices.Concat(ctl.GetPolicies(), ctl.GetRankerShadows())
+}
+
+// Learns says whether one of the crawl's policies, or a shadow, ranks by an apprentice.
 func Learns(ctl *CrawlControl) bool {
-	return slices.ContainsFunc(ctl.GetPolicies(), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_APPRENTICE })
+	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_APPRENTICE })
 }
 
-// ReadsAnchors says whether one of the crawl's policies asks what the text of links is about.
+// ReadsAnchors says whether one of the crawl's policies, or a shadow, asks what the text of links is about.
 func ReadsAnchors(ctl *CrawlControl) bool {
-	return slices.ContainsFunc(ctl.GetPolicies(), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_ANCHOR })
+	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_ANCHOR })
 }
 
-// Raises says whether one of the crawl's policies raises what hubs link to: whether there is anything to
-// distil.
+// Raises says whether one of the crawl's policies, or a shadow, raises what hubs link to: whether there is
+// anything to distil.
 func Raises(ctl *CrawlControl) bool {
-	return slices.ContainsFunc(ctl.GetPolicies(), func(p *Policy) bool { return p.GetRaise() })
+	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRaise() })
 }
 
-// Guides are the versions of the guides that the crawl's policies rank by, each once.
+// Guides are the versions of the guides that the crawl's policies and shadows rank by, each once.
 func Guides(ctl *CrawlControl) (versions []string) {
-	for _, p := range ctl.GetPolicies() {
+	for _, p := range Orders(ctl) {
 		if p.GetRanker() == Ranker_RANKER_GUIDE && !slices.Contains(versions, p.GetGuide()) {
 			versions = append(versions, p.GetGuide())
 		}

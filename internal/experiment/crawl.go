@@ -52,10 +52,11 @@ type Run struct {
 	// Within are the pages and redirects in scope to which the crawl keeps (the recall crawler of 2002
 	// §3.6); nil = all.
 	Within []string
-	// Policies, Mixture and Learning are those of a crawl's control record; the rest of it follows
+	// Policies, Mixture, Shadows and Learning are those of a crawl's control record; the rest of it follows
 	// from the ground. Learning nil is all defaults; sync is always set.
 	Policies []*schemas.Policy
 	Mixture  *schemas.Mixture
+	Shadows  []*schemas.Policy
 	Learning *schemas.Learning
 	// Rankers override policies by name (oracles).
 	Rankers map[string]rank.Ranker
@@ -84,7 +85,7 @@ func (r *Run) control() *schemas.CrawlControl {
 		Crawl: "experiment", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING,
 		Focus: []string{r.Ground.task.FocusClass}, Critic: r.Ground.task.Critic,
 		Budget:   &schemas.Budget{Pages: r.Ground.task.Budget},
-		Policies: r.Policies, Mixture: r.Mixture, Scope: &schemas.Scope{UrlList: "web"},
+		Policies: r.Policies, Mixture: r.Mixture, RankerShadows: r.Shadows, Scope: &schemas.Scope{UrlList: "web"},
 		Window: network.Window, HostWindow: network.HostWindow, Learning: learning,
 		Politeness: &schemas.Politeness{DelayMs: uint32(network.Pause.Milliseconds())},
 		RandomSeed: r.RandomSeed,

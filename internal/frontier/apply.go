@@ -122,6 +122,9 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 	default:
 		settled, err = s.finish(e, rec)
 	}
+	if err == nil {
+		err = tellShadows(rec, settled)
+	}
 	if err != nil {
 		return nil, err
 	}

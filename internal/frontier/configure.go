@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -13,7 +14,8 @@ import (
 // Configure sets the crawl's control record, after Open and at every change. A revision lower
 // than the last one is ignored, and so is any other state after CRAWL_STATE_STOPPED. A new
 // scope holds for links found from then on; new limits hold at once; under other policies the best
-// entries and some thousand others are placed before Configure returns, and the rest by Rescore.
+// entries and some thousand others are placed before Configure returns, and the rest by Rescore. Other
+// shadows change nothing but what requests and leaps say of them.
 func (s *Shard) Configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) error {
 	if s.ctl != nil && ctl.GetRevision() < s.ctl.GetRevision() {
 		return nil
@@ -36,6 +38,10 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	if err != nil {
 		return err
 	}
+	shadows, err := newShadows(ctl, policies)
+	if err != nil {
+		return err
+	}
 	mixture, err := rank.NewMixture(ctl.GetMixture(), ctl.GetRandomSeed())
 	if err != nil {
 		return err
@@ -50,6 +56,7 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	s.ctl, s.scope, s.options = ctl, sc, o
 	s.SetMemory(o.Memory)
 	s.limits, s.policies, s.learns, s.mixture = limits, policies, learns, mixture
+	s.shadows, s.asksModel = shadows, learns || slices.ContainsFunc(shadows, (*rank.Policy).Learns)
 	s.c.stopped = s.c.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
 	s.policyNames = s.policyNames[:0]
 	for _, p := range policies {

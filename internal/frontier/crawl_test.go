@@ -103,7 +103,7 @@ func (s *script) answer(url string, o schemas.Outcome) *schemas.LinkFound {
 	if !ok {
 		s.t.Fatalf("%s was not asked for", url)
 	}
-	return &schemas.LinkFound{Id: r.GetId(), Crawl: "c", Url: url, Outcome: o}
+	return &schemas.LinkFound{Id: r.GetId(), Crawl: "c", Url: url, Request: encoded(r), Outcome: o}
 }
 
 // deliver answers with a page of relevance r; best says that its best class is in the focus.
@@ -651,6 +651,9 @@ func TestErrors(t *testing.T) {
 		"belongs to crawl c":         func(c *schemas.CrawlControl) { c.Crawl = "x" },
 		"0 policies":                 func(c *schemas.CrawlControl) { c.Policies = nil },
 		"unknown ranker":             func(c *schemas.CrawlControl) { c.Policies[0].Ranker = 77 },
+		"a policy \"p\" is there":    func(c *schemas.CrawlControl) { c.RankerShadows = append(c.RankerShadows, c.Policies[0]) },
+		"5 shadows":                  func(c *schemas.CrawlControl) { c.RankerShadows = make([]*schemas.Policy, 5) },
+		"shadow: policy":             func(c *schemas.CrawlControl) { c.RankerShadows = []*schemas.Policy{{Name: "q"}} },
 		"two policies are called":    func(c *schemas.CrawlControl) { c.Policies = append(c.Policies, c.Policies[0]) },
 		"below the number of shards": func(c *schemas.CrawlControl) { c.Shards = 20 },
 		"shards 257":                 func(c *schemas.CrawlControl) { c.Shards = 257 },

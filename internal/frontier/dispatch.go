@@ -65,7 +65,7 @@ func (s *Shard) dispatching() bool {
 
 // modelDue says that dispatch waits for the model of a boundary.
 func (s *Shard) modelDue() bool {
-	return s.limits.sync && s.learns && s.c.answered < s.c.boundary
+	return s.limits.sync && s.asksModel && s.c.answered < s.c.boundary
 }
 
 // dispatchBest puts the best entry of policy lead into flight.
@@ -79,7 +79,15 @@ func (s *Shard) dispatchBest(lead int, now int64) (*schemas.FetchRequest, error)
 		return nil, fmt.Errorf("entry %d is queued and has state %d", e.ordinal, e.state)
 	}
 	at := e.places[lead]
-	path, err := s.pathTo(e)
+	shadowed, err := s.shadowed(e)
+	if err != nil {
+		return nil, err
+	}
+	shadows, err := s.shadowPlaces(shadowed)
+	if err != nil {
+		return nil, err
+	}
+	path, err := s.pathTo(e, shadowed)
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +121,7 @@ func (s *Shard) dispatchBest(lead int, now int64) (*schemas.FetchRequest, error)
 		Politeness: s.ctl.GetPoliteness(), Score: at.Score, Tier: at.Tier,
 		Policy: s.policies[lead].Name(), Model: version, Depth: e.depth, Via: via, Hops: e.hops,
 		DispatchedAt: now, PathState: path, Ordinal: s.c.ordinal, Clock: s.c.clock,
+		Shadows: shadows,
 	}
 	if err := s.countRequest(id, r); err != nil {
 		return nil, err

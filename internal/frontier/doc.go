@@ -22,6 +22,7 @@
 //	rescore.go sweep.go stretch.go        models and generations
 //	rerank.go                             other policies
 //	raise.go                              what hubs link to
+//	shadow.go                             policies that choose nothing
 //	ahead.go prepare.go                   what is read and scored beside others
 //	dispatch.go mixture.go                choice of requests and of the policy that leads
 //	flight.go window.go                   requests in flight
@@ -258,6 +259,11 @@
 //
 // 2026-11-21: pages alone credit an arm. A 404 says nothing of relevance, and the budget is in
 // pages; a redirect credits the arm that chose the target's request.
+//
+// 2026-11-22: a shadow has no queues. Its own crawl would come to other pages, so that what it makes of a
+// frontier that another policy opened is a guess however it is kept; with queues it would cost as much as an arm of a
+// mixture, and change how fast a crawl goes that it is to leave alone. What it says of the pages that were fetched is
+// enough to compare orders on them, at the price of one placing a request.
 //
 // 2026-11-21: with several shards a window found by trying is that of each shard; the lease bounds
 // it. Their default bound is budget/20 as ever, but at least one request a shard.

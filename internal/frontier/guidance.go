@@ -80,20 +80,28 @@ func (s *Shard) guidedBy(p *page, l *link) []rank.Guided {
 	return s.guided
 }
 
-// pathTo is FetchRequest.path_state of a queued entry.
-func (s *Shard) pathTo(e *entry) ([]byte, error) {
+// pathTo is FetchRequest.path_state of a queued entry that shadows see where shadowed says.
+func (s *Shard) pathTo(e *entry, shadowed []rank.Place) ([]byte, error) {
 	var path schemas.Path
-	for i, policy := range s.policies {
+	step := func(policy *rank.Policy, at *rank.Place) error {
 		version := policy.Guide()
 		if version == "" || slices.ContainsFunc(path.Steps, func(st *schemas.PathStep) bool { return st.GetGuide() == version }) {
-			continue // several policies may rank by one guide
+			return nil // several policies may rank by one guide
 		}
-		state, err := s.stateOf(e, &e.places[i].Place, version)
-		if err != nil {
-			return nil, err
-		}
+		state, err := s.stateOf(e, at, version)
 		if len(state) > 0 {
 			path.Steps = append(path.Steps, &schemas.PathStep{Guide: version, State: state})
+		}
+		return err
+	}
+	for i, policy := range s.policies {
+		if err := step(policy, &e.places[i].Place); err != nil {
+			return nil, err
+		}
+	}
+	for i := range shadowed {
+		if err := step(s.shadows[i], &shadowed[i]); err != nil {
+			return nil, err
 		}
 	}
 	if len(path.Steps) == 0 {

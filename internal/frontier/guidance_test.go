@@ -69,14 +69,15 @@ func (l nLink) remembered(by *schemas.Policy) []byte {
 	}
 }
 
-func (n *naive) pathTo(e *nEntry) []byte {
+func (n *naive) pathTo(e *nEntry, shadowed []nPlace) []byte {
 	path := &schemas.Path{}
 	told := map[string]bool{}
-	for i, p := range n.ctl.GetPolicies() {
+	places := slices.Concat(e.places, shadowed)
+	for i, p := range schemas.Orders(n.ctl)[:len(places)] {
 		if _, overridden := n.options.Rankers[p.GetName()]; overridden || p.GetRanker() != schemas.Ranker_RANKER_GUIDE || told[p.GetGuide()] {
 			continue
 		}
-		if state := e.places[i].state; len(state) > 0 {
+		if state := places[i].state; len(state) > 0 {
 			told[p.GetGuide()] = true
 			path.Steps = append(path.Steps, &schemas.PathStep{Guide: p.GetGuide(), State: state})
 		}

@@ -115,7 +115,7 @@ func (s *Shard) Limits() shards.Limits {
 // Stride is the number of pages delivered behind which shard 0 should hear of them, so that models
 // become due about when they should; 0 = it need not.
 func (s *Shard) Stride() uint64 {
-	if !s.learns {
+	if !s.asksModel {
 		return 0
 	}
 	return max(1, s.limits.refitPages/uint64(2*s.limits.shards))

@@ -107,14 +107,14 @@ func (s *Shard) leapNamed(u *page, l *link, v *entry, named string) (*schemas.Le
 }
 
 // boundaries returns the record that makes a new model due, if the pages that the crawl has
-// delivered have just reached one and a policy ranks by it. Of several shards shard 0 says so, by
+// delivered have just reached one and a policy or a shadow ranks by it. Of several shards shard 0 says so, by
 // what the others have reported; where that is several boundaries at once, it is the last.
 func (s *Shard) boundaries() []*schemas.LeapSettled {
 	pages := s.c.pages
 	for _, n := range s.peers {
 		pages += n
 	}
-	if !s.learns || s.name.Shard != 0 || pages < s.limits.switchPages {
+	if !s.asksModel || s.name.Shard != 0 || pages < s.limits.switchPages {
 		return nil
 	}
 	due := pages - (pages-s.limits.switchPages)%s.limits.refitPages

@@ -161,6 +161,27 @@ func (n *naive) learnsPolicy(p *schemas.Policy) bool {
 
 func (n *naive) learns() bool { return slices.ContainsFunc(n.ctl.GetPolicies(), n.learnsPolicy) }
 
+// asksModel says that a policy or a shadow does.
+func (n *naive) asksModel() bool {
+	return n.learns() || slices.ContainsFunc(n.ctl.GetRankerShadows(), n.learnsPolicy)
+}
+
+// shadows are the places of an entry with links under the crawl's shadows, and what a request says of them.
+func (n *naive) shadows(e *nEntry) (places []nPlace, said []*schemas.ShadowPlace) {
+	if len(e.links) == 0 {
+		return nil, nil
+	}
+	for _, p := range n.ctl.GetRankerShadows() {
+		at := n.placeUnder(e, p)
+		x := &schemas.ShadowPlace{Policy: p.GetName(), Dropped: true}
+		if at.in {
+			x = &schemas.ShadowPlace{Policy: p.GetName(), Tier: at.tier, Score: at.score, Model: at.model}
+		}
+		places, said = append(places, at), append(said, x)
+	}
+	return places, said
+}
+
 func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) {
 	if n.ctl != nil && ctl.GetRevision() < n.ctl.GetRevision() {
 		return
@@ -200,7 +221,7 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 }
 
 func (n *naive) raises() bool {
-	return slices.ContainsFunc(n.ctl.GetPolicies(), func(p *schemas.Policy) bool { return p.GetRaise() })
+	return slices.ContainsFunc(schemas.Orders(n.ctl), func(p *schemas.Policy) bool { return p.GetRaise() })
 }
 
 // raise takes the distiller's word, and says whether it was time for it.
@@ -733,7 +754,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		l := n.ctl.GetLearning()
 		first := or(l.GetSwitchPages(), max(30, n.budget()/20))
 		every := or(l.GetRefitPages(), min(max(n.budget()/40, 10), max(100, n.budget()/200)))
-		if n.learns() && n.pages >= first && (n.pages-first)%every == 0 {
+		if n.asksModel() && n.pages >= first && (n.pages-first)%every == 0 {
 			n.boundary = n.pages
 			id := schemas.LeapID(n.crawl, "boundary", strconv.Itoa(int(n.pages)))
 			n.settled = append(n.settled, id)
@@ -741,6 +762,11 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		}
 	default:
 		out = final(outcome)
+	}
+	for _, leap := range out {
+		if string(leap.GetRequest()) == string(rec.GetId()) {
+			leap.Shadows = f.request.GetShadows()
+		}
 	}
 	return out, false
 }
@@ -831,7 +857,7 @@ func (n *naive) window() uint64 {
 }
 
 func (n *naive) modelDue() bool {
-	return n.ctl.GetLearning().GetSync() && n.learns() && n.answered < n.boundary
+	return n.ctl.GetLearning().GetSync() && n.asksModel() && n.answered < n.boundary
 }
 
 func (n *naive) dispatching() bool {
@@ -864,13 +890,14 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 		e.state = stateFlight
 		e.attempt++
 		at := e.places[lead]
+		shadowed, said := n.shadows(e)
 		id := schemas.RequestID(n.crawl, e.url, e.attempt)
 		e.request = &schemas.FetchRequest{
 			Id: id.Bytes(), Crawl: n.crawl, Url: e.url, Host: weburl.Host(e.url), Attempt: e.attempt,
 			Epoch: n.options.Epoch, Owner: n.options.Owner, Politeness: n.ctl.GetPoliteness(),
 			Score: at.score, Tier: at.tier, Policy: n.ctl.GetPolicies()[lead].GetName(), Model: at.model,
 			Depth: e.depth, Via: at.via, Hops: e.hops, DispatchedAt: now, Ordinal: uint64(len(n.log) + 1), Clock: n.clock,
-			PathState: n.pathTo(e),
+			PathState: n.pathTo(e, shadowed), Shadows: said,
 		}
 		if len(n.log) == 0 || now < n.startedAt {
 			n.startedAt = now

@@ -5,8 +5,8 @@ import (
 	"forager/schemas"
 )
 
-// source is a link as rankers see it.
-func (s *Shard) source(p *page, l *link) (rank.Source, error) {
+// source is a link as rankers see it, with Pr(high | u,v) where they ask for that.
+func (s *Shard) source(p *page, l *link, learns bool) (rank.Source, error) {
 	if p.seeds {
 		return rank.Source{Seed: true}, nil
 	}
@@ -20,7 +20,7 @@ func (s *Shard) source(p *page, l *link) (rank.Source, error) {
 	switch {
 	case l.scored:
 		src.High, src.HasHigh, l.scored = l.high, true, false
-	case s.learns && s.using.model != nil:
+	case learns && s.using.model != nil:
 		var err error
 		if src.High, err = s.high(p, l); err != nil {
 			return src, err
@@ -87,7 +87,7 @@ func (s *Shard) noPlaces(reuse []placed) []placed {
 
 // addPlace folds one more link into the entry's places.
 func (s *Shard) addPlace(e *entry, p *page, l *link) error {
-	src, err := s.source(p, l)
+	src, err := s.source(p, l, s.learns)
 	if err != nil {
 		return err
 	}

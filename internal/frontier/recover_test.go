@@ -52,7 +52,7 @@ func (w *world) answer(r *schemas.FetchRequest) *schemas.LinkFound {
 	as := w.answers[r.GetUrl()]
 	a := as[min(int(r.GetAttempt()), len(as))-1]
 	return &schemas.LinkFound{
-		Id: r.GetId(), Crawl: "c", Url: r.GetUrl(), Outcome: a.GetOutcome(), Redirect: a.GetRedirect(),
+		Id: r.GetId(), Crawl: "c", Url: r.GetUrl(), Request: encoded(r), Outcome: a.GetOutcome(), Redirect: a.GetRedirect(),
 		NotBefore: a.GetNotBefore(), Judgement: a.GetJudgement(), Links: a.GetLinks(), Table: a.GetTable(),
 	}
 }
@@ -318,7 +318,7 @@ func TestRecovery(t *testing.T) {
 			case "policies":
 				other := proto.CloneOf(o.ctl)
 				other.Revision++
-				other.Policies, other.Mixture = drawPolicies(t), drawMixture(t)
+				other.Policies, other.Mixture, other.RankerShadows = drawPolicies(t), drawMixture(t), drawShadows(t)
 				// A boundary that a policy of before made due is not sent by policies that do not learn.
 				if schemas.Learns(other) == schemas.Learns(o.ctl) {
 					o.ctl = other

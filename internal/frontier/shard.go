@@ -107,11 +107,13 @@ type Shard struct {
 	policies    []*rank.Policy
 	policyNames []uint32 // name numbers
 	// mixture chooses among the policies, which are its arms; nil = the first one leads.
-	mixture       *rank.Mixture
-	arms          []rank.Arm
-	learns        bool
-	limits        limits
-	using, newest model
+	mixture *rank.Mixture
+	arms    []rank.Arm
+	// learns: a policy ranks by the apprentice's model. asksModel: one does, or a shadow.
+	learns, asksModel bool
+	shadows           []*rank.Policy
+	limits            limits
+	using, newest     model
 
 	// What follows from both; built by Configure.
 	ready, old []*heap[*host] // by policy
@@ -188,7 +190,7 @@ func (s *Shard) usable() error {
 	if s.ctl == nil {
 		return errNotConfigured
 	}
-	if s.learns && s.using.number != 0 && s.using.model == nil {
+	if s.asksModel && s.using.number != 0 && s.using.model == nil {
 		return ErrNoModel
 	}
 	return nil

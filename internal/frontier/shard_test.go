@@ -89,10 +89,17 @@ func drawPolicies(t *rapid.T) (ps []*schemas.Policy) {
 	return ps
 }
 
+func drawShadows(t *rapid.T) (ps []*schemas.Policy) {
+	for _, name := range []string{"four", "five"}[:rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "shadows")] {
+		ps = append(ps, drawPolicy(t, name))
+	}
+	return ps
+}
+
 func drawControl(t *rapid.T, crawl string) *schemas.CrawlControl {
 	ctl := &schemas.CrawlControl{
 		Crawl: crawl, Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING,
-		Policies: drawPolicies(t), Mixture: drawMixture(t),
+		Policies: drawPolicies(t), Mixture: drawMixture(t), RankerShadows: drawShadows(t),
 		Budget: &schemas.Budget{
 			Pages:    rapid.SampledFrom([]uint64{4, 40, 4000, 4000}).Draw(t, "pages"),
 			Requests: rapid.SampledFrom([]uint64{0, 0, 0, 5, 50}).Draw(t, "requests"),
@@ -183,9 +190,18 @@ func (d dice) anchors(n int) (anchors []uint32) {
 	return anchors
 }
 
+// encoded is a request as it comes back with its verdict.
+func encoded(r *schemas.FetchRequest) []byte {
+	b, err := proto.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
 // verdict draws an answer to r.
 func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schemas.LinkFound {
-	rec := &schemas.LinkFound{Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl()}
+	rec := &schemas.LinkFound{Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl(), Request: encoded(r)}
 	outcomes := []schemas.Outcome{
 		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 7, 7, 7, 7, 8, 8, 8, 9, 10, 11, 12, 13, 14, 15, 15, 17,
 	}
@@ -505,7 +521,7 @@ func (m *machine) step(t *rapid.T) {
 	case "policies":
 		m.ctl = proto.CloneOf(m.ctl)
 		m.ctl.Revision++
-		m.ctl.Policies, m.ctl.Mixture = drawPolicies(t), drawMixture(t)
+		m.ctl.Policies, m.ctl.Mixture, m.ctl.RankerShadows = drawPolicies(t), drawMixture(t), drawShadows(t)
 		m.drawOverride(t)
 		m.configure(t)
 		m.naive.configure(m.ctl, m.scope, m.options)
