@@ -123,6 +123,37 @@ func TestPosteriorIsTheFormula(t *testing.T) {
 	})
 }
 
+// TestManyFeatures has documents of more features than are added together, once and several times.
+func TestManyFeatures(t *testing.T) {
+	const features = 40
+	gen := rapid.Custom(func(t *rapid.T) *Bag {
+		b := new(Bag)
+		for f, n := range rapid.SliceOfN(rapid.Uint32Range(0, 3), features, features).Draw(t, "counts") {
+			if n > 0 {
+				b.Features, b.Counts = append(b.Features, uint32(f)), append(b.Counts, n)
+			}
+		}
+		return b
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		classes := rapid.SliceOfN(rapid.SliceOfN(gen, 1, 2), 2, 4).Draw(t, "training")
+		d := gen.Draw(t, "document")
+		for i := range rapid.IntRange(0, len(d.Counts)).Draw(t, "once") {
+			d.Counts[i] = 1
+		}
+		counts, err := Count(features, classes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := posterior(counts.Model(), d, false), brute(classes, d)
+		for k := range want {
+			if math.Abs(got[k]-want[k]) > 1e-10 {
+				t.Fatalf("Pr = %v, want %v", got, want)
+			}
+		}
+	})
+}
+
 func TestTemperedPosteriorOfALongDocument(t *testing.T) {
 	counts, err := Count(2, [][]*Bag{{bag(0, 0, 0, 1)}, {bag(0, 1)}, {bag(1)}})
 	if err != nil {

@@ -77,7 +77,7 @@ type place struct{ lo, hi, row uint32 }
 func (m *Model) LogLikelihood(dst []float64, document *Bag) (known uint64) {
 	clear(dst)
 	t := m.table
-	rows := four{levels: m.near}
+	rows := waiting{levels: m.near}
 	// The places of some features are looked up before any is used: the processor then waits for
 	// memory once for all of them.
 	var places [32]place
@@ -121,39 +121,68 @@ func (m *Model) pick(dst []float64, p place, times float64) {
 	}
 }
 
-// four are rows that wait to be added together, so that each sum is read and written once for
-// four of them.
-type four struct {
+// waiting are rows that wait to be added together, so that each sum is read and written once for
+// several of them. Features that occur once, as most do, need no product and wait by themselves.
+type waiting struct {
 	levels *[rowLevels]float64
-	row    [4][]uint16
-	times  [4]float64
-	n      int
+	once   [8][]uint16
+	often  [4][]uint16
+	times  [4]float64 // of the rows of often
+	n      struct{ once, often int }
 }
 
 // add adds a row, so many times, to dst: at once or with the next ones.
-func (r *four) add(dst []float64, row []uint16, times float64) {
-	r.row[r.n], r.times[r.n] = row, times
-	if r.n++; r.n < len(r.row) {
+func (w *waiting) add(dst []float64, row []uint16, times float64) {
+	if times == 1 {
+		w.once[w.n.once] = row
+		if w.n.once++; w.n.once == len(w.once) {
+			w.addOnce(dst)
+		}
 		return
 	}
-	r.n = 0
-	levels := r.levels
-	a, b, c, d := r.row[0][:len(dst)], r.row[1][:len(dst)], r.row[2][:len(dst)], r.row[3][:len(dst)]
-	ta, tb, tc, td := r.times[0], r.times[1], r.times[2], r.times[3]
+	w.often[w.n.often], w.times[w.n.often] = row, times
+	if w.n.often++; w.n.often == len(w.often) {
+		w.addOften(dst)
+	}
+}
+
+// addOnce adds as many rows as once has room for.
+func (w *waiting) addOnce(dst []float64) {
+	w.n.once = 0
+	of := w.levels
+	a, b, c, d := w.once[0][:len(dst)], w.once[1][:len(dst)], w.once[2][:len(dst)], w.once[3][:len(dst)]
+	e, f, g, h := w.once[4][:len(dst)], w.once[5][:len(dst)], w.once[6][:len(dst)], w.once[7][:len(dst)]
 	for k := range dst {
-		dst[k] = dst[k] + float64(ta*levels[a[k]%rowLevels]) +
-			float64(tb*levels[b[k]%rowLevels]) + float64(tc*levels[c[k]%rowLevels]) + float64(td*levels[d[k]%rowLevels])
+		dst[k] += of[a[k]%rowLevels] + of[b[k]%rowLevels] + of[c[k]%rowLevels] + of[d[k]%rowLevels] +
+			of[e[k]%rowLevels] + of[f[k]%rowLevels] + of[g[k]%rowLevels] + of[h[k]%rowLevels]
+	}
+}
+
+// addOften adds as many rows as often has room for.
+func (w *waiting) addOften(dst []float64) {
+	w.n.often = 0
+	of := w.levels
+	a, b, c, d := w.often[0][:len(dst)], w.often[1][:len(dst)], w.often[2][:len(dst)], w.often[3][:len(dst)]
+	ta, tb, tc, td := w.times[0], w.times[1], w.times[2], w.times[3]
+	for k := range dst { // conversions as in pick
+		dst[k] = dst[k] + float64(ta*of[a[k]%rowLevels]) +
+			float64(tb*of[b[k]%rowLevels]) + float64(tc*of[c[k]%rowLevels]) + float64(td*of[d[k]%rowLevels])
 	}
 }
 
 // flush adds the rows that still wait.
-func (r *four) flush(dst []float64) {
-	for i := range r.n {
-		for k, level := range r.row[i][:len(dst)] {
-			dst[k] += float64(r.times[i] * r.levels[level%rowLevels])
+func (w *waiting) flush(dst []float64) {
+	for _, row := range w.once[:w.n.once] {
+		for k, level := range row[:len(dst)] {
+			dst[k] += w.levels[level%rowLevels]
 		}
 	}
-	r.n = 0
+	for i, row := range w.often[:w.n.often] {
+		for k, level := range row[:len(dst)] {
+			dst[k] += float64(w.times[i] * w.levels[level%rowLevels])
+		}
+	}
+	w.n.once, w.n.often = 0, 0
 }
 
 // Temper returns the divisor of the log likelihood of a document of that many known words.

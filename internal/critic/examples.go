@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
-
 	"forager/internal/bayes"
 	"forager/internal/taxonomy"
 	"forager/internal/text"
@@ -22,11 +20,7 @@ type Examples struct {
 	reader   *text.Words
 	words    interner
 	times    []uint32 // by word; all 0 between two examples
-	page     struct { // what is being read
-		text     []byte
-		tokens   []token
-		features []uint32
-	}
+	page     reading
 	items    []example
 	byURL    map[string]int
 	repeated int
@@ -124,45 +118,17 @@ func (e *Examples) AddPage(url string, topics []string, p *schemas.Page) error {
 
 // fill sets the bag of an example to the words of the reader.
 func (e *Examples) fill(x *example) {
-	p := &e.page
-	p.text, p.tokens = p.text[:0], p.tokens[:0]
-	for e.reader.Next() {
-		word := e.reader.Word()
-		p.text = append(p.text, word...)
-		p.tokens = append(p.tokens, token{hash: xxhash.Sum64(word), end: uint32(len(p.text)), times: e.reader.Count()})
-	}
-	// Words are looked up behind one another, and nothing is decided by what is found, so that the
-	// processor waits for memory for several at once.
-	from := uint32(0)
-	for i := range p.tokens {
-		t := &p.tokens[i]
-		t.word = e.words.intern(t.hash, p.text[from:t.end])
-		from = t.end
-	}
+	e.page.read(e.reader, e.words.number)
 	for len(e.times) < len(e.words.words) {
 		e.times = append(e.times, 0)
 	}
-	p.features = p.features[:0]
-	for i := range p.tokens {
-		t := &p.tokens[i]
-		if e.times[t.word] == 0 {
-			p.features = append(p.features, t.word)
-		}
-		e.times[t.word] += t.times
-	}
-	both := make([]uint32, 2*len(p.features))
-	x.bag.Features, x.bag.Counts = both[:len(p.features):len(p.features)], both[len(p.features):]
-	copy(x.bag.Features, p.features)
-	for i, w := range p.features {
+	features := e.page.count(e.times)
+	both := make([]uint32, 2*len(features))
+	x.bag.Features, x.bag.Counts = both[:len(features):len(features)], both[len(features):]
+	copy(x.bag.Features, features)
+	for i, w := range features {
 		x.bag.Counts[i], e.times[w] = e.times[w], 0
 	}
-}
-
-// token is a word as it is read.
-type token struct {
-	hash        uint64
-	end         uint32 // in the text of all
-	word, times uint32
 }
 
 // begin begins to read the words of a page; the error is of one that contradicts itself.

@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/cespare/xxhash/v2"
-
 	"forager/internal/bayes"
 	"forager/internal/modelfile"
 	"forager/internal/taxonomy"
@@ -38,9 +36,8 @@ type Model struct {
 // scratch is the memory of one judgement.
 type scratch struct {
 	reader *text.Words
-	tokens []token
+	page   reading
 	words  []uint32 // by word of the model; all 0 between two judgements
-	recent [recentWords]recent
 	bag    bayes.Bag
 }
 
@@ -137,30 +134,8 @@ func (m *Model) score(o *Opinion, bag *bayes.Bag) {
 
 // fill sets s.bag to the words of the reader that the model knows, in the order in which they come first.
 func (m *Model) fill(s *scratch) {
-	s.bag.Features, s.bag.Counts, s.tokens = s.bag.Features[:0], s.bag.Counts[:0], s.tokens[:0]
-	for s.reader.Next() {
-		s.tokens = append(s.tokens, token{hash: xxhash.Sum64(s.reader.Word()), times: s.reader.Count()})
-	}
-	// As examples are read (Examples.fill).
-	for i := range s.tokens {
-		t := &s.tokens[i]
-		r := &s.recent[t.hash%recentWords]
-		if r.hash != t.hash {
-			*r = recent{t.hash, m.words.lookup(t.hash)}
-		}
-		t.word = r.word
-	}
-	for i := range s.tokens {
-		t := &s.tokens[i]
-		if t.word == 0 { // the model does not know it
-			continue
-		}
-		f := t.word - 1
-		if s.words[f] == 0 {
-			s.bag.Features = append(s.bag.Features, f)
-		}
-		s.words[f] += t.times
-	}
+	s.page.read(s.reader, func(hash uint64, _ []byte) uint32 { return m.words.lookup(hash) })
+	s.bag.Features, s.bag.Counts = s.page.count(s.words), s.bag.Counts[:0]
 	for _, f := range s.bag.Features {
 		s.bag.Counts = append(s.bag.Counts, s.words[f])
 		s.words[f] = 0

@@ -73,33 +73,13 @@ func (v *vocabulary) word(i uint32) string { return string(v.bytes(i)) }
 // lookup returns the number of the word of a hash, from 1; 0 = there is none.
 func (v *vocabulary) lookup(hash uint64) uint32 { return uint32(v.slots[v.find(hash)+1]) }
 
-// recent is a word that was looked up before. Most tokens of a page are of few words, which then need not
-// be looked for in the whole table.
-type recent struct {
-	hash uint64
-	word uint32 // its number from 1; 0 = there is none
-}
-
-// recentWords are as many as the nearest cache of the processor holds.
-const recentWords = 1 << 11
-
 // interner numbers words as they come, in a table like that of a vocabulary. The zero value is ready.
 type interner struct {
-	words  []string
-	slots  []uint64
-	recent [recentWords]recent
+	words []string
+	slots []uint64
 }
 
-// intern returns the number of a word with its hash, a new one for a new word.
-func (n *interner) intern(hash uint64, word []byte) uint32 {
-	r := &n.recent[hash%recentWords]
-	if r.hash != hash || r.word == 0 {
-		*r = recent{hash, n.number(hash, word) + 1}
-	}
-	return r.word - 1
-}
-
-// number is the number of a word of a hash.
+// number returns the number of a word with its hash, from 1: a new one for a new word.
 func (n *interner) number(hash uint64, word []byte) uint32 {
 	if need := slotsFor(len(n.words) + 1); need > len(n.slots) {
 		n.grow(need)
@@ -109,7 +89,7 @@ func (n *interner) number(hash uint64, word []byte) uint32 {
 		n.words = append(n.words, string(word))
 		n.slots[at], n.slots[at+1] = hash, uint64(len(n.words))
 	}
-	return uint32(n.slots[at+1] - 1)
+	return uint32(n.slots[at+1])
 }
 
 func (n *interner) grow(slots int) {

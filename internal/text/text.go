@@ -1,6 +1,9 @@
 package text
 
 import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,7 +31,7 @@ type Scanner struct {
 	begin int // of the token, in text
 	last  int // end of the token before it
 	token []byte
-	buf   [MaxToken]byte
+	buf   [MaxToken + stride]byte // what is longer than a token is written and cut
 	full  *words.Iterator[string]
 }
 
@@ -105,15 +108,26 @@ var class, lower = func() (class, lower [256]uint8) {
 	return class, lower
 }()
 
-// inWord is, of a byte that words within ASCII are made of, its lower case; 0 of all others.
-var inWord = func() (in [256]uint8) {
-	for b := range in {
-		if c := class[b]; c == underscore || c == digit || c == letter {
-			in[b] = lower[b]
-		}
-	}
-	return in
-}()
+// stride is the number of bytes that are looked at together.
+const stride = 8
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x80 * ones
+)
+
+// inWords tells of eight bytes, the first in the lowest bits, which of them words within ASCII are made of:
+// their highest bits are set in in. Of these, lower is the lower case.
+func inWords(eight uint64) (lower, in uint64) {
+	b := eight &^ highs
+	l := b | 0x20*ones // letters in lower case; no other byte becomes a letter
+	// The highest bit of b + 0x80 − c says whether b ≥ c: sums of seven bits carry no further.
+	letters := (l + (0x80-'a')*ones) &^ (l + (0x80-'z'-1)*ones)
+	digits := (b + (0x80-'0')*ones) &^ (b + (0x80-'9'-1)*ones)
+	underscores := highs - (b ^ '_'*ones)
+	capitals := letters &^ (eight << 2) & highs // without the bit 0x20
+	return eight | capitals>>2, (letters | digits | underscores) &^ eight & highs
+}
 
 // nextASCII takes the word at z.at, unless that touches a byte beyond ASCII and is not a run of characters
 // that need no algorithm (nextApart): then known is false and nothing is taken. found is false for a word without letter and digit.
@@ -122,18 +136,22 @@ func (z *Scanner) nextASCII() (found, known bool) {
 	if class[s[i]] == beyond {
 		return z.nextApart()
 	}
-	var beside byte // 0 while there are but underscores
 	for {
-		for i < len(s) {
-			b := inWord[s[i]]
-			if b == 0 {
-				break
-			}
+		run := stride
+		for run == stride && len(s)-i >= stride {
+			lower, in := inWords(eight(s[i:]))
 			if n < MaxToken {
-				z.buf[n] = b
-				n++
-				beside |= b ^ '_'
+				binary.LittleEndian.PutUint64(z.buf[n:n+stride], lower)
 			}
+			run = bits.TrailingZeros64(in^highs) / 8 // 8 where there is no other byte
+			i += run
+			n += run
+		}
+		for run == stride && i < len(s) && class[s[i]] >= underscore && class[s[i]] != beyond {
+			if n < MaxToken {
+				z.buf[n] = lower[s[i]]
+			}
+			n++
 			i++
 		}
 		if i == len(s) {
@@ -154,12 +172,20 @@ func (z *Scanner) nextASCII() (found, known bool) {
 		}
 		if n < MaxToken {
 			z.buf[n] = s[i]
-			n++
 		}
+		n++
 		i++
 	}
-	z.begin, z.at, z.token = z.at, i, z.buf[:n]
-	return beside != 0, true
+	z.begin, z.at, z.token = z.at, i, z.buf[:min(n, MaxToken)]
+	// A word of underscores alone is none. Middle characters stand behind others.
+	return z.token[0] != '_' || len(bytes.Trim(z.token, "_")) > 0, true
+}
+
+// eight is the first eight bytes of a string, the first in the lowest bits.
+func eight(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // kind is what becomes of a character beyond ASCII.

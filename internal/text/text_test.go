@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -71,13 +72,17 @@ func TestTokensAppends(t *testing.T) {
 }
 
 // TestShortTexts compares with the library on every text of up to 5 characters of an alphabet
-// with one character for every behaviour.
+// with one character for every behaviour, at the end of a text and not: within ASCII, eight bytes are looked at together
+// where there are as many.
 func TestShortTexts(t *testing.T) {
 	alphabet := []string{"a", "B", "1", "_", ":", ",", ".", "'", "\"", "-", " ", "\n", "é", "\u0301", "\u05D0", "\u30A2", "\u200D", "\uFF9E", "\u202F", "世", "ひ", "。", "ก", "\u0E31"}
 	var walk func(prefix string, left int)
 	walk = func(prefix string, left int) {
-		if want, got := plain(prefix), Tokens(nil, prefix); !slices.Equal(got, want) {
-			t.Fatalf("%q gives %q, the library %q", prefix, got, want)
+		want := plain(prefix)
+		for _, text := range []string{prefix, prefix + "        "} {
+			if got := Tokens(nil, text); !slices.Equal(got, want) {
+				t.Fatalf("%q gives %q, the library %q", text, got, want)
+			}
 		}
 		if left > 0 {
 			for _, c := range alphabet {
@@ -89,6 +94,28 @@ func TestShortTexts(t *testing.T) {
 	for _, c := range []string{"a", "1", "_", ".", "\u05D0"} { // where context matters most
 		for _, d := range []string{":", ",", ".", "'", "\""} {
 			walk(c+d, 3)
+		}
+	}
+}
+
+// TestInWords looks at every byte at every place among others.
+func TestInWords(t *testing.T) {
+	for _, beside := range []byte{0, ' ', 'A', 'z', '_', 0x7F, 0x80, 0xFF} {
+		for b := range 256 {
+			for at := range stride {
+				text := bytes.Repeat([]byte{beside}, stride)
+				text[at] = byte(b)
+				low, in := inWords(eight(string(text)))
+				for i, c := range text {
+					want := class[c] >= underscore && class[c] != beyond
+					if got := in>>(8*i)&0xFF == 0x80; got != want || !got && in>>(8*i)&0xFF != 0 {
+						t.Fatalf("%q: byte %d is in a word: %v, want %v", text, i, got, want)
+					}
+					if got := byte(low >> (8 * i)); want && got != lower[c] {
+						t.Fatalf("%q: byte %d in lower case is %q, want %q", text, i, got, lower[c])
+					}
+				}
+			}
 		}
 	}
 }

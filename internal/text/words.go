@@ -33,6 +33,7 @@ func SurfaceOf(p interface {
 type Words struct {
 	settings Settings
 	asIs     bool     // tokens are words as they are, but for pairs
+	direct   bool     // and there are no pairs, and the tokens come from the scanner
 	language language // of the text
 	stemmers map[string]*stemmer
 	evidence evidence
@@ -72,7 +73,7 @@ func (w *Words) Text(s, hint string) {
 		for w.scanner.Reset(s); w.scanner.Next() && add(w.scanner.Token()); {
 		}
 	})
-	w.surface = nil
+	w.surface, w.direct, w.n = nil, w.asIs && !w.settings.Bigrams, 1
 	w.scanner.Reset(s)
 }
 
@@ -97,7 +98,7 @@ func (w *Words) Surface(s *Surface) error {
 			}
 		}
 	})
-	w.surface, w.term, w.token, w.ordered = s, 0, 0, w.settings.Case == CaseKept
+	w.surface, w.direct, w.term, w.token, w.ordered = s, false, 0, 0, w.settings.Case == CaseKept
 	if w.ordered {
 		w.term = len(s.Terms)
 	}
@@ -145,6 +146,11 @@ func (w *Words) Count() uint32 { return w.n }
 
 // Next goes on to the next word; false at the end of the text.
 func (w *Words) Next() bool {
+	if w.direct {
+		more := w.scanner.Next()
+		w.word = w.scanner.token
+		return more
+	}
 	for {
 		if !w.pairs.empty() {
 			w.word, w.n = w.pairs.take()
