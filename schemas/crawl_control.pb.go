@@ -80,6 +80,56 @@ func (CrawlState) EnumDescriptor() ([]byte, []int) {
 	return file_crawl_control_proto_rawDescGZIP(), []int{0}
 }
 
+// Expand says what a policy's order is one of.
+type Expand int32
+
+const (
+	// Of links: each is fetched when it is the best one left.
+	Expand_EXPAND_LINK Expand = 0
+	// Of pages (2000 §3.3): once a link of a page was chosen the page's other links follow before any other. Seeds begin
+	// where a score of 0 is, before what the guide scores below it.
+	Expand_EXPAND_PAGE Expand = 1
+)
+
+// Enum value maps for Expand.
+var (
+	Expand_name = map[int32]string{
+		0: "EXPAND_LINK",
+		1: "EXPAND_PAGE",
+	}
+	Expand_value = map[string]int32{
+		"EXPAND_LINK": 0,
+		"EXPAND_PAGE": 1,
+	}
+)
+
+func (x Expand) Enum() *Expand {
+	p := new(Expand)
+	*p = x
+	return p
+}
+
+func (x Expand) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Expand) Descriptor() protoreflect.EnumDescriptor {
+	return file_crawl_control_proto_enumTypes[1].Descriptor()
+}
+
+func (Expand) Type() protoreflect.EnumType {
+	return &file_crawl_control_proto_enumTypes[1]
+}
+
+func (x Expand) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Expand.Descriptor instead.
+func (Expand) EnumDescriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{1}
+}
+
 type Ranker int32
 
 const (
@@ -132,11 +182,11 @@ func (x Ranker) String() string {
 }
 
 func (Ranker) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[1].Descriptor()
+	return file_crawl_control_proto_enumTypes[2].Descriptor()
 }
 
 func (Ranker) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[1]
+	return &file_crawl_control_proto_enumTypes[2]
 }
 
 func (x Ranker) Number() protoreflect.EnumNumber {
@@ -145,7 +195,7 @@ func (x Ranker) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Ranker.Descriptor instead.
 func (Ranker) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{1}
+	return file_crawl_control_proto_rawDescGZIP(), []int{2}
 }
 
 type GateCondition int32
@@ -184,11 +234,11 @@ func (x GateCondition) String() string {
 }
 
 func (GateCondition) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[2].Descriptor()
+	return file_crawl_control_proto_enumTypes[3].Descriptor()
 }
 
 func (GateCondition) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[2]
+	return &file_crawl_control_proto_enumTypes[3]
 }
 
 func (x GateCondition) Number() protoreflect.EnumNumber {
@@ -197,7 +247,7 @@ func (x GateCondition) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GateCondition.Descriptor instead.
 func (GateCondition) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{2}
+	return file_crawl_control_proto_rawDescGZIP(), []int{3}
 }
 
 type GateAction int32
@@ -235,11 +285,11 @@ func (x GateAction) String() string {
 }
 
 func (GateAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[3].Descriptor()
+	return file_crawl_control_proto_enumTypes[4].Descriptor()
 }
 
 func (GateAction) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[3]
+	return &file_crawl_control_proto_enumTypes[4]
 }
 
 func (x GateAction) Number() protoreflect.EnumNumber {
@@ -248,7 +298,7 @@ func (x GateAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GateAction.Descriptor instead.
 func (GateAction) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{3}
+	return file_crawl_control_proto_rawDescGZIP(), []int{4}
 }
 
 // Combine says what becomes of several u that point at one v.
@@ -306,11 +356,11 @@ func (x Combine) String() string {
 }
 
 func (Combine) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[4].Descriptor()
+	return file_crawl_control_proto_enumTypes[5].Descriptor()
 }
 
 func (Combine) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[4]
+	return &file_crawl_control_proto_enumTypes[5]
 }
 
 func (x Combine) Number() protoreflect.EnumNumber {
@@ -319,7 +369,7 @@ func (x Combine) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Combine.Descriptor instead.
 func (Combine) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{4}
+	return file_crawl_control_proto_rawDescGZIP(), []int{5}
 }
 
 // Posterior says which probability a number is.
@@ -364,11 +414,11 @@ func (x Posterior) String() string {
 }
 
 func (Posterior) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[5].Descriptor()
+	return file_crawl_control_proto_enumTypes[6].Descriptor()
 }
 
 func (Posterior) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[5]
+	return &file_crawl_control_proto_enumTypes[6]
 }
 
 func (x Posterior) Number() protoreflect.EnumNumber {
@@ -377,7 +427,7 @@ func (x Posterior) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Posterior.Descriptor instead.
 func (Posterior) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{5}
+	return file_crawl_control_proto_rawDescGZIP(), []int{6}
 }
 
 // FeatureFamily is a kind of features of a link.
@@ -440,11 +490,11 @@ func (x FeatureFamily) String() string {
 }
 
 func (FeatureFamily) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[6].Descriptor()
+	return file_crawl_control_proto_enumTypes[7].Descriptor()
 }
 
 func (FeatureFamily) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[6]
+	return &file_crawl_control_proto_enumTypes[7]
 }
 
 func (x FeatureFamily) Number() protoreflect.EnumNumber {
@@ -453,7 +503,7 @@ func (x FeatureFamily) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FeatureFamily.Descriptor instead.
 func (FeatureFamily) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+	return file_crawl_control_proto_rawDescGZIP(), []int{7}
 }
 
 // Learner is what an apprentice learns by.
@@ -493,11 +543,11 @@ func (x Learner) String() string {
 }
 
 func (Learner) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[7].Descriptor()
+	return file_crawl_control_proto_enumTypes[8].Descriptor()
 }
 
 func (Learner) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[7]
+	return &file_crawl_control_proto_enumTypes[8]
 }
 
 func (x Learner) Number() protoreflect.EnumNumber {
@@ -506,7 +556,7 @@ func (x Learner) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Learner.Descriptor instead.
 func (Learner) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{7}
+	return file_crawl_control_proto_rawDescGZIP(), []int{8}
 }
 
 type Pairs int32
@@ -545,11 +595,11 @@ func (x Pairs) String() string {
 }
 
 func (Pairs) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[8].Descriptor()
+	return file_crawl_control_proto_enumTypes[9].Descriptor()
 }
 
 func (Pairs) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[8]
+	return &file_crawl_control_proto_enumTypes[9]
 }
 
 func (x Pairs) Number() protoreflect.EnumNumber {
@@ -558,7 +608,7 @@ func (x Pairs) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Pairs.Descriptor instead.
 func (Pairs) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{8}
+	return file_crawl_control_proto_rawDescGZIP(), []int{9}
 }
 
 type TopicFeatures int32
@@ -592,11 +642,11 @@ func (x TopicFeatures) String() string {
 }
 
 func (TopicFeatures) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[9].Descriptor()
+	return file_crawl_control_proto_enumTypes[10].Descriptor()
 }
 
 func (TopicFeatures) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[9]
+	return &file_crawl_control_proto_enumTypes[10]
 }
 
 func (x TopicFeatures) Number() protoreflect.EnumNumber {
@@ -605,7 +655,7 @@ func (x TopicFeatures) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TopicFeatures.Descriptor instead.
 func (TopicFeatures) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{9}
+	return file_crawl_control_proto_rawDescGZIP(), []int{10}
 }
 
 // CrawlControl is one crawl as its operator wants it. Topic crawl.control, compacted,
@@ -671,6 +721,9 @@ type CrawlControl struct {
 	// Policies by which every URL is placed when it is dispatched, for comparison: recorded
 	// (FetchRequest.shadows, LeapSettled.shadows), never used. At most 4, names distinct and none of policies.
 	RankerShadows []*Policy `protobuf:"bytes,51,rep,name=ranker_shadows,json=rankerShadows,proto3" json:"ranker_shadows,omitempty"`
+	// Who is asked for the pages that link to targets (2000 §3.3); not set = nobody. Policies that rank by a guide
+	// with layers say which pages are targets.
+	Backlinks     *BacklinkSource `protobuf:"bytes,45,opt,name=backlinks,proto3" json:"backlinks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -873,6 +926,13 @@ func (x *CrawlControl) GetRankerShadows() []*Policy {
 	return nil
 }
 
+func (x *CrawlControl) GetBacklinks() *BacklinkSource {
+	if x != nil {
+		return x.Backlinks
+	}
+	return nil
+}
+
 // Distiller sets up the ranking of hubs and authorities (1999).
 type Distiller struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -948,6 +1008,62 @@ func (x *Distiller) GetHubs() uint32 {
 	return 0
 }
 
+// BacklinkSource says who knows the links to a page, and how often it may be asked. Every query is charged as a
+// request.
+type BacklinkSource struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Version of the source; see ModelPublished.version.
+	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// Queries of the crawl at most; 0 = none.
+	Ration        uint64 `protobuf:"varint,2,opt,name=ration,proto3" json:"ration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BacklinkSource) Reset() {
+	*x = BacklinkSource{}
+	mi := &file_crawl_control_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BacklinkSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BacklinkSource) ProtoMessage() {}
+
+func (x *BacklinkSource) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_control_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BacklinkSource.ProtoReflect.Descriptor instead.
+func (*BacklinkSource) Descriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *BacklinkSource) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *BacklinkSource) GetRation() uint64 {
+	if x != nil {
+		return x.Ration
+	}
+	return 0
+}
+
 // Budget limits a crawl; reserved at dispatch, charged or given back by the outcome table.
 type Budget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -961,7 +1077,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_crawl_control_proto_msgTypes[2]
+	mi := &file_crawl_control_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1089,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[2]
+	mi := &file_crawl_control_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1102,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{2}
+	return file_crawl_control_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Budget) GetPages() uint64 {
@@ -1024,14 +1140,16 @@ type Policy struct {
 	Guide string `protobuf:"bytes,7,opt,name=guide,proto3" json:"guide,omitempty"`
 	// What hubs link to (HubRanked.raised) comes before everything else of its tier. Not with
 	// RANKER_GUIDE.
-	Raise         bool `protobuf:"varint,8,opt,name=raise,proto3" json:"raise,omitempty"`
+	Raise bool `protobuf:"varint,8,opt,name=raise,proto3" json:"raise,omitempty"`
+	// What is fetched once the order has chosen a link; other than EXPAND_LINK only with RANKER_GUIDE.
+	Expand        Expand `protobuf:"varint,16,opt,name=expand,proto3,enum=forager.v1.Expand" json:"expand,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1043,7 +1161,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1056,7 +1174,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{3}
+	return file_crawl_control_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Policy) GetName() string {
@@ -1115,6 +1233,13 @@ func (x *Policy) GetRaise() bool {
 	return false
 }
 
+func (x *Policy) GetExpand() Expand {
+	if x != nil {
+		return x.Expand
+	}
+	return Expand_EXPAND_LINK
+}
+
 // Mixture chooses among the policies of a crawl by Thompson sampling. Each policy is an arm with a
 // Beta distribution, Beta(1,1) at first; before a dispatch one number is drawn from each arm that has
 // a URL to fetch, and the largest wins. A page delivered makes every arm forget a little and
@@ -1129,7 +1254,7 @@ type Mixture struct {
 
 func (x *Mixture) Reset() {
 	*x = Mixture{}
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1266,7 @@ func (x *Mixture) String() string {
 func (*Mixture) ProtoMessage() {}
 
 func (x *Mixture) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1279,7 @@ func (x *Mixture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mixture.ProtoReflect.Descriptor instead.
 func (*Mixture) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{4}
+	return file_crawl_control_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Mixture) GetKeep() float64 {
@@ -1180,7 +1305,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1317,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1330,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{5}
+	return file_crawl_control_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Gate) GetCondition() GateCondition {
@@ -1250,7 +1375,7 @@ type Scope struct {
 
 func (x *Scope) Reset() {
 	*x = Scope{}
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1387,7 @@ func (x *Scope) String() string {
 func (*Scope) ProtoMessage() {}
 
 func (x *Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1400,7 @@ func (x *Scope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scope.ProtoReflect.Descriptor instead.
 func (*Scope) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+	return file_crawl_control_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Scope) GetHosts() []string {
@@ -1335,7 +1460,7 @@ type Politeness struct {
 
 func (x *Politeness) Reset() {
 	*x = Politeness{}
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1472,7 @@ func (x *Politeness) String() string {
 func (*Politeness) ProtoMessage() {}
 
 func (x *Politeness) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1485,7 @@ func (x *Politeness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Politeness.ProtoReflect.Descriptor instead.
 func (*Politeness) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{7}
+	return file_crawl_control_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Politeness) GetDelayMs() uint32 {
@@ -1423,7 +1548,7 @@ type Learning struct {
 
 func (x *Learning) Reset() {
 	*x = Learning{}
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1560,7 @@ func (x *Learning) String() string {
 func (*Learning) ProtoMessage() {}
 
 func (x *Learning) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1573,7 @@ func (x *Learning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Learning.ProtoReflect.Descriptor instead.
 func (*Learning) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{8}
+	return file_crawl_control_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Learning) GetDMax() uint32 {
@@ -1557,7 +1682,7 @@ type Logistic struct {
 
 func (x *Logistic) Reset() {
 	*x = Logistic{}
-	mi := &file_crawl_control_proto_msgTypes[9]
+	mi := &file_crawl_control_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1569,7 +1694,7 @@ func (x *Logistic) String() string {
 func (*Logistic) ProtoMessage() {}
 
 func (x *Logistic) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[9]
+	mi := &file_crawl_control_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1582,7 +1707,7 @@ func (x *Logistic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logistic.ProtoReflect.Descriptor instead.
 func (*Logistic) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{9}
+	return file_crawl_control_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Logistic) GetRate() float64 {
@@ -1612,7 +1737,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
 	"forager.v1\x1a\n" +
-	"page.proto\"\xdf\a\n" +
+	"page.proto\"\x99\b\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -1643,7 +1768,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\amixture\x18\x17 \x01(\v2\x13.forager.v1.MixtureR\amixture\x123\n" +
 	"\tdistiller\x18( \x01(\v2\x15.forager.v1.DistillerR\tdistiller\x12(\n" +
 	"\x10labels_from_urls\x182 \x01(\bR\x0elabelsFromUrls\x129\n" +
-	"\x0eranker_shadows\x183 \x03(\v2\x12.forager.v1.PolicyR\rrankerShadows\x1a:\n" +
+	"\x0eranker_shadows\x183 \x03(\v2\x12.forager.v1.PolicyR\rrankerShadows\x128\n" +
+	"\tbacklinks\x18- \x01(\v2\x1a.forager.v1.BacklinkSourceR\tbacklinks\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"l\n" +
@@ -1651,10 +1777,13 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x05every\x18\x01 \x01(\x04R\x05every\x12\x17\n" +
 	"\aby_host\x18\x02 \x01(\bR\x06byHost\x12\x1c\n" +
 	"\trelevance\x18\x03 \x01(\x01R\trelevance\x12\x12\n" +
-	"\x04hubs\x18\x04 \x01(\rR\x04hubs\":\n" +
+	"\x04hubs\x18\x04 \x01(\rR\x04hubs\"@\n" +
+	"\x0eBacklinkSource\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12\x16\n" +
+	"\x06ration\x18\x02 \x01(\x04R\x06ration\":\n" +
 	"\x06Budget\x12\x14\n" +
 	"\x05pages\x18\x01 \x01(\x04R\x05pages\x12\x1a\n" +
-	"\brequests\x18\x02 \x01(\x04R\brequests\"\x94\x02\n" +
+	"\brequests\x18\x02 \x01(\x04R\brequests\"\xc0\x02\n" +
 	"\x06Policy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x06ranker\x18\x02 \x01(\x0e2\x12.forager.v1.RankerR\x06ranker\x12$\n" +
@@ -1663,7 +1792,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\tposterior\x18\x05 \x01(\x0e2\x15.forager.v1.PosteriorR\tposterior\x12\x14\n" +
 	"\x05tiers\x18\x06 \x01(\rR\x05tiers\x12\x14\n" +
 	"\x05guide\x18\a \x01(\tR\x05guide\x12\x14\n" +
-	"\x05raise\x18\b \x01(\bR\x05raise\"\x1d\n" +
+	"\x05raise\x18\b \x01(\bR\x05raise\x12*\n" +
+	"\x06expand\x18\x10 \x01(\x0e2\x12.forager.v1.ExpandR\x06expand\"\x1d\n" +
 	"\aMixture\x12\x12\n" +
 	"\x04keep\x18\x01 \x01(\x01R\x04keep\"\x8d\x01\n" +
 	"\x04Gate\x127\n" +
@@ -1709,7 +1839,10 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x13CRAWL_STATE_RUNNING\x10\x01\x12\x16\n" +
 	"\x12CRAWL_STATE_PAUSED\x10\x02\x12\x17\n" +
 	"\x13CRAWL_STATE_STOPPED\x10\x03\x12\x17\n" +
-	"\x13CRAWL_STATE_DELETED\x10\x04*\x9c\x01\n" +
+	"\x13CRAWL_STATE_DELETED\x10\x04**\n" +
+	"\x06Expand\x12\x0f\n" +
+	"\vEXPAND_LINK\x10\x00\x12\x0f\n" +
+	"\vEXPAND_PAGE\x10\x01*\x9c\x01\n" +
 	"\x06Ranker\x12\x16\n" +
 	"\x12RANKER_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RANKER_UNFOCUSED\x10\x01\x12\x15\n" +
@@ -1775,60 +1908,64 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 	return file_crawl_control_proto_rawDescData
 }
 
-var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
+var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_crawl_control_proto_goTypes = []any{
-	(CrawlState)(0),      // 0: forager.v1.CrawlState
-	(Ranker)(0),          // 1: forager.v1.Ranker
-	(GateCondition)(0),   // 2: forager.v1.GateCondition
-	(GateAction)(0),      // 3: forager.v1.GateAction
-	(Combine)(0),         // 4: forager.v1.Combine
-	(Posterior)(0),       // 5: forager.v1.Posterior
-	(FeatureFamily)(0),   // 6: forager.v1.FeatureFamily
-	(Learner)(0),         // 7: forager.v1.Learner
-	(Pairs)(0),           // 8: forager.v1.Pairs
-	(TopicFeatures)(0),   // 9: forager.v1.TopicFeatures
-	(*CrawlControl)(nil), // 10: forager.v1.CrawlControl
-	(*Distiller)(nil),    // 11: forager.v1.Distiller
-	(*Budget)(nil),       // 12: forager.v1.Budget
-	(*Policy)(nil),       // 13: forager.v1.Policy
-	(*Mixture)(nil),      // 14: forager.v1.Mixture
-	(*Gate)(nil),         // 15: forager.v1.Gate
-	(*Scope)(nil),        // 16: forager.v1.Scope
-	(*Politeness)(nil),   // 17: forager.v1.Politeness
-	(*Learning)(nil),     // 18: forager.v1.Learning
-	(*Logistic)(nil),     // 19: forager.v1.Logistic
-	nil,                  // 20: forager.v1.CrawlControl.WeightsEntry
-	(LeafMode)(0),        // 21: forager.v1.LeafMode
+	(CrawlState)(0),        // 0: forager.v1.CrawlState
+	(Expand)(0),            // 1: forager.v1.Expand
+	(Ranker)(0),            // 2: forager.v1.Ranker
+	(GateCondition)(0),     // 3: forager.v1.GateCondition
+	(GateAction)(0),        // 4: forager.v1.GateAction
+	(Combine)(0),           // 5: forager.v1.Combine
+	(Posterior)(0),         // 6: forager.v1.Posterior
+	(FeatureFamily)(0),     // 7: forager.v1.FeatureFamily
+	(Learner)(0),           // 8: forager.v1.Learner
+	(Pairs)(0),             // 9: forager.v1.Pairs
+	(TopicFeatures)(0),     // 10: forager.v1.TopicFeatures
+	(*CrawlControl)(nil),   // 11: forager.v1.CrawlControl
+	(*Distiller)(nil),      // 12: forager.v1.Distiller
+	(*BacklinkSource)(nil), // 13: forager.v1.BacklinkSource
+	(*Budget)(nil),         // 14: forager.v1.Budget
+	(*Policy)(nil),         // 15: forager.v1.Policy
+	(*Mixture)(nil),        // 16: forager.v1.Mixture
+	(*Gate)(nil),           // 17: forager.v1.Gate
+	(*Scope)(nil),          // 18: forager.v1.Scope
+	(*Politeness)(nil),     // 19: forager.v1.Politeness
+	(*Learning)(nil),       // 20: forager.v1.Learning
+	(*Logistic)(nil),       // 21: forager.v1.Logistic
+	nil,                    // 22: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),          // 23: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
-	12, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
-	13, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
-	16, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
-	17, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
-	18, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	21, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	20, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
-	14, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
-	11, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
-	13, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
-	1,  // 11: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	15, // 12: forager.v1.Policy.gate:type_name -> forager.v1.Gate
-	4,  // 13: forager.v1.Policy.combine:type_name -> forager.v1.Combine
-	5,  // 14: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
-	2,  // 15: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
-	3,  // 16: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	8,  // 17: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	9,  // 18: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	7,  // 19: forager.v1.Learning.learner:type_name -> forager.v1.Learner
-	19, // 20: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
-	6,  // 21: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	14, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
+	15, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
+	18, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
+	19, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
+	20, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
+	23, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	22, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	16, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
+	12, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
+	15, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
+	13, // 11: forager.v1.CrawlControl.backlinks:type_name -> forager.v1.BacklinkSource
+	2,  // 12: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
+	17, // 13: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	5,  // 14: forager.v1.Policy.combine:type_name -> forager.v1.Combine
+	6,  // 15: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
+	1,  // 16: forager.v1.Policy.expand:type_name -> forager.v1.Expand
+	3,  // 17: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
+	4,  // 18: forager.v1.Gate.action:type_name -> forager.v1.GateAction
+	9,  // 19: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	10, // 20: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	8,  // 21: forager.v1.Learning.learner:type_name -> forager.v1.Learner
+	21, // 22: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
+	7,  // 23: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }
@@ -1842,8 +1979,8 @@ func file_crawl_control_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
-			NumEnums:      10,
-			NumMessages:   11,
+			NumEnums:      11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

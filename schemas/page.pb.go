@@ -284,7 +284,10 @@ type Link struct {
 	// Position among the page's links, 0-based, before duplicates were removed.
 	Position uint32 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
 	// rel=nofollow, ugc or sponsored.
-	Nofollow      bool `protobuf:"varint,5,opt,name=nofollow,proto3" json:"nofollow,omitempty"`
+	Nofollow bool `protobuf:"varint,5,opt,name=nofollow,proto3" json:"nofollow,omitempty"`
+	// The page has no such link: its target links to it (Backlinks.parents). Only in LinkFound.links, behind the page's own
+	// links; it stands behind all leaves: first_leaf and last_leaf are 4,294,967,295, so no word is near it.
+	Backlink      bool `protobuf:"varint,20,opt,name=backlink,proto3" json:"backlink,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -354,6 +357,13 @@ func (x *Link) GetNofollow() bool {
 	return false
 }
 
+func (x *Link) GetBacklink() bool {
+	if x != nil {
+		return x.Backlink
+	}
+	return false
+}
+
 var File_page_proto protoreflect.FileDescriptor
 
 const file_page_proto_rawDesc = "" +
@@ -379,14 +389,15 @@ const file_page_proto_rawDesc = "" +
 	"\x03cut\x18\x0e \x01(\bR\x03cut\x12%\n" +
 	"\x0etokenizer_only\x18\x0f \x01(\bR\rtokenizerOnly\x12\x12\n" +
 	"\x04size\x18\x10 \x01(\x04R\x04size\x12\x16\n" +
-	"\x06shapes\x18\x11 \x01(\fR\x06shapes\"\x8c\x01\n" +
+	"\x06shapes\x18\x11 \x01(\fR\x06shapes\"\xa8\x01\n" +
 	"\x04Link\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x1d\n" +
 	"\n" +
 	"first_leaf\x18\x02 \x01(\rR\tfirstLeaf\x12\x1b\n" +
 	"\tlast_leaf\x18\x03 \x01(\rR\blastLeaf\x12\x1a\n" +
 	"\bposition\x18\x04 \x01(\rR\bposition\x12\x1a\n" +
-	"\bnofollow\x18\x05 \x01(\bR\bnofollow*Q\n" +
+	"\bnofollow\x18\x05 \x01(\bR\bnofollow\x12\x1a\n" +
+	"\bbacklink\x18\x14 \x01(\bR\bbacklink*Q\n" +
 	"\bLeafMode\x12\x19\n" +
 	"\x15LEAF_MODE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11LEAF_MODE_COMPACT\x10\x01\x12\x13\n" +

@@ -51,6 +51,8 @@ type Judgement struct {
 	// What the guides of the crawl's policies make of the page's links, one a guide; empty where no
 	// policy has one.
 	Guidance []*Guidance `protobuf:"bytes,11,rep,name=guidance,proto3" json:"guidance,omitempty"`
+	// What the crawl's source of backlinks said of the page; not set where it was not to be asked.
+	Backlinks *Backlinks `protobuf:"bytes,12,opt,name=backlinks,proto3" json:"backlinks,omitempty"`
 	// Why the crawl's own critic, an HTTP predicate, did not judge the page ("timeout", "rubbish", …);
 	// critic is then the one that judged in its stead. Empty = it did.
 	Degraded      string `protobuf:"bytes,15,opt,name=degraded,proto3" json:"degraded,omitempty"`
@@ -165,6 +167,13 @@ func (x *Judgement) GetGuidance() []*Guidance {
 	return nil
 }
 
+func (x *Judgement) GetBacklinks() *Backlinks {
+	if x != nil {
+		return x.Backlinks
+	}
+	return nil
+}
+
 func (x *Judgement) GetDegraded() string {
 	if x != nil {
 		return x.Degraded
@@ -186,7 +195,10 @@ type Guidance struct {
 	// (PathStep.state), at most 256 bytes each: none, a single one for all links, or one a link.
 	States [][]byte `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty"`
 	// Why there are no scores; empty = there are.
-	Failure       string `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
+	Failure string `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
+	// Layer of the page by the guide's model (2000 §3.2), plus 1: 1 = it is a target, 2 = a link away from one. 0 = the
+	// guide knows no layers, or the page is of none.
+	Layer         uint32 `protobuf:"varint,5,opt,name=layer,proto3" json:"layer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -249,19 +261,113 @@ func (x *Guidance) GetFailure() string {
 	return ""
 }
 
+func (x *Guidance) GetLayer() uint32 {
+	if x != nil {
+		return x.Layer
+	}
+	return 0
+}
+
+// Backlinks are pages that link to a page, as a source of backlinks has them.
+type Backlinks struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Version of the source; see ModelPublished.version.
+	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// Canonical URLs, distinct and not the page's own, in the source's order, at most 20. LinkFound.links has them behind the
+	// page's own links (Link.backlink), but for those that the page links to itself.
+	Parents []string `protobuf:"bytes,2,rep,name=parents,proto3" json:"parents,omitempty"`
+	// Queries that the source was asked for the page, each charged as a request: 1, or 0 where it is left alone because
+	// it fails.
+	Queries uint32 `protobuf:"varint,3,opt,name=queries,proto3" json:"queries,omitempty"`
+	// Why there is no answer ("timeout", "rubbish", …); empty = there is one.
+	Failure string `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
+	// What the source said beside parents: what is no URL, the page itself, a page twice, and pages behind the 20th.
+	Dropped       uint32 `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Backlinks) Reset() {
+	*x = Backlinks{}
+	mi := &file_page_judged_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Backlinks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Backlinks) ProtoMessage() {}
+
+func (x *Backlinks) ProtoReflect() protoreflect.Message {
+	mi := &file_page_judged_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Backlinks.ProtoReflect.Descriptor instead.
+func (*Backlinks) Descriptor() ([]byte, []int) {
+	return file_page_judged_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Backlinks) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *Backlinks) GetParents() []string {
+	if x != nil {
+		return x.Parents
+	}
+	return nil
+}
+
+func (x *Backlinks) GetQueries() uint32 {
+	if x != nil {
+		return x.Queries
+	}
+	return 0
+}
+
+func (x *Backlinks) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+func (x *Backlinks) GetDropped() uint32 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
 // Path is FetchRequest.path_state: what guides remember of the path that led to a page.
 type Path struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One a guide that remembers something, by the link whose score in that guide's policy is the
 	// page's.
-	Steps         []*PathStep `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"`
+	Steps []*PathStep `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"`
+	// Version of the source of backlinks that may be asked about the page once, if the page is a target; its query is
+	// reserved. Empty = none may.
+	Backlinks     string `protobuf:"bytes,5,opt,name=backlinks,proto3" json:"backlinks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Path) Reset() {
 	*x = Path{}
-	mi := &file_page_judged_proto_msgTypes[2]
+	mi := &file_page_judged_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -273,7 +379,7 @@ func (x *Path) String() string {
 func (*Path) ProtoMessage() {}
 
 func (x *Path) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[2]
+	mi := &file_page_judged_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -286,7 +392,7 @@ func (x *Path) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Path.ProtoReflect.Descriptor instead.
 func (*Path) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{2}
+	return file_page_judged_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Path) GetSteps() []*PathStep {
@@ -294,6 +400,13 @@ func (x *Path) GetSteps() []*PathStep {
 		return x.Steps
 	}
 	return nil
+}
+
+func (x *Path) GetBacklinks() string {
+	if x != nil {
+		return x.Backlinks
+	}
+	return ""
 }
 
 // PathStep is what one guide remembers.
@@ -309,7 +422,7 @@ type PathStep struct {
 
 func (x *PathStep) Reset() {
 	*x = PathStep{}
-	mi := &file_page_judged_proto_msgTypes[3]
+	mi := &file_page_judged_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +434,7 @@ func (x *PathStep) String() string {
 func (*PathStep) ProtoMessage() {}
 
 func (x *PathStep) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[3]
+	mi := &file_page_judged_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +447,7 @@ func (x *PathStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathStep.ProtoReflect.Descriptor instead.
 func (*PathStep) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{3}
+	return file_page_judged_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PathStep) GetGuide() string {
@@ -374,7 +487,7 @@ type Shadow struct {
 
 func (x *Shadow) Reset() {
 	*x = Shadow{}
-	mi := &file_page_judged_proto_msgTypes[4]
+	mi := &file_page_judged_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -386,7 +499,7 @@ func (x *Shadow) String() string {
 func (*Shadow) ProtoMessage() {}
 
 func (x *Shadow) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[4]
+	mi := &file_page_judged_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -399,7 +512,7 @@ func (x *Shadow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shadow.ProtoReflect.Descriptor instead.
 func (*Shadow) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{4}
+	return file_page_judged_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Shadow) GetCritic() string {
@@ -464,7 +577,7 @@ type TopicScore struct {
 
 func (x *TopicScore) Reset() {
 	*x = TopicScore{}
-	mi := &file_page_judged_proto_msgTypes[5]
+	mi := &file_page_judged_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -476,7 +589,7 @@ func (x *TopicScore) String() string {
 func (*TopicScore) ProtoMessage() {}
 
 func (x *TopicScore) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[5]
+	mi := &file_page_judged_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -489,7 +602,7 @@ func (x *TopicScore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicScore.ProtoReflect.Descriptor instead.
 func (*TopicScore) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{5}
+	return file_page_judged_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TopicScore) GetTopic() string {
@@ -525,7 +638,7 @@ type PageJudged struct {
 
 func (x *PageJudged) Reset() {
 	*x = PageJudged{}
-	mi := &file_page_judged_proto_msgTypes[6]
+	mi := &file_page_judged_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +650,7 @@ func (x *PageJudged) String() string {
 func (*PageJudged) ProtoMessage() {}
 
 func (x *PageJudged) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[6]
+	mi := &file_page_judged_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +663,7 @@ func (x *PageJudged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageJudged.ProtoReflect.Descriptor instead.
 func (*PageJudged) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{6}
+	return file_page_judged_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PageJudged) GetId() []byte {
@@ -593,7 +706,7 @@ var File_page_judged_proto protoreflect.FileDescriptor
 const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"\x11page_judged.proto\x12\n" +
-	"forager.v1\x1a\x12page_fetched.proto\"\x98\x03\n" +
+	"forager.v1\x1a\x12page_fetched.proto\"\xcd\x03\n" +
 	"\tJudgement\x12\x10\n" +
 	"\x03raw\x18\x01 \x01(\x01R\x03raw\x12\x1a\n" +
 	"\btempered\x18\x02 \x01(\x01R\btempered\x12.\n" +
@@ -608,15 +721,24 @@ const file_page_judged_proto_rawDesc = "" +
 	" \x03(\rR\aanchors\x12\x18\n" +
 	"\amarking\x18\b \x01(\x04R\amarking\x12,\n" +
 	"\ashadows\x18\t \x03(\v2\x12.forager.v1.ShadowR\ashadows\x120\n" +
-	"\bguidance\x18\v \x03(\v2\x14.forager.v1.GuidanceR\bguidance\x12\x1a\n" +
-	"\bdegraded\x18\x0f \x01(\tR\bdegraded\"j\n" +
+	"\bguidance\x18\v \x03(\v2\x14.forager.v1.GuidanceR\bguidance\x123\n" +
+	"\tbacklinks\x18\f \x01(\v2\x15.forager.v1.BacklinksR\tbacklinks\x12\x1a\n" +
+	"\bdegraded\x18\x0f \x01(\tR\bdegraded\"\x80\x01\n" +
 	"\bGuidance\x12\x14\n" +
 	"\x05guide\x18\x01 \x01(\tR\x05guide\x12\x16\n" +
 	"\x06scores\x18\x02 \x03(\x01R\x06scores\x12\x16\n" +
 	"\x06states\x18\x03 \x03(\fR\x06states\x12\x18\n" +
-	"\afailure\x18\x04 \x01(\tR\afailure\"2\n" +
+	"\afailure\x18\x04 \x01(\tR\afailure\x12\x14\n" +
+	"\x05layer\x18\x05 \x01(\rR\x05layer\"\x8b\x01\n" +
+	"\tBacklinks\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12\x18\n" +
+	"\aparents\x18\x02 \x03(\tR\aparents\x12\x18\n" +
+	"\aqueries\x18\x03 \x01(\rR\aqueries\x12\x18\n" +
+	"\afailure\x18\x04 \x01(\tR\afailure\x12\x18\n" +
+	"\adropped\x18\x05 \x01(\rR\adropped\"P\n" +
 	"\x04Path\x12*\n" +
-	"\x05steps\x18\x01 \x03(\v2\x14.forager.v1.PathStepR\x05steps\"6\n" +
+	"\x05steps\x18\x01 \x03(\v2\x14.forager.v1.PathStepR\x05steps\x12\x1c\n" +
+	"\tbacklinks\x18\x05 \x01(\tR\tbacklinks\"6\n" +
 	"\bPathStep\x12\x14\n" +
 	"\x05guide\x18\x01 \x01(\tR\x05guide\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\fR\x05state\"\xcf\x01\n" +
@@ -654,29 +776,31 @@ func file_page_judged_proto_rawDescGZIP() []byte {
 	return file_page_judged_proto_rawDescData
 }
 
-var file_page_judged_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_page_judged_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_page_judged_proto_goTypes = []any{
 	(*Judgement)(nil),  // 0: forager.v1.Judgement
 	(*Guidance)(nil),   // 1: forager.v1.Guidance
-	(*Path)(nil),       // 2: forager.v1.Path
-	(*PathStep)(nil),   // 3: forager.v1.PathStep
-	(*Shadow)(nil),     // 4: forager.v1.Shadow
-	(*TopicScore)(nil), // 5: forager.v1.TopicScore
-	(*PageJudged)(nil), // 6: forager.v1.PageJudged
-	(Outcome)(0),       // 7: forager.v1.Outcome
+	(*Backlinks)(nil),  // 2: forager.v1.Backlinks
+	(*Path)(nil),       // 3: forager.v1.Path
+	(*PathStep)(nil),   // 4: forager.v1.PathStep
+	(*Shadow)(nil),     // 5: forager.v1.Shadow
+	(*TopicScore)(nil), // 6: forager.v1.TopicScore
+	(*PageJudged)(nil), // 7: forager.v1.PageJudged
+	(Outcome)(0),       // 8: forager.v1.Outcome
 }
 var file_page_judged_proto_depIdxs = []int32{
-	5, // 0: forager.v1.Judgement.topics:type_name -> forager.v1.TopicScore
-	4, // 1: forager.v1.Judgement.shadows:type_name -> forager.v1.Shadow
+	6, // 0: forager.v1.Judgement.topics:type_name -> forager.v1.TopicScore
+	5, // 1: forager.v1.Judgement.shadows:type_name -> forager.v1.Shadow
 	1, // 2: forager.v1.Judgement.guidance:type_name -> forager.v1.Guidance
-	3, // 3: forager.v1.Path.steps:type_name -> forager.v1.PathStep
-	7, // 4: forager.v1.PageJudged.outcome:type_name -> forager.v1.Outcome
-	0, // 5: forager.v1.PageJudged.judgement:type_name -> forager.v1.Judgement
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	2, // 3: forager.v1.Judgement.backlinks:type_name -> forager.v1.Backlinks
+	4, // 4: forager.v1.Path.steps:type_name -> forager.v1.PathStep
+	8, // 5: forager.v1.PageJudged.outcome:type_name -> forager.v1.Outcome
+	0, // 6: forager.v1.PageJudged.judgement:type_name -> forager.v1.Judgement
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_page_judged_proto_init() }
@@ -691,7 +815,7 @@ func file_page_judged_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_page_judged_proto_rawDesc), len(file_page_judged_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,6 +1,9 @@
 package schemas
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Orders are the crawl's policies and its shadows: all that ask for scores.
 func Orders(ctl *CrawlControl) []*Policy {
@@ -32,6 +35,9 @@ func Guides(ctl *CrawlControl) (versions []string) {
 	}
 	return versions
 }
+
+// NoLeaf is Link.first_leaf and last_leaf of backlinks; no page has so many leaves.
+const NoLeaf = math.MaxUint32
 
 // AnchorSteps is R = 1 in Judgement.anchors.
 const AnchorSteps = 65_535

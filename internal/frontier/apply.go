@@ -105,6 +105,9 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 	if consequence.Request {
 		s.c.requests++
 	}
+	queries := uint64(rec.GetJudgement().GetBacklinks().GetQueries())
+	s.c.queries += queries
+	s.c.requests += queries
 	if err := s.measure(now, now-f.at); err != nil {
 		return nil, err
 	}
@@ -322,6 +325,9 @@ func (s *Shard) keepLink(e *entry, p *page, l *link) (changed bool, err error) {
 	p.pending++
 	if !p.seeds {
 		s.c.links++
+	}
+	if s.expands && p == s.applying {
+		s.targets = append(s.targets, e.ordinal)
 	}
 	return s.saveLink(e, l)
 }

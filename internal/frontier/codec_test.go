@@ -99,10 +99,11 @@ func FuzzDecodeState(f *testing.F) {
 	f.Add(c.append(nil, []generations{{1, 2}, {3, 3}}))
 	f.Add((&host{name: "a.example", dispatched: 3, notBefore: 1000}).append(nil))
 	f.Add((&page{url: "http://a.example/", raw: .5, tempered: 1, calibrated: .25, bestIsFocus: true, pending: 300}).append(nil))
+	f.Add([]byte{targetsVersion, 1, 2, 200, 1})
 	f.Add(appendGuidance(nil, []*schemas.Guidance{{Guide: "g/1", Scores: []float64{1, -2}, States: [][]byte{[]byte("s")}}}))
 	f.Add(appendArm(nil, rank.Arm{Alpha: 2.5, Beta: 1, Chosen: 300, Credited: 2, Reward: 1.5}))
 	f.Add((&link{first: 300, last: 301, alias: 4, anchor: 65_536}).append(nil))
-	for _, fl := range []*flight{{ordinal: 4, attempt: 1, at: 7}, {attempt: 2, request: &schemas.FetchRequest{Url: "u"}}} {
+	for _, fl := range []*flight{{ordinal: 4, attempt: 1, at: 7}, {attempt: 2, asks: true, request: &schemas.FetchRequest{Url: "u"}}} {
 		b, err := fl.append(nil)
 		if err != nil {
 			f.Fatal(err)
@@ -120,6 +121,9 @@ func FuzzDecodeState(f *testing.F) {
 		}
 		if p, err := decodePage(1, b); err == nil && !bytes.Equal(p.append(nil), b) {
 			t.Errorf("page %x comes back as %x", b, p.append(nil))
+		}
+		if targets, err := decodeTargets(1, b); err == nil && !bytes.Equal(appendTargets(nil, targets), b) {
+			t.Errorf("targets %x do not come back", b)
 		}
 		if g, err := decodeGuidance(1, b); err == nil && !bytes.Equal(appendGuidance(nil, g), b) {
 			t.Errorf("guidance %x comes back as %x", b, appendGuidance(nil, g))

@@ -23,7 +23,9 @@ type counters struct {
 	refused    map[scope.Reason]uint64
 	// pages delivered with the sums of their R, and charged requests.
 	pages, requests uint64
-	raw, tempered   float64
+	// queries of backlinks, which are among requests.
+	queries       uint64
+	raw, tempered float64
 	// links known, leaps settled, leaps that train; duplicate records; virtual pages of seeds.
 	links, leaps, trained, duplicates, seeds uint64
 	// outside is the number of unvisited entries that no policy that leads has a place for.
@@ -72,14 +74,14 @@ const (
 
 var spanNames = [spanTopics]string{schemas.TopicFetchRequested, schemas.TopicLinkFound, schemas.TopicLeapSettled}
 
-const countersVersion = 3
+const countersVersion = 4
 
 // varints lists the counters that are encoded as varints, in their order.
 func (c *counters) varints() []*uint64 {
 	return []*uint64{
 		&c.clock, &c.entries, &c.ordinal, &c.dispatched, &c.pages, &c.requests,
 		&c.links, &c.leaps, &c.trained, &c.duplicates, &c.seeds, &c.outside,
-		&c.boundary, &c.answered, &c.modelPages, &c.samples, &c.windowNow, &c.bestRate, &c.tunedAt, &c.widened, &c.unranked,
+		&c.boundary, &c.answered, &c.modelPages, &c.samples, &c.windowNow, &c.bestRate, &c.tunedAt, &c.widened, &c.unranked, &c.queries,
 	}
 }
 

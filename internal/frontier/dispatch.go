@@ -87,7 +87,7 @@ func (s *Shard) dispatchBest(lead int, now int64) (*schemas.FetchRequest, error)
 	if err != nil {
 		return nil, err
 	}
-	path, err := s.pathTo(e, shadowed)
+	path, asks, err := s.pathTo(e, shadowed)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +114,11 @@ func (s *Shard) dispatchBest(lead int, now int64) (*schemas.FetchRequest, error)
 	} else if ok {
 		via = p.url
 	}
+	if s.policies[lead].ExpandsPages() {
+		if err := s.expand(at.Via); err != nil {
+			return nil, err
+		}
+	}
 	id := schemas.RequestID(s.name.Crawl, e.url, e.attempt)
 	r := &schemas.FetchRequest{
 		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, Url: e.url, Host: h.name,
@@ -126,5 +131,5 @@ func (s *Shard) dispatchBest(lead int, now int64) (*schemas.FetchRequest, error)
 	if err := s.countRequest(id, r); err != nil {
 		return nil, err
 	}
-	return r, s.takeOff(id, &flight{ordinal: e.ordinal, attempt: e.attempt, host: e.host, at: now})
+	return r, s.takeOff(id, &flight{ordinal: e.ordinal, attempt: e.attempt, host: e.host, at: now, asks: asks})
 }

@@ -19,6 +19,7 @@
 //	ledger.go                             settled leaps, boundaries
 //	place.go tables.go                    scores, by internal/rank
 //	guidance.go                           what guides say of a page's links, and the path to a page
+//	backlink.go expand.go                 queries of backlinks; pages that are expanded wholly
 //	rescore.go sweep.go stretch.go        models and generations
 //	rerank.go                             other policies
 //	raise.go                              what hubs link to
@@ -124,6 +125,7 @@
 //	p page u64                     → page: URL, R(u) and the number of its links that are not settled, while there are such
 //	t page u64                     → its leaf table (linkfeature.Table)
 //	i page u64                     → what guides said of its links, where they said something
+//	x page u64                     → the ordinals that its links lead to, where a policy orders pages
 //	s id 16                        → nothing: what has no request and was applied: seeds, asks for a replay, links from another shard
 //	d slot u32                     → latency sample
 //	g                              → the newest note with a lease (schemas.ShardNote)
@@ -135,7 +137,7 @@
 // shard's clock, which counts applied records of link.found. A score is the float's bits, sign
 // flipped for positive and all bits for negative numbers, then complemented, so that larger
 // scores come first; −0 is 0 and NaN is refused. Values begin with a version byte; what they
-// hold stands at their append functions. Layout 8 is the only one that is read: state is rebuilt
+// hold stands at their append functions. Layout 9 is the only one that is read: state is rebuilt
 // from the topics, so it is never converted.
 //
 // # Memory
@@ -248,6 +250,14 @@
 // 2026-11-21: what guides say of a page's links (guidance.go) stands in the page's value, as it is read
 // where R(u) is. Where a crawl's policies are switched to another guide, pages that were judged before
 // have no guidance of it: their links form the last tier until pages judged later link to the same URLs.
+//
+// 2026-11-22: a query of backlinks is charged as a request, so it is reserved as one: whether there may be one is decided
+// at dispatch, for every page whatever its layer, and travels with the request. What the pages need not is free again
+// with their verdicts; until then up to a window of the ration may stand idle.
+//
+// 2026-11-22: a page that a policy of pages has begun to expand is found by its number, and its links are placed anew one by
+// one: a page has some ten links to new URLs, and an index of all entries by page would be written for each. An
+// expansion that was begun behind the last commit of a process that died is begun again by the page's next link.
 //
 // 2026-11-21: links for other shards are sent by u's shard once the verdict on u counts, not by
 // feature-extract beside the verdict. So the stages before know nothing of shards, "first of an id

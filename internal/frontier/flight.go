@@ -17,18 +17,20 @@ type flight struct {
 	attempt uint32
 	host    uint32
 	// at is when it was dispatched, Unix milliseconds.
-	at      int64
+	at int64
+	// asks: for what it brings the source of backlinks may be asked, which is a request more (backlink.go).
+	asks    bool
 	request *schemas.FetchRequest
 }
 
-const flightVersion = 1
+const flightVersion = 2
 
 func (f *flight) append(b []byte) ([]byte, error) {
 	b = append(b, flightVersion)
 	b = binary.AppendUvarint(b, f.ordinal)
 	b = binary.AppendUvarint(b, uint64(f.attempt))
 	b = binary.AppendUvarint(b, uint64(f.host))
-	b = binary.AppendUvarint(b, uint64(f.at))
+	b = appendBool(binary.AppendUvarint(b, uint64(f.at)), f.asks)
 	if f.request == nil {
 		return appendString(b, ""), nil
 	}
@@ -42,7 +44,7 @@ func (f *flight) append(b []byte) ([]byte, error) {
 func decodeFlight(b []byte) (*flight, error) {
 	r := reader{b: b}
 	r.version(flightVersion)
-	f := &flight{ordinal: r.u64(), attempt: r.u32(), host: r.u32(), at: r.i64()}
+	f := &flight{ordinal: r.u64(), attempt: r.u32(), host: r.u32(), at: r.i64(), asks: r.bool()}
 	if request := r.string(); request != "" && r.err == nil {
 		f.request = new(schemas.FetchRequest)
 		if err := proto.Unmarshal([]byte(request), f.request); err != nil {
@@ -61,7 +63,7 @@ func decodeFlight(b []byte) (*flight, error) {
 // takeOff reserves window, host window and host cap for a request and remembers it.
 func (s *Shard) takeOff(id schemas.ID, f *flight) error {
 	h := s.hosts[f.host]
-	s.flights[id] = f
+	s.hold(id, f)
 	h.inFlight++
 	s.countDispatched(h, 1)
 	if err := s.saveHost(h); err != nil {
@@ -75,7 +77,7 @@ func (s *Shard) takeOff(id schemas.ID, f *flight) error {
 // entry that the verdict is about; nil where the URL went on without this attempt.
 func (s *Shard) land(id schemas.ID, f *flight, uncounted bool) (*entry, error) {
 	h := s.hosts[f.host]
-	delete(s.flights, id)
+	s.release(id, f)
 	if uncounted {
 		s.countDispatched(h, -1)
 		if err := s.saveHost(h); err != nil {
@@ -120,7 +122,7 @@ func (s *Shard) loadFlights() error {
 		if int(f.host) >= len(s.hosts) {
 			return false, fmt.Errorf("frontier: request %s is in flight to the unknown host %d", id, f.host)
 		}
-		s.flights[id] = f
+		s.hold(id, f)
 		s.hosts[f.host].inFlight++
 		if f.request != nil {
 			s.unplaced[f.request.GetUrl()] = append(s.unplaced[f.request.GetUrl()], id)

@@ -80,8 +80,9 @@ func (s *Shard) guidedBy(p *page, l *link) []rank.Guided {
 	return s.guided
 }
 
-// pathTo is FetchRequest.path_state of a queued entry that shadows see where shadowed says.
-func (s *Shard) pathTo(e *entry, shadowed []rank.Place) ([]byte, error) {
+// pathTo is FetchRequest.path_state of a queued entry that shadows see where shadowed says; asks says that by it the
+// source of backlinks may be asked.
+func (s *Shard) pathTo(e *entry, shadowed []rank.Place) (state []byte, asks bool, err error) {
 	var path schemas.Path
 	step := func(policy *rank.Policy, at *rank.Place) error {
 		version := policy.Guide()
@@ -96,18 +97,22 @@ func (s *Shard) pathTo(e *entry, shadowed []rank.Place) ([]byte, error) {
 	}
 	for i, policy := range s.policies {
 		if err := step(policy, &e.places[i].Place); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	for i := range shadowed {
 		if err := step(s.shadows[i], &shadowed[i]); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	if len(path.Steps) == 0 {
-		return nil, nil
+	if asks = s.mayAsk(); asks {
+		path.Backlinks = s.ctl.GetBacklinks().GetSource()
 	}
-	return proto.MarshalOptions{Deterministic: true}.Marshal(&path)
+	if len(path.Steps) == 0 && !asks {
+		return nil, false, nil
+	}
+	state, err = proto.MarshalOptions{Deterministic: true}.Marshal(&path)
+	return state, asks, err
 }
 
 // stateOf is what a guide remembers of the link by which the entry has its place.

@@ -82,6 +82,9 @@ func (n *naive) pathTo(e *nEntry, shadowed []nPlace) []byte {
 			path.Steps = append(path.Steps, &schemas.PathStep{Guide: p.GetGuide(), State: state})
 		}
 	}
+	if n.mayAsk() {
+		path.Backlinks = n.ctl.GetBacklinks().GetSource()
+	}
 	b, err := proto.Marshal(path)
 	if err != nil {
 		panic(err)

@@ -24,6 +24,7 @@ const (
 	kindPage     = 'p' // page → page
 	kindTable    = 't' // page → leaf table
 	kindGuidance = 'i' // page → what guides said of its links
+	kindTargets  = 'x' // page → the entries that its links lead to
 	kindSeeds    = 's' // id of a virtual page that was applied → nothing
 	kindLatency  = 'd' // slot → latency sample
 	kindLease    = 'g' // → the newest lease (schemas.ShardNote)
@@ -33,7 +34,7 @@ const (
 )
 
 // layout is the version of keys and values that this package writes; Open refuses others.
-const layout = 8
+const layout = 9
 
 // shardsPrefix begins every key of the package, so that a store can hold other things.
 const shardsPrefix = 'F'

@@ -130,6 +130,6 @@ func (s *Shard) leaseStatus(st *schemas.CrawlStatus) {
 		st.PagesLeft = left(l.GetPages(), s.c.pages, st.InFlight)
 	}
 	if s.limits.requests > 0 {
-		st.RequestsLeft = left(l.GetRequests(), s.c.requests, st.InFlight)
+		st.RequestsLeft = left(l.GetRequests(), s.c.requests, st.InFlight+s.asking)
 	}
 }

@@ -94,8 +94,8 @@ func (s *Shard) leapNamed(u *page, l *link, v *entry, named string) (*schemas.Le
 		Request: request.Bytes(), Pages: s.c.pages,
 		Forward: u.number <= v.facts.clock,
 	}
-	// A link that redirects back to its own page is settled, but it leads nowhere.
-	leap.Trains = schemas.Outcomes[v.outcome].Trains && (leap.Forward || !s.limits.forward) &&
+	// A link that redirects back to its own page is settled, but it leads nowhere; and nobody wrote a backlink.
+	leap.Trains = !l.backlink() && schemas.Outcomes[v.outcome].Trains && (leap.Forward || !s.limits.forward) &&
 		v.trained < s.limits.pairs && u.url != v.url && math.Abs(u.raw-v.raw) >= s.limits.active
 	if leap.Trains {
 		v.trained++

@@ -25,6 +25,7 @@ type limits struct {
 	pairs           uint32
 	distillEvery    uint64
 	shards          uint32 // ≥ 1
+	queries         uint64 // of backlinks, by this crawl
 }
 
 func newLimits(ctl *schemas.CrawlControl) (limits, error) {
@@ -35,7 +36,7 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 		attempts: ctl.GetMaxAttempts(), dMax: int(learning.GetDMax()),
 		switchPages: learning.GetSwitchPages(), refitPages: learning.GetRefitPages(),
 		sync: learning.GetSync() && learning.GetPinned() == "", pairs: learning.GetMaxPairsPerTarget(),
-		shards: schemas.ShardsOf(ctl),
+		shards: schemas.ShardsOf(ctl), queries: ctl.GetBacklinks().GetRation(),
 	}
 	var err error
 	if l.families, err = linkfeature.FamiliesOf(learning.GetFeatures()); err != nil {
@@ -102,10 +103,7 @@ func (s *Shard) room() bool {
 	inFlight := uint64(len(s.flights))
 	if s.limits.shards > 1 {
 		l := s.lease.GetLease()
-		return l.GetEnd() == "" && inFlight < s.windowInForce() &&
-			s.c.pages+inFlight < l.GetPages() && s.c.requests+inFlight < l.GetRequests()
+		return l.GetEnd() == "" && inFlight < s.windowInForce() && s.c.pages+inFlight < l.GetPages() && s.roomFor(1)
 	}
-	return inFlight < s.window() &&
-		(s.limits.pages == 0 || s.c.pages+inFlight < s.limits.pages) &&
-		(s.limits.requests == 0 || s.c.requests+inFlight < s.limits.requests)
+	return inFlight < s.window() && (s.limits.pages == 0 || s.c.pages+inFlight < s.limits.pages) && s.roomFor(1)
 }

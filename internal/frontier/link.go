@@ -142,6 +142,9 @@ func (s *Shard) saveLink(v *entry, l *link) (changed bool, err error) {
 	return changed, s.store.Set(s.keys.link(v.ordinal, l.page, l.index), s.value)
 }
 
+// backlink says that the link is one of its target's to the page.
+func (l *link) backlink() bool { return l.first == schemas.NoLeaf }
+
 // compare is the order of discovery.
 func (l *link) compare(other *link) int {
 	return cmp.Or(cmp.Compare(l.page, other.page), cmp.Compare(l.index, other.index))

@@ -39,16 +39,16 @@ type naive struct {
 	answered      uint64
 	boundary      uint64
 
-	clock, pages, requests, links, leaps, trained, duplicates, seeds uint64
-	raw, tempered                                                    float64
-	outcomes, refused                                                map[string]uint64
-	seedIDs                                                          map[schemas.ID]bool
-	found, settled, requested                                        []schemas.ID
-	latency                                                          [][2]int64
-	startedAt                                                        int64
-	stopped                                                          bool
-	rerankFirst                                                      int
-	arms                                                             map[string]*rank.Arm
+	clock, pages, requests, queries, links, leaps, trained, duplicates, seeds uint64
+	raw, tempered                                                             float64
+	outcomes, refused                                                         map[string]uint64
+	seedIDs                                                                   map[schemas.ID]bool
+	found, settled, requested                                                 []schemas.ID
+	latency                                                                   [][2]int64
+	startedAt                                                                 int64
+	stopped                                                                   bool
+	rerankFirst                                                               int
+	arms                                                                      map[string]*rank.Arm
 	// ranked is what the distiller knows of, in pages; whole says that it has been there from the beginning.
 	ranked uint64
 	whole  bool
@@ -74,6 +74,9 @@ type nPage struct {
 	calibrated    float64
 	table         *schemas.LeafTable
 	guidance      []*schemas.Guidance
+	// targets are kept where a policy orders pages as the page is judged; expanded: one of them was chosen.
+	targets          []*nEntry
+	listed, expanded bool
 }
 
 type nLink struct {
@@ -88,6 +91,7 @@ type nPlace struct {
 	tier  uint32
 	score float64
 	via   string
+	page  *nPage
 	model string
 	// state is what the policy's guide remembers of the link that decided.
 	state []byte
@@ -444,6 +448,9 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 				return n.using.model.Score(n.features(l))
 			}
 		}
+		if src.Seed && n.expands(p) {
+			return 0
+		}
 		if src.Seed {
 			return 1
 		}
@@ -451,6 +458,9 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 	}
 	links := n.sortedLinks(e)
 	for _, l := range links {
+		if n.expands(p) {
+			break // its seeds are links like others
+		}
 		if l.page.seeds && p.GetCombine() == schemas.Combine_COMBINE_COUNT {
 			return nPlace{in: true, score: 1, model: out.model}
 		}
@@ -462,6 +472,9 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 		return nPlace{in: true, tier: e.request.GetTier(), score: e.request.GetScore(), model: out.model}
 	}
 	passes := func(l nLink) bool {
+		if l.page.seeds {
+			return true
+		}
 		switch p.GetGate().GetCondition() {
 		case schemas.GateCondition_GATE_CONDITION_RELEVANCE:
 			return r(l) >= p.GetGate().GetThreshold()
@@ -480,7 +493,11 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 				continue
 			}
 		}
-		if _, ok := l.guided(p); isGuided && ok {
+		if n.expands(p) && l.page.seeds {
+			tier = 1
+		} else if n.expands(p) && l.page.expanded {
+			tier = 0
+		} else if _, ok := l.guided(p); isGuided && ok {
 			tier++
 		} else if isGuided {
 			tier = 3
@@ -545,11 +562,49 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 	if e.raised && p.GetRaise() {
 		out.score = 2
 	}
-	out.via = through[best].page.url
+	out.via, out.page = through[best].page.url, through[best].page
 	if isGuided {
 		out.state = through[best].remembered(p)
 	}
 	return out
+}
+
+// expands says that a policy orders pages.
+func (n *naive) expands(p *schemas.Policy) bool {
+	_, overridden := n.options.Rankers[p.GetName()]
+	return p.GetExpand() == schemas.Expand_EXPAND_PAGE && !overridden
+}
+
+// expand places the other links of the page by which an entry was chosen anew.
+func (n *naive) expand(p *nPage) {
+	if p == nil || !p.listed || p.expanded {
+		return
+	}
+	p.expanded = true
+	for _, e := range p.targets {
+		if e = n.resolve(e); e.state == stateQueued && !e.unranked {
+			n.place(e)
+		}
+	}
+}
+
+// asking counts the requests in flight that allow a query.
+func (n *naive) asking() (count uint64) {
+	for _, f := range n.flights {
+		if may, err := allows(f.request); err != nil {
+			panic(err)
+		} else if may {
+			count++
+		}
+	}
+	return count
+}
+
+// mayAsk says that one more query can be reserved beside one more request.
+func (n *naive) mayAsk() bool {
+	b, requests := n.ctl.GetBacklinks(), n.ctl.GetBudget().GetRequests()
+	return b.GetSource() != "" && n.queries+n.asking() < b.GetRation() &&
+		(requests == 0 || n.requests+uint64(len(n.flights))+n.asking()+2 <= requests)
 }
 
 func (n *naive) resolve(e *nEntry) *nEntry {
@@ -578,6 +633,7 @@ func (n *naive) queue(e *nEntry) {
 }
 
 func (n *naive) applyLinks(p *nPage, u *nEntry, links []*schemas.Link, anchors []uint32) (out []*schemas.LeapSettled) {
+	p.listed = !p.seeds && slices.ContainsFunc(n.ctl.GetPolicies(), n.expands)
 	seen := map[string]bool{}
 	for i, l := range links {
 		if seen[l.GetUrl()] || (u != nil && u.url == l.GetUrl()) {
@@ -618,6 +674,7 @@ func (n *naive) applyLinks(p *nPage, u *nEntry, links []*schemas.Link, anchors [
 		}
 		e.depth = min(e.depth, depth)
 		e.links = append(e.links, nl)
+		p.targets = append(p.targets, e)
 		if isNew || e.state == stateQueued {
 			n.queue(e)
 			if !slices.ContainsFunc(e.places, func(p nPlace) bool { return p.in }) {
@@ -649,7 +706,7 @@ func (n *naive) leap(l nLink, v *nEntry) *schemas.LeapSettled {
 		Score:    v.request.GetScore(), Policy: v.request.GetPolicy(), Model: v.request.GetModel(),
 		Request: request.Bytes(), Pages: n.pages, Forward: v.request.GetClock() >= l.page.number,
 	}
-	if v.outcome == schemas.Outcome_OUTCOME_DELIVERED && (out.Forward || !forward) && l.page.url != v.url &&
+	if v.outcome == schemas.Outcome_OUTCOME_DELIVERED && !l.link.GetBacklink() && (out.Forward || !forward) && l.page.url != v.url &&
 		v.trained < or(n.ctl.GetLearning().GetMaxPairsPerTarget(), 5) && math.Abs(l.page.raw-v.raw) >= n.ctl.GetLearning().GetActive() {
 		out.Trains = true
 		v.trained++
@@ -714,6 +771,8 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 	if row.Request {
 		n.requests++
 	}
+	n.queries += uint64(rec.GetJudgement().GetBacklinks().GetQueries())
+	n.requests += uint64(rec.GetJudgement().GetBacklinks().GetQueries())
 	if row.Page {
 		n.pages++
 		n.raw += rec.GetJudgement().GetRaw()
@@ -748,7 +807,10 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		j := rec.GetJudgement()
 		e.state, e.outcome, e.raw, e.tempered, e.raised = stateFinal, outcome, j.GetRaw(), j.GetTempered(), false
 		n.credit(e, j)
-		p := &nPage{n.clock, e.url, false, j.GetBestIsFocus(), j.GetRaw(), j.GetTempered(), j.GetCalibrated(), rec.GetTable(), j.GetGuidance()}
+		p := &nPage{
+			number: n.clock, url: e.url, best: j.GetBestIsFocus(), raw: j.GetRaw(), tempered: j.GetTempered(), calibrated: j.GetCalibrated(),
+			table: rec.GetTable(), guidance: j.GetGuidance(),
+		}
 		out = n.applyLinks(p, e, rec.GetLinks(), j.GetAnchors())
 		out = append(out, n.settle(e)...)
 		l := n.ctl.GetLearning()
@@ -867,7 +929,7 @@ func (n *naive) dispatching() bool {
 func (n *naive) room() bool {
 	taken, b := uint64(len(n.flights)), n.ctl.GetBudget()
 	return taken < n.window() && (b.GetPages() == 0 || n.pages+taken < b.GetPages()) &&
-		(b.GetRequests() == 0 || n.requests+taken < b.GetRequests())
+		(b.GetRequests() == 0 || n.requests+taken+n.asking() < b.GetRequests())
 }
 
 func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
@@ -910,6 +972,9 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 		n.flights[id] = &nFlight{e, e.request}
 		n.host(e.url).dispatched++
 		out = append(out, e.request)
+		if n.expands(n.ctl.GetPolicies()[lead]) {
+			n.expand(at.page)
+		}
 	}
 	return out
 }
@@ -1091,8 +1156,9 @@ func (n *naive) status(now int64) *schemas.CrawlStatus {
 	limit := func(limit, used uint64) uint64 {
 		return uint64(max(0, int64(limit)-int64(used)-int64(len(n.flights))))
 	}
+	asking := n.asking()
 	st.PagesLeft = limit(n.ctl.GetBudget().GetPages(), n.pages)
-	st.RequestsLeft = limit(n.ctl.GetBudget().GetRequests(), n.requests)
+	st.RequestsLeft = limit(n.ctl.GetBudget().GetRequests(), n.requests+asking)
 	if took := n.latency[max(0, len(n.latency)-1024):]; len(took) > 0 {
 		sorted := make([]int, len(took))
 		for i := range took {

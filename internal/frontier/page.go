@@ -22,16 +22,19 @@ type page struct {
 	// guidance of its links by their index (guidance.go). Stored by itself, as the page is stored often.
 	guidance []*schemas.Guidance
 	guided   bool
+	// listed: the targets of its links are stored; expanded: a policy that orders pages has chosen one (expand.go).
+	listed, expanded bool
 	// pending links, whose targets are not final.
 	pending uint32
 }
 
-const pageVersion = 4
+const pageVersion = 5
 
 func (p *page) append(b []byte) []byte {
 	b = append(b, pageVersion)
 	b = appendString(b, p.url)
 	b = appendBool(appendBool(appendBool(b, p.seeds), p.bestIsFocus), p.guided)
+	b = appendBool(appendBool(b, p.listed), p.expanded)
 	b = appendFloat(appendFloat(appendFloat(b, p.raw), p.tempered), p.calibrated)
 	return binary.AppendUvarint(b, uint64(p.pending))
 }
@@ -39,7 +42,10 @@ func (p *page) append(b []byte) []byte {
 func decodePage(number uint64, b []byte) (*page, error) {
 	r := reader{b: b}
 	r.version(pageVersion)
-	p := &page{number: number, url: r.string(), seeds: r.bool(), bestIsFocus: r.bool(), guided: r.bool(), raw: r.float(), tempered: r.float(), calibrated: r.float(), pending: r.u32()}
+	p := &page{
+		number: number, url: r.string(), seeds: r.bool(), bestIsFocus: r.bool(), guided: r.bool(), listed: r.bool(), expanded: r.bool(),
+		raw: r.float(), tempered: r.float(), calibrated: r.float(), pending: r.u32(),
+	}
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("frontier: page %d: %w", number, err)
 	}
@@ -48,7 +54,7 @@ func decodePage(number uint64, b []byte) (*page, error) {
 
 // addPage takes in a page whose links are about to be applied; keepPage follows.
 func (s *Shard) addPage(p *page, table *schemas.LeafTable) error {
-	s.applying = p
+	s.applying, s.targets = p, s.targets[:0]
 	if p.seeds {
 		return nil
 	}
@@ -75,6 +81,9 @@ func (s *Shard) keepPage(p *page) error {
 	}
 	s.holdPage(p)
 	if err := s.saveGuidance(p); err != nil {
+		return err
+	}
+	if err := s.saveTargets(p); err != nil {
 		return err
 	}
 	return s.savePage(p)
@@ -136,6 +145,9 @@ func (s *Shard) dropPage(p *page) error {
 		if err := s.store.Delete(s.keys.u64(kind, p.number)); err != nil {
 			return err
 		}
+	}
+	if err := s.dropTargets(p); err != nil {
+		return err
 	}
 	return s.dropGuidance(p)
 }

@@ -10,7 +10,7 @@ func (s *Shard) source(p *page, l *link, learns bool) (rank.Source, error) {
 	if p.seeds {
 		return rank.Source{Seed: true}, nil
 	}
-	src := rank.Source{URL: p.url, Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus}
+	src := rank.Source{URL: p.url, Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus, Expanded: p.expanded}
 	if len(p.guidance) > 0 {
 		src.Guided = s.guidedBy(p, l)
 	}
@@ -55,7 +55,7 @@ func (s *Shard) place(e *entry) error {
 	}
 	for i := range links {
 		p := links[i].from
-		if links[i].from = nil; p == nil {
+		if links[i].from = nil; p == nil || s.expands {
 			if p, err = s.pageOf(&links[i]); err != nil {
 				return err
 			}

@@ -45,6 +45,9 @@ func (s *Shard) Recover(r *schemas.FetchRequest) error {
 		return err
 	}
 	f := &flight{attempt: r.GetAttempt(), host: h.number, at: max(0, r.GetDispatchedAt()), request: proto.CloneOf(r)}
+	if f.asks, err = allows(r); err != nil {
+		return err
+	}
 	s.unplaced[r.GetUrl()] = append(s.unplaced[r.GetUrl()], id)
 	if err := s.takeOff(id, f); err != nil {
 		return err

@@ -57,6 +57,7 @@ type Shard struct {
 	value, from []byte
 	before      []placed
 	guided      []rank.Guided
+	targets     []uint64 // entries that the links of the page being applied lead to
 	// memory is its bound; frontSize the keys that a front reads at a time, for fittedHosts hosts.
 	memory, frontSize, fittedHosts int
 	leafRange                      schemas.Link
@@ -68,6 +69,8 @@ type Shard struct {
 	hosts       []*host // by number
 	hostByName  map[string]*host
 	flights     map[schemas.ID]*flight
+	// asking is the number of flights that may ask the source of backlinks.
+	asking uint64
 	// unplaced are recovered requests that no entry answers for yet, by URL.
 	unplaced map[string][]schemas.ID
 	known    known
@@ -114,6 +117,7 @@ type Shard struct {
 	shadows           []*rank.Policy
 	limits            limits
 	using, newest     model
+	expands           bool // a policy orders pages
 
 	// What follows from both; built by Configure.
 	ready, old []*heap[*host] // by policy

@@ -71,6 +71,7 @@ func drawPolicy(t *rapid.T, name string) *schemas.Policy {
 		p.Raise = false
 		p.Guide = rapid.SampledFrom(guideNames).Draw(t, "guide")
 		p.Combine = rapid.SampledFrom([]schemas.Combine{0, schemas.Combine_COMBINE_FROZEN, schemas.Combine_COMBINE_MAXIMUM}).Draw(t, "combine")
+		p.Expand = schemas.Expand(rapid.IntRange(0, 1).Draw(t, "expand"))
 	}
 	return p
 }
@@ -123,6 +124,9 @@ func drawControl(t *rapid.T, crawl string) *schemas.CrawlControl {
 		},
 		MaxAttempts: rapid.Uint32Range(0, 4).Draw(t, "attempts"), RandomSeed: 5,
 	}
+	if rapid.Bool().Draw(t, "backlinks") {
+		ctl.Backlinks = &schemas.BacklinkSource{Source: "engine/1", Ration: rapid.SampledFrom([]uint64{0, 3, 1000}).Draw(t, "ration")}
+	}
 	if ctl.Budget.Requests > 0 && rapid.Bool().Draw(t, "no page limit") {
 		ctl.Budget.Pages = 0
 	}
@@ -164,6 +168,9 @@ func (d dice) links(urls []string) (links []*schemas.Link) {
 	for range n {
 		first := d.Uint32N(6)
 		links = append(links, &schemas.Link{Url: d.url(urls), FirstLeaf: first, LastLeaf: first + d.Uint32N(3)})
+	}
+	if d.IntN(4) == 0 {
+		links = append(links, &schemas.Link{Url: d.url(urls), FirstLeaf: schemas.NoLeaf, LastLeaf: schemas.NoLeaf, Backlink: true})
 	}
 	return links
 }
@@ -213,6 +220,9 @@ func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schema
 		rec.Links = d.links(urls)
 		rec.Judgement.Anchors = d.anchors(len(rec.Links))
 		rec.Judgement.Guidance = d.guidance(len(rec.Links))
+		if may, err := allows(r); err == nil && may {
+			rec.Judgement.Backlinks = &schemas.Backlinks{Queries: d.Uint32N(2)}
+		}
 	case schemas.Outcome_OUTCOME_REDIRECTED:
 		rec.Redirect = d.url(append([]string{"", "not a URL"}, urls...))
 	case schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_SERVER_ERROR:

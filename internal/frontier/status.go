@@ -63,7 +63,7 @@ func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
 		return st
 	}
 	st.PagesLeft = left(s.limits.pages, s.c.pages, st.InFlight)
-	st.RequestsLeft = left(s.limits.requests, s.c.requests, st.InFlight)
+	st.RequestsLeft = left(s.limits.requests, s.c.requests, st.InFlight+s.asking)
 	st.Window = uint32(s.window())
 	if s.limits.shards > 1 {
 		s.leaseStatus(st)

@@ -173,7 +173,7 @@ func (b *stretch) from(ordinal uint64) int {
 // placeable says that place needs to read nothing and no scratch of the shard for an entry, and asks no ranker
 // from outside, which may remember things.
 func (s *Shard) placeable(e *entry) bool {
-	if !e.loaded || len(s.options.Rankers) > 0 {
+	if !e.loaded || len(s.options.Rankers) > 0 || s.expands {
 		return false
 	}
 	_, scores := s.using.model.(*apprentice.Model)

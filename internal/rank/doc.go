@@ -31,6 +31,11 @@
 // fails costs its own order and no more. A URL leaves that tier with the first link that has guidance, and what
 // links without promised is forgotten, as with those that a gate deferred.
 //
+// 2026-11-22: a policy of Expand_EXPAND_PAGE orders pages (2000 §3.3): once one link of a page was chosen the page's other
+// links form a tier before all. Seeds are placed at score 0, as guides with layers score what is of none below
+// it; so the second of several seeds waits until no page of a layer is left, as in the paper, unless a link to it
+// is found that scores more.
+//
 // 2026-11-21: the mean of log-odds goes back through the logistic function, so that every
 // combined score of the built-in rankers lies in [0,1]. So does a count n, as n/(n + 1).
 package rank

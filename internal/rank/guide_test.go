@@ -71,9 +71,39 @@ func TestAGuideScores(t *testing.T) {
 	}
 }
 
+// TestPagesAreOrdered: links of a page that is being expanded come before all, and seeds behind what scores above 0.
+func TestPagesAreOrdered(t *testing.T) {
+	pages := func(p *schemas.Policy) { p.Expand = schemas.Expand_EXPAND_PAGE }
+	expanded := scored(-3, 1)
+	expanded.Expanded = true
+	seed := &Source{Seed: true}
+	for name, c := range map[string]struct {
+		links []*Source
+		want  Place
+	}{
+		"a page of a layer":       {[]*Source{scored(.5, 1)}, Place{In: true, Tier: 1, Score: .5, Best: .5, Via: 1}},
+		"a seed":                  {[]*Source{seed}, Place{In: true, Tier: 1, Via: 1}},
+		"a seed that is linked":   {[]*Source{seed, scored(.5, 1)}, Place{In: true, Tier: 1, Score: .5, Best: .5, Via: 2}},
+		"a seed and another page": {[]*Source{scored(-.5, 1), seed}, Place{In: true, Tier: 1, Via: 2}},
+		"of a page under way":     {[]*Source{scored(40, 1), expanded, scored(50, 1), seed}, Place{In: true, Score: -3, Best: -3, Via: 2}},
+	} {
+		if got := byGuide(t, pages).placed(t, c.links...); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+	if got := byGuide(t, nil).placed(t, expanded); got.Tier != guidedTier {
+		t.Errorf("a policy that orders links places one in tier %d", got.Tier)
+	}
+	if !byGuide(t, pages).ExpandsPages() || byGuide(t, nil).ExpandsPages() {
+		t.Error("which policies order pages is not said")
+	}
+}
+
 func TestPoliciesOfGuidesThatAreRefused(t *testing.T) {
 	for want, p := range map[string]*schemas.Policy{
 		"names none":    {Name: "p", Ranker: schemas.Ranker_RANKER_GUIDE},
+		"ranks by none": {Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS, Expand: schemas.Expand_EXPAND_PAGE},
+		"unknown expan": {Name: "p", Ranker: schemas.Ranker_RANKER_GUIDE, Guide: "g/1", Expand: 9},
 		"no probabilit": {Name: "p", Ranker: schemas.Ranker_RANKER_GUIDE, Guide: "g/1", Combine: schemas.Combine_COMBINE_NOISY_OR},
 	} {
 		if _, err := New(p, 1); err == nil || !strings.Contains(err.Error(), want) {

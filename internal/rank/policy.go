@@ -17,6 +17,7 @@ type Policy struct {
 	learns  bool
 	raise   bool
 	guide   string // version; empty = it reads none
+	pages   bool   // its order is one of pages
 }
 
 // maxTiers bounds schemas.Policy.tiers: finer tiers than float64 can tell apart are none.
@@ -49,6 +50,12 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 	var err error
 	if out.gate, err = newGate(p.GetGate(), p.GetPosterior()); err != nil {
 		return nil, fmt.Errorf("policy %q: %w", out.name, err)
+	}
+	switch expand := p.GetExpand(); {
+	case expand != schemas.Expand_EXPAND_LINK && expand != schemas.Expand_EXPAND_PAGE:
+		return nil, fmt.Errorf("policy %q: unknown expansion %v", out.name, expand)
+	case expand == schemas.Expand_EXPAND_PAGE && p.GetRanker() != schemas.Ranker_RANKER_GUIDE:
+		return nil, fmt.Errorf("policy %q: pages are expanded by the order of a guide; it ranks by none", out.name)
 	}
 	switch p.GetRanker() {
 	case schemas.Ranker_RANKER_UNFOCUSED:
@@ -83,6 +90,7 @@ func (p *Policy) follow(by *schemas.Policy) error {
 		return fmt.Errorf("what a guide says are no probabilities: %v means nothing for them", p.combine)
 	}
 	p.ranker, p.guide = guided{softFocus{by.GetPosterior()}, by.GetGuide()}, by.GetGuide()
+	p.pages = by.GetExpand() == schemas.Expand_EXPAND_PAGE
 	return nil
 }
 
@@ -90,7 +98,7 @@ func (p *Policy) follow(by *schemas.Policy) error {
 // combines by maximum unless the policy is frozen or counts, and reads no apprentice.
 func (p *Policy) With(r Ranker) *Policy {
 	q := *p
-	q.ranker, q.tiers, q.learns, q.guide = r, 0, false, ""
+	q.ranker, q.tiers, q.learns, q.guide, q.pages = r, 0, false, "", false
 	if q.combine != schemas.Combine_COMBINE_FROZEN && q.combine != schemas.Combine_COMBINE_COUNT {
 		q.combine = schemas.Combine_COMBINE_MAXIMUM
 	}
@@ -106,21 +114,35 @@ func (p *Policy) Raises() bool { return p.raise }
 // Learns says that the policy ranks by the apprentice's model.
 func (p *Policy) Learns() bool { return p.learns }
 
+// ExpandsPages says that the policy's order is one of pages: once it has chosen a link of a page, Source.Expanded is
+// to be set for the page's other links (2000 §3.3).
+func (p *Policy) ExpandsPages() bool { return p.pages }
+
 // Guide is the version of the guide that the policy ranks by; empty = it ranks by none.
 func (p *Policy) Guide() string { return p.guide }
 
 // Tiers of a policy that ranks by a guide. Its scores may be of any size, so that seeds, and links of
 // which it said nothing, need tiers of their own to come first and last.
 const (
+	expandedTier = 0
 	guidedTier   = 1 // 2 where the gate defers the link
 	unguidedTier = 3
 )
 
+// lastSeed is what a seed scores under a policy that orders pages: "seeds start in the last queue" (2000 §3.3), whose
+// pages a guide scores below it.
+const lastSeed = 0
+
 // tier says in which tier the link lies; in is false where it never enters the frontier.
 func (p *Policy) tier(s *Source) (tier uint32, in bool) {
 	tier, in = p.gate.tier(s)
-	if p.guide == "" || s.Seed || !in {
+	switch {
+	case s.Seed && p.pages:
+		return guidedTier, in
+	case p.guide == "" || s.Seed || !in:
 		return tier, in
+	case s.Expanded && p.pages:
+		return expandedTier, true
 	}
 	if _, ok := s.guided(p.guide); !ok {
 		return unguidedTier, true
@@ -136,7 +158,8 @@ type Place struct {
 	// Pinned: a seed link decided; no further link changes anything.
 	Pinned bool
 	// Tier sorts before everything else, ascending; 0 unless the gate deferred every link. Of a guide:
-	// seeds 0, links with guidance 1, those that the gate deferred 2, and 3 where no link has guidance.
+	// seeds 0, links with guidance 1, those that the gate deferred 2, and 3 where no link has guidance. Where it orders
+	// pages 0 is that of pages being expanded, and seeds have 1.
 	Tier uint32
 	// Score of v, and the best score of a single link of its tier.
 	Score, Best float64
@@ -156,7 +179,7 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 		return at, nil
 	}
 	tier, in := p.tier(s)
-	if !in || (at.In && tier > at.Tier) { // seeds are of tier 0
+	if !in || (at.In && tier > at.Tier) { // pinned seeds are of tier 0
 		return at, nil
 	}
 	score := p.ranker.Score(v, s)
@@ -166,7 +189,10 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 	if s.Seed && p.combine == schemas.Combine_COMBINE_COUNT {
 		score = seedScore // it was given, not found
 	}
-	if s.Seed {
+	switch {
+	case s.Seed && p.pages:
+		score = lastSeed
+	case s.Seed:
 		return Place{In: true, Pinned: true, Score: score, Best: score, Via: via}, nil
 	}
 	first := !at.In || tier < at.Tier

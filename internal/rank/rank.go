@@ -26,6 +26,8 @@ type Source struct {
 	// High is Pr(high | u,v) under the apprentice's model, [0,1]; HasHigh says that there is one.
 	High    float64
 	HasHigh bool
+	// Expanded: another link of u was chosen by a policy that orders pages (Policy.ExpandsPages).
+	Expanded bool
 	// Guided are what guides make of the link, one a guide; good during a call only.
 	Guided []Guided
 }
