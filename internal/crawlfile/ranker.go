@@ -39,13 +39,15 @@ func topicGate(a schemas.GateAction) *schemas.Gate {
 //   - anchor-soft-focus: the same of the mean log odds of R(u) and of what the critic makes of the link's text
 //   - tiered-soft-focus: R(u) to the tenth, maximum over u, first in, first out within a tenth
 //   - in-links: the number of known links to v, most first (Cho, Garcia-Molina & Page 1998)
+//   - soft-focus-distilled: soft focus, and before everything else what the best hubs of the pages fetched so far
+//     link to (1999; stage distill)
 //   - mixture: Arms, and before each dispatch one of them is drawn by what it has brought
 //
 // Any of them but the last, with "+" between them, are the arms of another mixture.
 var Rankers = []string{
 	"unfocused", "random", "soft-focus", "soft-focus-frozen", "hard-focus", "hard-defer",
 	"apprentice", "apprentice-gated", "gate-fifo", "gate-random",
-	"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", "in-links", mixture,
+	"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", "in-links", "soft-focus-distilled", mixture,
 }
 
 const mixture = "mixture"
@@ -169,6 +171,8 @@ func Policy(name string) (*schemas.Policy, error) {
 		p.Ranker, p.Tiers = schemas.Ranker_RANKER_SOFT_FOCUS, 10
 	case "in-links":
 		p.Ranker, p.Combine = schemas.Ranker_RANKER_UNFOCUSED, schemas.Combine_COMBINE_COUNT
+	case "soft-focus-distilled":
+		p.Ranker, p.Raise = schemas.Ranker_RANKER_SOFT_FOCUS, true
 	case mixture:
 		return nil, fmt.Errorf("mixture is no arm of another one; name its arms: %s", strings.Join(Arms, "+"))
 	default:

@@ -132,6 +132,7 @@ type crawling struct {
 	ctl     *schemas.CrawlControl
 	shard   *frontier.Shard
 	learner apprentice.Learner
+	hubs    *hubs // nil where no policy raises what they link to
 	now     time.Time
 	crawl   Crawl
 	// What was asked for and delivered so far.
@@ -158,6 +159,9 @@ func (r *Run) begin() (*crawling, error) {
 		return nil, err
 	}
 	if c.learner, err = newLearner(c.ctl.Learning, r.Prior); err != nil {
+		return nil, err
+	}
+	if c.hubs, err = newHubs(c.ctl); err != nil {
 		return nil, err
 	}
 	if len(r.Prior) == 0 {
@@ -209,6 +213,9 @@ func (c *crawling) apply(rec *schemas.LinkFound) error {
 		if err := c.settle(leap); err != nil {
 			return err
 		}
+	}
+	if err := c.hubs.observe(c.shard, rec); err != nil {
+		return err
 	}
 	for more := true; more; {
 		if more, err = c.shard.Rescore(rescoreStep); err != nil {

@@ -21,8 +21,6 @@
 //   - apprentice-recall: the same, held to the pages of that first crawl (2002 §3.6)
 //   - apprentice-transferred: apprentice-gated with a model trained on the links among the pages of the web that are
 //     out of scope (protocol T: of webkb-uni, the other universities)
-//   - soft-focus-distilled: soft focus, and every 500 pages (of small budgets every tenth of it) the unvisited pages
-//     that the 20 best hubs link to come first (1999)
 //   - context-graph: the layer of u, then its likelihood (2000); the layers are learnt from the pages that train the critic,
 //     and links are ordered one by one (expand: link)
 //   - focused-2000: the likelihood of u in layer 0, that paper's own comparator

@@ -35,7 +35,6 @@ var further = []furtherRanker{
 	{name: "apprentice-taught", built: "apprentice-gated", prepare: taught},
 	{name: "apprentice-recall", built: "apprentice-gated", prepare: recalling},
 	{name: "apprentice-transferred", built: "apprentice-gated", kept: true, prepare: transferred},
-	{name: "soft-focus-distilled", kept: true, prepare: observed(func(r *Run) (observer, error) { return newDistilled(r.Ground), nil })},
 	{name: "context-graph", kept: true, prepare: guidedBy(fromGraph(localguide.ContextGraph))},
 	{name: "focused-2000", kept: true, prepare: guidedBy(fromGraph(localguide.Focused2000))},
 	{name: "best-first-cosine", kept: true, prepare: guidedBy(fromGraph(localguide.BestFirst))},

@@ -1,0 +1,246 @@
+package distill
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"forager/schemas"
+)
+
+// Store is an ordered map of byte strings; stream.Store (Pebble) and frontier.NewMemory are. Slices
+// handed out are valid until the next call, and the function given to Scan does not call the store.
+type Store interface {
+	Get(key []byte) (value []byte, ok bool, err error)
+	Set(key, value []byte) error
+	DeleteRange(from, to []byte) error
+	Scan(from, to []byte, f func(key, value []byte) (more bool, err error)) error
+}
+
+// Graph is what a shard of a crawl has fetched, and where that links to, told verdict by verdict. Below
+// its prefix the store holds
+//
+//	'c'             → version, pages, noted, through
+//	'i' id 16       → nothing: a record that was taken
+//	'n' number u64  → noted: a page with its links, or a redirect
+//
+// A page is written once, with the ids of all that it links to; which of these are pages of the crawl is
+// found when it is ranked.
+type Graph struct {
+	store  Store
+	prefix []byte
+	counts
+}
+
+// counts of a graph.
+type counts struct {
+	// pages delivered in the shard, noted records.
+	pages, noted uint64
+	// through is the offset of the last record told, −1 before.
+	through int64
+}
+
+const (
+	graphVersion = 1
+	countsKind   = 'c'
+	takenKind    = 'i'
+	notedKind    = 'n'
+)
+
+// OpenGraph reads how far a graph has come; on a store without the prefix it is new. No key of
+// anything else may begin with the prefix.
+func OpenGraph(store Store, prefix []byte) (*Graph, error) {
+	g := &Graph{store: store, prefix: prefix, counts: counts{through: -1}}
+	b, ok, err := store.Get(g.key(countsKind))
+	if err != nil || !ok {
+		return g, err
+	}
+	r := reader{b}
+	if r.byte() != graphVersion {
+		return nil, errors.New("state of another version: delete the state directory to build it anew from the topics")
+	}
+	g.pages, g.noted, g.through = r.uvarint(), r.uvarint(), int64(r.uvarint())-1
+	return g, r.end()
+}
+
+// Pages delivered in the shard so far, as its frontier counts them.
+func (g *Graph) Pages() uint64 { return g.pages }
+
+// ErrRecord says that a record is not what it ought to be.
+var ErrRecord = errors.New("not a verdict that can be ranked")
+
+// Note takes a record of link.found at an offset. Those that came before, by their id, change nothing.
+// An error that is ErrRecord is the record's.
+func (g *Graph) Note(rec *schemas.LinkFound, offset int64) error {
+	foreign := rec.GetRole() == schemas.LinkRole_LINK_ROLE_LINKS
+	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE || rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS ||
+		rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+		return nil
+	}
+	id, err := schemas.ParseID(rec.GetId())
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	if foreign && rec.GetJudgement() == nil {
+		return nil // no link, only word of a redirect
+	}
+	delivered := rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED
+	if r := rec.GetJudgement().GetRaw(); delivered && (rec.GetJudgement() == nil || !(r >= 0 && r <= 1)) {
+		return fmt.Errorf("%w: a page delivered needs a relevance in [0,1], not %v", ErrRecord, rec.GetJudgement())
+	}
+	taken := append(g.key(takenKind), id[:]...)
+	if _, ok, err := g.store.Get(taken); err != nil || ok {
+		return err
+	}
+	if err := g.store.Set(taken, nil); err != nil {
+		return err
+	}
+	var n noted
+	switch {
+	case delivered:
+		n = page(rec)
+		if !foreign {
+			g.pages++
+		}
+	case rec.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED && rec.GetRedirect() != "":
+		n = noted{url: rec.GetUrl(), redirect: true, links: ids{}.with(schemas.URLID(rec.GetRedirect()))}
+	default:
+		g.through = offset
+		return g.save()
+	}
+	if err := g.store.Set(g.number(g.noted), n.append(nil)); err != nil {
+		return err
+	}
+	g.noted++
+	g.through = offset
+	return g.save()
+}
+
+func (g *Graph) save() error {
+	b := []byte{graphVersion}
+	b = binary.AppendUvarint(b, g.pages)
+	b = binary.AppendUvarint(b, g.noted)
+	return g.store.Set(g.key(countsKind), binary.AppendUvarint(b, uint64(g.through+1)))
+}
+
+// Drop deletes everything.
+func (g *Graph) Drop() error {
+	g.counts = counts{through: -1}
+	return g.store.DeleteRange(g.key(0), g.key(math.MaxUint8))
+}
+
+func (g *Graph) key(kind byte) []byte { return append(append([]byte(nil), g.prefix...), kind) }
+
+func (g *Graph) number(n uint64) []byte { return binary.BigEndian.AppendUint64(g.key(notedKind), n) }
+
+// each calls f with everything noted, in its order; what it is given is good until it returns.
+func (g *Graph) each(f func(n *noted) (more bool, err error)) error {
+	var n noted
+	return g.store.Scan(g.number(0), g.number(g.noted), func(key, value []byte) (bool, error) {
+		if err := n.read(value); err != nil {
+			return false, fmt.Errorf("page %x: %w", key[len(key)-8:], err)
+		}
+		return f(&n)
+	})
+}
+
+// noted is a page with its links, or a redirect with its target.
+type noted struct {
+	url      string
+	redirect bool
+	// r is R(u) of a page.
+	r     float64
+	links ids
+}
+
+// ids are URLIDs, one after another.
+type ids []byte
+
+const idSize = len(schemas.ID{})
+
+func (i ids) len() int               { return len(i) / idSize }
+func (i ids) at(n int) schemas.ID    { return schemas.ID(i[n*idSize : (n+1)*idSize]) }
+func (i ids) with(id schemas.ID) ids { return append(i, id[:]...) }
+func (i ids) each(f func(schemas.ID)) {
+	for n := range i.len() {
+		f(i.at(n))
+	}
+}
+
+// page is what is noted of a page delivered: each of its links once, links to itself left out.
+func page(rec *schemas.LinkFound) noted {
+	n := noted{url: rec.GetUrl(), r: rec.GetJudgement().GetRaw()}
+	once := map[schemas.ID]bool{schemas.URLID(n.url): true}
+	for _, l := range rec.GetLinks() {
+		if id := schemas.URLID(l.GetUrl()); !once[id] {
+			once[id] = true
+			n.links = n.links.with(id)
+		}
+	}
+	return n
+}
+
+func (n *noted) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(n.url)))
+	b = append(b, n.url...)
+	if n.redirect {
+		b = append(b, 1)
+	} else {
+		b = binary.BigEndian.AppendUint64(append(b, 0), math.Float64bits(n.r))
+	}
+	return append(b, n.links...)
+}
+
+// read reads what append wrote; links is part of b.
+func (n *noted) read(b []byte) error {
+	r := reader{b}
+	n.url = string(r.bytes(int(min(r.uvarint(), math.MaxInt32))))
+	n.redirect, n.r = r.byte() == 1, 0
+	if !n.redirect {
+		if f := r.bytes(8); len(f) == 8 {
+			n.r = math.Float64frombits(binary.BigEndian.Uint64(f))
+		}
+	}
+	if n.links = ids(r.b); r.b == nil || len(r.b)%idSize != 0 || n.redirect && n.links.len() != 1 || !(n.r >= 0 && n.r <= 1) {
+		return errors.New("damaged")
+	}
+	return nil
+}
+
+// reader reads an encoded value; b is nil once something was missing.
+type reader struct{ b []byte }
+
+func (r *reader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.b = nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n > len(r.b) {
+		r.b = nil
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *reader) byte() byte {
+	if b := r.bytes(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) end() error {
+	if r.b == nil || len(r.b) > 0 {
+		return errors.New("damaged")
+	}
+	return nil
+}
