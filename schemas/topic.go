@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -84,6 +85,16 @@ const (
 // ShardKey is the key of link.found, crawl.status and hub.ranked.
 func ShardKey(crawl string, shard uint32) string {
 	return crawl + "/" + strconv.FormatUint(uint64(shard), 10)
+}
+
+// ParseShardKey reads what ShardKey wrote.
+func ParseShardKey(key string) (crawl string, shard uint32, err error) {
+	crawl, number, ok := strings.Cut(key, "/")
+	n, err := strconv.ParseUint(number, 10, 32)
+	if !ok || err != nil {
+		return "", 0, fmt.Errorf("%q is no crawl and shard", key)
+	}
+	return crawl, uint32(n), nil
 }
 
 // ModelKey is the key of a model in model.published: the newest critic of a name, the newest

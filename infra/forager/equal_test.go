@@ -12,6 +12,7 @@ import (
 
 	"forager/infra/simweb"
 	"forager/internal/crawlfile"
+	"forager/internal/distill"
 	"forager/internal/experiment"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -24,6 +25,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	g, w := simulated(t)
 	const budget = 45
 	learning := &schemas.Learning{DMax: 5, SwitchPages: 15, RefitPages: 10, Sync: true}
+	distiller := &schemas.Distiller{ByHost: true} // the web is one domain
 	command := experimentSimwebCommand{Pages: w.Size()}
 	ground, err := command.ground(w.Config().Seed, cuesOf(t, w), g.topic, budget, g.critic)
 	if err != nil {
@@ -42,18 +44,20 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 		}
 	}
 	rankings["guided"] = ranked(t, "link-predicate", named)
+	rankings["distilled-mixture"] = ranked(t, "soft-focus-distilled+tiered-soft-focus+apprentice", nil)
 	rankings["memm"] = ranked(t, "memm-marginal", named)
 	rankings["guided-mixture"] = ranked(t, "link-predicate+shark-search+tiered-soft-focus", named)
 	for ranker, ranking := range rankings { // side by side: each waits for itself only
 		r.begin(r.crawl(g, ranker, crawlfile.Rankers[0], budget, func(ctl *schemas.CrawlControl) {
 			ctl.Policies, ctl.Mixture = ranking.Policies, ranking.Mixture
-			ctl.Window, ctl.HostWindow, ctl.Learning = 1, 1, proto.CloneOf(learning)
+			ctl.Window, ctl.HostWindow, ctl.Learning, ctl.Distiller = 1, 1, proto.CloneOf(learning), distiller
 		}))
 	}
 	for _, ranker := range slices.Sorted(maps.Keys(rankings)) {
 		ranking := rankings[ranker] // versions stand in it for names now
 		want, err := (&experiment.Run{
-			Ground: ground, Seeds: g.seeds, Policies: ranking.Policies, Mixture: ranking.Mixture, Guides: guides, Learning: learning, Keep: true,
+			Ground: ground, Seeds: g.seeds, Policies: ranking.Policies, Mixture: ranking.Mixture, Guides: guides,
+			Learning: learning, Distiller: distiller, Keep: true,
 		}).Crawl()
 		if err != nil {
 			t.Fatal(err)
@@ -69,8 +73,42 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	r.followsPaths("guided")
 	r.followsPaths("memm")
 	r.followsPaths("guided-mixture")
+	r.raisesHubs("soft-focus-distilled")
+	r.raisesHubs("distilled-mixture")
 	r.verified("guided-mixture")
+	r.verified("distilled-mixture")
 	r.refusesGuides()
+}
+
+// raisesHubs fails where no page was fetched for the sake of a hub, or was before a hub was known.
+func (r *rig) raisesHubs(crawl string) {
+	r.t.Helper()
+	raised := make(map[schemas.ID]uint64) // since so many pages
+	for _, h := range records[*schemas.HubRanked](r, schemas.TopicHubRanked, crawl) {
+		ids, err := distill.Raised(h)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, id := range ids {
+			if _, known := raised[id]; !known {
+				raised[id] = h.GetPages()
+			}
+		}
+	}
+	first := 0
+	for i, p := range r.pages(crawl) {
+		since, ok := raised[schemas.URLID(p.GetUrl())]
+		switch {
+		case p.request.GetScore() != 2:
+		case !ok || since > uint64(i):
+			r.t.Errorf("%s: page %d, %s, came first, and no hub was known to link to it", crawl, i+1, p.GetUrl())
+		default:
+			first++
+		}
+	}
+	if first < 3 {
+		r.t.Errorf("%s: %d of %d raised pages came first", crawl, first, len(raised))
+	}
 }
 
 // followsPaths fails where no request of a crawl told a guide of its path.

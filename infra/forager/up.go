@@ -20,17 +20,18 @@ import (
 
 // stageNames are the stages in the order of a page's journey.
 var stageNames = []string{
-	"fetch", "parse-dom", "critic-score", "feature-extract", "prioritize", "apprentice-train", "load-clickhouse",
+	"fetch", "parse-dom", "critic-score", "feature-extract", "prioritize", "apprentice-train", "distill", "load-clickhouse",
 	"archive-parquet",
 }
 
 // stageInputs are the topics whose records wait for a stage. Topics that every process reads
-// by itself (crawl.control, model.published) are not among them. For archive-parquet records wait
+// by itself (crawl.control, model.published, hub.ranked) are not among them. For archive-parquet records wait
 // by design, until they are worth a file: nobody waits for it.
 var stageInputs = map[string][]string{
 	"fetch": {schemas.TopicFetchRequested}, "parse-dom": {schemas.TopicPageFetched},
 	"critic-score": {schemas.TopicPageParsed}, "feature-extract": {schemas.TopicPageJudged},
 	"prioritize": {schemas.TopicLinkFound}, "apprentice-train": {schemas.TopicLeapSettled},
+	"distill": {schemas.TopicLinkFound},
 	"load-clickhouse": {
 		schemas.TopicPageFetched, schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.TopicLeapSettled,
 	},
@@ -273,6 +274,8 @@ func replicas(cfg *pipeline.Config, stage string) int {
 		return s.Prioritize.Replicas
 	case "apprentice-train":
 		return s.ApprenticeTrain.Replicas
+	case "distill":
+		return s.Distill.Replicas
 	case "load-clickhouse":
 		return s.LoadClickHouse.Replicas
 	case "archive-parquet":

@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -135,9 +136,12 @@ func (g *Graph) key(kind byte) []byte { return append(append([]byte(nil), g.pref
 func (g *Graph) number(n uint64) []byte { return binary.BigEndian.AppendUint64(g.key(notedKind), n) }
 
 // each calls f with everything noted, in its order; what it is given is good until it returns.
-func (g *Graph) each(f func(n *noted) (more bool, err error)) error {
+func (g *Graph) each(ctx context.Context, f func(n *noted) (more bool, err error)) error {
 	var n noted
 	return g.store.Scan(g.number(0), g.number(g.noted), func(key, value []byte) (bool, error) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
 		if err := n.read(value); err != nil {
 			return false, fmt.Errorf("page %x: %w", key[len(key)-8:], err)
 		}

@@ -2,6 +2,7 @@ package distill
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -16,9 +17,10 @@ import (
 // mostHops is the number of redirects followed in a row, as the frontier does.
 const mostHops = 10
 
-// Hubs ranks what the graph holds. The record is the same for the same records in the same order.
-func (g *Graph) Hubs(crawl string, shard uint32, s Settings) (*schemas.HubRanked, error) {
-	w, err := g.web(s)
+// Hubs ranks what the graph holds, unless ctx ends while it is read. The record is the same for the
+// same records in the same order.
+func (g *Graph) Hubs(ctx context.Context, crawl string, shard uint32, s Settings) (*schemas.HubRanked, error) {
+	w, err := g.web(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +48,7 @@ func (g *Graph) Hubs(crawl string, shard uint32, s Settings) (*schemas.HubRanked
 
 // web is a graph being ranked.
 type web struct {
+	ctx   context.Context // of the ranking
 	graph *Graph
 	// pages are the distinct ones, by the order in which they were first noted, at numbers first.
 	pages []Page
@@ -61,10 +64,10 @@ type web struct {
 const none = ^uint32(0)
 
 // web numbers the pages and their sites.
-func (g *Graph) web(s Settings) (*web, error) {
-	w := &web{graph: g, node: make(map[schemas.ID]uint32), alias: make(map[schemas.ID]schemas.ID)}
+func (g *Graph) web(ctx context.Context, s Settings) (*web, error) {
+	w := &web{ctx: ctx, graph: g, node: make(map[schemas.ID]uint32), alias: make(map[schemas.ID]schemas.ID)}
 	sites := make(map[string]uint32)
-	err := g.each(func(n *noted) (bool, error) {
+	err := g.each(ctx, func(n *noted) (bool, error) {
 		id, number := schemas.URLID(n.url), uint64(len(w.page))
 		if n.redirect {
 			w.alias[id] = n.links.at(0)
@@ -121,7 +124,7 @@ func (w *web) resolve(id schemas.ID) (node uint32, ok bool) {
 // links are those between pages.
 func (w *web) links(yield func(Link, error) bool) {
 	number := 0
-	err := w.graph.each(func(n *noted) (bool, error) {
+	err := w.graph.each(w.ctx, func(n *noted) (bool, error) {
 		from := w.page[number]
 		number++
 		if from == none {

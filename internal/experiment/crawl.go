@@ -52,12 +52,14 @@ type Run struct {
 	// Within are the pages and redirects in scope to which the crawl keeps (the recall crawler of 2002
 	// §3.6); nil = all.
 	Within []string
-	// Policies, Mixture, Shadows and Learning are those of a crawl's control record; the rest of it follows
+	// Policies, Mixture, Shadows, Distiller and Learning are those of a crawl's control record; the rest of it follows
 	// from the ground. Learning nil is all defaults; sync is always set.
 	Policies []*schemas.Policy
 	Mixture  *schemas.Mixture
 	Shadows  []*schemas.Policy
 	Learning *schemas.Learning
+	// Distiller of policies that raise; nil is all defaults.
+	Distiller *schemas.Distiller
 	// Rankers override policies by name (oracles).
 	Rankers map[string]rank.Ranker
 	// Guides are those that policies rank by, by the versions that the policies name.
@@ -85,7 +87,8 @@ func (r *Run) control() *schemas.CrawlControl {
 		Crawl: "experiment", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING,
 		Focus: []string{r.Ground.task.FocusClass}, Critic: r.Ground.task.Critic,
 		Budget:   &schemas.Budget{Pages: r.Ground.task.Budget},
-		Policies: r.Policies, Mixture: r.Mixture, RankerShadows: r.Shadows, Scope: &schemas.Scope{UrlList: "web"},
+		Policies: r.Policies, Mixture: r.Mixture, RankerShadows: r.Shadows, Distiller: r.Distiller,
+		Scope:  &schemas.Scope{UrlList: "web"},
 		Window: network.Window, HostWindow: network.HostWindow, Learning: learning,
 		Politeness: &schemas.Politeness{DelayMs: uint32(network.Pause.Milliseconds())},
 		RandomSeed: r.RandomSeed,

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"context"
+
 	"forager/internal/distill"
 	"forager/internal/frontier"
 	"forager/schemas"
@@ -40,7 +42,7 @@ func (h *hubs) observe(s *frontier.Shard, rec *schemas.LinkFound) error {
 		return nil
 	}
 	h.ranked = h.graph.Pages()
-	ranked, err := h.graph.Hubs(rec.GetCrawl(), rec.GetShard(), h.settings)
+	ranked, err := h.graph.Hubs(context.Background(), rec.GetCrawl(), rec.GetShard(), h.settings)
 	if err != nil {
 		return err
 	}

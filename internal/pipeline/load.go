@@ -66,6 +66,7 @@ func defaults() *Config {
 			FeatureExtract:  FeatureExtract{Common: one(256), Workers: 2},
 			Prioritize:      Prioritize{Common: one(768), CacheBytes: 64 << 20, FrontierBytes: 160 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 512},
 			ApprenticeTrain: ApprenticeTrain{Common: one(256), CacheBytes: 32 << 20},
+			Distill:         Distill{Common: one(512), CacheBytes: 16 << 20},
 			LoadClickHouse:  LoadClickHouse{Common: one(512), BatchRows: 50_000, Flush: time.Second},
 			ArchiveParquet:  ArchiveParquet{Common: one(256), FileBytes: 32 << 20, FileAge: time.Minute},
 		},
@@ -78,7 +79,7 @@ func TopicNames() []string {
 		schemas.TopicCrawlControl, schemas.TopicCrawlStatus, schemas.TopicFetchRequested,
 		schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged,
 		schemas.TopicLinkFound, schemas.TopicLeapSettled, schemas.TopicModelPublished,
-		schemas.TopicDeadLetter,
+		schemas.TopicHubRanked, schemas.TopicDeadLetter,
 	}
 }
 
@@ -144,7 +145,7 @@ func validate(c *Config, r *strictyaml.Report) {
 			r.Problem(path, "is missing")
 			continue
 		}
-		single := name == schemas.TopicCrawlControl || name == schemas.TopicModelPublished
+		single := name == schemas.TopicCrawlControl || name == schemas.TopicModelPublished || name == schemas.TopicHubRanked
 		compact := single || name == schemas.TopicCrawlStatus
 		if single {
 			between(path+".partitions", int64(t.Partitions), 1, 1)
@@ -188,7 +189,7 @@ func validate(c *Config, r *strictyaml.Report) {
 	}{
 		{"fetch", s.Fetch.Common}, {"parse-dom", s.ParseDOM.Common}, {"critic-score", s.CriticScore.Common},
 		{"feature-extract", s.FeatureExtract.Common}, {"prioritize", s.Prioritize.Common},
-		{"apprentice-train", s.ApprenticeTrain.Common}, {"load-clickhouse", s.LoadClickHouse.Common},
+		{"apprentice-train", s.ApprenticeTrain.Common}, {"distill", s.Distill.Common}, {"load-clickhouse", s.LoadClickHouse.Common},
 		{"archive-parquet", s.ArchiveParquet.Common},
 	} {
 		between("stages."+stage.name+".replicas", int64(stage.common.Replicas), 0, 1000)
@@ -216,6 +217,7 @@ func validate(c *Config, r *strictyaml.Report) {
 	between("stages.prioritize.frontier_bytes", s.Prioritize.FrontierBytes, 8<<20, 1<<40)
 	between("stages.prioritize.rescore_batch", int64(s.Prioritize.RescoreBatch), 1, 1_000_000)
 	between("stages.apprentice-train.cache_bytes", s.ApprenticeTrain.CacheBytes, 1<<20, 1<<40)
+	between("stages.distill.cache_bytes", s.Distill.CacheBytes, 1<<20, 1<<40)
 	between("stages.load-clickhouse.batch_rows", int64(s.LoadClickHouse.BatchRows), 1, 10_000_000)
 	duration("stages.load-clickhouse.flush", s.LoadClickHouse.Flush, time.Millisecond, time.Hour)
 	a := &s.ArchiveParquet

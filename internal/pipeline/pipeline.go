@@ -93,6 +93,7 @@ type Stages struct {
 	FeatureExtract  FeatureExtract  `yaml:"feature-extract"`
 	Prioritize      Prioritize      `yaml:"prioritize"`
 	ApprenticeTrain ApprenticeTrain `yaml:"apprentice-train"`
+	Distill         Distill         `yaml:"distill"`
 	LoadClickHouse  LoadClickHouse  `yaml:"load-clickhouse"`
 	ArchiveParquet  ArchiveParquet  `yaml:"archive-parquet"`
 }
@@ -102,7 +103,7 @@ func (s *Stages) Process(stage string) Process {
 	return map[string]Process{
 		"fetch": s.Fetch.Process, "parse-dom": s.ParseDOM.Process, "critic-score": s.CriticScore.Process,
 		"feature-extract": s.FeatureExtract.Process, "prioritize": s.Prioritize.Process,
-		"apprentice-train": s.ApprenticeTrain.Process, "load-clickhouse": s.LoadClickHouse.Process,
+		"apprentice-train": s.ApprenticeTrain.Process, "distill": s.Distill.Process, "load-clickhouse": s.LoadClickHouse.Process,
 		"archive-parquet": s.ArchiveParquet.Process,
 	}[stage]
 }
@@ -188,6 +189,12 @@ type Prioritize struct {
 
 // ApprenticeTrain are the settings of the stage apprentice-train.
 type ApprenticeTrain struct {
+	Common     `yaml:",inline"`
+	CacheBytes int64 `yaml:"cache_bytes"`
+}
+
+// Distill are the settings of the stage distill.
+type Distill struct {
 	Common     `yaml:",inline"`
 	CacheBytes int64 `yaml:"cache_bytes"`
 }

@@ -7,25 +7,27 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/controls"
+	"forager/internal/distill"
 	"forager/internal/stream"
 	"forager/schemas"
 )
 
-// book holds what crawl.control and model.published say, as they were read: the newest control
-// record of every crawl and its newest apprentice. All partitions of the process look things up
+// book holds what crawl.control, model.published and hub.ranked say, as they were read: the newest
+// control record of every crawl, its newest apprentice and the newest hubs of its shards. All partitions of the process look things up
 // in it; it may be used by several goroutines.
 type book struct {
 	controls *controls.Book
 
 	mu     sync.Mutex
 	models map[string]*schemas.ModelPublished // by crawl
+	hubs   map[string]*hubs                   // by shard
 	// changes counts; the bell rings at each.
 	changes uint64
 	bell    controls.Bell
 }
 
 func newBook() *book {
-	return &book{controls: controls.New(), models: make(map[string]*schemas.ModelPublished)}
+	return &book{controls: controls.New(), models: make(map[string]*schemas.ModelPublished), hubs: make(map[string]*hubs)}
 }
 
 // control takes a record of crawl.control.
@@ -57,6 +59,51 @@ func (b *book) model(r stream.Record) error {
 	b.models[m.GetCrawl()] = m
 	b.changed()
 	return nil
+}
+
+// hubs are what the hubs of a shard link to, as of so many pages delivered.
+type hubs struct {
+	pages  uint64
+	raised []schemas.ID
+}
+
+// hub takes a record of hub.ranked; rankings of fewer pages than a known one are late copies.
+func (b *book) hub(r stream.Record) error {
+	if r.Value == nil {
+		return nil
+	}
+	m := new(schemas.HubRanked)
+	err := proto.Unmarshal(r.Value, m)
+	var raised []schemas.ID
+	if err == nil {
+		raised, err = distill.Raised(m)
+	}
+	if err != nil {
+		return stream.Broken(fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	name := unit(m.GetCrawl(), m.GetShard())
+	if b.controls.Deleted(m.GetCrawl()) || b.hubs[name] != nil && m.GetPages() <= b.hubs[name].pages {
+		return nil
+	}
+	b.hubs[name] = &hubs{pages: m.GetPages(), raised: raised}
+	b.changed()
+	return nil
+}
+
+// ranked returns the newest hubs of a shard; nil where there are none.
+func (b *book) ranked(unit string) *hubs {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.hubs[unit]
+}
+
+// forget drops the hubs of a crawl that was deleted.
+func (b *book) forget(unit string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.hubs, unit)
 }
 
 // version counts the changes of the book.

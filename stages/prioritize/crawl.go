@@ -32,6 +32,8 @@ type crawl struct {
 	scoring time.Time
 	slices  int
 	rest    time.Time
+	// raised is the number of pages of the hubs that were given to the shard since it was opened.
+	raised uint64
 	// asked is the model that the library was asked for last.
 	asked   string
 	list    *scope.List
@@ -214,6 +216,20 @@ func (p *prioritizer) setModel(c *crawl, version string, pages uint64, empty boo
 	if c.scoring.IsZero() {
 		c.scoring = now
 	}
+	return nil
+}
+
+// raise gives the shard the newest hubs, once it has delivered the pages that they were found among.
+func (p *prioritizer) raise(c *crawl) error {
+	h := p.book.ranked(unit(c.name, c.number))
+	if h == nil || h.pages <= c.raised {
+		return nil
+	}
+	taken, err := c.shard.Raise(h.pages, h.raised)
+	if err != nil || !taken {
+		return err
+	}
+	c.raised, c.dirty = h.pages, true
 	return nil
 }
 

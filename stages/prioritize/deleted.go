@@ -16,6 +16,7 @@ func (c *crawl) deleted() bool { return c.memo.last.GetEndReason() == endDeleted
 // drop removes all that is kept of a deleted crawl but its memo, whose last status says so. It
 // may be called again.
 func (p *prioritizer) drop(c *crawl, ctl *schemas.CrawlControl) error {
+	p.book.forget(unit(c.name, c.number))
 	if c.deleted() {
 		return nil
 	}

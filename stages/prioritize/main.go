@@ -29,7 +29,7 @@ func run(ctx context.Context, env *boot.Env) error {
 	defer client.Close()
 	book := newBook()
 	for topic, take := range map[string]func(stream.Record) error{
-		schemas.TopicCrawlControl: book.control, schemas.TopicModelPublished: book.model,
+		schemas.TopicCrawlControl: book.control, schemas.TopicModelPublished: book.model, schemas.TopicHubRanked: book.hub,
 	} {
 		if _, err := client.Follow(ctx, topic, take); err != nil {
 			return err

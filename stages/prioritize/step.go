@@ -173,6 +173,9 @@ func (s *step) decide(c *crawl) error {
 		s.wakeAt(s.now.Add(diskEvery))
 		return nil
 	}
+	if err := s.raise(c); err != nil {
+		return err
+	}
 	more, err := c.shard.Rescore(s.rescoreBatch)
 	if err != nil {
 		return err
@@ -237,7 +240,7 @@ func (s *step) close(c *crawl) error {
 		// Nothing is in flight and the last word is said: memory is for others. A record or a new
 		// control record brings it back.
 		c.memo.finished, c.memo.last, c.unsaved = c.revision, st, true
-		c.shard, c.ready, c.model, c.list, c.listKey = nil, false, "", nil, ""
+		c.shard, c.ready, c.model, c.list, c.listKey, c.raised = nil, false, "", nil, "", 0
 	}
 	return s.save(c)
 }

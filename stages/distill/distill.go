@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/controls"
+	"forager/internal/distill"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// distiller is the Processor of one partition of link.found.
+type distiller struct {
+	store    distill.Store
+	controls *controls.Book
+	log      *slog.Logger
+	shards   map[string]*shard // by their key
+}
+
+// shard is a shard of a crawl that has a distiller, or of which that is not known yet.
+type shard struct {
+	crawl  string
+	number uint32
+	graph  *distill.Graph
+	// ranked is the number of pages behind which hubs were ranked last. chosen: its crawl has, or
+	// had, a distiller; until then pages are noted only while there is no control record.
+	ranked uint64
+	chosen bool
+}
+
+// Keys of a partition's store:
+//
+//	's' key of the shard                  → version, ranked, chosen
+//	'g' len(key) key of the shard, … → its graph
+const (
+	shardKind    = 's'
+	graphKind    = 'g'
+	shardVersion = 1
+)
+
+func newDistiller(store distill.Store, book *controls.Book, log *slog.Logger) (*distiller, error) {
+	d := &distiller{store: store, controls: book, log: log, shards: make(map[string]*shard)}
+	type known struct{ key, value string }
+	var all []known
+	err := store.Scan([]byte{shardKind}, []byte{shardKind + 1}, func(key, value []byte) (bool, error) {
+		all = append(all, known{string(key[1:]), string(value)})
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range all {
+		crawl, number, err := schemas.ParseShardKey(k.key)
+		if err != nil {
+			return nil, fmt.Errorf("state: %w", err)
+		}
+		s, err := d.add(crawl, number)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.read([]byte(k.value)); err != nil {
+			return nil, fmt.Errorf("state of crawl %s: %w", k.key, err)
+		}
+	}
+	return d, nil
+}
+
+func (d *distiller) add(crawl string, number uint32) (*shard, error) {
+	key := schemas.ShardKey(crawl, number)
+	graph, err := distill.OpenGraph(d.store, append([]byte{graphKind, byte(len(key))}, key...))
+	if err != nil {
+		return nil, fmt.Errorf("state of crawl %s: %w", key, err)
+	}
+	s := &shard{crawl: crawl, number: number, graph: graph}
+	d.shards[key] = s
+	return s, nil
+}
+
+func (s *shard) read(b []byte) error {
+	ranked, n := binary.Uvarint(b[min(1, len(b)):])
+	if len(b) == 0 || b[0] != shardVersion || n <= 0 || len(b) != n+2 || b[n+1] > 1 {
+		return errors.New("another version, or damaged: delete the state directory to build it anew from the topics")
+	}
+	s.ranked, s.chosen = ranked, b[n+1] == 1
+	return nil
+}
+
+func (d *distiller) save(s *shard) error {
+	b := binary.AppendUvarint([]byte{shardVersion}, s.ranked)
+	if s.chosen {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
+	return d.store.Set(append([]byte{shardKind}, schemas.ShardKey(s.crawl, s.number)...), b)
+}
+
+// Recover is never called: the stage has no decision log.
+func (d *distiller) Recover(stream.Record) error {
+	return stream.Broken(errors.New("distill decides nothing"))
+}
+
+// Step notes verdicts, and ranks where that is due.
+func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, error) {
+	var res stream.Result
+	if err := d.look(); err != nil {
+		return res, err
+	}
+	for _, r := range w.Records {
+		s, err := d.take(r)
+		if err != nil {
+			return res, err
+		}
+		if s != nil && !w.Replaying {
+			if err := d.rank(ctx, s, &res); err != nil {
+				return res, err
+			}
+		}
+	}
+	if w.Replaying {
+		return res, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.shards)) {
+		if err := d.rank(ctx, d.shards[key], &res); err != nil {
+			return res, err
+		}
+	}
+	return res, nil
+}
+
+// look brings the shards up to what crawl.control says.
+func (d *distiller) look() error {
+	for key, s := range d.shards {
+		ctl := d.controls.Look(s.crawl)
+		switch {
+		case ctl == nil || s.chosen && !d.controls.Deleted(s.crawl):
+		case schemas.Raises(ctl) && !d.controls.Deleted(s.crawl):
+			s.chosen = true
+			if err := d.save(s); err != nil {
+				return err
+			}
+		default:
+			if err := d.drop(key, s); err != nil {
+				return fmt.Errorf("drop crawl %s: %w", key, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (d *distiller) drop(key string, s *shard) error {
+	delete(d.shards, key)
+	if err := s.graph.Drop(); err != nil {
+		return err
+	}
+	at := append([]byte{shardKind}, key...)
+	return d.store.DeleteRange(at, append(at, 0))
+}
+
+// take notes one record, and returns the shard that has learnt of a page; nil = none.
+func (d *distiller) take(r stream.Record) (*shard, error) {
+	crawl := r.Headers[schemas.HeaderCrawl]
+	if !d.wants(crawl) {
+		return nil, nil
+	}
+	rec := new(schemas.LinkFound)
+	if err := proto.Unmarshal(r.Value, rec); err != nil {
+		d.skip(r, err)
+		return nil, nil
+	}
+	key := schemas.ShardKey(crawl, rec.GetShard())
+	s := d.shards[key]
+	if s == nil {
+		var err error
+		if s, err = d.add(crawl, rec.GetShard()); err != nil {
+			return nil, err
+		}
+		s.chosen = schemas.Raises(d.controls.Look(crawl))
+		if err := d.save(s); err != nil {
+			return nil, err
+		}
+	}
+	before := s.graph.Pages()
+	err := s.graph.Note(rec, r.Offset)
+	if errors.Is(err, distill.ErrRecord) {
+		d.skip(r, err)
+		return nil, nil
+	}
+	if err != nil || s.graph.Pages() == before {
+		return nil, err
+	}
+	return s, nil
+}
+
+// wants says whether the records of a crawl are noted: it has a distiller, or had one, or what it has
+// is not known yet.
+func (d *distiller) wants(crawl string) bool {
+	ctl := d.controls.Look(crawl)
+	if ctl == nil || schemas.Raises(ctl) {
+		return !d.controls.Deleted(crawl)
+	}
+	for _, s := range d.shards {
+		if s.crawl == crawl {
+			return true // look drops those that are not wanted
+		}
+	}
+	return false
+}
+
+// skip leaves a record out that cannot be read. prioritize, which reads the same, answers for it.
+func (d *distiller) skip(r stream.Record, cause error) {
+	d.log.Error("left out", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", cause)
+}
+
+// rank ranks the hubs of a shard where its crawl wants that and enough pages have come.
+func (d *distiller) rank(ctx context.Context, s *shard, res *stream.Result) error {
+	ctl := d.controls.Look(s.crawl)
+	if !schemas.Raises(ctl) || distill.Boundary(s.graph.Pages(), distill.Every(ctl)) <= s.ranked {
+		return nil
+	}
+	settings, err := distill.SettingsOf(ctl)
+	if err != nil {
+		return nil // prioritize refuses such a control record, and says so
+	}
+	ranked, err := s.graph.Hubs(ctx, s.crawl, s.number, settings)
+	if err != nil {
+		return fmt.Errorf("rank the hubs of %s: %w", s.crawl, err)
+	}
+	out, err := hubsOut(ranked)
+	if err != nil {
+		return err
+	}
+	res.Outs = append(res.Outs, out)
+	s.ranked = s.graph.Pages()
+	d.log.Info("ranked", "crawl", s.crawl, "shard", s.number, "pages", ranked.GetPages(), "edges", ranked.GetEdges(),
+		"hubs", len(ranked.GetHubs()), "raised", len(ranked.GetRaised())/len(schemas.ID{}), "rounds", ranked.GetRounds())
+	return d.save(s)
+}
+
+func hubsOut(m *schemas.HubRanked) (stream.Out, error) {
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return stream.Out{}, fmt.Errorf("hubs of %s: %w", m.GetCrawl(), err)
+	}
+	return stream.Out{
+		Topic: schemas.TopicHubRanked, Partition: -1, Key: []byte(schemas.ShardKey(m.GetCrawl(), m.GetShard())), Value: value,
+		Headers: map[string]string{
+			schemas.HeaderVersion: strconv.Itoa(schemas.Version), schemas.HeaderCrawl: m.GetCrawl(),
+			schemas.HeaderShard: strconv.FormatUint(uint64(m.GetShard()), 10), schemas.HeaderID: schemas.ID(m.GetId()).String(),
+		},
+	}, nil
+}

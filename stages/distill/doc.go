@@ -1,0 +1,52 @@
+// Command distill ranks, crawl by crawl, the hubs and authorities among the pages fetched so far.
+//
+// # Card
+//
+// Purpose: the distiller of 1999 (package distill) for crawls of which a policy raises what hubs link to
+// (ranker soft-focus-distilled, alone or as an arm).
+//
+// In: link.found. Followed to its end first, and on: crawl.control. Out: hub.ranked, one record
+// behind every boundary (distill.Boundary; crawl file distiller.every), which prioritize follows.
+//
+// Touches: nothing else. ClickHouse has the rankings as the view hubs.
+//
+// State, in Pebble, a store a partition: of each shard of such a crawl the ids of the records noted, the
+// pages delivered with R(u) and the ids of what they link to, redirects, and the last boundary. It
+// is rebuilt by reading link.found again; rankings of before are not sent again.
+//
+// A crawl without a control record: its pages are noted, and dropped where the crawl turns out to have no
+// distiller. Records of crawls that have none are not even decoded. A crawl that chooses a distiller while it
+// runs is ranked by the pages from then on; one that chooses another ranker is noted on, as it may come
+// back. A crawl that was deleted: its state is dropped.
+//
+// Several shards: each is ranked by itself, over its own pages and the pages of other shards that link to
+// them; boundaries are its own pages. Links that lead to other shards count only where their
+// targets link back.
+//
+// Leaves out, with a line in the log: records that cannot be read. prioritize reads the same ones,
+// answers for them and sends their letters.
+//
+// Running twice is safe: a record is noted once, by its id, and a ranking is a function of the records
+// noted; copies have the same id, and older ones change nothing in prioritize.
+//
+// # Decisions
+//
+// 2026-11-22: pages come from link.found and not from ClickHouse, as the starting design had it.
+// link.found has everything, judgement and links of a page in one record, in the order in which prioritize counts pages: so
+// a boundary is a matter of the input alone, nobody has to say when one is reached or wait for rows
+// to be loaded, a replay finds the same rankings, and with learning.sync the pipeline
+// fetches the same pages as an experiment. It costs 16 bytes a link on disk.
+//
+// 2026-11-22: a ranking says behind how many pages it stands, and prioritize takes it once it has
+// delivered as many: by then everything that hubs link to is discovered there.
+//
+// 2026-11-22: while it replays nothing is ranked, and behind it once. Rankings of the past would
+// be taken for copies anyway.
+//
+// 2026-11-22: hubs are marked for a revisit (RankedPage.marked) and Forager does not fetch them again by
+// itself: a second verdict on a page would have to be told from the first in every count and table. The
+// query marked-hubs lists them.
+//
+// 2026-11-22: a ranking is made within a step. 10⁶ pages with 10⁷ links take some 10 s and 350 MB, which
+// comes at every tenth of the pages or so at that size; the other crawls of the partition wait for it.
+package main
