@@ -47,7 +47,7 @@ func writeConfig(t *testing.T, kafka, s3, clickhouse string) string {
 		fmt.Fprintf(&topics, "  %s: {partitions: 1, compact: %t, max_message_bytes: 8388608}\n", name, compact)
 	}
 	path := filepath.Join(t.TempDir(), "pipeline.yaml")
-	text := fmt.Sprintf("data: data\nkafka: {brokers: [%q]}\ns3: {endpoint: %q, access_key: forager, secret_key: forager-secret}\nclickhouse: {url: %q}\ntopics:\n%s",
+	text := fmt.Sprintf("data: data\nkafka: {brokers: [%q]}\ns3: {endpoint: %q, access_key: forager, secret_key: forager-secret}\nclickhouse: {url: %q}\nlocal: {memory_bytes: 536870912, clickhouse_bytes: 268435456}\ntopics:\n%s",
 		kafka, s3, clickhouse, &topics)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -118,6 +118,9 @@ func TestServesAndStops(t *testing.T) {
 	}
 	if code, body := get(t, "http://"+tables+"/?query=CREATE+DATABASE+kept"); code != 200 {
 		t.Errorf("ClickHouse answers %d %s", code, body)
+	}
+	if code, body := get(t, "http://"+tables+"/?query=SELECT+uniqExact(number)+FROM+numbers(100000000)"); code == 200 || !strings.Contains(body, "Code: 241") || !strings.Contains(body, "maximum: 256.00 MiB") {
+		t.Errorf("with local.clickhouse_bytes of 256 MiB, a query that needs more is answered %d %s", code, body)
 	}
 	second := launch(t, "-config", config)
 	if err := second.Wait(); err == nil {
@@ -194,6 +197,31 @@ func TestChoose(t *testing.T) {
 		if got := strings.Join(served, " "); got != c.served || (err == nil) != (c.failed == "") || err != nil && !strings.Contains(err.Error(), c.failed) {
 			t.Errorf("%s: %q, %v; want %q, %q", c.name, got, err, c.served, c.failed)
 		}
+	}
+}
+
+func TestShareOfMemory(t *testing.T) {
+	const mib = 1 << 20
+	served, elsewhere := []part{{name: "kafka"}, {name: "clickhouse"}}, []part{{name: "kafka"}, {name: "clickhouse", elsewhere: "not asked for"}}
+	for _, x := range []struct {
+		memory, clickhouse int64
+		plan               []part
+		want               int64
+	}{
+		{768 * mib, 384 * mib, served, 192 * mib},
+		{768 * mib, 384 * mib, elsewhere, 768 * mib},
+		{640 * mib, 384 * mib, served, 64 * mib},
+		{512 * mib, 0, served, 512 * mib},
+		{0, 384 * mib, served, 0},
+	} {
+		got, err := share(pipeline.Local{Process: pipeline.Process{MemoryBytes: x.memory}, ClickHouseBytes: x.clickhouse}, x.plan)
+		if err != nil || got.MemoryBytes != x.want {
+			t.Errorf("of %d beside %d: %d, want %d, %v", x.memory, x.clickhouse, got.MemoryBytes, x.want, err)
+		}
+	}
+	_, err := share(pipeline.Local{Process: pipeline.Process{MemoryBytes: 640*mib - 1}, ClickHouseBytes: 384 * mib}, served)
+	if err == nil || !strings.Contains(err.Error(), "local.memory_bytes") || !strings.Contains(err.Error(), fmt.Sprint(640*mib)) {
+		t.Errorf("too little: %v", err)
 	}
 }
 

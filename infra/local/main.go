@@ -64,7 +64,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	stop, err := boot.Process(ctx, cfg.Local.Process, boot.NewRegistry(), log)
+	process, err := share(cfg.Local, plan)
+	if err != nil {
+		return err
+	}
+	stop, err := boot.Process(ctx, process, boot.NewRegistry(), log)
 	if err != nil {
 		return fmt.Errorf("local.%w", err)
 	}

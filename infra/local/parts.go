@@ -73,6 +73,24 @@ func choose(cfg *pipeline.Config, wanted []string) ([]part, error) {
 	return all, nil
 }
 
+// leastGo is the least that is left of local.memory_bytes for the parts that are written in Go.
+const leastGo = 64 << 20
+
+// share returns the settings of the process with what is left of its memory beside ClickHouse and its engine.
+func share(set pipeline.Local, plan []part) (pipeline.Process, error) {
+	served := slices.ContainsFunc(plan, func(p part) bool { return p.name == "clickhouse" && p.elsewhere == "" })
+	if !served || set.MemoryBytes == 0 || set.ClickHouseBytes == 0 {
+		return set.Process, nil
+	}
+	rest := set.MemoryBytes - set.ClickHouseBytes - clickhouse.EngineBytes
+	if rest < leastGo {
+		return pipeline.Process{}, fmt.Errorf("local.memory_bytes is %d; with this clickhouse_bytes it must be %d at least: the engine's program and the other parts need the rest",
+			set.MemoryBytes, set.ClickHouseBytes+clickhouse.EngineBytes+leastGo)
+	}
+	set.MemoryBytes = rest
+	return set.Process, nil
+}
+
 func httpAddress(raw string) ([]string, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -129,7 +147,7 @@ func serve(ctx context.Context, cfg *pipeline.Config, plan []part, out io.Writer
 		at := p.addresses[0]
 		switch p.name {
 		case "clickhouse":
-			s, err := clickhouse.Start(ctx, filepath.Join(dir, p.name), at)
+			s, err := clickhouse.Start(ctx, filepath.Join(dir, p.name), at, clickhouse.Settings{MemoryBytes: cfg.Local.ClickHouseBytes})
 			if err != nil {
 				return busy(err, "clickhouse.url", at)
 			}

@@ -21,7 +21,7 @@ import (
 // server is a ClickHouse for one test.
 func server(t *testing.T) *clickhouse.Server {
 	t.Helper()
-	s, err := clickhouse.Start(t.Context(), t.TempDir(), "127.0.0.1:0")
+	s, err := clickhouse.Start(t.Context(), t.TempDir(), "127.0.0.1:0", clickhouse.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +386,7 @@ func TestErrorClasses(t *testing.T) {
 
 func TestServerComesBack(t *testing.T) {
 	dir := t.TempDir()
-	s, err := clickhouse.Start(t.Context(), dir, "127.0.0.1:0")
+	s, err := clickhouse.Start(t.Context(), dir, "127.0.0.1:0", clickhouse.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,7 @@ func TestServerComesBack(t *testing.T) {
 	if err := analytics.Insert(t.Context(), d, []analytics.Marker{{Owner: 1, Epoch: 3}}); err == nil || !analytics.Unavailable(err) {
 		t.Errorf("while it is away: %v", err)
 	}
-	s, err = clickhouse.Start(t.Context(), dir, s.Address())
+	s, err = clickhouse.Start(t.Context(), dir, s.Address(), clickhouse.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

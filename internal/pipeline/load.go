@@ -53,7 +53,7 @@ func defaults() *Config {
 		Kafka:      Kafka{Group: "forager", Replication: 1, SessionTimeout: 10 * time.Second},
 		S3:         S3{Region: "us-east-1", Bucket: "forager"},
 		ClickHouse: ClickHouse{Database: "forager", User: "default"},
-		Local:      Local{Process{MemoryBytes: 512 << 20}},
+		Local:      Local{Process{MemoryBytes: 768 << 20}, 384 << 20},
 		Disk:       Disk{PauseBelow: 1 << 30},
 		Stages: Stages{
 			Fetch: Fetch{
@@ -182,6 +182,9 @@ func validate(c *Config, r *strictyaml.Report) {
 	}
 	between("disk.pause_below", c.Disk.PauseBelow, 0, 1<<50)
 	process("local", c.Local.Process)
+	if c.Local.ClickHouseBytes != 0 {
+		between("local.clickhouse_bytes", c.Local.ClickHouseBytes, 128<<20, 1<<46)
+	}
 	s := &c.Stages
 	for _, stage := range []struct {
 		name   string

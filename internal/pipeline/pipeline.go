@@ -70,9 +70,12 @@ type Disk struct {
 	PauseBelow int64 `yaml:"pause_below"`
 }
 
-// Local are the settings of the embedded parts.
+// Local are the settings of the embedded parts, which share a process.
 type Local struct {
 	Process `yaml:",inline"`
+	// ClickHouseBytes is the share of MemoryBytes that ClickHouse may take for inserts, merges, queries and
+	// caches; it refuses what would need more. 0 = what it wants, up to half of the machine, beside MemoryBytes.
+	ClickHouseBytes int64 `yaml:"clickhouse_bytes"`
 }
 
 // Topic is how a topic is set up.

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 
 func database(t testing.TB) *analytics.DB {
 	t.Helper()
-	s, err := clickhouse.Start(t.Context(), t.TempDir(), "127.0.0.1:0")
+	s, err := clickhouse.Start(t.Context(), t.TempDir(), "127.0.0.1:0", clickhouse.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func TestStage(t *testing.T) {
 		}
 	}
 	start := func() *clickhouse.Server {
-		s, err := clickhouse.Start(t.Context(), dir, address)
+		s, err := clickhouse.Start(t.Context(), dir, address, clickhouse.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}

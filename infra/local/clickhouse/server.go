@@ -26,12 +26,27 @@ const (
 	closeWait = 10 * time.Second
 )
 
-// config keeps the engine small beside the other programs of one machine. It begins no insert and
-// no merge with less than 64 MiB free: one that the full disk cuts off may leave a part without
-// its marks.
+// EngineBytes is the room that the engine takes beside Settings.MemoryBytes: the pages of its library that run.
+const EngineBytes = 192 << 20
+
+// Settings of the server; the zero value is that of tests.
+type Settings struct {
+	// MemoryBytes bounds what inserts, merges, queries and caches may take; what would need more is refused
+	// (MEMORY_LIMIT_EXCEEDED), and merges wait. 0 = half of the machine's memory.
+	MemoryBytes int64
+}
+
+// config keeps the engine small beside the other programs of one machine. Every column of a part that is
+// written has a buffer for each of its streams, so that the tables' arrays would take a hundred megabytes a
+// merge, most of it never filled: buffers begin small and end at 128 KiB. It begins no insert and no merge with
+// less than 64 MiB free: one that the full disk cuts off may leave a part without its marks.
 const config = `<clickhouse>
+  <max_server_memory_usage>%d</max_server_memory_usage>
   <max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>
-  <mark_cache_size>67108864</mark_cache_size>
+  <memory_worker_use_cgroup>0</memory_worker_use_cgroup>
+  <mark_cache_size>16777216</mark_cache_size>
+  <index_mark_cache_size>8388608</index_mark_cache_size>
+  <primary_index_cache_size>16777216</primary_index_cache_size>
   <uncompressed_cache_size>0</uncompressed_cache_size>
   <background_pool_size>2</background_pool_size>
   <background_schedule_pool_size>4</background_schedule_pool_size>
@@ -39,6 +54,10 @@ const config = `<clickhouse>
     <disks><default><keep_free_space_bytes>67108864</keep_free_space_bytes></default></disks>
   </storage_configuration>
   <merge_tree>
+    <merge_max_block_size_bytes>2097152</merge_max_block_size_bytes>
+    <max_parts_to_merge_at_once>10</max_parts_to_merge_at_once>
+    <min_columns_to_activate_adaptive_write_buffer>1</min_columns_to_activate_adaptive_write_buffer>
+    <max_compress_block_size>131072</max_compress_block_size>
     <number_of_free_entries_in_pool_to_execute_mutation>1</number_of_free_entries_in_pool_to_execute_mutation>
     <number_of_free_entries_in_pool_to_lower_max_size_of_merge>1</number_of_free_entries_in_pool_to_lower_max_size_of_merge>
   </merge_tree>
@@ -60,7 +79,7 @@ type Server struct {
 // Start serves what the folder holds on address (host:port, loopback; port 0 takes a free
 // one); the folder is made if need be. It returns when clients can connect. ctx bounds the
 // start only. A process can serve one folder at a time.
-func Start(ctx context.Context, dir, address string) (*Server, error) {
+func Start(ctx context.Context, dir, address string, set Settings) (*Server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -79,7 +98,7 @@ func Start(ctx context.Context, dir, address string) (*Server, error) {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
 	settings := filepath.Join(dir, "forager-config.xml")
-	if err := os.WriteFile(settings, []byte(config), 0o644); err != nil {
+	if err := os.WriteFile(settings, fmt.Appendf(nil, config, set.MemoryBytes), 0o644); err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
 	listener, err := net.ListenTCP("tcp", tcp)

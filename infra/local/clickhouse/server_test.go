@@ -18,7 +18,7 @@ import (
 
 func start(t *testing.T, dir string) *clickhouse.Server {
 	t.Helper()
-	s, err := clickhouse.Start(t.Context(), dir, "127.0.0.1:0")
+	s, err := clickhouse.Start(t.Context(), dir, "127.0.0.1:0", clickhouse.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,17 +348,17 @@ func TestReadOfAGoneClientIsKilled(t *testing.T) {
 
 func TestRestartKeepsTables(t *testing.T) {
 	dir := t.TempDir()
-	s, err := clickhouse.Start(t.Context(), dir, "127.0.0.1:0")
+	s, err := clickhouse.Start(t.Context(), dir, "127.0.0.1:0", clickhouse.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	post(t, s, "CREATE DATABASE d")
 	post(t, s, "CREATE TABLE d.t (n UInt64) ENGINE = MergeTree ORDER BY n")
 	post(t, s, "INSERT INTO d.t SELECT number FROM numbers(1000)")
-	if _, err := clickhouse.Start(t.Context(), t.TempDir(), "127.0.0.1:0"); err == nil {
+	if _, err := clickhouse.Start(t.Context(), t.TempDir(), "127.0.0.1:0", clickhouse.Settings{}); err == nil {
 		t.Error("a second folder was opened beside the first")
 	}
-	if _, err := clickhouse.Start(t.Context(), dir, s.Address()); err == nil {
+	if _, err := clickhouse.Start(t.Context(), dir, s.Address(), clickhouse.Settings{}); err == nil {
 		t.Error("an address was taken twice")
 	}
 	if err := s.Close(); err != nil {
@@ -368,7 +368,7 @@ func TestRestartKeepsTables(t *testing.T) {
 	if got := post(t, s, "SELECT count() FROM d.t"); got != "1000\n" {
 		t.Errorf("after the restart %s rows", got)
 	}
-	if _, err := clickhouse.Start(t.Context(), dir, "192.0.2.1:8123"); err == nil || !strings.Contains(err.Error(), "loopback") {
+	if _, err := clickhouse.Start(t.Context(), dir, "192.0.2.1:8123", clickhouse.Settings{}); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("a foreign address: %v", err)
 	}
 }
