@@ -215,22 +215,22 @@ func (s *Shard) applyLink(p *page, u *entry, found *schemas.Link, l *link, depth
 		s.c.refused[reason]++
 		return nil, nil
 	}
-	ordinal, known, err := s.seen(found.GetUrl())
+	named, err := s.foundAhead(found.GetUrl(), l, s.settling)
 	if err != nil {
 		return nil, err
 	}
 	if !p.seeds {
 		s.scoredAhead(l, s.settling)
 	}
-	if !known {
+	if named == nil {
 		return nil, s.applyNew(p, found.GetUrl(), depth, l)
 	}
-	e, err := s.resolve(ordinal)
+	e, err := s.resolve(named)
 	if err != nil {
 		return nil, err
 	}
-	if e.ordinal != ordinal {
-		l.alias = ordinal
+	if e != named {
+		l.alias = named.ordinal
 	}
 	if u != nil && e.ordinal == u.ordinal {
 		return nil, nil // an alias of u: the page links to itself

@@ -9,7 +9,6 @@ const (
 	linkCost  = 64
 	pageCost  = 256
 	tableCost = 256
-	knownCost = 64
 	frontCost = 64
 )
 
@@ -34,7 +33,7 @@ func (s *Shard) SetMemory(bytes int) {
 	s.tables.limit(bytes / 4)
 	s.pages.limit(bytes / 8)
 	s.known.filter.limit(bytes / 8)
-	s.known.size = max(1, bytes/16/2/knownCost)
+	s.known.ordinals.limit(bytes / 16)
 	s.fitFronts()
 }
 

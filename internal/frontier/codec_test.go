@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 	"math"
 	"slices"
@@ -263,7 +262,7 @@ func TestLRU(t *testing.T) {
 				t.Errorf("%d is gone", k)
 			}
 		}
-		if len(c.at) != len(keys) || c.recent.Len() != len(keys) {
+		if len(c.at) != len(keys) {
 			t.Errorf("%d items are kept, want %v", len(c.at), keys)
 		}
 	}
@@ -273,9 +272,10 @@ func TestLRU(t *testing.T) {
 	c.peek(2) // is no use
 	c.put(3, "c", 4)
 	kept(1, 3)
+	three := c.put(3, "c", 4)
 	c.put(1, "a", 7)
-	if kept(1); c.used != 7 {
-		t.Errorf("used %d", c.used)
+	if kept(1); c.used != 7 || three.kept() {
+		t.Errorf("used %d; 3 is kept: %t", c.used, three.kept())
 	}
 	c.put(4, "d", 100) // larger than the budget: it stays alone
 	kept(4)
@@ -354,32 +354,4 @@ func testStore(tb *testing.T, s Store) {
 			t.Fatalf("scan %s–%s: %v, want %v", from, to, got, expect)
 		}
 	})
-}
-
-// TestKnown: what was looked up last is known, what was forgotten is not.
-func TestKnown(t *testing.T) {
-	const size = 10_000
-	k := known{size: size}
-	id := func(n uint64) (id schemas.ID) {
-		binary.BigEndian.PutUint64(id[:], n)
-		return id
-	}
-	const n = size*5/2 + 1
-	for i := range uint64(n) {
-		if _, ok := k.get(id(i)); ok {
-			t.Fatalf("%d is known before it was put", i)
-		}
-		k.put(id(i), i)
-		if i%1000 == 0 {
-			k.get(id(0)) // often asked for, so kept
-		}
-	}
-	for i, want := range map[uint64]bool{0: true, 1: false, size / 2: false, n - 1: true, n - size: true} {
-		if o, ok := k.get(id(i)); ok != want || (ok && o != i) {
-			t.Errorf("%d: %d, %t; want %t", i, o, ok, want)
-		}
-	}
-	if len(k.recent)+len(k.older) > 2*size {
-		t.Errorf("%d URLs are held", len(k.recent)+len(k.older))
-	}
 }

@@ -392,7 +392,7 @@ func TestRedirectChainsAreLimited(t *testing.T) {
 	s.redirect(onA("10"), onA("11"))
 	s.want(s.dispatch(1))
 	s.ended(EndEmpty)
-	e, err := s.shard.resolve(1)
+	e, err := s.shard.resolve(&entry{ordinal: 1, state: stateAlias, target: 1})
 	if err != nil || e.outcome != schemas.Outcome_OUTCOME_BAD_REDIRECT || e.url != onA("10") {
 		t.Errorf("the chain ends in %+v, %v", e, err)
 	}

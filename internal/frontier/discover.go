@@ -15,19 +15,21 @@ func (s *Shard) discover(url string, depth, hops uint32) (*entry, error) {
 	}
 	s.c.entries++
 	e := &entry{ordinal: s.c.entries, url: url, host: h.number, depth: depth, hops: hops, loaded: true}
+	s.keep(e) // it can be asked for by its URL from now on
 	return e, s.see(url, e.ordinal)
 }
 
-// resolve reads the entry that a seen URL stands for: itself, or where it redirected to.
-func (s *Shard) resolve(ordinal uint64) (*entry, error) {
-	for steps := uint64(0); steps <= s.c.entries; steps++ {
-		e, err := s.entry(ordinal)
-		if err != nil || e.state != stateAlias {
-			return e, err
+// resolve reads the entry that a seen URL's entry stands for: itself, or where it redirected to.
+func (s *Shard) resolve(e *entry) (_ *entry, err error) {
+	for steps := uint64(0); e.state == stateAlias; steps++ {
+		if steps > s.c.entries {
+			return nil, fmt.Errorf("frontier: entry %d redirects in a circle", e.ordinal)
 		}
-		ordinal = e.target
+		if e, err = s.entry(e.target); err != nil {
+			return nil, err
+		}
 	}
-	return nil, fmt.Errorf("frontier: entry %d redirects in a circle", ordinal)
+	return e, nil
 }
 
 // queue places an unvisited entry from all its links and puts it into the queues, or into

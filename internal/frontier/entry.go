@@ -60,7 +60,13 @@ type entry struct {
 	// among them that stand in its value. more: there are others, beside it.
 	links        []link
 	loaded, more bool
+
+	// place in memory, if it is held there.
+	place *cached[uint64, *entry]
 }
+
+// held says that this is the entry of its ordinal in memory: another one that was read has nothing to say any more.
+func (e *entry) held() bool { return e.place.kept() && e.place.item == e }
 
 // placed is an entry's place under one policy and where the queue key for it is.
 type placed struct {

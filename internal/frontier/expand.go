@@ -43,7 +43,10 @@ func (s *Shard) expand(number uint64) error {
 		return err
 	}
 	for _, ordinal := range targets {
-		e, err := s.resolve(ordinal) // it may have redirected since
+		e, err := s.entry(ordinal)
+		if err == nil {
+			e, err = s.resolve(e) // it may have redirected since
+		}
 		if err != nil {
 			return err
 		}

@@ -10,12 +10,14 @@ import (
 // filter says of most ids that they were not added: a Bloom filter in blocks of a cache line,
 // each with a bit in each of its words for every id (Putze, Sanders and Singler, "Cache-, hash- and
 // space-efficient Bloom filters", 2007), in layers, each twice as large as the one before.
-// With 12 bits an id a layer takes one in 200 for added that was not.
+// With 12 bits an id a layer takes one in 200 for added that was not. The last layer that the budget has room for
+// takes thrice the ids that it should, and then one in three for added.
 type filter struct {
 	layers []layer
-	// budget of bytes. Once that is not enough the filter is off, and anything may have been added.
-	budget int
-	off    bool
+	// budget of bytes. Once that is not enough the last layer is crowded, and then the filter off: anything may have
+	// been added.
+	budget       int
+	crowded, off bool
 }
 
 type layer struct {
@@ -27,13 +29,16 @@ type block [8]uint64
 
 const (
 	filterBits = 12
+	// crowd is how many times the ids that it should have the last layer takes.
+	crowd      = 3
+	blockBytes = 64
 	// firstLayer has room for so many ids.
 	firstLayer = 1 << 16
 )
 
 func (f *filter) size() (bytes int) {
 	for _, l := range f.layers {
-		bytes += 64 * len(l.blocks)
+		bytes += blockBytes * len(l.blocks)
 	}
 	return bytes
 }
@@ -45,9 +50,25 @@ func (f *filter) limit(budget int) {
 	}
 }
 
-// newLayer returns a layer for n ids.
-func newLayer(n int) layer {
-	return layer{blocks: make([]block, max(1, n*filterBits/512)), room: n}
+// newLayer returns a layer of so many blocks.
+func newLayer(blocks int) layer {
+	return layer{blocks: make([]block, blocks), room: roomOf(blocks)}
+}
+
+// roomOf is the number of ids that so many blocks should have.
+func roomOf(blocks int) int { return blocks * 8 * blockBytes / filterBits }
+
+// extend makes room for another id, or turns the filter off.
+func (f *filter) extend() {
+	want, left := firstLayer<<len(f.layers)*filterBits/(8*blockBytes), (f.budget-f.size())/blockBytes
+	switch last := len(f.layers) - 1; {
+	case left >= want/8:
+		f.layers = append(f.layers, newLayer(min(want, left)))
+	case last >= 0 && !f.crowded:
+		f.crowded, f.layers[last].room = true, (crowd-1)*roomOf(len(f.layers[last].blocks))
+	default:
+		f.layers, f.off = nil, true
+	}
 }
 
 // add adds an id that was not added before.
@@ -55,17 +76,12 @@ func (f *filter) add(id schemas.ID) {
 	if f.off {
 		return
 	}
-	last := len(f.layers) - 1
-	if last < 0 || f.layers[last].room == 0 {
-		next := newLayer(firstLayer << len(f.layers))
-		if f.size()+64*len(next.blocks) > f.budget {
-			f.layers, f.off = nil, true
+	if last := len(f.layers) - 1; last < 0 || f.layers[last].room == 0 {
+		if f.extend(); f.off {
 			return
 		}
-		f.layers = append(f.layers, next)
-		last++
 	}
-	l := &f.layers[last]
+	l := &f.layers[len(f.layers)-1]
 	l.room--
 	b := l.block(id)
 	for i, h := 0, binary.LittleEndian.Uint64(id[8:]); i < len(b); i, h = i+1, h>>6 {

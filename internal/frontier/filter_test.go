@@ -31,14 +31,25 @@ func TestFilterForgetsNothing(t *testing.T) {
 	if wrong > 2500 {
 		t.Errorf("%d of 100,000 ids are taken for known", wrong)
 	}
-	// What no budget holds is no filter: anything may be known.
-	for n := range 100 * firstLayer {
-		if f.add(id(n)); f.off {
-			break
+	// Where the budget ends the last layer takes more than it should, and what no budget holds is no filter.
+	f = filter{budget: 1 << 20}
+	added, crowded := 0, 0
+	for ; !f.off; added++ {
+		if f.crowded && crowded == 0 {
+			crowded = added
+		}
+		if f.size() > f.budget {
+			t.Fatalf("%d bytes", f.size())
+		}
+		if f.add(id(added)); f.crowded && added%1000 == 0 && !f.off && !f.has(id(added/2)) {
+			t.Fatalf("id %d is forgotten", added/2)
 		}
 	}
-	if !f.off || f.size() > 0 || !f.has(id(-1)) {
-		t.Errorf("off %t, %d bytes", f.off, f.size())
+	if should := 8 * f.budget / filterBits; crowded < should*9/10 || added < should*3/2 || added > crowd*should {
+		t.Errorf("crowded with %d ids, off with %d, should have %d", crowded, added, should)
+	}
+	if f.size() > 0 || !f.has(id(-1)) {
+		t.Errorf("off with %d bytes", f.size())
 	}
 	g := filter{budget: 1 << 20}
 	g.add(id(1))

@@ -1,73 +1,105 @@
 package frontier
 
-import "container/list"
-
 // lru keeps what was used last, up to a budget of bytes (as those who put things in estimate
 // them). Its last item stays whatever it costs.
 type lru[K comparable, V any] struct {
 	budget, used int
-	recent       list.List // of *cached, the most recent first
-	at           map[K]*list.Element
+	// ring begins and ends the list of what is kept, the most recent behind it.
+	ring cached[K, V]
+	at   map[K]*cached[K, V]
 }
 
+// cached is an item with its place in an lru.
 type cached[K comparable, V any] struct {
-	key  K
-	item V
-	cost int
+	key          K
+	item         V
+	cost         int
+	newer, older *cached[K, V]
 }
 
 func newLRU[K comparable, V any](budget int) *lru[K, V] {
-	return &lru[K, V]{budget: budget, at: make(map[K]*list.Element)}
+	c := &lru[K, V]{budget: budget, at: make(map[K]*cached[K, V])}
+	c.ring.newer, c.ring.older = &c.ring, &c.ring
+	return c
 }
 
 func (c *lru[K, V]) get(key K) (item V, ok bool) {
-	e, ok := c.at[key]
+	x, ok := c.at[key]
 	if !ok {
 		return item, false
 	}
-	c.recent.MoveToFront(e)
-	return e.Value.(*cached[K, V]).item, true
+	c.touch(x)
+	return x.item, true
 }
 
 // peek is get for who has no use for the item of its own.
 func (c *lru[K, V]) peek(key K) (item V, ok bool) {
-	e, ok := c.at[key]
+	x, ok := c.at[key]
 	if !ok {
 		return item, false
 	}
-	return e.Value.(*cached[K, V]).item, true
+	return x.item, true
 }
 
-// put adds an item, or gives the one of that key a new cost.
-func (c *lru[K, V]) put(key K, item V, cost int) {
-	if e, ok := c.at[key]; ok {
-		old := e.Value.(*cached[K, V])
-		c.used += cost - old.cost
-		old.item, old.cost = item, cost
-		c.recent.MoveToFront(e)
-	} else {
-		c.used += cost
-		c.at[key] = c.recent.PushFront(&cached[K, V]{key, item, cost})
+// put adds an item, or gives the one of that key a new cost, and returns its place.
+func (c *lru[K, V]) put(key K, item V, cost int) *cached[K, V] {
+	x, ok := c.at[key]
+	if !ok {
+		x = &cached[K, V]{key: key}
+		c.at[key] = x
+		c.link(x)
 	}
+	x.item = item
+	c.renew(x, cost)
+	return x
+}
+
+// kept says that a place is still that of its item.
+func (x *cached[K, V]) kept() bool { return x != nil && x.older != nil }
+
+// touch makes the item of a place that is kept the one used last.
+func (c *lru[K, V]) touch(x *cached[K, V]) {
+	if c.ring.older == x {
+		return
+	}
+	x.unlink()
+	c.link(x)
+}
+
+// renew is put for an item whose place is kept.
+func (c *lru[K, V]) renew(x *cached[K, V], cost int) {
+	c.touch(x)
+	c.used += cost - x.cost
+	x.cost = cost
 	c.limit(c.budget)
+}
+
+// link puts a place at the begin of the list.
+func (c *lru[K, V]) link(x *cached[K, V]) {
+	x.newer, x.older = &c.ring, c.ring.older
+	x.newer.older, x.older.newer = x, x
+}
+
+func (x *cached[K, V]) unlink() {
+	x.newer.older, x.older.newer = x.older, x.newer
+	x.newer, x.older = nil, nil
 }
 
 // limit sets the budget.
 func (c *lru[K, V]) limit(budget int) {
 	c.budget = budget
-	for c.used > c.budget && c.recent.Len() > 1 {
-		c.drop(c.recent.Back().Value.(*cached[K, V]).key)
+	for c.used > c.budget && len(c.at) > 1 {
+		c.drop(c.ring.newer.key)
 	}
 }
 
 // drop takes an item out.
 func (c *lru[K, V]) drop(key K) {
-	e, ok := c.at[key]
+	x, ok := c.at[key]
 	if !ok {
 		return
 	}
-	old := e.Value.(*cached[K, V])
-	c.used -= old.cost
-	c.recent.Remove(e)
+	c.used -= x.cost
+	x.unlink()
 	delete(c.at, key)
 }

@@ -264,12 +264,11 @@ func (s *Shard) applyMoved(p *page, rec *schemas.LinkFound) (*schemas.LeapSettle
 // target returns the entry that a redirect leads to, discovered where it was not seen before; nil
 // where it may not be fetched.
 func (s *Shard) target(url string, depth, hops uint32) (e *entry, known bool, err error) {
-	ordinal, known, err := s.seen(url)
-	if err != nil {
+	if e, err = s.seen(url); err != nil {
 		return nil, false, err
 	}
-	if known {
-		e, err = s.resolve(ordinal)
+	if e != nil {
+		e, err = s.resolve(e)
 		return e, true, err
 	}
 	if reason := s.scope.Check(url, depth); reason != "" {
@@ -283,12 +282,14 @@ func (s *Shard) target(url string, depth, hops uint32) (e *entry, known bool, er
 // alias returns the entry of a URL that redirected, maybe of another shard, to entry target; it is
 // there for its name.
 func (s *Shard) alias(url string, target uint64) (uint64, error) {
-	ordinal, known, err := s.seen(url)
-	if err != nil || known {
-		return ordinal, err
-	}
-	a, err := s.discover(url, 0, 0)
+	a, err := s.seen(url)
 	if err != nil {
+		return 0, err
+	}
+	if a != nil {
+		return a.ordinal, nil
+	}
+	if a, err = s.discover(url, 0, 0); err != nil {
 		return 0, err
 	}
 	a.state, a.target = stateAlias, target

@@ -22,12 +22,20 @@ type prepared struct {
 	families linkfeature.Families
 	features map[leafRange][]*schemas.Feature
 
+	// found are the URLs of its links.
+	found []found
+
 	// What was read, to be kept in memory.
-	ids     []schemas.ID
-	seen    []uint64 // ordinals of ids
 	entries []*entry
 	pages   []*page
 	tables  []pageTable
+}
+
+// found is a URL as it was found ahead.
+type found struct {
+	id schemas.ID
+	// entry of the URL; nil = it was not seen.
+	entry *entry
 }
 
 // leafRange names a link by its page and its leaves.
@@ -61,15 +69,14 @@ func (s *Shard) Prepare(recs []*schemas.LinkFound) error {
 
 // take keeps in memory what was read.
 func (s *Shard) take(m *prepared) {
-	for i, id := range m.ids {
-		if _, ok := s.known.peek(id); !ok {
-			s.known.put(id, m.seen[i])
+	for i := range m.found {
+		if f := &m.found[i]; f.entry != nil {
+			f.entry = s.keepRead(f.entry)
+			s.known.ordinals.put(f.id, f.entry.ordinal)
 		}
 	}
 	for _, e := range m.entries {
-		if _, ok := s.entries.peek(e.ordinal); !ok {
-			s.keep(e)
-		}
+		s.keepRead(e)
 	}
 	for _, p := range m.pages {
 		if _, ok := s.pages.peek(p.number); !ok {
@@ -79,17 +86,31 @@ func (s *Shard) take(m *prepared) {
 	for _, t := range m.tables {
 		s.holdTable(t.page, t.table)
 	}
-	m.ids, m.seen, m.entries, m.pages, m.tables = nil, nil, nil, nil, nil
+	m.entries, m.pages, m.tables = nil, nil, nil
+}
+
+// keepRead keeps an entry in memory, unless one of its ordinal is there, which it returns then.
+func (s *Shard) keepRead(e *entry) *entry {
+	if e.held() {
+		s.entries.touch(e.place)
+		return e
+	}
+	if held, ok := s.entries.get(e.ordinal); ok {
+		return held
+	}
+	s.keep(e)
+	return e
 }
 
 // prepare reads what a verdict needs. What is wrong with a record is for Apply to say.
 func (a *ahead) prepare(rec *schemas.LinkFound, m *prepared) error {
-	for _, l := range rec.GetLinks() {
-		if err := a.find(l.GetUrl(), m); err != nil {
+	var err error
+	m.found = make([]found, len(rec.GetLinks()))
+	for i, l := range rec.GetLinks() {
+		if m.found[i], err = a.find(l.GetUrl()); err != nil {
 			return err
 		}
 	}
-	var err error
 	if m.table, err = linkfeature.Open(rec.GetTable()); err != nil {
 		m.table = nil
 		return nil
@@ -105,37 +126,31 @@ func (a *ahead) prepare(rec *schemas.LinkFound, m *prepared) error {
 	return a.prepareLeaps(rec, m)
 }
 
-// find reads what is not in memory of a URL that was seen.
-func (a *ahead) find(url string, m *prepared) error {
+// find is Shard.seen beside others.
+func (a *ahead) find(url string) (found, error) {
 	s, id := a.shard, schemas.URLID(url)
-	ordinal, ok := s.known.peek(id)
-	if !ok {
-		if !s.known.filter.has(id) {
-			return nil
+	if ordinal, ok := s.known.ordinals.peek(id); ok {
+		if e, err := a.entry(ordinal); err != nil || e.url == url {
+			return found{id, e}, err
 		}
-		b, ok, err := a.get(a.keys.id(kindSeen, id))
-		if err != nil || !ok {
-			return err
-		}
-		if ordinal, err = decodeSeen(url, b); err != nil {
-			return err
-		}
-		m.ids, m.seen = append(m.ids, id), append(m.seen, ordinal)
 	}
-	_, err := a.entry(ordinal, m)
-	return err
+	if !s.known.filter.has(id) {
+		return found{id: id}, nil
+	}
+	ordinal, ok, err := readSeen(a.get, &a.keys, id)
+	if err != nil || !ok {
+		return found{id: id}, err
+	}
+	e, err := a.entry(ordinal)
+	return found{id, e}, err
 }
 
-// entry reads an entry that is not in memory.
-func (a *ahead) entry(ordinal uint64, m *prepared) (*entry, error) {
+// entry returns an entry, held in memory or read.
+func (a *ahead) entry(ordinal uint64) (*entry, error) {
 	if e, ok := a.shard.entries.peek(ordinal); ok {
 		return e, nil
 	}
-	e, err := readEntry(a.get, &a.keys, ordinal, len(a.shard.hosts))
-	if err == nil {
-		m.entries = append(m.entries, e)
-	}
-	return e, err
+	return readEntry(a.get, &a.keys, ordinal, len(a.shard.hosts))
 }
 
 // prepareLeaps makes the features of the leaps that a final verdict settles.
@@ -148,10 +163,11 @@ func (a *ahead) prepareLeaps(rec *schemas.LinkFound, m *prepared) error {
 	if !ok || f.ordinal == 0 || schemas.Outcomes[rec.GetOutcome()].Retry || rec.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
 		return nil
 	}
-	e, err := a.entry(f.ordinal, m)
+	e, err := a.entry(f.ordinal)
 	if err != nil {
 		return err
 	}
+	m.entries = append(m.entries, e)
 	m.families = a.shard.limits.families
 	m.features = make(map[leafRange][]*schemas.Feature)
 	for i := range e.links { // those that are not loaded are rare
@@ -178,6 +194,19 @@ func (a *ahead) prepareLeaps(rec *schemas.LinkFound, m *prepared) error {
 		m.features[leafRange{l.page, l.first, l.last}] = t.FeaturesOf(&a.leaf, m.dMax, m.families)
 	}
 	return nil
+}
+
+// foundAhead is seen for the URL of a link, which mostly was found ahead.
+func (s *Shard) foundAhead(url string, l *link, m *prepared) (*entry, error) {
+	if m == nil || m.found == nil {
+		return s.seen(url)
+	}
+	f := m.found[l.index]
+	if f.entry != nil && f.entry.held() {
+		s.entries.touch(f.entry.place)
+		return f.entry, nil
+	}
+	return s.seenBy(url, f.id)
 }
 
 // scoredAhead gives a link what it scored ahead.

@@ -33,9 +33,9 @@ func (s *Shard) Raise(pages uint64, ids []schemas.ID) (taken bool, err error) {
 		return true, nil
 	}
 	for _, id := range ids {
-		ordinal, known, err := s.seenID(id)
-		if err == nil && known {
-			err = s.raise(ordinal)
+		e, err := s.seenID(id)
+		if err == nil && e != nil {
+			err = s.raise(e)
 		}
 		if err != nil {
 			return false, fmt.Errorf("raise URL %s: %w", id, err)
@@ -48,9 +48,9 @@ func (s *Shard) Raise(pages uint64, ids []schemas.ID) (taken bool, err error) {
 	return true, s.save()
 }
 
-// raise marks what an ordinal leads to, if that is unvisited, and places it anew.
-func (s *Shard) raise(ordinal uint64) error {
-	e, err := s.resolve(ordinal)
+// raise marks what a URL's entry leads to, if that is unvisited, and places it anew.
+func (s *Shard) raise(e *entry) error {
+	e, err := s.resolve(e)
 	if err != nil {
 		return err
 	}

@@ -30,15 +30,9 @@ func (s *Shard) Recover(r *schemas.FetchRequest) error {
 	if _, ok := s.flights[id]; ok {
 		return nil
 	}
-	ordinal, known, err := s.seen(r.GetUrl())
-	if err != nil {
+	e, err := s.seen(r.GetUrl())
+	if err != nil || e != nil && e.attempt >= r.GetAttempt() {
 		return err
-	}
-	var e *entry
-	if known {
-		if e, err = s.entry(ordinal); err != nil || e.attempt >= r.GetAttempt() {
-			return err
-		}
 	}
 	h, err := s.hostNamed(r.GetHost())
 	if err != nil {
@@ -147,14 +141,13 @@ func (s *Shard) takenOver(id schemas.ID, url string) {
 // request was made and its verdict counts, so the URL enters the frontier by it.
 func (s *Shard) landUnplaced(id schemas.ID, r *schemas.FetchRequest) (*entry, error) {
 	s.takenOver(id, r.GetUrl())
-	ordinal, known, err := s.seen(r.GetUrl())
+	e, err := s.seen(r.GetUrl())
 	if err != nil {
 		return nil, err
 	}
-	var e *entry
-	if !known {
+	if e == nil {
 		e, err = s.discover(r.GetUrl(), r.GetDepth(), r.GetHops())
-	} else if e, err = s.entry(ordinal); err == nil {
+	} else {
 		switch {
 		case e.attempt >= r.GetAttempt() || e.state == stateFinal || e.state == stateAlias || e.state == stateMoved:
 			return nil, nil

@@ -31,13 +31,13 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 	if s.shardOf(u.String()) != s.name.Shard {
 		return s.moveTo(v, u.String())
 	}
-	ordinal, known, err := s.seen(u.String())
+	t, err := s.seen(u.String())
 	if err != nil {
 		return nil, err
 	}
-	var t *entry
+	known := t != nil
 	if known {
-		if t, err = s.resolve(ordinal); err != nil {
+		if t, err = s.resolve(t); err != nil {
 			return nil, err
 		}
 		if t.ordinal == v.ordinal {

@@ -39,12 +39,8 @@ func (s *Shard) failed(rec *schemas.LinkFound) (*entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("request to be replayed: %w", err)
 	}
-	ordinal, known, err := s.seen(rec.GetUrl())
-	if err != nil || !known {
-		return nil, err
-	}
-	e, err := s.entry(ordinal)
-	if err != nil || e.state != stateFinal || !schemas.Failed(e.outcome) ||
+	e, err := s.seen(rec.GetUrl())
+	if err != nil || e == nil || e.state != stateFinal || !schemas.Failed(e.outcome) ||
 		request != schemas.RequestID(s.name.Crawl, e.url, e.attempt) {
 		return nil, err
 	}

@@ -203,18 +203,11 @@ func (s *Shard) Reconsider(urls ...string) error {
 		return err
 	}
 	for _, url := range urls {
-		ordinal, known, err := s.seen(url)
+		e, err := s.seen(url)
 		if err != nil {
 			return err
 		}
-		if !known {
-			continue
-		}
-		e, err := s.entry(ordinal)
-		if err != nil {
-			return err
-		}
-		if e.state == stateQueued {
+		if e != nil && e.state == stateQueued {
 			if err := s.replace(e); err != nil {
 				return fmt.Errorf("reconsider %s: %w", url, err)
 			}

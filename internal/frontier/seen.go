@@ -8,84 +8,69 @@ import (
 )
 
 // The seen-set is exact and lies in the store. Most links lead to URLs that were linked a
-// moment ago, so those looked up last are known in memory, too. Of URLs that were never linked a
+// moment ago, so those looked up last are known in memory, too (ordinals.go). Of URLs that were never linked a
 // filter knows it; the few that it is wrong about are looked up.
 
-// known holds the ordinals of the URLs that were looked up last, in two halves: when recent is
-// full it becomes older, and what was older is forgotten.
+// known is what is in memory of the seen-set.
 type known struct {
-	recent, older map[schemas.ID]uint64
-	// size of each half.
-	size int
+	ordinals ordinals
 	// filter of all URLs that were seen.
 	filter filter
 }
 
-func (k *known) get(id schemas.ID) (ordinal uint64, ok bool) {
-	if ordinal, ok = k.recent[id]; ok {
-		return ordinal, true
+// seen returns the entry of a canonical URL, as it was found: not the one that it redirected to; nil where the URL
+// was not seen.
+func (s *Shard) seen(url string) (*entry, error) { return s.seenBy(url, schemas.URLID(url)) }
+
+// seenBy is seen for a URL whose id is known.
+func (s *Shard) seenBy(url string, id schemas.ID) (*entry, error) {
+	if ordinal, ok := s.known.ordinals.peek(id); ok {
+		e, err := s.entry(ordinal)
+		if err != nil {
+			return nil, err
+		}
+		if e.url == url {
+			s.known.ordinals.put(id, ordinal) // as the one used last
+			return e, nil
+		}
 	}
-	if ordinal, ok = k.older[id]; ok {
-		k.put(id, ordinal)
+	if !s.known.filter.has(id) {
+		return nil, nil
 	}
-	return ordinal, ok
+	e, err := s.seenID(id)
+	if e != nil {
+		s.known.ordinals.put(id, e.ordinal)
+	}
+	return e, err
 }
 
-// peek is get that changes nothing.
-func (k *known) peek(id schemas.ID) (ordinal uint64, ok bool) {
-	if ordinal, ok = k.recent[id]; !ok {
-		ordinal, ok = k.older[id]
+// seenID returns the entry of the URL of an id as the store knows it; nil where that was not seen.
+func (s *Shard) seenID(id schemas.ID) (*entry, error) {
+	ordinal, ok, err := readSeen(s.store.Get, &s.keys, id)
+	if err != nil || !ok {
+		return nil, err
 	}
-	return ordinal, ok
+	return s.entry(ordinal)
 }
 
-func (k *known) put(id schemas.ID, ordinal uint64) {
-	if len(k.recent) >= k.size {
-		k.recent, k.older = nil, k.recent
-	}
-	if k.recent == nil {
-		k.recent = make(map[schemas.ID]uint64)
-	}
-	k.recent[id] = ordinal
-}
-
-// seen looks a canonical URL up in the seen-set.
-func (s *Shard) seen(url string) (ordinal uint64, ok bool, err error) {
-	if ordinal, ok, err = s.seenID(schemas.URLID(url)); err != nil {
-		return 0, false, fmt.Errorf("%s: %w", url, err)
-	}
-	return ordinal, ok, nil
-}
-
-// seenID is seen for a URL of which the id is known.
-func (s *Shard) seenID(id schemas.ID) (ordinal uint64, ok bool, err error) {
-	if ordinal, ok = s.known.get(id); ok || !s.known.filter.has(id) {
-		return ordinal, ok, nil
-	}
-	b, ok, err := s.store.Get(s.keys.id(kindSeen, id))
+// readSeen looks the URL of an id up in the store.
+func readSeen(get func(key []byte) ([]byte, bool, error), keys *keys, id schemas.ID) (ordinal uint64, ok bool, err error) {
+	b, ok, err := get(keys.id(kindSeen, id))
 	if err != nil || !ok {
 		return 0, false, err
 	}
-	if ordinal, err = decodeSeen(id.String(), b); err != nil {
-		return 0, false, err
-	}
-	s.known.put(id, ordinal)
-	return ordinal, true, nil
-}
-
-func decodeSeen(url string, b []byte) (ordinal uint64, err error) {
 	r := reader{b: b}
 	ordinal = r.u64()
 	if err := r.end(); err != nil {
-		return 0, fmt.Errorf("frontier: seen-set at %s: %w", url, err)
+		return 0, false, fmt.Errorf("frontier: seen-set at %s: %w", id, err)
 	}
-	return ordinal, nil
+	return ordinal, true, nil
 }
 
 // see puts a URL into the seen-set.
 func (s *Shard) see(url string, ordinal uint64) error {
 	id := schemas.URLID(url)
-	s.known.put(id, ordinal)
+	s.known.ordinals.put(id, ordinal)
 	s.known.filter.add(id)
 	s.value = binary.AppendUvarint(s.value[:0], ordinal)
 	return s.store.Set(s.keys.id(kindSeen, id), s.value)

@@ -244,5 +244,10 @@ func (s *Shard) storeEntry(e *entry) error {
 
 // keep holds an entry in memory, with its links if they are.
 func (s *Shard) keep(e *entry) {
-	s.entries.put(e.ordinal, e, entryCost+len(e.url)+96*len(e.places)+linkCost*cap(e.links))
+	cost := entryCost + len(e.url) + 96*len(e.places) + linkCost*cap(e.links)
+	if e.held() {
+		s.entries.renew(e.place, cost)
+	} else {
+		e.place = s.entries.put(e.ordinal, e, cost)
+	}
 }

@@ -368,7 +368,20 @@ func storedPages(t interface{ Fatal(...any) }, s *Shard) map[uint64]*page {
 	return pages
 }
 
+// forget makes memory so small that next to nothing stays, or large again, and lets the shard take a URL for
+// another.
+func (m *machine) forget(t *rapid.T) {
+	m.shard.SetMemory(rapid.SampledFrom([]int{1, 1 << 14, DefaultMemory}).Draw(t, "memory"))
+	if m.shard.c.entries > 0 && rapid.Bool().Draw(t, "mistakes") {
+		url := rapid.SampledFrom(m.urls).Draw(t, "url")
+		m.shard.known.ordinals.put(schemas.URLID(url), rapid.Uint64Range(1, m.shard.c.entries).Draw(t, "ordinal"))
+	}
+}
+
 func (m *machine) apply(t *rapid.T, rec *schemas.LinkFound) {
+	if rapid.IntRange(0, 3).Draw(t, "forgets") == 0 {
+		m.forget(t)
+	}
 	if ahead := rapid.IntRange(0, 3).Draw(t, "prepared"); ahead > 0 {
 		recs := append(slices.Clone(m.old[max(0, len(m.old)-ahead):]), rec)
 		if err := m.shard.Prepare(recs); err != nil {

@@ -14,10 +14,10 @@ import (
 const (
 	// bestShare: one in so many entries that are scored again is the best one left.
 	bestShare = 256
-	// A sweep reads so many entries at a time, in parts side by side, and goes past so many that need
-	// nothing.
-	sweepChunk, sweepParts = 512, 8
-	sweepReach             = 1 << 16
+	// A sweep reads as many entries at a time as are still wanted, within these bounds, in parts side by side, and
+	// goes past so many that need nothing.
+	sweepLeast, sweepChunk = 64, 512
+	sweepParts, sweepReach = 8, 1 << 16
 )
 
 // move is an entry of a sweep with what was made ahead of moving it in the queues.
@@ -38,7 +38,7 @@ func (s *Shard) sweep(n int) (done int, end bool, err error) {
 		if ready, err := s.readyStretch(); err != nil || !ready {
 			return done, false, err
 		}
-		moves, err := s.sweepEntries(min(sweepChunk, n-done))
+		moves, err := s.sweepEntries(n - done)
 		if err != nil {
 			return done, false, err
 		}
@@ -50,10 +50,9 @@ func (s *Shard) sweep(n int) (done int, end bool, err error) {
 	return done, false, nil
 }
 
-// sweepEntries reads the next sweepChunk entries and prepares the moves of those, at most n, that the pass
-// has not scored.
+// sweepEntries reads the next entries and prepares the moves of those, at most n, that the pass has not scored.
 func (s *Shard) sweepEntries(n int) ([]move, error) {
-	last := min(s.swept+sweepChunk, s.stretch.end)
+	last := min(s.swept+uint64(min(max(sweepLeast, n), sweepChunk)), s.stretch.end)
 	parts := make([][]move, sweepParts)
 	err := s.inParts(s.swept+1, last, sweepParts, func(part int, from, to uint64) error {
 		return s.scanEntries(from, to, func(e *entry) { parts[part] = append(parts[part], move{e: e}) })

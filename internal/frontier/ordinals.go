@@ -1,0 +1,99 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"math"
+
+	"forager/schemas"
+)
+
+// ordinals remembers the ordinals of the URLs that were looked up last, 8 bytes each: a table of buckets that are a
+// cache line each, with the one used last first. It grows to its bound, and forgets by bucket then. A URL is known by
+// 32 bits of its id, so once in some thousands of times a new one is taken for another: whoever asks reads the
+// entry anyway, and sees that its URL is another.
+type ordinals struct {
+	// A slot of a bucket is the URL's tag in its upper half and the ordinal in its lower one; 0 = free.
+	buckets [][bucketSlots]uint64
+	used    int
+	// budget of buckets, at least 1.
+	budget int
+}
+
+const (
+	bucketSlots = 8
+	bucketBytes = 8 * bucketSlots
+	// firstBuckets are those of a table that was not used yet.
+	firstBuckets = 1 << 6
+)
+
+// tagOf is by what a URL is known; it also says which bucket that is in.
+func tagOf(id schemas.ID) uint32 { return binary.BigEndian.Uint32(id[:]) }
+
+func (o *ordinals) bucket(tag uint32) *[bucketSlots]uint64 {
+	return &o.buckets[uint64(tag)*uint64(len(o.buckets))>>32]
+}
+
+// limit sets the budget, bytes. A table that is larger is forgotten.
+func (o *ordinals) limit(bytes int) {
+	o.budget = max(1, bytes/bucketBytes)
+	if len(o.buckets) > o.budget {
+		o.buckets, o.used = nil, 0
+	}
+}
+
+// peek returns the ordinal that the URL of an id most likely has. Several goroutines may call it while nobody
+// changes the table.
+func (o *ordinals) peek(id schemas.ID) (ordinal uint64, ok bool) {
+	if len(o.buckets) == 0 {
+		return 0, false
+	}
+	tag := tagOf(id)
+	for _, slot := range o.bucket(tag) {
+		if slot != 0 && uint32(slot>>32) == tag {
+			return slot & math.MaxUint32, true
+		}
+	}
+	return 0, false
+}
+
+// put makes the URL of an id the one used last of its bucket. Ordinals of more than 32 bits are not kept.
+func (o *ordinals) put(id schemas.ID, ordinal uint64) {
+	if ordinal == 0 || ordinal > math.MaxUint32 {
+		return
+	}
+	if o.used >= len(o.buckets)*bucketSlots*3/4 {
+		o.grow()
+	}
+	o.place(uint64(tagOf(id))<<32 | ordinal)
+}
+
+// place puts a slot first in its bucket, where it takes the place of the one of its tag, or of the last one.
+func (o *ordinals) place(slot uint64) {
+	b := o.bucket(uint32(slot >> 32))
+	last := 0
+	for last < bucketSlots-1 && b[last] != 0 && b[last]>>32 != slot>>32 {
+		last++
+	}
+	if b[last] == 0 {
+		o.used++
+	}
+	copy(b[1:last+1], b[:last])
+	b[0] = slot
+}
+
+// grow doubles the table where its budget allows that.
+func (o *ordinals) grow() {
+	n := min(max(firstBuckets, 2*len(o.buckets)), o.budget)
+	if n <= len(o.buckets) {
+		return
+	}
+	old := o.buckets
+	o.buckets, o.used = make([][bucketSlots]uint64, n), 0
+	for i := range old {
+		for at := bucketSlots - 1; at >= 0; at-- { // the one used last is put last
+			if slot := old[i][at]; slot != 0 {
+				o.place(slot)
+			}
+		}
+	}
+}
