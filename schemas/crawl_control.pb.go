@@ -451,6 +451,10 @@ const (
 	FeatureFamily_FEATURE_FAMILY_URL_TOKENS FeatureFamily = 7
 	// "gram:xxxx", four characters in a row of the target's URL without its scheme. Reads URLs.
 	FeatureFamily_FEATURE_FAMILY_URL_NGRAMS FeatureFamily = 8
+	// ⟨R(w), d⟩ of links (u,w) at most d_max leaves away whose R(w) was known when v was requested (2002
+	// §3.8, co-citation): "w:NNN", ⌊256 R(w)⌋ in three digits, at the offset of w. The learner reads it as
+	// "w:low" or "w:high" by its own cut.
+	FeatureFamily_FEATURE_FAMILY_COCITATION FeatureFamily = 9
 )
 
 // Enum value maps for FeatureFamily.
@@ -465,6 +469,7 @@ var (
 		6: "FEATURE_FAMILY_SAME_SITE",
 		7: "FEATURE_FAMILY_URL_TOKENS",
 		8: "FEATURE_FAMILY_URL_NGRAMS",
+		9: "FEATURE_FAMILY_COCITATION",
 	}
 	FeatureFamily_value = map[string]int32{
 		"FEATURE_FAMILY_UNSPECIFIED": 0,
@@ -476,6 +481,7 @@ var (
 		"FEATURE_FAMILY_SAME_SITE":   6,
 		"FEATURE_FAMILY_URL_TOKENS":  7,
 		"FEATURE_FAMILY_URL_NGRAMS":  8,
+		"FEATURE_FAMILY_COCITATION":  9,
 	}
 )
 
@@ -1872,7 +1878,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x15POSTERIOR_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPOSTERIOR_RAW\x10\x01\x12\x16\n" +
 	"\x12POSTERIOR_TEMPERED\x10\x02\x12\x18\n" +
-	"\x14POSTERIOR_CALIBRATED\x10\x03*\x95\x02\n" +
+	"\x14POSTERIOR_CALIBRATED\x10\x03*\xb4\x02\n" +
 	"\rFeatureFamily\x12\x1e\n" +
 	"\x1aFEATURE_FAMILY_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FEATURE_FAMILY_OFFSETS\x10\x01\x12\x1c\n" +
@@ -1882,7 +1888,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x17FEATURE_FAMILY_POSITION\x10\x05\x12\x1c\n" +
 	"\x18FEATURE_FAMILY_SAME_SITE\x10\x06\x12\x1d\n" +
 	"\x19FEATURE_FAMILY_URL_TOKENS\x10\a\x12\x1d\n" +
-	"\x19FEATURE_FAMILY_URL_NGRAMS\x10\b*K\n" +
+	"\x19FEATURE_FAMILY_URL_NGRAMS\x10\b\x12\x1d\n" +
+	"\x19FEATURE_FAMILY_COCITATION\x10\t*K\n" +
 	"\aLearner\x12\x17\n" +
 	"\x13LEARNER_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rLEARNER_BAYES\x10\x01\x12\x14\n" +

@@ -36,7 +36,9 @@ type crawlReport struct {
 	Ranker   string             `json:"ranker"`
 	Policies []string           `json:"policies"`
 	// Arms are the policies of a mixture.
-	Arms   []armReport `json:"arms,omitempty"`
+	Arms []armReport `json:"arms,omitempty"`
+	// Notes are sentences on what the crawl's settings come to.
+	Notes  []string `json:"notes,omitempty"`
 	Budget struct {
 		Pages    uint64 `json:"pages"`
 		Requests uint64 `json:"requests"`
@@ -152,6 +154,9 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 	for _, p := range ctl.GetPolicies() {
 		r.Policies = append(r.Policies, p.GetName())
 	}
+	if n := schemas.ShardsOf(ctl); n > 1 && slices.Contains(ctl.GetLearning().GetFeatures(), schemas.FeatureFamily_FEATURE_FAMILY_COCITATION) {
+		r.Notes = append(r.Notes, fmt.Sprintf("co-citation features: of the links beside a link only those to hosts of its own shard are looked at, as each of the %d shards knows R of its own pages", n))
+	}
 	for topic, sp := range st.GetSpans() {
 		r.Spans[topic] = span{sp.GetCount(), sp.GetFirst(), sp.GetLast()}
 	}
@@ -261,6 +266,9 @@ func printReport(w io.Writer, r *crawlReport) {
 	}
 	fmt.Fprintf(w, "\nfocus %s, critic %s, ranker %s, started %s\n", focusLine(r.Focus, r.Weights, r.Bad), r.Critic,
 		r.Ranker, r.Started.Format(time.RFC3339))
+	for _, note := range r.Notes {
+		fmt.Fprintf(w, "(%s)\n", note)
+	}
 	fmt.Fprintf(w, "\n%d pages, %d requests, %d hosts; harvest %.3f, loss %.3f\n", r.Pages, r.Requests, r.Hosts, r.Harvest, r.Loss)
 	if r.Behind > 0 {
 		fmt.Fprintf(w, "(%d records are still on their way to ClickHouse: what follows is not up to date)\n", r.Behind)

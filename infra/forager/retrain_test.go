@@ -29,7 +29,10 @@ func TestRetrain(t *testing.T) {
 	r := newRig(t, g.handler)
 	r.parts()
 	r.start(stageNames)
-	r.begin(r.crawl(g, "live", "apprentice", 200, func(c *schemas.CrawlControl) { c.Learning.RefitPages = 25 }))
+	r.begin(r.crawl(g, "live", "apprentice", 200, func(c *schemas.CrawlControl) {
+		c.Learning.RefitPages = 25
+		c.Learning.Features = []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}
+	}))
 	r.begin(r.crawl(g, "plain", "soft-focus", 40, nil))
 	r.begin(r.crawl(g, "parted", "apprentice", 100, func(c *schemas.CrawlControl) { c.Shards = 4 }))
 	r.until("live", "finished", time.Minute, finished)

@@ -17,7 +17,10 @@ func TestACrawlOfFourShards(t *testing.T) {
 	r := newRig(t, g.handler)
 	r.parts()
 	r.start(stageNames)
-	r.begin(r.crawl(g, "four", "apprentice", 400, func(c *schemas.CrawlControl) { c.Shards = 4 }))
+	r.begin(r.crawl(g, "four", "apprentice", 400, func(c *schemas.CrawlControl) {
+		c.Shards = 4
+		c.Learning.Features = []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}
+	}))
 	r.until("four", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 50 })
 	if err := syscall.Kill(r.pid("prioritize-0"), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -44,7 +47,7 @@ func TestACrawlOfFourShards(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "status", "four")), &standing); err != nil || len(standing) != 1 || standing[0].Pages != 400 {
 		t.Errorf("crawl status: %v (%v)", standing, err)
 	}
-	if out := r.mustRun("report", "four"); !strings.Contains(out, "400 pages") {
+	if out := r.mustRun("report", "four"); !strings.Contains(out, "400 pages") || !strings.Contains(out, "only those to hosts of its own shard") {
 		t.Errorf("report:\n%s", out)
 	}
 	for query, want := range map[string]string{

@@ -154,6 +154,7 @@ func TestCutIsTheClippedMedian(t *testing.T) {
 	})
 }
 
+// genLeap draws leaps with co-citation features among theirs, which learners of other families take for words.
 var genLeap = rapid.Custom(func(t *rapid.T) leap {
 	l := leap{r: rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, .1, .5, 1})).Draw(t, "R")}
 	type key struct {
@@ -162,7 +163,7 @@ var genLeap = rapid.Custom(func(t *rapid.T) leap {
 	}
 	seen := make(map[key]bool)
 	for range rapid.IntRange(0, 8).Draw(t, "features") {
-		k := key{rapid.SampledFrom([]string{"a", "b", "c", "d", "c:/x", "internationalization", "internationalizations"}).Draw(t, "term"), rapid.IntRange(-3, 3).Draw(t, "offset")}
+		k := key{rapid.SampledFrom([]string{"a", "b", "c", "d", "c:/x", "w:000", "w:128", "w:256", "internationalization", "internationalizations"}).Draw(t, "term"), rapid.IntRange(-3, 3).Draw(t, "offset")}
 		if k.term == "c:/x" {
 			k.offset = schemas.NoOffset
 		}
@@ -285,7 +286,7 @@ func TestScoreIsNaiveBayes(t *testing.T) {
 // TestPageScoresAsFeaturesDo compares, to the bit, the scorer of a page's links with features
 // made one by one.
 func TestPageScoresAsFeaturesDo(t *testing.T) {
-	for _, names := range []string{"offsets", "near-text", "offsets+near-text+anchor", "anchor+position+same-site+url-ngrams+url-tokens+rel"} {
+	for _, names := range []string{"offsets", "near-text", "offsets+near-text+anchor", "offsets+co-citation", "anchor+position+same-site+url-ngrams+url-tokens+rel"} {
 		for _, learner := range []schemas.Learner{schemas.Learner_LEARNER_BAYES, schemas.Learner_LEARNER_LOGISTIC} {
 			families, err := linkfeature.FamiliesNamed(strings.Split(names, "+"))
 			if err != nil {
@@ -330,6 +331,16 @@ func pageScoresAsFeaturesDo(t *testing.T, s Settings) {
 	for i, l := range links[:9] {
 		learnt(t, c, leap{open.FeaturesOf(l, dMax, s.Families), float64(i%2) * .9})
 	}
+	siblings := []linkfeature.Sibling{{First: 9, Last: 11, Relevance: .2}, {First: 20, Last: 21, Relevance: .9}, {First: 33, Last: 33, Relevance: .4}}
+	beside := func(l *schemas.Link) []*schemas.Feature {
+		if !s.Families.Cocitation() {
+			return nil
+		}
+		return linkfeature.Cocited(l, siblings, dMax)
+	}
+	for i, l := range links[9:] {
+		learnt(t, c, leap{linkfeature.Merge(open.FeaturesOf(l, dMax, s.Families), beside(l)), float64(i%3) * .4})
+	}
 	c.FixCut()
 	m, err := Unmarshal(c.Marshal())
 	if err != nil {
@@ -339,9 +350,9 @@ func pageScoresAsFeaturesDo(t *testing.T, s Settings) {
 	page.Turn(m, open, dMax)
 	distinct := make(map[float64]bool)
 	for _, l := range links {
-		want := m.Score(open.FeaturesOf(l, dMax, s.Families))
+		want := m.Score(linkfeature.Merge(open.FeaturesOf(l, dMax, s.Families), beside(l)))
 		distinct[want] = true
-		if got := page.Score(l); got != want {
+		if got := page.ScoreWith(l, beside(l)); got != want {
 			t.Errorf("leaf %d: %v, want %v", l.FirstLeaf, got, want)
 		}
 	}

@@ -202,6 +202,9 @@ func (c *Logistic) learnHeld() {
 // learn makes one step of the gradient. Products are rounded before they are added, here and in
 // update, so that processors that fuse the two give the same bits.
 func (c *Logistic) learn(features []*schemas.Feature, bin int) {
+	if c.families.Cocitation() {
+		features = linkfeature.Judged(features, c.cut)
+	}
 	c.found = c.terms.seek(features, c.found)
 	high := bin >= c.cut
 	for _, slot := range c.found {
@@ -239,7 +242,7 @@ func (c *Logistic) learn(features []*schemas.Feature, bin int) {
 // Model makes a model of what was learnt so far, and fixes the cut.
 func (c *Logistic) Model() *Model {
 	c.FixCut()
-	m := &Model{facts: c.facts(), prior: c.bias.weight(&c.set, 0, 0)}
+	m := &Model{facts: c.facts(), prior: c.bias.weight(&c.set, 0, 0), cited: c.families.Cocitation(), cut: c.cut}
 	layOut(m, &c.terms, (*coordinates).reach)
 	for t := range c.terms.all {
 		r := m.weightsOf(hash(t.string()))

@@ -18,6 +18,17 @@ type Model struct {
 	// weights are what a feature adds to the log odds of high: log θ(high,τ)/θ(low,τ) of naive Bayes.
 	// They are multiples of 1/weightScale, 0 for features not seen.
 	weights []float64
+	// cited says that co-citation features are among what it learnt, which cut tells apart.
+	cited bool
+	cut   int
+}
+
+// key is the number that a term is known by: of R(w) of a sibling, that of low or high.
+func (m *Model) key(term string) uint64 {
+	if m.cited {
+		term = linkfeature.JudgedTerm(term, m.cut)
+	}
+	return hash(term)
 }
 
 // row is the place of a term's weights under its hash. A free slot has none.
@@ -61,7 +72,7 @@ type Facts struct {
 // the cut, which Marshal then writes too. Later Adds do not change the model.
 func (c *Counts) Model() *Model {
 	c.FixCut()
-	m := &Model{facts: c.facts()}
+	m := &Model{facts: c.facts(), cited: c.families.Cocitation(), cut: c.cut}
 	m.prior = math.Log(float64(m.facts.High+1)) - math.Log(float64(m.facts.Low+1))
 	layOut(m, &c.terms, (*cells).reach)
 	m.weigh(c)
@@ -73,7 +84,7 @@ func (c *Counts) Model() *Model {
 func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) {
 	m.rows = make([]row, 1<<bits.Len(uint(all.used)*3/2))
 	for t := range all.all {
-		key := hash(t.string())
+		key := m.key(t.string())
 		from, to := reach(&t.learnt)
 		r := &m.rows[m.slot(key)]
 		if r.n > 1 { // two terms of one hash
@@ -98,7 +109,7 @@ func (m *Model) weigh(c *Counts) {
 	pairs := make([]pair, len(m.weights))
 	var tokens pair
 	for t := range c.terms.all {
-		r := m.weightsOf(hash(t.string()))
+		r := m.weightsOf(m.key(t.string()))
 		for x := range t.learnt.all {
 			at, _ := r.slot(x.place().offset())
 			p, n := &pairs[at], x.count()
@@ -137,7 +148,7 @@ func (m *Model) Score(features []*schemas.Feature) float64 {
 	var r weightsOf
 	for i, f := range features {
 		if i == 0 || f.GetTerm() != features[i-1].GetTerm() {
-			r = m.weightsOf(hash(f.GetTerm()))
+			r = m.weightsOf(m.key(f.GetTerm()))
 		}
 		if at, ok := r.slot(f.GetOffset()); ok {
 			sum += float64(f.GetCount()) * m.weights[at]
@@ -199,8 +210,17 @@ func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 
 // Score returns what Model.Score returns for the link's features, to the bit, without making
 // them.
-func (p *Page) Score(l *schemas.Link) float64 {
+func (p *Page) Score(l *schemas.Link) float64 { return p.ScoreWith(l, nil) }
+
+// ScoreWith is Score for a link that has features beside those of the page: co-citation features.
+func (p *Page) ScoreWith(l *schemas.Link, beside []*schemas.Feature) float64 {
 	base := p.base
+	for _, f := range beside {
+		w := p.model.weightsOf(p.model.key(f.GetTerm()))
+		if at, ok := w.slot(f.GetOffset()); ok {
+			base += float64(f.GetCount()) * p.model.weights[at]
+		}
+	}
 	for term := range p.table.LinkTerms(l) {
 		base += p.model.withoutOffset(p.table.Term(term))
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"forager/internal/linkfeature"
 )
 
 // Tally is a feature ⟨t, d⟩ with what was counted of it and what it says.
@@ -28,6 +30,7 @@ func (c *Counts) Strongest(often uint64, most int) []Tally {
 	byOffset := make(map[int32]*Tally)
 	for t := range c.terms.all {
 		clear(byOffset)
+		term := linkfeature.JudgedTerm(t.string(), c.cut)
 		for x := range t.learnt.all {
 			d := x.place().offset()
 			at := byOffset[d]
@@ -41,14 +44,33 @@ func (c *Counts) Strongest(often uint64, most int) []Tally {
 				at.High += x.count()
 			}
 		}
-		row := m.weightsOf(hash(t.string()))
+		row := m.weightsOf(hash(term))
 		for d, at := range byOffset {
 			slot, _ := row.slot(d)
-			at.Term, at.Weight = t.string(), m.weights[slot]
+			at.Term, at.Weight = term, m.weights[slot]
 			all = append(all, *at)
 		}
 	}
-	return strongest(all, often, most)
+	return strongest(addUp(all), often, most)
+}
+
+// addUp makes one tally of those of several R(w) that are low, or high, at one offset.
+func addUp(all []Tally) []Tally {
+	first := make(map[Tally]int) // by term and offset
+	n := 0
+	for _, t := range all {
+		if t.Term == linkfeature.CitedLow || t.Term == linkfeature.CitedHigh {
+			at, again := first[Tally{Term: t.Term, Offset: t.Offset}]
+			if again {
+				all[at].Low, all[at].High = all[at].Low+t.Low, all[at].High+t.High
+				continue
+			}
+			first[Tally{Term: t.Term, Offset: t.Offset}] = n
+		}
+		all[n] = t
+		n++
+	}
+	return all[:n]
 }
 
 // Strongest returns the features that came at least so often and speak the loudest, for or

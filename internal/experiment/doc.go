@@ -16,6 +16,7 @@
 // Those of the crawl file (crawlfile.Rankers), and what only an experiment can have:
 //
 //   - apprentice-topics: apprentice with the top classes of a page as features of its links
+//   - apprentice-cocited: apprentice with R of the pages behind the links beside a link as features of it (2002 §3.8)
 //   - apprentice-taught: apprentice-gated with a model trained on a finished soft-focus crawl
 //     of the same task and draw (protocol P of 2002 §3.5; that crawl's pages are not charged)
 //   - apprentice-recall: the same, held to the pages of that first crawl (2002 §3.6)

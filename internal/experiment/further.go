@@ -7,6 +7,7 @@ import (
 
 	"forager/internal/frontier"
 	"forager/internal/guide"
+	"forager/internal/linkfeature"
 	"forager/internal/localguide"
 	"forager/internal/rank"
 	"forager/schemas"
@@ -32,6 +33,7 @@ type preparation struct {
 // further are those rankers in the order of tables.
 var further = []furtherRanker{
 	{name: "apprentice-topics", built: "apprentice", kept: true, prepare: withTopics},
+	{name: "apprentice-cocited", built: "apprentice", kept: true, prepare: withCocitation},
 	{name: "apprentice-taught", built: "apprentice-gated", prepare: taught},
 	{name: "apprentice-recall", built: "apprentice-gated", prepare: recalling},
 	{name: "apprentice-transferred", built: "apprentice-gated", kept: true, prepare: transferred},
@@ -100,6 +102,20 @@ func withTopics(r *Run, _ preparation) error {
 	learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
 	r.Learning = learning
 	return nil
+}
+
+// withCocitation makes what is known of the links beside a link features of it (2002 §3.8).
+func withCocitation(r *Run, _ preparation) error {
+	families, err := linkfeature.FamiliesOf(r.Learning.GetFeatures())
+	if err != nil {
+		return err
+	}
+	cited, err := linkfeature.FamiliesNamed([]string{"co-citation"})
+	learning := &schemas.Learning{}
+	proto.Merge(learning, r.Learning)
+	learning.Features = (families | cited).List()
+	r.Learning = learning
+	return err
 }
 
 // taught begins with what a finished crawl of the baseline has taught (protocol P of 2002 §3.5).

@@ -31,7 +31,7 @@ type ahead struct {
 // inParallel does n pieces of work on all processors, and returns an error of those that failed;
 // others may be left out then.
 func (s *Shard) inParallel(n int, do func(a *ahead, i int) error) error {
-	m, _ := s.using.model.(*apprentice.Model)
+	m := s.scoredAheadBy()
 	var next atomic.Int64
 	var group errgroup.Group
 	for range min(runtime.GOMAXPROCS(0), n) {
@@ -63,6 +63,15 @@ func (s *Shard) inParts(from, to uint64, parts int, do func(part int, from, to u
 	})
 }
 
+// scoredAheadBy is the model that links are scored by beside others; nil where a score depends on more than the page.
+func (s *Shard) scoredAheadBy() *apprentice.Model {
+	if s.limits.families.Cocitation() {
+		return nil
+	}
+	m, _ := s.using.model.(*apprentice.Model)
+	return m
+}
+
 func (a *ahead) get(key []byte) (value []byte, ok bool, err error) {
 	if value, ok, err = a.shard.store.Read(key, a.buf[:0]); ok {
 		a.buf = value
@@ -88,7 +97,7 @@ type pageWork struct {
 // scoreAhead scores links of entries that are not scored under the model in use, page by page, as each page's
 // terms have to be looked up first. What place asks for next is in memory then.
 func (s *Shard) scoreAhead(entries []*entry) error {
-	if _, ok := s.using.model.(*apprentice.Model); !s.learns || !ok {
+	if !s.learns || s.scoredAheadBy() == nil {
 		return nil // place scores them one by one
 	}
 	work := s.pageWork(entries)

@@ -30,6 +30,9 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	} else {
 		err = s.applyNamed(rec, unixMilli(now), &effects)
 	}
+	if err == nil {
+		err = s.placeTouched()
+	}
 	if err != nil {
 		return Effects{}, err
 	}
@@ -157,6 +160,9 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 		if err := s.saveEntry(e); err != nil {
 			return nil, err
 		}
+		if err := s.noteSince(e); err != nil {
+			return nil, err
+		}
 		if err := s.credit(e, j); err != nil {
 			return nil, err
 		}
@@ -182,6 +188,9 @@ func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFou
 	if err := s.addPage(p, rec.GetTable()); err != nil {
 		return nil, err
 	}
+	if err := s.addSiblings(p, links); err != nil {
+		return nil, err
+	}
 	var settled []*schemas.LeapSettled
 	once := make(map[string]bool, len(links))
 	for i, l := range links {
@@ -204,6 +213,9 @@ func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFou
 		}
 	}
 	if err := s.sendLinks(p, others, depth, rec); err != nil {
+		return nil, err
+	}
+	if err := s.addSiblings(p, links); err != nil {
 		return nil, err
 	}
 	return settled, s.keepPage(p)

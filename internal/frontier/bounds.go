@@ -25,13 +25,13 @@ func (s *Shard) SetMemory(bytes int) {
 	if bytes <= 0 {
 		bytes = DefaultMemory
 	}
+	s.sharePages(bytes / 8)
 	if bytes == s.memory {
 		return
 	}
 	s.memory = bytes
 	s.entries.limit(bytes / 4)
 	s.tables.limit(bytes / 4)
-	s.pages.limit(bytes / 8)
 	s.known.filter.limit(bytes / 8)
 	s.known.ordinals.limit(bytes / 16)
 	s.fitFronts()

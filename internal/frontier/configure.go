@@ -54,10 +54,10 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		return err
 	}
 	s.ctl, s.scope, s.options = ctl, sc, o
-	s.SetMemory(o.Memory)
 	s.limits, s.policies, s.learns, s.mixture = limits, policies, learns, mixture
 	s.shadows, s.asksModel = shadows, learns || slices.ContainsFunc(shadows, (*rank.Policy).Learns)
 	s.expands = slices.ContainsFunc(policies, (*rank.Policy).ExpandsPages)
+	s.SetMemory(o.Memory)
 	s.c.stopped = s.c.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
 	s.policyNames = s.policyNames[:0]
 	for _, p := range policies {

@@ -19,6 +19,7 @@
 //	seen.go ordinals.go filter.go         the seen-set
 //	ledger.go                             settled leaps, boundaries
 //	place.go tables.go                    scores, by internal/rank
+//	cocitation.go                         what is known of the links beside a link
 //	guidance.go                           what guides say of a page's links, and the path to a page
 //	backlink.go expand.go                 queries of backlinks; pages that are expanded wholly
 //	rescore.go sweep.go stretch.go        models and generations
@@ -127,6 +128,8 @@
 //	t page u64                     → its leaf table (linkfeature.Table)
 //	i page u64                     → what guides said of its links, where they said something
 //	x page u64                     → the ordinals that its links lead to, where a policy orders pages
+//	b page u64                     → its links with their targets' ordinals, where the crawl has co-citation features
+//	n ordinal u64                  → there, too: clock of the verdict by which R became known, or of the redirect
 //	s id 16                        → nothing: what has no request and was applied: seeds, asks for a replay, links from another shard
 //	d slot u32                     → latency sample
 //	g                              → the newest note with a lease (schemas.ShardNote)
@@ -149,7 +152,8 @@
 //	1/4   entries used last, with their links
 //	1/4   leaf tables used last
 //	1/8   links of a stretch of a pass of re-scoring
-//	1/8   pages with pending links, used last
+//	1/8   pages with pending links, used last; half of it for which links they have, where the crawl has
+//	      co-citation features
 //	1/8   the filter of URLs that were seen, 1.5 to 3 bytes each, a third of that where the eighth ends; beyond that it is off
 //	1/16  ordinals of URLs looked up last, 8 bytes each
 //	1/16  begins of the hosts' queues: 1 to 32 keys each, twice that at most
@@ -284,6 +288,15 @@
 // frontier that another policy opened is a guess however it is kept; with queues it would cost as much as an arm of a
 // mixture, and change how fast a crawl goes that it is to leave alone. What it says of the pages that were fetched is
 // enough to compare orders on them, at the price of one placing a request.
+//
+// 2026-11-22: co-citation features (cocitation.go; 2002 §3.8) are what was known when v was requested. That is no
+// state to be copied at the dispatch: R(w) stands in w's entry, the clock of w's verdict beside it, and the
+// clock of v's dispatch in v's, so two numbers are compared, which come out the same after a crash. A page keeps
+// which links it has for as long as one of them is not settled. Both are stored in crawls that have the
+// features only, one small key a delivered page and one a page with pending links. There nothing is scored
+// ahead (ahead.go): what is ahead knows no verdicts between; a score costs a look-up more for each link beside it, and
+// a verdict places the unvisited links beside the page's own anew, at most 256. With several shards a
+// shard knows the links to its own hosts and no others.
 //
 // 2026-11-21: with several shards a window found by trying is that of each shard; the lease bounds
 // it. Their default bound is budget/20 as ever, but at least one request a shard.

@@ -25,6 +25,8 @@ const (
 	kindTable    = 't' // page → leaf table
 	kindGuidance = 'i' // page → what guides said of its links
 	kindTargets  = 'x' // page → the entries that its links lead to
+	kindSiblings = 'b' // page → its links for one another (cocitation.go)
+	kindSince    = 'n' // ordinal → clock of the verdict that made R known, or of its redirect
 	kindSeeds    = 's' // id of a virtual page that was applied → nothing
 	kindLatency  = 'd' // slot → latency sample
 	kindLease    = 'g' // → the newest lease (schemas.ShardNote)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"forager/internal/linkfeature"
 	"forager/schemas"
 )
 
@@ -26,6 +27,9 @@ func (s *Shard) settle(v *entry) ([]*schemas.LeapSettled, error) {
 				return nil, err
 			}
 			settled = append(settled, leap)
+			if err := s.touchBeside(p, &links[i], v); err != nil {
+				return nil, err
+			}
 		}
 		if err := s.settlePending(p); err != nil {
 			return nil, err
@@ -76,6 +80,10 @@ func (s *Shard) leapNamed(u *page, l *link, v *entry, named string) (*schemas.Le
 	if err != nil {
 		return nil, err
 	}
+	cited, err := s.cocited(u, l, v.facts.clock)
+	if err != nil {
+		return nil, err
+	}
 	policy, err := s.nameOf(v.facts.policy)
 	if err != nil {
 		return nil, err
@@ -89,7 +97,7 @@ func (s *Shard) leapNamed(u *page, l *link, v *entry, named string) (*schemas.Le
 	leap := &schemas.LeapSettled{
 		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, U: u.url, V: named,
 		Outcome: v.outcome, TargetRaw: v.raw, TargetTempered: v.tempered,
-		SourceRaw: u.raw, SourceTempered: u.tempered, Features: features,
+		SourceRaw: u.raw, SourceTempered: u.tempered, Features: linkfeature.Merge(features, cited),
 		Score: v.facts.score, Policy: policy, Model: version,
 		Request: request.Bytes(), Pages: s.c.pages,
 		Forward: u.number <= v.facts.clock,

@@ -149,5 +149,8 @@ func (s *Shard) dropPage(p *page) error {
 	if err := s.dropTargets(p); err != nil {
 		return err
 	}
+	if err := s.dropSiblings(p); err != nil {
+		return err
+	}
 	return s.dropGuidance(p)
 }

@@ -56,6 +56,9 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 		}
 	}
 	v.state, v.target = stateAlias, t.ordinal
+	if err := s.noteSince(v); err != nil {
+		return nil, err
+	}
 	links, err := s.dropLinks(v)
 	if err != nil {
 		return nil, err

@@ -77,6 +77,10 @@ type Shard struct {
 	entries  *lru[uint64, *entry]             // by ordinal
 	pages    *lru[uint64, *page]              // with pending links, by number
 	tables   *lru[uint64, *linkfeature.Table] // by page
+	// siblings are which links pages have, by number (cocitation.go); touched are unvisited entries whose links
+	// have others beside them of which more is known now.
+	siblings *lru[uint64, []sibling]
+	touched  []uint64
 	// applying is the page whose links are being applied.
 	applying *page
 	waiting  *heap[*waiter]
@@ -153,7 +157,7 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 		name: name, store: store, keys: newKeys(shardPrefix(name)),
 		hostByName: make(map[string]*host), flights: make(map[schemas.ID]*flight),
 		unplaced: make(map[string][]schemas.ID),
-		entries:  newLRU[uint64, *entry](0), pages: newLRU[uint64, *page](0), tables: newLRU[uint64, *linkfeature.Table](0),
+		entries:  newLRU[uint64, *entry](0), pages: newLRU[uint64, *page](0), tables: newLRU[uint64, *linkfeature.Table](0), siblings: newLRU[uint64, []sibling](0),
 		waiting: newWaiting(), waiters: make(map[uint64]*waiter), rerankFirst: rerankFirst,
 		sleeping: &heap[*host]{
 			less: func(a, b *host) bool { return a.notBefore < b.notBefore },

@@ -62,13 +62,17 @@ func (s *Shard) features(p *page, l *link) ([]*schemas.Feature, error) {
 // high is Pr(high | u,v) under the model in use. An apprentice.Model scores a link without
 // making its features, to the same bits.
 func (s *Shard) high(p *page, l *link) (float64, error) {
+	cited, err := s.cocited(p, l, s.c.clock)
+	if err != nil {
+		return 0, err
+	}
 	m, ok := s.using.model.(*apprentice.Model)
 	if !ok {
 		features, err := s.features(p, l)
 		if err != nil {
 			return 0, err
 		}
-		return s.using.model.Score(features), nil
+		return s.using.model.Score(linkfeature.Merge(features, cited)), nil
 	}
 	t, err := s.table(p)
 	if err != nil {
@@ -78,7 +82,7 @@ func (s *Shard) high(p *page, l *link) (float64, error) {
 		s.scored.Turn(m, t, s.limits.dMax)
 		s.scored.table, s.scored.model, s.scored.dMax = t, m, s.limits.dMax
 	}
-	return s.scored.Score(s.leaves(l)), nil
+	return s.scored.ScoreWith(s.leaves(l), cited), nil
 }
 
 // scored is the page whose links were scored last: links of a page mostly are one after another.

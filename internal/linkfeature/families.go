@@ -23,23 +23,26 @@ const (
 	sameSite  = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_SAME_SITE
 	urlTokens = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_URL_TOKENS
 	urlGrams  = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_URL_NGRAMS
+	cited     = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_COCITATION
 
 	// ofLink are terms of a link itself, which a table lists; the others are read off its leaves.
 	ofLink = rel | position | sameSite | urlTokens | urlGrams
 	// readURLs are refused where labels come from URLs.
 	readURLs = sameSite | urlTokens | urlGrams
-	known    = Offsets | nearText | anchor | ofLink
+	known    = Offsets | nearText | anchor | ofLink | cited
 )
 
 // words are what families are called by people.
 var words = map[string]Families{
 	"offsets": Offsets, "near-text": nearText, "anchor": anchor, "rel": rel, "position": position,
 	"same-site": sameSite, "url-tokens": urlTokens, "url-ngrams": urlGrams,
+	"co-citation": cited,
 }
 
 // prefixes of terms of links, by family. Words of a text have no colon.
 var prefixes = map[string]Families{
 	"rel": rel, "pos": position, "host": sameSite, "dir": sameSite, "url": urlTokens, "gram": urlGrams,
+	citedPrefix: cited,
 }
 
 // FamiliesOf returns the families of a control record; none are Offsets.
@@ -121,6 +124,9 @@ func (f Families) ReadsURLs() bool { return f&readURLs != 0 }
 // OfLinks are those of the families that a table lists beside the leaves.
 func (f Families) OfLinks() Families { return f & ofLink }
 
+// Cocitation says whether co-citation features are among them, which are not read off pages.
+func (f Families) Cocitation() bool { return f&cited != 0 }
+
 // Within says whether features of these families can be made of those of others, by Keep.
 func (f Families) Within(others Families) bool {
 	f, others = f.orOffsets(), others.orOffsets()
@@ -134,12 +140,12 @@ func (f Families) Within(others Families) bool {
 func (f Families) Keep(x *schemas.Feature) bool {
 	f = f.orOffsets()
 	prefix, _, ok := strings.Cut(x.GetTerm(), ":")
+	of, known := prefixes[prefix]
 	switch {
+	case ok:
+		return !known || f&of != 0
 	case x.GetOffset() != schemas.NoOffset:
 		return f&Offsets != 0 || f&anchor != 0 && x.GetOffset() == 0
-	case !ok:
-		return f&nearText != 0
 	}
-	of, known := prefixes[prefix]
-	return !known || f&of != 0
+	return f&nearText != 0
 }

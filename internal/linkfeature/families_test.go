@@ -15,7 +15,7 @@ import (
 
 var genFamilies = rapid.Custom(func(t *rapid.T) Families {
 	var f Families
-	for _, bit := range []Families{Offsets, nearText, anchor, rel, position, sameSite, urlTokens, urlGrams} {
+	for _, bit := range []Families{Offsets, nearText, anchor, rel, position, sameSite, urlTokens, urlGrams, cited} {
 		if rapid.Bool().Draw(t, bit.String()) {
 			f |= bit
 		}

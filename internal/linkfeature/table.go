@@ -1,14 +1,12 @@
 package linkfeature
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"slices"
-	"strings"
 
 	"forager/schemas"
 )
@@ -412,9 +410,7 @@ func (t *Table) FeaturesOf(l *schemas.Link, dMax int, f Families) []*schemas.Fea
 		}
 		features = append(features, f)
 	}
-	slices.SortFunc(features, func(a, b *schemas.Feature) int {
-		return cmp.Or(strings.Compare(a.Term, b.Term), cmp.Compare(a.Offset, b.Offset))
-	})
+	slices.SortFunc(features, inOrder)
 	return features
 }
 

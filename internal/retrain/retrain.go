@@ -47,7 +47,7 @@ type Trainer struct {
 	first   int
 }
 
-// lesson is a leap whose features come from its page.
+// lesson is a leap whose features come from its page, but for those of co-citation.
 type lesson struct {
 	u, v      string
 	relevance float64
@@ -64,6 +64,10 @@ type unordered interface {
 func New(prior apprentice.Learner, s Settings) (*Trainer, error) {
 	if d := s.Features.DMax; d < 0 || d > linkfeature.MaxOffset {
 		return nil, fmt.Errorf("d_max is %d, must be 0 to %d", d, linkfeature.MaxOffset)
+	}
+	if cited := linkfeature.Families.Cocitation; cited(s.Features.Families) && (!cited(s.Recorded.Families) || s.Features.DMax > s.Recorded.DMax) {
+		return nil, fmt.Errorf("co-citation features up to %d leaves away are asked for; what was known of links beside a link is in the leaps alone, and those have %v up to %d",
+			s.Features.DMax, s.Recorded.Families, s.Recorded.DMax)
 	}
 	if s.Cut != 0 && s.Recut {
 		return nil, fmt.Errorf("a cut of %v and one to be found are asked for", s.Cut)
@@ -121,6 +125,9 @@ func (t *Trainer) learn(l *schemas.LeapSettled) error {
 		return t.learner.Add(t.less(l.GetFeatures()), l.GetTargetRaw())
 	}
 	later := &lesson{u: l.GetU(), v: l.GetV(), relevance: l.GetTargetRaw()}
+	if t.settings.Features.Families.Cocitation() {
+		later.features = linkfeature.OnlyCocited(t.less(l.GetFeatures()))
+	}
 	t.wanted[later.u] = append(t.wanted[later.u], later)
 	if _, ok := t.learner.(unordered); ok {
 		return t.learner.Add(nil, later.relevance)
@@ -181,7 +188,7 @@ func (t *Trainer) Page(p *schemas.Page, j *schemas.Judgement) error {
 		if l == nil {
 			return fmt.Errorf("page %s has no link to %s, and a leap says it has", leap.u, leap.v)
 		}
-		leap.features = table.FeaturesOf(l, t.settings.Features.DMax, t.settings.Features.Families)
+		leap.features = linkfeature.Merge(table.FeaturesOf(l, t.settings.Features.DMax, t.settings.Features.Families), leap.features)
 		now, ok := t.learner.(unordered)
 		if !ok {
 			continue

@@ -59,6 +59,15 @@ func (w *world) features(t testing.TB, p *schemas.Page, s linkfeature.Settings) 
 	all := make(map[string][]*schemas.Feature)
 	for _, l := range links {
 		all[l.Url] = open.FeaturesOf(l, s.DMax, s.Families)
+		if s.Families.Cocitation() { // of the links beside it every other one was known
+			var known []linkfeature.Sibling
+			for i, x := range links {
+				if x.Url != l.Url && i%2 == 0 {
+					known = append(known, linkfeature.Sibling{First: x.FirstLeaf, Last: x.LastLeaf, Relevance: w.r[[2]string{p.Url, x.Url}]})
+				}
+			}
+			all[l.Url] = linkfeature.Merge(all[l.Url], linkfeature.Cocited(l, known, s.DMax))
+		}
 	}
 	return all
 }
@@ -156,7 +165,7 @@ func (w *world) train(t testing.TB, by apprentice.Settings, leaps []*schemas.Lea
 var five = linkfeature.Settings{DMax: 5}
 
 var genFamilies = rapid.Custom(func(t *rapid.T) linkfeature.Families {
-	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"offsets", "near-text", "anchor", "position", "url-tokens"}), 1, 3, rapid.ID).Draw(t, "names")
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"offsets", "near-text", "anchor", "position", "url-tokens", "co-citation"}), 1, 3, rapid.ID).Draw(t, "names")
 	f, err := linkfeature.FamiliesNamed(names)
 	if err != nil {
 		t.Fatal(err)
@@ -215,8 +224,15 @@ func TestOtherFeaturesGiveTheModelsOfACrawlThatHadThem(t *testing.T) {
 		had := w.leaps(t, recorded)
 		would := newWorld(seed).leaps(t, wanted)
 		by := genLearner.Draw(rt, "learner")
+		by.Families = wanted.Families
 		models, _ := plain(t, by, would)
 		got, err := w.train(t, by, had, Settings{Recorded: recorded, Features: wanted})
+		if wanted.Families.Cocitation() && (!recorded.Families.Cocitation() || wanted.DMax > recorded.DMax) {
+			if err == nil || !strings.Contains(err.Error(), "in the leaps alone") {
+				rt.Fatalf("recorded with %v, wanted %v: %v", recorded, wanted, err)
+			}
+			return
+		}
 		if err != nil || !bytes.Equal(got, models[len(models)-1]) {
 			rt.Fatalf("recorded with %v, wanted %v: another model (%v)", recorded, wanted, err)
 		}
