@@ -17,6 +17,7 @@ import (
 
 	"forager/internal/apprentice"
 	"forager/internal/archive"
+	"forager/internal/linkfeature"
 	"forager/internal/objects"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -29,12 +30,16 @@ func TestRetrain(t *testing.T) {
 	r := newRig(t, g.handler)
 	r.parts()
 	r.start(stageNames)
-	r.begin(r.crawl(g, "live", "apprentice", 200, func(c *schemas.CrawlControl) {
-		c.Learning.RefitPages = 25
-		c.Learning.Features = []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}
-	}))
+	r.begin(r.crawl(g, "live", "apprentice", 200, func(c *schemas.CrawlControl) { c.Learning.RefitPages = 25 }))
 	r.begin(r.crawl(g, "plain", "soft-focus", 40, nil))
-	r.begin(r.crawl(g, "parted", "apprentice", 100, func(c *schemas.CrawlControl) { c.Shards = 4 }))
+	r.begin(r.crawl(g, "parted", "apprentice", 100, func(c *schemas.CrawlControl) {
+		c.Shards = 4
+		families, err := linkfeature.FamiliesNamed(linkfeature.Names())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Learning.Features = families.List()
+	}))
 	r.until("live", "finished", time.Minute, finished)
 	r.until("plain", "finished", time.Minute, finished)
 	r.until("parted", "finished", time.Minute, finished)

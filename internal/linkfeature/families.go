@@ -61,13 +61,16 @@ func FamiliesOf(list []schemas.FeatureFamily) (Families, error) {
 	return f.orOffsets(), nil
 }
 
+// Names are those of all families, in their order.
+func Names() []string { return slices.Sorted(maps.Keys(words)) }
+
 // FamiliesNamed returns the families with these names; none are Offsets.
 func FamiliesNamed(names []string) (Families, error) {
 	var f Families
 	for _, name := range names {
 		bit, ok := words[name]
 		if !ok {
-			return 0, fmt.Errorf("%q is not one of %s", name, strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+			return 0, fmt.Errorf("%q is not one of %s", name, strings.Join(Names(), ", "))
 		}
 		if f&bit != 0 {
 			return 0, fmt.Errorf("%s is named twice", name)
@@ -109,7 +112,7 @@ func (f Families) orOffsets() Families {
 // String returns the names, "offsets+anchor".
 func (f Families) String() string {
 	var names []string
-	for _, x := range slices.Sorted(maps.Keys(words)) {
+	for _, x := range Names() {
 		if f&words[x] != 0 {
 			names = append(names, x)
 		}
