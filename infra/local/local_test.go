@@ -43,7 +43,7 @@ func writeConfig(t *testing.T, kafka, s3, clickhouse string) string {
 	t.Helper()
 	var topics strings.Builder
 	for _, name := range pipeline.TopicNames() {
-		compact := slices.Contains([]string{"crawl.control", "crawl.status", "model.published"}, name)
+		compact := slices.Contains([]string{"crawl.control", "crawl.status", "model.published", "hub.ranked"}, name)
 		fmt.Fprintf(&topics, "  %s: {partitions: 1, compact: %t, max_message_bytes: 8388608}\n", name, compact)
 	}
 	path := filepath.Join(t.TempDir(), "pipeline.yaml")

@@ -53,7 +53,7 @@ func defaults() *Config {
 		Kafka:      Kafka{Group: "forager", Replication: 1, SessionTimeout: 10 * time.Second},
 		S3:         S3{Region: "us-east-1", Bucket: "forager"},
 		ClickHouse: ClickHouse{Database: "forager", User: "default"},
-		Local:      Local{Process{MemoryBytes: 768 << 20}, 384 << 20},
+		Local:      Local{Process: Process{MemoryBytes: 512 << 20}},
 		Disk:       Disk{PauseBelow: 1 << 30},
 		Stages: Stages{
 			Fetch: Fetch{

@@ -50,6 +50,8 @@ const config = `<clickhouse>
   <uncompressed_cache_size>0</uncompressed_cache_size>
   <background_pool_size>2</background_pool_size>
   <background_schedule_pool_size>4</background_schedule_pool_size>
+  <max_parts_cleaning_thread_pool_size>2</max_parts_cleaning_thread_pool_size>
+  <max_thread_pool_free_size>16</max_thread_pool_free_size>
   <storage_configuration>
     <disks><default><keep_free_space_bytes>67108864</keep_free_space_bytes></default></disks>
   </storage_configuration>
