@@ -313,7 +313,7 @@ func (s *Shard) addLink(e *entry, p *page, l *link, depth uint32) error {
 		}
 		return nil
 	}
-	before := slices.Clone(e.places)
+	s.before = append(s.before[:0], e.places...)
 	if s.fresh(e) {
 		err = s.addPlace(e, p, l)
 	} else {
@@ -323,10 +323,10 @@ func (s *Shard) addLink(e *entry, p *page, l *link, depth uint32) error {
 		return err
 	}
 	s.countGate(e)
-	if !changed && slices.Equal(before, e.places) {
+	if !changed && slices.Equal(s.before, e.places) {
 		return nil
 	}
-	if err := s.requeue(e, before); err != nil {
+	if err := s.requeue(e, s.before); err != nil {
 		return err
 	}
 	return s.saveEntry(e)

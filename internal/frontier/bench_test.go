@@ -186,7 +186,7 @@ func (b *bench) verdict(r *schemas.FetchRequest) *schemas.LinkFound {
 	return rec
 }
 
-// page dispatches and applies the verdict on one page.
+// page dispatches and applies the verdict on one page, prepared as the stage does.
 func (b *bench) page(tb testing.TB) {
 	rs, err := b.shard.Dispatch(b.now, 64)
 	if err != nil {
@@ -196,7 +196,11 @@ func (b *bench) page(tb testing.TB) {
 	b.now = b.now.Add(time.Millisecond)
 	r := b.flights[0]
 	b.flights = b.flights[1:]
-	effects, err := b.shard.Apply(b.verdict(r), b.now)
+	rec := b.verdict(r)
+	if err := b.shard.Prepare([]*schemas.LinkFound{rec}); err != nil {
+		tb.Fatal(err)
+	}
+	effects, err := b.shard.Apply(rec, b.now)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,16 +14,13 @@ import (
 // prepared is what was made of a verdict ahead.
 type prepared struct {
 	table *linkfeature.Table
-	// high of each link under model, at dMax; nil where none was scored.
-	high  []float64
-	model *apprentice.Model
-	dMax  int
-	// features of leaps into the verdict's entry, of families.
+	// found are its links, scored under model, with features of families, both at dMax.
+	found    []found
+	model    *apprentice.Model
 	families linkfeature.Families
+	dMax     int
+	// features of leaps into the verdict's entry.
 	features map[leafRange][]*schemas.Feature
-
-	// found are the URLs of its links.
-	found []found
 
 	// What was read, to be kept in memory.
 	entries []*entry
@@ -31,11 +28,15 @@ type prepared struct {
 	tables  []pageTable
 }
 
-// found is a URL as it was found ahead.
+// found is a link as it was found ahead.
 type found struct {
 	id schemas.ID
-	// entry of the URL; nil = it was not seen.
+	// entry of its URL; nil = that was not seen.
 	entry *entry
+	// high is what it scores, where its URL was not visited; features are made where that was.
+	high     float64
+	scored   bool
+	features []*schemas.Feature
 }
 
 // leafRange names a link by its page and its leaves.
@@ -107,7 +108,9 @@ func (a *ahead) prepare(rec *schemas.LinkFound, m *prepared) error {
 	var err error
 	m.found = make([]found, len(rec.GetLinks()))
 	for i, l := range rec.GetLinks() {
-		if m.found[i], err = a.find(l.GetUrl()); err != nil {
+		f := &m.found[i]
+		f.id = schemas.URLID(l.GetUrl())
+		if f.entry, err = a.find(l.GetUrl(), f.id); err != nil {
 			return err
 		}
 	}
@@ -115,34 +118,49 @@ func (a *ahead) prepare(rec *schemas.LinkFound, m *prepared) error {
 		m.table = nil
 		return nil
 	}
-	m.dMax = a.shard.limits.dMax
-	if a.model != nil && a.shard.learns && len(rec.GetLinks()) > 0 && rec.GetOutcome() != schemas.Outcome_OUTCOME_SEEDS {
-		m.model = a.model
-		a.page.Turn(a.model, m.table, m.dMax)
-		for _, l := range rec.GetLinks() {
-			m.high = append(m.high, a.score(l.GetFirstLeaf(), l.GetLastLeaf()))
-		}
+	m.dMax, m.families = a.shard.limits.dMax, a.shard.limits.families
+	if len(rec.GetLinks()) > 0 && rec.GetOutcome() != schemas.Outcome_OUTCOME_SEEDS {
+		a.prepareLinks(rec.GetLinks(), m)
 	}
 	return a.prepareLeaps(rec, m)
 }
 
-// find is Shard.seen beside others.
-func (a *ahead) find(url string) (found, error) {
-	s, id := a.shard, schemas.URLID(url)
+// prepareLinks scores the links that may give their URLs a place, and makes the features of those that settle at once.
+func (a *ahead) prepareLinks(links []*schemas.Link, m *prepared) {
+	scores := a.model != nil && a.shard.learns
+	if scores {
+		m.model = a.model
+		a.page.Turn(a.model, m.table, m.dMax)
+	}
+	for i, l := range links {
+		f := &m.found[i]
+		switch {
+		case f.entry != nil && f.entry.state == stateFinal:
+			if !a.shard.limits.forward {
+				f.features = m.table.FeaturesOf(l, m.dMax, m.families)
+			}
+		case scores:
+			f.high, f.scored = a.score(l.GetFirstLeaf(), l.GetLastLeaf()), true
+		}
+	}
+}
+
+// find is Shard.seenBy beside others.
+func (a *ahead) find(url string, id schemas.ID) (*entry, error) {
+	s := a.shard
 	if ordinal, ok := s.known.ordinals.peek(id); ok {
 		if e, err := a.entry(ordinal); err != nil || e.url == url {
-			return found{id, e}, err
+			return e, err
 		}
 	}
 	if !s.known.filter.has(id) {
-		return found{id: id}, nil
+		return nil, nil
 	}
 	ordinal, ok, err := readSeen(a.get, &a.keys, id)
 	if err != nil || !ok {
-		return found{id: id}, err
+		return nil, err
 	}
-	e, err := a.entry(ordinal)
-	return found{id, e}, err
+	return a.entry(ordinal)
 }
 
 // entry returns an entry, held in memory or read.
@@ -168,7 +186,6 @@ func (a *ahead) prepareLeaps(rec *schemas.LinkFound, m *prepared) error {
 		return err
 	}
 	m.entries = append(m.entries, e)
-	m.families = a.shard.limits.families
 	m.features = make(map[leafRange][]*schemas.Feature)
 	for i := range e.links { // those that are not loaded are rare
 		l := &e.links[i]
@@ -211,8 +228,8 @@ func (s *Shard) foundAhead(url string, l *link, m *prepared) (*entry, error) {
 
 // scoredAhead gives a link what it scored ahead.
 func (s *Shard) scoredAhead(l *link, m *prepared) {
-	if m == nil || m.high == nil || s.using.model != Model(m.model) || m.dMax != s.limits.dMax {
+	if m == nil || m.model == nil || s.using.model != Model(m.model) || m.dMax != s.limits.dMax {
 		return
 	}
-	l.high, l.scored = m.high[l.index], true
+	l.high, l.scored = m.found[l.index].high, m.found[l.index].scored
 }

@@ -48,6 +48,9 @@ func decodeTable(page uint64, b []byte) (*linkfeature.Table, error) {
 // features of a link as the learner takes them.
 func (s *Shard) features(p *page, l *link) ([]*schemas.Feature, error) {
 	if m := s.settling; m != nil && m.dMax == s.limits.dMax && m.families == s.limits.families {
+		if p == s.applying && m.found[l.index].features != nil {
+			return m.found[l.index].features, nil
+		}
 		if f, ok := m.features[leafRange{l.page, l.first, l.last}]; ok {
 			return f, nil
 		}
