@@ -14,6 +14,7 @@ import (
 
 	"forager/internal/apprentice"
 	"forager/internal/experiment"
+	"forager/internal/linkfeature"
 	"forager/internal/weburl"
 	"forager/schemas"
 )
@@ -24,6 +25,8 @@ type instance struct {
 	features  []*schemas.Feature
 	relevance float64
 	high      bool
+	// cut between low and high, of all instances of the crawl.
+	cut float64
 }
 
 // cutRange bounds the cut between low and high, as the apprentice's.
@@ -45,7 +48,7 @@ func evidence(c *experiment.Crawl) []instance {
 	}
 	cut := math.Min(mostCut, math.Max(leastCut, relevances[len(relevances)/2]))
 	for i := range all {
-		all[i].high = all[i].relevance >= cut
+		all[i].high, all[i].cut = all[i].relevance >= cut, cut
 	}
 	return all
 }
@@ -259,8 +262,10 @@ type measured struct {
 	// By folding and d_max; by d_max for words without offsets (folds by v).
 	accuracies [][]accuracy
 	plain      []accuracy
-	// Of offsets up to 5 alone, and with the names of u's classes (folds by v).
-	topics [2]float64
+	// Of offsets up to 5 alone and with other features beside them (folds by v), in the order of further2002.
+	further [len(further2002)]float64
+	// cited is the share of links with one beside them of which R was known.
+	cited float64
 	around
 	// paper is what stands around links where leaves are numbered as in the paper; nil = nobody numbered them so.
 	paper *around
@@ -327,7 +332,7 @@ func (w *World) measure(ctx context.Context) (*measured, error) {
 			}
 			switch k.how {
 			case topical:
-				err = m.addTopics(all)
+				err = m.addFurther(all)
 			case paperLeaves:
 				m.paper.add(all)
 			default:
@@ -346,23 +351,49 @@ func (w *World) measure(ctx context.Context) (*measured, error) {
 	return m, nil
 }
 
-// addTopics compares what names of classes add (2002 §3.8).
-func (m *measured) addTopics(all []instance) error {
-	near := within(5)
-	for i, see := range []func([]*schemas.Feature) []*schemas.Feature{
-		func(fs []*schemas.Feature) []*schemas.Feature { return slices.DeleteFunc(near(fs), topicName) },
-		near,
-	} {
-		a, err := validate(all, foldings[0], see)
+// further2002 are the features of 2002 §3.8 beside offsets.
+var further2002 = [...]struct {
+	name string
+	// sees says whether a feature without a word is seen; name: it names a class of u, and is no prefix of one.
+	sees func(term string, name bool) bool
+}{
+	{"offsets up to 5", func(string, bool) bool { return false }},
+	{"and names of u's top two classes", func(_ string, name bool) bool { return name }},
+	{"and all prefixes of these names", func(term string, _ bool) bool { return strings.HasPrefix(term, "c:/") }},
+	{"offsets up to 5, and R of links beside the link, where known", func(term string, _ bool) bool { return strings.HasPrefix(term, "w:") }},
+}
+
+// addFurther compares what these add.
+func (m *measured) addFurther(all []instance) error {
+	near, cited := within(5), 0.
+	for i := range all {
+		if len(linkfeature.OnlyCocited(near(all[i].features))) > 0 {
+			cited++
+		}
+	}
+	m.cited += cited / float64(len(all))
+	for i, f := range further2002 {
+		a, err := validate(all, foldings[0], func(fs []*schemas.Feature) []*schemas.Feature {
+			fs = near(fs)
+			seen := slices.DeleteFunc(slices.Clone(fs), func(x *schemas.Feature) bool {
+				return strings.Contains(x.GetTerm(), ":") && !f.sees(x.GetTerm(), className(x.GetTerm(), fs))
+			})
+			return linkfeature.Judged(seen, int(all[0].cut*256))
+		})
 		if err != nil {
 			return err
 		}
-		m.topics[i] += a.average
+		m.further[i] += a.average
 	}
 	return nil
 }
 
-func topicName(f *schemas.Feature) bool { return strings.HasPrefix(f.GetTerm(), "c:/") }
+// className says whether a feature names a class of u: of these and their prefixes, one that is no prefix of another.
+func className(term string, all []*schemas.Feature) bool {
+	return strings.HasPrefix(term, "c:/") && !slices.ContainsFunc(all, func(f *schemas.Feature) bool {
+		return f.GetTerm() != term && strings.HasPrefix(f.GetTerm(), strings.TrimSuffix(term, "/")+"/")
+	})
+}
 
 func (m *measured) add(all []instance) error {
 	m.instances += len(all)
@@ -410,8 +441,8 @@ func (m *measured) divide(n float64) {
 			list[d] = accuracy{list[d].negative / n, list[d].positive / n, list[d].average / n}
 		}
 	}
-	m.words, m.pairs = m.words/n, m.pairs/n
-	lists := [][]float64{m.gains, m.tokens, m.text, m.topics[:]}
+	m.words, m.pairs, m.cited = m.words/n, m.pairs/n, m.cited/n
+	lists := [][]float64{m.gains, m.tokens, m.text, m.further[:]}
 	if m.paper != nil {
 		lists = append(lists, m.paper.gains, m.paper.tokens, m.paper.text)
 	}

@@ -277,3 +277,23 @@ func TestDistancesAndOverlaps(t *testing.T) {
 		t.Errorf("%v, %v", overlap(a, b), overlap(b, a))
 	}
 }
+
+// TestFurtherFeaturesAreSeenOneAfterTheOther: of a link's features those that a row of §3.8 names, and words in all.
+func TestFurtherFeaturesAreSeenOneAfterTheOther(t *testing.T) {
+	terms := []string{"c:/", "c:/A", "c:/A/B", "c:/AB", "w:200", "word"}
+	var all []*schemas.Feature
+	for _, term := range terms {
+		all = append(all, &schemas.Feature{Term: term, Count: 1})
+	}
+	for i, want := range []string{"word", "c:/A/B c:/AB word", "c:/ c:/A c:/A/B c:/AB word", "w:200 word"} {
+		var seen []string
+		for _, term := range terms {
+			if !strings.Contains(term, ":") || further2002[i].sees(term, className(term, all)) {
+				seen = append(seen, term)
+			}
+		}
+		if got := strings.Join(seen, " "); got != want {
+			t.Errorf("%s: sees %q, want %q", further2002[i].name, got, want)
+		}
+	}
+}

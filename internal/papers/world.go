@@ -46,7 +46,7 @@ const (
 	recall          // inside the pages of soft focus (2002 §3.6)
 	switched        // the apprentice takes over after a quarter of the budget (2002 §3.7)
 	kept            // every settled leap is kept, with features up to Reach
-	topical         // as kept, with topic features
+	topical         // as kept, with topic and co-citation features
 	paperLeaves     // as kept, on World.Leaves
 	layers34        // from pages three and four links from a target (2000)
 	layer4          // from pages four links from a target (2008)
@@ -125,6 +125,7 @@ func (w *World) crawl(k crawlKey) (*experiment.Crawl, error) {
 		run.Keep, run.Learning = true, &schemas.Learning{DMax: Reach, Pairs: schemas.Pairs_PAIRS_BOTH}
 		if k.how == topical {
 			run.Learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
+			run.Learning.Features = []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}
 		}
 	case layers34:
 		run.Seeds, _ = w.far(k.task, k.draw, 3, 4)
