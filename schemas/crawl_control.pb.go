@@ -147,18 +147,26 @@ const (
 	Ranker_RANKER_ANCHOR Ranker = 5
 	// What a guide makes of the link (Judgement.guidance of Policy.guide).
 	Ranker_RANKER_GUIDE Ranker = 6
+	// The product of interest ratios of content, URL, in-links and siblings, learnt in the crawl (Aggarwal,
+	// Al-Garawi & Yu 2001).
+	Ranker_RANKER_INTEREST Ranker = 10
+	// A bandit whose arms are groups of links with like tag paths (SB-CLASSIFIER: Gauquier, Manolescu &
+	// Senellart 2025).
+	Ranker_RANKER_TAG_BANDIT Ranker = 11
 )
 
 // Enum value maps for Ranker.
 var (
 	Ranker_name = map[int32]string{
-		0: "RANKER_UNSPECIFIED",
-		1: "RANKER_UNFOCUSED",
-		2: "RANKER_SOFT_FOCUS",
-		3: "RANKER_APPRENTICE",
-		4: "RANKER_RANDOM",
-		5: "RANKER_ANCHOR",
-		6: "RANKER_GUIDE",
+		0:  "RANKER_UNSPECIFIED",
+		1:  "RANKER_UNFOCUSED",
+		2:  "RANKER_SOFT_FOCUS",
+		3:  "RANKER_APPRENTICE",
+		4:  "RANKER_RANDOM",
+		5:  "RANKER_ANCHOR",
+		6:  "RANKER_GUIDE",
+		10: "RANKER_INTEREST",
+		11: "RANKER_TAG_BANDIT",
 	}
 	Ranker_value = map[string]int32{
 		"RANKER_UNSPECIFIED": 0,
@@ -168,6 +176,8 @@ var (
 		"RANKER_RANDOM":      4,
 		"RANKER_ANCHOR":      5,
 		"RANKER_GUIDE":       6,
+		"RANKER_INTEREST":    10,
+		"RANKER_TAG_BANDIT":  11,
 	}
 )
 
@@ -1848,7 +1858,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x13CRAWL_STATE_DELETED\x10\x04**\n" +
 	"\x06Expand\x12\x0f\n" +
 	"\vEXPAND_LINK\x10\x00\x12\x0f\n" +
-	"\vEXPAND_PAGE\x10\x01*\x9c\x01\n" +
+	"\vEXPAND_PAGE\x10\x01*\xc8\x01\n" +
 	"\x06Ranker\x12\x16\n" +
 	"\x12RANKER_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RANKER_UNFOCUSED\x10\x01\x12\x15\n" +
@@ -1856,7 +1866,10 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x11RANKER_APPRENTICE\x10\x03\x12\x11\n" +
 	"\rRANKER_RANDOM\x10\x04\x12\x11\n" +
 	"\rRANKER_ANCHOR\x10\x05\x12\x10\n" +
-	"\fRANKER_GUIDE\x10\x06*e\n" +
+	"\fRANKER_GUIDE\x10\x06\x12\x13\n" +
+	"\x0fRANKER_INTEREST\x10\n" +
+	"\x12\x15\n" +
+	"\x11RANKER_TAG_BANDIT\x10\v*e\n" +
 	"\rGateCondition\x12\x17\n" +
 	"\x13GATE_CONDITION_NONE\x10\x00\x12\x1c\n" +
 	"\x18GATE_CONDITION_RELEVANCE\x10\x01\x12\x1d\n" +

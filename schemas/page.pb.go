@@ -287,7 +287,11 @@ type Link struct {
 	Nofollow bool `protobuf:"varint,5,opt,name=nofollow,proto3" json:"nofollow,omitempty"`
 	// The page has no such link: its target links to it (Backlinks.parents). Only in LinkFound.links, behind the page's own
 	// links; it stands behind all leaves: first_leaf and last_leaf are 4,294,967,295, so no word is near it.
-	Backlink      bool `protobuf:"varint,20,opt,name=backlink,proto3" json:"backlink,omitempty"`
+	Backlink bool `protobuf:"varint,20,opt,name=backlink,proto3" json:"backlink,omitempty"`
+	// The pairs of successive elements, each with its id and classes, on the path from the root to the <a>, as hashes
+	// in their order, at most 64; the first pair is that of nothing and the first element. Only where a policy of the
+	// crawl reads them; empty also where the page is nested too deep.
+	TagPath       []uint32 `protobuf:"fixed32,30,rep,packed,name=tag_path,json=tagPath,proto3" json:"tag_path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -364,6 +368,13 @@ func (x *Link) GetBacklink() bool {
 	return false
 }
 
+func (x *Link) GetTagPath() []uint32 {
+	if x != nil {
+		return x.TagPath
+	}
+	return nil
+}
+
 var File_page_proto protoreflect.FileDescriptor
 
 const file_page_proto_rawDesc = "" +
@@ -389,7 +400,7 @@ const file_page_proto_rawDesc = "" +
 	"\x03cut\x18\x0e \x01(\bR\x03cut\x12%\n" +
 	"\x0etokenizer_only\x18\x0f \x01(\bR\rtokenizerOnly\x12\x12\n" +
 	"\x04size\x18\x10 \x01(\x04R\x04size\x12\x16\n" +
-	"\x06shapes\x18\x11 \x01(\fR\x06shapes\"\xa8\x01\n" +
+	"\x06shapes\x18\x11 \x01(\fR\x06shapes\"\xc3\x01\n" +
 	"\x04Link\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x1d\n" +
 	"\n" +
@@ -397,7 +408,8 @@ const file_page_proto_rawDesc = "" +
 	"\tlast_leaf\x18\x03 \x01(\rR\blastLeaf\x12\x1a\n" +
 	"\bposition\x18\x04 \x01(\rR\bposition\x12\x1a\n" +
 	"\bnofollow\x18\x05 \x01(\bR\bnofollow\x12\x1a\n" +
-	"\bbacklink\x18\x14 \x01(\bR\bbacklink*Q\n" +
+	"\bbacklink\x18\x14 \x01(\bR\bbacklink\x12\x19\n" +
+	"\btag_path\x18\x1e \x03(\aR\atagPath*Q\n" +
 	"\bLeafMode\x12\x19\n" +
 	"\x15LEAF_MODE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11LEAF_MODE_COMPACT\x10\x01\x12\x13\n" +

@@ -55,7 +55,10 @@ type Judgement struct {
 	Backlinks *Backlinks `protobuf:"bytes,12,opt,name=backlinks,proto3" json:"backlinks,omitempty"`
 	// Why the crawl's own critic, an HTTP predicate, did not judge the page ("timeout", "rubbish", …);
 	// critic is then the one that judged in its stead. Empty = it did.
-	Degraded      string `protobuf:"bytes,15,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	Degraded string `protobuf:"bytes,15,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	// The different words of the page as hashes, ascending, the 4,096 smallest at most. Only where a policy of the
+	// crawl reads them.
+	Words         []uint32 `protobuf:"fixed32,16,rep,packed,name=words,proto3" json:"words,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -179,6 +182,13 @@ func (x *Judgement) GetDegraded() string {
 		return x.Degraded
 	}
 	return ""
+}
+
+func (x *Judgement) GetWords() []uint32 {
+	if x != nil {
+		return x.Words
+	}
+	return nil
 }
 
 // Guidance is what a guide makes of the links of a page, from what stands on the page and on the
@@ -706,7 +716,7 @@ var File_page_judged_proto protoreflect.FileDescriptor
 const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"\x11page_judged.proto\x12\n" +
-	"forager.v1\x1a\x12page_fetched.proto\"\xcd\x03\n" +
+	"forager.v1\x1a\x12page_fetched.proto\"\xe3\x03\n" +
 	"\tJudgement\x12\x10\n" +
 	"\x03raw\x18\x01 \x01(\x01R\x03raw\x12\x1a\n" +
 	"\btempered\x18\x02 \x01(\x01R\btempered\x12.\n" +
@@ -723,7 +733,8 @@ const file_page_judged_proto_rawDesc = "" +
 	"\ashadows\x18\t \x03(\v2\x12.forager.v1.ShadowR\ashadows\x120\n" +
 	"\bguidance\x18\v \x03(\v2\x14.forager.v1.GuidanceR\bguidance\x123\n" +
 	"\tbacklinks\x18\f \x01(\v2\x15.forager.v1.BacklinksR\tbacklinks\x12\x1a\n" +
-	"\bdegraded\x18\x0f \x01(\tR\bdegraded\"\x80\x01\n" +
+	"\bdegraded\x18\x0f \x01(\tR\bdegraded\x12\x14\n" +
+	"\x05words\x18\x10 \x03(\aR\x05words\"\x80\x01\n" +
 	"\bGuidance\x12\x14\n" +
 	"\x05guide\x18\x01 \x01(\tR\x05guide\x12\x16\n" +
 	"\x06scores\x18\x02 \x03(\x01R\x06scores\x12\x16\n" +

@@ -20,6 +20,16 @@ func ReadsAnchors(ctl *CrawlControl) bool {
 	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_ANCHOR })
 }
 
+// ReadsWords says whether one of the crawl's policies, or a shadow, reads the words of whole pages (Judgement.words).
+func ReadsWords(ctl *CrawlControl) bool {
+	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_INTEREST })
+}
+
+// ReadsTagPaths says whether one of the crawl's policies, or a shadow, reads where on their pages links stand (Link.tag_path).
+func ReadsTagPaths(ctl *CrawlControl) bool {
+	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_TAG_BANDIT })
+}
+
 // Raises says whether one of the crawl's policies, or a shadow, raises what hubs link to: whether there is
 // anything to distil.
 func Raises(ctl *CrawlControl) bool {

@@ -77,6 +77,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	r.raisesHubs("distilled-mixture")
 	r.verified("guided-mixture")
 	r.verified("distilled-mixture")
+	r.tellsLearners()
 	r.refusesGuides()
 }
 
@@ -108,6 +109,23 @@ func (r *rig) raisesHubs(crawl string) {
 	}
 	if first < 3 {
 		r.t.Errorf("%s: %d of %d raised pages came first", crawl, first, len(raised))
+	}
+}
+
+// tellsLearners fails where records lack what rankers that learn in the frontier read, or have what nobody reads.
+func (r *rig) tellsLearners() {
+	r.t.Helper()
+	for _, crawl := range []string{"interest", "tag-bandit", "soft-focus"} {
+		words, paths := 0, 0
+		for _, p := range r.pages(crawl) {
+			words += len(p.GetJudgement().GetWords())
+			for _, l := range p.GetLinks() {
+				paths += len(l.GetTagPath())
+			}
+		}
+		if (words > 0) != (crawl == "interest") || (paths > 0) != (crawl == "tag-bandit") {
+			r.t.Errorf("%s: its pages have %d words, their links' paths %d pairs of elements", crawl, words, paths)
+		}
 	}
 }
 

@@ -41,13 +41,17 @@ func topicGate(a schemas.GateAction) *schemas.Gate {
 //   - in-links: the number of known links to v, most first (Cho, Garcia-Molina & Page 1998)
 //   - soft-focus-distilled: soft focus, and before everything else what the best hubs of the pages fetched so far
 //     link to (1999; stage distill)
+//   - interest: the product of interest ratios of content, URL, in-links and siblings, learnt in the crawl (Aggarwal,
+//     Al-Garawi & Yu 2001; package interest)
+//   - tag-bandit: a bandit whose arms are groups of links with like tag paths (SB-CLASSIFIER 2025; package tagbandit)
 //   - mixture: Arms, and before each dispatch one of them is drawn by what it has brought
 //
 // Any of them but the last, with "+" between them, are the arms of another mixture.
 var Rankers = []string{
 	"unfocused", "random", "soft-focus", "soft-focus-frozen", "hard-focus", "hard-defer",
 	"apprentice", "apprentice-gated", "gate-fifo", "gate-random",
-	"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", "in-links", "soft-focus-distilled", mixture,
+	"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", "in-links", "soft-focus-distilled", "interest", "tag-bandit",
+	mixture,
 }
 
 const mixture = "mixture"
@@ -173,6 +177,10 @@ func Policy(name string) (*schemas.Policy, error) {
 		p.Ranker, p.Combine = schemas.Ranker_RANKER_UNFOCUSED, schemas.Combine_COMBINE_COUNT
 	case "soft-focus-distilled":
 		p.Ranker, p.Raise = schemas.Ranker_RANKER_SOFT_FOCUS, true
+	case "interest":
+		p.Ranker = schemas.Ranker_RANKER_INTEREST
+	case "tag-bandit":
+		p.Ranker = schemas.Ranker_RANKER_TAG_BANDIT
 	case mixture:
 		return nil, fmt.Errorf("mixture is no arm of another one; name its arms: %s", strings.Join(Arms, "+"))
 	default:

@@ -32,6 +32,8 @@ type Settings struct {
 	// MaxLeaves, MaxTokens (of all leaves), MaxTerms (distinct tokens) and MaxLinks (distinct
 	// targets) of a page.
 	MaxLeaves, MaxTokens, MaxTerms, MaxLinks int
+	// TagPaths asks for Link.tag_path. A page that is nested too deep for a tree, of which only the tokenizer reads, has none.
+	TagPaths bool
 }
 
 func (s Settings) withDefaults() Settings {

@@ -20,22 +20,27 @@ func TestTagPaths(t *testing.T) {
 		{"deep", strings.Repeat("<div>", 100) + "<a href=v>A</a>", []string{strings.Repeat("div ", maxPathElements-1) + "a"}},
 		{"too deep for a tree", strings.Repeat("<div>", 1000) + "<a href=v>A</a><a href=w>B</a>", []string{"", ""}},
 	} {
-		got, err := TagPaths([]byte(c.body), "text/html", "http://h.test/", Settings{})
-		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q (%v)", c.name, got, c.want, err)
+		p, err := Parse([]byte(c.body), "text/html", "http://h.test/", Settings{TagPaths: true})
+		if err != nil || len(p.Links) != len(c.want) {
+			t.Fatalf("%s: %d links, want %d (%v)", c.name, len(p.GetLinks()), len(c.want), err)
+		}
+		for i, l := range p.Links {
+			if want := hashedPairs(strings.Fields(c.want[i])); !slices.Equal(l.TagPath, want) {
+				t.Errorf("%s: link %d has the path %x, want %x of %q", c.name, i, l.TagPath, want, c.want[i])
+			}
 		}
 	}
-	if p, err := TagPaths(nil, "", "nowhere", Settings{}); err == nil {
-		t.Errorf("paths %q of no URL", p)
+	if a, b := hashedPairs([]string{"html", "a"}), hashedPairs([]string{"a", "html"}); slices.Equal(a, b) || len(a) != 2 {
+		t.Errorf("paths %x and %x", a, b)
 	}
 }
 
-// FuzzTagPaths: as many paths as links, whatever the page.
+// FuzzTagPaths: a page has the same links with paths or without, and paths are bounded.
 func FuzzTagPaths(f *testing.F) {
 	f.Add([]byte(`<meta charset=utf-16><base href=/x/><div class="a b"><a href=v>A<table><td><a href=w id=z>B</a>`))
 	f.Add([]byte(strings.Repeat("<b>", 600) + "<a href=v>"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		paths, err := TagPaths(body, "", "http://h.test/", Settings{})
+		with, err := Parse(body, "", "http://h.test/", Settings{TagPaths: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,8 +48,13 @@ func FuzzTagPaths(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(paths) != len(p.Links) {
-			t.Errorf("%d paths of %d links", len(paths), len(p.Links))
+		for i, l := range with.Links { // many long URLs may be cut a little earlier
+			if i >= len(p.Links) || l.Url != p.Links[i].Url || p.Links[i].TagPath != nil || len(l.TagPath) > maxPathElements {
+				t.Fatalf("link %d is %v", i, l)
+			}
+		}
+		if len(with.Links) != len(p.Links) && !with.Cut {
+			t.Errorf("%d links with paths, %d without", len(with.Links), len(p.Links))
 		}
 	})
 }

@@ -29,7 +29,6 @@ type reading struct {
 	charset   string // the first that a <meta> names
 	titled    bool
 	prose     *prose // nil where nobody wants the text
-	paths     *paths // nil where nobody wants the tag paths of links
 }
 
 // anchor is a link as the page has it.
@@ -37,7 +36,7 @@ type anchor struct {
 	href        string
 	first, last uint32 // leaves
 	nofollow    bool
-	path        string // where paths are wanted
+	path        []uint32 // Link.tag_path
 }
 
 func newReading(s Settings, size int) *reading {
@@ -147,16 +146,13 @@ func (r *reading) links(base *weburl.Base) {
 			continue
 		}
 		const overhead = 32 // of a Link in protobuf
-		if size += len(url) + overhead; len(p.Links) == r.settings.MaxLinks || size > maxLinkBytes {
+		if size += len(url) + 4*len(a.path) + overhead; len(p.Links) == r.settings.MaxLinks || size > maxLinkBytes {
 			p.Cut = true
 			return
 		}
 		seen[url] = struct{}{}
-		if r.paths != nil {
-			r.paths.links = append(r.paths.links, a.path)
-		}
 		p.Links = append(p.Links, &schemas.Link{
-			Url: url, FirstLeaf: a.first, LastLeaf: a.last, Position: position - 1, Nofollow: a.nofollow,
+			Url: url, FirstLeaf: a.first, LastLeaf: a.last, Position: position - 1, Nofollow: a.nofollow, TagPath: a.path,
 		})
 	}
 }

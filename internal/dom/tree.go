@@ -72,8 +72,8 @@ func (r *reading) element(n *html.Node, f *frame) (enter bool) {
 	case atom.A, atom.Area:
 		if r.anchor(e) {
 			f.anchor = len(r.anchors) - 1
-			if r.paths != nil {
-				r.anchors[f.anchor].path = tagPath(n)
+			if r.settings.TagPaths {
+				r.anchors[f.anchor].path = hashedPairs(tagPath(n))
 			}
 		}
 	case atom.Html:

@@ -91,7 +91,7 @@ func (r *Run) control() *schemas.CrawlControl {
 		Scope:  &schemas.Scope{UrlList: "web"},
 		Window: network.Window, HostWindow: network.HostWindow, Learning: learning,
 		Politeness: &schemas.Politeness{DelayMs: uint32(network.Pause.Milliseconds())},
-		RandomSeed: r.RandomSeed,
+		RandomSeed: r.RandomSeed, LabelsFromUrls: r.Ground.task.LabelsFromURL,
 	}
 }
 

@@ -32,17 +32,9 @@
 //     critic (package shark)
 //   - rennie-mccallum: the reward behind a link by the words around it, learnt from the pages that train the critic (Rennie &
 //     McCallum 1999; package qvalue)
-//   - interest: the product of interest ratios of content, URL tokens, in-links and siblings, learnt in the crawl (Aggarwal,
-//     Al-Garawi & Yu 2001)
-//   - tag-bandit: a bandit whose arms are groups of links with like tag paths (SB-CLASSIFIER: Gauquier, Manolescu & Senellart
-//     2025)
 //   - oracle-labels knows the labels of the frontier: targets first, else soft focus
 //   - oracle knows the whole web: it goes, again and again, the shortest path to the nearest
 //     unvisited target (ties: first discovered; none reachable: soft focus)
-//
-// interest and tag-bandit are for experiments alone: what one page teaches changes the scores of links on others, which
-// prioritize recomputes for a new model of the apprentice only, and records carry neither the words of pages to
-// prioritize nor tag paths. tag-bandit raises one page at a time: it is meant for crawls of one request after the other.
 //
 // # Decisions
 //

@@ -48,8 +48,6 @@ var further = []furtherRanker{
 	{name: "fish-search", kept: true, prepare: guidedBy(fish)},
 	{name: "shark-search", kept: true, prepare: guidedBy(sharks)},
 	{name: "rennie-mccallum", kept: true, prepare: guidedBy(worth)},
-	{name: "interest", kept: true, prepare: observed(func(r *Run) (observer, error) { return newInterest(r.Ground) })},
-	{name: "tag-bandit", kept: true, prepare: observed(func(r *Run) (observer, error) { return newTagBandit(r.Ground, r.Seeds, r.RandomSeed) })},
 	{name: "oracle-labels", prepare: observed(func(r *Run) (observer, error) { return labelOracle{r.Ground}, nil })},
 	{name: "oracle", kept: true, prepare: observed(func(r *Run) (observer, error) { return newPathOracle(r.Ground), nil })},
 }

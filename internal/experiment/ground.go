@@ -43,10 +43,7 @@ type Ground struct {
 	anchored    map[string]*schemas.Judgement // with the texts of links judged, by URL
 	anchorsErr  error
 
-	wordsOnce sync.Once
-	words     *pageWords
-	wordsErr  error
-	taught    sync.Map // of *transferredOnce by setting
+	taught sync.Map // of *transferredOnce by setting
 
 	elsewhere func() []string // pages of other sites, sorted
 	alike     likeness
@@ -193,6 +190,11 @@ func (g *Ground) verdict(r *schemas.FetchRequest, ctl *schemas.CrawlControl) (*s
 	if err != nil {
 		return nil, err
 	}
+	if judgement != nil && schemas.ReadsWords(ctl) {
+		if judgement, err = g.withWords(judgement, known.Url); err != nil {
+			return nil, err
+		}
+	}
 	table, err := g.table(known, ctl.GetLearning())
 	if err != nil {
 		return nil, err
@@ -206,6 +208,17 @@ func (g *Ground) verdict(r *schemas.FetchRequest, ctl *schemas.CrawlControl) (*s
 		Url: known.Url, Outcome: known.Outcome, Status: known.Status, Redirect: known.Redirect, Detail: known.Detail,
 		Judgement: judgement, Links: known.Links, Table: table, Fingerprint: known.Fingerprint, Cut: known.Cut,
 	}, nil
+}
+
+// withWords is a page's judgement with the words of the page.
+func (g *Ground) withWords(j *schemas.Judgement, url string) (*schemas.Judgement, error) {
+	words, err := g.web.pages[url].wordsOf(func() (*schemas.Page, error) { return g.parsed(url) })
+	if err != nil {
+		return nil, err
+	}
+	j = proto.CloneOf(j)
+	j.Words = words
+	return j, nil
 }
 
 // judgement is what stands in a verdict, with the texts of the links judged or without.

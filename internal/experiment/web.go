@@ -15,6 +15,7 @@ import (
 	"forager/internal/answer"
 	"forager/internal/critic"
 	"forager/internal/dom"
+	"forager/internal/interest"
 	"forager/internal/linkfeature"
 	"forager/internal/warc"
 	"forager/internal/webarchive"
@@ -39,11 +40,6 @@ type Web struct {
 	// compute makes the body of a page where pages are not kept (Computed); nil = they are.
 	compute func(url string) (body []byte, contentType string)
 
-	file      string // that it was read from
-	pathsOnce sync.Once
-	paths     *tagPaths
-	pathsErr  error
-
 	taught sync.Map // of *taughtGuide by guideKey
 }
 
@@ -57,6 +53,11 @@ type page struct {
 	size     int // of the body, bytes
 	// parsed where outcome is DELIVERED; also of plain text, which can train a critic.
 	parsed *schemas.Page
+
+	// Its words, for rankers that read them; see interest.Words.
+	wordsOnce sync.Once
+	words     []uint32
+	wordsErr  error
 
 	// What extract keeps, for its first settings.
 	once  sync.Once
@@ -80,11 +81,22 @@ func (p *page) extract(s linkfeature.Settings) (*schemas.LeafTable, []*schemas.L
 	return p.table, p.links, p.cut, p.err
 }
 
+// wordsOf are the words of the page, read once.
+func (p *page) wordsOf(parsed func() (*schemas.Page, error)) ([]uint32, error) {
+	p.wordsOnce.Do(func() {
+		var read *schemas.Page
+		if read, p.wordsErr = parsed(); p.wordsErr == nil {
+			p.words, p.wordsErr = interest.Words(read)
+		}
+	})
+	return p.words, p.wordsErr
+}
+
 // LoadWeb reads a WARC file and its labels (NAME.labels.tsv beside NAME.warc.gz) and parses
 // the pages, several at once. What stands at which URL is decided by package webarchive, as for
 // the proxy that serves the same file; damaged records are missing.
 func LoadWeb(path string, leaves schemas.LeafMode) (*Web, error) {
-	w, err := loadWeb(path, dom.Settings{Leaves: leaves})
+	w, err := loadWeb(path, dom.Settings{Leaves: leaves, TagPaths: true})
 	if err != nil {
 		return nil, fmt.Errorf("read the web %s: %w", path, err)
 	}
@@ -114,7 +126,7 @@ func loadWeb(path string, settings dom.Settings) (*Web, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	w := &Web{pages: make(map[string]*page, len(pages)), file: path, labels: labels, unescaped: make(map[string]*page)}
+	w := &Web{pages: make(map[string]*page, len(pages)), labels: labels, unescaped: make(map[string]*page)}
 	for _, p := range pages {
 		w.pages[p.url] = p
 		if plain, err := url.PathUnescape(p.url); err == nil && plain != p.url && w.unescaped[plain] == nil {

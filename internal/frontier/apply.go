@@ -33,6 +33,9 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	if err == nil {
 		err = s.placeTouched()
 	}
+	if err == nil && !effects.Duplicate {
+		err = s.observe(rec)
+	}
 	if err != nil {
 		return Effects{}, err
 	}

@@ -53,7 +53,14 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	if err != nil {
 		return err
 	}
+	if s.ctl == nil || !slices.EqualFunc(schemas.Orders(s.ctl), schemas.Orders(ctl), func(a, b *schemas.Policy) bool { return proto.Equal(a, b) }) || shape != s.c.shape {
+		if err := s.teach(ctl); err != nil {
+			return err
+		}
+	}
 	s.ctl, s.scope, s.options = ctl, sc, o
+	s.follow(policies, ctl.GetPolicies())
+	s.follow(shadows, ctl.GetRankerShadows())
 	s.limits, s.policies, s.learns, s.mixture = limits, policies, learns, mixture
 	s.shadows, s.asksModel = shadows, learns || slices.ContainsFunc(shadows, (*rank.Policy).Learns)
 	s.expands = slices.ContainsFunc(policies, (*rank.Policy).ExpandsPages)
@@ -120,6 +127,9 @@ func shapeOf(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (schema
 		shape.Mixture = &schemas.Mixture{}
 	}
 	for _, p := range ctl.GetPolicies() {
+		if p.GetRanker() == schemas.Ranker_RANKER_TAG_BANDIT {
+			shape.Window = ctl.GetWindow() // so many pages it draws at once
+		}
 		if _, ok := override[p.GetName()]; ok {
 			shape.Focus = append(shape.Focus, p.GetName()) // any list of names does
 		}

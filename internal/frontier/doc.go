@@ -26,6 +26,7 @@
 //	rerank.go                             other policies
 //	raise.go                              what hubs link to
 //	shadow.go                             policies that choose nothing
+//	learner.go                            rankers that learn from verdicts
 //	ahead.go prepare.go                   what is read and scored beside others
 //	dispatch.go mixture.go                choice of requests and of the policy that leads
 //	flight.go window.go                   requests in flight
@@ -134,6 +135,7 @@
 //	d slot u32                     → latency sample
 //	g                              → the newest note with a lease (schemas.ShardNote)
 //	k shard u32                    → pages delivered that a shard reported, in shard 0
+//	o clock u64                    → what rankers that learn from verdicts were told (schemas.LinkFound)
 //	r ordinal u64                  → nothing: an unvisited entry that hubs link to; 0 → the pages of the last ranking
 //	a name u32                     → what a mixture has counted of the policy of that name
 //
@@ -163,7 +165,10 @@
 // entries that wait after a failed try (100 bytes each), recovered requests until the replay has
 // caught up, names of policies and models, and a megabyte for the page being scored.
 //
-// Opening a shard reads all queue keys and the seen-set, some 2 µs a key from Pebble.
+// Nor is what rankers that learn from verdicts have learnt (packages interest and tagbandit): it grows with the
+// URLs that are known.
+//
+// Opening a shard reads all queue keys and the seen-set, some 2 µs a key from Pebble, and what such rankers were told.
 //
 // # Decisions
 //

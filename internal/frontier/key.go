@@ -33,6 +33,7 @@ const (
 	kindPeer     = 'k' // shard → its pages delivered, as it reported
 	kindArm      = 'a' // policy's name number → arm of a mixture
 	kindRaised   = 'r' // ordinal → nothing; 0 → ranked
+	kindLesson   = 'o' // the shard's clock → what learners were told (schemas.LinkFound)
 )
 
 // layout is the version of keys and values that this package writes; Open refuses others.

@@ -202,6 +202,13 @@ func (s *Shard) Reconsider(urls ...string) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
+	if err := s.reconsider(urls); err != nil {
+		return err
+	}
+	return s.save()
+}
+
+func (s *Shard) reconsider(urls []string) error {
 	for _, url := range urls {
 		e, err := s.seen(url)
 		if err != nil {
@@ -213,5 +220,5 @@ func (s *Shard) Reconsider(urls ...string) error {
 			}
 		}
 	}
-	return s.save()
+	return nil
 }

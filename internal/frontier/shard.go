@@ -102,6 +102,9 @@ type Shard struct {
 	raised map[uint64]bool
 	ranked ranked
 
+	// learners are rankers that learn from verdicts (learner.go).
+	learners map[schemas.Ranker]Learner
+
 	// lease and peers are what other shards said, see peers.go; sends what this call sends them.
 	lease *schemas.ShardNote
 	peers map[uint32]uint64

@@ -68,6 +68,8 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 		out.ranker = anchor{softFocus{p.GetPosterior()}}
 	case schemas.Ranker_RANKER_APPRENTICE:
 		out.ranker, out.learns = apprentice{softFocus{p.GetPosterior()}}, true
+	case schemas.Ranker_RANKER_INTEREST, schemas.Ranker_RANKER_TAG_BANDIT:
+		return out.With(untaught{}), nil
 	case schemas.Ranker_RANKER_GUIDE:
 		if err := out.follow(p); err != nil {
 			return nil, fmt.Errorf("policy %q: %w", out.name, err)

@@ -68,6 +68,9 @@ type unfocused struct{}
 
 func (unfocused) Score(string, *Source) float64 { return 0 }
 
+// untaught is a ranker that learns in its shard, before that gives it what was learnt (Policy.With).
+type untaught struct{ unfocused }
+
 // softFocus is R(u) (1999; 2002 Fig. 1).
 type softFocus struct{ posterior schemas.Posterior }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"forager/internal/critic"
+	"forager/internal/interest"
 	"forager/internal/predicate"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -30,6 +31,11 @@ func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schema
 		return nil, err
 	}
 	j.Marking = control.GetRevision()
+	if schemas.ReadsWords(control) {
+		if j.Words, err = interest.Words(parsed.GetPage()); err != nil {
+			return nil, err
+		}
+	}
 	if j.Guidance, err = s.guidance(ctx, control, parsed, j); err != nil {
 		return nil, err
 	}

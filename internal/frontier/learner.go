@@ -1,0 +1,137 @@
+package frontier
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/interest"
+	"forager/internal/rank"
+	"forager/internal/tagbandit"
+	"forager/internal/weburl"
+	"forager/schemas"
+)
+
+// Some rankers learn from every verdict, and change what they think of pages that were found long ago. What they have
+// learnt is in memory; what taught it is in the store, from the moment on that a policy or a shadow ranks by one, so that a
+// shard that is opened again teaches it anew. With several shards each learns from its own pages, and from links that do
+// not leave it.
+
+// Learner is a ranker of one shard of a crawl. What it has learnt follows from what it was told, in its order.
+type Learner interface {
+	rank.Ranker
+	// Observe is told of a verdict, or of seeds (OUTCOME_SEEDS), and returns the URLs whose scores have changed. Of the
+	// record there are URL, outcome, R and words of the judgement, where it redirects to, and those links and
+	// redirects that lead to URLs of the frontier, with their tag paths. It keeps the record.
+	Observe(rec *schemas.LinkFound) (changed []string)
+}
+
+// autoInFlight stands for the window where that is found by trying.
+const autoInFlight = 32
+
+// newLearners are those that a crawl's policies and shadows rank by.
+func newLearners(ctl *schemas.CrawlControl) map[schemas.Ranker]Learner {
+	learners := make(map[schemas.Ranker]Learner)
+	for _, p := range schemas.Orders(ctl) {
+		switch r := p.GetRanker(); r {
+		case schemas.Ranker_RANKER_INTEREST:
+			learners[r] = interest.New(!ctl.GetLabelsFromUrls())
+		case schemas.Ranker_RANKER_TAG_BANDIT:
+			learners[r] = tagbandit.New(ctl.GetRandomSeed(), inFlight(ctl))
+		}
+	}
+	return learners
+}
+
+// inFlight is the number of requests that a bandit is to think of at once.
+func inFlight(ctl *schemas.CrawlControl) int {
+	if w := ctl.GetWindow(); w > 0 {
+		return int(w)
+	}
+	return autoInFlight
+}
+
+// teach makes the learners of a control record and tells them what the store has. What was learnt under policies of before
+// counts, too.
+func (s *Shard) teach(ctl *schemas.CrawlControl) error {
+	s.learners = newLearners(ctl)
+	from := append([]byte(nil), s.keys.kind(kindLesson)...)
+	if len(s.learners) == 0 {
+		return nil
+	}
+	return s.store.Scan(from, after(from), func(_, value []byte) (bool, error) {
+		lesson := new(schemas.LinkFound)
+		if err := proto.Unmarshal(value, lesson); err != nil {
+			return false, fmt.Errorf("frontier: a lesson of rankers that learn: %w", err)
+		}
+		for _, l := range s.learners {
+			l.Observe(lesson)
+		}
+		return true, nil
+	})
+}
+
+// follow makes policies rank by learners where they are of their rankers.
+func (s *Shard) follow(policies []*rank.Policy, of []*schemas.Policy) {
+	for i, p := range of {
+		l, ok := s.learners[p.GetRanker()]
+		if _, overridden := s.options.Rankers[p.GetName()]; ok && !overridden {
+			policies[i] = policies[i].With(l)
+		}
+	}
+}
+
+// observe tells the learners of a record that was applied, and places what they think otherwise of now.
+func (s *Shard) observe(rec *schemas.LinkFound) error {
+	if len(s.learners) == 0 || rec.GetRole() != schemas.LinkRole_LINK_ROLE_VERDICT || rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+		return nil
+	}
+	lesson, err := s.lesson(rec)
+	if err != nil {
+		return err
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(lesson)
+	if err != nil {
+		return err
+	}
+	if err := s.store.Set(s.keys.u64(kindLesson, s.c.clock), b); err != nil {
+		return err
+	}
+	var changed []string
+	for _, l := range s.learners {
+		changed = append(changed, l.Observe(lesson)...)
+	}
+	slices.Sort(changed) // placing is in one order, whatever that of the learners
+	return s.reconsider(slices.Compact(changed))
+}
+
+// lesson is what learners are told of a record.
+func (s *Shard) lesson(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
+	lesson := &schemas.LinkFound{Url: rec.GetUrl(), Outcome: rec.GetOutcome()}
+	if j := rec.GetJudgement(); j != nil {
+		lesson.Judgement = &schemas.Judgement{Raw: j.GetRaw(), Words: j.GetWords()}
+	}
+	if to, err := weburl.Parse(rec.GetRedirect()); err == nil && rec.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
+		e, err := s.seen(to.String())
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			lesson.Redirect = e.url
+		}
+	}
+	for _, l := range rec.GetLinks() {
+		if l.GetBacklink() { // it is no link of the page
+			continue
+		}
+		e, err := s.seen(l.GetUrl())
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			lesson.Links = append(lesson.Links, &schemas.Link{Url: l.GetUrl(), TagPath: l.GetTagPath()})
+		}
+	}
+	return lesson, nil
+}

@@ -1,0 +1,157 @@
+package frontier
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/scope"
+	"forager/schemas"
+)
+
+// learnt is a crawl of a web of random links and redirects by policies that learn.
+type learnt struct {
+	t      *testing.T
+	store  Store
+	shard  *Shard
+	ctl    *schemas.CrawlControl
+	random *rand.Rand
+	order  []string
+	now    time.Time
+}
+
+func newLearnt(t *testing.T, policies ...*schemas.Policy) *learnt {
+	c := &learnt{t: t, store: NewMemory(), random: rand.New(rand.NewPCG(1, 1)), now: time.Unix(0, 0)}
+	c.ctl = &schemas.CrawlControl{
+		Crawl: "c", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Policies: policies, Window: 1, HostWindow: 1,
+		Budget: &schemas.Budget{Pages: 60}, Learning: &schemas.Learning{}, RandomSeed: 3,
+	}
+	if len(policies) > 1 {
+		c.ctl.Mixture = new(schemas.Mixture)
+	}
+	c.open()
+	c.apply(schemas.SeedPage("c", []string{"http://a.test/0", "http://b.test/1"}))
+	return c
+}
+
+func (c *learnt) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// open opens the shard on what is stored.
+func (c *learnt) open() {
+	var err error
+	c.shard, err = Open(c.store, "c", 0)
+	c.must(err)
+	c.configure()
+}
+
+func (c *learnt) configure() {
+	all, err := scope.New(&schemas.Scope{}, nil)
+	c.must(err)
+	c.must(c.shard.Configure(c.ctl, all, Options{Epoch: 1}))
+}
+
+func (c *learnt) apply(rec *schemas.LinkFound) {
+	_, err := c.shard.Apply(rec, c.now)
+	c.must(err)
+}
+
+// step fetches a page; false at the end of the crawl.
+func (c *learnt) step() bool {
+	c.now = c.now.Add(time.Second)
+	requests, err := c.shard.Dispatch(c.now, 1)
+	c.must(err)
+	if len(requests) == 0 {
+		return false
+	}
+	r := requests[0]
+	c.order = append(c.order, fmt.Sprintf("%s %v", r.GetUrl(), r.GetScore()))
+	b, err := proto.Marshal(r)
+	c.must(err)
+	rec := &schemas.LinkFound{Id: r.GetId(), Crawl: "c", Request: b, Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_DELIVERED}
+	other := func() string { n := c.random.IntN(90); return fmt.Sprintf("http://%c.test/%d", 'a'+rune(n%3), n) }
+	switch k := c.random.IntN(10); {
+	case k == 0:
+		rec.Outcome, rec.Redirect = schemas.Outcome_OUTCOME_REDIRECTED, other()
+	case k == 1:
+		rec.Outcome = schemas.Outcome_OUTCOME_CLIENT_ERROR
+	default:
+		raw := float64(c.random.IntN(3)) / 2
+		rec.Judgement = &schemas.Judgement{Raw: raw, Tempered: raw, Calibrated: raw, Words: []uint32{c.random.Uint32N(4), 4 + c.random.Uint32N(4)}}
+		for range 6 {
+			rec.Links = append(rec.Links, &schemas.Link{Url: other(), TagPath: []uint32{1, c.random.Uint32N(3), c.random.Uint32N(3)}})
+		}
+	}
+	c.apply(rec)
+	return true
+}
+
+// TestLearnersComeBack: a shard that is opened again before every request chooses as one that goes on, with the same scores.
+func TestLearnersComeBack(t *testing.T) {
+	interesting := &schemas.Policy{Name: "interest", Ranker: schemas.Ranker_RANKER_INTEREST}
+	bandit := &schemas.Policy{Name: "bandit", Ranker: schemas.Ranker_RANKER_TAG_BANDIT}
+	for name, policies := range map[string][]*schemas.Policy{"interest": {interesting}, "bandit": {bandit}, "mixture": {interesting, bandit}} {
+		one, again := newLearnt(t, policies...), newLearnt(t, policies...)
+		for one.step() {
+			again.open()
+			again.step()
+		}
+		if !slices.Equal(one.order, again.order) {
+			t.Errorf("%s: opened again it fetches\n%q, else\n%q", name, again.order, one.order)
+		}
+		if len(one.order) < 60 {
+			t.Errorf("%s: %d requests", name, len(one.order))
+		}
+	}
+}
+
+// TestLearnersMayComeLate: a policy that learns may join a crawl that runs, and leave it.
+func TestLearnersMayComeLate(t *testing.T) {
+	interesting := &schemas.Policy{Name: "interest", Ranker: schemas.Ranker_RANKER_INTEREST}
+	fifo := &schemas.Policy{Name: "fifo", Ranker: schemas.Ranker_RANKER_UNFOCUSED}
+	c := newLearnt(t, fifo)
+	for i := 0; c.step(); i++ {
+		if i%12 == 11 {
+			c.ctl = proto.CloneOf(c.ctl)
+			c.ctl.Revision++
+			c.ctl.Policies = []*schemas.Policy{interesting}
+			if i%24 == 23 {
+				c.ctl.Policies = []*schemas.Policy{fifo}
+			}
+			c.configure()
+		}
+	}
+	if len(c.order) < 60 || len(c.shard.learners) > 1 {
+		t.Errorf("%d requests, %d learners", len(c.order), len(c.shard.learners))
+	}
+}
+
+// TestShadowsLearn: a shadow says what its ranker has learnt, and chooses nothing.
+func TestShadowsLearn(t *testing.T) {
+	fifo := &schemas.Policy{Name: "fifo", Ranker: schemas.Ranker_RANKER_UNFOCUSED}
+	c, plain := newLearnt(t, fifo), newLearnt(t, fifo)
+	c.ctl = proto.CloneOf(c.ctl)
+	c.ctl.Revision++
+	c.ctl.RankerShadows = []*schemas.Policy{{Name: "interest", Ranker: schemas.Ranker_RANKER_INTEREST}}
+	c.configure()
+	for range 20 {
+		c.step()
+		plain.step()
+	}
+	requests, err := c.shard.Dispatch(c.now.Add(time.Second), 1)
+	c.must(err)
+	if len(requests) != 1 || len(requests[0].GetShadows()) != 1 || requests[0].GetShadows()[0].GetScore() == 0 {
+		t.Errorf("shadows: %v", requests)
+	}
+	if !slices.Equal(c.order, plain.order) {
+		t.Errorf("with a shadow it fetches\n%q, else\n%q", c.order, plain.order)
+	}
+}
