@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -209,12 +208,13 @@ func (b *Bench) try(j *Job) (*Result, error) {
 	}, nil
 }
 
-// KnowRanker says whether a name is one of Rankers or a mixture of those of the crawl file.
+// KnowRanker says whether a name is one of Rankers or a mixture of them.
 func KnowRanker(name string) error {
 	if slices.Contains(Rankers, name) {
 		return nil
 	}
-	if _, err := crawlfile.Rank(name); strings.Contains(name, "+") {
+	if strings.Contains(name, "+") {
+		_, err := rankingOf(name)
 		return err
 	}
 	return fmt.Errorf("no ranker %q; known: %s", name, strings.Join(Rankers, ", "))
@@ -241,25 +241,24 @@ func (g *Ground) Run(ranker string, draw int, seed uint64, learning *schemas.Lea
 	if err := g.refuses(ranker, learning); err != nil {
 		return nil, err
 	}
-	f, name := furtherBy(ranker), ranker
-	if f != nil {
-		name = cmp.Or(f.built, Baseline)
-	} else if err := KnowRanker(ranker); err != nil {
+	if err := KnowRanker(ranker); err != nil {
 		return nil, err
 	}
-	ranking, err := crawlfile.Rank(name)
+	ranking, err := rankingOf(ranker)
 	if err != nil {
 		return nil, err
-	}
-	if ranking.Mixture == nil {
-		ranking.Policies[0].Name = ranker
 	}
 	run := &Run{
 		Ground: g, Seeds: g.task.Seeds[draw], Policies: ranking.Policies, Mixture: ranking.Mixture,
 		Learning: learning, RandomSeed: seed,
 	}
-	if f == nil {
-		return run, nil
+	try := func(ranker string) (*Crawl, error) { return g.Try(ranker, draw, seed, learning) }
+	for _, p := range run.Policies {
+		if f := furtherBy(p.GetName()); f != nil {
+			if err := f.prepare(run, preparation{p.GetName(), p, try}); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return run, f.prepare(run, preparation{name: ranker, try: func(ranker string) (*Crawl, error) { return g.Try(ranker, draw, seed, learning) }})
+	return run, nil
 }

@@ -128,3 +128,40 @@ func TestRewardsAreLearntElsewhere(t *testing.T) {
 		t.Errorf("pages in the order %s, want %s", order, want)
 	}
 }
+
+// TestArmsOfAnyKind: a mixture of arms that rank by guides, by what they learn and by neither follows each of them; what holds for a
+// whole crawl is no arm.
+func TestArmsOfAnyKind(t *testing.T) {
+	g := ground(t, worldtest.Random(21, 150))
+	name := "tiered-soft-focus+context-graph+memm-viterbi+rennie-mccallum+interest+tag-bandit"
+	run, err := g.Run(name, 0, 1, Variants([]string{name}, nil)[0].Learning)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Policies) != 6 || run.Mixture == nil || len(run.Guides) != 3 {
+		t.Fatalf("%d policies, %d guides, mixture %v", len(run.Policies), len(run.Guides), run.Mixture)
+	}
+	chosen := make(map[string]int)
+	run.Keep = true
+	c, err := run.Crawl()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range c.Settled {
+		chosen[l.GetPolicy()]++
+	}
+	if len(chosen) < 6 {
+		t.Errorf("arms that chose: %v", chosen)
+	}
+	for name, want := range map[string]string{
+		"random+oracle":             "oracle is no arm of a mixture: it knows what no crawler does",
+		"random+apprentice-recall":  "apprentice-recall is no arm of a mixture: it sets what all arms learn from",
+		"random+psychic":            `no ranker "psychic"`,
+		"random+mixture":            "mixture is no arm of another one",
+		"context-graph+memm-states": "",
+	} {
+		if err := KnowRanker(name); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}

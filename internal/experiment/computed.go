@@ -1,12 +1,11 @@
 package experiment
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
-	"forager/internal/crawlfile"
 	"forager/internal/critic"
 	"forager/internal/dom"
 	"forager/internal/linkfeature"
@@ -46,8 +45,10 @@ func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings li
 
 // refuses says why a ranker cannot be tried.
 func (g *Ground) refuses(ranker string, learning *schemas.Learning) error {
-	if f := furtherBy(ranker); g.web.compute != nil && f != nil && f.kept {
-		return fmt.Errorf("ranker %s is not for webs that are computed", ranker)
+	for arm := range strings.SplitSeq(ranker, "+") {
+		if f := furtherBy(arm); g.web.compute != nil && f != nil && f.kept {
+			return fmt.Errorf("ranker %s is not for webs that are computed", arm)
+		}
 	}
 	if ranker == "apprentice-transferred" && len(g.elsewhere()) == 0 {
 		return errors.New("its web has no other site to learn from")
@@ -64,11 +65,7 @@ func (g *Ground) refuses(ranker string, learning *schemas.Learning) error {
 
 // reads says whether a ranker reads features of links.
 func reads(ranker string) bool {
-	name := ranker
-	if f := furtherBy(ranker); f != nil {
-		name = cmp.Or(f.built, Baseline)
-	}
-	ranking, err := crawlfile.Rank(name)
+	ranking, err := rankingOf(ranker)
 	return err == nil && schemas.Learns(&schemas.CrawlControl{Policies: ranking.Policies})
 }
 

@@ -1,10 +1,13 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/crawlfile"
 	"forager/internal/frontier"
 	"forager/internal/guide"
 	"forager/internal/linkfeature"
@@ -20,6 +23,8 @@ type furtherRanker struct {
 	built string
 	// kept: it looks at pages, which webs that are computed do not keep.
 	kept bool
+	// whole says why it is no arm of a mixture: what it is holds for a whole crawl; "" = it may be.
+	whole string
 	// prepare makes it of a run. try makes the crawl of another ranker from the same seeds.
 	prepare func(r *Run, p preparation) error
 }
@@ -27,16 +32,24 @@ type furtherRanker struct {
 // preparation is what a further ranker is told of the crawl to be made.
 type preparation struct {
 	name string
-	try  func(ranker string) (*Crawl, error)
+	// policy of the run that the ranker is.
+	policy *schemas.Policy
+	try    func(ranker string) (*Crawl, error)
 }
+
+// Why further rankers are no arms.
+const (
+	teachesAll = "it sets what all arms learn from"
+	knowsAll   = "it knows what no crawler does"
+)
 
 // further are those rankers in the order of tables.
 var further = []furtherRanker{
-	{name: "apprentice-topics", built: "apprentice", kept: true, prepare: withTopics},
-	{name: "apprentice-cocited", built: "apprentice", kept: true, prepare: withCocitation},
-	{name: "apprentice-taught", built: "apprentice-gated", prepare: taught},
-	{name: "apprentice-recall", built: "apprentice-gated", prepare: recalling},
-	{name: "apprentice-transferred", built: "apprentice-gated", kept: true, prepare: transferred},
+	{name: "apprentice-topics", built: "apprentice", kept: true, whole: teachesAll, prepare: withTopics},
+	{name: "apprentice-cocited", built: "apprentice", kept: true, whole: teachesAll, prepare: withCocitation},
+	{name: "apprentice-taught", built: "apprentice-gated", whole: teachesAll, prepare: taught},
+	{name: "apprentice-recall", built: "apprentice-gated", whole: teachesAll, prepare: recalling},
+	{name: "apprentice-transferred", built: "apprentice-gated", kept: true, whole: teachesAll, prepare: transferred},
 	{name: "context-graph", kept: true, prepare: guidedBy(fromGraph(localguide.ContextGraph))},
 	{name: "focused-2000", kept: true, prepare: guidedBy(fromGraph(localguide.Focused2000))},
 	{name: "best-first-cosine", kept: true, prepare: guidedBy(fromGraph(localguide.BestFirst))},
@@ -48,8 +61,8 @@ var further = []furtherRanker{
 	{name: "fish-search", kept: true, prepare: guidedBy(fish)},
 	{name: "shark-search", kept: true, prepare: guidedBy(sharks)},
 	{name: "rennie-mccallum", kept: true, prepare: guidedBy(worth)},
-	{name: "oracle-labels", prepare: observed(func(r *Run) (observer, error) { return labelOracle{r.Ground}, nil })},
-	{name: "oracle", kept: true, prepare: observed(func(r *Run) (observer, error) { return newPathOracle(r.Ground), nil })},
+	{name: "oracle-labels", whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return labelOracle{r.Ground}, nil })},
+	{name: "oracle", kept: true, whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return newPathOracle(r.Ground), nil })},
 }
 
 // furtherBy finds one of them; nil = there is none of that name.
@@ -60,6 +73,28 @@ func furtherBy(name string) *furtherRanker {
 		}
 	}
 	return nil
+}
+
+// rankingOf is what a ranker sets in a control record. Of a mixture any arm may be a further ranker that is not one of a whole
+// crawl.
+func rankingOf(name string) (*crawlfile.Ranking, error) {
+	if f := furtherBy(name); f != nil {
+		ranking, err := crawlfile.Rank(cmp.Or(f.built, Baseline))
+		if err == nil {
+			ranking.Policies[0].Name = name
+		}
+		return ranking, err
+	}
+	guides := make(map[string]string)
+	for arm := range strings.SplitSeq(name, "+") {
+		if f := furtherBy(arm); f != nil {
+			if f.whole != "" {
+				return nil, fmt.Errorf("%s is no arm of a mixture: %s", arm, f.whole)
+			}
+			guides[arm] = arm
+		}
+	}
+	return crawlfile.RankBy(name, guides)
 }
 
 // observer is a ranker of one crawl that is told of every verdict.
@@ -87,8 +122,11 @@ func guidedBy(train func(*Ground) (guide.Guide, error)) func(*Run, preparation) 
 		if err != nil {
 			return err
 		}
-		r.Policies[0].Ranker, r.Policies[0].Guide = schemas.Ranker_RANKER_GUIDE, p.name
-		r.Guides = map[string]guide.Guide{p.name: t}
+		p.policy.Ranker, p.policy.Guide = schemas.Ranker_RANKER_GUIDE, p.name
+		if r.Guides == nil {
+			r.Guides = make(map[string]guide.Guide)
+		}
+		r.Guides[p.name] = t
 		return nil
 	}
 }

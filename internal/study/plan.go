@@ -107,9 +107,10 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 		r.Problem("rankers", "is missing; known: %s", strings.Join(experiment.Rankers, ", "))
 	}
 	for i, name := range f.Rankers {
+		err := experiment.KnowRanker(name)
 		switch {
-		case !slices.Contains(experiment.Rankers, name):
-			r.Problem("rankers", "no ranker %q; known: %s", name, strings.Join(experiment.Rankers, ", "))
+		case err != nil:
+			r.Problem("rankers", "%v", err)
 		case slices.Contains(f.Rankers[:i], name):
 			r.Problem("rankers", "%s is named twice", name)
 		}
