@@ -55,8 +55,12 @@ type crawlReport struct {
 	Prediction []quartile     `json:"prediction"`
 	Judged     []judgedBy     `json:"judged"`
 	Shadows    []shadowReport `json:"shadows"`
-	Hosts      uint64         `json:"hosts"`
-	Data       dataReport     `json:"data"`
+	// raising are the policies that raise what hubs link to.
+	raising []string
+	// Hubs is the last word of the distiller; nil where there is none.
+	Hubs  *hubsReport `json:"hubs,omitempty"`
+	Hosts uint64      `json:"hosts"`
+	Data  dataReport  `json:"data"`
 	// Behind are the records that ClickHouse has not been given yet.
 	Behind int64           `json:"clickhouse_behind"`
 	Spans  map[string]span `json:"topics"`
@@ -153,6 +157,9 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 	r.Ranker, r.Arms = crawlfile.NameOf(ctl), armsOf(st)
 	for _, p := range ctl.GetPolicies() {
 		r.Policies = append(r.Policies, p.GetName())
+		if p.GetRaise() {
+			r.raising = append(r.raising, p.GetName())
+		}
 	}
 	if n := schemas.ShardsOf(ctl); n > 1 && slices.Contains(ctl.GetLearning().GetFeatures(), schemas.FeatureFamily_FEATURE_FAMILY_COCITATION) {
 		r.Notes = append(r.Notes, fmt.Sprintf("co-citation features: of the links beside a link only those to hosts of its own shard are looked at, as each of the %d shards knows R of its own pages", n))
@@ -238,6 +245,9 @@ func (r *crawlReport) ask(ctx context.Context, db *analytics.DB, crawl string) e
 	if err := r.askJudges(ctx, db, p); err != nil {
 		return err
 	}
+	if err := r.askHubs(ctx, db, p); err != nil {
+		return err
+	}
 	err = db.Each(ctx, "SELECT uniqExact(host), uniqExactIf(object, object != ''), sum(object_length) FROM pages WHERE crawl = {crawl:String}", p,
 		func(row []any) error {
 			r.Hosts, r.Data.Segments, r.Data.Bytes = row[0].(uint64), int(row[1].(uint64)), row[2].(uint64)
@@ -288,6 +298,7 @@ func printReport(w io.Writer, r *crawlReport) {
 	printCounts(w, "OUTCOME", r.Outcomes)
 	printCounts(w, "REFUSED LINKS", r.Refused)
 	printJudges(w, r)
+	printHubs(w, r.Hubs)
 	if len(r.Models) > 0 {
 		first, last := r.Models[0], r.Models[len(r.Models)-1]
 		fmt.Fprintf(w, "\nlearning: %d models, the first after %d pages (%d leaps), the last after %d pages (%d leaps); R(v) ≥ %.3f is high\n",

@@ -25,7 +25,7 @@ var stageNames = []string{
 }
 
 // stageInputs are the topics whose records wait for a stage. Topics that every process reads
-// by itself (crawl.control, model.published, hub.ranked) are not among them. For archive-parquet records wait
+// by itself (crawl.control, model.published) are not among them. For archive-parquet records wait
 // by design, until they are worth a file: nobody waits for it.
 var stageInputs = map[string][]string{
 	"fetch": {schemas.TopicFetchRequested}, "parse-dom": {schemas.TopicPageFetched},
@@ -34,6 +34,7 @@ var stageInputs = map[string][]string{
 	"distill": {schemas.TopicLinkFound},
 	"load-clickhouse": {
 		schemas.TopicPageFetched, schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.TopicLeapSettled,
+		schemas.TopicHubRanked,
 	},
 }
 

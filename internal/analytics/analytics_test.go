@@ -15,6 +15,7 @@ import (
 	"forager/infra/local/clickhouse"
 	"forager/internal/analytics"
 	"forager/internal/pipeline"
+	"forager/schemas"
 	tables "forager/schemas/clickhouse"
 )
 
@@ -246,6 +247,12 @@ func TestDocumentedQueries(t *testing.T) {
 	insert(t, d, leaps...)
 	insert(t, d, analytics.Status{Crawl: "c", At: at, Dispatched: 200, Pages: 190, Place: analytics.PlaceOf(0, 1, at)})
 	insert(t, d, analytics.Model{Crawl: "c", Kind: "apprentice", Model: "c/30-a", Pages: 30, Place: analytics.PlaceOf(0, 1, at)})
+	for i, pages := range []uint64{100, 150} {
+		for kind, url := range map[string]string{"hub": "http://hub/", "authority": "http://v/"} {
+			id := string(schemas.HubsID("c", 0, pages).Bytes())
+			insert(t, d, analytics.Hub{Crawl: "c", ID: id, Kind: kind, Rank: 1, Pages: pages, URL: url, Score: .5, Relevance: .75, Marked: kind == "hub", Place: analytics.PlaceOf(0, int64(i), at)})
+		}
+	}
 	insert(t, d, analytics.Letter{Stage: "parse-dom", Topic: "page.fetched", At: at, Place: analytics.PlaceOf(0, 1, at)})
 	delivered := 190.0
 	seen := map[string]bool{}
@@ -271,6 +278,14 @@ func TestDocumentedQueries(t *testing.T) {
 			}
 			if last[0] != uint64(delivered) || last[1] != sum {
 				t.Errorf("loss ends with %v, want %v pages and %v", last, delivered, sum)
+			}
+		case "distilled":
+			if got := fmt.Sprint(r.Rows); got != "[[hub 1 http://hub/ 0.5 0.75 true 150] [authority 1 http://v/ 0.5 0.75 false 150]]" {
+				t.Errorf("distilled: %s", got)
+			}
+		case "revisit":
+			if got := fmt.Sprint(r.Rows); got != "[[http://hub/ 2 150 0.5 0.75]]" {
+				t.Errorf("revisit: %s", got)
 			}
 		case "learned":
 			if r.Rows[0][0] != "telling" && r.Rows[1][0] != "telling" {

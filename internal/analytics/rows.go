@@ -9,7 +9,7 @@ import (
 
 // Row is a row of one of the tables. The tags are the columns.
 type Row interface {
-	Request | Marker | Fetch | Judgement | Verdict | Link | Leap | Model | Control | Status | Letter
+	Request | Marker | Fetch | Judgement | Verdict | Link | Leap | Model | Hub | Control | Status | Letter
 }
 
 // Place is where a row's record stood. Of rows with one id the one with the highest precedence
@@ -241,6 +241,25 @@ type Control struct {
 	Place
 }
 
+// Hub is a page in a record of hub.ranked.
+type Hub struct {
+	Crawl     string  `ch:"crawl"`
+	ID        string  `ch:"id"`
+	Kind      string  `ch:"kind"`
+	Rank      uint16  `ch:"place"`
+	Shard     uint32  `ch:"shard"`
+	Pages     uint64  `ch:"pages"`
+	URL       string  `ch:"url"`
+	Host      string  `ch:"host"`
+	Score     float64 `ch:"score"`
+	Relevance float64 `ch:"relevance"`
+	Marked    bool    `ch:"marked"`
+	Nodes     uint64  `ch:"nodes"`
+	Edges     uint64  `ch:"edges"`
+	Raised    uint32  `ch:"raised"`
+	Place
+}
+
 // Status is a record of crawl.status.
 type Status struct {
 	Crawl        string            `ch:"crawl"`
@@ -305,6 +324,8 @@ func tableOf(row any) string {
 		return "leaps_rows"
 	case Model:
 		return "models_rows"
+	case Hub:
+		return "hubs_rows"
 	case Control:
 		return "controls_rows"
 	case Status:

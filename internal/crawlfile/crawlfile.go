@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"forager/internal/apprentice"
+	"forager/internal/distill"
 	"forager/internal/linkfeature"
 	"forager/internal/strictyaml"
 	"forager/internal/weburl"
@@ -88,6 +89,16 @@ type File struct {
 			L2   float64 `yaml:"l2"`
 		} `yaml:"logistic"`
 	} `yaml:"learning"`
+	// Distiller ranks hubs and authorities where the ranker raises what hubs link to.
+	Distiller struct {
+		// Every is the number of pages between two rankings; 0 = a tenth of the budget, at most 500.
+		Every uint64 `yaml:"every"`
+		// Sites between which links count: domain (registrable) or host.
+		Sites string `yaml:"sites"`
+		// Relevance from which a page can be an authority; Hubs is how many are marked.
+		Relevance float64 `yaml:"relevance"`
+		Hubs      uint32  `yaml:"hubs"`
+	} `yaml:"distiller"`
 	Leaves     string `yaml:"leaves"` // compact, paper
 	RandomSeed uint64 `yaml:"random_seed"`
 }
@@ -102,6 +113,7 @@ func defaults() *File {
 	f := &File{Ranker: mixture, Leaves: "compact"}
 	f.Politeness.Delay = time.Second
 	f.Learning.DMax, f.Learning.Pairs, f.Learning.Topics, f.Learning.Learner = 5, "both", "none", "bayes"
+	f.Distiller.Sites, f.Distiller.Relevance, f.Distiller.Hubs = "domain", distill.Default.Relevance, uint32(distill.Default.Marked)
 	logistic := apprentice.DefaultLogistic().Logistic
 	f.Learning.Logistic.Rate, f.Learning.Logistic.L1, f.Learning.Logistic.L2 = logistic.Rate, logistic.L1, logistic.L2
 	return f
@@ -219,6 +231,7 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 			r.Problem("learning.logistic", "%v", err)
 		}
 	}
+	f.distiller(r, c.Control)
 	choose(r, "leaves", f.Leaves, &c.Control.Leaves, map[string]schemas.LeafMode{
 		"compact": schemas.LeafMode_LEAF_MODE_COMPACT, "paper": schemas.LeafMode_LEAF_MODE_PAPER,
 	})
@@ -235,6 +248,21 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 		c.URLList = canonical(r, "scope.url_list", lines(r, "scope.url_list", dir, f.Scope.URLList))
 	}
 	return c, r.Problems()
+}
+
+// distiller sets what a file says of it; a control record that says nothing means the defaults.
+func (f *File) distiller(r *strictyaml.Report, ctl *schemas.CrawlControl) {
+	d := &schemas.Distiller{Every: f.Distiller.Every, Relevance: f.Distiller.Relevance, Hubs: f.Distiller.Hubs}
+	choose(r, "distiller.sites", f.Distiller.Sites, &d.ByHost, map[string]bool{"domain": false, "host": true})
+	if !(d.Relevance > 0 && d.Relevance <= 1) {
+		r.Problem("distiller.relevance", "is %v; it must be above 0 and at most 1", d.Relevance)
+	}
+	if most := uint32(distill.Default.Top); d.Hubs == 0 || d.Hubs > most {
+		r.Problem("distiller.hubs", "is %d; it must lie between 1 and %d", d.Hubs, most)
+	}
+	if schemas.Raises(ctl) {
+		ctl.Distiller = d
+	}
 }
 
 // polite says what is wrong with the politeness asked for.

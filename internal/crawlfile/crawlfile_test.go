@@ -85,6 +85,7 @@ ranker: psychic
 scope: {prefixes: ["/relative"], hosts: ["a b"], url_list: none.txt}
 politeness: {delay: -1s, contact: "a)b"}
 learning: {d_max: 101, pairs: sideways, topics: all, sync: true, learner: oracle, features: [smell], active: 2}
+distiller: {sites: planets, relevance: 0, hubs: 101}
 leaves: some
 shards: 300
 window: 3
@@ -97,10 +98,27 @@ speed: 11
 	want := map[string]int{
 		"name": 1, "critic": 1, "focus": 1, "budget": 1, "seeds": 2, "seeds_file": 1, "ranker": 1,
 		"scope.prefixes": 1, "scope.hosts": 1, "scope.url_list": 1, "politeness.delay": 1, "politeness.contact": 1,
-		"learning.d_max": 1, "learning.pairs": 1, "learning.topics": 1, "learning.learner": 1, "learning.features": 1, "learning.active": 1, "leaves": 1, "speed": 1, "shards": 1, "window": 1, "learning.sync": 1,
+		"learning.d_max": 1, "learning.pairs": 1, "learning.topics": 1, "learning.learner": 1, "learning.features": 1, "learning.active": 1, "leaves": 1,
+		"distiller.sites": 1, "distiller.relevance": 1, "distiller.hubs": 1, "speed": 1, "shards": 1, "window": 1, "learning.sync": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems by path (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheDistillerIsSetUp(t *testing.T) {
+	for file, want := range map[string]*schemas.Distiller{
+		"ranker: soft-focus":           nil,
+		"ranker: soft-focus-distilled": {Relevance: .15, Hubs: 20},
+		"{ranker: unfocused+soft-focus-distilled, distiller: {every: 50, sites: host, relevance: 0.5, hubs: 3}}": {Every: 50, ByHost: true, Relevance: .5, Hubs: 3},
+	} {
+		c, problems := Parse([]byte(file), "")
+		if diff := cmp.Diff(want, c.Control.GetDistiller(), protocmp.Transform()); diff != "" {
+			t.Errorf("%s: %v\n%s", file, problems, diff)
+		}
+		if slices.ContainsFunc(problems, func(p strictyaml.Problem) bool { return strings.HasPrefix(p.Path, "distiller") || p.Path == "ranker" }) {
+			t.Errorf("%s: %v", file, problems)
+		}
 	}
 }
 

@@ -203,7 +203,7 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 		at.Score = rounded
 	}
 	if p.raise && s.Raised {
-		at.Score = raisedScore
+		at.Score = RaisedScore
 	}
 	if first || (score > at.Best && p.combine != schemas.Combine_COMBINE_FROZEN) {
 		at.Best, at.Via = score, via

@@ -60,8 +60,8 @@ type Ranker interface {
 // seedScore is what the built-in rankers give a seed; only what hubs link to scores higher.
 const seedScore = 1
 
-// raisedScore is what a policy that raises gives v where a hub links to it: more than any R.
-const raisedScore = 2
+// RaisedScore is what a policy that raises gives v where a hub links to it: more than any R.
+const RaisedScore = 2
 
 // unfocused is first in, first out (1999): all scores are equal, so first discovery decides.
 type unfocused struct{}

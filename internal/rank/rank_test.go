@@ -281,7 +281,7 @@ func TestRaised(t *testing.T) {
 		for _, ranker := range []schemas.Ranker{1, 2, 3, 4, 5} {
 			p := &schemas.Policy{Ranker: ranker, Combine: combine, Tiers: 10, Gate: gate, Raise: true}
 			links := []*Source{{Raw: .75, Raised: true}, {Raw: .25, Raised: true}, {Raw: 1, Raised: true}}
-			if at := place(t, policy(t, p), links...); at.Score != raisedScore || !at.In || at.Best > 1 {
+			if at := place(t, policy(t, p), links...); at.Score != RaisedScore || !at.In || at.Best > 1 {
 				t.Errorf("%v, %v: %+v", ranker, combine, at)
 			}
 			if at := place(t, policy(t, p), links[1]); at.In {

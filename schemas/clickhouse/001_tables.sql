@@ -231,6 +231,30 @@ ENGINE = ReplacingMergeTree(precedence)
 ORDER BY (crawl, kind, model)
 COMMENT 'Records of model.published that the loader saw before compaction.';
 
+CREATE TABLE IF NOT EXISTS hubs_rows
+(
+    crawl       LowCardinality(String),
+    id          FixedString(16) COMMENT 'the ranking',
+    kind        LowCardinality(String) COMMENT 'hub or authority',
+    place       UInt16 COMMENT 'from 1',
+    shard       UInt32,
+    pages       UInt64 COMMENT 'delivered in the shard when it was ranked',
+    url         String,
+    host        LowCardinality(String),
+    score       Float64,
+    relevance   Float64 COMMENT 'R(u)',
+    marked      Bool COMMENT 'what it links to was raised, and it is worth another visit',
+    nodes       UInt64 COMMENT 'pages that were ranked',
+    edges       UInt64 COMMENT 'links between two of them on different sites',
+    raised      UInt32 COMMENT 'unvisited URLs that marked hubs link to',
+    partition   UInt32,
+    precedence  UInt64,
+    recorded_at DateTime64(3, 'UTC')
+)
+ENGINE = ReplacingMergeTree(precedence)
+ORDER BY (crawl, id, kind, place)
+COMMENT 'Records of hub.ranked that the loader saw before compaction, a row a page.';
+
 CREATE TABLE IF NOT EXISTS controls_rows
 (
     crawl       LowCardinality(String),

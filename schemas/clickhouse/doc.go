@@ -9,7 +9,7 @@
 // # Reading
 //
 // Read the views. requests, fetches, judgements, verdicts, links, leaps, boundaries, models,
-// controls, statuses and letters hold each record of their topic once, the first one, also
+// hubs, controls, statuses and letters hold each record of their topic once, the first one, also
 // while duplicates are still in the tables (NAME_rows). found has also the records of link.found that
 // are no verdicts. pages joins what is known of each request; books counts the records of a crawl in
 // each topic and has the XOR of their ids, as crawl.status does; segments lists what holds pages.

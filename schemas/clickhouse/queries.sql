@@ -73,6 +73,21 @@ GROUP BY u
 ORDER BY led_to DESC, u
 LIMIT 20;
 
+-- distilled: hubs and authorities of a crawl as its distiller ranked them last, the first 20 of each
+SELECT kind, place, url, round(score, 4) AS score, round(relevance, 4) AS relevance, marked, pages AS ranked_at
+FROM hubs
+WHERE crawl = {crawl:String} AND place <= 20
+    AND (shard, pages) IN (SELECT shard, max(pages) FROM hubs WHERE crawl = {crawl:String} GROUP BY shard)
+ORDER BY kind DESC, place, shard;
+
+-- revisit: hubs of a crawl that its distiller ever marked, by how often: pages that may link to something new by now
+SELECT url, count() AS times, max(pages) AS last_marked_at, round(max(score), 4) AS best_score, round(any(relevance), 4) AS relevance
+FROM hubs
+WHERE crawl = {crawl:String} AND marked
+GROUP BY url
+ORDER BY times DESC, best_score DESC, url
+LIMIT 100;
+
 -- learned: the features of links that tell relevant targets from others (log odds, as the apprentice weighs them)
 WITH
     (SELECT median(target) FROM leaps WHERE crawl = {crawl:String} AND trains) AS cut,

@@ -95,6 +95,12 @@ SELECT
     partition, bitNot(precedence) AS offset, recorded_at
 FROM models_rows FINAL;
 
+CREATE OR REPLACE VIEW hubs AS
+SELECT
+    crawl, lower(hex(hubs_rows.id)) AS id, kind, place, shard, pages, url, host, score, relevance, marked, nodes, edges, raised,
+    partition, bitNot(precedence) AS offset, recorded_at
+FROM hubs_rows FINAL;
+
 CREATE OR REPLACE VIEW controls AS
 SELECT
     crawl, revision, state, focus, bad, weights, critic, shadows, pages, requests, policies, rankers, prior, created_at, control,

@@ -45,7 +45,7 @@
 //
 // 2026-11-22: hubs are marked for a revisit (RankedPage.marked) and Forager does not fetch them again by
 // itself: a second verdict on a page would have to be told from the first in every count and table. The
-// query marked-hubs lists them.
+// query revisit lists them; as seeds of another crawl they are fetched once more.
 //
 // 2026-11-22: a ranking is made within a step. 10⁶ pages with 10⁷ links take some 10 s and 350 MB, which
 // comes at every tenth of the pages or so at that size; the other crawls of the partition wait for it.

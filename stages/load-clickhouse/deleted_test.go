@@ -27,8 +27,11 @@ func TestDeletedCrawlsStayAway(t *testing.T) {
 			schemas.TopicLeapSettled:    &schemas.LeapSettled{Id: id.Bytes(), Crawl: crawl},
 			schemas.TopicModelPublished: &schemas.ModelPublished{Kind: "apprentice", Crawl: crawl, Version: crawl + "/1-a"},
 			schemas.TopicCrawlControl:   &schemas.CrawlControl{Crawl: crawl, Revision: uint64(i + 1)},
-			schemas.TopicCrawlStatus:    &schemas.CrawlStatus{Crawl: crawl, At: int64(i + 1)},
-			schemas.TopicDeadLetter:     &schemas.DeadLetter{Stage: "fetch", Offset: int64(i)},
+			schemas.TopicHubRanked: &schemas.HubRanked{
+				Id: schemas.HubsID(crawl, 0, uint64(i)).Bytes(), Crawl: crawl, Hubs: []*schemas.RankedPage{{Url: "http://u/"}},
+			},
+			schemas.TopicCrawlStatus: &schemas.CrawlStatus{Crawl: crawl, At: int64(i + 1)},
+			schemas.TopicDeadLetter:  &schemas.DeadLetter{Stage: "fetch", Offset: int64(i)},
 		} {
 			rs = append(rs, message(topic, 0, int64(i), m, headers))
 		}
@@ -40,7 +43,7 @@ func TestDeletedCrawlsStayAway(t *testing.T) {
 	count := func(where string) string {
 		t.Helper()
 		sum := ""
-		for _, table := range []string{"requests", "fetches", "judgements", "verdicts", "links", "leaps", "models", "controls", "statuses", "letters"} {
+		for _, table := range []string{"requests", "fetches", "judgements", "verdicts", "links", "leaps", "models", "hubs", "controls", "statuses", "letters"} {
 			r, err := l.db.Query(t.Context(), "SELECT count() FROM "+table+"_rows WHERE "+where, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -49,12 +52,12 @@ func TestDeletedCrawlsStayAway(t *testing.T) {
 		}
 		return sum
 	}
-	if got := count("crawl = 'gone'"); got != "2 2 2 2 2 2 2 2 2 2 " && got != "2 2 2 2 1 2 1 2 2 2 " { // some keys are the same
+	if got := count("crawl = 'gone'"); got != "2 2 2 2 2 2 2 2 2 2 2 " && got != "2 2 2 2 1 2 1 2 2 2 2 " { // some keys are the same
 		t.Fatalf("rows of the crawl: %s", got)
 	}
 	kept := count("crawl != 'gone'")
 	deleted, err := l.db.DeleteCrawl(t.Context(), "gone")
-	if err != nil || len(deleted) != 10 || deleted["requests_rows"] != 2 {
+	if err != nil || len(deleted) != 11 || deleted["requests_rows"] != 2 {
 		t.Errorf("deleted %v, %v", deleted, err)
 	}
 	gone, err := proto.Marshal(&schemas.CrawlControl{Crawl: "gone", Revision: 7, State: schemas.CrawlState_CRAWL_STATE_DELETED})
@@ -67,7 +70,7 @@ func TestDeletedCrawlsStayAway(t *testing.T) {
 	if err := l.load(t.Context(), rs); err != nil {
 		t.Fatal(err)
 	}
-	if got := count("crawl = 'gone'"); got != "0 0 0 0 0 0 0 0 0 0 " {
+	if got := count("crawl = 'gone'"); got != "0 0 0 0 0 0 0 0 0 0 0 " {
 		t.Errorf("rows of the deleted crawl: %s", got)
 	}
 	if _, err := l.db.DeleteCrawl(t.Context(), "gone"); err != nil { // nothing is left to delete

@@ -1,7 +1,7 @@
 // Command load-clickhouse writes what the topics say into ClickHouse.
 //
 // In: crawl.control, crawl.status, fetch.requested, page.fetched, page.judged (with the page
-// inside it), link.found, leap.settled, model.published, dead.letter. Out: nothing but
+// inside it), link.found, leap.settled, model.published, hub.ranked, dead.letter. Out: nothing but
 // dead.letter. crawl.control is also followed, to its end first: records of a deleted crawl make no
 // rows, so that loading again does not bring back what was deleted.
 //

@@ -64,6 +64,7 @@ func (l *loader) insert(ctx context.Context, b *rows) error {
 		func() error { return insert(ctx, l, "links", b.links) },
 		func() error { return insert(ctx, l, "leaps", b.leaps) },
 		func() error { return insert(ctx, l, "models", b.models) },
+		func() error { return insert(ctx, l, "hubs", b.hubs) },
 		func() error { return insert(ctx, l, "controls", b.controls) },
 		func() error { return insert(ctx, l, "statuses", b.statuses) },
 		func() error { return insert(ctx, l, "letters", b.letters) },

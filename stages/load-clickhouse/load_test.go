@@ -147,6 +147,15 @@ func TestReplaysNeverCountTwice(t *testing.T) {
 			case schemas.TopicModelPublished:
 				r = message(topic, partition, offset, &schemas.ModelPublished{Kind: "apprentice", Crawl: crawl, Version: url, Pages: uint64(i)}, nil)
 				want.add("models", url, fmt.Sprint(i, url, offset))
+			case schemas.TopicHubRanked:
+				partition = base
+				offset = int64(len(log[fmt.Sprint(topic, partition)]) * 3)
+				r = message(topic, partition, offset, &schemas.HubRanked{
+					Id: id.Bytes(), Crawl: crawl, Pages: uint64(i), Hubs: []*schemas.RankedPage{{Url: url}}, Authorities: []*schemas.RankedPage{{Url: url}, {Url: url}},
+				}, nil)
+				for _, row := range []string{"hub1", "authority1", "authority2"} {
+					want.add("hubs", id.String()+row, fmt.Sprint(i, url, offset))
+				}
 			case schemas.TopicCrawlControl:
 				revision := uint64(i % 5)
 				partition = base
@@ -196,6 +205,7 @@ func TestReplaysNeverCountTwice(t *testing.T) {
 			"leaps":      "SELECT id, concat(toString(pages), ' ', u, ' ', toString(offset)) FROM leaps",
 			"boundaries": "SELECT id, concat(toString(pages), '  ', toString(offset)) FROM boundaries",
 			"models":     "SELECT model, concat(toString(pages), ' ', model, ' ', toString(offset)) FROM models",
+			"hubs":       "SELECT concat(id, kind, toString(place)), concat(toString(pages), ' ', url, ' ', toString(offset)) FROM hubs",
 			"controls":   "SELECT toString(revision), concat(toString(revision), ' ', critic, ' ', toString(offset)) FROM controls",
 			"statuses":   "SELECT toString(toUnixTimestamp64Milli(at)), concat(toString(pages), ' ', activity, ' ', toString(offset)) FROM statuses",
 			"letters":    "SELECT concat(toString(of_partition), ' ', toString(of_offset)), concat(toString(tries), ' ', error, ' ', toString(offset)) FROM letters",

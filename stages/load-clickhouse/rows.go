@@ -19,7 +19,7 @@ import (
 var inputs = []string{
 	schemas.TopicCrawlControl, schemas.TopicCrawlStatus, schemas.TopicFetchRequested, schemas.TopicPageFetched,
 	schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.TopicLeapSettled, schemas.TopicModelPublished,
-	schemas.TopicDeadLetter,
+	schemas.TopicHubRanked, schemas.TopicDeadLetter,
 }
 
 // rows are what a batch of records says, by table.
@@ -32,6 +32,7 @@ type rows struct {
 	links      []analytics.Link
 	leaps      []analytics.Leap
 	models     []analytics.Model
+	hubs       []analytics.Hub
 	controls   []analytics.Control
 	statuses   []analytics.Status
 	letters    []analytics.Letter
@@ -59,6 +60,8 @@ func (b *rows) add(r *stream.Record) error {
 		return b.settled(r, place)
 	case schemas.TopicModelPublished:
 		return b.published(r, place)
+	case schemas.TopicHubRanked:
+		return b.ranked(r, place)
 	case schemas.TopicCrawlControl:
 		return b.control(r, place)
 	case schemas.TopicCrawlStatus:
@@ -245,6 +248,23 @@ func (b *rows) published(r *stream.Record, place analytics.Place) error {
 		TrainedThrough: m.TrainedThrough, Pages: m.Pages, Leaps: m.Leaps, Measures: m.Measures,
 		CreatedAt: analytics.Millis(m.CreatedAt), Place: place,
 	})
+	return nil
+}
+
+func (b *rows) ranked(r *stream.Record, place analytics.Place) error {
+	m := new(schemas.HubRanked)
+	if err := decode(r.Value, m); err != nil {
+		return err
+	}
+	for kind, pages := range map[string][]*schemas.RankedPage{"hub": m.Hubs, "authority": m.Authorities} {
+		for i, p := range pages {
+			b.hubs = append(b.hubs, analytics.Hub{
+				Crawl: m.Crawl, ID: string(m.Id), Kind: kind, Rank: uint16(i + 1), Shard: m.Shard, Pages: m.Pages,
+				URL: p.Url, Host: weburl.Host(p.Url), Score: p.Score, Relevance: p.Relevance, Marked: p.Marked,
+				Nodes: m.Nodes, Edges: m.Edges, Raised: uint32(len(m.Raised) / len(schemas.ID{})), Place: place,
+			})
+		}
+	}
 	return nil
 }
 
