@@ -133,6 +133,6 @@ func TestWebsSettingsOfWords(t *testing.T) {
 
 func scores(pages []evaluate.Page) string {
 	raw, tempered, calibrated := evaluate.Measure(pages, evaluate.Raw), evaluate.Measure(pages, evaluate.Tempered), evaluate.Measure(pages, evaluate.Calibrated)
-	return fmt.Sprintf("accuracy %.4f, log loss %.3f raw, %.4f tempered, %.4f calibrated, ECE %.3f %.3f %.3f",
-		raw.Accuracy, raw.LogLoss, tempered.LogLoss, calibrated.LogLoss, raw.ECE, tempered.ECE, calibrated.ECE)
+	return fmt.Sprintf("accuracy %.4f raw, %.4f calibrated, log loss %.3f raw, %.4f tempered, %.4f calibrated, ECE %.3f %.3f %.3f",
+		raw.Accuracy, calibrated.Accuracy, raw.LogLoss, tempered.LogLoss, calibrated.LogLoss, raw.ECE, tempered.ECE, calibrated.ECE)
 }

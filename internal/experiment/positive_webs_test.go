@@ -135,20 +135,94 @@ func (m *means) print(t testing.TB, critic, ranker string) {
 		critic, ranker, m.HarvestLabel[0]/m.runs, m.HarvestLabel[1]/m.runs, m.HarvestLabel[2]/m.runs, m.Recall/m.runs, m.AUC/m.runs)
 }
 
-// TestWebsCrawlsByLikes sets crawls that are guided by a critic learnt from likes beside those of
-// fully supervised critics, on the universities of webkb, for course pages. FORAGER_DRAWS says how many draws (2); from
-// 10 on they are those from 10 on, 50 and all likes take part, and critics that learn on during the crawl.
-func TestWebsCrawlsByLikes(t *testing.T) {
-	first, draws, likes := 0, 2, []int{10}
+// likeBench sets crawls that are guided by critics learnt from likes beside those of fully supervised critics.
+type likeBench struct {
+	Bench
+	likes    []int
+	learning *schemas.Learning
+	sets     map[string]CriticSet
+}
+
+// newLikeBench has as many draws as FORAGER_DRAWS says (2); with 5 or more, 50 and all likes take part beside 10; 10 or
+// more are those from 10 on.
+func newLikeBench(t testing.TB, tasks []*Task, sets map[string]CriticSet) *likeBench {
+	t.Helper()
+	first, draws := 0, 2
+	b := &likeBench{
+		Bench: Bench{Tasks: tasks, RandomRuns: 10}, likes: []int{10}, sets: sets,
+		learning: &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH},
+	}
 	if s := os.Getenv("FORAGER_DRAWS"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {
 			t.Fatalf("FORAGER_DRAWS: %v", err)
 		}
-		if draws = n; n >= 10 {
-			first, likes = 10, []int{10, 50, 1 << 30}
+		if draws = n; n >= 5 {
+			b.likes = []int{10, 50, 1 << 30}
+		}
+		if n >= 10 {
+			first = 10
 		}
 	}
+	for d := range draws {
+		b.Draws = append(b.Draws, first+d)
+	}
+	return b
+}
+
+// run prints the means of each ranker.
+func (b *likeBench) run(t testing.TB, name string, grounds map[*Task]*Ground, rankers ...string) map[string]*means {
+	t.Helper()
+	b.Grounds, b.Variants = grounds, Variants(rankers, b.learning)
+	results, err := b.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := make(map[string]*means)
+	for _, ranker := range rankers {
+		sums[ranker] = new(means)
+	}
+	for _, r := range results {
+		sums[r.Ranker].add(r.Measures)
+	}
+	for _, ranker := range rankers {
+		sums[ranker].print(t, name, ranker)
+	}
+	return sums
+}
+
+// compare crawls grounds whose critic is supervised as other critics see them, too. A ranker that lives on the links of
+// the web must do better than random order with likes alone.
+func (b *likeBench) compare(t testing.TB, grounds map[*Task]*Ground, better string) {
+	t.Helper()
+	guided := []string{"soft-focus", "apprentice", "apprentice-gated"}
+	random := b.run(t, "supervised", grounds, append(guided, "random", "oracle")...)["random"]
+	as := func(see func(g *Ground, task *Task, set *CriticSet) *Ground) map[*Task]*Ground {
+		other := make(map[*Task]*Ground)
+		for _, task := range b.Tasks {
+			set := b.sets[task.Critic]
+			other[task] = see(grounds[task], task, &set)
+		}
+		return other
+	}
+	for _, n := range b.likes {
+		name := "all likes"
+		if n < 1000 {
+			name = strconv.Itoa(n) + " likes"
+		}
+		m := b.run(t, name, as(func(g *Ground, task *Task, set *CriticSet) *Ground {
+			return g.judged(t, task, set, likeCritic(t, task, likeExamples(t, g.web, task, set, n)))
+		}), guided...)[better]
+		if m.AUC/m.runs <= random.AUC/random.runs {
+			t.Errorf("%s: the AUC of %s is %.3f, random order's %.3f", name, better, m.AUC/m.runs, random.AUC/random.runs)
+		}
+	}
+	b.run(t, "supervised, logistic", as(func(g *Ground, task *Task, set *CriticSet) *Ground { return g.logistic(t, task, set) }), guided...)
+}
+
+// TestWebsCrawlsByLikes crawls the universities of webkb for course pages (newLikeBench); from 10 draws on also by critics that
+// learn on during the crawl.
+func TestWebsCrawlsByLikes(t *testing.T) {
 	file, err := LoadTasks(filepath.Join(folder(t), "tasks.json.gz"))
 	if err != nil {
 		t.Fatal(err)
@@ -161,55 +235,12 @@ func TestWebsCrawlsByLikes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	learning := &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH}
-	b := &Bench{Tasks: tasks, RandomRuns: 10}
-	for d := range draws {
-		b.Draws = append(b.Draws, first+d)
-	}
-	run := func(name string, grounds map[*Task]*Ground, rankers ...string) map[string]*means {
-		b.Grounds, b.Variants = grounds, Variants(rankers, learning)
-		results, err := b.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		sums := make(map[string]*means)
-		for _, ranker := range rankers {
-			sums[ranker] = new(means)
-		}
-		for _, r := range results {
-			sums[r.Ranker].add(r.Measures)
-		}
-		for _, ranker := range rankers {
-			sums[ranker].print(t, name, ranker)
-		}
-		return sums
-	}
-	guided := []string{"soft-focus", "apprentice", "apprentice-gated"}
-	random := run("supervised", grounds, append(guided, "random", "oracle")...)["random"]
-	sharper := make(map[*Task]*Ground)
-	for _, task := range tasks {
-		set := file.Critics[task.Critic]
-		sharper[task] = grounds[task].logistic(t, task, &set)
-	}
-	run("supervised, logistic", sharper, guided...)
-	for _, n := range likes {
-		other := make(map[*Task]*Ground)
-		for _, task := range tasks {
-			set := file.Critics[task.Critic]
-			g := grounds[task]
-			other[task] = g.judged(t, task, &set, likeCritic(t, task, likeExamples(t, g.web, task, &set, n)))
-		}
-		name := "all likes"
-		if n < 1000 {
-			name = strconv.Itoa(n) + " likes"
-		}
-		// Soft focus lives on links between pages of one class, which webkb has fewer of than chance
-		// would give: the better the critic, the worse it does here.
-		if m := run(name, other, guided...)["apprentice"]; m.AUC/m.runs <= random.AUC/random.runs {
-			t.Errorf("%s: the apprentice's AUC is %.3f, random order's %.3f", name, m.AUC/m.runs, random.AUC/random.runs)
-		}
-	}
-	if draws < 10 {
+	b := newLikeBench(t, tasks, file.Critics)
+	// Soft focus lives on links between pages of one class, which webkb has fewer of than chance would give: the
+	// better the critic, the worse it does here.
+	b.compare(t, grounds, "apprentice")
+	first, learning := b.Draws[0], b.learning
+	if len(b.Draws) < 10 {
 		return
 	}
 	var fixed, on, supervised means // of the same five draws
