@@ -26,8 +26,8 @@ type books struct {
 	controls map[string]*schemas.CrawlControl
 	statuses map[string]map[uint32]*schemas.CrawlStatus
 	models   map[string]*schemas.ModelPublished
-	// critics and guides are the newest versions by name.
-	critics, guides map[string]*schemas.ModelPublished
+	// critics, guides and sources of backlinks are the newest versions by name.
+	critics, guides, backlinks map[string]*schemas.ModelPublished
 	// next is the offset behind the last record read, by topic.
 	next      map[string]int64
 	followers []*stream.Follower
@@ -44,7 +44,8 @@ func openBooks(ctx context.Context, s *session, cfg *pipeline.Config) (*books, e
 		client: client, controls: make(map[string]*schemas.CrawlControl),
 		statuses: make(map[string]map[uint32]*schemas.CrawlStatus),
 		models:   make(map[string]*schemas.ModelPublished), critics: make(map[string]*schemas.ModelPublished), guides: make(map[string]*schemas.ModelPublished),
-		next: make(map[string]int64),
+		backlinks: make(map[string]*schemas.ModelPublished),
+		next:      make(map[string]int64),
 	}
 	within := s.within
 	if within <= 0 {
@@ -121,6 +122,8 @@ func (b *books) take(m proto.Message) {
 			b.critics[name] = m
 		case "guide":
 			b.guides[name] = m
+		case "backlinks":
+			b.backlinks[name] = m
 		}
 	}
 }

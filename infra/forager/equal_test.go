@@ -48,24 +48,42 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	rankings["distilled-mixture"] = ranked(t, "soft-focus-distilled+tiered-soft-focus+apprentice", nil)
 	rankings["memm"] = ranked(t, "memm-marginal", named)
 	rankings["guided-mixture"] = ranked(t, "link-predicate+shark-search+tiered-soft-focus", named)
+	layers := r.layers(w, g.topic)
+	for _, name := range layers.crawls {
+		rankings[name] = ranked(t, "context-graph", layers.named)
+	}
+	maps.Copy(guides, layers.guides)
+	for _, p := range rankings["layers-pages"].Policies {
+		p.Expand = schemas.Expand_EXPAND_PAGE
+	}
 	for ranker, ranking := range rankings { // side by side: each waits for itself only
 		r.begin(r.crawl(g, ranker, crawlfile.Rankers[0], budget, func(ctl *schemas.CrawlControl) {
 			ctl.Policies, ctl.Mixture = ranking.Policies, ranking.Mixture
 			ctl.Window, ctl.HostWindow, ctl.Learning, ctl.Distiller = 1, 1, proto.CloneOf(learning), distiller
+			if layers.asks(ranker) {
+				ctl.Backlinks = &schemas.BacklinkSource{Source: "parents", Ration: layersRation}
+			}
 		}))
 	}
 	for _, ranker := range slices.Sorted(maps.Keys(rankings)) {
 		ranking := rankings[ranker] // versions stand in it for names now
-		want, err := (&experiment.Run{
+		run := &experiment.Run{
 			Ground: ground, Seeds: g.seeds, Policies: ranking.Policies, Mixture: ranking.Mixture, Guides: guides,
 			Learning: learning, Distiller: distiller, Keep: true,
-		}).Crawl()
+		}
+		if layers.asks(ranker) {
+			run.Backlinks, run.Ration = layers.parents, layersRation
+		}
+		want, err := run.Crawl()
 		if err != nil {
 			t.Fatal(err)
 		}
 		st := r.until(ranker, "finished", 2*time.Minute, finished)
 		if st.GetEndReason() != want.EndReason {
 			t.Errorf("%s ended with %q, in experiment with %q", ranker, st.GetEndReason(), want.EndReason)
+		}
+		if st.GetRequests() != want.Requests {
+			t.Errorf("%s was charged %d requests, in experiment %d", ranker, st.GetRequests(), want.Requests)
 		}
 		r.samePages(ranker, want)
 		r.untilSettled(ranker, len(want.Settled))
@@ -78,6 +96,12 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	r.raisesHubs("distilled-mixture")
 	r.verified("guided-mixture")
 	r.tellsLearners()
+	for _, crawl := range layers.crawls {
+		if layers.asks(crawl) {
+			r.asksForParents(crawl)
+			r.verified(crawl)
+		}
+	}
 	r.refusesGuides()
 }
 

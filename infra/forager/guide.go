@@ -16,6 +16,7 @@ type guideCommand struct {
 	Query     guideQuery     `cmd:"" help:"Make a guide of the words that speak most for a focus."`
 	Publish   guidePublish   `cmd:"" help:"Publish the file of a guide."`
 	Predicate guidePredicate `cmd:"" help:"Let an HTTP service of yours rank links."`
+	Backlinks guideBacklinks `cmd:"" help:"Publish who links to pages: a file of edges, or an HTTP service."`
 }
 
 type guideTrain struct {

@@ -156,7 +156,7 @@ func (b *books) settleGuides(ctx context.Context, store *objects.Store, ctl *sch
 		}
 		p.Guide = version
 	}
-	return nil
+	return b.settleBacklinks(ctx, store, ctl)
 }
 
 // openGuide brings a guide by its name or version, as openCritic does.

@@ -61,7 +61,7 @@ func (c *modelsList) Run(s *session) error {
 		return err
 	}
 	defer b.close()
-	prefixes := []string{schemas.ModelObject("critic", ""), schemas.ModelObject("guide", ""), schemas.ModelObject("apprentice", "")}
+	prefixes := []string{schemas.ModelObject("critic", ""), schemas.ModelObject("guide", ""), schemas.ModelObject("backlinks", ""), schemas.ModelObject("apprentice", "")}
 	if c.Crawl != "" {
 		if _, err := b.control(c.Crawl); err != nil {
 			return err
@@ -188,6 +188,8 @@ func (c *modelsShow) Run(s *session) error {
 		return showCritic(s, version, data)
 	case "guide":
 		return showGuide(s, version, data)
+	case "backlinks":
+		return showBacklinks(s, version, data)
 	}
 	learner, err := apprentice.Open(data)
 	if err != nil {
@@ -210,7 +212,7 @@ func (c *modelsShow) Run(s *session) error {
 
 // fetchModel reads the object of a model of any kind.
 func fetchModel(ctx context.Context, store *objects.Store, version string) (kind string, data []byte, err error) {
-	for _, kind := range []string{"apprentice", "critic", "guide"} {
+	for _, kind := range []string{"apprentice", "critic", "guide", "backlinks"} {
 		data, err := store.Get(ctx, schemas.ModelObject(kind, version))
 		if err == nil {
 			return kind, data, nil

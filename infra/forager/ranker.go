@@ -59,6 +59,11 @@ func (c *crawlRanker) Run(s *session) error {
 	}
 	x := switched{Crawl: c.Crawl, Ranker: c.Ranker, Before: crawlfile.NameOf(ctl)}
 	next := proto.CloneOf(ctl)
+	for _, p := range ranking.Policies { // a guide that stays orders what it did
+		if i := slices.IndexFunc(ctl.GetPolicies(), func(old *schemas.Policy) bool { return old.GetName() == p.GetName() && p.GetGuide() != "" }); i >= 0 {
+			p.Expand = ctl.GetPolicies()[i].GetExpand()
+		}
+	}
 	rankBy(next, ranking)
 	if err := b.settleGuides(s, store, next); err != nil {
 		return err

@@ -151,8 +151,10 @@ type Verdict struct {
 	Calibrated  float64   `ch:"calibrated"`
 	BestIsFocus bool      `ch:"best_is_focus"`
 	Links       uint32    `ch:"links"`
-	Fingerprint uint64    `ch:"fingerprint"`
-	Cut         bool      `ch:"cut"`
+	// Queries of backlinks.
+	Queries     uint32 `ch:"backlink_queries"`
+	Fingerprint uint64 `ch:"fingerprint"`
+	Cut         bool   `ch:"cut"`
 	Place
 }
 

@@ -24,12 +24,7 @@ func (m *Model) Encode(e *modelfile.Encoder) {
 	e.Uint(bit(s.Raw))
 	e.Float(s.Quantile)
 	words := slices.SortedFunc(maps.Keys(m.words), func(a, b string) int { return int(m.words[a]) - int(m.words[b]) })
-	e.Uint(uint64(len(words)))
-	last := ""
-	for _, w := range words {
-		e.Prefixed(last, w)
-		last = w
-	}
+	e.Words(words)
 	modelfile.PutArray(e, m.idf)
 	e.Uint(uint64(len(m.theta)))
 	for i, theta := range m.theta {
@@ -65,8 +60,11 @@ func Decode(d *modelfile.Decoder) *Model {
 				d.Fail("a word of a layer has the log-probability %v", v)
 			}
 		}
-		m.theta = append(m.theta, theta)
-		m.least = append(m.least, d.Float("threshold"))
+		least := d.Float("threshold")
+		if math.IsInf(least, -1) {
+			theta, least = nil, math.Inf(1) // a layer without words, which earlier programs let win
+		}
+		m.theta, m.least = append(m.theta, theta), append(m.least, least)
 		if d.Err() != nil {
 			return m
 		}
@@ -79,19 +77,11 @@ func Decode(d *modelfile.Decoder) *Model {
 
 // decodeWords reads V and the weights of its words.
 func (m *Model) decodeWords(d *modelfile.Decoder) {
-	n, last := d.Len("words", 2), ""
-	for i := range n {
-		w := d.Prefixed("word", last)
-		if i > 0 && w <= last {
-			d.Fail("word %q behind %q", w, last)
-		}
-		if d.Err() != nil {
-			return
-		}
-		last, m.words[w] = w, uint32(i)
+	for i, w := range d.Words("words") {
+		m.words[w] = uint32(i)
 	}
 	m.idf = modelfile.Array[float64](d, "weights of words")
-	if len(m.idf) != n || n == 0 {
+	if n := len(m.words); len(m.idf) != n || n == 0 {
 		d.Fail("%d weights of %d words", len(m.idf), n)
 	}
 	for _, v := range m.idf {

@@ -31,15 +31,15 @@ type Model struct {
 	settings Settings
 	words    map[string]uint32 // V
 	idf      []float64         // log(N/f), by word
-	theta    [][]float64       // log P(w|layer), by layer and word
-	least    []float64         // thresholds by layer; +Inf where a layer has no page
+	theta    [][]float64       // log P(w|layer), by layer and word; nil where a layer has no word
+	least    []float64         // thresholds by layer; +Inf where a layer has no word
 }
 
 // folds is the number of parts in which held-out scores are made.
 const folds = 5
 
 // Train makes a model of the layers of a graph. document returns a page of the graph; the pages of the graph
-// are the reference corpus. Layers without a page are never chosen.
+// are the reference corpus. Layers none of whose pages holds a word of V are never chosen.
 func Train(g *localgraph.Graph, document func(page uint32) tfidf.Document, s Settings) (*Model, error) {
 	if s.Components < 1 || s.Quantile < 0 || s.Quantile >= 1 {
 		return nil, fmt.Errorf("a context graph model has %d components and quantile %v; want at least 1, and [0,1)", s.Components, s.Quantile)
@@ -188,7 +188,7 @@ func (m *Model) best(bag []component) (layer int, score float64) {
 	return layer, score
 }
 
-// Scores returns the score of a page in every layer, −Inf in layers without pages and for a page without a
+// Scores returns the score of a page in every layer, −Inf in layers without words and for a page without a
 // word of the vocabulary.
 func (m *Model) Scores(d tfidf.Document) []float64 {
 	scores := make([]float64, len(m.theta))

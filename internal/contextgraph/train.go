@@ -14,23 +14,21 @@ type training struct {
 }
 
 // estimate returns log P(w|layer) (eq. 4) from the pages of a layer, those of one fold left out (−1 = none); nil
-// where no page is left. A page counts as often as it lies in the layer.
+// where no word is left. A page counts as often as it lies in the layer.
 func (t *training) estimate(layer []localgraph.Member, without int) []float64 {
 	counts := make([]float64, len(t.model.words))
 	var sum float64
-	used := 0
 	for k, m := range layer {
 		if without >= 0 && k%folds == without {
 			continue
 		}
-		used++
 		for _, c := range t.bags[m.Page] {
 			n := float64(m.Copies) * float64(c.count)
 			counts[c.word] += n
 			sum += n
 		}
 	}
-	if used == 0 {
+	if sum == 0 {
 		return nil
 	}
 	for w := range counts {
@@ -39,8 +37,7 @@ func (t *training) estimate(layer []localgraph.Member, without int) []float64 {
 	return counts
 }
 
-// threshold of a layer: what a page must score in it at least. +Inf where it has no page; −Inf where its
-// pages hold no word.
+// threshold of a layer: what a page must score in it at least. +Inf where no page of it holds a word.
 func (t *training) threshold(i int, layer []localgraph.Member) float64 {
 	if len(layer) == 0 {
 		return math.Inf(1)
@@ -58,6 +55,9 @@ func (t *training) threshold(i int, layer []localgraph.Member) float64 {
 	} else {
 		for fold := range min(folds, len(layer)) {
 			theta := t.estimate(layer, fold)
+			if theta == nil {
+				continue // the others hold no word
+			}
 			for k, m := range layer {
 				if k%folds == fold {
 					add(m, theta)
@@ -66,7 +66,7 @@ func (t *training) threshold(i int, layer []localgraph.Member) float64 {
 		}
 	}
 	if len(scores) == 0 {
-		return math.Inf(-1)
+		return math.Inf(1)
 	}
 	slices.Sort(scores)
 	return scores[int(t.model.settings.Quantile*float64(len(scores)))]

@@ -46,6 +46,14 @@ type File struct {
 	Ranker string `yaml:"ranker"`
 	// Guides are published guides, names or versions, by the rankers that they are.
 	Guides map[string]string `yaml:"guides"`
+	// Expand is page where rankers by guides order pages and not links (2000 §3.3).
+	Expand string `yaml:"expand"`
+	// Backlinks names a published source of backlinks and says how many queries it may be asked; each is charged as a
+	// request.
+	Backlinks struct {
+		Source string `yaml:"source"`
+		Ration uint64 `yaml:"ration"`
+	} `yaml:"backlinks"`
 	// LabelsFromURLs says that what the crawl is judged by follows from URLs: then neither its critic nor
 	// its guides, nor the features that its apprentice learns from, may read them.
 	LabelsFromURLs bool `yaml:"labels_from_urls"`
@@ -213,6 +221,7 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 		r.Problem("ranker", "%v", err)
 	} else {
 		c.Control.Policies, c.Control.Mixture = ranking.Policies, ranking.Mixture
+		c.guided(r, f)
 	}
 	choose(r, "learning.pairs", f.Learning.Pairs, &c.Control.Learning.Pairs, Pairs)
 	choose(r, "learning.topics", f.Learning.Topics, &c.Control.Learning.Topics, Topics)

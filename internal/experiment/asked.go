@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/backlink"
 	"forager/internal/guide"
 	"forager/schemas"
 )
@@ -14,14 +15,14 @@ import (
 // critic-score does. One that fails ends the crawl: what it found would say nothing of the guide.
 func (c *crawling) guide(request *schemas.FetchRequest, rec *schemas.LinkFound) error {
 	versions := schemas.Guides(c.ctl)
-	if len(versions) == 0 || len(rec.GetLinks()) == 0 {
+	if len(versions) == 0 || rec.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED || len(rec.GetLinks()) == 0 && c.ctl.GetBacklinks() == nil {
 		return nil
 	}
 	page, err := c.run.Ground.parsed(rec.GetUrl())
 	if err != nil {
 		return err
 	}
-	states, err := guide.States(request.GetPathState())
+	path, states, err := guide.Path(request.GetPathState())
 	if err != nil {
 		return err
 	}
@@ -37,6 +38,12 @@ func (c *crawling) guide(request *schemas.FetchRequest, rec *schemas.LinkFound) 
 		}
 		judgement.Guidance = append(judgement.Guidance, g)
 	}
-	rec.Judgement = judgement
+	if rec.Judgement = judgement; !backlink.Wanted(path, judgement) {
+		return nil
+	}
+	if judgement.Backlinks, err = backlink.Ask(context.Background(), c.run.Backlinks, path.GetBacklinks(), rec.GetUrl()); err != nil {
+		return fmt.Errorf("backlinks of %s: %w", rec.GetUrl(), err)
+	}
+	backlink.Join(rec)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/apprentice"
+	"forager/internal/backlink"
 	"forager/internal/frontier"
 	"forager/internal/guide"
 	"forager/internal/rank"
@@ -64,6 +65,9 @@ type Run struct {
 	Rankers map[string]rank.Ranker
 	// Guides are those that policies rank by, by the versions that the policies name.
 	Guides map[string]guide.Guide
+	// Backlinks is the source of backlinks, which is asked Ration times at most; nil = there is none.
+	Backlinks backlink.Source
+	Ration    uint64
 	// Observe is called after each verdict, for oracles; nil = nobody looks.
 	Observe func(s *frontier.Shard, u string) error
 	// Prior is the file of a model to begin with; empty = none.
@@ -82,6 +86,10 @@ func (r *Run) control() *schemas.CrawlControl {
 		learning = proto.Clone(r.Learning).(*schemas.Learning)
 	}
 	learning.Sync = true
+	var backlinks *schemas.BacklinkSource
+	if r.Backlinks != nil {
+		backlinks = &schemas.BacklinkSource{Source: "backlinks", Ration: r.Ration}
+	}
 	network := cmp.Or(r.Network, &Network{Window: 1, HostWindow: 1})
 	return &schemas.CrawlControl{
 		Crawl: "experiment", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING,
@@ -91,7 +99,7 @@ func (r *Run) control() *schemas.CrawlControl {
 		Scope:  &schemas.Scope{UrlList: "web"},
 		Window: network.Window, HostWindow: network.HostWindow, Learning: learning,
 		Politeness: &schemas.Politeness{DelayMs: uint32(network.Pause.Milliseconds())},
-		RandomSeed: r.RandomSeed, LabelsFromUrls: r.Ground.task.LabelsFromURL,
+		RandomSeed: r.RandomSeed, LabelsFromUrls: r.Ground.task.LabelsFromURL, Backlinks: backlinks,
 	}
 }
 
@@ -199,6 +207,7 @@ func (c *crawling) fetch(request *schemas.FetchRequest) error {
 			Target: g.targets[u], Counted: g.counted(u), Score: request.GetScore(), Model: request.GetModel(),
 			Requests: c.requests, Bytes: c.bytes,
 		})
+		c.requests += uint64(rec.GetJudgement().GetBacklinks().GetQueries())
 	}
 	return c.apply(rec)
 }

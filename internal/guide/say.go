@@ -19,21 +19,21 @@ func Say(ctx context.Context, by Guide, version string, v *View) (*schemas.Guida
 	if err != nil {
 		return &schemas.Guidance{Guide: version, Failure: schemas.DetailOf(err)}, err
 	}
-	return &schemas.Guidance{Guide: version, Scores: g.GetScores(), States: g.GetStates()}, nil
+	return &schemas.Guidance{Guide: version, Scores: g.GetScores(), States: g.GetStates(), Layer: g.GetLayer()}, nil
 }
 
-// States are what guides remember, by version, of the path that a FetchRequest.path_state describes.
-func States(pathState []byte) (map[string][]byte, error) {
-	path := new(schemas.Path)
+// Path reads a FetchRequest.path_state, and what guides remember, by version, of that path.
+func Path(pathState []byte) (path *schemas.Path, states map[string][]byte, err error) {
+	path = new(schemas.Path)
 	if err := proto.Unmarshal(pathState, path); err != nil {
-		return nil, fmt.Errorf("the state of the path: %w", err)
+		return nil, nil, fmt.Errorf("the state of the path: %w", err)
 	}
-	states := make(map[string][]byte, len(path.GetSteps()))
+	states = make(map[string][]byte, len(path.GetSteps()))
 	for _, step := range path.GetSteps() {
 		if len(step.GetState()) > maxState {
-			return nil, fmt.Errorf("the state of the path: guide %s remembers %d bytes, at most %d are kept", step.GetGuide(), len(step.GetState()), maxState)
+			return nil, nil, fmt.Errorf("the state of the path: guide %s remembers %d bytes, at most %d are kept", step.GetGuide(), len(step.GetState()), maxState)
 		}
 		states[step.GetGuide()] = step.GetState()
 	}
-	return states, nil
+	return path, states, nil
 }

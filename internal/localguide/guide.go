@@ -52,7 +52,7 @@ var _ guide.Guide = (*Guide)(nil)
 
 // Guide answers as guide.Guide says.
 func (g *Guide) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, error) {
-	if len(v.Page.GetLinks()) == 0 {
+	if _, says := g.judge.(layers); len(v.Page.GetLinks()) == 0 && !says {
 		return new(schemas.Guidance), nil
 	}
 	s, err := g.See(v.Page)
@@ -92,9 +92,12 @@ func (g *Guide) Ranker() string {
 // Provenance is what was said of where the lessons came from.
 func (g *Guide) Provenance() map[string]string { return maps.Clone(g.provenance) }
 
-// alike is a page all of whose links have one score.
-type alike float64
+// alike is a page all of whose links have one score; its layer is as schemas.Guidance has it.
+type alike struct {
+	score float64
+	layer uint32
+}
 
 func (s alike) Guide([]byte) (*schemas.Guidance, error) {
-	return &schemas.Guidance{Scores: []float64{float64(s)}}, nil
+	return &schemas.Guidance{Scores: []float64{s.score}, Layer: s.layer}, nil
 }

@@ -105,8 +105,8 @@ func ask(t testing.TB, g *Guide, p *schemas.Page, state []byte) *schemas.Guidanc
 		t.Fatal(err)
 	}
 	for _, s := range said.GetScores() {
-		if s < 0 || s > 1 {
-			t.Fatalf("score %v", s)
+		if other := g.Kind() == ContextGraph && said.GetLayer() == 0; !other && (s < 0 || s > 1) || other && (s < -1 || s > 0) {
+			t.Fatalf("score %v in layer %d", s, said.GetLayer())
 		}
 	}
 	return said
@@ -132,6 +132,12 @@ func TestOrders(t *testing.T) {
 		b, _ := guide.Score(ask(t, g, withLink(parse(t, c.than, "p")), nil), 0)
 		if !(a > b) {
 			t.Errorf("%s, %s: %v and %v", c.kind, c.description, a, b)
+		}
+	}
+	g := trained(t, ContextGraph, small())
+	for page, layer := range map[int]uint32{0: 1, 2: 2, 5: 3, 7: 0} {
+		if said := ask(t, g, parse(t, page, "p"), nil); said.GetLayer() != layer {
+			t.Errorf("page %d is said to be of layer %d, want %d", page, said.GetLayer(), layer)
 		}
 	}
 }
@@ -345,7 +351,7 @@ func TestPagesThatContradictThemselves(t *testing.T) {
 		}
 		ask(t, g, &schemas.Page{Terms: []string{"a"}, Tokens: []uint32{0}, LeafLengths: []uint32{1}, Links: links}, nil)
 		ask(t, g, &schemas.Page{Links: links}, nil)
-		if said := ask(t, g, &schemas.Page{}, nil); len(said.Scores) > 0 {
+		if said := ask(t, g, &schemas.Page{}, nil); (len(said.Scores) > 0) != (kind == ContextGraph) {
 			t.Errorf("%s: %v of a page without links", kind, said)
 		}
 	}

@@ -61,6 +61,13 @@ func Guide(name, critic string, data []byte, now time.Time) *schemas.ModelPublis
 	return m
 }
 
+// Backlinks is the announcement of the bytes of a source of backlinks.
+func Backlinks(name string, data []byte, now time.Time) *schemas.ModelPublished {
+	m := &schemas.ModelPublished{Kind: "backlinks", CreatedAt: now.UnixMilli()}
+	describe(m, name+"/", data)
+	return m
+}
+
 // describe sets what follows from the bytes.
 func describe(m *schemas.ModelPublished, prefix string, data []byte) {
 	sum := sha256.Sum256(data)

@@ -11,31 +11,18 @@ import (
 // Encode writes the corpus into the body of a file.
 func (c *Corpus) Encode(e *modelfile.Encoder) {
 	words := slices.SortedFunc(maps.Keys(c.index), func(a, b string) int { return int(c.index[a]) - int(c.index[b]) })
-	e.Uint(uint64(len(words)))
-	last := ""
-	for _, w := range words {
-		e.Prefixed(last, w)
-		last = w
-	}
+	e.Words(words)
 	modelfile.PutArray(e, c.weight)
 }
 
 // Decode reads what Encode wrote; what is wrong with it is the Decoder's error.
 func Decode(d *modelfile.Decoder) *Corpus {
 	c := &Corpus{index: make(map[string]uint32)}
-	n, last := d.Len("words of the corpus", 2), ""
-	for i := range n {
-		w := d.Prefixed("word of the corpus", last)
-		if i > 0 && w <= last {
-			d.Fail("word %q behind %q", w, last)
-		}
-		if d.Err() != nil {
-			return c
-		}
-		last, c.index[w] = w, uint32(i)
+	for i, w := range d.Words("words of the corpus") {
+		c.index[w] = uint32(i)
 	}
 	c.weight = modelfile.Array[float64](d, "weights of words")
-	if len(c.weight) != n {
+	if n := len(c.index); len(c.weight) != n {
 		d.Fail("%d weights of %d words", len(c.weight), n)
 	}
 	for _, v := range c.weight {

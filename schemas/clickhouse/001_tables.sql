@@ -142,6 +142,7 @@ CREATE TABLE IF NOT EXISTS verdicts_rows
     calibrated    Float64,
     best_is_focus Bool,
     links         UInt32,
+    backlink_queries UInt32 COMMENT 'asked of the source of backlinks about the page, each charged as a request',
     fingerprint   UInt64,
     cut           Bool,
     partition     UInt32,

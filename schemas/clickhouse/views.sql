@@ -62,7 +62,7 @@ ARRAY JOIN arrayZip(shadow_critics, shadow_relevances, shadow_tempered, shadow_c
 CREATE OR REPLACE VIEW found AS
 SELECT
     crawl, shard, lower(hex(verdicts_rows.id)) AS id, url, outcome, detail, status, redirect, not_before, fetched_at,
-    relevance, tempered, calibrated, best_is_focus, links, fingerprint, cut,
+    relevance, tempered, calibrated, best_is_focus, links, backlink_queries, fingerprint, cut,
     partition, bitNot(precedence) AS offset, recorded_at
 FROM verdicts_rows FINAL;
 
@@ -163,7 +163,7 @@ CREATE OR REPLACE VIEW pages AS
 SELECT
     r.crawl AS crawl, r.id AS id, r.shard AS shard, r.ordinal AS ordinal, r.url AS url, r.host AS host, r.attempt AS attempt,
     v.outcome AS outcome, v.status AS status, v.detail AS detail, v.redirect AS redirect,
-    v.relevance AS relevance, v.tempered AS tempered, v.best_is_focus AS best_is_focus, v.links AS links, v.cut AS cut,
+    v.relevance AS relevance, v.tempered AS tempered, v.best_is_focus AS best_is_focus, v.links AS links, v.backlink_queries AS backlink_queries, v.cut AS cut,
     v.offset AS applied, v.recorded_at AS applied_at,
     r.depth AS depth, r.via AS via, r.hops AS hops, r.score AS score, r.tier AS tier, r.policy AS policy, r.model AS model,
     r.dispatched_at AS dispatched_at, f.fetched_at AS fetched_at, f.duration_ms AS duration_ms,

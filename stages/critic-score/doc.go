@@ -9,8 +9,8 @@
 // and marking of topics), model.published (where critics are). Out: page.judged, one record for
 // every record of page.parsed; the parsed page rides on in it as the bytes that came in.
 //
-// Touches: the object store, read only, for critics and guides; the services of predicates; the folders
-// critics and guides below the data folder, where they lie under their digests and all processes of a machine map
+// Touches: the object store, read only, for critics, guides and sources of backlinks; the services of predicates; the folders
+// critics, guides and backlinks below the data folder, where they lie under their digests and all processes of a machine map
 // them. State: none; what is missing there, or damaged, is fetched again.
 //
 // Where a policy of the crawl reads them, the text of each link is judged as well
@@ -21,6 +21,11 @@
 // judgement. One that is not there yet, or damaged, is waited for as critics are. One that fails on a
 // page, or says what is no finite number, is not: the guidance says why, it is counted
 // (forager_critic_score_guide_failures_total), and the links of the page are fetched last.
+//
+// Where a guide calls a page a target (Guidance.layer 1), and its request allows a query (Path.backlinks), the crawl's
+// source of backlinks (package backlink) is asked for the page's parents, also where the page's own links may not be
+// followed. A source that is not there is waited for; a service that does not answer as it should is not: the judgement
+// says why, and it is counted (forager_critic_score_backlink_failures_total). Services among the guides are asked side by side.
 //
 // A new revision of the control record counts from the next page on: another critic is swapped in,
 // topics are marked anew. A judgement says which revision it followed (marking).

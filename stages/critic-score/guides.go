@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/backlink"
 	"forager/internal/guide"
 	"forager/internal/guides"
 	"forager/internal/modelfile"
@@ -20,60 +22,132 @@ func newGuides(get func(ctx context.Context, key string) ([]byte, error), dir st
 	return &m
 }
 
-// guidance is what the guides of the crawl's policies say of a page's links. A guide that is not there
-// is waited for; one that fails on the page is not.
-func (s *scorer) guidance(ctx context.Context, control *schemas.CrawlControl, parsed *schemas.PageParsed, j *schemas.Judgement) ([]*schemas.Guidance, error) {
+// newBacklinks keeps sources of backlinks in a folder, as newGuides does guides.
+func newBacklinks(get func(ctx context.Context, key string) ([]byte, error), dir string, ask predicate.Options) *models[backlink.Source] {
+	m := newModels("backlinks", get, dir, func(file *modelfile.Mapped) (backlink.Source, error) { return backlink.OpenMapped(file, ask) })
+	return &m
+}
+
+// guide fills in what the guides of the crawl's policies say of a page's links, and what its source of backlinks says of
+// the page. A guide that is not there is waited for; one that fails on the page is not.
+func (s *scorer) guide(ctx context.Context, control *schemas.CrawlControl, parsed *schemas.PageParsed, j *schemas.Judgement) error {
 	versions, page := schemas.Guides(control), parsed.GetPage()
-	if len(versions) == 0 || page.GetNofollow() || len(page.GetLinks()) == 0 {
-		return nil, nil
+	leads := len(page.GetLinks()) > 0 && !page.GetNofollow()
+	if len(versions) == 0 || !leads && control.GetBacklinks() == nil {
+		return nil
 	}
 	request := new(schemas.FetchRequest)
 	if err := proto.Unmarshal(parsed.GetRequest(), request); err != nil {
-		return nil, fmt.Errorf("decode the request: %w", err)
+		return fmt.Errorf("decode the request: %w", err)
 	}
-	states, err := guide.States(request.GetPathState())
+	path, states, err := guide.Path(request.GetPathState())
+	if err != nil {
+		return err
+	}
+	if !leads && path.GetBacklinks() == "" {
+		return nil
+	}
+	if !leads { // none of its links may be followed, but who links to it may be asked
+		page = &schemas.Page{
+			Url: page.GetUrl(), Title: page.GetTitle(), Description: page.GetDescription(), Language: page.GetLanguage(),
+			Terms: page.GetTerms(), Tokens: page.GetTokens(), LeafLengths: page.GetLeafLengths(), Shapes: page.GetShapes(),
+		}
+	}
+	if j.Guidance, err = s.guidance(ctx, versions, page, j, states); err != nil || !backlink.Wanted(path, j) {
+		return err
+	}
+	j.Backlinks, err = s.askBacklinks(ctx, path.GetBacklinks(), page.GetUrl())
+	return err
+}
+
+// guidance is what guides say of a page; services among them are asked side by side.
+func (s *scorer) guidance(ctx context.Context, versions []string, page *schemas.Page, j *schemas.Judgement, states map[string][]byte) ([]*schemas.Guidance, error) {
+	guides := make([]guide.Guide, len(versions))
+	for i, version := range versions {
+		var err error
+		if guides[i], err = s.guideOf(ctx, version); err != nil {
+			return nil, err
+		}
+	}
+	all := make([]*schemas.Guidance, len(versions))
+	say := func(i int) {
+		all[i] = s.guided(ctx, guides[i], versions[i], &guide.View{Page: page, Judgement: j, State: states[versions[i]]})
+	}
+	var asked sync.WaitGroup
+	asks := 0
+	for i, by := range guides {
+		if waits(by) {
+			asks++
+			asked.Go(func() { say(i) })
+		}
+	}
+	for i, by := range guides {
+		if !waits(by) {
+			say(i)
+		}
+	}
+	if asks > 0 {
+		s.turns.give()
+		asked.Wait()
+		s.turns.take()
+	}
+	return all, ctx.Err()
+}
+
+// waits says whether somebody else is asked, for whom a page waits.
+func waits(by any) bool {
+	w, ok := by.(interface{ Asks() bool })
+	return ok && w.Asks()
+}
+
+// askBacklinks asks the source of a version for the parents of a page. A source that is not there is waited for; one that
+// fails on the page is not.
+func (s *scorer) askBacklinks(ctx context.Context, version, page string) (*schemas.Backlinks, error) {
+	by, err := opened(ctx, s.backlinks, version)
 	if err != nil {
 		return nil, err
 	}
-	var all []*schemas.Guidance
-	for _, version := range versions {
-		by, err := s.guide(ctx, version)
-		if err != nil {
-			return nil, err
-		}
-		g, err := s.guided(ctx, by, version, &guide.View{Page: page, Judgement: j, State: states[version]})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, g)
-	}
-	return all, nil
-}
-
-// guide returns the guide of a version; what keeps it from doing so is Unavailable.
-func (s *scorer) guide(ctx context.Context, version string) (guide.Guide, error) {
-	place := s.guides.shelf(version)
-	place.mu.Lock()
-	defer place.mu.Unlock()
-	return s.guides.open(ctx, place, true)
-}
-
-// guided is guide.Say; one that asks a service has no turn meanwhile. An error is the end of ctx.
-func (s *scorer) guided(ctx context.Context, by guide.Guide, version string, v *guide.View) (*schemas.Guidance, error) {
-	if w, ok := by.(interface{ Asks() bool }); ok && w.Asks() {
+	if waits(by) {
 		s.turns.give()
 		defer s.turns.take()
 	}
-	g, err := guide.Say(ctx, by, version, v)
+	said, err := backlink.Ask(ctx, by, version, page)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	s.metrics.dropped.Add(float64(said.GetDropped()))
 	if err != nil {
-		reason := "error"
-		if failure := (*predicate.Failure)(nil); errors.As(err, &failure) {
-			reason = failure.Reason
-		}
-		s.metrics.unguided.WithLabelValues(reason).Inc()
+		s.metrics.unanswered.WithLabelValues(reasonOf(err)).Inc()
 	}
-	return g, nil
+	return said, nil
+}
+
+// guideOf returns the guide of a version; what keeps it from doing so is Unavailable.
+func (s *scorer) guideOf(ctx context.Context, version string) (guide.Guide, error) {
+	return opened(ctx, s.guides, version)
+}
+
+// opened brings a model of a version, one worker at a time.
+func opened[M any](ctx context.Context, of *models[M], version string) (M, error) {
+	place := of.shelf(version)
+	place.mu.Lock()
+	defer place.mu.Unlock()
+	return of.open(ctx, place, true)
+}
+
+// guided is guide.Say, and counts what fails.
+func (s *scorer) guided(ctx context.Context, by guide.Guide, version string, v *guide.View) *schemas.Guidance {
+	g, err := guide.Say(ctx, by, version, v)
+	if err != nil && ctx.Err() == nil {
+		s.metrics.unguided.WithLabelValues(reasonOf(err)).Inc()
+	}
+	return g
+}
+
+// reasonOf is why a service did not answer, or "error".
+func reasonOf(err error) string {
+	if failure := (*predicate.Failure)(nil); errors.As(err, &failure) {
+		return failure.Reason
+	}
+	return "error"
 }

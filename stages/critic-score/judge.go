@@ -36,7 +36,7 @@ func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schema
 			return nil, err
 		}
 	}
-	if j.Guidance, err = s.guidance(ctx, control, parsed, j); err != nil {
+	if err := s.guide(ctx, control, parsed, j); err != nil {
 		return nil, err
 	}
 	for _, version := range control.GetShadows() {
@@ -132,6 +132,8 @@ type metrics struct {
 	degraded   *prometheus.CounterVec // by reason
 	shadowless prometheus.Counter
 	unguided   *prometheus.CounterVec // by reason
+	unanswered *prometheus.CounterVec // by reason
+	dropped    prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -149,8 +151,16 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Namespace: namespace, Subsystem: subsystem, Name: "guide_failures_total",
 			Help: "Pages whose links a guide did not score, or not with finite numbers: they are fetched last.",
 		}, []string{"reason"}),
+		unanswered: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "backlink_failures_total",
+			Help: "Pages whose parents a source of backlinks did not say.",
+		}, []string{"reason"}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "backlinks_dropped_total",
+			Help: "What sources of backlinks said that is no parent: no URL, the page itself, a page twice, one too many.",
+		}),
 	}
-	for _, c := range []prometheus.Collector{m.degraded, m.shadowless, m.unguided} {
+	for _, c := range []prometheus.Collector{m.degraded, m.shadowless, m.unguided, m.unanswered, m.dropped} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -27,7 +27,8 @@ func run(ctx context.Context, env *boot.Env) error {
 	ask := predicate.Options{Getenv: os.Getenv, Log: env.Log}
 	s, err := newScorer(
 		newCritics(store.Get, filepath.Join(env.Config.Data, "critics"), ask),
-		newGuides(store.Get, filepath.Join(env.Config.Data, "guides"), ask), env.Config.Stages.CriticScore.Workers, env.Metrics,
+		newGuides(store.Get, filepath.Join(env.Config.Data, "guides"), ask),
+		newBacklinks(store.Get, filepath.Join(env.Config.Data, "backlinks"), ask), env.Config.Stages.CriticScore.Workers, env.Metrics,
 	)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/backlink"
 	"forager/internal/controls"
 	"forager/internal/guide"
 	"forager/internal/stream"
@@ -18,8 +19,10 @@ type scorer struct {
 	crawls  *controls.Book
 	critics *critics
 	guides  *models[guide.Guide]
-	turns   turns
-	metrics *metrics
+	// backlinks are sources of them.
+	backlinks *models[backlink.Source]
+	turns     turns
+	metrics   *metrics
 }
 
 // turns lets so many records be worked at as there are places; who asks a service gives its own
@@ -34,12 +37,12 @@ func (t turns) give() { <-t }
 // bounds, records and bytes a partition, are met first.
 const inHand = 4096
 
-func newScorer(critics *critics, guides *models[guide.Guide], workers int, reg prometheus.Registerer) (*scorer, error) {
+func newScorer(critics *critics, guides *models[guide.Guide], backlinks *models[backlink.Source], workers int, reg prometheus.Registerer) (*scorer, error) {
 	m, err := newMetrics(reg)
 	if err != nil {
 		return nil, err
 	}
-	return &scorer{crawls: controls.New(), critics: critics, guides: guides, turns: make(turns, workers), metrics: m}, nil
+	return &scorer{crawls: controls.New(), critics: critics, guides: guides, backlinks: backlinks, turns: make(turns, workers), metrics: m}, nil
 }
 
 // published reads a record of model.published.
@@ -47,7 +50,10 @@ func (s *scorer) published(key, value []byte) error {
 	if err := s.critics.take(key, value); err != nil {
 		return err
 	}
-	return s.guides.take(key, value)
+	if err := s.guides.take(key, value); err != nil {
+		return err
+	}
+	return s.backlinks.take(key, value)
 }
 
 // stage is the scorer as the runtime takes it. A record is tried once: what another try could mend

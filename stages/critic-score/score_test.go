@@ -62,8 +62,9 @@ func newWorld(t testing.TB) *world {
 		return b, nil
 	}
 	critics, guides := newCritics(get, t.TempDir(), predicate.Options{}), newGuides(get, t.TempDir(), predicate.Options{})
+	backlinks := newBacklinks(get, t.TempDir(), predicate.Options{})
 	var err error
-	if w.scorer, err = newScorer(critics, guides, 1, prometheus.NewRegistry()); err != nil {
+	if w.scorer, err = newScorer(critics, guides, backlinks, 1, prometheus.NewRegistry()); err != nil {
 		panic(err)
 	}
 	w.stage = w.scorer.stage()

@@ -14,6 +14,7 @@
 //
 // A crawl without a control record is waited for. Links of a page that asks not to follow any
 // (meta nofollow) are left out; links marked nofollow themselves are sent with that mark.
+// Parents of the page that a source of backlinks knows (Judgement.backlinks) follow the page's links, marked as such.
 //
 // Refuses, as failed:feature-extract with a dead letter: records that cannot be decoded or do
 // not fit their headers, delivered pages without a page or a judgement, pages that contradict

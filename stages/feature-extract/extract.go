@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/backlink"
 	"forager/internal/controls"
 	"forager/internal/guide"
 	"forager/internal/linkfeature"
@@ -89,6 +90,7 @@ func (x *extractor) links(found *schemas.LinkFound, judged *schemas.PageJudged, 
 		}
 	}
 	found.Table, found.Links = table, links
+	backlink.Join(found)
 	found.Fingerprint, found.Cut = page.GetFingerprint(), page.GetCut() || cut
 	return nil
 }

@@ -178,7 +178,7 @@ func (b *rows) found(r *stream.Record, place analytics.Place) error {
 		Crawl: m.Crawl, Shard: m.Shard, ID: string(m.Id), URL: m.Url, Outcome: schemas.OutcomeName(m.Outcome),
 		Detail: m.Detail, Status: m.Status, Redirect: m.Redirect, NotBefore: analytics.Millis(m.NotBefore), FetchedAt: found,
 		Relevance: j.GetRaw(), Tempered: j.GetTempered(), Calibrated: j.GetCalibrated(), BestIsFocus: j.GetBestIsFocus(),
-		Links: uint32(len(m.Links)), Fingerprint: m.Fingerprint, Cut: m.Cut, Place: place,
+		Links: uint32(len(m.Links)), Queries: j.GetBacklinks().GetQueries(), Fingerprint: m.Fingerprint, Cut: m.Cut, Place: place,
 	})
 	host := ""
 	if m.Url != "" {

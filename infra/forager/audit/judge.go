@@ -349,6 +349,7 @@ func (j *judge) status() {
 		if c.Request {
 			requests++
 		}
+		requests += uint64(v.GetJudgement().GetBacklinks().GetQueries())
 	}
 	for _, l := range j.leaps {
 		if !l.GetBoundary() {

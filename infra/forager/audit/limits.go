@@ -9,7 +9,7 @@ import (
 
 // limits recounts what was charged.
 func (j *judge) limits() {
-	pages, requests := 0, 0
+	pages, requests, queries := 0, 0, 0
 	hosts := make(map[string]int)
 	for id, r := range j.requests {
 		v := j.verdicts[id]
@@ -20,12 +20,17 @@ func (j *judge) limits() {
 		if v != nil && c.Request {
 			requests++
 		}
+		queries += int(v.GetJudgement().GetBacklinks().GetQueries())
 		if v == nil || v.GetOutcome() != schemas.Outcome_OUTCOME_DEFERRED {
 			hosts[r.GetHost()]++
 		}
 		if reason := j.Scope.Check(r.GetUrl(), r.GetDepth()); reason != "" {
 			j.problem("%s was asked for at depth %d, which the scope refuses: %s", r.GetUrl(), r.GetDepth(), reason)
 		}
+	}
+	requests += queries
+	if ration := j.Control.GetBacklinks().GetRation(); j.Control.GetBacklinks() != nil && queries > int(ration) {
+		j.problem("%d queries of backlinks were made, the ration is %d", queries, ration)
 	}
 	b, hostCap := j.Control.GetBudget(), int(j.Control.GetScope().GetHostCap())
 	if b.GetPages() > 0 && pages > int(b.GetPages()) {
@@ -41,6 +46,9 @@ func (j *judge) limits() {
 	}
 	j.figure("pages delivered", pages)
 	j.figure("requests charged", requests)
+	if queries > 0 {
+		j.figure("queries of backlinks among them", queries)
+	}
 	j.figure("hosts", len(hosts))
 }
 

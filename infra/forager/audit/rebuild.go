@@ -84,6 +84,12 @@ func (r *row) shadows() (all []*schemas.Shadow) {
 	return all
 }
 
+// queries are those of backlinks, behind the number of links, which is not wanted.
+func (r *row) queries() *schemas.Backlinks {
+	r.text()
+	return &schemas.Backlinks{Queries: r.uint32()}
+}
+
 // rebuild makes the records of a topic from ClickHouse's rows, as far as an audit looks at them.
 // Whether all of a record's links are there is seen as rows are compared.
 func (e *Evidence) rebuild(topic string) error {
@@ -118,7 +124,7 @@ func (e *Evidence) rebuild(topic string) error {
 		case schemas.TopicLinkFound:
 			e.Verdicts = append(e.Verdicts, &schemas.LinkFound{
 				Crawl: crawl, Id: r.id(), Shard: r.uint32(), Url: r.text(), Outcome: r.outcome(), Status: r.uint32(), Redirect: r.text(),
-				Judgement: &schemas.Judgement{Raw: r.float(), Tempered: r.float(), Calibrated: r.float(), BestIsFocus: r.bool()},
+				Judgement: &schemas.Judgement{Raw: r.float(), Tempered: r.float(), Calibrated: r.float(), BestIsFocus: r.bool(), Backlinks: r.queries()},
 				Links:     links[texts[0]],
 			})
 		case schemas.TopicLeapSettled:

@@ -38,6 +38,7 @@ var Compared = []Table{
 	}, Order: "partition, offset"},
 	{Name: "found", Columns: []string{
 		"id", "toString(shard)", "url", "outcome", "toString(status)", "redirect", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "toString(links)",
+		"toString(backlink_queries)",
 	}, Order: "partition, offset"},
 	{Name: "links", Columns: []string{"id", "u", "v", "request"}, Order: "partition, offset, position"},
 	{Name: "leaps", Columns: []string{
@@ -99,6 +100,7 @@ func foundRow(v *schemas.LinkFound, links int) []string {
 	return []string{
 		hexOf(v.GetId()), number(v.GetShard()), v.GetUrl(), schemas.OutcomeName(v.GetOutcome()), number(v.GetStatus()), v.GetRedirect(),
 		float(g.GetRaw()), float(g.GetTempered()), float(g.GetCalibrated()), strconv.FormatBool(g.GetBestIsFocus()), number(links),
+		number(g.GetBacklinks().GetQueries()),
 	}
 }
 
