@@ -8,6 +8,7 @@ import (
 
 	"forager/infra/forager/export"
 	"forager/internal/localguide"
+	"forager/internal/qvalue"
 	"forager/internal/text"
 )
 
@@ -20,7 +21,7 @@ type guideCommand struct {
 }
 
 type guideTrain struct {
-	Kind string `arg:"" help:"context-graph, focused-2000, best-first-cosine or memm." enum:"context-graph,focused-2000,best-first-cosine,memm"`
+	Kind string `arg:"" help:"context-graph, focused-2000, best-first-cosine, memm or rennie-mccallum." enum:"context-graph,focused-2000,best-first-cosine,memm,rennie-mccallum"`
 	graphFlags
 	To      string `short:"o" help:"File to write." placeholder:"FILE"`
 	Force   bool   `help:"Replace a file that is there already."`
@@ -36,7 +37,7 @@ type guideTrain struct {
 	URLs        bool    `help:"memm: observe keywords in URLs; not where labels follow from URLs." default:"true" negatable:"" name:"urls"`
 	Inference   string  `help:"memm: marginal, viterbi." enum:"marginal,viterbi" default:"marginal"`
 	Order       string  `help:"memm: order of links, by expected discount or lexicographically by states." enum:"discount,states" default:"discount"`
-	Gamma       float64 `help:"memm: discount of a click." default:"0.5"`
+	Gamma       float64 `help:"memm, rennie-mccallum: discount of a click." default:"0.5"`
 	Ahead       bool    `help:"memm: look one page ahead, at which the link points."`
 	EdgeWeights bool    `help:"memm: weights for pairs of states, too."`
 	Variance    float64 `help:"memm: variance of the prior on weights." default:"10"`
@@ -47,11 +48,13 @@ type guideTrain struct {
 
 func (c *guideTrain) Help() string {
 	return `A guide tells from a page, and from the path that led there, which of its links lead to targets. It learns from the pages around known
-targets (forager localgraph shows them): those of a crawl that has finished, or of a WARC file.
+targets (forager localgraph shows them): those of a crawl that has finished, or of a WARC file. rennie-mccallum learns what is behind each
+link of all of them, from the words around it; train it on other sites than it is to crawl.
 
   forager guide train context-graph --crawl chemistry --above 0.8 -o chemistry.guide
   forager guide train memm --warc web.warc.gz --targets likes.txt --topic Science/Chemistry --publish acids
-  forager guide train memm --warc web.warc.gz --edges edges.txt.gz --targets likes.txt --observe words -o words.guide`
+  forager guide train memm --warc web.warc.gz --edges edges.txt.gz --targets likes.txt --observe words -o words.guide
+  forager guide train rennie-mccallum --warc other.warc.gz --targets likes.txt --publish rewards`
 }
 
 func (c *guideTrain) settings() (localguide.Settings, error) {
@@ -85,6 +88,7 @@ type guideTrained struct {
 	Keywords  int               `json:"keywords,omitempty"`
 	Sequences int               `json:"sequences,omitempty"`
 	Fit       *guideFit         `json:"fit,omitempty"`
+	Links     []int             `json:"links,omitempty"` // by bin of their worth
 	From      map[string]string `json:"provenance"`
 }
 
@@ -114,6 +118,9 @@ func (c *guideTrain) Run(s *session) error {
 		return usagef("a guide learns from texts of pages: give --crawl or --warc beside --edges")
 	}
 	settings.Provenance = map[string]string{"links": c.source(), "targets": strconv.Itoa(len(around.targets))}
+	if c.Kind == rewards {
+		return c.trainRewards(s, around, settings.Provenance)
+	}
 	guide, report, err := localguide.Train(localguide.Kind(c.Kind), around.web.Lessons(s, around.targets), settings)
 	if err != nil {
 		return fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
@@ -129,6 +136,32 @@ func (c *guideTrain) Run(s *session) error {
 		out.Fit = &guideFit{f.LogLikelihood, f.Iterations}
 	}
 	if out.Version, err = c.keep(s, guide.Marshal()); err != nil {
+		return err
+	}
+	return s.print(out, out.tell)
+}
+
+// rewards is the kind that package qvalue learns.
+const rewards = "rennie-mccallum"
+
+// trainRewards is Run for it.
+func (c *guideTrain) trainRewards(s *session, around *surroundings, from map[string]string) error {
+	settings := qvalue.Default
+	settings.Gamma, settings.Words = c.Gamma, c.Words
+	lessons, err := around.web.Rewards(around.targets, c.Gamma)
+	if err != nil {
+		return fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
+	}
+	model, err := qvalue.Train(lessons, settings)
+	if err != nil {
+		return fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
+	}
+	out := &guideTrained{Kind: c.Kind, File: c.To, Targets: len(around.targets), Unknown: around.unknown, From: from}
+	_, links := model.Means()
+	for _, n := range links {
+		out.Links = append(out.Links, int(n))
+	}
+	if out.Version, err = c.keep(s, model.Marshal()); err != nil {
 		return err
 	}
 	return s.print(out, out.tell)
@@ -161,8 +194,12 @@ func writeGuide(path string, force bool, file []byte) error {
 }
 
 func (g *guideTrained) tell(w io.Writer) {
-	fmt.Fprintf(w, "%s of %d targets in %s; pages by layer:", g.Kind, g.Targets, g.From["links"])
-	for _, n := range g.Layers {
+	shown, counts := "pages by layer", g.Layers
+	if g.Kind == rewards {
+		shown, counts = "links by how many pages behind them the nearest target is, the last ones farther", g.Links
+	}
+	fmt.Fprintf(w, "%s of %d targets in %s; %s:", g.Kind, g.Targets, g.From["links"], shown)
+	for _, n := range counts {
 		fmt.Fprintf(w, " %d", n)
 	}
 	fmt.Fprintln(w)

@@ -13,7 +13,9 @@ import (
 
 	"forager/infra/forager/lessons"
 	"forager/internal/experiment/worldtest"
+	"forager/internal/guides"
 	"forager/internal/localguide"
+	"forager/internal/predicate"
 )
 
 // neighbourhood is a folder with web.warc.gz, a list of targets, and the links of the web as files: edges.txt of URLs,
@@ -186,6 +188,41 @@ func TestGuideTrainRefuses(t *testing.T) {
 	} {
 		if out, problem, code := said(t, dir, args); code != exitFailure || !strings.Contains(problem, says) {
 			t.Errorf("%s: exit %d, %s%s, want %q", args, code, out, problem, says)
+		}
+	}
+}
+
+// TestGuideTrainRewards: what is learnt of a web is that of its targets, the same every time, and opens as the ranker that it is.
+func TestGuideTrainRewards(t *testing.T) {
+	dir, targets := neighbourhood(t)
+	var files [2][]byte
+	for i := range files {
+		out, problem, code := said(t, dir, fmt.Sprintf("--json guide train rennie-mccallum --warc $web.warc.gz --targets $targets.urls -o $%d.guide", i))
+		trained := new(guideTrained)
+		if err := json.Unmarshal([]byte(out), trained); code != exitOK || err != nil {
+			t.Fatalf("exit %d, %s, %v", code, problem, err)
+		}
+		if trained.Targets != len(targets) || len(trained.Links) != 3 || trained.Links[0] < len(targets) || trained.ReadsURLs {
+			t.Errorf("%+v", trained)
+		}
+		var err error
+		if files[i], err = os.ReadFile(filepath.Join(dir, fmt.Sprintf("%d.guide", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("another training gives another file")
+	}
+	by, err := guides.Open(files[0], predicate.Options{})
+	if err != nil || guides.Ranker(by) != "rennie-mccallum" {
+		t.Errorf("ranker %q, %v", guides.Ranker(by), err)
+	}
+	for args, want := range map[string]string{
+		"--warc $web.warc.gz --targets $targets.urls --edges $edges.txt": "not from a file of edges",
+		"--warc $web.warc.gz --targets $targets.urls --gamma 1":          "want one in (0,1)",
+	} {
+		if _, problem, code := said(t, dir, "guide train rennie-mccallum -o $x.guide "+args); code == exitOK || !strings.Contains(problem, want) {
+			t.Errorf("%s: exit %d, %s", args, code, problem)
 		}
 	}
 }
