@@ -1,5 +1,6 @@
 """Naive Bayes: internal/bayes, the critic and the apprentice against scikit-learn's MultinomialNB;
-and the apprentice's logistic regression against its published update.
+and the apprentice's logistic regression against its published update and, where it learns the same again
+and again, against what scikit-learn's LogisticRegression finds at once.
 
 All are given the same count matrices. scikit-learn takes its vocabulary from the columns that it
 is given, so columns without a count in training are left out, as they are no words there.
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.naive_bayes import MultinomialNB
 
 TOLERANCE = 1e-9
@@ -117,3 +120,16 @@ def test_apprentice_proximal(cases):
         compared += len(want)
     print(f"{compared} weights differ by {worst:.1e} at most")
     assert worst < 1e-12 and compared > 1000
+
+
+def test_apprentice_logistic(cases):
+    """One leap after the other it comes near the best weights; steps that shrink never quite end there."""
+    worst_loss = worst = 0
+    for case in cases["repeated"]:
+        train, labels, high = matrix(case["train"], 6), np.array(case["labels"]), np.array(case["high"])
+        best = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000).fit(train, labels).predict_proba(train)[:, 1]
+        assert np.ptp(best) > 0.3
+        worst_loss = max(worst_loss, log_loss(labels, high) / log_loss(labels, best) - 1)
+        worst = max(worst, np.abs(high - best).max())
+    print(f"{len(cases['repeated'])} cases: the loss is {worst_loss:.1e} above the least, probabilities differ by {worst:.3f} at most")
+    assert len(cases["repeated"]) == 10 and -1e-6 < worst_loss < 1e-3 and worst < 0.05

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"forager/internal/apprentice"
@@ -19,6 +20,7 @@ type bayesDump struct {
 	Generated  []bayesCase       `json:"generated"`
 	Articles   *bayesArticles    `json:"articles,omitempty"`
 	Apprentice []apprenticeLeaps `json:"apprentice"`
+	Repeated   []repeatedLeaps   `json:"repeated"`
 }
 
 // bayesRows is a count matrix: row i has Columns[Starts[i]:Starts[i+1]] with Counts beside.
@@ -97,6 +99,13 @@ func dumpBayes(args []string) error {
 			return err
 		}
 		out.Apprentice = append(out.Apprentice, leaps)
+	}
+	for range 10 {
+		leaps, err := repeatLeaps(random)
+		if err != nil {
+			return err
+		}
+		out.Repeated = append(out.Repeated, leaps)
 	}
 	if *taxonomy != "" {
 		var err error
@@ -218,6 +227,61 @@ func (l *apprenticeLeaps) proximal(random *rand.Rand, lists [][]*schemas.Feature
 		p.Columns, p.Weights = append(p.Columns, 7*term+int(f.Offset)+3), append(p.Weights, f.Weight)
 	}
 	return m, nil
+}
+
+// repeatedLeaps are leaps that logistic regression without penalties learns again and again, and Pr(high) of
+// each that it comes to.
+type repeatedLeaps struct {
+	Train  bayesRows `json:"train"`
+	Labels []int     `json:"labels"`
+	High   []float64 `json:"high"`
+}
+
+// repeatLeaps draws leaps whose classes overlap, so that there are best weights, and learns them 300 times.
+func repeatLeaps(random *rand.Rand) (repeatedLeaps, error) {
+	const leaps, features, times = 150, 6, 300
+	var l repeatedLeaps
+	settings, err := apprentice.SettingsOf(&schemas.Learning{Learner: schemas.Learner_LEARNER_LOGISTIC, Logistic: &schemas.Logistic{Rate: .3}})
+	if err != nil {
+		return l, err
+	}
+	learner := apprentice.New(settings)
+	if err := learner.SetCut(.5); err != nil {
+		return l, err
+	}
+	var weights [features]float64
+	for i := range weights {
+		weights[i] = random.NormFloat64() / 2
+	}
+	lists := make([][]*schemas.Feature, leaps)
+	for i := range lists {
+		b, sum := new(bayes.Bag), 0.
+		for f := range uint32(features) {
+			if n := uint32(random.ExpFloat64()); n > 0 {
+				b.Features, b.Counts = append(b.Features, f), append(b.Counts, n)
+				lists[i] = append(lists[i], &schemas.Feature{Term: fmt.Sprint("term", f), Count: n})
+				sum += weights[f] * float64(n)
+			}
+		}
+		l.Train.add(b)
+		label := 0
+		if random.Float64() < 1/(1+math.Exp(-sum)) {
+			label = 1
+		}
+		l.Labels = append(l.Labels, label)
+	}
+	for range times {
+		for i, list := range lists {
+			if err := learner.Add(list, float64(l.Labels[i])); err != nil {
+				return l, err
+			}
+		}
+	}
+	m := learner.Model()
+	for _, list := range lists {
+		l.High = append(l.High, m.Score(list))
+	}
+	return l, nil
 }
 
 // judgeArticles judges every article of the taxonomy by its main subject.
