@@ -465,21 +465,25 @@ const (
 	// §3.8, co-citation): "w:NNN", ⌊256 R(w)⌋ in three digits, at the offset of w. The learner reads it as
 	// "w:low" or "w:high" by its own cut.
 	FeatureFamily_FEATURE_FAMILY_COCITATION FeatureFamily = 9
+	// ⟨t, ∞⟩, "far:t", a term farther than d_max from the link, wherever on the page (2002 §2.2.3). A page's whole text
+	// then travels with its links.
+	FeatureFamily_FEATURE_FAMILY_FAR FeatureFamily = 10
 )
 
 // Enum value maps for FeatureFamily.
 var (
 	FeatureFamily_name = map[int32]string{
-		0: "FEATURE_FAMILY_UNSPECIFIED",
-		1: "FEATURE_FAMILY_OFFSETS",
-		2: "FEATURE_FAMILY_NEAR_TEXT",
-		3: "FEATURE_FAMILY_ANCHOR",
-		4: "FEATURE_FAMILY_REL",
-		5: "FEATURE_FAMILY_POSITION",
-		6: "FEATURE_FAMILY_SAME_SITE",
-		7: "FEATURE_FAMILY_URL_TOKENS",
-		8: "FEATURE_FAMILY_URL_NGRAMS",
-		9: "FEATURE_FAMILY_COCITATION",
+		0:  "FEATURE_FAMILY_UNSPECIFIED",
+		1:  "FEATURE_FAMILY_OFFSETS",
+		2:  "FEATURE_FAMILY_NEAR_TEXT",
+		3:  "FEATURE_FAMILY_ANCHOR",
+		4:  "FEATURE_FAMILY_REL",
+		5:  "FEATURE_FAMILY_POSITION",
+		6:  "FEATURE_FAMILY_SAME_SITE",
+		7:  "FEATURE_FAMILY_URL_TOKENS",
+		8:  "FEATURE_FAMILY_URL_NGRAMS",
+		9:  "FEATURE_FAMILY_COCITATION",
+		10: "FEATURE_FAMILY_FAR",
 	}
 	FeatureFamily_value = map[string]int32{
 		"FEATURE_FAMILY_UNSPECIFIED": 0,
@@ -492,6 +496,7 @@ var (
 		"FEATURE_FAMILY_URL_TOKENS":  7,
 		"FEATURE_FAMILY_URL_NGRAMS":  8,
 		"FEATURE_FAMILY_COCITATION":  9,
+		"FEATURE_FAMILY_FAR":         10,
 	}
 )
 
@@ -1891,7 +1896,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x15POSTERIOR_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPOSTERIOR_RAW\x10\x01\x12\x16\n" +
 	"\x12POSTERIOR_TEMPERED\x10\x02\x12\x18\n" +
-	"\x14POSTERIOR_CALIBRATED\x10\x03*\xb4\x02\n" +
+	"\x14POSTERIOR_CALIBRATED\x10\x03*\xcc\x02\n" +
 	"\rFeatureFamily\x12\x1e\n" +
 	"\x1aFEATURE_FAMILY_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FEATURE_FAMILY_OFFSETS\x10\x01\x12\x1c\n" +
@@ -1902,7 +1907,9 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x18FEATURE_FAMILY_SAME_SITE\x10\x06\x12\x1d\n" +
 	"\x19FEATURE_FAMILY_URL_TOKENS\x10\a\x12\x1d\n" +
 	"\x19FEATURE_FAMILY_URL_NGRAMS\x10\b\x12\x1d\n" +
-	"\x19FEATURE_FAMILY_COCITATION\x10\t*K\n" +
+	"\x19FEATURE_FAMILY_COCITATION\x10\t\x12\x16\n" +
+	"\x12FEATURE_FAMILY_FAR\x10\n" +
+	"*K\n" +
 	"\aLearner\x12\x17\n" +
 	"\x13LEARNER_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rLEARNER_BAYES\x10\x01\x12\x14\n" +

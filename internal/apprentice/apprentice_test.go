@@ -286,7 +286,7 @@ func TestScoreIsNaiveBayes(t *testing.T) {
 // TestPageScoresAsFeaturesDo compares, to the bit, the scorer of a page's links with features
 // made one by one.
 func TestPageScoresAsFeaturesDo(t *testing.T) {
-	for _, names := range []string{"offsets", "near-text", "offsets+near-text+anchor", "offsets+co-citation", "anchor+position+same-site+url-ngrams+url-tokens+rel"} {
+	for _, names := range []string{"offsets", "near-text", "offsets+near-text+anchor", "offsets+co-citation", "offsets+far", "near-text+far+rel", "anchor+position+same-site+url-ngrams+url-tokens+rel"} {
 		for _, learner := range []schemas.Learner{schemas.Learner_LEARNER_BAYES, schemas.Learner_LEARNER_LOGISTIC} {
 			families, err := linkfeature.FamiliesNamed(strings.Split(names, "+"))
 			if err != nil {

@@ -242,7 +242,7 @@ func (c *Logistic) learn(features []*schemas.Feature, bin int) {
 // Model makes a model of what was learnt so far, and fixes the cut.
 func (c *Logistic) Model() *Model {
 	c.FixCut()
-	m := &Model{facts: c.facts(), prior: c.bias.weight(&c.set, 0, 0), cited: c.families.Cocitation(), cut: c.cut}
+	m := &Model{facts: c.facts(), prior: c.bias.weight(&c.set, 0, 0), cited: c.families.Cocitation(), cut: c.cut, far: c.families.Far()}
 	layOut(m, &c.terms, (*coordinates).reach)
 	for t := range c.terms.all {
 		r := m.weightsOf(hash(t.string()))

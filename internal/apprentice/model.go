@@ -21,6 +21,8 @@ type Model struct {
 	// cited says that co-citation features are among what it learnt, which cut tells apart.
 	cited bool
 	cut   int
+	// far says that terms farther than d_max are.
+	far bool
 }
 
 // key is the number that a term is known by: of R(w) of a sibling, that of low or high.
@@ -72,7 +74,7 @@ type Facts struct {
 // the cut, which Marshal then writes too. Later Adds do not change the model.
 func (c *Counts) Model() *Model {
 	c.FixCut()
-	m := &Model{facts: c.facts(), cited: c.families.Cocitation(), cut: c.cut}
+	m := &Model{facts: c.facts(), cited: c.families.Cocitation(), cut: c.cut, far: c.families.Far()}
 	m.prior = math.Log(float64(m.facts.High+1)) - math.Log(float64(m.facts.Low+1))
 	layOut(m, &c.terms, (*cells).reach)
 	m.weigh(c)
@@ -191,6 +193,9 @@ type Page struct {
 	table *linkfeature.Table
 	dMax  int
 	base  float64 // weights of the terms of the page
+	// far is what each term weighs farther than d_max, where the model has such.
+	far  []float64
+	name []byte // scratch
 	// weights of each term of the table at the offsets −dMax to dMax.
 	weights []float64
 	keys    []uint64    // scratch
@@ -202,11 +207,28 @@ type Page struct {
 
 // Turn takes another page, or another model.
 func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
-	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found}
+	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found, far: p.far[:0], name: p.name}
 	for term := t.PageTerms(); term < t.Terms(); term++ {
 		p.base += m.withoutOffset(t.Term(uint32(term)))
 	}
+	if m.far {
+		p.turnFar()
+	}
 }
+
+// turnFar looks up what the terms of the page weigh where they are far from a link, and adds up all its tokens as if they were.
+func (p *Page) turnFar() {
+	for term := range p.table.PageTerms() {
+		p.name = linkfeature.AppendFar(p.name[:0], p.table.Term(uint32(term)))
+		p.far = append(p.far, p.model.withoutOffset(p.name))
+	}
+	for term := range p.table.Tokens(&everywhere, 0) {
+		p.base += p.far[term]
+	}
+}
+
+// everywhere is a link that no leaf is far from.
+var everywhere = schemas.Link{LastLeaf: math.MaxUint32}
 
 // Score returns what Model.Score returns for the link's features, to the bit, without making
 // them.
@@ -219,6 +241,11 @@ func (p *Page) ScoreWith(l *schemas.Link, beside []*schemas.Feature) float64 {
 		w := p.model.weightsOf(p.model.key(f.GetTerm()))
 		if at, ok := w.slot(f.GetOffset()); ok {
 			base += float64(f.GetCount()) * p.model.weights[at]
+		}
+	}
+	if p.model.far {
+		for term := range p.table.Tokens(l, p.dMax) { // they are near
+			base -= p.far[term]
 		}
 	}
 	for term := range p.table.LinkTerms(l) {

@@ -149,7 +149,7 @@ func (g *Ground) table(known *schemas.LinkFound, l *schemas.Learning) (*schemas.
 		return nil, err
 	}
 	settings := g.settings
-	settings.Topics, settings.Families = wanted.Topics, wanted.Families.OfLinks()
+	settings.Topics, settings.Families = wanted.Topics, wanted.Families.InTable()
 	if settings == g.settings {
 		return known.Table, nil
 	}

@@ -63,7 +63,7 @@ type taughtBy struct {
 func (g *Ground) teach(settings apprentice.Settings, l *schemas.Learning) (apprentice.Learner, error) {
 	pairs := int(cmp.Or(l.GetMaxPairsPerTarget(), defaultPairs))
 	extraction := g.settings
-	extraction.Families = settings.Families.OfLinks()
+	extraction.Families = settings.Families.InTable()
 	urls := g.elsewhere()
 	there := make(map[string]bool, len(urls))
 	for _, u := range urls {

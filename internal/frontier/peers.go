@@ -57,7 +57,7 @@ func (s *Shard) sendLinks(p *page, to map[uint32]*outbound, depth uint32, rec *s
 	}
 	for _, k := range slices.Sorted(maps.Keys(to)) {
 		s.send(k, p, to[k], &schemas.LinkFound{
-			Id: schemas.LinksID(page, k).Bytes(), Links: to[k].links, Table: table.Cut(to[k].links, s.limits.dMax), Depth: depth,
+			Id: schemas.LinksID(page, k).Bytes(), Links: to[k].links, Table: table.Cut(to[k].links, s.limits.dMax, s.limits.families), Depth: depth,
 		})
 	}
 	return nil
@@ -160,7 +160,7 @@ func (s *Shard) move(e *entry, p *page, l *link, depth, moves uint32) (*schemas.
 		if err != nil {
 			return nil, err
 		}
-		rec.Table = table.Cut(rec.Links, s.limits.dMax)
+		rec.Table = table.Cut(rec.Links, s.limits.dMax, s.limits.families)
 	}
 	s.sendMoved(p, l, rec)
 	return nil, nil

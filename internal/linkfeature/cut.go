@@ -7,9 +7,9 @@ import (
 	"forager/schemas"
 )
 
-// Cut is the part of the table that some links of its page need, with a d_max of dMax, as a
+// Cut is the part of the table that some links of its page need, with a d_max of dMax and of some families, as a
 // record: of these links it gives the same features as the whole.
-func (t *Table) Cut(links []*schemas.Link, dMax int) *schemas.LeafTable {
+func (t *Table) Cut(links []*schemas.Link, dMax int, f Families) *schemas.LeafTable {
 	cut := new(schemas.LeafTable)
 	for term := t.PageTerms(); term < t.Terms(); term++ {
 		cut.PageTerms = append(cut.PageTerms, string(t.Term(uint32(term))))
@@ -24,7 +24,7 @@ func (t *Table) Cut(links []*schemas.Link, dMax int) *schemas.LeafTable {
 	t.cutLinks(cut, links)
 	numbers := make(map[uint32]uint32)
 	for i := range t.leaves {
-		if !wanted[i] {
+		if !wanted[i] && !f.Far() {
 			continue
 		}
 		from, to := t.end(t.endAt, i), t.end(t.endAt, i+1)

@@ -18,6 +18,9 @@
 // directory, words and four characters in a row of the target's URL. Those that read URLs say so
 // (Families.ReadsURLs), and experiments refuse them where labels follow from URLs.
 //
+// ⟨t, ∞⟩ are the terms farther than d_max (§2.2.3: far: bucket). For them the table holds all leaves of the page, if they
+// fit: what the paper decided against, as it makes the apprentice "as bulky and slow to train as the baseline learner".
+//
 // Co-citation features ⟨R(w), d⟩ (§2.2.3, §3.8) are made of links (u,w) beside (u,v) whose R(w) is known, which no page says:
 // whoever knows it makes them (Cocited; package frontier). They carry ⌊256 R(w)⌋, and the learner calls it low or
 // high (Judged) by the cut that it has for targets: as a leap is recorded before there is a cut, and a model may be cut anew.

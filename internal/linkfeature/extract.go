@@ -40,7 +40,7 @@ func SettingsOf(l *schemas.Learning) (Settings, error) {
 // Within says whether a link's features by these settings can be made of those by others: fewer of
 // them. Words without offsets do not say how far they stand.
 func (s Settings) Within(others Settings) bool {
-	return s.DMax <= others.DMax && (s.DMax == others.DMax || s.Families&nearText == 0) && s.Families.Within(others.Families) &&
+	return s.DMax <= others.DMax && (s.DMax == others.DMax || s.Families&(nearText|far) == 0) && s.Families.Within(others.Families) &&
 		(s.Topics == others.Topics || s.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE)
 }
 
@@ -62,10 +62,14 @@ func Extract(p *schemas.Page, j *schemas.Judgement, s Settings) (table *schemas.
 	}
 	links = p.GetLinks()
 	e := &extraction{page: p, near: distances(p, s.DMax), pageTerms: topicTerms(j, s.Topics)}
-	reach := e.reach(s.DMax)
+	wanted := s.DMax
+	if s.Families.Far() {
+		wanted = beyond
+	}
+	reach := e.reach(wanted)
 	table = e.table(reach)
 	cut = linkTerms(table, p.GetUrl(), links, s.Families)
-	return table, links, cut || reach < s.DMax, nil
+	return table, links, cut || reach < wanted, nil
 }
 
 // check refuses pages whose lists do not fit each other.
@@ -138,7 +142,7 @@ type extraction struct {
 	pageTerms []string
 }
 
-// reach returns the largest distance up to which the leaves fit a table; −1 where not even the
+// reach returns the largest distance, at most dMax, up to which the leaves fit a table; −1 where not even the
 // links' own leaves do.
 func (e *extraction) reach(dMax int) int {
 	tokenSize := protowire.SizeVarint(uint64(len(e.page.Terms)))
@@ -148,7 +152,7 @@ func (e *extraction) reach(dMax int) int {
 	}
 	all := fixed
 	for i, n := range e.page.LeafLengths {
-		if e.near[i] != beyond && n > 0 {
+		if int(e.near[i]) <= dMax && n > 0 {
 			all += leafSize(i, n, tokenSize)
 		}
 	}

@@ -24,25 +24,26 @@ const (
 	urlTokens = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_URL_TOKENS
 	urlGrams  = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_URL_NGRAMS
 	cited     = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_COCITATION
+	far       = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_FAR
 
 	// ofLink are terms of a link itself, which a table lists; the others are read off its leaves.
 	ofLink = rel | position | sameSite | urlTokens | urlGrams
 	// readURLs are refused where labels come from URLs.
 	readURLs = sameSite | urlTokens | urlGrams
-	known    = Offsets | nearText | anchor | ofLink | cited
+	known    = Offsets | nearText | anchor | ofLink | cited | far
 )
 
 // words are what families are called by people.
 var words = map[string]Families{
 	"offsets": Offsets, "near-text": nearText, "anchor": anchor, "rel": rel, "position": position,
 	"same-site": sameSite, "url-tokens": urlTokens, "url-ngrams": urlGrams,
-	"co-citation": cited,
+	"co-citation": cited, "far": far,
 }
 
 // prefixes of terms of links, by family. Words of a text have no colon.
 var prefixes = map[string]Families{
 	"rel": rel, "pos": position, "host": sameSite, "dir": sameSite, "url": urlTokens, "gram": urlGrams,
-	citedPrefix: cited,
+	citedPrefix: cited, farPrefix: far,
 }
 
 // FamiliesOf returns the families of a control record; none are Offsets.
@@ -124,8 +125,11 @@ func (f Families) String() string {
 // that learns by them would be told the labels.
 func (f Families) ReadsURLs() bool { return f&readURLs != 0 }
 
-// OfLinks are those of the families that a table lists beside the leaves.
-func (f Families) OfLinks() Families { return f & ofLink }
+// InTable are those of the families for which a table holds more than the leaves near links.
+func (f Families) InTable() Families { return f & (ofLink | far) }
+
+// Far says whether terms farther than d_max are among them.
+func (f Families) Far() bool { return f&far != 0 }
 
 // Cocitation says whether co-citation features are among them, which are not read off pages.
 func (f Families) Cocitation() bool { return f&cited != 0 }

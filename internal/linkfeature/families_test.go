@@ -15,7 +15,7 @@ import (
 
 var genFamilies = rapid.Custom(func(t *rapid.T) Families {
 	var f Families
-	for _, bit := range []Families{Offsets, nearText, anchor, rel, position, sameSite, urlTokens, urlGrams, cited} {
+	for _, bit := range []Families{Offsets, nearText, anchor, rel, position, sameSite, urlTokens, urlGrams, cited, far} {
 		if rapid.Bool().Draw(t, bit.String()) {
 			f |= bit
 		}
@@ -63,6 +63,20 @@ func TestFamiliesAreTheDefinition(t *testing.T) {
 				}
 				if f&nearText != 0 {
 					add(x.Term, schemas.NoOffset, x.Count)
+				}
+			}
+			if f.Far() {
+				beyond := make(map[string]uint32)
+				for _, x := range brute(p, l, 1000) {
+					beyond[x.Term] += x.Count
+				}
+				for _, x := range brute(p, l, dMax) {
+					beyond[x.Term] -= x.Count
+				}
+				for term, n := range beyond {
+					if n > 0 {
+						add("far:"+term, schemas.NoOffset, n)
+					}
 				}
 			}
 			for _, term := range sourceOf(p.Url).terms(l, f) {

@@ -300,6 +300,44 @@ func (t *Table) Tokens(l *schemas.Link, dMax int) iter.Seq2[uint32, int] {
 	}
 }
 
+// Far goes through the terms of the tokens that are more than dMax leaves away from a link of the page.
+func (t *Table) Far(l *schemas.Link, dMax int) iter.Seq[uint32] {
+	return func(yield func(term uint32) bool) {
+		token := 0
+		for leaf := range t.leaves {
+			end := int(t.number(t.endAt, leaf))
+			number := t.number(t.leafAt, leaf)
+			if _, near := Beside(l, number, number, dMax); near {
+				token = end
+			}
+			for ; token < end; token++ {
+				if !yield(t.number(t.tokenAt, token)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// farPrefix leads the terms of FEATURE_FAMILY_FAR.
+const farPrefix = "far"
+
+// AppendFar appends the name that a term has where it is farther than d_max.
+func AppendFar(b, term []byte) []byte { return append(append(append(b, farPrefix...), ':'), term...) }
+
+// farFeatures are those of FEATURE_FAMILY_FAR, in no order.
+func (t *Table) farFeatures(l *schemas.Link, dMax int) []*schemas.Feature {
+	counts := make(map[uint32]uint32)
+	for term := range t.Far(l, dMax) {
+		counts[term]++
+	}
+	features := make([]*schemas.Feature, 0, len(counts))
+	for term, n := range counts {
+		features = append(features, &schemas.Feature{Term: string(AppendFar(nil, t.Term(term))), Offset: schemas.NoOffset, Count: n})
+	}
+	return features
+}
+
 // Sum adds up the weights of the tokens that Tokens goes through; a term's weights at the
 // offsets −dMax to dMax stand in weights behind those of the terms before it.
 func (t *Table) Sum(l *schemas.Link, dMax int, weights []float64) float64 {
@@ -390,7 +428,11 @@ func (t *Table) FeaturesOf(l *schemas.Link, dMax int, f Families) []*schemas.Fea
 			whole(term)
 		}
 	}
-	if len(keys) == 0 {
+	var beyond []*schemas.Feature
+	if f.Far() {
+		beyond = t.farFeatures(l, dMax)
+	}
+	if len(keys)+len(beyond) == 0 {
 		return nil
 	}
 	slices.Sort(keys)
@@ -410,6 +452,7 @@ func (t *Table) FeaturesOf(l *schemas.Link, dMax int, f Families) []*schemas.Fea
 		}
 		features = append(features, f)
 	}
+	features = append(features, beyond...)
 	slices.SortFunc(features, inOrder)
 	return features
 }

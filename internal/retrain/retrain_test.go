@@ -165,7 +165,7 @@ func (w *world) train(t testing.TB, by apprentice.Settings, leaps []*schemas.Lea
 var five = linkfeature.Settings{DMax: 5}
 
 var genFamilies = rapid.Custom(func(t *rapid.T) linkfeature.Families {
-	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"offsets", "near-text", "anchor", "position", "url-tokens", "co-citation"}), 1, 3, rapid.ID).Draw(t, "names")
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"offsets", "near-text", "anchor", "position", "url-tokens", "co-citation", "far"}), 1, 3, rapid.ID).Draw(t, "names")
 	f, err := linkfeature.FamiliesNamed(names)
 	if err != nil {
 		t.Fatal(err)
