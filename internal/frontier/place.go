@@ -21,6 +21,9 @@ func (s *Shard) source(p *page, l *link, learns bool) (rank.Source, error) {
 	case l.scored:
 		src.High, src.HasHigh, l.scored = l.high, true, false
 	case learns && s.using.model != nil:
+		if src.High, src.HasHigh = s.staleHigh(l); src.HasHigh {
+			break
+		}
 		var err error
 		if src.High, err = s.high(p, l); err != nil {
 			return src, err

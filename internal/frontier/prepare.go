@@ -1,6 +1,8 @@
 package frontier
 
 import (
+	"slices"
+
 	"forager/internal/apprentice"
 	"forager/internal/linkfeature"
 	"forager/schemas"
@@ -65,7 +67,61 @@ func (s *Shard) Prepare(recs []*schemas.LinkFound) error {
 		s.take(&made[i])
 		s.prepared[rec] = &made[i]
 	}
+	return s.scoreStale(made)
+}
+
+// highs are scores of links under a model, at dMax.
+type highs struct {
+	model Model
+	dMax  int
+	of    map[linkName]float64
+}
+
+// linkName names a link by its page and its index there.
+type linkName struct {
+	page  uint64
+	index uint32
+}
+
+// scoreStale scores what a pass has yet to score of the entries that links of verdicts lead to: they are placed anew
+// by the first of those.
+func (s *Shard) scoreStale(made []prepared) error {
+	s.stale = highs{}
+	if !s.passing() || s.c.unranked > 0 {
+		return nil
+	}
+	seen := make(map[uint64]bool)
+	var entries []*entry
+	for i := range made {
+		for _, f := range made[i].found {
+			if e := f.entry; e != nil && e.state == stateQueued && !seen[e.ordinal] && !s.fresh(e) {
+				seen[e.ordinal] = true
+				// Of copies: the entry's own links would stay scored if it is not placed after all.
+				entries = append(entries, &entry{links: slices.Clone(e.links)})
+			}
+		}
+	}
+	if err := s.scoreAhead(entries); err != nil {
+		return err
+	}
+	s.stale = highs{model: s.using.model, dMax: s.limits.dMax, of: make(map[linkName]float64)}
+	for _, e := range entries {
+		for i := range e.links {
+			if l := &e.links[i]; l.scored {
+				s.stale.of[linkName{l.page, l.index}] = l.high
+			}
+		}
+	}
 	return nil
+}
+
+// staleHigh is what a link of an entry that a pass has yet to score scores, where that was asked ahead.
+func (s *Shard) staleHigh(l *link) (high float64, ok bool) {
+	if s.stale.of == nil || s.stale.model != s.using.model || s.stale.dMax != s.limits.dMax {
+		return 0, false
+	}
+	high, ok = s.stale.of[linkName{l.page, l.index}]
+	return high, ok
 }
 
 // take keeps in memory what was read.

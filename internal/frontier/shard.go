@@ -91,6 +91,8 @@ type Shard struct {
 	// prepared is what was made ahead of verdicts (prepare.go), settling that of the one being applied.
 	prepared map[*schemas.LinkFound]*prepared
 	settling *prepared
+	// stale are scores made ahead of the entries that their links lead to.
+	stale highs
 	// swept is the ordinal up to which a pass has gone in the order of discovery.
 	swept uint64
 	// rerankFirst is the constant but in tests.

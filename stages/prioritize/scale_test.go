@@ -93,9 +93,10 @@ type growth struct {
 	models  int
 	ctl     *schemas.CrawlControl
 	scope   *scope.Scope
-	// learns: a policy ranks by the apprentice. slice is the longest slice of work beside verdicts.
-	learns bool
-	slice  time.Duration
+	// learns: a policy ranks by the apprentice. slice is the longest slice of work beside verdicts, sliced the CPU time of
+	// all slices.
+	learns        bool
+	slice, sliced time.Duration
 }
 
 func newGrowth(b *testing.B) *growth {
@@ -180,12 +181,12 @@ func (c *growth) pages(b *testing.B, n int, rescore int) (more bool) {
 
 // rescoreSlice does a slice of work on entries that are placed anew.
 func (c *growth) rescoreSlice(b *testing.B, n int) (more bool) {
-	began := time.Now()
+	cpu, began := cpuOf(b), time.Now()
 	more, err := c.shard.Rescore(n)
 	if err != nil {
 		b.Fatal(err)
 	}
-	c.slice = max(c.slice, time.Since(began))
+	c.slice, c.sliced = max(c.slice, time.Since(began)), c.sliced+cpuOf(b)-cpu
 	return more
 }
 
@@ -244,14 +245,16 @@ func (x cost) log(b *testing.B) {
 func (c *growth) rescore(b *testing.B) {
 	const pages = 2000
 	making := c.web.cost(b, pages)
-	began := time.Now()
+	cpu, began := cpuOf(b), time.Now()
 	c.pages(b, pages, 0)
-	without := time.Since(began) - making
+	without, cpuWithout := time.Since(began)-making, cpuOf(b)-cpu-making
 	c.newModel(b)
-	began = time.Now()
+	c.sliced = 0
+	cpu, began = cpuOf(b), time.Now()
 	c.pages(b, pages, 512)
-	with := time.Since(began) - making
+	with, cpuWith := time.Since(began)-making, cpuOf(b)-cpu-making-c.sliced
 	b.ReportMetric(float64(with)/float64(without), "with-pass/without")
+	b.ReportMetric(float64(cpuWith)/float64(cpuWithout), "page-cpu-with-pass/without")
 	c.finishScoring(b)
 	c.newModel(b)
 	entries := c.shard.Status(c.now).GetQueued()
@@ -263,9 +266,9 @@ func (c *growth) rescore(b *testing.B) {
 	took, wall := cpuOf(b)-before, time.Since(began)
 	b.ReportMetric(float64(entries)/took.Seconds(), "rescored/cpu-s")
 	b.ReportMetric(float64(entries)/wall.Seconds(), "rescored/s")
-	b.Logf("%9d entries scored again in %v of CPU (%.0f a CPU second), %v by the clock (%.0f a second), in slices of %v at most; pages meanwhile take %.2f times as long; peak RSS %d MiB",
+	b.Logf("%9d entries scored again in %v of CPU (%.0f a CPU second), %v by the clock (%.0f a second), in slices of %v at most; pages meanwhile take %.2f times as long, and %.2f times the CPU beside the slices; peak RSS %d MiB",
 		entries, took.Round(time.Millisecond), float64(entries)/took.Seconds(), wall.Round(time.Millisecond), float64(entries)/wall.Seconds(),
-		c.slice.Round(time.Millisecond), float64(with)/float64(without), peakMemory(b)>>20)
+		c.slice.Round(time.Millisecond), float64(with)/float64(without), float64(cpuWith)/float64(cpuWithout), peakMemory(b)>>20)
 }
 
 // finishScoring goes on until no entry is left to be placed.
