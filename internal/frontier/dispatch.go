@@ -52,7 +52,11 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 				return nil, fmt.Errorf("dispatch: %w", err)
 			}
 			requests = append(requests, r)
-			held.add(s, h)
+			if s.expands {
+				held = heldBack{} // the heads of other hosts are others now, too
+			} else {
+				held.add(s, h)
+			}
 		}
 	}
 	return requests, s.save()
