@@ -37,6 +37,8 @@ type Crawl struct {
 	// Requests that were charged; the end reason as crawl.status gives it.
 	Requests  uint64
 	EndReason string
+	// Queries of backlinks, which are among the requests.
+	Queries uint64
 	// Took is the time of a crawl over a Network.
 	Took time.Duration
 	// Trained leaps, and what was learnt of them.
@@ -207,7 +209,8 @@ func (c *crawling) fetch(request *schemas.FetchRequest) error {
 			Target: g.targets[u], Counted: g.counted(u), Score: request.GetScore(), Model: request.GetModel(),
 			Requests: c.requests, Bytes: c.bytes,
 		})
-		c.requests += uint64(rec.GetJudgement().GetBacklinks().GetQueries())
+		queries := uint64(rec.GetJudgement().GetBacklinks().GetQueries())
+		c.requests, c.crawl.Queries = c.requests+queries, c.crawl.Queries+queries
 	}
 	return c.apply(rec)
 }

@@ -79,7 +79,7 @@ func TestBudget(t *testing.T) {
 				}
 				seen[s.URL] = true
 			}
-			if c.EndReason == "" || uint64(len(c.Steps)) > budget || c.Requests != uint64(len(c.Steps)) {
+			if c.EndReason == "" || uint64(len(c.Steps)) > budget || c.Requests != uint64(len(c.Steps))+c.Queries {
 				t.Errorf("%s: %d pages of %d, %d requests, ended with %q", r, len(c.Steps), budget, c.Requests, c.EndReason)
 			}
 			if uint64(len(c.Steps)) < budget && strings.Contains(c.EndReason, "budget") {

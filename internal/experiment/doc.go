@@ -24,6 +24,10 @@
 //     out of scope (protocol T: of webkb-uni, the other universities)
 //   - context-graph: the layer of u, then its likelihood (2000); the layers are learnt from the pages that train the critic,
 //     and links are ordered one by one (expand: link)
+//   - context-graph-pages: the same with pages in the order, each expanded wholly (2000 §3.3)
+//   - context-graph-backlinks, -half, -fifth: context-graph, and a search engine that has all, half or a fifth of the
+//     pages is asked for at most 20 parents of each target (2000 §3.3, Fig. 6). A query is charged as a request, and there are a tenth
+//     of the budget at most; compare by requests (Measures.RequestAUC)
 //   - focused-2000: the likelihood of u in layer 0, that paper's own comparator
 //   - best-first-cosine: the largest cosine of u to a target among those pages (2008 §4.2)
 //   - memm-marginal, memm-viterbi, memm-states: by a MEMM along the path to the link (2008); memm-marginal-words with words of

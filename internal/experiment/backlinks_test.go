@@ -1,0 +1,45 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"forager/internal/backlink"
+)
+
+// TestAnIndexHasItsShare: an engine shows parents that are in its index, the same ones in every index that has more.
+func TestAnIndexHasItsShare(t *testing.T) {
+	const pages = 4000
+	parents := make([]string, pages)
+	for i := range parents {
+		parents[i] = fmt.Sprintf("http://web.test/%d", i)
+	}
+	g := &Ground{parentsOf: map[string][]string{"http://web.test/t": parents}}
+	g.parentsOnce.Do(func() {})
+	before := make(map[string]bool)
+	for _, coverage := range []float64{.2, .5, 1} {
+		shown, err := (engine{g, coverage}).Parents(t.Context(), "http://web.test/t")
+		if err != nil || math.Abs(float64(len(shown))/pages-coverage) > .03 {
+			t.Errorf("an index of %v shows %d of %d, %v", coverage, len(shown), pages, err)
+		}
+		now := make(map[string]bool)
+		for _, u := range shown {
+			now[u] = true
+		}
+		for u := range before {
+			if !now[u] {
+				t.Fatalf("%s is not in an index of %v, but in a smaller one", u, coverage)
+			}
+		}
+		before = now
+		if slices.IsSorted(shown) {
+			t.Error("the order of the answer is that of URLs")
+		}
+		said, err := backlink.Ask(t.Context(), engine{g, coverage}, "e", "http://web.test/t")
+		if err != nil || len(said.GetParents()) != backlink.Most || !slices.Equal(said.GetParents(), shown[:backlink.Most]) {
+			t.Errorf("asked for: %v, %v", said, err)
+		}
+	}
+}
