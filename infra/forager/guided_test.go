@@ -123,7 +123,7 @@ func (r *rig) refusesGuides() {
 	crawl := "name: refused\ncritic: test\nfocus: [" + ctl.GetFocus()[0] + "]\nseeds: [\"http://a.example/\"]\nbudget: {pages: 3}\npoliteness: {contact: me@example.org}\n"
 	for content, want := range map[string]string{
 		"ranker: context-graph":                                                   "name a published one",
-		"ranker: context-graph\nguides: {context-graph: psychic}":                 `no guide "psychic"; there are: guide-link-predicate, guide-memm-marginal, guide-shark-search, theirs, theirs-alone, urls`,
+		"ranker: context-graph\nguides: {context-graph: psychic}":                 `no guide "psychic"; there are: guide-link-predicate, guide-memm-marginal, guide-shark-search, layers, theirs, theirs-alone, urls`,
 		"ranker: context-graph\nguides: {context-graph: test}":                    `no guide "test"`,
 		"ranker: context-graph+random\nguides: {context-graph: theirs}":           "is link-predicate",
 		"ranker: mine\nguides: {mine: theirs-alone}":                              "was made for the critic other/",
