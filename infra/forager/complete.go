@@ -52,6 +52,9 @@ func (c *completeCommand) Run(s *session, k *kong.Context) error {
 // values are the words that an argument or a flag of that name may have. Somebody waits at a
 // prompt: what cannot be had within a second is not offered, and nothing is said.
 func (s *session) values(words []string, name string) []string {
+	if name == "shadow" && slices.Contains(words, "ranker") {
+		name = "ranker"
+	}
 	switch name {
 	case "stage":
 		return stageNames

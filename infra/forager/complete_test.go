@@ -39,6 +39,7 @@ func TestBashCompletes(t *testing.T) {
 		{[]string{"mod"}, "models"},
 		{[]string{"crawl", "pa"}, "pause"},
 		{[]string{"crawl", "ranker", "x", "mix"}, "mixture"},
+		{[]string{"crawl", "ranker", "x", "--shadow", "tiered"}, "tiered-soft-focus"},
 		{[]string{"crawl", "start", "chem"}, "chemistry.yaml"},
 		{[]string{"dead", "list", "--stage", "crit"}, "critic-score"},
 		{[]string{"completion", "f"}, "fish"},

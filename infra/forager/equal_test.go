@@ -37,7 +37,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	r := newRig(t, g.handler, "segment_age: 250ms", "segment_age: 1ms")
 	r.parts()
 	r.start(stageNames)
-	guides, named := r.guides()
+	guides, named := r.guides(g, w)
 	rankings := make(map[string]*crawlfile.Ranking)
 	for _, ranker := range crawlfile.Rankers {
 		if rankings[ranker], err = crawlfile.Rank(ranker); err != nil {
@@ -56,12 +56,23 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	for _, p := range rankings["layers-pages"].Policies {
 		p.Expand = schemas.Expand_EXPAND_PAGE
 	}
+	for _, ranker := range []string{"fish-search", "rennie-mccallum"} {
+		rankings[ranker] = ranked(t, ranker, named)
+	}
+	rankings[shadowed] = rankings["soft-focus"]
+	shadows, err := crawlfile.Shadows([]string{"apprentice-gated", "rennie-mccallum", "in-links"}, named, rankings[shadowed].Policies)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for ranker, ranking := range rankings { // side by side: each waits for itself only
 		r.begin(r.crawl(g, ranker, crawlfile.Rankers[0], budget, func(ctl *schemas.CrawlControl) {
 			ctl.Policies, ctl.Mixture = ranking.Policies, ranking.Mixture
 			ctl.Window, ctl.HostWindow, ctl.Learning, ctl.Distiller = 1, 1, proto.CloneOf(learning), distiller
 			if layers.asks(ranker) {
 				ctl.Backlinks = &schemas.BacklinkSource{Source: "parents", Ration: layersRation}
+			}
+			if ranker == shadowed {
+				ctl.RankerShadows = shadows
 			}
 		}))
 	}
@@ -73,6 +84,9 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 		}
 		if layers.asks(ranker) {
 			run.Backlinks, run.Ration = layers.parents, layersRation
+		}
+		if ranker == shadowed {
+			run.Shadows = shadows
 		}
 		want, err := run.Crawl()
 		if err != nil {
@@ -89,6 +103,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 		r.untilSettled(ranker, len(want.Settled))
 		r.sameLeaps(ranker, want)
 	}
+	r.shadowsTold(shadowed)
 	r.followsPaths("guided")
 	r.followsPaths("memm")
 	r.followsPaths("guided-mixture")
@@ -140,6 +155,43 @@ func (r *rig) tellsLearners() {
 		if (words > 0) != (crawl == "interest") || (paths > 0) != (crawl == "tag-bandit") {
 			r.t.Errorf("%s: its pages have %d words, their links' paths %d pairs of elements", crawl, words, paths)
 		}
+	}
+}
+
+// shadowed is a crawl by soft focus that an apprentice, a guide and a count of links look at.
+const shadowed = "soft-focus-shadowed"
+
+// shadowsTold: a crawl with shadows fetches the pages that it fetches without; the shadows learn, ask and count, ClickHouse
+// has what they say, and the report compares it.
+func (r *rig) shadowsTold(crawl string) {
+	r.t.Helper()
+	urls := func(of string) (list []string) {
+		for _, p := range r.pages(of) {
+			list = append(list, p.GetUrl())
+		}
+		return list
+	}
+	if !slices.Equal(urls(crawl), urls("soft-focus")) {
+		r.t.Errorf("shadows changed the pages of %s", crawl)
+	}
+	said := make(map[string]int)
+	for _, leap := range records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl) {
+		for _, s := range leap.GetShadows() {
+			if s.GetModel() != "" || s.GetTier() == 1 && s.GetPolicy() == "rennie-mccallum" || s.GetPolicy() == "in-links" && s.GetScore() > .5 {
+				said[s.GetPolicy()]++
+			}
+		}
+	}
+	if len(said) != 3 {
+		r.t.Errorf("shadows by model, by guide and by links: %v", said)
+	}
+	r.verified(crawl)
+	var x crawlReport
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "report", crawl)), &x); err != nil || len(x.Rankers) != 3 || x.Rankers[0].Ranker != "apprentice-gated" || x.Rankers[0].Pages < 20 {
+		r.t.Errorf("report of shadows: %v, %+v", err, x.Rankers)
+	}
+	if out := r.mustRun("report", crawl); !strings.Contains(out, "RANKER, NOT USED") || !strings.Contains(out, "nobody has seen") {
+		r.t.Errorf("report of shadows:\n%s", out)
 	}
 }
 
@@ -241,13 +293,10 @@ func (r *rig) samePages(crawl string, want *experiment.Crawl) {
 	}
 	var got, wanted []page
 	for _, p := range r.pages(crawl) {
-		_, model, _ := strings.Cut(p.request.GetModel(), "/") // CRAWL/PAGES-DIGEST
-		model, _, _ = strings.Cut(model, "-")
-		got = append(got, page{p.GetUrl(), p.GetJudgement().GetRaw(), p.GetJudgement().GetTempered(), p.request.GetScore(), model})
+		got = append(got, page{p.GetUrl(), p.GetJudgement().GetRaw(), p.GetJudgement().GetTempered(), p.request.GetScore(), pagesThrough(p.request.GetModel())})
 	}
 	for _, s := range want.Steps {
-		_, model, _ := strings.Cut(s.Model, "/") // experiment/PAGES
-		wanted = append(wanted, page{s.URL, s.Raw, s.Tempered, s.Score, model})
+		wanted = append(wanted, page{s.URL, s.Raw, s.Tempered, s.Score, pagesThrough(s.Model)})
 	}
 	if len(wanted) == 0 {
 		r.t.Fatalf("%s: the experiment delivered no page", crawl)
@@ -268,9 +317,18 @@ func (r *rig) samePages(crawl string, want *experiment.Crawl) {
 func nameless(l *schemas.LeapSettled) *schemas.LeapSettled {
 	l = proto.CloneOf(l)
 	l.Id, l.Request, l.Crawl = nil, nil, ""
-	_, l.Model, _ = strings.Cut(l.Model, "/")
-	l.Model, _, _ = strings.Cut(l.Model, "-")
+	l.Model = pagesThrough(l.Model)
+	for _, s := range l.Shadows {
+		s.Model = pagesThrough(s.Model)
+	}
 	return l
+}
+
+// pagesThrough is the number of pages in a model's version, CRAWL/PAGES-DIGEST or experiment/PAGES.
+func pagesThrough(model string) string {
+	_, pages, _ := strings.Cut(model, "/")
+	pages, _, _ = strings.Cut(pages, "-")
+	return pages
 }
 
 // sameLeaps compares all leaps and boundaries, their order and every field of them: features,

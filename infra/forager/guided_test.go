@@ -12,10 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"forager/infra/simweb"
 	"forager/internal/crawlfile"
+	"forager/internal/dom"
 	"forager/internal/guide"
 	"forager/internal/guides"
 	"forager/internal/predicate"
+	"forager/internal/qvalue"
 	"forager/internal/shark"
 	"forager/internal/text"
 )
@@ -47,8 +50,38 @@ func ranksLinks(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(map[string]any{"pages": pages})
 }
 
-// guides publishes three guides and returns them by their versions, and their names by rankers.
-func (r *rig) guides() (by map[string]guide.Guide, named map[string]string) {
+// valued is a guide that learnt from pages of the web what its links are worth.
+func (r *rig) valued(g *demoGround, web *simweb.Web) *qvalue.Model {
+	r.t.Helper()
+	var lessons []qvalue.Lesson
+	for _, url := range g.urlList[:100] {
+		body, _, ok := web.Page(url)
+		if !ok {
+			continue
+		}
+		page, err := dom.Parse([]byte(body), "text/html", url, dom.Settings{})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		l := qvalue.Lesson{Page: page}
+		for _, link := range page.GetLinks() {
+			q := 0.
+			if g.truth(link.GetUrl()) {
+				q = 1
+			}
+			l.Q = append(l.Q, q)
+		}
+		lessons = append(lessons, l)
+	}
+	m, err := qvalue.Train(lessons, qvalue.Default)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+// guides publishes guides and returns them by their versions, and their names by rankers.
+func (r *rig) guides(g *demoGround, web *simweb.Web) (by map[string]guide.Guide, named map[string]string) {
 	r.t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(ranksLinks))
 	r.t.Cleanup(srv.Close)
@@ -64,12 +97,17 @@ func (r *rig) guides() (by map[string]guide.Guide, named map[string]string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	fish, err := shark.NewFish(query, shark.FishSettings{Depth: 3, Least: 1})
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	paths, err := os.ReadFile("../../internal/localguide/testdata/v1-memm.guide") // its words are none here: paths alone differ
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	by, named = make(map[string]guide.Guide), make(map[string]string)
-	for ranker, file := range map[string][]byte{"link-predicate": asking.Marshal(), "shark-search": sharp.Marshal(), "memm-marginal": paths} {
+	for ranker, file := range map[string][]byte{"link-predicate": asking.Marshal(), "shark-search": sharp.Marshal(), "memm-marginal": paths,
+		"fish-search": fish.Marshal(), "rennie-mccallum": r.valued(g, web).Marshal()} {
 		version, err := r.s.publishGuide("guide-"+ranker, "", file)
 		if err != nil {
 			r.t.Fatal(err)
@@ -123,7 +161,7 @@ func (r *rig) refusesGuides() {
 	crawl := "name: refused\ncritic: test\nfocus: [" + ctl.GetFocus()[0] + "]\nseeds: [\"http://a.example/\"]\nbudget: {pages: 3}\npoliteness: {contact: me@example.org}\n"
 	for content, want := range map[string]string{
 		"ranker: context-graph":                                                   "name a published one",
-		"ranker: context-graph\nguides: {context-graph: psychic}":                 `no guide "psychic"; there are: guide-link-predicate, guide-memm-marginal, guide-shark-search, layers, theirs, theirs-alone, urls`,
+		"ranker: context-graph\nguides: {context-graph: psychic}":                 `no guide "psychic"; there are: guide-fish-search, guide-link-predicate, guide-memm-marginal, guide-rennie-mccallum, guide-shark-search, layers, theirs, theirs-alone, urls`,
 		"ranker: context-graph\nguides: {context-graph: test}":                    `no guide "test"`,
 		"ranker: context-graph+random\nguides: {context-graph: theirs}":           "is link-predicate",
 		"ranker: mine\nguides: {mine: theirs-alone}":                              "was made for the critic other/",

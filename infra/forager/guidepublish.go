@@ -137,10 +137,10 @@ func (s *session) publishGuide(name, critic string, data []byte) (version string
 	return m.GetVersion(), b.publish(s, store, m, data)
 }
 
-// settleGuides puts the versions of guides for their names in the policies of a control record, once it is
+// settleGuides puts the versions of guides for their names in the policies and shadows of a control record, once it is
 // sure that they are there and fit.
 func (b *books) settleGuides(ctx context.Context, store *objects.Store, ctl *schemas.CrawlControl) error {
-	for _, p := range ctl.GetPolicies() {
+	for _, p := range schemas.Orders(ctl) {
 		if p.GetRanker() != schemas.Ranker_RANKER_GUIDE {
 			continue
 		}

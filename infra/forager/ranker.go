@@ -15,9 +15,11 @@ import (
 
 type crawlRanker struct {
 	Crawl  string `arg:"" help:"Name of the crawl."`
-	Ranker string `arg:"" help:"The ranker, or several with + between them: the arms of a mixture."`
+	Ranker string `arg:"" optional:"" help:"The ranker, or several with + between them: the arms of a mixture."`
 
-	Guide map[string]string `help:"The published guide that a ranker is, as RANKER=GUIDE; one that the crawl has already need not be named." placeholder:"RANKER=GUIDE"`
+	Guide    map[string]string `help:"The published guide that a ranker is, as RANKER=GUIDE; one that the crawl has already need not be named." placeholder:"RANKER=GUIDE"`
+	Shadow   []string          `help:"Ranker that is to place every URL fetched beside it, for comparison only; again for another one."`
+	NoShadow bool              `help:"No ranker is a shadow any more."`
 }
 
 func (c *crawlRanker) Help() string {
@@ -25,22 +27,34 @@ func (c *crawlRanker) Help() string {
 a mixture knows of arms that it keeps, stays. Links found before a ranker that reads their texts came in are ranked by
 the relevance of their pages alone; those of pages that a guide has not been asked about come last.
 
+A shadow chooses nothing: it places each URL that is dispatched, and forager report compares its order with the
+one that was followed. The frontier stays as it is. Shadows stay until others are named.
+
 Rankers: ` + strings.Join(crawlfile.Rankers, ", ") + `.
 With a guide (forager guide): ` + strings.Join(crawlfile.Guides, ", ") + `, or any name.
 
   forager crawl ranker chemistry mixture
   forager crawl ranker chemistry apprentice-gated+hard-defer
-  forager crawl ranker chemistry context-graph+tiered-soft-focus --guide context-graph=layers`
+  forager crawl ranker chemistry context-graph+tiered-soft-focus --guide context-graph=layers
+  forager crawl ranker chemistry --shadow apprentice --shadow in-links
+  forager crawl ranker chemistry --no-shadow`
 }
 
 // switched is what crawl ranker prints.
 type switched struct {
-	Crawl  string `json:"crawl"`
-	Ranker string `json:"ranker"`
-	Before string `json:"before"`
+	Crawl   string   `json:"crawl"`
+	Ranker  string   `json:"ranker"`
+	Before  string   `json:"before"`
+	Shadows []string `json:"shadows"`
 }
 
 func (c *crawlRanker) Run(s *session) error {
+	if c.NoShadow && len(c.Shadow) > 0 {
+		return usagef("--shadow and --no-shadow contradict each other")
+	}
+	if c.Ranker == "" && !c.NoShadow && len(c.Shadow) == 0 {
+		return usagef("name a ranker, --shadow or --no-shadow")
+	}
 	b, store, err := s.openStore()
 	if err != nil {
 		return err
@@ -53,47 +67,88 @@ func (c *crawlRanker) Run(s *session) error {
 	if st := b.status(c.Crawl); ended(st) {
 		return fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", c.Crawl, st.GetEndReason())
 	}
-	ranking, err := crawlfile.RankBy(c.Ranker, c.guides(ctl))
-	if err != nil {
+	next := proto.CloneOf(ctl)
+	if err := c.change(next); err != nil {
 		return errUsage{err}
 	}
-	x := switched{Crawl: c.Crawl, Ranker: c.Ranker, Before: crawlfile.NameOf(ctl)}
-	next := proto.CloneOf(ctl)
-	for _, p := range ranking.Policies { // a guide that stays orders what it did
-		if i := slices.IndexFunc(ctl.GetPolicies(), func(old *schemas.Policy) bool { return old.GetName() == p.GetName() && p.GetGuide() != "" }); i >= 0 {
-			p.Expand = ctl.GetPolicies()[i].GetExpand()
-		}
-	}
-	rankBy(next, ranking)
 	if err := b.settleGuides(s, store, next); err != nil {
 		return err
 	}
 	if err := b.readNoURLs(s, store, next); err != nil {
 		return err
 	}
-	ranking.Policies = next.Policies
 	if !proto.Equal(next, ctl) {
-		if _, err := b.revise(s, c.Crawl, func(next *schemas.CrawlControl) { rankBy(next, ranking) }); err != nil {
+		_, err := b.revise(s, c.Crawl, func(to *schemas.CrawlControl) {
+			to.Policies, to.Mixture, to.RankerShadows = next.Policies, next.Mixture, next.RankerShadows
+		})
+		if err != nil {
 			return err
 		}
 	}
-	return s.print(x, func(w io.Writer) { fmt.Fprintf(w, "%s is ranked by %s, was by %s\n", x.Crawl, x.Ranker, x.Before) })
+	x := switched{Crawl: c.Crawl, Ranker: crawlfile.NameOf(next), Before: crawlfile.NameOf(ctl), Shadows: policyNames(next.GetRankerShadows())}
+	return s.print(x, func(w io.Writer) {
+		fmt.Fprintf(w, "%s is ranked by %s, was by %s\n", x.Crawl, x.Ranker, x.Before)
+		if len(x.Shadows) > 0 {
+			fmt.Fprintf(w, "beside it, not used: %s\n", strings.Join(x.Shadows, ", "))
+		}
+	})
 }
 
-// guides are those that are named, and those that the crawl has and the ranker goes on with.
-func (c *crawlRanker) guides(ctl *schemas.CrawlControl) map[string]string {
-	all := maps.Clone(c.Guide)
-	for _, p := range ctl.GetPolicies() {
-		if _, named := all[p.GetName()]; !named && p.GetGuide() != "" && slices.Contains(strings.Split(c.Ranker, "+"), p.GetName()) {
-			if all == nil {
-				all = make(map[string]string)
+// change puts the rankers that are asked for into a control record, guides by their names.
+func (c *crawlRanker) change(ctl *schemas.CrawlControl) error {
+	shadows := policyNames(ctl.GetRankerShadows())
+	switch {
+	case c.NoShadow:
+		shadows = nil
+	case len(c.Shadow) > 0:
+		shadows = c.Shadow
+	}
+	leading := strings.Split(c.Ranker, "+")
+	all := c.guides(ctl)
+	for _, g := range slices.Sorted(maps.Keys(c.Guide)) {
+		if !slices.Contains(leading, g) && !slices.Contains(shadows, g) {
+			return fmt.Errorf("--guide: %q is neither a ranker nor a shadow", g)
+		}
+	}
+	if c.Ranker != "" {
+		by := maps.Clone(all)
+		maps.DeleteFunc(by, func(name, _ string) bool { return !slices.Contains(leading, name) })
+		ranking, err := crawlfile.RankBy(c.Ranker, by)
+		if err != nil {
+			return err
+		}
+		for _, p := range ranking.Policies { // a guide that stays orders what it did
+			if i := slices.IndexFunc(ctl.GetPolicies(), func(old *schemas.Policy) bool { return old.GetName() == p.GetName() && p.GetGuide() != "" }); i >= 0 {
+				p.Expand = ctl.GetPolicies()[i].GetExpand()
 			}
+		}
+		ctl.Policies, ctl.Mixture = ranking.Policies, ranking.Mixture
+	}
+	if len(c.Shadow) == 0 { // one that leads from now on is none any more
+		shadows = slices.DeleteFunc(shadows, func(name string) bool { return slices.Contains(policyNames(ctl.GetPolicies()), name) })
+	}
+	var err error
+	if ctl.RankerShadows, err = crawlfile.Shadows(shadows, all, ctl.GetPolicies()); err != nil {
+		return fmt.Errorf("shadow: %w", err)
+	}
+	return nil
+}
+
+// guides are those that are named, and those that the crawl has.
+func (c *crawlRanker) guides(ctl *schemas.CrawlControl) map[string]string {
+	all := make(map[string]string)
+	for _, p := range schemas.Orders(ctl) {
+		if p.GetGuide() != "" {
 			all[p.GetName()] = p.GetGuide()
 		}
 	}
+	maps.Copy(all, c.Guide)
 	return all
 }
 
-func rankBy(ctl *schemas.CrawlControl, r *crawlfile.Ranking) {
-	ctl.Policies, ctl.Mixture = r.Policies, r.Mixture
+func policyNames(policies []*schemas.Policy) (names []string) {
+	for _, p := range policies {
+		names = append(names, p.GetName())
+	}
+	return names
 }

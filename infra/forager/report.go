@@ -61,6 +61,8 @@ type crawlReport struct {
 	Hubs  *hubsReport `json:"hubs,omitempty"`
 	Hosts uint64      `json:"hosts"`
 	Data  dataReport  `json:"data"`
+	// Rankers are the shadows of rankers.
+	Rankers []rankerReport `json:"ranker_shadows"`
 	// Behind are the records that ClickHouse has not been given yet.
 	Behind int64           `json:"clickhouse_behind"`
 	Spans  map[string]span `json:"topics"`
@@ -248,6 +250,9 @@ func (r *crawlReport) ask(ctx context.Context, db *analytics.DB, crawl string) e
 	if err := r.askHubs(ctx, db, p); err != nil {
 		return err
 	}
+	if err := r.askRankers(ctx, db, p); err != nil {
+		return err
+	}
 	err = db.Each(ctx, "SELECT uniqExact(host), uniqExactIf(object, object != ''), sum(object_length) FROM pages WHERE crawl = {crawl:String}", p,
 		func(row []any) error {
 			r.Hosts, r.Data.Segments, r.Data.Bytes = row[0].(uint64), int(row[1].(uint64)), row[2].(uint64)
@@ -310,6 +315,7 @@ func printReport(w io.Writer, r *crawlReport) {
 			fmt.Fprintf(w, "%-18s %8d %8d %8.3f %8.3f\n", q.Policy, q.Quarter, q.Pages, q.Score, q.Harvest)
 		}
 	}
+	printRankers(w, r)
 	fmt.Fprintf(w, "\nloop: %d ms median, %d ms 95th percentile from dispatch to verdict; window %d\n", r.Latency.P50, r.Latency.P95, r.Window)
 	fmt.Fprintf(w, "data: %d segments, %s in %s\n", r.Data.Segments, size(r.Data.Bytes), r.Data.Bucket)
 	for _, view := range slices.Sorted(maps.Keys(r.Data.Rows)) {

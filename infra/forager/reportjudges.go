@@ -47,10 +47,7 @@ func (r *crawlReport) askJudges(ctx context.Context, db *analytics.DB, p analyti
 	if err != nil {
 		return err
 	}
-	cut := .5
-	if n := len(r.Models); n > 0 {
-		cut = r.Models[n-1].Cut
-	}
+	cut := r.cut()
 	p = analytics.Params{"crawl": p["crawl"], "cut": fmt.Sprint(cut)}
 	return db.Each(ctx, `WITH relevance >= {cut:Float64} AS on_topic, used_relevance >= {cut:Float64} AS used_on_topic, failure = '' AS said
 		SELECT critic, used, countIf(said) AS pages, countIf(NOT said), countIf(said AND on_topic = used_on_topic) / greatest(pages, 1),
@@ -64,6 +61,14 @@ func (r *crawlReport) askJudges(ctx context.Context, db *analytics.DB, p analyti
 		r.Shadows = append(r.Shadows, x)
 		return nil
 	})
+}
+
+// cut is the relevance from which on a page is on topic: the newest apprentice's, or one half.
+func (r *crawlReport) cut() float64 {
+	if n := len(r.Models); n > 0 {
+		return r.Models[n-1].Cut
+	}
+	return .5
 }
 
 func printJudges(w io.Writer, r *crawlReport) {

@@ -65,6 +65,21 @@ func (r *rig) testSwitch(t *testing.T, crawl string) {
 	if out := r.mustRun("crawl", "list"); !strings.Contains(out, "mixture") {
 		t.Errorf("crawl list:\n%s", out)
 	}
+	if out := r.mustRun("crawl", "ranker", crawl, "--shadow", "in-links", "--shadow", "apprentice"); !strings.Contains(out, "beside it, not used: in-links, apprentice") {
+		t.Errorf("shadows: %q", out)
+	}
+	if out := r.mustRun("crawl", "ranker", crawl, "apprentice"); !strings.Contains(out, "not used: in-links\n") {
+		t.Errorf("a shadow that leads from now on: %q", out)
+	}
+	if out := r.mustRun("crawl", "ranker", crawl, "mixture", "--no-shadow"); strings.Contains(out, "not used") {
+		t.Errorf("no shadow: %q", out)
+	}
+	for shadow, want := range map[string]string{
+		"psychic": "known: unfocused", "hard-defer": "ranks the crawl already", "mixture": "its arms can be", "fish-search": "name a published one",
+	} {
+		r.fails(t, exitUsage, []string{"crawl", "ranker", crawl, "--shadow", shadow}, want)
+	}
+	r.fails(t, exitUsage, []string{"crawl", "ranker", crawl}, "name a ranker")
 	r.fails(t, exitUsage, []string{"crawl", "ranker", crawl, "psychic"}, "psychic", "soft-focus")
 	r.fails(t, exitFailure, []string{"crawl", "ranker", "nobody", "mixture"}, "nobody")
 }

@@ -109,6 +109,10 @@ def judged(said, parsed):
         "marking": int(judgement.get("marking", 0)),
         "degraded": judgement.get("degraded", ""),
         "shadows": [shadow(x) for x in judgement.get("shadows", [])],
+        "guidance": [
+            {"guide": g["guide"], "scores": g["scores"], "failure": g["failure"]}
+            for g in judgement.get("guidance", [])
+        ],
     }
 
 
@@ -146,6 +150,9 @@ def settled(said, _):
         "request": base64.b64decode(said["request"]),
         "pages": int(said["pages"]),
         "features": [{"term": f["term"], "offset": f["offset"], "count": f["count"]} for f in said["features"]],
+        "shadows": [
+            {"policy": s["policy"], **{name: None if s["dropped"] else s[name] for name in ("tier", "score")}, "model": s["model"]} for s in said["shadows"]
+        ],
     }
 
 

@@ -239,7 +239,8 @@ func TestDocumentedQueries(t *testing.T) {
 			term = "telling"
 		}
 		leaps = append(leaps, analytics.Leap{Crawl: "c", ID: name, U: "http://hub/", V: url, Outcome: outcome, Target: relevance, Trains: outcome == "delivered", Request: name,
-			Terms: []string{term, "common"}, Offsets: []int16{-1, 127}, Counts: []uint32{1, 1}, Score: relevance, Policy: "soft", Place: place})
+			Terms: []string{term, "common"}, Offsets: []int16{-1, 127}, Counts: []uint32{1, 1}, Score: relevance, Policy: "soft", Place: place,
+			RankerShadows: analytics.RankerShadows{Policies: []string{"a", "b"}, Dropped: []bool{false, i%4 < 3}, Tiers: []uint32{uint32(i % 2), 0}, Scores: []float64{relevance, 0}, Models: []string{"", ""}}})
 	}
 	insert(t, d, requests...)
 	insert(t, d, fetches...)

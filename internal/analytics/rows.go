@@ -204,7 +204,17 @@ type Leap struct {
 	Pages          uint64   `ch:"pages"`
 	Boundary       bool     `ch:"boundary"`
 	Forward        bool     `ch:"forward"`
+	RankerShadows
 	Place
+}
+
+// RankerShadows are where rankers that choose nothing saw v at its dispatch; the slices are of one length.
+type RankerShadows struct {
+	Policies []string  `ch:"shadow_policies"`
+	Dropped  []bool    `ch:"shadow_dropped"`
+	Tiers    []uint32  `ch:"shadow_tiers"`
+	Scores   []float64 `ch:"shadow_scores"`
+	Models   []string  `ch:"shadow_models"`
 }
 
 // Model is a record of model.published.

@@ -3,6 +3,8 @@ package archive
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -45,7 +47,8 @@ func message(random *rand.Rand, topic string, o int64) []byte {
 	url := fmt.Sprint("http://h.example/", o)
 	j := &schemas.Judgement{Raw: random.Float64(), Tempered: random.Float64(), Calibrated: random.Float64(), BestIsFocus: o%2 == 0, Critic: "c/1", KnownTokens: uint64(o),
 		Topics:  []*schemas.TopicScore{{Topic: "/a", Tempered: .5}, {Topic: "/b", Tempered: .25}},
-		Marking: uint64(o % 3), Shadows: []*schemas.Shadow{{Critic: "d/1", Raw: random.Float64(), BestIsFocus: true, KnownTokens: 3}, {Critic: "e/1", Failure: "timeout"}}}
+		Marking: uint64(o % 3), Shadows: []*schemas.Shadow{{Critic: "d/1", Raw: random.Float64(), BestIsFocus: true, KnownTokens: 3}, {Critic: "e/1", Failure: "timeout"}},
+		Guidance: []*schemas.Guidance{{Guide: "g/1", Scores: []float64{random.NormFloat64(), 3}, States: [][]byte{{0, 1}}}, {Guide: "h/1", Failure: "timeout"}}}
 	id := schemas.RequestID("c", url, 1).Bytes()
 	var m proto.Message
 	switch topic {
@@ -61,7 +64,8 @@ func message(random *rand.Rand, topic string, o int64) []byte {
 			Links: []*schemas.Link{{Url: url + "/x", FirstLeaf: 1, LastLeaf: 2}, {Url: url + "/y", Position: 1, Nofollow: true}}}
 	case schemas.TopicLeapSettled:
 		leap := &schemas.LeapSettled{Id: schemas.LeapID("c", url, "v").Bytes(), Crawl: "c", U: url, V: "http://v.example/", Outcome: schemas.Outcome_OUTCOME_DELIVERED,
-			TargetRaw: random.Float64(), Trains: true, Score: random.Float64()}
+			TargetRaw: random.Float64(), Trains: true, Score: random.Float64(),
+			Shadows: []*schemas.ShadowPlace{{Policy: "p", Tier: 2, Score: random.Float64(), Model: "c/3"}, {Policy: "q", Dropped: true}}}
 		for i := range random.IntN(30) {
 			leap.Features = append(leap.Features, &schemas.Feature{Term: fmt.Sprint("t", i), Offset: int32(i - 9), Count: uint32(1 + i%3)})
 		}
@@ -127,9 +131,54 @@ func TestColumnsSayWhatTheRecordSays(t *testing.T) {
 			row.Outcome != "delivered" || !row.Trains || len(row.Features) != len(m.Features) {
 			t.Errorf("row %d: %+v of %v", i, row, m)
 		}
+		want := []shadowPlace{{"p", &m.Shadows[0].Tier, &m.Shadows[0].Score, "c/3"}, {Policy: "q"}}
+		if !reflect.DeepEqual(row.Shadows, want) {
+			t.Errorf("row %d: shadows %+v, want %+v", i, row.Shadows, want)
+		}
 		for j, f := range m.Features {
 			if row.Features[j] != (feature{f.Term, f.Offset, f.Count}) {
 				t.Errorf("row %d, feature %d: %+v of %v", i, j, row.Features[j], f)
+			}
+		}
+	}
+}
+
+func TestGuidanceHasColumns(t *testing.T) {
+	records := draw(rand.New(rand.NewPCG(1, 2)), schemas.TopicPageJudged, 0, 0, 50)
+	_, data := file(t, records)
+	rows, err := parquet.Read[judgedRow](bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range rows {
+		m := new(schemas.PageJudged)
+		if proto.Unmarshal(records[i].Value, m) != nil {
+			continue
+		}
+		want := []guidance{{Guide: "g/1", Scores: m.Judgement.Guidance[0].Scores}, {Guide: "h/1", Failure: "timeout"}}
+		if len(row.Guidance) != 2 || !reflect.DeepEqual(row.Guidance[0], want[0]) || row.Guidance[1].Failure != "timeout" || len(row.Guidance[1].Scores) > 0 {
+			t.Errorf("row %d: guidance %+v, want %+v", i, row.Guidance, want)
+		}
+	}
+}
+
+// TestOlderFilesAreRead: files from before a column was added have their records, whatever columns they lack.
+func TestOlderFilesAreRead(t *testing.T) {
+	for _, topic := range Topics {
+		want := draw(rand.New(rand.NewPCG(1, 2)), topic, 0, 7, 100)
+		var b bytes.Buffer
+		if err := writeRows(&b, want, placeOf); err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(b.Bytes())
+		n := Name{Topic: topic, First: want[0].Offset, Last: want[len(want)-1].Offset, Digest: hex.EncodeToString(sum[:])[:digestLength]}
+		got, err := Read(n, b.Bytes())
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%s: %d records of %d, %v", topic, len(got), len(want), err)
+		}
+		for i := range want {
+			if got[i].Time = got[i].Time.UTC(); !reflect.DeepEqual(got[i], want[i]) {
+				t.Fatalf("%s: record %d is %+v, want %+v", topic, i, got[i], want[i])
 			}
 		}
 	}

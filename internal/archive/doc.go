@@ -32,12 +32,16 @@
 //	              cut, tokenizer_only, the numbers of leaves, tokens and links, marking (the
 //	              revision of the crawl's control whose topics and critic were used), degraded (why
 //	              another critic stood in), and shadows, a list {critic, relevance, tempered,
-//	              calibrated, best_is_focus, known_tokens, failure} of critics that are not used
+//	              calibrated, best_is_focus, known_tokens, failure} of critics that are not used;
+//	              guidance, a list {guide, scores, failure}: scores of the links, one for all or one each in
+//	              their order
 //	link.found    + the same of the verdict, not_before, and links, a list {url, position,
 //	              first_leaf, last_leaf, nofollow}
 //	leap.settled  + u, v, u_host, v_host, target and target_tempered (R(v); null unless
 //	              delivered), source and source_tempered (R(u)), score, policy, model, trains,
-//	              forward, request, pages, boundary, and features, a list {term, offset, count}
+//	              forward, request, pages, boundary, features, a list {term, offset, count}, and shadows, a
+//	              list {policy, tier, score, model} of rankers that are not used; tier and score null where
+//	              a gate let no link to v through
 //
 // The footer holds forager.archive (the version), forager.topic, and forager.records.sha256, the
 // digest of all records as record.go computes it, whatever the encoding.

@@ -78,6 +78,8 @@ type judgedRow struct {
 	Marking  uint64   `parquet:"marking"`
 	Degraded string   `parquet:"degraded,dict"`
 	Shadows  []shadow `parquet:"shadows,list"`
+
+	Guidance []guidance `parquet:"guidance,list"`
 }
 
 // foundRow is a record of link.found.
@@ -133,12 +135,37 @@ type settledRow struct {
 	Pages          uint64    `parquet:"pages"`
 	Boundary       bool      `parquet:"boundary"`
 	Features       []feature `parquet:"features,list"`
+
+	Shadows []shadowPlace `parquet:"shadows,list"`
 }
 
 type feature struct {
 	Term   string `parquet:"term,dict"`
 	Offset int32  `parquet:"offset"`
 	Count  uint32 `parquet:"count"`
+}
+
+// guidance is what a guide says of a page's links.
+type guidance struct {
+	Guide string `parquet:"guide,dict"`
+	// Scores are one for all links, one each in their order, or none.
+	Scores  []float64 `parquet:"scores,list"`
+	Failure string    `parquet:"failure"`
+}
+
+func guidanceOf(j *schemas.Judgement) (all []guidance) {
+	for _, g := range j.GetGuidance() {
+		all = append(all, guidance{g.Guide, g.Scores, g.Failure})
+	}
+	return all
+}
+
+// shadowPlace is where a ranker that chose nothing saw v; null where its gate let no link through.
+type shadowPlace struct {
+	Policy string   `parquet:"policy,dict"`
+	Tier   *uint32  `parquet:"tier,optional"`
+	Score  *float64 `parquet:"score,optional"`
+	Model  string   `parquet:"model,dict"`
 }
 
 func placeOf(r *Record) place {
@@ -228,6 +255,7 @@ func judgedRowOf(r *Record) judgedRow {
 		Leaves: uint32(len(p.GetLeafLengths())), Tokens: uint32(len(p.GetTokens())), Links: uint32(len(p.GetLinks())),
 		NoFollow: p.GetNofollow(), NoIndex: p.GetNoindex(), Cut: p.GetCut(), TokenizerOnly: p.GetTokenizerOnly(),
 		Marking: m.Judgement.GetMarking(), Degraded: m.Judgement.GetDegraded(), Shadows: shadowsOf(m.Judgement),
+		Guidance: guidanceOf(m.Judgement),
 	}
 }
 
@@ -275,6 +303,13 @@ func settledRowOf(r *Record) settledRow {
 	}
 	for _, f := range m.Features {
 		row.Features = append(row.Features, feature{f.Term, f.Offset, f.Count})
+	}
+	for _, x := range m.Shadows {
+		at := shadowPlace{Policy: x.Policy, Model: x.Model}
+		if !x.Dropped {
+			at.Tier, at.Score = &x.Tier, &x.Score
+		}
+		row.Shadows = append(row.Shadows, at)
 	}
 	return row
 }

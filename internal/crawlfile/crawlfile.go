@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +46,8 @@ type File struct {
 	// Ranker is one of Rankers or of the names in Guides, or several with "+" between them: a mixture
 	// of these.
 	Ranker string `yaml:"ranker"`
+	// RankerShadows are rankers, single ones, that place every URL fetched beside, for comparison; at most 4.
+	RankerShadows []string `yaml:"ranker_shadows"`
 	// Guides are published guides, names or versions, by the rankers that they are.
 	Guides map[string]string `yaml:"guides"`
 	// Expand is page where rankers by guides order pages and not links (2000 §3.3).
@@ -217,11 +221,18 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 	if f.Learning.DMax > 100 {
 		r.Problem("learning.d_max", "is %d; it must lie between 0 and 100", f.Learning.DMax)
 	}
-	if ranking, err := RankBy(f.Ranker, f.Guides); err != nil {
+	ofShadows := func(name, _ string) bool { return slices.Contains(f.RankerShadows, name) }
+	leading := maps.Clone(f.Guides)
+	maps.DeleteFunc(leading, ofShadows)
+	if ranking, err := RankBy(f.Ranker, leading); err != nil {
 		r.Problem("ranker", "%v", err)
 	} else {
 		c.Control.Policies, c.Control.Mixture = ranking.Policies, ranking.Mixture
 		c.guided(r, f)
+	}
+	var err error
+	if c.Control.RankerShadows, err = Shadows(f.RankerShadows, f.Guides, c.Control.Policies); err != nil {
+		r.Problem("ranker_shadows", "%v", err)
 	}
 	choose(r, "learning.pairs", f.Learning.Pairs, &c.Control.Learning.Pairs, Pairs)
 	choose(r, "learning.topics", f.Learning.Topics, &c.Control.Learning.Topics, Topics)

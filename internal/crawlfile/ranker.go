@@ -118,6 +118,32 @@ func RankBy(name string, guides map[string]string) (*Ranking, error) {
 	return r, nil
 }
 
+// Shadows returns the policies that are recorded and choose nothing (CrawlControl.ranker_shadows), beside those that
+// do: any of Rankers but mixture, or of Guides with published ones. Each has the guide of its name, if there is one.
+func Shadows(names []string, guides map[string]string, beside []*schemas.Policy) (shadows []*schemas.Policy, err error) {
+	if len(names) > MaxShadows {
+		return nil, fmt.Errorf("there are %d shadows of rankers, %d can be", len(names), MaxShadows)
+	}
+	for _, name := range names {
+		p, err := policyBy(name, guides[name])
+		if name == mixture {
+			err = fmt.Errorf("mixture draws among orders and is none; its arms can be shadows, each by itself: %s", strings.Join(Arms, ", "))
+		}
+		if err != nil {
+			return nil, err
+		}
+		same := func(other *schemas.Policy) bool { return other.GetName() == name }
+		if slices.ContainsFunc(beside, same) || slices.ContainsFunc(shadows, same) {
+			return nil, fmt.Errorf("%s ranks the crawl already", name)
+		}
+		shadows = append(shadows, p)
+	}
+	return shadows, nil
+}
+
+// MaxShadows is how many rankers may be shadows of a crawl.
+const MaxShadows = 4
+
 // policyBy is Policy, or one that ranks by a guide where there is one.
 func policyBy(name, guide string) (*schemas.Policy, error) {
 	if guide != "" {

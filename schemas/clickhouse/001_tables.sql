@@ -203,6 +203,11 @@ CREATE TABLE IF NOT EXISTS leaps_rows
     pages       UInt64 COMMENT 'delivered in the shard when it was settled',
     boundary    Bool COMMENT 'no leap: a model trained through here is due',
     forward     Bool COMMENT 'u was judged before v was dispatched',
+    shadow_policies Array(LowCardinality(String)) COMMENT 'rankers that placed v beside, as of its dispatch; not used',
+    shadow_dropped  Array(Bool) COMMENT 'their gates let no link to v through',
+    shadow_tiers    Array(UInt32),
+    shadow_scores   Array(Float64) COMMENT 'theirs, as score',
+    shadow_models   Array(LowCardinality(String)),
     partition   UInt32,
     precedence  UInt64,
     recorded_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1))

@@ -112,6 +112,17 @@ WHERE crawl = {crawl:String} AND outcome = 'delivered'
 GROUP BY policy, learned, promised
 ORDER BY policy, learned, promised;
 
+-- shadows: R of the pages fetched, by quarter (4 the best) of the order of each ranker that chooses nothing; it sees only what another chose
+SELECT policy, quarter, count() AS pages, round(avg(relevance), 3) AS harvest, round(avg(score), 3) AS scored, round(avg(used_score), 3) AS scored_by_used
+FROM
+(
+    SELECT policy, relevance, score, used_score, ntile(4) OVER (PARTITION BY policy ORDER BY NOT dropped, -toInt64(tier), score, request ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS quarter
+    FROM ranker_shadows
+    WHERE crawl = {crawl:String} AND outcome = 'delivered'
+)
+GROUP BY policy, quarter
+ORDER BY policy, quarter;
+
 -- models: the models of a crawl and what they were trained on
 SELECT model, pages, leaps, created_at, measures
 FROM models

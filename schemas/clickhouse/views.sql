@@ -80,9 +80,22 @@ CREATE OR REPLACE VIEW leaps AS
 SELECT
     crawl, lower(hex(leaps_rows.id)) AS id, shard, u, v, outcome, target, target_tempered, source, source_tempered,
     terms, offsets, counts, score, policy, model, trains, lower(hex(leaps_rows.request)) AS request, pages, forward,
+    shadow_policies, shadow_dropped, shadow_tiers, shadow_scores, shadow_models,
     partition, bitNot(precedence) AS offset, recorded_at
 FROM leaps_rows FINAL
 WHERE NOT boundary;
+
+-- Where rankers that choose nothing saw a URL when it was dispatched, one row a request and ranker, beside what
+-- chose it. URLs to which no link led have none.
+CREATE OR REPLACE VIEW ranker_shadows AS
+SELECT
+    crawl, lower(hex(leaps_rows.request)) AS request, any(shard) AS shard, any(leaps_rows.outcome) AS outcome, any(target) AS relevance,
+    shadow.1 AS policy, any(shadow.2) AS dropped, any(shadow.3) AS tier, any(shadow.4) AS score, any(shadow.5) AS model,
+    any(leaps_rows.policy) AS used, any(leaps_rows.score) AS used_score, any(leaps_rows.model) AS used_model
+FROM leaps_rows FINAL
+ARRAY JOIN arrayZip(shadow_policies, shadow_dropped, shadow_tiers, shadow_scores, shadow_models) AS shadow
+WHERE NOT boundary
+GROUP BY crawl, request, policy;
 
 CREATE OR REPLACE VIEW boundaries AS
 SELECT crawl, lower(hex(leaps_rows.id)) AS id, shard, pages, partition, bitNot(precedence) AS offset, recorded_at

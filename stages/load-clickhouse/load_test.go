@@ -246,7 +246,8 @@ func TestRowsSayWhatTheRecordsSay(t *testing.T) {
 		message(schemas.TopicLinkFound, 1, 9, &schemas.LinkFound{Id: id.Bytes(), Crawl: "c", Outcome: schemas.Outcome_OUTCOME_SEEDS, Links: []*schemas.Link{{Url: "http://seed.example:81/x"}}}, nil),
 		message(schemas.TopicLeapSettled, 1, 10, &schemas.LeapSettled{Id: id.Bytes(), Crawl: "c", Boundary: true, Pages: 30}, nil),
 		message(schemas.TopicLeapSettled, 1, 11, &schemas.LeapSettled{Id: id.Bytes(), Crawl: "c", Request: id.Bytes(), Outcome: schemas.Outcome_OUTCOME_FAILED_CRITIC_SCORE,
-			Features: []*schemas.Feature{{Term: "t", Offset: -5, Count: 2}, {Term: "c:/A", Offset: schemas.NoOffset, Count: 1}}}, nil),
+			Features: []*schemas.Feature{{Term: "t", Offset: -5, Count: 2}, {Term: "c:/A", Offset: schemas.NoOffset, Count: 1}},
+			Shadows:  []*schemas.ShadowPlace{{Policy: "a", Tier: 3, Score: .5, Model: "c/1"}, {Policy: "b", Dropped: true}}}, nil),
 		message(schemas.TopicCrawlControl, 0, 12, &schemas.CrawlControl{Crawl: "c", Revision: 2, Focus: []string{"A"}, Bad: []string{"A/B"}, Weights: map[string]float64{"A": .5}, Shadows: []string{"l/1"}, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Budget: &schemas.Budget{Pages: 100},
 			Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}}}, nil),
 		{Topic: schemas.TopicCrawlStatus, Headers: map[string]string{schemas.HeaderVersion: "1"}}, // a tombstone

@@ -234,6 +234,11 @@ func (b *rows) settled(r *stream.Record, place analytics.Place) error {
 		row.Offsets = append(row.Offsets, int16(f.Offset))
 		row.Counts = append(row.Counts, f.Count)
 	}
+	for _, x := range m.Shadows {
+		s := &row.RankerShadows
+		s.Policies, s.Dropped, s.Tiers = append(s.Policies, x.Policy), append(s.Dropped, x.Dropped), append(s.Tiers, x.Tier)
+		s.Scores, s.Models = append(s.Scores, x.Score), append(s.Models, x.Model)
+	}
 	b.leaps = append(b.leaps, row)
 	return nil
 }

@@ -185,6 +185,9 @@ func recordsOf(random *rand.Rand, stored answered) map[string][][]byte {
 	judgement := &schemas.Judgement{
 		Raw: random.Float64(), Tempered: random.Float64(), Calibrated: random.Float64(), BestIsFocus: random.IntN(2) == 0, Critic: "schools/0123456789ab", KnownTokens: uint64(len(page.Tokens)),
 		Topics: []*schemas.TopicScore{{Topic: "Science/Chemistry", Tempered: .5}, {Topic: "Ärts", Tempered: random.Float64()}},
+		Guidance: []*schemas.Guidance{
+			{Guide: "near/1", Scores: []float64{random.NormFloat64(), random.NormFloat64()}, States: [][]byte{{0, 255}, []byte("ü")}}, {Guide: "far/1", Failure: "timeout"},
+		}[:random.IntN(3)],
 	}
 	outcome := schemas.Outcome_OUTCOME_DELIVERED
 	parsed := &schemas.PageParsed{Crawl: "webkb", Id: id, Outcome: outcome, Status: 200, FetchedAt: random.Int64N(1 << 40), Page: page}
@@ -216,6 +219,7 @@ func recordsOf(random *rand.Rand, stored answered) map[string][][]byte {
 				Id: schemas.LeapID("webkb", url, l.Url).Bytes(), Crawl: "webkb", U: url, V: l.Url, Outcome: outcome, TargetRaw: random.Float64(),
 				TargetTempered: random.Float64(), SourceRaw: judgement.Raw, SourceTempered: judgement.Tempered, Score: random.NormFloat64(),
 				Features: linkfeature.Features(found.Table, l, 5), Policy: "apprentice", Trains: true, Forward: random.IntN(2) == 0, Request: id, Pages: random.Uint64(),
+				Shadows: []*schemas.ShadowPlace{{Policy: "a", Tier: 3, Score: random.NormFloat64(), Model: "c/1"}, {Policy: "b", Dropped: true}}[:random.IntN(3)],
 			}
 			if random.IntN(5) == 0 {
 				leap.Outcome, leap.TargetRaw, leap.TargetTempered, leap.Trains = schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, 0, 0, false

@@ -1,0 +1,187 @@
+package harvest
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Placed is a page that a crawl fetched, with what the policy that chose it made of its link and what a
+// shadow did.
+type Placed struct {
+	// Policy is the name of the one that chose it.
+	Policy string
+	// Used is its place under that policy, Shadow under the shadow.
+	Used, Shadow Order
+	// Relevance is R of the page.
+	Relevance float64
+}
+
+// Order is a place in a frontier: tier ↑, then score ↓. Out is behind all: a gate let no link through.
+type Order struct {
+	Out   bool
+	Tier  uint32
+	Score float64
+}
+
+// ShadowComparison says how two orders of the same pages compare.
+type ShadowComparison struct {
+	// Pages compared, and those of them that the shadow's gate would have left out, a share.
+	Pages int     `json:"pages"`
+	Out   float64 `json:"left_out"`
+	// Harvest of all pages, of the quarters that the shadow and the policies followed place highest.
+	Harvest       float64 `json:"harvest"`
+	HarvestShadow float64 `json:"harvest_top_shadow"`
+	HarvestUsed   float64 `json:"harvest_top_used"`
+	// Shared is the part of the shadow's quarter that is in the other.
+	Shared float64 `json:"top_shared"`
+	// AUCShadow and AUCUsed are the shares of the Pairs of a page with R ≥ cut and one below in which the former is
+	// placed higher, a tie counting half; 0 where there is no pair.
+	AUCShadow float64 `json:"auc_shadow"`
+	AUCUsed   float64 `json:"auc_used"`
+	Pairs     int     `json:"pairs"`
+	// Correlation is Spearman's of the two orders, in [−1,1], over the Ranked pages, which are not all placed alike.
+	Correlation float64 `json:"rank_correlation"`
+	Ranked      int     `json:"ranked"`
+}
+
+// Sizes of the blocks in which orders are compared: pages that were chosen by one policy one after the other. A
+// shorter rest of at least blockLeast is a block, too.
+const (
+	blockPages = 100
+	blockLeast = 20
+)
+
+// CompareOrders compares what a shadow makes of pages with what chose them. Pages come in the order in which they
+// were chosen. Scores of different policies, and of one policy over a long time, say little beside each
+// other, so pages are compared with those that the same policy chose about the same time: a hundred in a row.
+func CompareOrders(pages []Placed, cut float64) ShadowComparison {
+	var c ShadowComparison
+	by := make(map[string][]Placed)
+	var names []string
+	for _, p := range pages {
+		if by[p.Policy] == nil {
+			names = append(names, p.Policy)
+		}
+		by[p.Policy] = append(by[p.Policy], p)
+	}
+	for _, name := range names {
+		for block := range slices.Chunk(by[name], blockPages) {
+			if len(block) >= blockLeast {
+				c.add(block, cut)
+			}
+		}
+	}
+	for _, sum := range []*float64{&c.Out, &c.Harvest, &c.HarvestShadow, &c.HarvestUsed, &c.Shared} {
+		*sum /= float64(max(1, c.Pages))
+	}
+	c.AUCShadow /= float64(max(1, c.Pairs))
+	c.AUCUsed /= float64(max(1, c.Pairs))
+	c.Correlation /= float64(max(1, c.Ranked))
+	return c
+}
+
+// add counts a block; shares are sums, weighted by pages or pairs, until the end.
+func (c *ShadowComparison) add(block []Placed, cut float64) {
+	n := float64(len(block))
+	used, shadow := ranks(block, func(p *Placed) *Order { return &p.Used }), ranks(block, func(p *Placed) *Order { return &p.Shadow })
+	topUsed, topShadow := top(used), top(shadow)
+	relevance := make([]float64, len(block))
+	for i, p := range block {
+		relevance[i] = p.Relevance
+		if p.Shadow.Out {
+			c.Out++
+		}
+	}
+	var shared float64
+	for i := range block {
+		shared += topUsed[i] * topShadow[i]
+	}
+	c.Pages += len(block)
+	c.Harvest += n * stat.Mean(relevance, nil)
+	c.HarvestShadow += n * stat.Mean(relevance, topShadow)
+	c.HarvestUsed += n * stat.Mean(relevance, topUsed)
+	c.Shared += n * shared / math.Floor(n/4)
+	c.pairs(relevance, used, shadow, cut)
+	if r := stat.Correlation(used, shadow, nil); !math.IsNaN(r) {
+		c.Correlation += n * r
+		c.Ranked += len(block)
+	}
+}
+
+// pairs counts pairs of a high page and another.
+func (c *ShadowComparison) pairs(relevance, used, shadow []float64, cut float64) {
+	higher := func(ranks []float64, a, b int) float64 {
+		switch cmp.Compare(ranks[a], ranks[b]) {
+		case -1:
+			return 1
+		case 0:
+			return .5
+		}
+		return 0
+	}
+	for a := range relevance {
+		for b := range relevance {
+			if relevance[a] >= cut && relevance[b] < cut {
+				c.Pairs++
+				c.AUCUsed += higher(used, a, b)
+				c.AUCShadow += higher(shadow, a, b)
+			}
+		}
+	}
+}
+
+// ranks of a block's pages, 1 the best; those that are placed alike share the mean of theirs.
+func ranks(block []Placed, of func(*Placed) *Order) []float64 {
+	compare := func(i, j int) int {
+		a, b := of(&block[i]), of(&block[j])
+		switch {
+		case a.Out || b.Out:
+			return cmp.Compare(boolean(a.Out), boolean(b.Out))
+		case a.Tier != b.Tier:
+			return cmp.Compare(a.Tier, b.Tier)
+		}
+		return cmp.Compare(b.Score, a.Score)
+	}
+	order := make([]int, len(block))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, compare)
+	out := make([]float64, len(block))
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && compare(order[from], order[to]) == 0 {
+			to++
+		}
+		for _, i := range order[from:to] {
+			out[i] = float64(from+1+to) / 2
+		}
+		from = to
+	}
+	return out
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// top is the probability of each page to be among the best quarter, where lots decide among those placed alike.
+func top(ranks []float64) []float64 {
+	k := float64(len(ranks) / 4)
+	alike := make(map[float64]float64)
+	for _, r := range ranks {
+		alike[r]++
+	}
+	out := make([]float64, len(ranks))
+	for i, r := range ranks {
+		first := r - (alike[r]-1)/2 // the best rank of those placed alike
+		out[i] = min(1, max(0, (k-first+1)/alike[r]))
+	}
+	return out
+}
