@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"forager/internal/experiment"
 	"forager/internal/study"
 )
 
@@ -17,6 +18,45 @@ type experimentRun struct {
 
 	Tasks string `help:"Task file in the place of the plan's." type:"existingfile"`
 	Draws int    `help:"Number of draws in the place of the plan's." default:"0"`
+
+	webCache `embed:""`
+}
+
+// webCache is where parsed webs are kept.
+type webCache struct {
+	Cache   string `help:"Folder in which parsed webs are kept; by default forager/webs in the user's cache." type:"path"`
+	NoCache bool   `help:"Parse webs anew, keep nothing."`
+}
+
+// loader brings webs, and says how it did.
+func (c *webCache) loader(to io.Writer) (experiment.Loader, error) {
+	folder := c.Cache
+	if c.NoCache {
+		return experiment.LoadWeb, nil
+	}
+	if folder == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return nil, usagef("%v: name a folder for parsed webs (--cache), or none (--no-cache)", err)
+		}
+		folder = filepath.Join(user, "forager", "webs")
+	}
+	cache := &experiment.Cache{Folder: folder, Tell: func(o experiment.Opened) {
+		name, took := filepath.Base(o.Web), o.Took.Round(time.Millisecond)
+		switch {
+		case o.Cached:
+			fmt.Fprintf(to, "%s: %d pages, parsed before, read in %s\n", name, o.Pages, took)
+			return
+		case o.Damage != nil:
+			fmt.Fprintf(to, "%s: what was kept of it is damaged (%v) and is made again\n", name, o.Damage)
+		}
+		fmt.Fprintf(to, "%s: %d pages, parsed in %s", name, o.Pages, took)
+		if o.Unkept != nil {
+			fmt.Fprintf(to, "; they are not kept for the next time: %v", o.Unkept)
+		}
+		fmt.Fprintln(to)
+	}}
+	return cache.Load, nil
 }
 
 // Files of a study's folder.
@@ -45,7 +85,7 @@ func (c *experimentRun) Help() string {
 
 Each run is kept as soon as it is made; the same command goes on after it was stopped. At the end the folder has
 runs.csv and runs.parquet (a row a run, with digests of web, critic, tasks and program), study.json and report.html.
-The same plan gives the same files.
+The same plan gives the same files. Webs are parsed once and kept (--cache).
 
 Rankers: those of "forager experiment compare", or all.`
 }
@@ -63,6 +103,9 @@ func (c *experimentRun) Run(s *session) error {
 	}
 	if c.Draws > 0 {
 		plan.Draws = plan.Draws[:c.Draws]
+	}
+	if plan.Load, err = c.loader(s.err); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return fmt.Errorf("make the folder of results: %w", err)

@@ -54,4 +54,8 @@
 //
 // 2026-11-21: what stands at a URL is decided by package webarchive, and of two labels of one
 // canonical URL the first counts, as there the first answer does.
+//
+// 2026-11-22: what is kept of a parsed web (Cache) counts for one program only, by the digest of the executable: a
+// number of the parser's version would have to be raised by whoever changes a comma in dom, answer or
+// weburl, and who forgets it compares rankers on pages of yesterday.
 package experiment

@@ -13,16 +13,21 @@ import (
 // Prepare loads the webs of the tasks from a folder, trains their critics and judges their
 // pages: the grounds on which crawls are made. Each web is read once.
 func Prepare(f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings) (map[*Task]*Ground, error) {
-	return PrepareLeaves(f, dir, tasks, settings, schemas.LeafMode_LEAF_MODE_COMPACT)
+	return PrepareFrom(LoadWeb, f, dir, tasks, settings, schemas.LeafMode_LEAF_MODE_COMPACT)
 }
 
 // PrepareLeaves is Prepare of pages whose leaves are numbered in another way.
 func PrepareLeaves(f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings, leaves schemas.LeafMode) (map[*Task]*Ground, error) {
+	return PrepareFrom(LoadWeb, f, dir, tasks, settings, leaves)
+}
+
+// PrepareFrom is PrepareLeaves of webs that load brings.
+func PrepareFrom(load Loader, f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings, leaves schemas.LeafMode) (map[*Task]*Ground, error) {
 	webs := make(map[string]*Web)
 	models := make(map[string]*critic.Model)
 	for _, t := range tasks {
 		if webs[t.Warc] == nil {
-			w, err := LoadWeb(filepath.Join(dir, t.Warc), leaves)
+			w, err := load(filepath.Join(dir, t.Warc), leaves)
 			if err != nil {
 				return nil, err
 			}

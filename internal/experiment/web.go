@@ -96,19 +96,33 @@ func (p *page) wordsOf(parsed func() (*schemas.Page, error)) ([]uint32, error) {
 // the pages, several at once. What stands at which URL is decided by package webarchive, as for
 // the proxy that serves the same file; damaged records are missing.
 func LoadWeb(path string, leaves schemas.LeafMode) (*Web, error) {
-	w, err := loadWeb(path, dom.Settings{Leaves: leaves, TagPaths: true})
-	if err != nil {
-		return nil, fmt.Errorf("read the web %s: %w", path, err)
-	}
-	return w, nil
-}
-
-func loadWeb(path string, settings dom.Settings) (*Web, error) {
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".warc")
-	labels, err := readLabels(filepath.Join(filepath.Dir(path), name+".labels.tsv"))
+	p, err := parseWeb(path, leaves)
 	if err != nil {
 		return nil, err
 	}
+	return p.web(path)
+}
+
+// parsedWeb is what a WARC file says of a web, parsed.
+type parsedWeb struct {
+	pages  []*page          // in the order of the archive
+	strays map[string]*page // by what stands in the place of their URL
+}
+
+// parseWeb reads and parses a WARC file.
+func parseWeb(path string, leaves schemas.LeafMode) (*parsedWeb, error) {
+	p := new(parsedWeb)
+	var err error
+	if p.pages, err = parsePages(path, dom.Settings{Leaves: leaves, TagPaths: true}); err == nil {
+		p.strays, err = readStrays(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the web %s: %w", path, err)
+	}
+	return p, nil
+}
+
+func parsePages(path string, settings dom.Settings) ([]*page, error) {
 	archive, err := webarchive.Open(path)
 	if err != nil {
 		return nil, err
@@ -123,18 +137,24 @@ func loadWeb(path string, settings dom.Settings) (*Web, error) {
 		}
 		errs[i] = err
 	})
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
+	return pages, errors.Join(errs...)
+}
+
+// web is the web of a WARC file, with the labels beside it.
+func (p *parsedWeb) web(path string) (*Web, error) {
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".warc")
+	labels, err := readLabels(filepath.Join(filepath.Dir(path), name+".labels.tsv"))
+	if err != nil {
+		return nil, fmt.Errorf("read the web %s: %w", path, err)
 	}
-	w := &Web{pages: make(map[string]*page, len(pages)), labels: labels, unescaped: make(map[string]*page)}
-	for _, p := range pages {
+	w := &Web{pages: make(map[string]*page, len(p.pages)), labels: labels, unescaped: make(map[string]*page), strays: p.strays}
+	for _, p := range p.pages {
 		w.pages[p.url] = p
 		if plain, err := url.PathUnescape(p.url); err == nil && plain != p.url && w.unescaped[plain] == nil {
 			w.unescaped[plain] = p
 		}
 	}
-	w.strays, err = readStrays(path)
-	return w, err
+	return w, nil
 }
 
 // resolve follows redirects to a page, all of it inside the web and among the URLs for which in holds; ""

@@ -115,6 +115,13 @@ func (d *Decoder) String(what string) string {
 	return s
 }
 
+// Rest reads all that is left.
+func (d *Decoder) Rest() []byte {
+	rest := d.b[d.at:]
+	d.at = len(d.b)
+	return rest
+}
+
 // Prefixed writes a string as what it shares with the string before it and its own rest.
 func (e *Encoder) Prefixed(last, s string) {
 	shared := 0

@@ -32,6 +32,8 @@ type Plan struct {
 	Variants []experiment.Variant
 	// DMax is the largest DOM offset that a variant reads.
 	DMax int
+	// Load brings webs; nil = they are parsed.
+	Load experiment.Loader
 }
 
 // file is a plan file.

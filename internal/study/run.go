@@ -16,6 +16,7 @@ import (
 
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
+	"forager/schemas"
 )
 
 // Progress is told how far a study is.
@@ -38,7 +39,11 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 		return nil, err
 	}
 	folder := filepath.Dir(p.Tasks)
-	grounds, err := experiment.Prepare(file, folder, tasks, linkfeature.Settings{DMax: p.DMax})
+	load := p.Load
+	if load == nil {
+		load = experiment.LoadWeb
+	}
+	grounds, err := experiment.PrepareFrom(load, file, folder, tasks, linkfeature.Settings{DMax: p.DMax}, schemas.LeafMode_LEAF_MODE_COMPACT)
 	if err != nil {
 		return nil, err
 	}
