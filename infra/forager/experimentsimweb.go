@@ -45,6 +45,9 @@ every time. What stands here proves code, never a headline: see infra/simweb.
 
   forager experiment-simweb --cues peaked --rankers soft-focus,apprentice --budget 500
 
+Protocols are never mixed: what was taught elsewhere (T) has a table of its own beside those that pay for all that they
+learn (C); rankers that learn nothing stand in both.
+
 Rankers: those of "forager experiment" that need not see the whole web, and "taught": the gated
 apprentice with a model that learned from a crawl, half as long, of another synthetic web.
 
@@ -58,7 +61,9 @@ share; pages/s is the rate of the crawl in that time.`
 
 // simRow is a line of the table.
 type simRow struct {
-	Cues     string                      `json:"cues"`
+	Cues string `json:"cues"`
+	// Protocol of the table that the line is of; those that learn nothing stand in the tables of all.
+	Protocol string                      `json:"protocol"`
 	Ranker   string                      `json:"ranker"`
 	Measures map[string]harvest.Estimate `json:"measures"`
 }
@@ -77,16 +82,19 @@ func (c *experimentSimwebCommand) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range c.Rankers {
-			rows = append(rows, simRow{cues, r, summary(byRanker[r], byRanker["soft-focus"])})
+		for _, p := range c.protocols() {
+			for _, r := range c.Rankers {
+				if protocolOf(r) == p || experiment.Refers(r) {
+					rows = append(rows, simRow{cues, p, r, summary(byRanker[r], byRanker["soft-focus"])})
+				}
+			}
 		}
 	}
 	return s.print(rows, func(w io.Writer) {
-		fmt.Fprintf(w, "%-9s%-18s", "cues", "ranker")
-		for _, column := range simColumns {
-			fmt.Fprintf(w, "%16s", column)
-		}
-		for _, row := range rows {
+		for i, row := range rows {
+			if i == 0 || row.Protocol != rows[i-1].Protocol || row.Cues != rows[i-1].Cues {
+				printSimHead(w, row.Protocol)
+			}
 			fmt.Fprintf(w, "\n%-9s%-18s", row.Cues, row.Ranker)
 			for _, column := range simColumns {
 				e, ok := row.Measures[column]
@@ -99,6 +107,36 @@ func (c *experimentSimwebCommand) Run(s *session) error {
 		}
 		fmt.Fprintln(w)
 	})
+}
+
+// printSimHead begins a table.
+func printSimHead(w io.Writer, protocol string) {
+	fmt.Fprintf(w, "\nprotocol %s\n%-9s%-18s", protocol, "cues", "ranker")
+	for _, column := range simColumns {
+		fmt.Fprintf(w, "%16s", column)
+	}
+}
+
+// protocolOf is the protocol under which a ranker is tried here.
+func protocolOf(ranker string) string {
+	if ranker == taught {
+		return experiment.ProtocolTransfer
+	}
+	return experiment.Protocol(ranker)
+}
+
+// protocols are those of the rankers that learn; where none does, the one that charges every page.
+func (c *experimentSimwebCommand) protocols() []string {
+	var used []string
+	for _, p := range experiment.Protocols {
+		if slices.ContainsFunc(c.Rankers, func(r string) bool { return protocolOf(r) == p && !experiment.Refers(r) }) {
+			used = append(used, p)
+		}
+	}
+	if len(used) == 0 {
+		used = []string{experiment.ProtocolCharged}
+	}
+	return used
 }
 
 // summary of one ranker over the webs; base is soft focus on the same ones, where it was tried.

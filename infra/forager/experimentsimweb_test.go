@@ -13,16 +13,19 @@ func TestExperimentSimweb(t *testing.T) {
 		code = run(t.Context(), append([]string{"--json", "experiment-simweb"}, strings.Fields(args)...), &out, &err)
 		return out.String(), err.String(), code
 	}
-	args := "--seeds 501,502 --pages 4000 --budget 60 --cues peaked,absent --rankers unfocused,soft-focus,taught"
+	args := "--seeds 501,502 --pages 4000 --budget 60 --cues peaked,absent --rankers unfocused,soft-focus,apprentice,taught"
 	first, said, code := command(args)
 	if code != exitOK {
 		t.Fatalf("exit %d: %s", code, said)
 	}
 	var rows []simRow
-	if err := json.Unmarshal([]byte(first), &rows); err != nil || len(rows) != 6 || rows[5].Cues != "absent" || rows[5].Ranker != taught {
+	if err := json.Unmarshal([]byte(first), &rows); err != nil || len(rows) != 12 || rows[11].Cues != "absent" || rows[11].Ranker != taught {
 		t.Fatalf("%v: %s", err, first)
 	}
 	for _, r := range rows {
+		if r.Ranker == taught && r.Protocol != "T" || r.Ranker == "apprentice" && r.Protocol != "C" {
+			t.Errorf("%s stands in the table of protocol %s", r.Ranker, r.Protocol)
+		}
 		if e := r.Measures["truth@100"]; e.N != 2 || e.Mean <= 0 || e.Mean >= 1 {
 			t.Errorf("%s, %s: truth@100 is %+v", r.Cues, r.Ranker, e)
 		}

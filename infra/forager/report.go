@@ -71,10 +71,12 @@ type crawlReport struct {
 // curvePoint is a crawl after a number of pages delivered.
 type curvePoint struct {
 	Pages int `json:"pages"`
-	// Harvest and Loss over all pages so far, Recent over the last 100.
-	Harvest float64 `json:"harvest"`
-	Loss    float64 `json:"loss"`
-	Recent  float64 `json:"harvest_last_100"`
+	// Harvest and Loss over all pages so far, the others over the last 100, 200 and 1,000.
+	Harvest    float64 `json:"harvest"`
+	Loss       float64 `json:"loss"`
+	Recent     float64 `json:"harvest_last_100"`
+	Recent200  float64 `json:"harvest_last_200"`
+	Recent1000 float64 `json:"harvest_last_1000"`
 }
 
 type modelReport struct {
@@ -209,7 +211,7 @@ func curve(pages []deliveredPage) []curvePoint {
 	for i, p := range pages {
 		relevance[i] = p.relevance
 	}
-	recent := harvest.MovingAverage(relevance, 100)
+	recent, recent200, recent1000 := harvest.MovingAverage(relevance, 100), harvest.MovingAverage(relevance, 200), harvest.MovingAverage(relevance, 1000)
 	var points []curvePoint
 	sum := 0.0
 	for i, r := range relevance {
@@ -217,7 +219,7 @@ func curve(pages []deliveredPage) []curvePoint {
 		n := i + 1
 		if n*10/len(pages) > i*10/len(pages) {
 			h := sum / float64(n)
-			points = append(points, curvePoint{Pages: n, Harvest: h, Loss: 1 - h, Recent: recent[i]})
+			points = append(points, curvePoint{Pages: n, Harvest: h, Loss: 1 - h, Recent: recent[i], Recent200: recent200[i], Recent1000: recent1000[i]})
 		}
 	}
 	return points
@@ -289,9 +291,9 @@ func printReport(w io.Writer, r *crawlReport) {
 		fmt.Fprintf(w, "(%d records are still on their way to ClickHouse: what follows is not up to date)\n", r.Behind)
 	}
 	if len(r.Curve) > 0 {
-		fmt.Fprintf(w, "\n%8s %8s %8s %9s\n", "PAGES", "HARVEST", "LOSS", "LAST 100")
+		fmt.Fprintf(w, "\n%8s %8s %8s %9s %9s %9s\n", "PAGES", "HARVEST", "LOSS", "LAST 1000", "LAST 200", "LAST 100")
 		for _, p := range r.Curve {
-			fmt.Fprintf(w, "%8d %8.3f %8.3f %9.3f  %s\n", p.Pages, p.Harvest, p.Loss, p.Recent, bar(p.Recent))
+			fmt.Fprintf(w, "%8d %8.3f %8.3f %9.3f %9.3f %9.3f  %s\n", p.Pages, p.Harvest, p.Loss, p.Recent1000, p.Recent200, p.Recent, bar(p.Recent))
 		}
 	}
 	if len(r.Arms) > 0 {

@@ -36,8 +36,18 @@ type RankerSummary struct {
 	// without runs of random and oracle, loss cuts (over soft-focus, same task and draw) without
 	// runs of soft-focus.
 	Measures map[string]harvest.Estimate `json:"measures"`
+	// ByTask is nAUC of each task, draws averaged; without one where the oracle is no better than random.
+	ByTask map[string]float64 `json:"nauc_by_task,omitempty"`
 	// Ends counts runs by end reason.
 	Ends map[string]int `json:"ends"`
+}
+
+// OnTask is nAUC of a task as text.
+func (r RankerSummary) OnTask(task string) string {
+	if n, ok := r.ByTask[task]; ok {
+		return fmt.Sprintf("%.3f", n)
+	}
+	return "–"
 }
 
 // Comparison is the difference of one ranker to another, paired by task, draws averaged.
@@ -100,10 +110,11 @@ var references = []string{"unfocused", "random", "soft-focus", "hard-defer", "ga
 // Protocol returns the protocol under which a ranker is tried.
 func Protocol(ranker string) string { return cmp.Or(protocols[ranker], ProtocolCharged) }
 
+// Refers says whether a ranker learns nothing, so that it stands in the tables of every protocol.
+func Refers(ranker string) bool { return slices.Contains(references, ranker) }
+
 // in says whether a ranker stands in the tables of a protocol.
-func in(protocol, ranker string) bool {
-	return Protocol(ranker) == protocol || slices.Contains(references, ranker)
-}
+func in(protocol, ranker string) bool { return Protocol(ranker) == protocol || Refers(ranker) }
 
 // Summarise makes the tables: one a group and protocol, variants in the order of the results. The
 // results are those of a Bench over the tasks.
@@ -263,9 +274,37 @@ func (s *sample) summarise() (*Group, error) {
 				line.Measures["nAUC"] = harvest.Interval(n)
 			}
 		}
+		line.ByTask = s.normalised(variant)
 		g.Rankers = append(g.Rankers, line)
 	}
 	return g, s.compare(g)
+}
+
+// normalised is a variant's nAUC by task.
+func (s *sample) normalised(variant string) map[string]float64 {
+	out := make(map[string]float64)
+	random, oracle := s.byTask("random", "AUC"), s.byTask("oracle", "AUC")
+	for task, auc := range s.byTask(variant, "AUC") {
+		if len(auc) == 0 || len(random[task]) == 0 || len(oracle[task]) == 0 {
+			continue
+		}
+		n, ok := harvest.NormalisedAUC(stat.Mean(auc, nil), stat.Mean(random[task], nil), stat.Mean(oracle[task], nil))
+		if ok {
+			out[task] = n
+		}
+	}
+	return out
+}
+
+// TasksOf are the tasks of which a ranker has an nAUC.
+func (g Group) TasksOf() []string {
+	tasks := make(map[string]bool)
+	for _, r := range g.Rankers {
+		for t := range r.ByTask {
+			tasks[t] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(tasks))
 }
 
 // compare makes the group's comparisons, where it has tasks enough.

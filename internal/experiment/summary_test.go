@@ -57,6 +57,14 @@ func TestSummarise(t *testing.T) {
 		want := map[string][3]float64{ // AUC, nAUC, loss cut at 25 %
 			"random": {.2, 0, (1 - 8.5/6 + 1 - 7.5/6) / 2}, "oracle": {.8, 1, 2. / 3}, "soft-focus": {.4, 1. / 3, 0}, "apprentice": {.575, .625, 1 - 4.25/6},
 		}[r.Ranker]
+		if len(r.ByTask) != 6 {
+			t.Errorf("%s has nAUC of the tasks %v", r.Ranker, r.ByTask)
+		}
+		for task, n := range r.ByTask {
+			if r.Ranker == "oracle" && n != 1 || r.Ranker == "random" && math.Abs(n) > 1e-9 {
+				t.Errorf("%s has an nAUC of %v on %s", r.Ranker, n, task)
+			}
+		}
 		for i, column := range []string{"AUC", "nAUC", "loss-cut@25"} {
 			if e := r.Measures[column]; math.Abs(e.Mean-want[i]) > 1e-9 || e.N != 2 {
 				t.Errorf("%s: %s %+v, want %v", r.Ranker, column, e, want[i])

@@ -135,7 +135,7 @@ func NormalisedAUC(auc, random, oracle float64) (n float64, ok bool) {
 }
 
 // MovingAverage returns for each value the mean of it and the values before it, window in all
-// (100 and 1,000, or 200 as in Fig. 5 of 2000); of fewer at the begin. Window is at least 1.
+// (100, 200 as in Fig. 5 of 2000, or 1,000); of fewer at the begin. Window is at least 1.
 func MovingAverage(values []float64, window int) []float64 {
 	averages := make([]float64, len(values))
 	sum := 0.0
