@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -337,5 +338,45 @@ func TestStatefulBeginsAgainFromTheLastCommit(t *testing.T) {
 	errs = []error{bug}
 	if err := c.RunStateful(within(t, 60*time.Second), stage, dir); !IsBroken(err) || !errors.Is(err, bug) {
 		t.Errorf("a bug: %v, want broken", err)
+	}
+}
+
+// A stage that rests takes at once what came meanwhile, and ends while it rests.
+func TestStatefulRests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	const n = 40
+	in, log := w.topic(t, "in", 1), w.topic(t, "log", 3)
+	c, _ := w.dial(t)
+	send(t, c, named(in, 1, n)[:1])
+	var seen counter
+	var steps atomic.Int64 // with records
+	stage := lotsStage(in, log, func(partition, n int) { steps.Add(1); seen.note(partition, n) })
+	stage.MaxBatch = n
+	resting, awake, long := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var once, end sync.Once
+	stage.Rest = func() time.Duration {
+		once.Do(func() { close(resting); <-awake })
+		if seen.all(1, n) {
+			end.Do(func() { close(long) })
+			return time.Hour
+		}
+		return 0
+	}
+	r := run(t, func(ctx context.Context) error { return c.RunStateful(ctx, stage, t.TempDir()) })
+	<-resting
+	before := steps.Load()
+	for _, out := range named(in, 1, n)[1:] {
+		send(t, c, []Out{out})
+	}
+	close(awake)
+	eventually(t, func() bool { return seen.all(1, n) })
+	if took := steps.Load() - before; took > n/2 {
+		t.Errorf("%d steps for %d records that came while the stage rested", took, n-1)
+	}
+	send(t, c, []Out{{Topic: in, Key: []byte("0/last"), Headers: map[string]string{schemas.HeaderVersion: "1"}}})
+	<-long
+	if err := r.end(); err != nil {
+		t.Fatal(err)
 	}
 }

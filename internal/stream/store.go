@@ -153,6 +153,9 @@ const separateValues = 512
 func tune(opts *pebble.Options, hits bool) {
 	// A larger buffer deserves a larger first level: a level less is a rewrite less.
 	opts.LBaseMaxBytes = int64(max(64<<20, 8*opts.MemTableSize))
+	// Files as large as a buffer: with Pebble's 2 MiB a state of a gigabyte is hundreds of open files.
+	opts.TargetFileSizes[0] = int64(opts.MemTableSize)
+	opts.FlushSplitBytes = 2 * opts.TargetFileSizes[0]
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}

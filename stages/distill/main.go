@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"forager/internal/boot"
 	"forager/internal/controls"
@@ -26,9 +28,26 @@ func run(ctx context.Context, env *boot.Env) error {
 	}
 	return client.RunStateful(ctx, stream.Stateful{
 		Stage: stage, Input: schemas.TopicLinkFound, CacheBytes: env.Config.Stages.Distill.CacheBytes,
+		Rest: func() time.Duration {
+			if wanted(book) {
+				return 0
+			}
+			return unwantedRest
+		},
 		Notify: func(int) (<-chan struct{}, func()) { return book.Subscribe() },
 		Open: func(_ int, _ uint64, s *stream.Store) (stream.Processor, error) {
 			return newDistiller(s, book, env.Log)
 		},
 	}, env.StateDir)
+}
+
+// unwantedRest is how long records gather while no crawl has a distiller: nobody waits for them then, and
+// taken one by one they would cost such crawls some three hundredths of all their time.
+const unwantedRest = 500 * time.Millisecond
+
+// wanted says whether a crawl has a distiller.
+func wanted(book *controls.Book) bool {
+	return slices.ContainsFunc(book.Crawls(), func(crawl string) bool {
+		return schemas.Raises(book.Look(crawl)) && !book.Deleted(crawl)
+	})
 }
