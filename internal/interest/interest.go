@@ -7,6 +7,7 @@ import (
 
 	"forager/internal/rank"
 	"forager/internal/text"
+	"forager/internal/weburl"
 	"forager/schemas"
 )
 
@@ -22,7 +23,7 @@ type Ranker struct {
 
 	known   map[string]*prospect // pages that are visited, or that visited ones link to
 	order   []string             // known pages that were not visited when they became known
-	aliases map[string]string    // where redirects lead
+	aliases weburl.Redirects     // where redirects lead
 	next    int                  // visited pages at which all are scored anew
 }
 
@@ -63,7 +64,7 @@ const (
 func New(urls bool) *Ranker {
 	return &Ranker{
 		urls: urls, relevant: make(map[string]bool), word: make(map[uint32]chances), token: make(map[string]chances),
-		known: make(map[string]*prospect), aliases: make(map[string]string), next: leastGrowth,
+		known: make(map[string]*prospect), aliases: make(weburl.Redirects), next: leastGrowth,
 	}
 }
 
@@ -151,7 +152,7 @@ func (r *Ranker) learn(u string, j *schemas.Judgement) {
 // expand takes in the links of a page and returns the pages that they lead to and are not visited.
 func (r *Ranker) expand(u string, links []*schemas.Link) (open []string) {
 	for _, l := range links {
-		v := r.resolve(l.GetUrl())
+		v := r.aliases.End(l.GetUrl())
 		if p := r.known[v]; v == u || p != nil && len(p.parents) > 0 && p.parents[len(p.parents)-1] == u {
 			continue // itself, or once more
 		}
@@ -181,7 +182,7 @@ func (r *Ranker) link(u, v string) (open bool) {
 
 // redirect gives the links to a page to the page that it leads to, which is not known where the crawl does not go there.
 func (r *Ranker) redirect(u, to string) (open []string) {
-	v := r.resolve(to)
+	v := r.aliases.End(to)
 	p := r.known[u]
 	if _, again := r.aliases[u]; again || to == "" || v == u || p == nil {
 		return nil
@@ -196,18 +197,6 @@ func (r *Ranker) redirect(u, to string) (open []string) {
 		}
 	}
 	return open
-}
-
-// resolve follows the redirects that were met.
-func (r *Ranker) resolve(url string) string {
-	for range len(r.aliases) {
-		to, ok := r.aliases[url]
-		if !ok {
-			break
-		}
-		url = to
-	}
-	return url
 }
 
 func side(good bool) int {

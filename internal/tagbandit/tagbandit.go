@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"forager/internal/rank"
+	"forager/internal/weburl"
 	"forager/schemas"
 )
 
@@ -20,10 +21,10 @@ type Ranker struct {
 	known   map[string]int // group of pages that visited ones link to
 	visited map[string]bool
 	seeds   map[string]bool
-	aliases map[string]string // where redirects lead
-	pages   int               // that groups have led to
-	drawn   []string          // and not visited, in the order in which they were drawn
-	passed  int               // verdicts on other pages since the first of them was drawn, or the last one visited
+	aliases weburl.Redirects // where redirects lead
+	pages   int              // that groups have led to
+	drawn   []string         // and not visited, in the order in which they were drawn
+	passed  int              // verdicts on other pages since the first of them was drawn, or the last one visited
 }
 
 // group are links whose tag paths are alike.
@@ -48,7 +49,7 @@ const (
 func New(seed uint64, inFlight int) *Ranker {
 	return &Ranker{
 		random: rand.New(rand.NewPCG(seed, 0)), most: max(1, inFlight), groupOf: make(map[string]int), known: make(map[string]int),
-		visited: make(map[string]bool), seeds: make(map[string]bool), aliases: make(map[string]string),
+		visited: make(map[string]bool), seeds: make(map[string]bool), aliases: make(weburl.Redirects),
 	}
 }
 
@@ -81,7 +82,7 @@ func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 	switch rec.GetOutcome() {
 	case schemas.Outcome_OUTCOME_REDIRECTED:
 		if r.redirect(u, rec.GetRedirect(), wanted) {
-			return []string{r.resolve(u)}
+			return []string{r.aliases.End(u)}
 		}
 	case schemas.Outcome_OUTCOME_DELIVERED:
 		if at, ok := r.known[u]; ok && !r.seeds[u] {
@@ -122,7 +123,7 @@ func (r *Ranker) visit(u string) {
 
 // redirect gives the place of a page to the one that it leads to, and says whether that is drawn now, as the page was.
 func (r *Ranker) redirect(u, to string, wanted bool) (drawn bool) {
-	v := r.resolve(to)
+	v := r.aliases.End(to)
 	at, ok := r.known[u]
 	if to == "" || v == u || !ok {
 		return false
@@ -136,22 +137,10 @@ func (r *Ranker) redirect(u, to string, wanted bool) (drawn bool) {
 	return true
 }
 
-// resolve follows the redirects that were met.
-func (r *Ranker) resolve(url string) string {
-	for range len(r.aliases) {
-		to, ok := r.aliases[url]
-		if !ok {
-			break
-		}
-		url = to
-	}
-	return url
-}
-
 // expand takes in the links of a page.
 func (r *Ranker) expand(links []*schemas.Link) {
 	for _, l := range links {
-		r.enter(r.resolve(l.GetUrl()), func() int { return r.group(l.GetTagPath()) })
+		r.enter(r.aliases.End(l.GetUrl()), func() int { return r.group(l.GetTagPath()) })
 	}
 }
 
