@@ -440,6 +440,63 @@ func (Posterior) EnumDescriptor() ([]byte, []int) {
 	return file_crawl_control_proto_rawDescGZIP(), []int{6}
 }
 
+// Counting is what n occurrences of a feature of a link count.
+type Counting int32
+
+const (
+	// Not set; read as COUNTING_RAW.
+	Counting_COUNTING_UNSPECIFIED Counting = 0
+	// n (2002 §2.3, eq. 1).
+	Counting_COUNTING_RAW Counting = 1
+	// 32 n/N, N being the occurrences of all features of the link ("normalized to constant document length", 2002 §2.3).
+	Counting_COUNTING_NORMALISED Counting = 2
+	// 1.
+	Counting_COUNTING_BINARY Counting = 3
+)
+
+// Enum value maps for Counting.
+var (
+	Counting_name = map[int32]string{
+		0: "COUNTING_UNSPECIFIED",
+		1: "COUNTING_RAW",
+		2: "COUNTING_NORMALISED",
+		3: "COUNTING_BINARY",
+	}
+	Counting_value = map[string]int32{
+		"COUNTING_UNSPECIFIED": 0,
+		"COUNTING_RAW":         1,
+		"COUNTING_NORMALISED":  2,
+		"COUNTING_BINARY":      3,
+	}
+)
+
+func (x Counting) Enum() *Counting {
+	p := new(Counting)
+	*p = x
+	return p
+}
+
+func (x Counting) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Counting) Descriptor() protoreflect.EnumDescriptor {
+	return file_crawl_control_proto_enumTypes[7].Descriptor()
+}
+
+func (Counting) Type() protoreflect.EnumType {
+	return &file_crawl_control_proto_enumTypes[7]
+}
+
+func (x Counting) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Counting.Descriptor instead.
+func (Counting) EnumDescriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{7}
+}
+
 // FeatureFamily is a kind of features of a link.
 type FeatureFamily int32
 
@@ -511,11 +568,11 @@ func (x FeatureFamily) String() string {
 }
 
 func (FeatureFamily) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[7].Descriptor()
+	return file_crawl_control_proto_enumTypes[8].Descriptor()
 }
 
 func (FeatureFamily) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[7]
+	return &file_crawl_control_proto_enumTypes[8]
 }
 
 func (x FeatureFamily) Number() protoreflect.EnumNumber {
@@ -524,7 +581,7 @@ func (x FeatureFamily) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FeatureFamily.Descriptor instead.
 func (FeatureFamily) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{7}
+	return file_crawl_control_proto_rawDescGZIP(), []int{8}
 }
 
 // Learner is what an apprentice learns by.
@@ -564,11 +621,11 @@ func (x Learner) String() string {
 }
 
 func (Learner) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[8].Descriptor()
+	return file_crawl_control_proto_enumTypes[9].Descriptor()
 }
 
 func (Learner) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[8]
+	return &file_crawl_control_proto_enumTypes[9]
 }
 
 func (x Learner) Number() protoreflect.EnumNumber {
@@ -577,7 +634,7 @@ func (x Learner) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Learner.Descriptor instead.
 func (Learner) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{8}
+	return file_crawl_control_proto_rawDescGZIP(), []int{9}
 }
 
 type Pairs int32
@@ -616,11 +673,11 @@ func (x Pairs) String() string {
 }
 
 func (Pairs) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[9].Descriptor()
+	return file_crawl_control_proto_enumTypes[10].Descriptor()
 }
 
 func (Pairs) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[9]
+	return &file_crawl_control_proto_enumTypes[10]
 }
 
 func (x Pairs) Number() protoreflect.EnumNumber {
@@ -629,7 +686,7 @@ func (x Pairs) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Pairs.Descriptor instead.
 func (Pairs) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{9}
+	return file_crawl_control_proto_rawDescGZIP(), []int{10}
 }
 
 type TopicFeatures int32
@@ -663,11 +720,11 @@ func (x TopicFeatures) String() string {
 }
 
 func (TopicFeatures) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_control_proto_enumTypes[10].Descriptor()
+	return file_crawl_control_proto_enumTypes[11].Descriptor()
 }
 
 func (TopicFeatures) Type() protoreflect.EnumType {
-	return &file_crawl_control_proto_enumTypes[10]
+	return &file_crawl_control_proto_enumTypes[11]
 }
 
 func (x TopicFeatures) Number() protoreflect.EnumNumber {
@@ -676,7 +733,7 @@ func (x TopicFeatures) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TopicFeatures.Descriptor instead.
 func (TopicFeatures) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{10}
+	return file_crawl_control_proto_rawDescGZIP(), []int{11}
 }
 
 // CrawlControl is one crawl as its operator wants it. Topic crawl.control, compacted,
@@ -1562,7 +1619,12 @@ type Learning struct {
 	// other families is refused as prior.
 	Features []FeatureFamily `protobuf:"varint,14,rep,packed,name=features,proto3,enum=forager.v1.FeatureFamily" json:"features,omitempty"`
 	// Leaps train only where |R(u) − R(v)| is at least so much, in [0,1] (2002 §4); 0 = all.
-	Active        float64 `protobuf:"fixed64,15,opt,name=active,proto3" json:"active,omitempty"`
+	Active float64 `protobuf:"fixed64,15,opt,name=active,proto3" json:"active,omitempty"`
+	// How a feature that occurs several times counts. A model of another way is refused as prior.
+	Count Counting `protobuf:"varint,16,opt,name=count,proto3,enum=forager.v1.Counting" json:"count,omitempty"`
+	// Smoothing of naive Bayes over d, 0–4; 0 = none: so often what was counted at each offset of a term is spread, a quarter to
+	// either neighbour. A model smoothed otherwise is refused as prior.
+	Smooth        uint32 `protobuf:"varint,17,opt,name=smooth,proto3" json:"smooth,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1684,6 +1746,20 @@ func (x *Learning) GetFeatures() []FeatureFamily {
 func (x *Learning) GetActive() float64 {
 	if x != nil {
 		return x.Active
+	}
+	return 0
+}
+
+func (x *Learning) GetCount() Counting {
+	if x != nil {
+		return x.Count
+	}
+	return Counting_COUNTING_UNSPECIFIED
+}
+
+func (x *Learning) GetSmooth() uint32 {
+	if x != nil {
+		return x.Smooth
 	}
 	return 0
 }
@@ -1834,7 +1910,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\bdelay_ms\x18\x01 \x01(\rR\adelayMs\x12\x1d\n" +
 	"\n" +
 	"user_agent\x18\x02 \x01(\tR\tuserAgent\x12#\n" +
-	"\rignore_robots\x18\x03 \x01(\bR\fignoreRobots\"\xe2\x03\n" +
+	"\rignore_robots\x18\x03 \x01(\bR\fignoreRobots\"\xa6\x04\n" +
 	"\bLearning\x12\x13\n" +
 	"\x05d_max\x18\x01 \x01(\rR\x04dMax\x12!\n" +
 	"\fswitch_pages\x18\x02 \x01(\x04R\vswitchPages\x12\x1f\n" +
@@ -1849,7 +1925,9 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\alearner\x18\f \x01(\x0e2\x13.forager.v1.LearnerR\alearner\x120\n" +
 	"\blogistic\x18\r \x01(\v2\x14.forager.v1.LogisticR\blogistic\x125\n" +
 	"\bfeatures\x18\x0e \x03(\x0e2\x19.forager.v1.FeatureFamilyR\bfeatures\x12\x16\n" +
-	"\x06active\x18\x0f \x01(\x01R\x06active\">\n" +
+	"\x06active\x18\x0f \x01(\x01R\x06active\x12*\n" +
+	"\x05count\x18\x10 \x01(\x0e2\x14.forager.v1.CountingR\x05count\x12\x16\n" +
+	"\x06smooth\x18\x11 \x01(\rR\x06smooth\">\n" +
 	"\bLogistic\x12\x12\n" +
 	"\x04rate\x18\x01 \x01(\x01R\x04rate\x12\x0e\n" +
 	"\x02l1\x18\x02 \x01(\x01R\x02l1\x12\x0e\n" +
@@ -1896,7 +1974,12 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x15POSTERIOR_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPOSTERIOR_RAW\x10\x01\x12\x16\n" +
 	"\x12POSTERIOR_TEMPERED\x10\x02\x12\x18\n" +
-	"\x14POSTERIOR_CALIBRATED\x10\x03*\xcc\x02\n" +
+	"\x14POSTERIOR_CALIBRATED\x10\x03*d\n" +
+	"\bCounting\x12\x18\n" +
+	"\x14COUNTING_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fCOUNTING_RAW\x10\x01\x12\x17\n" +
+	"\x13COUNTING_NORMALISED\x10\x02\x12\x13\n" +
+	"\x0fCOUNTING_BINARY\x10\x03*\xcc\x02\n" +
 	"\rFeatureFamily\x12\x1e\n" +
 	"\x1aFEATURE_FAMILY_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FEATURE_FAMILY_OFFSETS\x10\x01\x12\x1c\n" +
@@ -1935,7 +2018,7 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 	return file_crawl_control_proto_rawDescData
 }
 
-var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
+var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
 var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_crawl_control_proto_goTypes = []any{
 	(CrawlState)(0),        // 0: forager.v1.CrawlState
@@ -1945,54 +2028,56 @@ var file_crawl_control_proto_goTypes = []any{
 	(GateAction)(0),        // 4: forager.v1.GateAction
 	(Combine)(0),           // 5: forager.v1.Combine
 	(Posterior)(0),         // 6: forager.v1.Posterior
-	(FeatureFamily)(0),     // 7: forager.v1.FeatureFamily
-	(Learner)(0),           // 8: forager.v1.Learner
-	(Pairs)(0),             // 9: forager.v1.Pairs
-	(TopicFeatures)(0),     // 10: forager.v1.TopicFeatures
-	(*CrawlControl)(nil),   // 11: forager.v1.CrawlControl
-	(*Distiller)(nil),      // 12: forager.v1.Distiller
-	(*BacklinkSource)(nil), // 13: forager.v1.BacklinkSource
-	(*Budget)(nil),         // 14: forager.v1.Budget
-	(*Policy)(nil),         // 15: forager.v1.Policy
-	(*Mixture)(nil),        // 16: forager.v1.Mixture
-	(*Gate)(nil),           // 17: forager.v1.Gate
-	(*Scope)(nil),          // 18: forager.v1.Scope
-	(*Politeness)(nil),     // 19: forager.v1.Politeness
-	(*Learning)(nil),       // 20: forager.v1.Learning
-	(*Logistic)(nil),       // 21: forager.v1.Logistic
-	nil,                    // 22: forager.v1.CrawlControl.WeightsEntry
-	(LeafMode)(0),          // 23: forager.v1.LeafMode
+	(Counting)(0),          // 7: forager.v1.Counting
+	(FeatureFamily)(0),     // 8: forager.v1.FeatureFamily
+	(Learner)(0),           // 9: forager.v1.Learner
+	(Pairs)(0),             // 10: forager.v1.Pairs
+	(TopicFeatures)(0),     // 11: forager.v1.TopicFeatures
+	(*CrawlControl)(nil),   // 12: forager.v1.CrawlControl
+	(*Distiller)(nil),      // 13: forager.v1.Distiller
+	(*BacklinkSource)(nil), // 14: forager.v1.BacklinkSource
+	(*Budget)(nil),         // 15: forager.v1.Budget
+	(*Policy)(nil),         // 16: forager.v1.Policy
+	(*Mixture)(nil),        // 17: forager.v1.Mixture
+	(*Gate)(nil),           // 18: forager.v1.Gate
+	(*Scope)(nil),          // 19: forager.v1.Scope
+	(*Politeness)(nil),     // 20: forager.v1.Politeness
+	(*Learning)(nil),       // 21: forager.v1.Learning
+	(*Logistic)(nil),       // 22: forager.v1.Logistic
+	nil,                    // 23: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),          // 24: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
-	14, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
-	15, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
-	18, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
-	19, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
-	20, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	23, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	22, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
-	16, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
-	12, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
-	15, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
-	13, // 11: forager.v1.CrawlControl.backlinks:type_name -> forager.v1.BacklinkSource
+	15, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
+	16, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
+	19, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
+	20, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
+	21, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
+	24, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	23, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	17, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
+	13, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
+	16, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
+	14, // 11: forager.v1.CrawlControl.backlinks:type_name -> forager.v1.BacklinkSource
 	2,  // 12: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	17, // 13: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	18, // 13: forager.v1.Policy.gate:type_name -> forager.v1.Gate
 	5,  // 14: forager.v1.Policy.combine:type_name -> forager.v1.Combine
 	6,  // 15: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
 	1,  // 16: forager.v1.Policy.expand:type_name -> forager.v1.Expand
 	3,  // 17: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
 	4,  // 18: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	9,  // 19: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	10, // 20: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	8,  // 21: forager.v1.Learning.learner:type_name -> forager.v1.Learner
-	21, // 22: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
-	7,  // 23: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	10, // 19: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	11, // 20: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	9,  // 21: forager.v1.Learning.learner:type_name -> forager.v1.Learner
+	22, // 22: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
+	8,  // 23: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
+	7,  // 24: forager.v1.Learning.count:type_name -> forager.v1.Counting
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }
@@ -2006,7 +2091,7 @@ func file_crawl_control_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
-			NumEnums:      11,
+			NumEnums:      12,
 			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,

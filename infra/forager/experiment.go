@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
@@ -34,6 +35,8 @@ type experimentCompare struct {
 	Features   []string `help:"Families of an apprentice's features: offsets, near-text, anchor, rel, position, same-site, url-tokens, url-ngrams." default:"offsets"`
 	Active     float64  `help:"Leaps train where |R(u) − R(v)| is at least so much." default:"0"`
 	Learner    string   `help:"What an apprentice learns by: bayes, logistic." enum:"bayes,logistic" default:"bayes"`
+	Count      string   `help:"How a feature that occurs several times counts: raw, normalised, binary." enum:"raw,normalised,binary" default:"raw"`
+	Smooth     uint32   `help:"How often naive Bayes spreads counts over neighbouring offsets, 0 to 4." default:"0"`
 	Rate       float64  `help:"Learning rate of logistic regression; 0 = the default."`
 	L1         float64  `name:"l1" help:"Its penalty λ1." default:"0"`
 	L2         float64  `name:"l2" help:"Its penalty λ2." default:"1"`
@@ -144,8 +147,14 @@ func (c *experimentCompare) learning() (*schemas.Learning, error) {
 		l.Logistic = &schemas.Logistic{Rate: c.Rate, L1: c.L1, L2: c.L2}
 	}
 	families, err := linkfeature.FamiliesNamed(c.Features)
-	l.Features, l.Active = families.List(), c.Active
-	return l, err
+	l.Features, l.Active, l.Count, l.Smooth = families.List(), c.Active, crawlfile.Countings[c.Count], c.Smooth
+	if err != nil {
+		return l, err
+	}
+	if _, err := apprentice.SettingsOf(l); err != nil {
+		return l, usageError(err)
+	}
+	return l, nil
 }
 
 // progress tells how many crawls are done: a line that is written over on a terminal, else a

@@ -13,6 +13,7 @@ import (
 
 	"forager/infra/forager/export"
 	"forager/internal/apprentice"
+	"forager/internal/crawlfile"
 	"forager/internal/linkfeature"
 	"forager/internal/objects"
 	"forager/internal/registry"
@@ -29,6 +30,8 @@ type retrainCommand struct {
 	Topics   string   `help:"Topic features: none, top2 or those of the crawl." enum:"crawl,none,top2" default:"crawl"`
 	Features []string `help:"Families of features; by default the crawl's (offsets, near-text, anchor, rel, position, same-site, url-tokens, url-ngrams)."`
 	Learner  string   `help:"What learns: bayes, logistic or what the crawl learns by." enum:"crawl,bayes,logistic" default:"crawl"`
+	Count    string   `help:"How a feature that occurs several times counts: raw, normalised, binary or as in the crawl." enum:"crawl,raw,normalised,binary" default:"crawl"`
+	Smooth   *uint32  `help:"How often naive Bayes spreads counts over neighbouring offsets, 0 to 4; by default as in the crawl."`
 	Rate     float64  `help:"Learning rate of logistic regression, above 0 and at most 10."`
 	L1       *float64 `name:"l1" help:"Its penalty λ1, 0 to 1,000."`
 	L2       *float64 `name:"l2" help:"Its penalty λ2, 0 to 1,000."`
@@ -87,11 +90,10 @@ func (c *retrainCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	learner, err := c.learner(ctl)
+	learner, err := c.learner(ctl, settings.Features.Families)
 	if err != nil {
 		return err
 	}
-	learner.Families = settings.Features.Families
 	prior, err := c.prior(s, b, store, ctl, learner)
 	if err != nil {
 		return err
@@ -153,36 +155,41 @@ func (c *retrainCommand) settings(b *books, ctl *schemas.CrawlControl) (retrain.
 	return s, nil
 }
 
-// learner is what learns: the crawl's own, or what the flags ask for.
-func (c *retrainCommand) learner(ctl *schemas.CrawlControl) (apprentice.Settings, error) {
+// learner is what learns of features of some families: the crawl's own, or what the flags ask for.
+func (c *retrainCommand) learner(ctl *schemas.CrawlControl, families linkfeature.Families) (apprentice.Settings, error) {
 	s, err := apprentice.SettingsOf(ctl.GetLearning())
-	if err != nil || c.Learner == "crawl" && c.Rate == 0 && c.L1 == nil && c.L2 == nil {
+	if err != nil {
 		return s, err
 	}
 	learning := s.Learning(nil)
-	switch c.Learner {
-	case "bayes":
-		learning = &schemas.Learning{Learner: schemas.Learner_LEARNER_BAYES}
-	case "logistic":
-		if s.Learner != schemas.Learner_LEARNER_LOGISTIC {
-			learning = apprentice.DefaultLogistic().Learning(nil)
-		}
+	learning.Features = families.List()
+	switch {
+	case c.Learner == "bayes":
+		learning.Learner, learning.Logistic = schemas.Learner_LEARNER_BAYES, nil
+	case c.Learner == "logistic" && s.Learner != schemas.Learner_LEARNER_LOGISTIC:
+		logistic := apprentice.DefaultLogistic().Learning(nil)
+		learning.Learner, learning.Logistic, learning.Smooth = logistic.Learner, logistic.Logistic, 0
+	}
+	if c.Count != "crawl" {
+		learning.Count = crawlfile.Countings[c.Count]
+	}
+	if c.Smooth != nil {
+		learning.Smooth = *c.Smooth
 	}
 	if learning.GetLearner() != schemas.Learner_LEARNER_LOGISTIC {
 		if c.Rate != 0 || c.L1 != nil || c.L2 != nil {
 			return s, usagef("--rate, --l1 and --l2 are settings of logistic regression (--learner logistic)")
 		}
-		return apprentice.SettingsOf(learning)
+	} else {
+		learning.Logistic.Rate = cmp.Or(c.Rate, learning.Logistic.Rate)
+		if c.L1 != nil {
+			learning.Logistic.L1 = *c.L1
+		}
+		if c.L2 != nil {
+			learning.Logistic.L2 = *c.L2
+		}
 	}
-	learning.Logistic.Rate = cmp.Or(c.Rate, learning.Logistic.Rate)
-	if c.L1 != nil {
-		learning.Logistic.L1 = *c.L1
-	}
-	if c.L2 != nil {
-		learning.Logistic.L2 = *c.L2
-	}
-	s, err = apprentice.SettingsOf(learning)
-	if err != nil {
+	if s, err = apprentice.SettingsOf(learning); err != nil {
 		return s, usageError(err)
 	}
 	return s, nil
@@ -328,7 +335,7 @@ func (c *retrainCommand) pages(ctx context.Context, b *books, h history, trainer
 
 // plain says that nothing but what live training did is asked for.
 func (c *retrainCommand) plain() bool {
-	return c.DMax == nil && c.Topics == "crawl" && len(c.Features) == 0 && c.Learner == "crawl" && c.Rate == 0 && c.L1 == nil && c.L2 == nil && c.Prior == "" && c.Cut == 0 && !c.Recut
+	return c.DMax == nil && c.Topics == "crawl" && len(c.Features) == 0 && c.Learner == "crawl" && c.Count == "crawl" && c.Smooth == nil && c.Rate == 0 && c.L1 == nil && c.L2 == nil && c.Prior == "" && c.Cut == 0 && !c.Recut
 }
 
 // keep does what was asked for with the model; announcing it, and pinning it, come last.

@@ -39,6 +39,7 @@ func TestRetrain(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Learning.Features = families.List()
+		c.Learning.Count, c.Learning.Smooth = schemas.Counting_COUNTING_NORMALISED, 2
 	}))
 	r.until("live", "finished", time.Minute, finished)
 	r.until("plain", "finished", time.Minute, finished)
@@ -141,6 +142,9 @@ func (r *rig) testOtherSettings(t *testing.T, g *demoGround, store *objects.Stor
 	again := r.retrain("live", "--d-max", "8", "--publish")
 	topics := r.retrain("live", "--topics", "top2")
 	cut := r.retrain("live", "--cut", "0.5")
+	if by := r.retrain("live", "--count", "binary", "--smooth", "1").Measures; by["count"] != float64(schemas.Counting_COUNTING_BINARY) || by["smooth"] != 1 || by["features"] <= base.Measures["features"] {
+		t.Errorf("counted and smoothed: %v", by)
+	}
 	if !(less.Measures["features"] < base.Measures["features"] && base.Measures["features"] < more.Measures["features"] && base.Measures["features"] < topics.Measures["features"]) {
 		t.Errorf("features: d_max 2 %v, 5 %v, 8 %v, with topics %v", less.Measures["features"], base.Measures["features"], more.Measures["features"], topics.Measures["features"])
 	}

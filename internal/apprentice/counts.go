@@ -3,7 +3,6 @@ package apprentice
 import (
 	"fmt"
 
-	"forager/internal/linkfeature"
 	"forager/schemas"
 )
 
@@ -14,10 +13,11 @@ const minOffset, maxOffset = -128, 127
 type Counts struct {
 	relevances
 	terms    terms[cells]
-	families linkfeature.Families
+	settings Settings
 
-	// found is scratch of count, a slot a feature.
-	found []int
+	// Scratch of count: a slot a feature, and what it counts.
+	found   []int
+	amounts []uint64
 }
 
 // reach returns the least and the largest offset of a term's features, schemas.NoOffset apart.
@@ -43,12 +43,10 @@ func (p place) bin() int      { return int(p & 0x1ff) }
 const maxPlace = (maxOffset-minOffset)<<9 | (bins - 1)
 
 // NewCounts returns counts of nothing, for features of the family linkfeature.Offsets.
-func NewCounts() *Counts { return &Counts{families: linkfeature.Offsets} }
+func NewCounts() *Counts { return &Counts{settings: plainly} }
 
-// Settings say that naive Bayes learns.
-func (c *Counts) Settings() Settings {
-	return Settings{Learner: schemas.Learner_LEARNER_BAYES, Families: c.families}
-}
+// Settings say that naive Bayes learns, and how.
+func (c *Counts) Settings() Settings { return c.settings }
 
 // Add learns from one leap: the features of the link and R(v), in [0,1]. After an error nothing
 // was learnt.
@@ -89,14 +87,15 @@ func check(features []*schemas.Feature, relevance float64) error {
 // count counts features of a leap whose R(v) lies in a bin.
 func (c *Counts) count(features []*schemas.Feature, bin int) {
 	c.found = c.terms.seek(features, c.found)
+	c.amounts = c.settings.amounts(features, c.amounts)
 	for i, f := range features {
 		if slot := c.found[i]; slot >= 0 {
 			c.terms.touched += c.terms.slots[slot].learnt.touch(newPlace(f.Offset, bin))
 		}
 	}
 	for i, f := range features {
-		if f.Count > 0 {
-			c.terms.at(&c.found[i], f.Term).learnt.add(newPlace(f.Offset, bin), uint64(f.Count))
+		if n := c.amounts[i]; n > 0 {
+			c.terms.at(&c.found[i], f.Term).learnt.add(newPlace(f.Offset, bin), n)
 		}
 	}
 }

@@ -1,51 +1,71 @@
 package apprentice
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	"forager/internal/linkfeature"
 	"forager/internal/modelfile"
+	"forager/schemas"
 )
 
 const (
 	fileKind = "apprentice"
-	// Version 2 names the families of features. Version 1, of both learners, is that of
-	// linkfeature.Offsets alone, and is still written for it: models of crawls under way keep their bytes.
-	fileVersion = 2
+	// Version 2 names the families of features, version 3 also how they are counted and smoothed. Version 1, of both
+	// learners, is that of linkfeature.Offsets alone, and is still written for it, as 2 is where nothing but the families is to
+	// be said: models of crawls under way keep their bytes.
+	fileVersion = 3
 )
 
-// versionOf is the version that a learner's file has.
-func versionOf(f linkfeature.Families) uint32 {
-	if f == linkfeature.Offsets {
-		return 1
+// version is that of a learner's file.
+func (s Settings) version() uint32 {
+	switch {
+	case s.Count != plainly.Count || s.Smooth > 0:
+		return 3
+	case s.Families != plainly.Families:
+		return 2
 	}
-	return fileVersion
+	return 1
 }
 
-// encodeFamilies writes the families where the version has them, and decodeFamilies reads them.
-func encodeFamilies(e *modelfile.Encoder, f linkfeature.Families) {
-	if versionOf(f) > 1 {
-		e.Uint(uint64(f))
+// encode writes the settings that the version has, those of logistic regression apart, and decodeSettings reads them.
+func (s Settings) encode(e *modelfile.Encoder) {
+	version := s.version()
+	if version > 1 {
+		e.Uint(uint64(s.Families))
+	}
+	if version > 2 {
+		e.Uint(uint64(s.Count))
+		e.Uint(uint64(s.Smooth))
 	}
 }
 
-func decodeFamilies(d *modelfile.Decoder, version uint32) linkfeature.Families {
-	if version == 1 {
-		return linkfeature.Offsets
+func decodeSettings(d *modelfile.Decoder, version uint32, learner schemas.Learner) Settings {
+	s := plainly
+	s.Learner = learner
+	if version > 1 {
+		s.Families = linkfeature.Families(d.Uint("families of features", math.MaxUint32))
 	}
-	f := linkfeature.Families(d.Uint("families of features", math.MaxUint32))
-	if err := linkfeature.CheckFamilies(f); err != nil || f == linkfeature.Offsets {
-		d.Fail("families of features %v, in version %d", f, version)
+	if version > 2 {
+		s.Count, s.Smooth = schemas.Counting(d.Uint("counting", math.MaxInt32)), uint32(d.Uint("smoothing", mostSmooth))
 	}
-	return f
+	if d.Err() != nil {
+		return s
+	}
+	if err := cmp.Or(linkfeature.CheckFamilies(s.Families), s.check()); err != nil {
+		d.Fail("settings: %v", err)
+	} else if s.version() != version {
+		d.Fail("settings %v, in version %d", s, version)
+	}
+	return s
 }
 
 // Marshal returns the file of the counts and of the model that Model makes of them: the same
 // leaps, the same bytes.
 func (c *Counts) Marshal() []byte {
 	var e modelfile.Encoder
-	encodeFamilies(&e, c.families)
+	c.settings.encode(&e)
 	c.relevances.encode(&e)
 	byName := c.terms.byName()
 	e.Uint(uint64(len(byName)))
@@ -63,7 +83,7 @@ func (c *Counts) Marshal() []byte {
 			e.Uint(x.count())
 		}
 	}
-	return modelfile.Seal(fileKind, versionOf(c.families), e.Bytes())
+	return modelfile.Seal(fileKind, c.settings.version(), e.Bytes())
 }
 
 // UnmarshalCounts reads a file. Errors are those of package modelfile: bytes that are foreign,
@@ -82,7 +102,7 @@ func UnmarshalCounts(b []byte) (*Counts, error) {
 
 func decode(body []byte, version uint32) (*Counts, error) {
 	d := modelfile.NewDecoder(body)
-	c := &Counts{families: decodeFamilies(d, version)}
+	c := &Counts{settings: decodeSettings(d, version, schemas.Learner_LEARNER_BAYES)}
 	c.relevances.decode(d)
 	n, last := d.Len("terms", 5), ""
 	for range n {

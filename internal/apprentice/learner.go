@@ -1,6 +1,7 @@
 package apprentice
 
 import (
+	"cmp"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -44,7 +45,14 @@ type Settings struct {
 	Logistic Proximal
 	// Families of the features that it is given.
 	Families linkfeature.Families
+	// Count is never COUNTING_UNSPECIFIED.
+	Count schemas.Counting
+	// Smooth is how often naive Bayes spreads counts over neighbouring offsets, 0 to mostSmooth.
+	Smooth uint32
 }
+
+// plainly are the settings of naive Bayes that a crawl has which says no others.
+var plainly = Settings{Learner: schemas.Learner_LEARNER_BAYES, Families: linkfeature.Offsets, Count: schemas.Counting_COUNTING_RAW}
 
 // SettingsOf are those of a crawl. An error names the field that is out of range.
 func SettingsOf(l *schemas.Learning) (Settings, error) {
@@ -52,27 +60,58 @@ func SettingsOf(l *schemas.Learning) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	switch l.GetLearner() {
-	case schemas.Learner_LEARNER_UNSPECIFIED, schemas.Learner_LEARNER_BAYES:
-		return Settings{Learner: schemas.Learner_LEARNER_BAYES, Families: families}, nil
-	case schemas.Learner_LEARNER_LOGISTIC:
-		p, err := proximalOf(l.GetLogistic())
-		return Settings{Learner: schemas.Learner_LEARNER_LOGISTIC, Logistic: p, Families: families}, err
+	s := plainly
+	s.Families, s.Count, s.Smooth = families, cmp.Or(l.GetCount(), s.Count), l.GetSmooth()
+	s.Learner = cmp.Or(l.GetLearner(), s.Learner)
+	if s.Learner == schemas.Learner_LEARNER_LOGISTIC {
+		if s.Logistic, err = proximalOf(l.GetLogistic()); err != nil {
+			return s, err
+		}
 	}
-	return Settings{}, fmt.Errorf("learning.learner is %v, which is unknown", l.GetLearner())
+	return s, s.check()
+}
+
+// check refuses what is no setting of a learner; those of logistic regression and the families apart.
+func (s Settings) check() error {
+	logistic := s.Learner == schemas.Learner_LEARNER_LOGISTIC
+	switch {
+	case !logistic && s.Learner != schemas.Learner_LEARNER_BAYES:
+		return fmt.Errorf("learning.learner is %v, which is unknown", s.Learner)
+	case s.Count < schemas.Counting_COUNTING_RAW || s.Count > schemas.Counting_COUNTING_BINARY:
+		return fmt.Errorf("learning.count is %v, which is unknown", s.Count)
+	case s.Smooth > mostSmooth:
+		return fmt.Errorf("learning.smooth is %d; it must lie between 0 and %d", s.Smooth, mostSmooth)
+	case s.Smooth > 0 && logistic:
+		return fmt.Errorf("learning.smooth is %d; only naive Bayes has counts that can be smoothed (learning.learner)", s.Smooth)
+	case s.Smooth > 0 && s.Families&linkfeature.Offsets == 0:
+		return fmt.Errorf("learning.smooth is %d; it smooths over the offsets of the family offsets, and learning.features are %v", s.Smooth, s.Families)
+	}
+	return nil
 }
 
 // DefaultLogistic are the settings of logistic regression that a crawl has which says no others.
 func DefaultLogistic() Settings {
-	return Settings{Learner: schemas.Learner_LEARNER_LOGISTIC, Logistic: defaultProximal, Families: linkfeature.Offsets}
+	s := plainly
+	s.Learner, s.Logistic = schemas.Learner_LEARNER_LOGISTIC, defaultProximal
+	return s
 }
 
 // String names the learner with its settings, as errors do.
 func (s Settings) String() string {
+	name := "naive Bayes"
 	if s.Learner == schemas.Learner_LEARNER_LOGISTIC {
-		return fmt.Sprintf("logistic regression (rate %v, l1 %v, l2 %v) of %v", s.Logistic.Rate, s.Logistic.L1, s.Logistic.L2, s.Families)
+		name = fmt.Sprintf("logistic regression (rate %v, l1 %v, l2 %v)", s.Logistic.Rate, s.Logistic.L1, s.Logistic.L2)
 	}
-	return fmt.Sprintf("naive Bayes of %v", s.Families)
+	switch s.Count {
+	case schemas.Counting_COUNTING_NORMALISED:
+		name += " of normalised counts"
+	case schemas.Counting_COUNTING_BINARY:
+		name += " of what occurs at all"
+	}
+	if s.Smooth > 0 {
+		name += fmt.Sprintf(", smoothed %d times", s.Smooth)
+	}
+	return fmt.Sprintf("%s of %v", name, s.Families)
 }
 
 // Learning returns a crawl's settings with these in their place.
@@ -80,6 +119,7 @@ func (s Settings) Learning(l *schemas.Learning) *schemas.Learning {
 	next := new(schemas.Learning)
 	proto.Merge(next, l)
 	next.Learner, next.Logistic, next.Features = s.Learner, nil, s.Families.List()
+	next.Count, next.Smooth = s.Count, s.Smooth
 	if s.Learner == schemas.Learner_LEARNER_LOGISTIC {
 		next.Logistic = &schemas.Logistic{Rate: s.Logistic.Rate, L1: s.Logistic.L1, L2: s.Logistic.L2}
 	}
@@ -89,9 +129,9 @@ func (s Settings) Learning(l *schemas.Learning) *schemas.Learning {
 // New returns a learner that has learnt nothing.
 func New(s Settings) Learner {
 	if s.Learner == schemas.Learner_LEARNER_LOGISTIC {
-		return &Logistic{set: s.Logistic, families: s.Families}
+		return &Logistic{settings: s}
 	}
-	return &Counts{families: s.Families}
+	return &Counts{settings: s}
 }
 
 // Open reads the file of any learner. Errors are those of package modelfile: bytes that are

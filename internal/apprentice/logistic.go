@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"forager/internal/linkfeature"
 	"forager/schemas"
 )
 
@@ -56,20 +55,20 @@ func (p Proximal) check() error {
 //	p = 1 / (1 + exp −Σ w_i x_i);  g_i = (p − y) x_i;  σ_i = (√(n_i + g_i²) − √n_i)/α
 //	z_i += g_i − σ_i w_i;  n_i += g_i²
 //
-// x_i is the count of a feature, y = 1 for high, β = 1; a bias, x = 1, has no λ. The same leaps in
+// x_i is what a feature counts (Settings.Count), y = 1 for high, β = 1; a bias, x = 1, has no λ. The same leaps in
 // the same order give the same bits however they come in batches and whatever is stored and read
 // between them. It is not safe for concurrent use.
 type Logistic struct {
 	relevances
-	set      Proximal
-	families linkfeature.Families
+	settings Settings
 	bias     coordinate
 	terms    terms[coordinates]
 	// held are leaps that wait for the cut.
 	held held
 
-	// Scratch of learn: a feature's slot, and what it weighs.
+	// Scratch of learn: a feature's slot, what it counts, x_i, and what it weighs.
 	found   []int
+	values  []float64
 	weights []float64
 }
 
@@ -149,12 +148,14 @@ func (c *coordinates) reach() (from, to int32) {
 
 // NewLogistic returns a learner that has learnt nothing, for features of the family
 // linkfeature.Offsets. Settings out of range are a bug of the caller (SettingsOf).
-func NewLogistic(s Proximal) *Logistic { return &Logistic{set: s, families: linkfeature.Offsets} }
+func NewLogistic(s Proximal) *Logistic {
+	settings := DefaultLogistic()
+	settings.Logistic = s
+	return &Logistic{settings: settings}
+}
 
 // Settings returns the settings of the learner.
-func (c *Logistic) Settings() Settings {
-	return Settings{Learner: schemas.Learner_LEARNER_LOGISTIC, Logistic: c.set, Families: c.families}
-}
+func (c *Logistic) Settings() Settings { return c.settings }
 
 // Add takes one leap: it is learnt at once, or held until the cut is fixed.
 func (c *Logistic) Add(features []*schemas.Feature, relevance float64) error {
@@ -202,9 +203,9 @@ func (c *Logistic) learnHeld() {
 // learn makes one step of the gradient. Products are rounded before they are added, here and in
 // update, so that processors that fuse the two give the same bits.
 func (c *Logistic) learn(features []*schemas.Feature, bin int) {
-	if c.families.Cocitation() {
-		features = linkfeature.Judged(features, c.cut)
-	}
+	set := &c.settings.Logistic
+	features = c.settings.counted(features, c.cut)
+	c.values = c.settings.values(features, c.values)
 	c.found = c.terms.seek(features, c.found)
 	high := bin >= c.cut
 	for _, slot := range c.found {
@@ -212,29 +213,29 @@ func (c *Logistic) learn(features []*schemas.Feature, bin int) {
 			c.terms.touched += uint64(c.terms.slots[slot].learnt.all[0].low)
 		}
 	}
-	w := c.bias.weight(&c.set, 0, 0)
+	w := c.bias.weight(set, 0, 0)
 	sum := w
 	c.weights = c.weights[:0]
 	for i, f := range features {
-		if f.Count == 0 {
+		if c.values[i] == 0 {
 			c.weights = append(c.weights, 0)
 			continue
 		}
 		at := c.terms.at(&c.found[i], f.Term).learnt.at(f.Offset)
-		c.weights = append(c.weights, at.weight(&c.set, c.set.L1, c.set.L2))
-		sum += float64(float64(f.Count) * c.weights[i])
+		c.weights = append(c.weights, at.weight(set, set.L1, set.L2))
+		sum += float64(c.values[i] * c.weights[i])
 	}
 	g := sigmoid(sum)
 	if high {
 		g--
 	}
-	c.bias.update(&c.set, g, w)
+	c.bias.update(set, g, w)
 	for i, f := range features {
-		if f.Count == 0 {
+		if c.values[i] == 0 {
 			continue
 		}
 		at := c.terms.slots[c.found[i]].learnt.at(f.Offset)
-		at.update(&c.set, g*float64(f.Count), c.weights[i])
+		at.update(set, g*c.values[i], c.weights[i])
 		at.count(f.Count, high)
 	}
 }
@@ -242,7 +243,8 @@ func (c *Logistic) learn(features []*schemas.Feature, bin int) {
 // Model makes a model of what was learnt so far, and fixes the cut.
 func (c *Logistic) Model() *Model {
 	c.FixCut()
-	m := &Model{facts: c.facts(), prior: c.bias.weight(&c.set, 0, 0), cited: c.families.Cocitation(), cut: c.cut, far: c.families.Far()}
+	set := &c.settings.Logistic
+	m := &Model{facts: c.facts(), prior: c.bias.weight(set, 0, 0), settings: c.settings, cut: c.cut}
 	layOut(m, &c.terms, (*coordinates).reach)
 	for t := range c.terms.all {
 		r := m.weightsOf(hash(t.string()))
@@ -253,8 +255,9 @@ func (c *Logistic) Model() *Model {
 			}
 			m.facts.Features++
 			at, _ := r.slot(t.learnt.offset(i))
-			w := m.weights[at] + x.weight(&c.set, c.set.L1, c.set.L2) // two terms of one hash add up
+			w := m.weights[at] + x.weight(set, set.L1, set.L2) // two terms of one hash add up
 			m.weights[at] = round(max(-mostWeight, min(mostWeight, w)))
+			m.see(at)
 		}
 	}
 	return m

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -268,11 +269,12 @@ func FuzzUnmarshalLogistic(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(body)
+		f.Add(uint8(0), body)
+		f.Add(uint8(2), slices.Concat([]byte{1 << schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, byte(schemas.Counting_COUNTING_NORMALISED), 0}, body))
 		c.Model() // now with a cut
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		c, err := UnmarshalLogistic(modelfile.Seal(logisticKind, 1, body))
+	f.Fuzz(func(t *testing.T, version uint8, body []byte) {
+		c, err := UnmarshalLogistic(modelfile.Seal(logisticKind, 1+uint32(version)%fileVersion, body))
 		if err != nil {
 			if !errors.Is(err, modelfile.ErrDamaged) {
 				t.Errorf("an error without a class: %v", err)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"forager/internal/modelfile"
+	"forager/schemas"
 )
 
 const logisticKind = "apprentice-logistic"
@@ -12,8 +13,9 @@ const logisticKind = "apprentice-logistic"
 // Marshal returns the file of the learner and of the model that Model makes of it.
 func (c *Logistic) Marshal() []byte {
 	var e modelfile.Encoder
-	encodeFamilies(&e, c.families)
-	for _, x := range []float64{c.set.Rate, c.set.L1, c.set.L2} {
+	c.settings.encode(&e)
+	p := &c.settings.Logistic
+	for _, x := range []float64{p.Rate, p.L1, p.L2} {
 		e.Float(x)
 	}
 	c.relevances.encode(&e)
@@ -42,7 +44,7 @@ func (c *Logistic) Marshal() []byte {
 		}
 	}
 	c.held.encode(&e)
-	return modelfile.Seal(logisticKind, versionOf(c.families), e.Bytes())
+	return modelfile.Seal(logisticKind, c.settings.version(), e.Bytes())
 }
 
 // inOrder are the numbers of coordinates by offset: schemas.NoOffset is the largest.
@@ -140,9 +142,10 @@ func UnmarshalLogistic(b []byte) (*Logistic, error) {
 }
 
 func decodeLogistic(d *modelfile.Decoder, version uint32) (*Logistic, error) {
-	c := &Logistic{families: decodeFamilies(d, version)}
-	c.set = Proximal{Rate: d.Float("rate"), L1: d.Float("l1"), L2: d.Float("l2")}
-	if err := c.set.check(); err != nil {
+	c := &Logistic{settings: decodeSettings(d, version, schemas.Learner_LEARNER_LOGISTIC)}
+	p := &c.settings.Logistic
+	*p = Proximal{Rate: d.Float("rate"), L1: d.Float("l1"), L2: d.Float("l2")}
+	if err := p.check(); err != nil {
 		d.Fail("%v", err)
 	}
 	c.relevances.decode(d)

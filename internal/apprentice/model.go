@@ -18,16 +18,16 @@ type Model struct {
 	// weights are what a feature adds to the log odds of high: log θ(high,τ)/θ(low,τ) of naive Bayes.
 	// They are multiples of 1/weightScale, 0 for features not seen.
 	weights []float64
-	// cited says that co-citation features are among what it learnt, which cut tells apart.
-	cited bool
-	cut   int
-	// far says that terms farther than d_max are.
-	far bool
+	// seen says which weights are of features seen, where a link's length is that of those; else nil.
+	seen []bool
+	// settings of the learner; cut tells low from high in co-citation features.
+	settings Settings
+	cut      int
 }
 
 // key is the number that a term is known by: of R(w) of a sibling, that of low or high.
 func (m *Model) key(term string) uint64 {
-	if m.cited {
+	if m.settings.Families.Cocitation() {
 		term = linkfeature.JudgedTerm(term, m.cut)
 	}
 	return hash(term)
@@ -62,7 +62,7 @@ const weightScale = 1 << 38
 type Facts struct {
 	// Leaps it was trained on, and how many of them are low and high.
 	Leaps, Low, High uint64
-	// Features is |T|, the number of distinct ⟨t, d⟩ seen.
+	// Features is |T|, the number of distinct ⟨t, d⟩ seen, those among them that only smoothing has brought counts.
 	Features int
 	// Cut: high ⇔ R(v) ≥ Cut; 0 while nothing was learnt.
 	Cut float64
@@ -74,7 +74,7 @@ type Facts struct {
 // the cut, which Marshal then writes too. Later Adds do not change the model.
 func (c *Counts) Model() *Model {
 	c.FixCut()
-	m := &Model{facts: c.facts(), cited: c.families.Cocitation(), cut: c.cut, far: c.families.Far()}
+	m := &Model{facts: c.facts(), settings: c.settings, cut: c.cut}
 	m.prior = math.Log(float64(m.facts.High+1)) - math.Log(float64(m.facts.Low+1))
 	layOut(m, &c.terms, (*cells).reach)
 	m.weigh(c)
@@ -82,12 +82,15 @@ func (c *Counts) Model() *Model {
 }
 
 // layOut makes room for the weights of all terms, which reach from one offset to another;
-// from > to for terms of no offset.
+// from > to for terms of no offset. Smoothing makes them reach farther.
 func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) {
 	m.rows = make([]row, 1<<bits.Len(uint(all.used)*3/2))
 	for t := range all.all {
 		key := m.key(t.string())
 		from, to := reach(&t.learnt)
+		if farther := int32(m.settings.Smooth); from <= to {
+			from, to = max(minOffset+1, from-farther), min(maxOffset, to+farther)
+		}
 		r := &m.rows[m.slot(key)]
 		if r.n > 1 { // two terms of one hash
 			from, to = min(from, int32(r.from)), max(to, int32(r.from)+int32(r.n)-2)
@@ -100,6 +103,16 @@ func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) {
 		at += uint32(m.rows[i].n)
 	}
 	m.weights = make([]float64, at)
+	if m.settings.Count == schemas.Counting_COUNTING_NORMALISED {
+		m.seen = make([]bool, at)
+	}
+}
+
+// see notes that the feature of a weight was seen.
+func (m *Model) see(at uint32) {
+	if m.seen != nil {
+		m.seen[at] = true
+	}
 }
 
 // round makes a weight a multiple of 1/weightScale.
@@ -107,7 +120,6 @@ func round(w float64) float64 { return math.RoundToEven(w*weightScale) / weightS
 
 // weigh sets the weights of naive Bayes.
 func (m *Model) weigh(c *Counts) {
-	type pair struct{ low, high uint64 }
 	pairs := make([]pair, len(m.weights))
 	var tokens pair
 	for t := range c.terms.all {
@@ -124,18 +136,39 @@ func (m *Model) weigh(c *Counts) {
 			}
 		}
 	}
+	scale := m.smooth(pairs)
 	for _, p := range pairs {
 		if p != (pair{}) {
 			m.facts.Features++
 		}
 	}
-	vocabulary := float64(m.facts.Features)
-	denominators := math.Log(vocabulary+float64(tokens.low)) - math.Log(vocabulary+float64(tokens.high))
+	// What is counted in parts of one: so many make the 1 that θ adds to each feature.
+	one := m.settings.unit() * scale
+	vocabulary, all := float64(one)*float64(m.facts.Features), float64(scale)
+	denominators := math.Log(vocabulary+all*float64(tokens.low)) - math.Log(vocabulary+all*float64(tokens.high))
 	for i, p := range pairs {
 		if p != (pair{}) {
-			m.weights[i] = round(math.Log(float64(p.high+1)) - math.Log(float64(p.low+1)) + denominators)
+			m.weights[i] = round(math.Log(float64(p.high+one)) - math.Log(float64(p.low+one)) + denominators)
+			m.see(uint32(i))
 		}
 	}
+}
+
+// smooth spreads what was counted over the offsets of each term, and returns how much larger all counts are then.
+func (m *Model) smooth(pairs []pair) (scale uint64) {
+	times := m.settings.Smooth
+	if times == 0 {
+		return 1
+	}
+	scale = 1 << (2 * times)
+	for _, r := range m.rows {
+		if r.n > 0 {
+			whole := &pairs[r.at] // it has no neighbours
+			whole.low, whole.high = whole.low*scale, whole.high*scale
+			spread(pairs[r.at+1:r.at+uint32(r.n)], times)
+		}
+	}
+	return scale
 }
 
 // Facts returns what there is to say of the model.
@@ -148,13 +181,25 @@ func (m *Model) Trained() bool { return m.facts.Leaps > 0 }
 func (m *Model) Score(features []*schemas.Feature) float64 {
 	var sum float64
 	var r weightsOf
+	var length uint64
+	once := m.settings.Count == schemas.Counting_COUNTING_BINARY
 	for i, f := range features {
 		if i == 0 || f.GetTerm() != features[i-1].GetTerm() {
 			r = m.weightsOf(m.key(f.GetTerm()))
 		}
 		if at, ok := r.slot(f.GetOffset()); ok {
-			sum += float64(f.GetCount()) * m.weights[at]
+			n := f.GetCount()
+			if once {
+				n = min(n, 1)
+			}
+			sum += float64(n) * m.weights[at]
+			if m.seen != nil && m.seen[at] {
+				length += uint64(n)
+			}
 		}
+	}
+	if length > 0 {
+		sum *= normalLength / float64(length)
 	}
 	return sigmoid(m.prior + sum)
 }
@@ -208,10 +253,13 @@ type Page struct {
 // Turn takes another page, or another model.
 func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found, far: p.far[:0], name: p.name}
+	if !p.byToken() {
+		return
+	}
 	for term := t.PageTerms(); term < t.Terms(); term++ {
 		p.base += m.withoutOffset(t.Term(uint32(term)))
 	}
-	if m.far {
+	if m.settings.Families.Far() {
 		p.turnFar()
 	}
 }
@@ -227,6 +275,10 @@ func (p *Page) turnFar() {
 	}
 }
 
+// byToken says that the tokens of a link can be added up one by one: each of a feature counts as much as the others, however
+// many there are.
+func (p *Page) byToken() bool { return p.model.settings.Count == schemas.Counting_COUNTING_RAW }
+
 // everywhere is a link that no leaf is far from.
 var everywhere = schemas.Link{LastLeaf: math.MaxUint32}
 
@@ -236,6 +288,9 @@ func (p *Page) Score(l *schemas.Link) float64 { return p.ScoreWith(l, nil) }
 
 // ScoreWith is Score for a link that has features beside those of the page: co-citation features.
 func (p *Page) ScoreWith(l *schemas.Link, beside []*schemas.Feature) float64 {
+	if !p.byToken() {
+		return p.model.Score(linkfeature.Merge(p.table.FeaturesOf(l, p.dMax, p.model.settings.Families), beside))
+	}
 	base := p.base
 	for _, f := range beside {
 		w := p.model.weightsOf(p.model.key(f.GetTerm()))
@@ -243,7 +298,7 @@ func (p *Page) ScoreWith(l *schemas.Link, beside []*schemas.Feature) float64 {
 			base += float64(f.GetCount()) * p.model.weights[at]
 		}
 	}
-	if p.model.far {
+	if p.model.settings.Families.Far() {
 		for term := range p.table.Tokens(l, p.dMax) { // they are near
 			base -= p.far[term]
 		}

@@ -18,6 +18,16 @@ var update = flag.Bool("update", false, "write the stored file of a format versi
 func TestStoredFiles(t *testing.T) {
 	stored(t, "testdata/v1.model", NewCounts())
 	stored(t, "testdata/logistic-v1.model", NewLogistic(defaultProximal))
+	for path, l := range map[string]*schemas.Learning{
+		"testdata/v3.model":          {Count: schemas.Counting_COUNTING_NORMALISED, Smooth: 2},
+		"testdata/logistic-v3.model": {Count: schemas.Counting_COUNTING_BINARY, Learner: schemas.Learner_LEARNER_LOGISTIC},
+	} {
+		s, err := SettingsOf(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored(t, path, New(s))
+	}
 }
 
 func stored(t *testing.T, path string, c Learner) {
@@ -40,6 +50,9 @@ func stored(t *testing.T, path string, c Learner) {
 	m, err := Unmarshal(b)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if m.settings != c.Settings() {
+		t.Errorf("%s: learnt by %v, want %v", path, m.settings, c.Settings())
 	}
 	if diff := cmp.Diff(want.Facts(), m.Facts()); diff != "" {
 		t.Error(diff)

@@ -13,7 +13,7 @@ type Tally struct {
 	Term string `json:"term"`
 	// Offset is d; schemas.NoOffset for a term without one.
 	Offset int32 `json:"offset"`
-	// Low and High are how often it came with leaps to targets below and from the cut on.
+	// Low and High are how often it came with leaps to targets below and from the cut on, as counted (Settings.Count), rounded up.
 	Low  uint64 `json:"low"`
 	High uint64 `json:"high"`
 	// Weight is what it adds to the log odds of high, log θ(high,τ)/θ(low,τ) of naive Bayes: above 0
@@ -45,7 +45,9 @@ func (c *Counts) Strongest(often uint64, most int) []Tally {
 			}
 		}
 		row := m.weightsOf(hash(term))
+		one := c.settings.unit()
 		for d, at := range byOffset {
+			at.Low, at.High = (at.Low+one-1)/one, (at.High+one-1)/one
 			slot, _ := row.slot(d)
 			at.Term, at.Weight = term, m.weights[slot]
 			all = append(all, *at)
@@ -77,12 +79,13 @@ func addUp(all []Tally) []Tally {
 // against a link, in the order of Counts.Strongest; weights are not rounded.
 func (c *Logistic) Strongest(often uint64, most int) []Tally {
 	c.FixCut()
+	set := &c.settings.Logistic
 	var all []Tally
 	for t := range c.terms.all {
 		for i, x := range t.learnt.all {
 			if x.seen() {
 				all = append(all, Tally{
-					Term: t.string(), Offset: t.learnt.offset(i), Low: uint64(x.low), High: uint64(x.high), Weight: x.weight(&c.set, c.set.L1, c.set.L2),
+					Term: t.string(), Offset: t.learnt.offset(i), Low: uint64(x.low), High: uint64(x.high), Weight: x.weight(set, set.L1, set.L2),
 				})
 			}
 		}

@@ -93,8 +93,11 @@ type File struct {
 		// Features are families of features, and Active is the least |R(u) − R(v)| that trains.
 		Features []string `yaml:"features"`
 		Active   float64  `yaml:"active"`
-		// Learner is bayes or logistic; Logistic sets up the latter.
+		// Learner is bayes or logistic; Logistic sets up the latter. Count is raw, normalised or binary, and Smooth how often
+		// counts are spread over offsets.
 		Learner  string `yaml:"learner"`
+		Count    string `yaml:"count"`
+		Smooth   uint32 `yaml:"smooth"`
 		Logistic struct {
 			Rate float64 `yaml:"rate"`
 			L1   float64 `yaml:"l1"`
@@ -125,6 +128,7 @@ func defaults() *File {
 	f := &File{Ranker: mixture, Leaves: "compact"}
 	f.Politeness.Delay = time.Second
 	f.Learning.DMax, f.Learning.Pairs, f.Learning.Topics, f.Learning.Learner = 5, "both", "none", "bayes"
+	f.Learning.Count = "raw"
 	f.Distiller.Sites, f.Distiller.Relevance, f.Distiller.Hubs = "domain", distill.Default.Relevance, uint32(distill.Default.Marked)
 	logistic := apprentice.DefaultLogistic().Logistic
 	f.Learning.Logistic.Rate, f.Learning.Logistic.L1, f.Learning.Logistic.L2 = logistic.Rate, logistic.L1, logistic.L2
@@ -237,6 +241,7 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 	choose(r, "learning.pairs", f.Learning.Pairs, &c.Control.Learning.Pairs, Pairs)
 	choose(r, "learning.topics", f.Learning.Topics, &c.Control.Learning.Topics, Topics)
 	choose(r, "learning.learner", f.Learning.Learner, &c.Control.Learning.Learner, Learners)
+	choose(r, "learning.count", f.Learning.Count, &c.Control.Learning.Count, Countings)
 	if families, err := linkfeature.FamiliesNamed(f.Learning.Features); err != nil {
 		r.Problem("learning.features", "%v", err)
 	} else {
@@ -250,6 +255,11 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 		if _, err := apprentice.SettingsOf(c.Control.Learning); err != nil {
 			r.Problem("learning.logistic", "%v", err)
 		}
+	}
+	c.Control.Learning.Smooth = f.Learning.Smooth
+	smoothed := &schemas.Learning{Learner: c.Control.Learning.Learner, Features: c.Control.Learning.Features, Smooth: f.Learning.Smooth}
+	if _, err := apprentice.SettingsOf(smoothed); err != nil {
+		r.Problem("learning.smooth", "%v", err)
 	}
 	f.distiller(r, c.Control)
 	choose(r, "leaves", f.Leaves, &c.Control.Leaves, map[string]schemas.LeafMode{
@@ -312,8 +322,12 @@ func contact(s string) string {
 	return s
 }
 
-// Pairs, Topics and Learners are the words for learning.pairs, learning.topics and learning.learner.
+// Pairs, Topics, Learners and Countings are the words for learning.pairs, learning.topics, learning.learner and
+// learning.count. Raw counts need no setting.
 var (
+	Countings = map[string]schemas.Counting{
+		"raw": schemas.Counting_COUNTING_UNSPECIFIED, "normalised": schemas.Counting_COUNTING_NORMALISED, "binary": schemas.Counting_COUNTING_BINARY,
+	}
 	Learners = map[string]schemas.Learner{
 		"bayes": schemas.Learner_LEARNER_BAYES, "logistic": schemas.Learner_LEARNER_LOGISTIC,
 	}
@@ -331,10 +345,7 @@ func choose[E any](r *strictyaml.Report, path, word string, to *E, known map[str
 		for w := range known {
 			words = append(words, w)
 		}
-		// Two words at most: their order matters little, but must not change.
-		if len(words) == 2 && words[0] > words[1] {
-			words[0], words[1] = words[1], words[0]
-		}
+		slices.Sort(words)
 		r.Problem(path, "%q is not one of %s", word, strings.Join(words, ", "))
 		return
 	}

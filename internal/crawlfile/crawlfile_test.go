@@ -84,7 +84,7 @@ seeds_file: none.txt
 ranker: psychic
 scope: {prefixes: ["/relative"], hosts: ["a b"], url_list: none.txt}
 politeness: {delay: -1s, contact: "a)b"}
-learning: {d_max: 101, pairs: sideways, topics: all, sync: true, learner: oracle, features: [smell], active: 2}
+learning: {d_max: 101, pairs: sideways, topics: all, sync: true, learner: oracle, count: some, smooth: 9, features: [smell], active: 2}
 distiller: {sites: planets, relevance: 0, hubs: 101}
 leaves: some
 shards: 300
@@ -98,7 +98,7 @@ speed: 11
 	want := map[string]int{
 		"name": 1, "critic": 1, "focus": 1, "budget": 1, "seeds": 2, "seeds_file": 1, "ranker": 1,
 		"scope.prefixes": 1, "scope.hosts": 1, "scope.url_list": 1, "politeness.delay": 1, "politeness.contact": 1,
-		"learning.d_max": 1, "learning.pairs": 1, "learning.topics": 1, "learning.learner": 1, "learning.features": 1, "learning.active": 1, "leaves": 1,
+		"learning.d_max": 1, "learning.pairs": 1, "learning.topics": 1, "learning.learner": 1, "learning.count": 1, "learning.smooth": 1, "learning.features": 1, "learning.active": 1, "leaves": 1,
 		"distiller.sites": 1, "distiller.relevance": 1, "distiller.hubs": 1, "speed": 1, "shards": 1, "window": 1, "learning.sync": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -134,6 +134,9 @@ func TestLogisticRegressionIsSetUp(t *testing.T) {
 		if diff := cmp.Diff(want, c.Control.Learning.GetLogistic(), protocmp.Transform()); diff != "" || len(problems) > 0 {
 			t.Errorf("%s: %v\n%s", settings, problems, diff)
 		}
+	}
+	if c, problems := Parse([]byte(strings.Replace(whole, "features: [near-text, anchor], active: 0.25, learner: logistic, logistic: {rate: 0.2}", "count: binary, smooth: 3", 1)), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""})); c.Control.Learning.GetCount() != schemas.Counting_COUNTING_BINARY || c.Control.Learning.GetSmooth() != 3 || len(problems) > 0 {
+		t.Errorf("count and smooth: %v, %v", c.Control.Learning, problems)
 	}
 	_, problems := Parse([]byte("learning: {learner: logistic, logistic: {rate: 11}}"), "")
 	if !slices.ContainsFunc(problems, func(p strictyaml.Problem) bool { return p.Path == "learning.logistic" }) {

@@ -42,6 +42,9 @@ func Apprentice(crawl, critic string, learner apprentice.Learner, pages uint64, 
 		},
 		CreatedAt: now.UnixMilli(),
 	}
+	if by := learner.Settings(); by.Count != schemas.Counting_COUNTING_RAW || by.Smooth > 0 {
+		m.Measures["count"], m.Measures["smooth"] = float64(by.Count), float64(by.Smooth)
+	}
 	describe(m, crawl+"/"+strconv.FormatUint(pages, 10)+"-", data)
 	return m, data
 }

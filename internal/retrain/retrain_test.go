@@ -177,7 +177,11 @@ var genFamilies = rapid.Custom(func(t *rapid.T) linkfeature.Families {
 var (
 	bayes, _   = apprentice.SettingsOf(nil)
 	logistic   = apprentice.DefaultLogistic()
-	genLearner = rapid.SampledFrom([]apprentice.Settings{bayes, logistic})
+	genLearner = rapid.Custom(func(t *rapid.T) apprentice.Settings {
+		s := rapid.SampledFrom([]apprentice.Settings{bayes, logistic}).Draw(t, "learner")
+		s.Count = schemas.Counting(rapid.Int32Range(1, 3).Draw(t, "counting"))
+		return s
+	})
 )
 
 func TestNoSettingsGiveTheModelsOfLiveTraining(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
@@ -56,6 +57,8 @@ type file struct {
 		Pairs       []string `yaml:"pairs"`
 		Topics      []string `yaml:"topics"`
 		Learner     []string `yaml:"learner"`
+		Count       []string `yaml:"count"`
+		Smooth      []uint32 `yaml:"smooth"`
 		// Features are families with "+" between them.
 		Features []string  `yaml:"features"`
 		Active   []float64 `yaml:"active"`
@@ -173,8 +176,16 @@ func (f *file) grid(r *strictyaml.Report) []setting {
 		}
 		return nil
 	})
-	return cross(r, all, "learner", s.Learner, func(l *schemas.Learning, v string) error {
+	all = cross(r, all, "learner", s.Learner, func(l *schemas.Learning, v string) error {
 		return word(crawlfile.Learners, v, &l.Learner)
+	})
+	all = cross(r, all, "count", s.Count, func(l *schemas.Learning, v string) error {
+		return word(crawlfile.Countings, v, &l.Count)
+	})
+	return cross(r, all, "smooth", s.Smooth, func(l *schemas.Learning, v uint32) error {
+		l.Smooth = v
+		_, err := apprentice.SettingsOf(l)
+		return err
 	})
 }
 

@@ -1,0 +1,213 @@
+package apprentice
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"forager/schemas"
+)
+
+// everyCounting are the settings of a crawl with each way to count, and with smoothing where there can be some.
+func everyCounting(t interface{ Fatal(...any) }, l *schemas.Learning) (all []Settings) {
+	for _, l.Count = range []schemas.Counting{schemas.Counting_COUNTING_RAW, schemas.Counting_COUNTING_NORMALISED, schemas.Counting_COUNTING_BINARY} {
+		for _, l.Smooth = range []uint32{0, 2} {
+			s, err := SettingsOf(l)
+			switch {
+			case err == nil:
+				all = append(all, s)
+			case l.Smooth == 0:
+				t.Fatal(err)
+			}
+		}
+	}
+	return all
+}
+
+// place of a feature in the plain learner below.
+type at struct {
+	term   string
+	offset int32
+}
+
+// plainBayes is naive Bayes by the formulas of doc.go, in floating point: what a leap's features count, what smoothing
+// makes of it, θ, and Pr(high) of a link.
+type plainBayes struct {
+	s      Settings
+	counts [2]map[at]float64
+	tokens [2]float64
+	leaps  [2]float64
+}
+
+func (b *plainBayes) learn(l leap, cut float64) {
+	c := 0
+	if l.r >= cut {
+		c = 1
+	}
+	b.leaps[c]++
+	length := 0.
+	for _, f := range l.features {
+		length += float64(f.Count)
+	}
+	for _, f := range l.features {
+		x := float64(f.Count)
+		switch b.s.Count {
+		case schemas.Counting_COUNTING_BINARY:
+			x = 1
+		case schemas.Counting_COUNTING_NORMALISED:
+			x = max(1, math.Floor(256*32*x/length+.5)) / 256
+		}
+		b.tokens[c] += x
+		n := int32(b.s.Smooth)
+		if f.Offset == schemas.NoOffset {
+			n = 0
+		}
+		share := math.Pow(.25, float64(n)) // binomial coefficients of 2n, of 4ⁿ
+		for j := -n; j <= n; j++ {
+			b.counts[c][at{f.Term, f.Offset + j}] += x * share
+			share *= float64(n-j) / float64(n+j+1)
+		}
+	}
+}
+
+func (b *plainBayes) score(features []*schemas.Feature) float64 {
+	known := make(map[at]bool)
+	for _, counts := range b.counts {
+		for x := range counts {
+			known[x] = true
+		}
+	}
+	odds, sum, length := math.Log(b.leaps[1]+1)-math.Log(b.leaps[0]+1), 0., 0.
+	for _, f := range features {
+		x := at{f.Term, f.Offset}
+		if !known[x] {
+			continue
+		}
+		var theta [2]float64
+		for c := range theta {
+			theta[c] = (1 + b.counts[c][x]) / (float64(len(known)) + b.tokens[c])
+		}
+		n := float64(f.Count)
+		if b.s.Count == schemas.Counting_COUNTING_BINARY {
+			n = 1
+		}
+		sum, length = sum+n*math.Log(theta[1]/theta[0]), length+n
+	}
+	if b.s.Count == schemas.Counting_COUNTING_NORMALISED && length > 0 {
+		sum *= 32 / length
+	}
+	return 1 / (1 + math.Exp(-odds-sum))
+}
+
+// TestCountingIsAsDefined, whatever the order of leaps and what is stored between them.
+func TestCountingIsAsDefined(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.SampledFrom(everyCounting(t, new(schemas.Learning))).Draw(t, "settings")
+		s.Smooth = min(s.Smooth, 1) * rapid.Uint32Range(1, mostSmooth).Draw(t, "smoothed")
+		leaps := rapid.SliceOfN(genLeap, 1, 12).Draw(t, "leaps")
+		c := New(s)
+		learnt(t, c, leaps...)
+		m := c.Model()
+		want := plainBayes{s: s, counts: [2]map[at]float64{{}, {}}}
+		for _, l := range leaps {
+			want.learn(l, m.Facts().Cut)
+		}
+		stored, err := OpenFor(c.Marshal(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := New(s)
+		if err := again.SetCut(m.Facts().Cut); err != nil {
+			t.Fatal(err)
+		}
+		learnt(t, again, rapid.Permutation(leaps).Draw(t, "another order")...)
+		if !bytes.Equal(again.Marshal(), c.Marshal()) {
+			t.Fatal("in another order, other bytes")
+		}
+		for _, l := range append(leaps, genLeap.Draw(t, "link")) {
+			got := m.Score(l.features)
+			if math.Abs(got-want.score(l.features)) > 1e-8 {
+				t.Fatalf("%v: score %v, want %v", s, got, want.score(l.features))
+			}
+			if x := stored.Model().Score(l.features); x != got {
+				t.Fatalf("score %v, stored and read %v", got, x)
+			}
+		}
+	})
+}
+
+// TestNormalisedAndBinaryCountsOfLogisticRegression: twice as much of everything is the same to the one, as much as
+// there is of anything to the other, which learns as if each feature came once.
+func TestNormalisedAndBinaryCountsOfLogisticRegression(t *testing.T) {
+	raw := DefaultLogistic()
+	normalised, binary := raw, raw
+	normalised.Count, binary.Count = schemas.Counting_COUNTING_NORMALISED, schemas.Counting_COUNTING_BINARY
+	times := func(l leap, change func(uint32) uint32) leap {
+		other := leap{r: l.r}
+		for _, f := range l.features {
+			other.features = append(other.features, features(f.Term, int(f.Offset), int(change(f.Count)))...)
+		}
+		return other
+	}
+	twice, once := func(n uint32) uint32 { return 2 * n }, func(uint32) uint32 { return 1 }
+	rapid.Check(t, func(t *rapid.T) {
+		leaps := rapid.SliceOfN(genLeap, 1, 12).Draw(t, "leaps")
+		link := genLeap.Draw(t, "link")
+		for _, x := range []struct {
+			one, other Settings
+			change     func(uint32) uint32
+		}{{normalised, normalised, twice}, {binary, binary, twice}, {binary, raw, once}} {
+			one, other := New(x.one), New(x.other)
+			for _, l := range leaps {
+				learnt(t, one, l)
+				learnt(t, other, times(l, x.change))
+			}
+			got, want := one.Model().Score(link.features), other.Model().Score(times(link, x.change).features)
+			if got != want {
+				t.Fatalf("%v: score %v, want %v of %v", x.one, got, want, x.other)
+			}
+		}
+		// A link of 32 words counts as it is.
+		whole := func(l leap) leap {
+			n := uint32(normalLength) - uint32(lengthOf(l.features))
+			return leap{append(slices.Clone(l.features), &schemas.Feature{Term: "~", Count: n}), l.r}
+		}
+		one, other := New(normalised), New(raw)
+		for _, l := range leaps {
+			learnt(t, one, whole(l))
+			learnt(t, other, whole(l))
+		}
+		for _, l := range leaps {
+			if got, want := one.Model().Score(whole(l).features), other.Model().Score(whole(l).features); got != want {
+				t.Fatalf("of 32 words: score %v, want %v", got, want)
+			}
+		}
+	})
+}
+
+func TestCountingRefuses(t *testing.T) {
+	for says, l := range map[string]*schemas.Learning{
+		"learning.count":                       {Count: 4},
+		"learning.count is":                    {Count: -1},
+		"learning.smooth is 5":                 {Smooth: 5},
+		"only naive Bayes":                     {Smooth: 1, Learner: schemas.Learner_LEARNER_LOGISTIC},
+		"it smooths over the offsets":          {Smooth: 1, Features: []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_ANCHOR}},
+		"learning.learner is 7, which is unkn": {Learner: 7},
+	} {
+		if _, err := SettingsOf(l); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v: %v, want %q", l, err, says)
+		}
+	}
+	by := everyCounting(t, new(schemas.Learning))
+	for _, s := range by {
+		for _, other := range by {
+			if _, err := OpenFor(New(s).Marshal(), other); (err == nil) != (s == other) {
+				t.Errorf("learnt by %v, wanted %v: %v", s, other, err)
+			}
+		}
+	}
+}
