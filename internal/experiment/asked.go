@@ -28,7 +28,7 @@ func (c *crawling) guide(request *schemas.FetchRequest, rec *schemas.LinkFound) 
 	}
 	judgement := proto.CloneOf(rec.GetJudgement()) // all crawls of the ground share it
 	for _, version := range versions {
-		by, ok := c.run.Guides[version]
+		by, ok := c.guides[version]
 		if !ok {
 			return fmt.Errorf("no guide %s was given", version)
 		}

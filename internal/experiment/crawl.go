@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -44,6 +45,8 @@ type Crawl struct {
 	// Trained leaps, and what was learnt of them.
 	Trained uint64
 	Learnt  apprentice.Learner
+	// Renewed are the numbers of pages delivered behind which a guide was made anew.
+	Renewed []int
 	// Settled are all leaps and boundaries in their order, kept where Run.Keep asks for it.
 	Settled []*schemas.LeapSettled
 }
@@ -67,6 +70,8 @@ type Run struct {
 	Rankers map[string]rank.Ranker
 	// Guides are those that policies rank by, by the versions that the policies name.
 	Guides map[string]guide.Guide
+	// Renewals are guides that are made anew under way.
+	Renewals []Renewal
 	// Backlinks is the source of backlinks, which is asked Ration times at most; nil = there is none.
 	Backlinks backlink.Source
 	Ration    uint64
@@ -141,19 +146,24 @@ func (r *Run) Crawl() (*Crawl, error) {
 
 // crawling is a crawl under way.
 type crawling struct {
-	run     *Run
-	ctl     *schemas.CrawlControl
-	shard   *frontier.Shard
-	learner apprentice.Learner
-	hubs    *hubs // nil where no policy raises what they link to
-	now     time.Time
-	crawl   Crawl
+	run      *Run
+	ctl      *schemas.CrawlControl
+	scope    *scope.Scope
+	shard    *frontier.Shard
+	learner  apprentice.Learner
+	hubs     *hubs                  // nil where no policy raises what they link to
+	guides   map[string]guide.Guide // by version
+	own      own
+	renewals []renewing
+	now      time.Time
+	crawl    Crawl
 	// What was asked for and delivered so far.
 	requests, bytes uint64
 }
 
 func (r *Run) begin() (*crawling, error) {
-	c := &crawling{run: r, ctl: r.control(), now: time.Unix(0, 0).UTC()} // order never depends on time
+	c := &crawling{run: r, now: time.Unix(0, 0).UTC(), guides: make(map[string]guide.Guide)} // order never depends on time
+	c.ctl = r.control()
 	if have := r.Ground.settings.DMax; int(c.ctl.Learning.GetDMax()) > have {
 		return nil, fmt.Errorf("learning.d_max is %d, the ground was prepared for %d", c.ctl.Learning.GetDMax(), have)
 	}
@@ -161,14 +171,19 @@ func (r *Run) begin() (*crawling, error) {
 	if r.Within != nil {
 		list = scope.NewList(r.Within)
 	}
-	sc, err := scope.New(c.ctl.Scope, list)
-	if err != nil {
+	var err error
+	if c.scope, err = scope.New(c.ctl.Scope, list); err != nil {
 		return nil, err
+	}
+	maps.Copy(c.guides, r.Guides)
+	c.own = own{met: make(map[string]bool), targets: make(map[string]bool)}
+	for i := range r.Renewals {
+		c.renewals = append(c.renewals, renewing{Renewal: &r.Renewals[i]})
 	}
 	if c.shard, err = frontier.Open(frontier.NewMemory(), c.ctl.Crawl, 0); err != nil {
 		return nil, err
 	}
-	if err := c.shard.Configure(c.ctl, sc, frontier.Options{Epoch: 1, Rankers: r.Rankers}); err != nil {
+	if err := c.configure(c.ctl); err != nil {
 		return nil, err
 	}
 	if c.learner, err = newLearner(c.ctl.Learning, r.Prior); err != nil {
@@ -181,6 +196,12 @@ func (r *Run) begin() (*crawling, error) {
 		return c, nil
 	}
 	return c, c.publish("prior", 0)
+}
+
+// configure gives the frontier the crawl's control record, a new one under way.
+func (c *crawling) configure(ctl *schemas.CrawlControl) error {
+	c.ctl = ctl
+	return c.shard.Configure(ctl, c.scope, frontier.Options{Epoch: 1, Rankers: c.run.Rankers})
 }
 
 // publish gives the frontier a model of what was learnt so far.
@@ -230,6 +251,9 @@ func (c *crawling) apply(rec *schemas.LinkFound) error {
 		}
 	}
 	if err := c.hubs.observe(c.shard, rec); err != nil {
+		return err
+	}
+	if err := c.renew(rec); err != nil {
 		return err
 	}
 	for more := true; more; {

@@ -28,6 +28,10 @@
 //   - context-graph-backlinks, -half, -fifth: context-graph, and a search engine that has all, half or a fifth of the
 //     pages is asked for at most 20 parents of each target (2000 §3.3, Fig. 6). A query is charged as a request, and there are a tenth
 //     of the budget at most; compare by requests (Measures.RequestAUC)
+//   - context-graph-rebuilt: context-graph, and every quarter of the budget a new guide of those lessons and the pages that the crawl
+//     has fetched; those of which the critic says R ≥ 1/2 are targets (2000 §3.3)
+//   - context-graph-bootstrapped: unfocused until ten such targets are met, then a context graph of the crawl's own pages and
+//     links alone (2000 §5)
 //   - focused-2000: the likelihood of u in layer 0, that paper's own comparator
 //   - best-first-cosine: the largest cosine of u to a target among those pages (2008 §4.2)
 //   - memm-marginal, memm-viterbi, memm-states: by a MEMM along the path to the link (2008); memm-marginal-words with words of
@@ -54,6 +58,11 @@
 //
 // 2026-11-21: what stands at a URL is decided by package webarchive, and of two labels of one
 // canonical URL the first counts, as there the first answer does.
+//
+// 2026-11-22: new graphs are built around pages that the critic judges on topic, not around those that the old guide places in
+// layer 0 (2000 §3.3): a guide that learns from what it said itself drifts, and one that is bootstrapped has said
+// nothing yet. A new guide is a new version, as in the pipeline, so links of pages judged before it lie behind all others, by
+// R of their pages, until a page judged later links to the same URL.
 //
 // 2026-11-22: what is kept of a parsed web (Cache) counts for one program only, by the digest of the executable: a
 // number of the parser's version would have to be raised by whoever changes a comma in dom, answer or

@@ -55,6 +55,8 @@ var further = []furtherRanker{
 	{name: "context-graph-backlinks", kept: true, prepare: asking(1)},
 	{name: "context-graph-backlinks-half", kept: true, prepare: asking(.5)},
 	{name: "context-graph-backlinks-fifth", kept: true, prepare: asking(.2)},
+	{name: "context-graph-rebuilt", kept: true, prepare: rebuilt},
+	{name: "context-graph-bootstrapped", kept: true, prepare: bootstrapped},
 	{name: "focused-2000", kept: true, prepare: guidedBy(fromGraph(localguide.Focused2000))},
 	{name: "best-first-cosine", kept: true, prepare: guidedBy(fromGraph(localguide.BestFirst))},
 	{name: "memm-marginal", kept: true, prepare: guidedBy(fromGraph(localguide.MEMM))},

@@ -20,24 +20,33 @@ type lessons struct {
 }
 
 func (g *Ground) lessons() (*lessons, error) {
-	l := new(lessons)
+	var pages []*page
 	for u, p := range g.web.pages {
 		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !g.counted(u) {
-			l.pages = append(l.pages, p)
+			pages = append(pages, p)
 		}
 	}
+	target := func(url string) bool {
+		class, _, _ := strings.Cut(g.web.labels[url], "/") // "class/university"
+		return class == g.task.FocusClass
+	}
+	return g.lessonsOf(pages, target, func(string) bool { return true })
+}
+
+// lessonsOf are those of some pages, which it sorts; redirects are followed as far as they are known.
+func (g *Ground) lessonsOf(pages []*page, target, known func(url string) bool) (*lessons, error) {
+	l := &lessons{pages: pages}
 	slices.SortFunc(l.pages, func(a, b *page) int { return strings.Compare(a.url, b.url) })
 	number := make(map[string]int, len(l.pages))
 	for i, p := range l.pages {
 		number[p.url] = i
-		if class, _, _ := strings.Cut(g.web.labels[p.url], "/"); class == g.task.FocusClass { // "class/university"
+		if target(p.url) {
 			l.targets = append(l.targets, uint32(i))
 		}
 	}
 	if len(l.targets) == 0 {
 		return nil, errors.New("no page that it may learn from is a target")
 	}
-	anywhere := func(string) bool { return true }
 	for i, p := range l.pages {
 		_, links, _, err := p.extract(g.settings)
 		if err != nil {
@@ -45,7 +54,7 @@ func (g *Ground) lessons() (*lessons, error) {
 		}
 		to := make([]int, len(links))
 		for k, link := range links {
-			n, ok := number[g.web.resolve(link.GetUrl(), anywhere)]
+			n, ok := number[g.web.resolve(link.GetUrl(), known)]
 			if to[k] = n; !ok || n == i {
 				to[k] = -1
 			}
@@ -76,20 +85,25 @@ func (g *Ground) learn() (*localguide.Lessons, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &localguide.Lessons{
-		Page:    func(p uint32) (*schemas.Page, error) { return known.pages[p].parsed, nil },
-		Targets: known.targets,
+	return known.local(), nil
+}
+
+// local are the lessons as package localguide wants them.
+func (l *lessons) local() *localguide.Lessons {
+	out := &localguide.Lessons{
+		Page:    func(p uint32) (*schemas.Page, error) { return l.pages[p].parsed, nil },
+		Targets: l.targets,
 	}
-	children, parents := known.children(), make([][]uint32, len(known.pages))
-	for i := range known.pages {
-		l.Corpus = append(l.Corpus, uint32(i))
+	children, parents := l.children(), make([][]uint32, len(l.pages))
+	for i := range l.pages {
+		out.Corpus = append(out.Corpus, uint32(i))
 		for _, to := range children[i] {
 			parents[to] = append(parents[to], uint32(i))
 		}
 	}
-	l.Parents = localgraph.Known(func(p uint32) []uint32 { return parents[p] })
-	l.Children = func(*localgraph.Graph) (func(uint32) []uint32, error) {
+	out.Parents = localgraph.Known(func(p uint32) []uint32 { return parents[p] })
+	out.Children = func(*localgraph.Graph) (func(uint32) []uint32, error) {
 		return func(p uint32) []uint32 { return children[p] }, nil
 	}
-	return l, nil
+	return out
 }
