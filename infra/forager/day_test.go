@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,9 +53,44 @@ func TestTwoCrawlsAndTheirModels(t *testing.T) {
 	if st := r.books.status("first"); st.GetModel() == oldest.Version {
 		t.Error("the old model is in use though it is pinned no more")
 	}
+	r.testRebuild("first", "second")
 	r.mustRun("crawl", "stop", "first")
 	r.verified("first")
 	r.testDeleteShared(t)
+}
+
+// testRebuild lets a paused crawl be ranked by what it has met itself, and then by what it has met more; one that has
+// finished is left alone.
+func (r *rig) testRebuild(crawl, over string) {
+	r.t.Helper()
+	for args, says := range map[string]string{
+		crawl + " --guide near --least 100000": "are wanted (--least): try again later",
+		over + " --guide near":                 "there is nothing left to rank",
+	} {
+		if out, stderr, code := r.run(append([]string{"guide", "rebuild"}, strings.Fields(args)...)...); code != exitFailure || !strings.Contains(stderr, says) {
+			r.t.Errorf("guide rebuild %s: exit %d, %s%s; want %q", args, code, out, stderr, says)
+		}
+	}
+	before := "apprentice"
+	for range 2 {
+		said := guideRebuilt{new(guideTrained), new(switched)}
+		if err := json.Unmarshal([]byte(r.mustRun("--json", "guide", "rebuild", crawl, "--guide", "near")), &said); err != nil {
+			r.t.Fatal(err)
+		}
+		if said.Targets < 10 || len(said.Layers) < 2 || said.Layers[1] == 0 || said.Ranker != "context-graph" || said.Before != before || !strings.HasPrefix(said.Version, "near/") {
+			r.t.Fatalf("guide rebuild: %+v, %+v", said.guideTrained, said.switched)
+		}
+		before = "context-graph"
+		st := r.mustResume(crawl)
+		r.until(crawl, "ranked by its own graph", time.Minute, func(now *schemas.CrawlStatus) bool { return now.GetPages() > st.GetPages()+40 })
+		r.mustRun("crawl", "pause", crawl)
+		asked := slices.ContainsFunc(r.pages(crawl), func(p *answered) bool {
+			return slices.ContainsFunc(p.GetJudgement().GetGuidance(), func(g *schemas.Guidance) bool { return g.GetGuide() == said.Version })
+		})
+		if !asked {
+			r.t.Errorf("no page of %s was shown to %s", crawl, said.Version)
+		}
+	}
 }
 
 func (r *rig) mustResume(crawl string) *schemas.CrawlStatus {

@@ -14,6 +14,7 @@ import (
 
 type guideCommand struct {
 	Train     guideTrain     `cmd:"" help:"Train a guide on the local graph around known targets."`
+	Rebuild   guideRebuild   `cmd:"" help:"Train a context graph on what a running crawl has met, and switch the crawl to it."`
 	Query     guideQuery     `cmd:"" help:"Make a guide of the words that speak most for a focus."`
 	Publish   guidePublish   `cmd:"" help:"Publish the file of a guide."`
 	Predicate guidePredicate `cmd:"" help:"Let an HTTP service of yours rank links."`
@@ -44,11 +45,13 @@ type guideTrain struct {
 	Keywords    int     `help:"memm: keywords at most." default:"200"`
 	Description string  `help:"memm: what the topic is about; by default titles and descriptions of the targets."`
 	Walks       int     `help:"memm: training sequences." default:"10000"`
+
+	least int // targets wanted at least
 }
 
 func (c *guideTrain) Help() string {
 	return `A guide tells from a page, and from the path that led there, which of its links lead to targets. It learns from the pages around known
-targets (forager localgraph shows them): those of a crawl that has finished, or of a WARC file. rennie-mccallum learns what is behind each
+targets (forager localgraph shows them): those of a crawl, as far as it has come, or of a WARC file. rennie-mccallum learns what is behind each
 link of all of them, from the words around it; train it on other sites than it is to crawl.
 
   forager guide train context-graph --crawl chemistry --above 0.8 -o chemistry.guide
@@ -104,18 +107,30 @@ func (c *guideTrain) Run(s *session) error {
 	case c.Publish != "" && !criticName.MatchString(c.Publish):
 		return usagef("--publish: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", c.Publish)
 	}
-	settings, err := c.settings()
+	out, err := c.train(s)
 	if err != nil {
 		return err
+	}
+	return s.print(out, out.tell)
+}
+
+// train makes the guide and keeps it.
+func (c *guideTrain) train(s *session) (*guideTrained, error) {
+	settings, err := c.settings()
+	if err != nil {
+		return nil, err
 	}
 	c.wait = time.Minute
 	around, err := c.open(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer around.web.Close()
-	if around.web.Pages() == 0 {
-		return usagef("a guide learns from texts of pages: give --crawl or --warc beside --edges")
+	switch {
+	case around.web.Pages() == 0:
+		return nil, usagef("a guide learns from texts of pages: give --crawl or --warc beside --edges")
+	case len(around.targets) < c.least:
+		return nil, fmt.Errorf("%s has met %d targets so far, and %d are wanted (--least): try again later", c.source(), len(around.targets), c.least)
 	}
 	settings.Provenance = map[string]string{"links": c.source(), "targets": strconv.Itoa(len(around.targets))}
 	if c.Kind == rewards {
@@ -123,7 +138,7 @@ func (c *guideTrain) Run(s *session) error {
 	}
 	guide, report, err := localguide.Train(localguide.Kind(c.Kind), around.web.Lessons(s, around.targets), settings)
 	if err != nil {
-		return fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
+		return nil, fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
 	}
 	out := &guideTrained{
 		Kind: c.Kind, File: c.To, ReadsURLs: guide.ReadsURLs(), Targets: len(around.targets), Unknown: around.unknown, Textless: report.Textless,
@@ -135,36 +150,32 @@ func (c *guideTrain) Run(s *session) error {
 	if f := report.Fit; f != nil {
 		out.Fit = &guideFit{f.LogLikelihood, f.Iterations}
 	}
-	if out.Version, err = c.keep(s, guide.Marshal()); err != nil {
-		return err
-	}
-	return s.print(out, out.tell)
+	out.Version, err = c.keep(s, guide.Marshal())
+	return out, err
 }
 
 // rewards is the kind that package qvalue learns.
 const rewards = "rennie-mccallum"
 
-// trainRewards is Run for it.
-func (c *guideTrain) trainRewards(s *session, around *surroundings, from map[string]string) error {
+// trainRewards is train for it.
+func (c *guideTrain) trainRewards(s *session, around *surroundings, from map[string]string) (*guideTrained, error) {
 	settings := qvalue.Default
 	settings.Gamma, settings.Words = c.Gamma, c.Words
 	lessons, err := around.web.Rewards(around.targets, c.Gamma)
 	if err != nil {
-		return fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
+		return nil, fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
 	}
 	model, err := qvalue.Train(lessons, settings)
 	if err != nil {
-		return fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
+		return nil, fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
 	}
 	out := &guideTrained{Kind: c.Kind, File: c.To, Targets: len(around.targets), Unknown: around.unknown, From: from}
 	_, links := model.Means()
 	for _, n := range links {
 		out.Links = append(out.Links, int(n))
 	}
-	if out.Version, err = c.keep(s, model.Marshal()); err != nil {
-		return err
-	}
-	return s.print(out, out.tell)
+	out.Version, err = c.keep(s, model.Marshal())
+	return out, err
 }
 
 // keep writes the file and publishes it.

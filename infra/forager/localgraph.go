@@ -30,7 +30,7 @@ type graphFlags struct {
 	Topic   string   `help:"Take only examples of this topic and below; with --above, only pages whose best topic it is, or lies below it."`
 	Above   float64  `help:"Pages of --crawl that were judged of this relevance or more are targets, too; 0 = none."`
 
-	Crawl    string  `help:"Pages and links of a crawl that has finished." placeholder:"NAME"`
+	Crawl    string  `help:"Pages and links of a crawl, as far as it has come." placeholder:"NAME"`
 	Warc     string  `help:"Pages and links of a WARC file." type:"existingfile" placeholder:"FILE"`
 	Edges    string  `help:"Links of a file in the stead of those of the pages: two columns of URLs, or of numbers of --vertices." type:"existingfile" placeholder:"FILE"`
 	Vertices string  `help:"Numbers and URLs of the vertices of --edges, as Common Crawl's." type:"existingfile" placeholder:"FILE"`

@@ -55,43 +55,62 @@ func (c *crawlRanker) Run(s *session) error {
 	if c.Ranker == "" && !c.NoShadow && len(c.Shadow) == 0 {
 		return usagef("name a ranker, --shadow or --no-shadow")
 	}
+	x, err := s.switchRanker(c.Crawl, c.change)
+	if err != nil {
+		return err
+	}
+	return s.print(x, x.tell)
+}
+
+func (x *switched) tell(w io.Writer) {
+	fmt.Fprintf(w, "%s is ranked by %s, was by %s\n", x.Crawl, x.Ranker, x.Before)
+	if len(x.Shadows) > 0 {
+		fmt.Fprintf(w, "beside it, not used: %s\n", strings.Join(x.Shadows, ", "))
+	}
+}
+
+// switchRanker changes the policies of a crawl that has not finished; change may name guides, and its error is one of usage.
+func (s *session) switchRanker(crawl string, change func(*schemas.CrawlControl) error) (*switched, error) {
 	b, store, err := s.openStore()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer b.close()
-	ctl, err := b.control(c.Crawl)
+	ctl, err := b.ranked(crawl)
 	if err != nil {
-		return err
-	}
-	if st := b.status(c.Crawl); ended(st) {
-		return fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", c.Crawl, st.GetEndReason())
+		return nil, err
 	}
 	next := proto.CloneOf(ctl)
-	if err := c.change(next); err != nil {
-		return errUsage{err}
+	if err := change(next); err != nil {
+		return nil, errUsage{err}
 	}
 	if err := b.settleGuides(s, store, next); err != nil {
-		return err
+		return nil, err
 	}
 	if err := b.readNoURLs(s, store, next); err != nil {
-		return err
+		return nil, err
 	}
 	if !proto.Equal(next, ctl) {
-		_, err := b.revise(s, c.Crawl, func(to *schemas.CrawlControl) {
+		_, err := b.revise(s, crawl, func(to *schemas.CrawlControl) {
 			to.Policies, to.Mixture, to.RankerShadows = next.Policies, next.Mixture, next.RankerShadows
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	x := switched{Crawl: c.Crawl, Ranker: crawlfile.NameOf(next), Before: crawlfile.NameOf(ctl), Shadows: policyNames(next.GetRankerShadows())}
-	return s.print(x, func(w io.Writer) {
-		fmt.Fprintf(w, "%s is ranked by %s, was by %s\n", x.Crawl, x.Ranker, x.Before)
-		if len(x.Shadows) > 0 {
-			fmt.Fprintf(w, "beside it, not used: %s\n", strings.Join(x.Shadows, ", "))
-		}
-	})
+	return &switched{Crawl: crawl, Ranker: crawlfile.NameOf(next), Before: crawlfile.NameOf(ctl), Shadows: policyNames(next.GetRankerShadows())}, nil
+}
+
+// ranked is the control record of a crawl that still has something to rank.
+func (b *books) ranked(crawl string) (*schemas.CrawlControl, error) {
+	ctl, err := b.control(crawl)
+	if err != nil {
+		return nil, err
+	}
+	if st := b.status(crawl); ended(st) {
+		return nil, fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", crawl, st.GetEndReason())
+	}
+	return ctl, nil
 }
 
 // change puts the rankers that are asked for into a control record, guides by their names.
