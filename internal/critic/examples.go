@@ -118,7 +118,7 @@ func (e *Examples) AddPage(url string, topics []string, p *schemas.Page) error {
 
 // fill sets the bag of an example to the words of the reader.
 func (e *Examples) fill(x *example) {
-	e.page.read(e.reader, e.words.number)
+	e.page.read(e.reader, &e.words)
 	for len(e.times) < len(e.words.words) {
 		e.times = append(e.times, 0)
 	}

@@ -134,7 +134,7 @@ func (m *Model) score(o *Opinion, bag *bayes.Bag) {
 
 // fill sets s.bag to the words of the reader that the model knows, in the order in which they come first.
 func (m *Model) fill(s *scratch) {
-	s.page.read(s.reader, func(hash uint64, _ []byte) uint32 { return m.words.lookup(hash) })
+	s.page.read(s.reader, m.words)
 	s.bag.Features, s.bag.Counts = s.page.count(s.words), s.bag.Counts[:0]
 	for _, f := range s.bag.Features {
 		s.bag.Counts = append(s.bag.Counts, s.words[f])

@@ -14,7 +14,17 @@ type reading struct {
 	recent [recentWords]recent
 	missed []missed // tokens whose words are looked up next
 	text   []byte   // of these words
+	near   uint64   // see numbering.touch
 	found  []uint32
+}
+
+// numbering is the vocabulary of a reading: one that is made (interner), or a model's.
+type numbering interface {
+	// number returns the number of a word with its hash, from 1, or 0.
+	number(hash uint64, word []byte) uint32
+	// touch reads where the words are looked for, so that it is near when they are. What it returns
+	// means nothing, and is to be kept: it is why the reading is not left out.
+	touch(words []missed) uint64
 }
 
 // token is a word as it is read: its number from 1, 0 = it is not in the vocabulary.
@@ -33,51 +43,67 @@ const recentWords = 1 << 11
 
 // missed is a token whose word is not among the recent ones.
 type missed struct {
-	token int
-	hash  uint64
-	end   int // of the word, in the text of all
-	recent
+	token  int
+	hash   uint64
+	end    int // of the word, in the text of all
+	recent     // length 0: not to be kept
 }
 
 // mostMissed is the number of words that are looked up behind one another, where nothing is decided by what
 // is found, so that the processor waits for memory for several at once.
 const mostMissed = 64
 
-// read reads the words of a text. number is the vocabulary: the number of a word with its hash, from 1, or 0.
-func (r *reading) read(w *text.Words, number func(hash uint64, word []byte) uint32) {
+// read reads the words of a text. Those of a page that was cut into tokens before come once, all but:
+// they are not looked for among the recent ones.
+func (r *reading) read(w *text.Words, in numbering) {
 	r.tokens = r.tokens[:0]
+	once := w.Once()
 	for w.Next() {
 		word := w.Word()
-		key := keyOf(word)
-		known := &r.recent[placeOf(key)]
-		t := token{known.word, w.Count()}
-		if known.key != key || known.length != uint32(len(word)) {
-			hash := key
-			if len(word) <= keyLength {
-				hash = xxhash.Sum64(word)
+		t := token{times: w.Count()}
+		if once {
+			r.miss(word, xxhash.Sum64(word), recent{})
+		} else {
+			key := keyOf(word)
+			known := &r.recent[placeOf(key)]
+			t.word = known.word
+			if known.key != key || known.length != uint32(len(word)) {
+				hash := key
+				if len(word) <= keyLength {
+					hash = xxhash.Sum64(word)
+				}
+				r.miss(word, hash, recent{key: key, length: uint32(len(word))})
 			}
-			r.text = append(r.text, word...)
-			r.missed = append(r.missed, missed{len(r.tokens), hash, len(r.text), recent{key: key, length: uint32(len(word))}})
 		}
 		r.tokens = append(r.tokens, t)
 		if len(r.missed) == mostMissed {
-			r.lookUp(number)
+			r.lookUp(in)
 		}
 	}
-	r.lookUp(number)
+	r.lookUp(in)
+}
+
+// miss keeps the next token's word, to be looked up.
+func (r *reading) miss(word []byte, hash uint64, as recent) {
+	r.text = append(r.text, word...)
+	r.missed = append(r.missed, missed{len(r.tokens), hash, len(r.text), as})
 }
 
 // lookUp looks up the words that were missed.
-func (r *reading) lookUp(number func(hash uint64, word []byte) uint32) {
+func (r *reading) lookUp(in numbering) {
+	r.near = in.touch(r.missed)
 	from := 0
 	for i := range r.missed {
 		m := &r.missed[i]
-		m.word = number(m.hash, r.text[from:m.end])
+		m.word = in.number(m.hash, r.text[from:m.end])
 		from = m.end
 	}
-	for _, m := range r.missed {
+	for i := range r.missed {
+		m := &r.missed[i]
 		r.tokens[m.token].word = m.word
-		r.recent[placeOf(m.key)] = m.recent
+		if m.length > 0 {
+			r.recent[placeOf(m.key)] = m.recent
+		}
 	}
 	r.missed, r.text = r.missed[:0], r.text[:0]
 }

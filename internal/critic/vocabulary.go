@@ -73,6 +73,24 @@ func (v *vocabulary) word(i uint32) string { return string(v.bytes(i)) }
 // lookup returns the number of the word of a hash, from 1; 0 = there is none.
 func (v *vocabulary) lookup(hash uint64) uint32 { return uint32(v.slots[v.find(hash)+1]) }
 
+// number is lookup, of a numbering.
+func (v *vocabulary) number(hash uint64, _ []byte) uint32 { return v.lookup(hash) }
+
+func (v *vocabulary) touch(words []missed) uint64 { return touch(v.slots, words) }
+
+// touch is that of a numbering. It waits for memory once for all slots, as one does not tell it where
+// the next one is.
+func touch(slots []uint64, words []missed) (all uint64) {
+	if len(slots) == 0 {
+		return 0
+	}
+	mask := uint64(len(slots) - 2)
+	for i := range words {
+		all |= slots[words[i].hash<<1&mask]
+	}
+	return all
+}
+
 // interner numbers words as they come, in a table like that of a vocabulary. The zero value is ready.
 type interner struct {
 	words []string
@@ -91,6 +109,8 @@ func (n *interner) number(hash uint64, word []byte) uint32 {
 	}
 	return uint32(n.slots[at+1])
 }
+
+func (n *interner) touch(words []missed) uint64 { return touch(n.slots, words) }
 
 func (n *interner) grow(slots int) {
 	old := n.slots

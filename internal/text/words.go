@@ -105,6 +105,10 @@ func (w *Words) Surface(s *Surface) error {
 	return nil
 }
 
+// Once says whether words come once, but for the few that settings make of several tokens: those of
+// a Surface that is read in the order of its terms.
+func (w *Words) Once() bool { return w.surface != nil && w.settings.Case == CaseFolded }
+
 // begin forgets the last text and finds out the language of the next one.
 func (w *Words) begin(hint string, read func(add func([]byte) bool)) {
 	w.pairs.reset()
