@@ -78,8 +78,8 @@ func (m *Model) LogLikelihood(dst []float64, document *Bag) (known uint64) {
 	clear(dst)
 	t := m.table
 	rows := waiting{levels: m.near}
-	// The places of some features are looked up before any is used: the processor then waits for
-	// memory once for all of them.
+	// The places of some features are looked up before any is used, and then what stands there: the
+	// processor waits for memory once for all of them.
 	var places [32]place
 	for from := 0; from < len(document.Features); from += len(places) {
 		features := document.Features[from:min(from+len(places), len(document.Features))]
@@ -87,6 +87,13 @@ func (m *Model) LogLikelihood(dst []float64, document *Bag) (known uint64) {
 			places[i] = place{}
 			if int(f) < len(t.Row) {
 				places[i] = place{t.Start[f], t.Start[f+1], t.Row[f]}
+			}
+		}
+		for _, p := range places[:len(features)] {
+			if p.row > 0 {
+				rows.near |= t.Rows[int(p.row-1)*len(dst)]
+			} else if p.lo < p.hi {
+				rows.near |= uint16(t.Cells[p.lo] | t.Cells[p.lo+(p.hi-p.lo)/2] | t.Cells[p.hi-1])
 			}
 		}
 		for i, p := range places[:len(features)] {
@@ -121,6 +128,9 @@ func (m *Model) pick(dst []float64, p place, times float64) {
 	}
 }
 
+// lineLevels are the levels that a line of the processor's caches holds (64 bytes).
+const lineLevels = 32
+
 // waiting are rows that wait to be added together, so that each sum is read and written once for
 // several of them. Features that occur once, as most do, need no product and wait by themselves.
 type waiting struct {
@@ -129,6 +139,9 @@ type waiting struct {
 	often  [4][]uint16
 	times  [4]float64 // of the rows of often
 	n      struct{ once, often int }
+	// near means nothing: it keeps what was read of rows only to have them in the nearest cache, so
+	// that it is not left out.
+	near uint16
 }
 
 // add adds a row, so many times, to dst: at once or with the next ones.
@@ -152,6 +165,9 @@ func (w *waiting) addOnce(dst []float64) {
 	of := w.levels
 	a, b, c, d := w.once[0][:len(dst)], w.once[1][:len(dst)], w.once[2][:len(dst)], w.once[3][:len(dst)]
 	e, f, g, h := w.once[4][:len(dst)], w.once[5][:len(dst)], w.once[6][:len(dst)], w.once[7][:len(dst)]
+	for k := 0; k < len(dst); k += lineLevels {
+		w.near |= a[k] | b[k] | c[k] | d[k] | e[k] | f[k] | g[k] | h[k]
+	}
 	for k := range dst {
 		dst[k] += of[a[k]%rowLevels] + of[b[k]%rowLevels] + of[c[k]%rowLevels] + of[d[k]%rowLevels] +
 			of[e[k]%rowLevels] + of[f[k]%rowLevels] + of[g[k]%rowLevels] + of[h[k]%rowLevels]
@@ -164,6 +180,9 @@ func (w *waiting) addOften(dst []float64) {
 	of := w.levels
 	a, b, c, d := w.often[0][:len(dst)], w.often[1][:len(dst)], w.often[2][:len(dst)], w.often[3][:len(dst)]
 	ta, tb, tc, td := w.times[0], w.times[1], w.times[2], w.times[3]
+	for k := 0; k < len(dst); k += lineLevels {
+		w.near |= a[k] | b[k] | c[k] | d[k]
+	}
 	for k := range dst { // conversions as in pick
 		dst[k] = dst[k] + float64(ta*of[a[k]%rowLevels]) +
 			float64(tb*of[b[k]%rowLevels]) + float64(tc*of[c[k]%rowLevels]) + float64(td*of[d[k]%rowLevels])
