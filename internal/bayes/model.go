@@ -224,17 +224,25 @@ func (m *Model) Joint(dst, likelihood []float64, divisor float64) {
 
 // Normalise sets dst to the probabilities whose logarithms, up to a constant, are given. The two
 // may be the same slice.
-func Normalise(dst, logs []float64) {
+func Normalise(dst, logs []float64) { Divide(dst, dst, Exponentials(dst, logs)) }
+
+// Exponentials sets dst to the probabilities whose logarithms, up to a constant, are given, each as a
+// multiple of the highest, and returns their sum. The two may be the same slice.
+func Exponentials(dst, logs []float64) (sum float64) {
 	top := math.Inf(-1)
 	for _, l := range logs {
 		top = max(top, l)
 	}
-	var sum float64
 	for k, l := range logs {
 		dst[k] = math.Exp(l - top)
 		sum += dst[k]
 	}
-	for k := range dst {
-		dst[k] /= sum
+	return sum
+}
+
+// Divide sets dst to the numbers divided by their sum. The two may be the same slice.
+func Divide(dst, numbers []float64, sum float64) {
+	for k, x := range numbers {
+		dst[k] = x / sum
 	}
 }

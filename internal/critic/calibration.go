@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 
+	"forager/internal/bayes"
 	"forager/internal/calibrate"
 	"forager/internal/modelfile"
 	"forager/schemas"
@@ -32,7 +33,7 @@ func (c *calibration) apply(o *Opinion) {
 	case schemas.Posterior_POSTERIOR_TEMPERED:
 		copy(o.Calibrated, o.Tempered)
 	default:
-		logOdds(o.Calibrated, o.scores)
+		oddsBeside(o.Calibrated, o.scores, o.exponentials)
 		byClass(o.Calibrated, o.Calibrated, c.classes)
 		correctBest(o.Calibrated, c.best)
 	}
@@ -41,6 +42,13 @@ func (c *calibration) apply(o *Opinion) {
 // logOdds sets dst, another slice, to the log odds of each class, given log posteriors up to a
 // constant. It is exact where posteriors round to 0 or 1: of long pages the tempered ones do, too.
 func logOdds(dst, scores []float64) {
+	bayes.Exponentials(dst, scores)
+	oddsBeside(dst, scores, dst)
+}
+
+// oddsBeside is logOdds, given the exponentials of the scores as multiples of the highest, too; dst may be
+// the same slice as these.
+func oddsBeside(dst, scores, exponentials []float64) {
 	first, second := math.Inf(-1), math.Inf(-1) // the two highest
 	best := 0
 	for k, x := range scores {
@@ -51,10 +59,9 @@ func logOdds(dst, scores []float64) {
 		}
 	}
 	var others float64 // than the best, as a multiple of it
-	for k, x := range scores {
-		dst[k] = math.Exp(x - first)
+	for k, x := range exponentials {
 		if k != best {
-			others += dst[k]
+			others += x
 		}
 	}
 	sum := 1 + others
@@ -62,11 +69,12 @@ func logOdds(dst, scores []float64) {
 	for k, x := range scores {
 		// log Pr(c) − log(1 − Pr(c)), both as multiples of the best. The second logarithm of an unlikely
 		// class is that of a series, which is quicker: what it leaves out is below p⁵/5.
-		p := dst[k] / sum
+		e := exponentials[k]
+		p := e / sum
 		if p < 0x1p-11 {
 			dst[k] = x - first - logSum + p*(1+p*(1./2+p*(1./3+p/4)))
 		} else {
-			dst[k] = x - first - math.Log(sum-dst[k])
+			dst[k] = x - first - math.Log(sum-e)
 		}
 	}
 	dst[best] = -math.Log(others)

@@ -103,6 +103,7 @@ func TestCurvesMendATooSureJudge(t *testing.T) {
 	}
 	o := NewOpinion(3)
 	copy(o.scores, []float64{30, 10, -10}) // ten times 3, 1, −1
+	o.temper()
 	c.apply(o)
 	var sum float64
 	for k, want := range []float64{.867, .117, .016} {
@@ -172,6 +173,7 @@ func TestOneClassHasNothingToGoBy(t *testing.T) {
 	}
 	o := NewOpinion(2)
 	copy(o.scores, []float64{1, 2})
+	o.temper()
 	(&calibration{takes: schemas.Posterior_POSTERIOR_CALIBRATED, classes: []*calibrate.Curve{{A: 1}, {A: 1}}}).apply(o)
 	if math.Abs(o.Calibrated[0]+o.Calibrated[1]-1) > 1e-12 || o.Calibrated[1] < .7 {
 		t.Errorf("without a curve of the best class: %v", o.Calibrated)

@@ -21,7 +21,7 @@ func learnFlat(t *training, want func(example int) bool) (learned, error) {
 func (f *flat) opine(o *Opinion, bag *bayes.Bag) {
 	o.Known = f.model.LogLikelihood(o.Raw, bag)
 	f.model.Joint(o.scores, o.Raw, bayes.Temper(o.Known))
-	bayes.Normalise(o.Tempered, o.scores)
+	o.temper()
 	f.model.Joint(o.Raw, o.Raw, 1)
 	bayes.Normalise(o.Raw, o.Raw)
 }

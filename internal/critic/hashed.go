@@ -131,8 +131,8 @@ func (h *hashed) opine(o *Opinion, bag *bayes.Bag) {
 	r := logistic.Row{Features: make([]uint32, 0, len(bag.Features)), Values: make([]float32, 0, len(bag.Features))}
 	h.row(&r, bag)
 	h.model.Scores(o.scores, &r)
-	bayes.Normalise(o.Raw, o.scores)
-	copy(o.Tempered, o.Raw)
+	o.temper()
+	copy(o.Raw, o.Tempered)
 	o.Known = total(bag)
 }
 

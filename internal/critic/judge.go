@@ -3,6 +3,7 @@ package critic
 import (
 	"context"
 
+	"forager/internal/bayes"
 	"forager/internal/taxonomy"
 	"forager/schemas"
 )
@@ -29,14 +30,20 @@ type Opinion struct {
 	Known uint64
 
 	// scores are the logarithms of Tempered up to a constant, of a judge whose posteriors may
-	// round to 0 or 1.
-	scores []float64
+	// round to 0 or 1; exponentials are of these, as multiples of the highest.
+	scores, exponentials []float64
 }
 
 // NewOpinion has room for a number of classes.
 func NewOpinion(classes int) *Opinion {
-	all := make([]float64, 4*classes)
-	return &Opinion{Raw: all[:classes:classes], Tempered: all[classes : 2*classes : 2*classes], Calibrated: all[2*classes : 3*classes : 3*classes], scores: all[3*classes:]}
+	all := make([]float64, 5*classes)
+	part := func(i int) []float64 { return all[i*classes : (i+1)*classes : (i+1)*classes] }
+	return &Opinion{Raw: part(0), Tempered: part(1), Calibrated: part(2), scores: part(3), exponentials: part(4)}
+}
+
+// temper sets Tempered, and the exponentials, by the scores.
+func (o *Opinion) temper() {
+	bayes.Divide(o.Tempered, o.exponentials, bayes.Exponentials(o.exponentials, o.scores))
 }
 
 // Same sets all numbers to the raw ones, for a judge that has no others.

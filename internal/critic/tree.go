@@ -236,7 +236,7 @@ func (x *tree) opine(o *Opinion, bag *bayes.Bag) {
 		}
 	}
 	bayes.Normalise(o.Raw, o.Raw)
-	bayes.Normalise(o.Tempered, o.scores)
+	o.temper()
 	o.Known = total(bag)
 }
 
