@@ -525,6 +525,9 @@ const (
 	// ⟨t, ∞⟩, "far:t", a term farther than d_max from the link, wherever on the page (2002 §2.2.3). A page's whole text
 	// then travels with its links.
 	FeatureFamily_FEATURE_FAMILY_FAR FeatureFamily = 10
+	// "tag:xxxxxxxx", a pair of successive elements, each with its id and classes, on the path from the root to the <a>: its hash
+	// in Link.tag_path, hexadecimal.
+	FeatureFamily_FEATURE_FAMILY_TAG_PATH FeatureFamily = 11
 )
 
 // Enum value maps for FeatureFamily.
@@ -541,6 +544,7 @@ var (
 		8:  "FEATURE_FAMILY_URL_NGRAMS",
 		9:  "FEATURE_FAMILY_COCITATION",
 		10: "FEATURE_FAMILY_FAR",
+		11: "FEATURE_FAMILY_TAG_PATH",
 	}
 	FeatureFamily_value = map[string]int32{
 		"FEATURE_FAMILY_UNSPECIFIED": 0,
@@ -554,6 +558,7 @@ var (
 		"FEATURE_FAMILY_URL_NGRAMS":  8,
 		"FEATURE_FAMILY_COCITATION":  9,
 		"FEATURE_FAMILY_FAR":         10,
+		"FEATURE_FAMILY_TAG_PATH":    11,
 	}
 )
 
@@ -1979,7 +1984,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x14COUNTING_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fCOUNTING_RAW\x10\x01\x12\x17\n" +
 	"\x13COUNTING_NORMALISED\x10\x02\x12\x13\n" +
-	"\x0fCOUNTING_BINARY\x10\x03*\xcc\x02\n" +
+	"\x0fCOUNTING_BINARY\x10\x03*\xe9\x02\n" +
 	"\rFeatureFamily\x12\x1e\n" +
 	"\x1aFEATURE_FAMILY_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FEATURE_FAMILY_OFFSETS\x10\x01\x12\x1c\n" +
@@ -1992,7 +1997,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x19FEATURE_FAMILY_URL_NGRAMS\x10\b\x12\x1d\n" +
 	"\x19FEATURE_FAMILY_COCITATION\x10\t\x12\x16\n" +
 	"\x12FEATURE_FAMILY_FAR\x10\n" +
-	"*K\n" +
+	"\x12\x1b\n" +
+	"\x17FEATURE_FAMILY_TAG_PATH\x10\v*K\n" +
 	"\aLearner\x12\x17\n" +
 	"\x13LEARNER_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rLEARNER_BAYES\x10\x01\x12\x14\n" +

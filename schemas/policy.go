@@ -25,8 +25,12 @@ func ReadsWords(ctl *CrawlControl) bool {
 	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_INTEREST })
 }
 
-// ReadsTagPaths says whether one of the crawl's policies, or a shadow, reads where on their pages links stand (Link.tag_path).
+// ReadsTagPaths says whether one of the crawl's policies, or a shadow, reads where on their pages links stand (Link.tag_path):
+// by its ranker, or as features of links, which are recorded whatever ranks the crawl.
 func ReadsTagPaths(ctl *CrawlControl) bool {
+	if slices.Contains(ctl.GetLearning().GetFeatures(), FeatureFamily_FEATURE_FAMILY_TAG_PATH) {
+		return true
+	}
 	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_TAG_BANDIT })
 }
 

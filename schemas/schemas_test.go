@@ -274,3 +274,19 @@ func FuzzRecords(f *testing.F) {
 		}
 	})
 }
+
+func TestReadsTagPaths(t *testing.T) {
+	learns := &Learning{Features: []FeatureFamily{FeatureFamily_FEATURE_FAMILY_OFFSETS, FeatureFamily_FEATURE_FAMILY_TAG_PATH}}
+	for name, c := range map[string]struct {
+		ctl  *CrawlControl
+		want bool
+	}{
+		"nobody":   {&CrawlControl{Policies: []*Policy{{Ranker: Ranker_RANKER_APPRENTICE}}}, false},
+		"a ranker": {&CrawlControl{RankerShadows: []*Policy{{Ranker: Ranker_RANKER_TAG_BANDIT}}}, true},
+		"features": {&CrawlControl{Policies: []*Policy{{Ranker: Ranker_RANKER_SOFT_FOCUS}}, Learning: learns}, true},
+	} {
+		if got := ReadsTagPaths(c.ctl); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

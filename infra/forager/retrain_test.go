@@ -130,8 +130,24 @@ func (r *rig) testLiveModels(t *testing.T, store *objects.Store) {
 			t.Errorf("of four shards, from the %s: %+v", from, said)
 		}
 	}
+	r.learnsTagPaths(t, store)
 	if after := r.liveModels(t, store, "live"); len(after) != len(models) {
 		t.Errorf("%d models are stored, %d were", len(after), len(models))
+	}
+}
+
+// learnsTagPaths: a crawl that learns from tag paths has pages with such.
+func (r *rig) learnsTagPaths(t *testing.T, store *objects.Store) {
+	data, err := store.Get(r.s, r.books.apprentice("parted").GetObject())
+	if err != nil {
+		t.Fatal(err)
+	}
+	learner, err := apprentice.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(learner.Strongest(0, 0), func(f apprentice.Tally) bool { return strings.HasPrefix(f.Term, "tag:") }) {
+		t.Errorf("a model by %v knows no pair of elements", learner.Settings())
 	}
 }
 

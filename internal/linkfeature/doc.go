@@ -15,7 +15,7 @@
 // Which features there are is a crawl's choice (Families). ⟨t, d⟩, t near the link without its offset
 // (Fig. 7) and ⟨t, 0⟩, the link's own terms, are read off the leaves. The others are terms that a link
 // has itself, without an offset: rel, its position, whether it stays on the host and in the
-// directory, words and four characters in a row of the target's URL. Those that read URLs say so
+// directory, words and four characters in a row of the target's URL, and pairs of elements on its tag path. Those that read URLs say so
 // (Families.ReadsURLs), and experiments refuse them where labels follow from URLs.
 //
 // ⟨t, ∞⟩ are the terms farther than d_max (§2.2.3: far: bucket). For them the table holds all leaves of the page, if they
@@ -36,8 +36,11 @@
 //
 // 2026-11-21: stored tables of crawls without such terms keep the form that they had.
 //
-// 2026-11-21: the length of the DOM path, the depth of the lowest common ancestor and the tag path are
-// not among the families: pages do not record the tree.
+// 2026-11-21: the length of the DOM path and the depth of the lowest common ancestor are not among the families: pages do
+// not record the tree.
+//
+// 2026-11-22: tag paths are the hashes that pages have of them for the ranker tag-bandit, so a model says which pairs speak for a link
+// by their hashes alone. Pages have them where their crawl asks for them; retraining cannot add them later.
 //
 // 2026-11-21: the prefixes of a class name include the root, "c:/", as in the paper.
 package linkfeature

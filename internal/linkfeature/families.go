@@ -25,9 +25,10 @@ const (
 	urlGrams  = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_URL_NGRAMS
 	cited     = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_COCITATION
 	far       = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_FAR
+	tagPath   = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_TAG_PATH
 
 	// ofLink are terms of a link itself, which a table lists; the others are read off its leaves.
-	ofLink = rel | position | sameSite | urlTokens | urlGrams
+	ofLink = rel | position | sameSite | urlTokens | urlGrams | tagPath
 	// readURLs are refused where labels come from URLs.
 	readURLs = sameSite | urlTokens | urlGrams
 	known    = Offsets | nearText | anchor | ofLink | cited | far
@@ -37,13 +38,13 @@ const (
 var words = map[string]Families{
 	"offsets": Offsets, "near-text": nearText, "anchor": anchor, "rel": rel, "position": position,
 	"same-site": sameSite, "url-tokens": urlTokens, "url-ngrams": urlGrams,
-	"co-citation": cited, "far": far,
+	"co-citation": cited, "far": far, "tag-path": tagPath,
 }
 
 // prefixes of terms of links, by family. Words of a text have no colon.
 var prefixes = map[string]Families{
 	"rel": rel, "pos": position, "host": sameSite, "dir": sameSite, "url": urlTokens, "gram": urlGrams,
-	citedPrefix: cited, farPrefix: far,
+	citedPrefix: cited, farPrefix: far, "tag": tagPath,
 }
 
 // FamiliesOf returns the families of a control record; none are Offsets.
@@ -133,6 +134,10 @@ func (f Families) Far() bool { return f&far != 0 }
 
 // Cocitation says whether co-citation features are among them, which are not read off pages.
 func (f Families) Cocitation() bool { return f&cited != 0 }
+
+// TagPaths says whether tag paths are among them, which only those pages have whose crawl asked for them
+// (schemas.ReadsTagPaths).
+func (f Families) TagPaths() bool { return f&tagPath != 0 }
 
 // Within says whether features of these families can be made of those of others, by Keep.
 func (f Families) Within(others Families) bool {

@@ -15,7 +15,7 @@ import (
 
 var genFamilies = rapid.Custom(func(t *rapid.T) Families {
 	var f Families
-	for _, bit := range []Families{Offsets, nearText, anchor, rel, position, sameSite, urlTokens, urlGrams, cited, far} {
+	for _, bit := range []Families{Offsets, nearText, anchor, rel, position, sameSite, urlTokens, urlGrams, cited, far, tagPath} {
 		if rapid.Bool().Draw(t, bit.String()) {
 			f |= bit
 		}
@@ -30,6 +30,7 @@ func TestFamiliesAreTheDefinition(t *testing.T) {
 		for i, l := range p.Links {
 			l.Url = rapid.SampledFrom([]string{"http://h/a/Bee-2", "http://h/", "http://h/a/", "http://other/a/x?q=a/b", "http://h/a/é"}).Draw(t, "target")
 			l.Position, l.Nofollow = uint32(i*i), rapid.Bool().Draw(t, "nofollow")
+			l.TagPath = rapid.SliceOfN(rapid.Uint32Range(0, 4), 0, 5).Draw(t, "tag path")
 		}
 		p.Url = "http://h/a/page.html"
 		dMax, f := rapid.IntRange(0, 6).Draw(t, "d_max"), genFamilies.Draw(t, "families")
@@ -119,6 +120,8 @@ func TestTermsOfLinks(t *testing.T) {
 		{sameSite, &schemas.Link{Url: "http://h/a/x?u=/b/"}, "host:same dir:same"},
 		{sameSite, &schemas.Link{Url: "http://h/"}, "host:same dir:other"},
 		{sameSite, &schemas.Link{Url: "http://x/a/"}, "host:other"},
+		{tagPath, &schemas.Link{Url: "http://h/", TagPath: []uint32{0xbeef0123, 7, 7}}, "tag:beef0123 tag:00000007 tag:00000007"},
+		{tagPath, &schemas.Link{Url: "http://h/"}, ""},
 		{urlTokens, &schemas.Link{Url: "http://h.org/CS-401/"}, "url:h url:org url:cs url:401"},
 		{urlGrams, &schemas.Link{Url: "http://h/abc"}, "gram:h/ab gram:/abc"},
 		{urlGrams, &schemas.Link{Url: "http://h/"}, ""},

@@ -1,6 +1,7 @@
 package linkfeature
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -95,6 +96,11 @@ func (s source) terms(l *schemas.Link, f Families) []string {
 			terms = append(terms, "host:same", "dir:other")
 		default:
 			terms = append(terms, "host:same", "dir:same")
+		}
+	}
+	if f&tagPath != 0 {
+		for _, pair := range l.GetTagPath() {
+			terms = append(terms, fmt.Sprintf("tag:%08x", pair))
 		}
 	}
 	_, url, _ := strings.Cut(strings.ToLower(l.GetUrl()), "://")

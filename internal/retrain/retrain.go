@@ -69,6 +69,9 @@ func New(prior apprentice.Learner, s Settings) (*Trainer, error) {
 		return nil, fmt.Errorf("co-citation features up to %d leaves away are asked for; what was known of links beside a link is in the leaps alone, and those have %v up to %d",
 			s.Features.DMax, s.Recorded.Families, s.Recorded.DMax)
 	}
+	if s.Features.Families.TagPaths() && !s.Recorded.Families.TagPaths() {
+		return nil, fmt.Errorf("tag paths are asked for; its pages have some where a crawl learns from them, and this one learnt from %v", s.Recorded.Families)
+	}
 	if s.Cut != 0 && s.Recut {
 		return nil, fmt.Errorf("a cut of %v and one to be found are asked for", s.Cut)
 	}

@@ -38,7 +38,7 @@ func newWorld(seed uint64) *world {
 		for j := range 1 + w.random.IntN(5) {
 			leaf := uint32(w.random.IntN(len(p.LeafLengths)))
 			v := fmt.Sprint("http://v/", i, "/", j)
-			p.Links = append(p.Links, &schemas.Link{Url: v, FirstLeaf: leaf, LastLeaf: leaf, Position: uint32(j)})
+			p.Links = append(p.Links, &schemas.Link{Url: v, FirstLeaf: leaf, LastLeaf: leaf, Position: uint32(j), TagPath: []uint32{7, uint32(leaf % 3), uint32(leaf % 2)}})
 			w.r[[2]string{p.Url, v}] = w.random.Float64()
 		}
 		w.pages = append(w.pages, p)
@@ -165,7 +165,7 @@ func (w *world) train(t testing.TB, by apprentice.Settings, leaps []*schemas.Lea
 var five = linkfeature.Settings{DMax: 5}
 
 var genFamilies = rapid.Custom(func(t *rapid.T) linkfeature.Families {
-	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"offsets", "near-text", "anchor", "position", "url-tokens", "co-citation", "far"}), 1, 3, rapid.ID).Draw(t, "names")
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"offsets", "near-text", "anchor", "position", "url-tokens", "co-citation", "far", "tag-path"}), 1, 3, rapid.ID).Draw(t, "names")
 	f, err := linkfeature.FamiliesNamed(names)
 	if err != nil {
 		t.Fatal(err)
@@ -233,6 +233,12 @@ func TestOtherFeaturesGiveTheModelsOfACrawlThatHadThem(t *testing.T) {
 		got, err := w.train(t, by, had, Settings{Recorded: recorded, Features: wanted})
 		if wanted.Families.Cocitation() && (!recorded.Families.Cocitation() || wanted.DMax > recorded.DMax) {
 			if err == nil || !strings.Contains(err.Error(), "in the leaps alone") {
+				rt.Fatalf("recorded with %v, wanted %v: %v", recorded, wanted, err)
+			}
+			return
+		}
+		if wanted.Families.TagPaths() && !recorded.Families.TagPaths() {
+			if err == nil || !strings.Contains(err.Error(), "tag paths") {
 				rt.Fatalf("recorded with %v, wanted %v: %v", recorded, wanted, err)
 			}
 			return
