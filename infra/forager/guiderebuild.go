@@ -27,8 +27,8 @@ that has no targets to learn from begins breadth first, with "ranker: unfocused"
   forager guide rebuild chemistry --guide near --above 0.8 --least 50
 
 It is forager guide train context-graph --crawl CRAWL --above P --publish NAME, and forager crawl ranker. Where context-graph
-is an arm of a mixture the other arms stay. Links of pages that the new version has not been asked about come last, by the
-relevance of their pages.`
+is an arm of a mixture the other arms stay. Links found before keep the scores of an older version of the same guide; those that
+have none come last, by the relevance of their pages.`
 }
 
 // guideRebuilt is what the command says.

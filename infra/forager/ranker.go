@@ -25,7 +25,8 @@ type crawlRanker struct {
 func (c *crawlRanker) Help() string {
 	return `Every unvisited URL is placed anew, by the links that are known to it; what the apprentice has learned, and what
 a mixture knows of arms that it keeps, stays. Links found before a ranker that reads their texts came in are ranked by
-the relevance of their pages alone; those of pages that a guide has not been asked about come last.
+the relevance of their pages alone; those of pages that a guide has not been asked about come
+last, unless another version of the same guide was.
 
 A shadow chooses nothing: it places each URL that is dispatched, and forager report compares its order with the
 one that was followed. The frontier stays as it is. Shadows stay until others are named.

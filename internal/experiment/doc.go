@@ -61,8 +61,8 @@
 //
 // 2026-11-22: new graphs are built around pages that the critic judges on topic, not around those that the old guide places in
 // layer 0 (2000 §3.3): a guide that learns from what it said itself drifts, and one that is bootstrapped has said
-// nothing yet. A new guide is a new version, as in the pipeline, so links of pages judged before it lie behind all others, by
-// R of their pages, until a page judged later links to the same URL.
+// nothing yet. A new guide is a new version, as in the pipeline: links of pages judged before it keep the scores of the old version
+// (package rank), or, behind a bootstrap, lie behind all others by R of their pages until a page judged later links to the same URL.
 //
 // 2026-11-22: what is kept of a parsed web (Cache) counts for one program only, by the digest of the executable: a
 // number of the parser's version would have to be raised by whoever changes a comma in dom, answer or

@@ -153,8 +153,8 @@ func (r *renewing) due(o *own) bool {
 	return len(o.targets) > r.targets
 }
 
-// remake trains the guide and switches the crawl to it. Links of pages that were judged before are left to the last tier,
-// as in the pipeline.
+// remake trains the guide and switches the crawl to it. Links of pages that were judged before keep what an older
+// version said of them, as in the pipeline.
 func (c *crawling) remake(r *renewing) error {
 	known, err := c.own.lessons(c.run.Ground, r.Begin)
 	if err != nil {

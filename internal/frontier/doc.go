@@ -285,7 +285,8 @@
 //
 // 2026-11-21: what guides say of a page's links (guidance.go) stands in the page's value, as it is read
 // where R(u) is. Where a crawl's policies are switched to another guide, pages that were judged before
-// have no guidance of it: their links form the last tier until pages judged later link to the same URLs.
+// have no guidance of it: their links form the last tier until pages judged later link to the same URLs. Of another
+// version of the same guide the old scores stand (package rank).
 //
 // 2026-11-22: a query of backlinks is charged as a request, so it is reserved as one: whether there may be one is decided
 // at dispatch, for every page whatever its layer, and travels with the request. What the pages need not is free again

@@ -17,7 +17,8 @@ import (
 // beside u's page while one of its links is not settled: a score and a state belong to a link by its index. It
 // is a fact about a page and the guides of that day. A policy that ranks by another guide, because the
 // crawl's policies were switched, knows nothing of the links found before (rank.Policy: their
-// last tier), until pages that are judged from then on link to the same URLs.
+// last tier), until pages that are judged from then on link to the same URLs; of another version of the same
+// guide it knows the scores, not the states.
 
 // Fit says what a record's judgement says of links that the record does not have, or in numbers that
 // are none; Apply takes no such record.

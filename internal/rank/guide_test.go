@@ -23,7 +23,7 @@ func byGuide(t *testing.T, change func(*schemas.Policy)) *Policy {
 
 // scored is a link that guide g/1 gives a score, on a page with R(u) = raw.
 func scored(score, raw float64) *Source {
-	return &Source{Raw: raw, Guided: []Guided{{"g/2", 99}, {"g/1", score}}}
+	return &Source{Raw: raw, Guided: []Guided{{"h/2", 99}, {"g/1", score}}}
 }
 
 func (p *Policy) placed(t *testing.T, links ...*Source) (at Place) {
@@ -43,7 +43,7 @@ func TestAGuideScores(t *testing.T) {
 	}
 	drop := func(p *schemas.Policy) { defer0(p); p.Gate.Action = schemas.GateAction_GATE_ACTION_DROP }
 	frozen := func(p *schemas.Policy) { p.Combine = schemas.Combine_COMBINE_FROZEN }
-	seed, blind := &Source{Seed: true}, &Source{Raw: .75, Guided: []Guided{{"g/2", 99}}}
+	seed, blind := &Source{Seed: true}, &Source{Raw: .75, Guided: []Guided{{"h/2", 99}}}
 	for name, c := range map[string]struct {
 		change func(*schemas.Policy)
 		links  []*Source
@@ -53,6 +53,8 @@ func TestAGuideScores(t *testing.T) {
 		"the first link":           {frozen, []*Source{scored(-3, 1), scored(40, 0)}, Place{In: true, Tier: 1, Score: -3, Best: -3, Via: 1}},
 		"a seed":                   {nil, []*Source{scored(40, 1), seed, scored(50, 1)}, Place{In: true, Pinned: true, Score: 1, Best: 1, Via: 2}},
 		"nothing is known":         {nil, []*Source{{Raw: .5}, blind}, Place{In: true, Tier: 3, Score: .75, Best: .75, Via: 2}},
+		"of an older version":      {nil, []*Source{{Raw: 1, Guided: []Guided{{"g/0", 8}, {"g/2", 5}, {"h/1", 99}}}}, Place{In: true, Tier: 1, Score: 5, Best: 5, Via: 1}},
+		"of several versions":      {nil, []*Source{{Raw: 1, Guided: []Guided{{"g/1", 4}, {"g/2", 5}}}}, Place{In: true, Tier: 1, Score: 4, Best: 4, Via: 1}},
 		"something is known later": {frozen, []*Source{blind, scored(-9, 0), blind, scored(5, 0)}, Place{In: true, Tier: 1, Score: -9, Best: -9, Via: 2}},
 		"deferred":                 {defer0, []*Source{blind, scored(7, .25), scored(8, .25)}, Place{In: true, Tier: 2, Score: 8, Best: 8, Via: 3}},
 		"deferred and not":         {defer0, []*Source{scored(7, .25), scored(-1, .5)}, Place{In: true, Tier: 1, Score: -1, Best: -1, Via: 2}},

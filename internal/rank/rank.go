@@ -2,6 +2,7 @@ package rank
 
 import (
 	"math/bits"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -34,20 +35,26 @@ type Source struct {
 
 // Guided is what one guide makes of a link.
 type Guided struct {
-	// Guide is its version.
+	// Guide is its version, "name/digest".
 	Guide string
 	// Score is any finite number.
 	Score float64
 }
 
-// guided is the score that a guide gives the link; ok is false where it gave none.
+// guided is the score that a guide gives the link, or the last one of another version of the guide where this one was not asked; ok
+// is false where there is neither.
 func (s *Source) guided(guide string) (score float64, ok bool) {
+	name, _, _ := strings.Cut(guide, "/")
 	for i := range s.Guided {
-		if s.Guided[i].Guide == guide {
-			return s.Guided[i].Score, true
+		g := &s.Guided[i]
+		if g.Guide == guide {
+			return g.Score, true
+		}
+		if other, _, _ := strings.Cut(g.Guide, "/"); other == name {
+			score, ok = g.Score, true
 		}
 	}
-	return 0, false
+	return score, ok
 }
 
 // Ranker scores one link to v, a canonical URL; higher is fetched earlier. It is a function of
