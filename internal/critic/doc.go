@@ -85,4 +85,11 @@
 // 2026-11-21: why a page got its score is told by leaving out each of its words (Explain), not by weights: the
 // question is the same for every method, and for naive Bayes the answer is n·log(θ(c,τ)/θ(c',τ)).
 // Log-odds are raw and taken before probabilities are: those of long pages round to 0 and 1.
+//
+// 2026-11-22: a third of the time to judge a page by a large model was waiting for memory, as the words of each page
+// lie elsewhere in it. Slots, cells and rows are now read many at a time before they are used; the words of a parsed
+// page, each of which it lists once, are not looked for among the recent ones; and the log odds take their exponentials
+// from the tempered posterior's. Every sum is added in the order it was. A page of 1,000 tokens against 500 classes by
+// bayes takes 135 µs where it took 155 (BenchmarkLarge, best of eight runs by turns on a busy machine): 28 for its
+// words, 80 for the likelihood, 12 for calibration, the rest for posteriors and the judgement.
 package critic
