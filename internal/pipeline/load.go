@@ -141,12 +141,20 @@ func validate(c *Config, r *strictyaml.Report) {
 	for _, name := range known {
 		t, ok := c.Topics[name]
 		path := "topics." + name
-		if !ok {
-			r.Problem(path, "is missing")
-			continue
-		}
 		single := name == schemas.TopicCrawlControl || name == schemas.TopicModelPublished || name == schemas.TopicHubRanked
 		compact := single || name == schemas.TopicCrawlStatus
+		least := int64(maxRecord)
+		if name == schemas.TopicDeadLetter {
+			least = 2 * maxRecord
+		}
+		if !ok {
+			kept := "retention: 720h"
+			if compact {
+				kept = "compact: true"
+			}
+			r.Problem(path, "is missing; add, below topics, %s: {partitions: 1, %s, max_message_bytes: %d}", name, kept, least)
+			continue
+		}
 		if single {
 			between(path+".partitions", int64(t.Partitions), 1, 1)
 		} else {
@@ -157,10 +165,6 @@ func validate(c *Config, r *strictyaml.Report) {
 		}
 		if t.Compact && t.Retention != 0 {
 			r.Problem(path+".retention", "a compacted topic has none")
-		}
-		least := int64(maxRecord)
-		if name == schemas.TopicDeadLetter {
-			least = 2 * maxRecord
 		}
 		between(path+".max_message_bytes", int64(t.MaxMessageBytes), least, 1<<30)
 	}

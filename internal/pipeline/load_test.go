@@ -129,3 +129,34 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A file that lacks a topic loads once it has the line that the refusal proposes.
+func TestMissingTopicComesWithItsLine(t *testing.T) {
+	b, err := os.ReadFile(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range TopicNames() {
+		before, rest, _ := strings.Cut(string(b), "  "+topic+":")
+		_, after, _ := strings.Cut(rest, "\n")
+		path := filepath.Join(t.TempDir(), "pipeline.yaml")
+		load := func(line string) error {
+			if err := os.WriteFile(path, []byte(before+line+after), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Load(path)
+			return err
+		}
+		var e *strictyaml.Error
+		if err := load(""); !errors.As(err, &e) || len(e.Problems) != 1 {
+			t.Fatalf("without %s: %v", topic, err)
+		}
+		_, line, ok := strings.Cut(e.Error(), "below topics, ")
+		if line, _, _ = strings.Cut(line, "\n"); !ok {
+			t.Fatalf("without %s: %v", topic, e)
+		}
+		if err := load("  " + line + "\n"); err != nil {
+			t.Errorf("with %s: %v", line, err)
+		}
+	}
+}
