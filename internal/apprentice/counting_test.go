@@ -211,3 +211,27 @@ func TestCountingRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestLengthsAreOfWhatWasSeen: words that were not seen, at an offset between two that were or without one, make no link longer,
+// and a word among ever so many is seen.
+func TestLengthsAreOfWhatWasSeen(t *testing.T) {
+	s, err := SettingsOf(&schemas.Learning{Count: schemas.Counting_COUNTING_NORMALISED})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(s)
+	learnt(t, c, leap{features("chess", -1, 1, "chess", 1, 1), 1}, leap{features("go", 0, 1, "home", 0, 1_000_000), 0})
+	m := c.Model()
+	if n := m.Facts().Features; n != 4 {
+		t.Errorf("%d features were seen, want 4", n)
+	}
+	want := m.Score(features("chess", -1, 1))
+	for _, beside := range [][]*schemas.Feature{features("chess", 0, 9), features("chess", schemas.NoOffset, 9), features("draughts", 0, 9)} {
+		if got := m.Score(append(features("chess", -1, 1), beside...)); got != want {
+			t.Errorf("beside %v: score %v, want %v", beside, got, want)
+		}
+	}
+	if want <= .5 {
+		t.Errorf("chess scores %v", want)
+	}
+}
