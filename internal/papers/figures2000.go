@@ -151,7 +151,12 @@ func (s *session) backlinks2000() {
 	for _, name := range append([]string{contextGraph}, asking...) {
 		t.row(name, num(overTasks(auc(name))), num(overTasks(w.byTask(layers34, name, func(k crawlKey, c *experiment.Crawl) float64 { return burst(c) }))))
 	}
-	p := Part{Tables: []Table{t}, Verdict: agree(c.Mean > 0), Found: fmt.Sprintf("in AUC over requests %s − %s is %s.", r, contextGraph, said)}
+	shown, curves := []string{contextGraph, r, focused2000, unfocused}, [][]float64(nil)
+	for _, name := range shown {
+		curves = append(curves, w.course(layers34, name, func(_ crawlKey, c *harvest.Curve, n int) float64 { return c.Recall(n) }))
+	}
+	drawn := budgetChart("Targets found with and without backlinks, by pages without queries", "share of all targets", 1, lines(shown, curves...))
+	p := Part{Tables: []Table{t}, Charts: []chart.Chart{drawn}, Verdict: agree(c.Mean > 0), Found: fmt.Sprintf("in AUC over requests %s − %s is %s.", r, contextGraph, said)}
 	if p.Verdict != As {
 		p.Why = "A query is charged as a request here, and on a few university sites the pages that link to a target are mostly ones that the crawl has met."
 	}
