@@ -45,13 +45,19 @@ func TestKilledStages(t *testing.T) {
 	failpoints := map[string]string{
 		"fetch": "segment-before-record:3", "parse-dom": "acked-before-commit:3", "critic-score": "acked-before-commit:3",
 		"feature-extract": "acked-before-commit:3", "prioritize": "owner-acked-before-batch:8",
-		"apprentice-train": "owner-acked-before-batch:3", "load-clickhouse": "inserted-before-commit:2",
+		"apprentice-train": "owner-acked-before-batch:3", "distill": "owner-acked-before-batch:2", "load-clickhouse": "inserted-before-commit:2",
 		"archive-parquet": "archived-a-part:3",
 	}
 	for _, stage := range stageNames {
+		if failpoints[stage] == "" {
+			t.Fatalf("%s has no failpoint here", stage)
+		}
 		r.start([]string{stage}, "FORAGER_FAILPOINT="+failpoints[stage])
 	}
-	r.begin(r.crawl(g, "killed", "apprentice", 300, nil))
+	r.begin(r.crawl(g, "killed", "apprentice", 300, func(ctl *schemas.CrawlControl) {
+		both := ranked(t, "apprentice+soft-focus-distilled", nil) // so that every stage has something to say
+		ctl.Policies, ctl.Mixture, ctl.Distiller = both.Policies, both.Mixture, &schemas.Distiller{Every: 10}
+	}))
 	for _, stage := range stageNames {
 		if err := r.gone(stage+"-0", time.Minute); err != nil {
 			t.Fatalf("its failpoint was never reached: %v", err)
