@@ -70,15 +70,15 @@ func pick[T any](list []T, links []uint32) []T {
 	return some
 }
 
-// guidedBy is what guides make of a link, valid until the next call.
-func (s *Shard) guidedBy(p *page, l *link) []rank.Guided {
-	s.guided = s.guided[:0]
+// guidedBy is what guides make of a link. Several goroutines ask at once (sweep.go, prepare.go).
+func guidedBy(p *page, l *link) []rank.Guided {
+	guided := make([]rank.Guided, 0, len(p.guidance))
 	for _, g := range p.guidance {
 		if score, ok := guide.Score(g, int(l.index)); ok {
-			s.guided = append(s.guided, rank.Guided{Guide: g.GetGuide(), Score: score})
+			guided = append(guided, rank.Guided{Guide: g.GetGuide(), Score: score})
 		}
 	}
-	return s.guided
+	return guided
 }
 
 // pathTo is FetchRequest.path_state of a queued entry that shadows see where shadowed says; asks says that by it the

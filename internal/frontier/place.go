@@ -12,7 +12,7 @@ func (s *Shard) source(p *page, l *link, learns bool) (rank.Source, error) {
 	}
 	src := rank.Source{URL: p.url, Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus, Expanded: p.expanded}
 	if len(p.guidance) > 0 {
-		src.Guided = s.guidedBy(p, l)
+		src.Guided = guidedBy(p, l)
 	}
 	if l.anchor > 0 {
 		src.Anchor, src.HasAnchor = float64(l.anchor-1)/schemas.AnchorSteps, true

@@ -56,7 +56,6 @@ type Shard struct {
 	// value and from are scratch for encoded values and keys.
 	value, from []byte
 	before      []placed
-	guided      []rank.Guided
 	targets     []uint64 // entries that the links of the page being applied lead to
 	// memory is its bound; frontSize the keys that a front reads at a time, for fittedHosts hosts.
 	memory, frontSize, fittedHosts int
