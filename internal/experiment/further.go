@@ -121,6 +121,15 @@ func observed(begin func(*Run) (observer, error)) func(*Run, preparation) error 
 	}
 }
 
+// follow makes a run rank by a guide, under the ranker's name.
+func (p preparation) follow(r *Run, g guide.Guide) {
+	p.policy.Ranker, p.policy.Guide = schemas.Ranker_RANKER_GUIDE, p.name
+	if r.Guides == nil {
+		r.Guides = make(map[string]guide.Guide)
+	}
+	r.Guides[p.name] = g
+}
+
 // guidedBy makes a guide the ranker of a run; see Ground.guide.
 func guidedBy(train func(*Ground) (guide.Guide, error)) func(*Run, preparation) error {
 	return func(r *Run, p preparation) error {
@@ -128,11 +137,7 @@ func guidedBy(train func(*Ground) (guide.Guide, error)) func(*Run, preparation) 
 		if err != nil {
 			return err
 		}
-		p.policy.Ranker, p.policy.Guide = schemas.Ranker_RANKER_GUIDE, p.name
-		if r.Guides == nil {
-			r.Guides = make(map[string]guide.Guide)
-		}
-		r.Guides[p.name] = t
+		p.follow(r, t)
 		return nil
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/crawlfile"
-	"forager/internal/guide"
 	"forager/internal/localguide"
 	"forager/schemas"
 )
@@ -47,11 +46,7 @@ func rebuilt(r *Run, p preparation) error {
 	if err != nil {
 		return err
 	}
-	p.policy.Ranker, p.policy.Guide = schemas.Ranker_RANKER_GUIDE, p.name
-	if r.Guides == nil {
-		r.Guides = make(map[string]guide.Guide)
-	}
-	r.Guides[p.name] = t
+	p.follow(r, t)
 	every := max(1, int(r.Ground.task.Budget)/rebuildShare)
 	r.Renewals = append(r.Renewals, Renewal{Policy: p.name, Every: every, Begin: begin, Then: proto.CloneOf(p.policy)})
 	return nil

@@ -3,7 +3,6 @@ package frontier
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 )
 
 // A policy that orders pages (rank.Policy.ExpandsPages) fetches all links of a page once it has chosen one of them. So the targets of each page are
@@ -53,14 +52,7 @@ func (s *Shard) expand(number uint64) error {
 		if e.state != stateQueued || s.unranked(e.places) {
 			continue
 		}
-		before := slices.Clone(e.places)
-		if err := s.place(e); err != nil {
-			return err
-		}
-		if err := s.requeue(e, before); err != nil {
-			return err
-		}
-		if err := s.saveEntry(e); err != nil {
+		if err := s.replace(e); err != nil {
 			return err
 		}
 	}
