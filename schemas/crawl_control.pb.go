@@ -1019,9 +1019,8 @@ func (x *CrawlControl) GetBacklinks() *BacklinkSource {
 // Distiller sets up the ranking of hubs and authorities (1999).
 type Distiller struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Pages that a shard delivers between two rankings: at multiples of this, of twice this from 200
-	// of them on, of four times this from 400 on, and so on; 0 = a tenth of the budget's pages,
-	// at most 500.
+	// Pages that a shard delivers between two rankings; 0 = a tenth of the budget's pages, at most 500. From 20,000
+	// pages on it is a tenth of its pages, if that is more.
 	Every uint64 `protobuf:"varint,1,opt,name=every,proto3" json:"every,omitempty"`
 	// Only links between hosts count; else between registrable domains.
 	ByHost bool `protobuf:"varint,2,opt,name=by_host,json=byHost,proto3" json:"by_host,omitempty"`
@@ -1599,7 +1598,8 @@ type Learning struct {
 	DMax uint32 `protobuf:"varint,1,opt,name=d_max,json=dMax,proto3" json:"d_max,omitempty"`
 	// Pages delivered before the apprentice's order is used (2002 §3.7); 0 = max(30, budget/20).
 	SwitchPages uint64 `protobuf:"varint,2,opt,name=switch_pages,json=switchPages,proto3" json:"switch_pages,omitempty"`
-	// Pages delivered between models; 0 = clamp(budget/40, 10, max(100, budget/200)).
+	// Pages delivered between models; 0 = clamp(budget/40, 10, max(100, budget/200)). From 20,000 pages on it is a tenth of
+	// the crawl's pages, if that is more.
 	RefitPages uint64 `protobuf:"varint,3,opt,name=refit_pages,json=refitPages,proto3" json:"refit_pages,omitempty"`
 	// Dispatch waits at each boundary for the model trained through it; for crawls of one shard.
 	Sync bool `protobuf:"varint,4,opt,name=sync,proto3" json:"sync,omitempty"`

@@ -84,8 +84,10 @@ type File struct {
 	Learning struct {
 		DMax        uint32 `yaml:"d_max"`
 		SwitchPages uint64 `yaml:"switch_pages"`
-		RefitPages  uint64 `yaml:"refit_pages"`
-		Sync        bool   `yaml:"sync"`
+		// RefitPages is the number of pages between two models; 0 = a fortieth of the budget, 10 to 100, or a 200th if that is
+		// more. From 20,000 pages on it is a tenth of the pages, if that is more.
+		RefitPages uint64 `yaml:"refit_pages"`
+		Sync       bool   `yaml:"sync"`
 		// Prior is the version of an apprentice model to begin with.
 		Prior  string `yaml:"prior"`
 		Pairs  string `yaml:"pairs"`  // both, forward
@@ -106,7 +108,8 @@ type File struct {
 	} `yaml:"learning"`
 	// Distiller ranks hubs and authorities where the ranker raises what hubs link to.
 	Distiller struct {
-		// Every is the number of pages between two rankings; 0 = a tenth of the budget, at most 500.
+		// Every is the number of pages between two rankings; 0 = a tenth of the budget, at most 500. From 20,000 pages on
+		// it is a tenth of the pages, if that is more.
 		Every uint64 `yaml:"every"`
 		// Sites between which links count: domain (registrable) or host.
 		Sites string `yaml:"sites"`

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"forager/internal/schedule"
 	"forager/schemas"
 )
 
@@ -48,7 +49,7 @@ func SettingsOf(ctl *schemas.CrawlControl) (Settings, error) {
 // mostPages is the number of pages between two rankings where the control record names none, at most.
 const mostPages = 500
 
-// Every is the number of pages between two rankings of a crawl, at first.
+// Every is the number of pages between two rankings of a crawl while it is small (package schedule).
 func Every(ctl *schemas.CrawlControl) uint64 {
 	if every := ctl.GetDistiller().GetEvery(); every > 0 {
 		return every
@@ -59,19 +60,8 @@ func Every(ctl *schemas.CrawlControl) uint64 {
 	return mostPages
 }
 
-// Boundary is the last number of pages, up to pages, behind which a ranking is due; 0 = none yet. They
-// are multiples of every until there were 200 of them, then of twice every up to 400, and so on: the work
-// of all rankings of a crawl stays proportional to its pages.
-func Boundary(pages, every uint64) uint64 {
-	step := max(1, every)
-	for pages/step >= 2*fineSteps {
-		step *= 2
-	}
-	return pages - pages%step
-}
-
-// fineSteps is half the number of rankings from which on they become rarer.
-const fineSteps = 100
+// Boundary is the last number of pages, up to pages, behind which a ranking is due; 0 = none yet.
+func Boundary(pages, every uint64) uint64 { return schedule.Last(pages, 0, every) }
 
 // Page is a fetched page.
 type Page struct {

@@ -248,29 +248,11 @@ func TestSettingsOf(t *testing.T) {
 	}
 }
 
-// TestBoundaries: they are those of the plain rule, page by page, and the work of all rankings is in
-// proportion to the pages.
+// TestBoundaries: they are equally far from one another in small crawls, and few in large ones.
 func TestBoundaries(t *testing.T) {
-	for _, every := range []uint64{1, 3, 500} {
-		last, work := uint64(0), uint64(0)
-		for pages := uint64(0); pages < 2000*every; pages++ {
-			step := every
-			for limit := 200 * every; pages >= limit; limit *= 2 {
-				step *= 2
-			}
-			if pages%step == 0 {
-				last = pages
-				work += pages
-			}
-			if got := Boundary(pages, every); got != last {
-				t.Fatalf("every %d: %d pages have the boundary %d, want %d", every, pages, got, last)
-			}
-			if work > 200*max(1, pages) {
-				t.Fatalf("every %d: %d pages were ranked for %d", every, work, pages)
-			}
+	for _, c := range [][3]uint64{{499, 500, 0}, {500, 500, 500}, {19_999, 500, 19_500}, {20_500, 500, 20_000}, {22_000, 500, 22_000}, {5, 0, 5}} {
+		if got := Boundary(c[0], c[1]); got != c[2] {
+			t.Errorf("%d pages, every %d: %d, want %d", c[0], c[1], got, c[2])
 		}
-	}
-	if Boundary(5, 0) != 5 {
-		t.Error("no pages between two rankings is one")
 	}
 }

@@ -20,8 +20,8 @@
 // are summed along the same list, in its order. So the result is bit for bit the same whatever the
 // order in which edges came, and 10⁷ edges take 40 MB beside what brings them.
 //
-// 2026-11-22: rankings become rarer in long crawls (Boundary): each looks at all pages, and one every 500
-// would cost more than the fetching from some 100,000 pages on. Until there it is every 500.
+// 2026-11-22: rankings become rarer in long crawls (package schedule): each looks at all pages, and one every 500
+// would cost more than the fetching from some 100,000 pages on.
 //
 // 2026-11-21: pages that tie are ordered by their number, as the caller counts them; a page of
 // score 0 is neither hub nor authority and is not listed.

@@ -510,6 +510,24 @@ func TestSyncWaitsForTheModelOfEachBoundary(t *testing.T) {
 	s.want(s.dispatch(1), onA("f"))
 }
 
+// TestModelsBecomeRareInLongCrawls: until 20,000 pages they come as refit_pages says, of 200,000 there are 34.
+func TestModelsBecomeRareInLongCrawls(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) {
+		c.Policies[0].Ranker = schemas.Ranker_RANKER_APPRENTICE
+		c.Budget.Pages = 200_000
+	})
+	var at []uint64
+	for s.shard.c.pages < 200_000 {
+		s.shard.c.pages++
+		for _, b := range s.shard.boundaries() {
+			at = append(at, b.GetPages())
+		}
+	}
+	if len(at) != 35 || at[0] != 10_000 || at[1] != 11_000 || at[10] != 20_000 || at[11] != 22_000 || at[12] != 24_200 {
+		t.Errorf("%d models, at %d pages", len(at), at)
+	}
+}
+
 // TestVerdictOnAForgottenRequest: the scope was narrowed while the owner was dead, so that the
 // replay does not discover what had been dispatched.
 func TestVerdictOnAForgottenRequest(t *testing.T) {

@@ -107,7 +107,7 @@
 // verdicts do. What a shard may dispatch is its lease (package shards): levels of pages, requests
 // and window, which Apply takes from notes of shard 0. The end of the crawl is shard 0's word, too.
 //
-// A model becomes due by the pages of the whole crawl: shard 0 counts its own and those that the
+// A model becomes due by the pages of the whole crawl (package schedule): shard 0 counts its own and those that the
 // others report, in the order of its input, and sends the boundaries; so a replay sends the same.
 //
 // # Keys
@@ -237,6 +237,9 @@
 // 2026-11-21: a model comes at least 200 times in a crawl, not every 100 pages for ever: with a
 // budget of 200,000 pages models every 100 pages kept the whole frontier under re-scoring, and
 // their objects were most of what the crawl stored. Up to 20,000 pages nothing changes.
+//
+// 2026-11-22: from 20,000 pages on a model comes when the crawl has grown by a tenth (package schedule), as every model
+// scores the whole frontier again and that grows with the crawl: of 200,000 pages 34 models come and not 191.
 //
 // 2026-11-21: what only reads is done ahead on all processors: for a pass reading entries, pages and tables,
 // scoring links, placing entries and encoding them (stretch.go, sweep.go), and for the verdicts of a step reading

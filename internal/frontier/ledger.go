@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"forager/internal/linkfeature"
+	"forager/internal/schedule"
 	"forager/schemas"
 )
 
@@ -125,7 +126,7 @@ func (s *Shard) boundaries() []*schemas.LeapSettled {
 	if !s.asksModel || s.name.Shard != 0 || pages < s.limits.switchPages {
 		return nil
 	}
-	due := pages - (pages-s.limits.switchPages)%s.limits.refitPages
+	due := schedule.Last(pages, s.limits.switchPages, s.limits.refitPages)
 	if s.limits.shards == 1 && due != pages || s.limits.shards > 1 && due <= s.c.boundary {
 		return nil
 	}

@@ -48,5 +48,5 @@
 // query revisit lists them; as seeds of another crawl they are fetched once more.
 //
 // 2026-11-22: a ranking is made within a step. 10⁶ pages with 10⁷ links take 13 s and 530 MB of heap
-// (BenchmarkHubs); at that size one comes every 8,000 pages, and the other crawls of the partition wait for it.
+// (BenchmarkHubs); at that size one comes every 100,000 pages, and the other crawls of the partition wait for it.
 package main
