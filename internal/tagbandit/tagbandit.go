@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/tidwall/btree"
+
 	"forager/internal/rank"
 	"forager/internal/weburl"
 	"forager/schemas"
@@ -17,8 +19,9 @@ type Ranker struct {
 	most   int // pages drawn at once
 
 	groups  []*group
-	groupOf map[string]int // of paths
-	known   map[string]int // group of pages that visited ones link to
+	groupOf map[string]int   // of paths
+	known   map[string]place // of pages that visited ones link to
+	number  uint64           // of the place given last
 	visited map[string]bool
 	seeds   map[string]bool
 	aliases weburl.Redirects // where redirects lead
@@ -32,8 +35,17 @@ type group struct {
 	sum     map[uint32]float64 // of its paths: how often each pair of elements occurs
 	pages   int
 	reward  float64
-	waiting []string // its pages that are neither visited nor drawn
-	later   []string // those that were given up; they wait again once no other page does
+	waiting queue // its pages that are neither visited nor drawn
+	later   queue // those that were given up; they wait again once no other page does
+}
+
+// queue holds pages by their numbers, so that the n-th is found, and any taken out, without looking at the others.
+type queue struct{ btree.Map[uint64, string] }
+
+// place is where a page waits, or waited last.
+type place struct {
+	group  int
+	number uint64
 }
 
 const (
@@ -48,7 +60,7 @@ const (
 // New returns a bandit that has learnt nothing and draws as many pages at once as there may be requests in flight.
 func New(seed uint64, inFlight int) *Ranker {
 	return &Ranker{
-		random: rand.New(rand.NewPCG(seed, 0)), most: max(1, inFlight), groupOf: make(map[string]int), known: make(map[string]int),
+		random: rand.New(rand.NewPCG(seed, 0)), most: max(1, inFlight), groupOf: make(map[string]int), known: make(map[string]place),
 		visited: make(map[string]bool), seeds: make(map[string]bool), aliases: make(weburl.Redirects),
 	}
 }
@@ -87,8 +99,9 @@ func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 	case schemas.Outcome_OUTCOME_DELIVERED:
 		if at, ok := r.known[u]; ok && !r.seeds[u] {
 			r.pages++
-			r.groups[at].pages++
-			r.groups[at].reward += rec.GetJudgement().GetRaw()
+			g := r.groups[at.group]
+			g.pages++
+			g.reward += rec.GetJudgement().GetRaw()
 		}
 		r.expand(rec.GetLinks())
 	}
@@ -105,19 +118,31 @@ func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 func (r *Ranker) giveUp() string {
 	v := r.drawn[0]
 	r.drawn, r.passed = r.drawn[1:], 0
-	g := r.groups[r.known[v]]
-	g.later = append(g.later, v)
+	at := r.known[v].group
+	r.groups[at].later.Set(r.place(v, at), v)
 	return v
+}
+
+// place gives a page the last place of a group.
+func (r *Ranker) place(v string, group int) (number uint64) {
+	r.number++
+	r.known[v] = place{group: group, number: r.number}
+	return r.number
 }
 
 // visit takes a page out of those that wait.
 func (r *Ranker) visit(u string) {
 	r.visited[u] = true
-	other := func(v string) bool { return v == u }
-	r.drawn = slices.DeleteFunc(r.drawn, other)
-	if at, ok := r.known[u]; ok {
-		g := r.groups[at]
-		g.waiting, g.later = slices.DeleteFunc(g.waiting, other), slices.DeleteFunc(g.later, other)
+	r.drawn = slices.DeleteFunc(r.drawn, func(v string) bool { return v == u })
+	r.remove(u)
+}
+
+// remove takes a page out of where it waits.
+func (r *Ranker) remove(v string) {
+	if at, ok := r.known[v]; ok {
+		g := r.groups[at.group]
+		g.waiting.Delete(at.number)
+		g.later.Delete(at.number)
 	}
 }
 
@@ -129,7 +154,7 @@ func (r *Ranker) redirect(u, to string, wanted bool) (drawn bool) {
 		return false
 	}
 	r.aliases[u] = v
-	r.enter(v, func() int { return at })
+	r.enter(v, func() int { return at.group })
 	if !wanted || r.visited[v] || r.seeds[v] || slices.Contains(r.drawn, v) {
 		return false
 	}
@@ -150,8 +175,7 @@ func (r *Ranker) enter(v string, of func() int) {
 		return
 	}
 	at := of()
-	r.known[v] = at
-	r.groups[at].waiting = append(r.groups[at].waiting, v)
+	r.groups[at].waiting.Set(r.place(v, at), v)
 }
 
 // group of a path: the one that it is most like, of equal ones the first; a new one where it is like none.
@@ -183,7 +207,7 @@ func (r *Ranker) draw() (drawn []string) {
 	for len(r.drawn) < r.most {
 		best, most := -1, math.Inf(-1)
 		for i, g := range r.groups {
-			if bound := g.bound(r.pages); len(g.waiting) > 0 && bound > most {
+			if bound := g.bound(r.pages); g.waiting.Len() > 0 && bound > most {
 				best, most = i, bound
 			}
 		}
@@ -193,8 +217,8 @@ func (r *Ranker) draw() (drawn []string) {
 		if best < 0 {
 			continue
 		}
-		waiting := r.groups[best].waiting
-		v := waiting[r.random.IntN(len(waiting))]
+		waiting := &r.groups[best].waiting
+		_, v, _ := waiting.GetAt(r.random.IntN(waiting.Len()))
 		r.take(v)
 		drawn = append(drawn, v)
 	}
@@ -204,17 +228,15 @@ func (r *Ranker) draw() (drawn []string) {
 // wake lets pages wait again that were given up, and says whether there are any.
 func (r *Ranker) wake() (any bool) {
 	for _, g := range r.groups {
-		any = any || len(g.later) > 0
-		g.waiting, g.later = g.later, nil
+		any = any || g.later.Len() > 0
+		g.waiting, g.later = g.later, queue{}
 	}
 	return any
 }
 
 // take makes a page that waits one that is drawn.
 func (r *Ranker) take(v string) {
-	g := r.groups[r.known[v]]
-	same := func(w string) bool { return w == v }
-	g.waiting, g.later = slices.DeleteFunc(g.waiting, same), slices.DeleteFunc(g.later, same)
+	r.remove(v)
 	r.drawn = append(r.drawn, v)
 }
 

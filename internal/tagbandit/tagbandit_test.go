@@ -155,3 +155,21 @@ func TestDrawsAsManyAsAreInFlight(t *testing.T) {
 		t.Errorf("a seed scores %v", got)
 	}
 }
+
+// BenchmarkLargeGroup: a page of a group in which so many wait.
+func BenchmarkLargeGroup(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			r := New(1, 16)
+			for i := range n {
+				r.enter(fmt.Sprintf("https://example.org/pages/%d", i), func() int { return r.group(nil) })
+			}
+			r.draw()
+			b.ReportAllocs()
+			for b.Loop() {
+				u := r.drawn[0]
+				r.Observe(delivered(u, .5, &schemas.Link{Url: u + "/more"}))
+			}
+		})
+	}
+}
