@@ -121,3 +121,64 @@ func TestARecordThatNobodyCanDecode(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatIsSaidOfHubsAndShadows alters one thing of a ranking, or of what shadows said, and wants it named; rows of rankings
+// that the topic has no more are no difference.
+func TestWhatIsSaidOfHubsAndShadows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := crawled(t)
+		ranked := slices.DeleteFunc(slices.Clone(e.Rankings), func(h *schemas.HubRanked) bool { return len(h.GetHubs()) == 0 })
+		shadowed := slices.DeleteFunc(slices.Clone(e.Leaps), func(l *schemas.LeapSettled) bool { return len(l.GetShadows()) == 0 })
+		var want string
+		switch what := rapid.SampledFrom([]string{"page", "relevance", "order", "row", "lost row", "compacted", "place", "dispatch", "critic"}).Draw(t, "what"); what {
+		case "place", "dispatch":
+			if len(shadowed) == 0 {
+				return
+			}
+			l := rapid.SampledFrom(shadowed).Draw(t, "leap")
+			if want = "says that shadows placed it"; what == "place" {
+				l.Shadows[1].Tier++
+			} else {
+				at := slices.IndexFunc(e.Requests, func(r *schemas.FetchRequest) bool { return string(r.GetId()) == string(l.GetRequest()) })
+				e.Requests[at] = proto.CloneOf(e.Requests[at])
+				e.Requests[at].Shadows[0].Dropped = !e.Requests[at].Shadows[0].Dropped
+			}
+		case "critic":
+			at := slices.IndexFunc(e.Judged, func(r *schemas.PageJudged) bool { return len(r.GetJudgement().GetShadows()) > 0 })
+			if at < 0 {
+				return
+			}
+			want = "judgements row " + hexOf(e.Judged[at].GetId())
+			row := slices.IndexFunc(e.Rows["judgements"], func(row []string) bool { return row[0] == hexOf(e.Judged[at].GetId()) })
+			e.Rows["judgements"][row] = slices.Clone(e.Rows["judgements"][row])
+			e.Rows["judgements"][row][9] = strings.Replace(e.Rows["judgements"][row][9], ",false,", ",true,", 1)
+		default:
+			if len(ranked) == 0 {
+				return
+			}
+			h := rapid.SampledFrom(ranked).Draw(t, "ranking")
+			row := slices.IndexFunc(e.Rows["hubs"], func(row []string) bool { return strings.HasPrefix(row[0], hexOf(h.GetId())) })
+			switch what {
+			case "page":
+				h.Hubs[0].Url, want = "http://elsewhere.example/", "which was not delivered"
+			case "relevance":
+				h.Hubs[0].Relevance, want = h.Hubs[0].Relevance/2, "the verdict on it said"
+			case "order":
+				h.Hubs[0].Score, want = 0, "has a higher score than the one before"
+				if len(h.Hubs) == 1 {
+					want = "hubs row"
+				}
+			case "row":
+				e.Rows["hubs"][row], want = slices.Clone(e.Rows["hubs"][row]), "hubs row"
+				e.Rows["hubs"][row][9] += "1"
+			case "lost row":
+				e.Rows["hubs"], want = slices.Delete(slices.Clone(e.Rows["hubs"]), row, row+1), "hubs lacks the row"
+			case "compacted":
+				e.Rankings = slices.DeleteFunc(slices.Clone(e.Rankings), func(x *schemas.HubRanked) bool { return x == h })
+			}
+		}
+		if r := e.Judge(); r.OK != (want == "") || !strings.Contains(problems(r), want) {
+			t.Fatalf("no %q in:\n%s", want, problems(r))
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"forager/internal/distill"
 	"forager/internal/frontier"
 	"forager/internal/scope"
 	"forager/schemas"
@@ -122,6 +123,12 @@ func newCrawl(t *rapid.T) *crawl {
 		Learning:    &schemas.Learning{Pairs: rapid.SampledFrom([]schemas.Pairs{schemas.Pairs_PAIRS_BOTH, schemas.Pairs_PAIRS_FORWARD}).Draw(t, "pairs")},
 		MaxAttempts: uint32(rapid.IntRange(0, 3).Draw(t, "attempts")),
 	}
+	if rapid.Bool().Draw(t, "shadowed") {
+		gate := &schemas.Gate{Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Action: schemas.GateAction_GATE_ACTION_DROP, Threshold: .5}
+		ctl.RankerShadows = []*schemas.Policy{
+			{Name: "dropping", Ranker: schemas.Ranker_RANKER_UNFOCUSED, Gate: gate}, {Name: "random", Ranker: schemas.Ranker_RANKER_RANDOM},
+		}
+	}
 	sc, err := scope.New(ctl.GetScope(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +172,11 @@ func replayOf(r *schemas.FetchRequest) *schemas.LinkFound {
 func (c *crawl) answer(r *schemas.FetchRequest) *schemas.LinkFound {
 	p := c.pages[r.GetUrl()]
 	outcome := p.outcomes[min(int(r.GetAttempt()), len(p.outcomes))-1]
-	v := &schemas.LinkFound{Id: r.GetId(), Crawl: "c", Url: r.GetUrl(), Outcome: outcome, FetchedAt: 5}
+	request, err := proto.Marshal(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	v := &schemas.LinkFound{Id: r.GetId(), Crawl: "c", Request: request, Url: r.GetUrl(), Outcome: outcome, FetchedAt: 5}
 	f := &schemas.PageFetched{Id: r.GetId(), Crawl: "c", Url: r.GetUrl(), Outcome: outcome}
 	switch outcome {
 	case schemas.Outcome_OUTCOME_DELIVERED:
@@ -208,6 +219,7 @@ func (c *crawl) evidence() *Evidence {
 		c.e.Topics = append(c.e.Topics, way)
 		c.e.Rows["books"] = append(c.e.Rows["books"], []string{topic, strconv.FormatUint(s.GetCount(), 10), way.Found.Xor.String()})
 	}
+	c.rank()
 	j := newJudge(c.e)
 	for _, table := range Compared {
 		rows := j.expected(table.Name)
@@ -216,6 +228,30 @@ func (c *crawl) evidence() *Evidence {
 		}
 	}
 	return c.e
+}
+
+// rank adds the rankings of hubs that the topic still holds.
+func (c *crawl) rank() {
+	g, err := distill.OpenGraph(frontier.NewMemory(), []byte("hubs"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	settings := distill.Default
+	settings.ByHost, settings.Marked = true, 2
+	for i, v := range c.e.Verdicts {
+		before := g.Pages()
+		if err := g.Note(v, int64(i)); err != nil {
+			c.t.Fatal(err)
+		}
+		if g.Pages() == before || rapid.Bool().Draw(c.t, "compacted") {
+			continue
+		}
+		h, err := g.Hubs(c.t.Context(), "c", 0, settings)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.e.Rankings = append(c.e.Rankings, h)
+	}
 }
 
 func spanOf(all []*schemas.PageFetched) *schemas.TopicSpan {

@@ -13,13 +13,14 @@
 //   - every delivered page is read by range from the store; its WARC record names its URL and its
 //     bytes have its digest; every record of every segment that the crawl names can be read
 //   - every settled leap names a link of a delivered page, carries R(u) and R(v) of the verdicts
-//     and the score, policy and model of the dispatch; every link in scope whose target has come to
+//     and the score, policy and model of the dispatch, and where shadows placed the target then; every link in scope whose target has come to
 //     its end, by itself or through redirects, has been settled
 //   - pages, requests and host caps stay within the budget and the scope; attempts follow one
 //     another; no URL out of scope was asked for
 //   - at no dispatch were more requests in flight than the window, or to one host than its window
+//   - hubs and authorities are delivered pages with the R of their verdicts, in the order of their scores
 //   - crawl.status says the same numbers as a recount
-//   - ClickHouse's rows equal the records, one each
+//   - ClickHouse's rows equal the records, one each; of hub.ranked, which is compacted, those that are still there
 //   - of each topic, count and XOR of the ids that crawl.status says, that ClickHouse's rows give
 //     and that its records give
 //

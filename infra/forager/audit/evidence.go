@@ -37,6 +37,8 @@ type Evidence struct {
 	// speaks as well.
 	Verdicts []*schemas.LinkFound
 	Leaps    []*schemas.LeapSettled
+	// Rankings are the hubs and authorities that the topic still holds: of each shard the newest ones at least.
+	Rankings []*schemas.HubRanked
 	// Unreadable are the ids, by topic, of records that cannot be decoded. In their place stands
 	// above what the stage that could not read them answered.
 	Unreadable map[string][]schemas.ID
@@ -98,6 +100,9 @@ func Gather(ctx context.Context, broker Broker, store *objects.Store, rows func(
 			return nil, fmt.Errorf("topic %s: %w", topic, err)
 		}
 		e.Topics = append(e.Topics, t)
+	}
+	if _, err := e.readTopic(ctx, broker, schemas.TopicHubRanked); err != nil {
+		return nil, fmt.Errorf("topic %s: %w", schemas.TopicHubRanked, err)
 	}
 	if err := e.readStore(ctx, store); err != nil {
 		return nil, err
@@ -272,6 +277,8 @@ func (e *Evidence) keep(m proto.Message) {
 		e.Verdicts = append(e.Verdicts, m)
 	case *schemas.LeapSettled:
 		e.Leaps = append(e.Leaps, m)
+	case *schemas.HubRanked:
+		e.Rankings = append(e.Rankings, m)
 	}
 }
 

@@ -56,6 +56,8 @@ type judge struct {
 	// seeds are the records of link.found that answer no request: seeds, and asks for a replay.
 	seeds map[schemas.ID]*schemas.LinkFound
 	leaps map[schemas.ID]*schemas.LeapSettled
+	// rankings of hubs that the topic holds.
+	rankings map[schemas.ID]*schemas.HubRanked
 	// applied are the first records of link.found of each id, in the order of their partitions, which
 	// is that in which prioritize took them; place is where each stands among them.
 	applied []*schemas.LinkFound
@@ -78,6 +80,7 @@ func (e *Evidence) Judge() *Result {
 	j.limits()
 	j.flights()
 	j.ledger()
+	j.hubs()
 	j.status()
 	j.counts()
 	j.tables()
@@ -101,6 +104,7 @@ func newJudge(e *Evidence) *judge {
 		j.sent = firsts(j, "links sent to other shards", sent, nil)
 	}
 	j.leaps = firsts(j, schemas.TopicLeapSettled, e.Leaps, nil)
+	j.rankings = firsts(j, schemas.TopicHubRanked, e.Rankings, nil)
 	for _, v := range e.Verdicts {
 		id, err := schemas.ParseID(v.GetId())
 		if err == nil && j.verdicts[id] == v {

@@ -55,6 +55,10 @@ func (j *judge) ledger() {
 			j.problem("%s says score %g by %s %s, the dispatch said %g by %s %s", name,
 				l.GetScore(), l.GetPolicy(), l.GetModel(), r.GetScore(), r.GetPolicy(), r.GetModel())
 		}
+		told := len(l.GetShadows()) > 0 || l.GetForward() && j.ordered() && l.GetV() == r.GetUrl()
+		if said := placeTexts(l.GetShadows()); told && !j.byCounts(schemas.TopicFetchRequested) && said != placeTexts(r.GetShadows()) {
+			j.problem("%s says that shadows placed it %q, the dispatch %q", name, said, placeTexts(r.GetShadows()))
+		}
 	}
 	missing := 0
 	fates := j.fates()

@@ -1,7 +1,10 @@
 package audit
 
 import (
+	"cmp"
+	"encoding/hex"
 	"fmt"
+	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -71,17 +74,46 @@ func (r *row) outcome() schemas.Outcome {
 	return o
 }
 
-// shadows are critics with their relevances, as shadowsOf has them.
+// shadows are what critics said that are not used, as shadowsOf has them.
 func (r *row) shadows() (all []*schemas.Shadow) {
-	for _, text := range strings.Fields(r.text()) {
-		critic, bits, _ := strings.Cut(text, "=")
-		n, err := strconv.ParseUint(bits, 10, 64)
+	for name, said := range r.said(5) {
+		failure, err := hex.DecodeString(said.texts[4])
 		if err != nil {
-			r.fail("shadow %q: %v", text, err)
+			said.fail("%w", err)
 		}
-		all = append(all, &schemas.Shadow{Critic: critic, Raw: math.Float64frombits(n)})
+		all = append(all, &schemas.Shadow{
+			Critic: name, Raw: said.float(), Tempered: said.float(), Calibrated: said.float(), BestIsFocus: said.bool(), Failure: string(failure),
+		})
+		r.err = cmp.Or(r.err, said.err)
 	}
 	return all
+}
+
+// places are where rankers saw the target that are not used, as placesOf has them.
+func (r *row) places() (all []*schemas.ShadowPlace) {
+	for name, said := range r.said(4) {
+		all = append(all, &schemas.ShadowPlace{Policy: name, Dropped: said.bool(), Tier: said.uint32(), Score: said.float(), Model: said.text()})
+		r.err = cmp.Or(r.err, said.err)
+	}
+	return all
+}
+
+// said are the shadows of a text, each with the n texts that it said.
+func (r *row) said(n int) iter.Seq2[string, *row] {
+	shadows := strings.Fields(r.text())
+	return func(yield func(string, *row) bool) {
+		for _, s := range shadows {
+			name, texts, _ := strings.Cut(s, "=")
+			said := &row{texts: strings.SplitN(texts, ",", n)}
+			if len(said.texts) != n {
+				r.fail("shadow %q", s)
+				return
+			}
+			if !yield(name, said) {
+				return
+			}
+		}
+	}
 }
 
 // queries are those of backlinks, behind the number of links, which is not wanted.
@@ -131,7 +163,7 @@ func (e *Evidence) rebuild(topic string) error {
 			e.Leaps = append(e.Leaps, &schemas.LeapSettled{
 				Crawl: crawl, Id: r.id(), U: r.text(), V: r.text(), Outcome: r.outcome(), TargetRaw: r.float(), TargetTempered: r.float(),
 				SourceRaw: r.float(), SourceTempered: r.float(), Score: r.float(), Policy: r.text(), Model: r.text(),
-				Trains: r.bool(), Request: r.id(), Forward: r.bool(),
+				Trains: r.bool(), Request: r.id(), Forward: r.bool(), Shadows: r.places(),
 			})
 		}
 		if r.err != nil {

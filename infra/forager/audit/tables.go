@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -18,6 +19,8 @@ type Table struct {
 	Order string
 	// EveryCrawl: the rows are those of all crawls, not of one.
 	EveryCrawl bool
+	// Compacted: the topic keeps the newest record of a key only, so that there are rows for which there is no record any more.
+	Compacted bool
 }
 
 // Named is the view of the segments that records of any crawl name.
@@ -43,8 +46,12 @@ var Compared = []Table{
 	{Name: "links", Columns: []string{"id", "u", "v", "request"}, Order: "partition, offset, position"},
 	{Name: "leaps", Columns: []string{
 		"id", "u", "v", "outcome", bitsOf("target"), bitsOf("target_tempered"), bitsOf("source"), bitsOf("source_tempered"),
-		bitsOf("score"), "policy", "model", "toString(trains)", "request", "toString(forward)",
+		bitsOf("score"), "policy", "model", "toString(trains)", "request", "toString(forward)", placesOf,
 	}, Order: "partition, offset"},
+	{Name: "hubs", Columns: []string{
+		"concat(id, ' ', kind, ' ', toString(place))", "toString(shard)", "toString(pages)", "url", bitsOf("score"), bitsOf("relevance"), "toString(marked)",
+		"toString(nodes)", "toString(edges)", "toString(raised)",
+	}, Order: "partition, offset, kind, place", Compacted: true},
 }
 
 // tableOf names the view that has a row for each record of a topic, links aside.
@@ -55,8 +62,15 @@ var tableOf = map[string]string{
 
 func bitsOf(column string) string { return "toString(reinterpretAsUInt64(" + column + "))" }
 
-// shadowsOf is each shadow with the bits of its relevance.
-const shadowsOf = "arrayStringConcat(arrayMap((c, r) -> concat(c, '=', toString(reinterpretAsUInt64(r))), shadow_critics, shadow_relevances), ' ')"
+// shadowsOf is what each shadow critic says, placesOf where each shadow ranker placed the target. Numbers with a point are
+// bits, and texts that may hold a blank are in hex.
+const (
+	shadowsOf = "arrayStringConcat(arrayMap((c, r, t, k, b, f) -> concat(c, '=', toString(reinterpretAsUInt64(r)), ',', " +
+		"toString(reinterpretAsUInt64(t)), ',', toString(reinterpretAsUInt64(k)), ',', toString(b), ',', lower(hex(f))), " +
+		"shadow_critics, shadow_relevances, shadow_tempered, shadow_calibrated, shadow_focus, shadow_failures), ' ')"
+	placesOf = "arrayStringConcat(arrayMap((p, d, t, s, m) -> concat(p, '=', toString(d), ',', toString(t), ',', " +
+		"toString(reinterpretAsUInt64(s)), ',', m), shadow_policies, shadow_dropped, shadow_tiers, shadow_scores, shadow_models), ' ')"
+)
 
 // Tables are rows by the name of their view; a row is the texts of its columns.
 type Tables map[string][][]string
@@ -90,7 +104,15 @@ func judgementRow(r *schemas.PageJudged) []string {
 func shadowTexts(shadows []*schemas.Shadow) string {
 	var texts []string
 	for _, s := range shadows {
-		texts = append(texts, s.GetCritic()+"="+float(s.GetRaw()))
+		texts = append(texts, fmt.Sprintf("%s=%s,%s,%s,%t,%x", s.GetCritic(), float(s.GetRaw()), float(s.GetTempered()), float(s.GetCalibrated()), s.GetBestIsFocus(), s.GetFailure()))
+	}
+	return strings.Join(texts, " ")
+}
+
+func placeTexts(shadows []*schemas.ShadowPlace) string {
+	var texts []string
+	for _, s := range shadows {
+		texts = append(texts, fmt.Sprintf("%s=%t,%d,%s,%s", s.GetPolicy(), s.GetDropped(), s.GetTier(), float(s.GetScore()), s.GetModel()))
 	}
 	return strings.Join(texts, " ")
 }
@@ -112,8 +134,23 @@ func leapRow(l *schemas.LeapSettled) []string {
 	return []string{
 		hexOf(l.GetId()), l.GetU(), l.GetV(), schemas.OutcomeName(l.GetOutcome()), float(l.GetTargetRaw()), float(l.GetTargetTempered()),
 		float(l.GetSourceRaw()), float(l.GetSourceTempered()), float(l.GetScore()), l.GetPolicy(), l.GetModel(),
-		strconv.FormatBool(l.GetTrains()), hexOf(l.GetRequest()), strconv.FormatBool(l.GetForward()),
+		strconv.FormatBool(l.GetTrains()), hexOf(l.GetRequest()), strconv.FormatBool(l.GetForward()), placeTexts(l.GetShadows()),
 	}
+}
+
+// hubRows are those of the pages of a ranking.
+func hubRows(h *schemas.HubRanked) (rows [][]string) {
+	add := func(kind string, pages []*schemas.RankedPage) {
+		for i, p := range pages {
+			rows = append(rows, []string{
+				hexOf(h.GetId()) + " " + kind + " " + number(i+1), number(h.GetShard()), number(h.GetPages()), p.GetUrl(), float(p.GetScore()), float(p.GetRelevance()),
+				strconv.FormatBool(p.GetMarked()), number(h.GetNodes()), number(h.GetEdges()), number(len(h.GetRaised()) / len(schemas.ID{})),
+			})
+		}
+	}
+	add("hub", h.GetHubs())
+	add("authority", h.GetAuthorities())
+	return rows
 }
 
 // hexOf is an id as ClickHouse shows it; a missing one is all zeros there.
@@ -159,6 +196,12 @@ func (j *judge) expected(table string) map[string][]string {
 				add(leapRow(l))
 			}
 		}
+	case "hubs":
+		for _, h := range j.rankings {
+			for _, row := range hubRows(h) {
+				add(row)
+			}
+		}
 	}
 	return rows
 }
@@ -177,6 +220,7 @@ func (j *judge) tables() {
 		rebuiltSeeds := table.Name == "found" && j.byCounts(schemas.TopicLinkFound)
 		want := j.expected(table.Name)
 		have := make(map[string]bool, len(want))
+		gone := 0
 		for _, row := range j.Rows[table.Name] {
 			id := row[0]
 			if have[id] {
@@ -185,6 +229,10 @@ func (j *judge) tables() {
 			}
 			have[id] = true
 			w, ok := want[id]
+			if !ok && table.Compacted && !j.retained(id) {
+				gone++
+				continue
+			}
 			if !ok {
 				j.problem("ClickHouse: %s has the row %s (%s), for which there is no record", table.Name, id, strings.Join(row[1:], " "))
 				continue
@@ -199,7 +247,17 @@ func (j *judge) tables() {
 			}
 		}
 		j.figure("ClickHouse rows of "+table.Name, len(j.Rows[table.Name]))
+		if table.Compacted {
+			j.figure("… of which the topic has no record any more", gone)
+		}
 	}
+}
+
+// retained says whether the ranking that a row is of is still in its topic.
+func (j *judge) retained(row string) bool {
+	id, _, _ := strings.Cut(row, " ")
+	ranking, err := schemas.ParseHex(id)
+	return err == nil && j.rankings[ranking] != nil
 }
 
 func (j *judge) isSeeds(id string) bool {
