@@ -1027,7 +1027,10 @@ type Distiller struct {
 	// R(v) from which a page can be an authority, in [0,1]; 0 = 0.15.
 	Relevance float64 `protobuf:"fixed64,3,opt,name=relevance,proto3" json:"relevance,omitempty"`
 	// Number of best hubs whose neighbours are raised, at most 100; 0 = 20.
-	Hubs          uint32 `protobuf:"varint,4,opt,name=hubs,proto3" json:"hubs,omitempty"`
+	Hubs uint32 `protobuf:"varint,4,opt,name=hubs,proto3" json:"hubs,omitempty"`
+	// The crawl was given a ranker that raises when it ran already: stage distill may lack pages of before, so that dispatch
+	// waits for no ranking (sync). Stays set.
+	Late          bool `protobuf:"varint,5,opt,name=late,proto3" json:"late,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1088,6 +1091,13 @@ func (x *Distiller) GetHubs() uint32 {
 		return x.Hubs
 	}
 	return 0
+}
+
+func (x *Distiller) GetLate() bool {
+	if x != nil {
+		return x.Late
+	}
+	return false
 }
 
 // BacklinkSource says who knows the links to a page, and how often it may be asked. Every query is charged as a
@@ -1874,12 +1884,13 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\tbacklinks\x18- \x01(\v2\x1a.forager.v1.BacklinkSourceR\tbacklinks\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"l\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\x80\x01\n" +
 	"\tDistiller\x12\x14\n" +
 	"\x05every\x18\x01 \x01(\x04R\x05every\x12\x17\n" +
 	"\aby_host\x18\x02 \x01(\bR\x06byHost\x12\x1c\n" +
 	"\trelevance\x18\x03 \x01(\x01R\trelevance\x12\x12\n" +
-	"\x04hubs\x18\x04 \x01(\rR\x04hubs\"@\n" +
+	"\x04hubs\x18\x04 \x01(\rR\x04hubs\x12\x12\n" +
+	"\x04late\x18\x05 \x01(\bR\x04late\"@\n" +
 	"\x0eBacklinkSource\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x16\n" +
 	"\x06ration\x18\x02 \x01(\x04R\x06ration\":\n" +

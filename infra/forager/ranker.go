@@ -93,7 +93,7 @@ func (s *session) switchRanker(crawl string, change func(*schemas.CrawlControl) 
 	}
 	if !proto.Equal(next, ctl) {
 		_, err := b.revise(s, crawl, func(to *schemas.CrawlControl) {
-			to.Policies, to.Mixture, to.RankerShadows = next.Policies, next.Mixture, next.RankerShadows
+			to.Policies, to.Mixture, to.RankerShadows, to.Distiller = next.Policies, next.Mixture, next.RankerShadows, next.Distiller
 		})
 		if err != nil {
 			return nil, err
@@ -116,7 +116,7 @@ func (b *books) ranked(crawl string) (*schemas.CrawlControl, error) {
 
 // change puts the rankers that are asked for into a control record, guides by their names.
 func (c *crawlRanker) change(ctl *schemas.CrawlControl) error {
-	shadows := policyNames(ctl.GetRankerShadows())
+	shadows, raised := policyNames(ctl.GetRankerShadows()), schemas.Raises(ctl)
 	switch {
 	case c.NoShadow:
 		shadows = nil
@@ -150,6 +150,12 @@ func (c *crawlRanker) change(ctl *schemas.CrawlControl) error {
 	var err error
 	if ctl.RankerShadows, err = crawlfile.Shadows(shadows, all, ctl.GetPolicies()); err != nil {
 		return fmt.Errorf("shadow: %w", err)
+	}
+	if schemas.Raises(ctl) && !raised {
+		if ctl.Distiller == nil {
+			ctl.Distiller = new(schemas.Distiller)
+		}
+		ctl.Distiller.Late = true
 	}
 	return nil
 }

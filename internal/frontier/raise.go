@@ -12,7 +12,7 @@ import (
 type ranked struct {
 	// pages delivered as of the last ranking.
 	pages uint64
-	// whole: a policy raised when the shard was empty, so that the distiller has all its pages.
+	// whole: a policy raised when the shard was empty, from the crawl's begin on, so that the distiller has all its pages.
 	whole bool
 }
 
@@ -85,9 +85,10 @@ func (s *Shard) unmark(e *entry) (was bool, err error) {
 // raises says that a policy raises what hubs link to.
 func (s *Shard) raises() bool { return schemas.Raises(s.ctl) }
 
-// noteWhole sees whether the distiller has, or lacks, pages of the shard.
+// noteWhole sees whether the distiller has, or lacks, pages of the shard. A shard that is built anew by replay is empty under the
+// newest control record, whatever was in force when its pages came; that is what late is for.
 func (s *Shard) noteWhole() error {
-	if s.ranked.whole || !s.raises() || s.c.clock > 0 {
+	if s.ranked.whole || !s.raises() || s.c.clock > 0 || s.ctl.GetDistiller().GetLate() {
 		return nil
 	}
 	s.ranked.whole = true

@@ -106,3 +106,25 @@ func TestOtherPoliciesForgetNoHub(t *testing.T) {
 	raises(true)
 	s.want(s.dispatch(1), onA("c"))
 }
+
+// TestALateDistillerIsNotWaitedFor: a crawl was switched to a distiller under way, and the state of its shard was lost. The replay
+// begins with an empty shard that raises, and the distiller will never have seen as many pages.
+func TestALateDistillerIsNotWaitedFor(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		s := newScript(t, raising(2, true))
+		s.ctl.Revision++
+		s.ctl.Distiller.Late = late
+		s.shard, s.store = nil, NewMemory()
+		s.open()
+		s.seed(onA("a"), onA("b"), onA("c"))
+		for _, name := range []string{"a", "b"} {
+			s.want(s.dispatch(1), onA(name))
+			s.deliver(onA(name), .5, true)
+		}
+		var next []string
+		if late {
+			next = []string{onA("c")}
+		}
+		s.want(s.dispatch(1), next...)
+	}
+}
