@@ -59,4 +59,10 @@
 // indexed batch, and writes a commit beside the next transaction, which reads through both. Keys go
 // to Pebble once each and sorted; that halved what its write buffer costs. The state on disk lags by a
 // commit more than before, which no owner can tell from a crash a commit earlier.
+//
+// 2026-11-22: eight flushes are written into the first level of a Store together, not two as Pebble would have it. Of
+// what a frontier writes the greater part are leaf tables, which stand apart, so two flushes of 20 MiB were some 8 MiB of
+// keys, for which up to 160 MiB were rewritten. From 400,000 to 800,000 URLs of a frontier with the memory that is shipped
+// compactions wrote 172 MB instead of 558, and a new URL took 80 µs of CPU instead of 93 (with four flushes 82). Reads
+// look through up to eight flushes, nearly all by their Bloom filters.
 package stream

@@ -149,10 +149,16 @@ func OpenStore(o StoreOptions) (*Store, error) {
 // its key at each compaction.
 const separateValues = 512
 
+// flushesMerged is twice the number of flushes that are written into the first level together.
+const flushesMerged = 16
+
 // tune says how Pebble keeps what it has been given.
 func tune(opts *pebble.Options, hits bool) {
 	// A larger buffer deserves a larger first level: a level less is a rewrite less.
 	opts.LBaseMaxBytes = int64(max(64<<20, 8*opts.MemTableSize))
+	// Large values stand apart, so what is flushed of a buffer is a fraction of it, and its keys lie all over the first
+	// level: of that most is rewritten to take in two flushes, as Pebble would have it. It takes in eight.
+	opts.L0CompactionThreshold, opts.L0StopWritesThreshold = flushesMerged, 3*flushesMerged
 	// Files as large as a buffer: with Pebble's 2 MiB a state of a gigabyte is hundreds of open files.
 	opts.TargetFileSizes[0] = int64(opts.MemTableSize)
 	opts.FlushSplitBytes = 2 * opts.TargetFileSizes[0]
