@@ -898,10 +898,10 @@ func (n *naive) window() uint64 {
 	}
 	w, best, tried := 16, 0, false
 	for begin, end := 0, 1; end <= len(n.latency); end++ {
-		if end-begin < max(64, w) {
+		if end-begin < max(64, 2*w) {
 			continue
 		}
-		look := n.latency[max(begin, end-1024):end]
+		look := n.latency[max(0, begin-1, end-1024):end]
 		rate := (len(look) - 1) * 1_000_000 / int(max(1, look[len(look)-1][0]-look[0][0]))
 		faster := rate*8 > best*9
 		best = max(rate, best-best/64)

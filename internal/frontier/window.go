@@ -17,7 +17,7 @@ import (
 const (
 	// latencySlots is the number of verdicts that Status shows percentiles of.
 	latencySlots = 1024
-	// The rate is looked at after measureEvery verdicts, or as many as the window if that is more.
+	// The rate is looked at after measureEvery verdicts, or two windows of them if that is more.
 	measureEvery = 64
 	firstWindow  = 16
 	lastWindow   = 1024
@@ -63,13 +63,15 @@ func (s *Shard) tune() {
 	c := &s.c
 	c.windowNow = max(firstWindow, c.windowNow)
 	since := c.samples - c.tunedAt
-	if since < max(measureEvery, c.windowNow) {
+	if since < max(measureEvery, 2*c.windowNow) {
 		return
 	}
-	n := min(since, latencySlots)
-	first, last := c.samples-n, c.samples-1
-	span := max(1, s.latency.at[last%latencySlots]-s.latency.at[first%latencySlots])
-	rate := (n - 1) * 1_000_000 / uint64(span) // verdicts in 1,000 s
+	// Verdicts come in bursts, of which each look sees a few: their rate is that from the last verdict of
+	// the former look on. Between the first and the last of a burst it would be any number.
+	last := c.samples - 1
+	n := min(since, last, latencySlots-1)
+	span := max(1, s.latency.at[last%latencySlots]-s.latency.at[(last-n)%latencySlots])
+	rate := n * 1_000_000 / uint64(span) // verdicts in 1,000 s
 	faster := rate*8 > c.bestRate*9
 	c.bestRate = max(rate, c.bestRate-c.bestRate/forget)
 	c.tunedAt = c.samples
