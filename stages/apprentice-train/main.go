@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"forager/internal/boot"
 	"forager/internal/controls"
@@ -31,9 +33,26 @@ func run(ctx context.Context, env *boot.Env) error {
 	}
 	return client.RunStateful(ctx, stream.Stateful{
 		Stage: stage, Input: schemas.TopicLeapSettled, CacheBytes: env.Config.Stages.ApprenticeTrain.CacheBytes, MaxBatch: slice,
+		Rest: func() time.Duration {
+			if awaited(book) {
+				return 0
+			}
+			return unawaitedRest
+		},
 		Notify: func(int) (<-chan struct{}, func()) { return book.Subscribe() },
 		Open: func(_ int, _ uint64, s *stream.Store) (stream.Processor, error) {
 			return newTrainer(s, book, store, env.Log)
 		},
 	}, env.StateDir)
+}
+
+// unawaitedRest is how long leaps gather while no crawl waits for its models: taken as they come, a few at a time,
+// they cost a crawl that meets many dead links a twentieth of all its time.
+const unawaitedRest = 100 * time.Millisecond
+
+// awaited says whether a crawl waits for its models.
+func awaited(book *controls.Book) bool {
+	return slices.ContainsFunc(book.Crawls(), func(crawl string) bool {
+		return book.Look(crawl).GetLearning().GetSync() && !book.Deleted(crawl)
+	})
 }
