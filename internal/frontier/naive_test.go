@@ -904,13 +904,14 @@ func (n *naive) window() uint64 {
 		look := n.latency[max(0, begin-1, end-1024):end]
 		rate := (len(look) - 1) * 1_000_000 / int(max(1, look[len(look)-1][0]-look[0][0]))
 		faster := rate*8 > best*9
-		best = max(rate, best-best/64)
+		best = max(rate, best-best/16)
+		again := end/(16*w) > begin/(16*w)
 		begin = end
 		switch {
-		case faster && w < 1024:
-			w, tried = 2*w, true
-		case !faster && tried:
+		case tried && !faster:
 			w, tried = w/2, false
+		case w < 1024 && (faster || again):
+			w, tried = 2*w, true
 		default:
 			tried = false
 		}

@@ -11,8 +11,8 @@ import (
 // In a closed loop rate · latency is what is in flight anyway (Little's law), so the product
 // says nothing about whether a wider window would bring more. So the window begins at
 // firstWindow and is doubled while that brings verdicts an eighth faster; a doubling that does not is
-// taken back. What was reached is forgotten slowly, so that another doubling is tried now and
-// then: hosts come and go. With polite delays the window grows with the hosts that can be asked
+// taken back. Another one is tried after tryAgain windows of verdicts, and what was reached is forgotten
+// meanwhile: hosts come and go, and one look may be a lucky one. With polite delays the window grows with the hosts that can be asked
 // side by side; on a machine that is busy it stays where the machine is.
 const (
 	// latencySlots is the number of verdicts that Status shows percentiles of.
@@ -22,7 +22,8 @@ const (
 	firstWindow  = 16
 	lastWindow   = 1024
 	// forget a share of the best rate at each look.
-	forget = 64
+	forget   = 16
+	tryAgain = 16
 )
 
 // latency holds the last samples in a ring; sample n stands at n mod latencySlots.
@@ -74,12 +75,13 @@ func (s *Shard) tune() {
 	rate := n * 1_000_000 / uint64(span) // verdicts in 1,000 s
 	faster := rate*8 > c.bestRate*9
 	c.bestRate = max(rate, c.bestRate-c.bestRate/forget)
+	again := c.samples/(tryAgain*c.windowNow) > c.tunedAt/(tryAgain*c.windowNow)
 	c.tunedAt = c.samples
 	switch {
-	case faster && c.windowNow < lastWindow:
-		c.windowNow, c.widened = 2*c.windowNow, 1
 	case !faster && c.widened == 1:
 		c.windowNow, c.widened = c.windowNow/2, 0
+	case (faster || again) && c.windowNow < lastWindow:
+		c.windowNow, c.widened = 2*c.windowNow, 1
 	default:
 		c.widened = 0
 	}
