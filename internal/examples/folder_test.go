@@ -171,7 +171,7 @@ func FuzzReadURLs(f *testing.F) {
 func TestKindOf(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"lines.jsonl": "\xef\xbb\xbf\n {\"url\":1}", "array.json": "[{\"url\":1}]", "list.txt": "http://x.example/\tA\n", "topics.urls": "[A]\n",
-		"comment": "# x\n", "y.yaml": "A: [b]", "content.xml": "<?xml?>", "structure.rdf": "<RDF>", "prose.txt": "Once upon", "empty": "",
+		"comment": "# x\n", "y.yaml": "A: [b]", "content.xml": "<?xml?>", "structure.rdf": "<RDF>", "prose.txt": "Once upon", "empty": "", "cut.gz": "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff",
 		"pages/A/x.txt": "x", "dump/content.rdf.u8": "<RDF>",
 	})
 	packed, err := os.Create(filepath.Join(dir, "packed"))
@@ -184,7 +184,7 @@ func TestKindOf(t *testing.T) {
 	packed.Close()
 	for name, want := range map[string]string{
 		"lines.jsonl": "jsonl", "packed": "jsonl", "list.txt": "urls", "topics.urls": "urls", "comment": "urls", "y.yaml": "urls", "content.xml": "dmoz",
-		"pages": "folder", "dump": "dmoz", "array.json": "one object a line", "structure.rdf": "content.rdf.u8", "prose.txt": "is neither", "empty": "empty", "none": "no such",
+		"pages": "folder", "dump": "dmoz", "array.json": "one object a line", "structure.rdf": "content.rdf.u8", "prose.txt": "is neither", "empty": "empty is empty", "cut.gz": "cut.gz cannot be unpacked: unexpected EOF", "none": "no such",
 	} {
 		kind, err := KindOf(filepath.Join(dir, name))
 		if got := string(kind); err != nil && !strings.Contains(err.Error(), want) || err == nil && got != want {

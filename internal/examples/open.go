@@ -50,8 +50,11 @@ func KindOf(path string) (Kind, error) {
 	defer f.Close()
 	b := make([]byte, 4096)
 	n, err := io.ReadFull(f, b)
-	if err != nil && n == 0 {
-		return "", fmt.Errorf("%s is empty, or cannot be unpacked: %w", path, err)
+	switch {
+	case err == io.EOF:
+		return "", fmt.Errorf("%s is empty", path)
+	case err != nil && n == 0:
+		return "", fmt.Errorf("%s cannot be unpacked: %w", path, err)
 	}
 	b = bytes.TrimLeft(bytes.TrimPrefix(b[:n], []byte("\xef\xbb\xbf")), " \t\r\n")
 	name := strings.ToLower(path)
@@ -142,7 +145,7 @@ func OpenThrough(path string, through func(io.Reader) io.Reader) (io.ReadCloser,
 	r, err := unpack(through(f))
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s cannot be unpacked: %w", path, err)
 	}
 	return struct {
 		io.Reader
