@@ -165,9 +165,7 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 			r.raising = append(r.raising, p.GetName())
 		}
 	}
-	if n := schemas.ShardsOf(ctl); n > 1 && slices.Contains(ctl.GetLearning().GetFeatures(), schemas.FeatureFamily_FEATURE_FAMILY_COCITATION) {
-		r.Notes = append(r.Notes, fmt.Sprintf("co-citation features: of the links beside a link only those to hosts of its own shard are looked at, as each of the %d shards knows R of its own pages", n))
-	}
+	r.Notes = shardNotes(ctl)
 	for topic, sp := range st.GetSpans() {
 		r.Spans[topic] = span{sp.GetCount(), sp.GetFirst(), sp.GetLast()}
 	}

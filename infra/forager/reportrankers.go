@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"forager/internal/analytics"
 	"forager/internal/harvest"
+	"forager/schemas"
 )
 
 // rankerReport compares a ranker that chooses nothing with those that did, over the pages that it placed.
@@ -43,6 +45,26 @@ func (r *crawlReport) askRankers(ctx context.Context, db *analytics.DB, p analyt
 		r.Rankers = append(r.Rankers, rankerReport{name, r.cut(), harvest.CompareOrders(placed[name], r.cut())})
 	}
 	return nil
+}
+
+// shardNotes are sentences on what the rankers of a crawl know less of than they would with one shard.
+func shardNotes(ctl *schemas.CrawlControl) (notes []string) {
+	n := schemas.ShardsOf(ctl)
+	if n == 1 {
+		return nil
+	}
+	if slices.Contains(ctl.GetLearning().GetFeatures(), schemas.FeatureFamily_FEATURE_FAMILY_COCITATION) {
+		notes = append(notes, fmt.Sprintf("co-citation features: of the links beside a link only those to hosts of its own shard are looked at, as each of the %d shards knows R of its own pages", n))
+	}
+	for _, p := range schemas.Orders(ctl) {
+		switch {
+		case p.GetRaise():
+			notes = append(notes, fmt.Sprintf("%s: each of the %d shards finds the hubs among its own pages and those that link to them", p.GetName(), n))
+		case p.GetRanker() == schemas.Ranker_RANKER_INTEREST, p.GetRanker() == schemas.Ranker_RANKER_TAG_BANDIT:
+			notes = append(notes, fmt.Sprintf("%s: each of the %d shards learns from its own pages, and from links that do not leave it", p.GetName(), n))
+		}
+	}
+	return notes
 }
 
 func printRankers(w io.Writer, r *crawlReport) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,5 +96,27 @@ func TestACrawlOfThreeShardsIsOperated(t *testing.T) {
 		if st := r.books.statuses["three"][k]; st.GetEndReason() != "deleted" {
 			t.Errorf("shard %d is not deleted: %v", k, st)
 		}
+	}
+}
+
+// TestNotesOfShards: a report says what rankers know less of where each shard has learnt by itself.
+func TestNotesOfShards(t *testing.T) {
+	ctl := &schemas.CrawlControl{
+		Learning: &schemas.Learning{Features: []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}},
+		Policies: []*schemas.Policy{{Name: "soft-focus"}, {Name: "distilled", Raise: true}, {Name: "interest", Ranker: schemas.Ranker_RANKER_INTEREST}},
+	}
+	if notes := shardNotes(ctl); notes != nil {
+		t.Errorf("one shard: %q", notes)
+	}
+	ctl.Shards, ctl.RankerShadows = 3, []*schemas.Policy{{Name: "tags", Ranker: schemas.Ranker_RANKER_TAG_BANDIT}}
+	var heads []string
+	for _, note := range shardNotes(ctl) {
+		head, rest, _ := strings.Cut(note, ": ")
+		if heads = append(heads, head); !strings.Contains(rest, "of the 3 shards") {
+			t.Errorf("%q", note)
+		}
+	}
+	if !slices.Equal(heads, []string{"co-citation features", "distilled", "interest", "tags"}) {
+		t.Errorf("notes on %q", heads)
 	}
 }
