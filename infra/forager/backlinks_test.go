@@ -66,7 +66,7 @@ func (r *rig) layers(w *simweb.Web, topic string) *layersWorld {
 	if said := r.mustRun("guide", "backlinks", file, "--name", "parents"); !strings.Contains(said, "parents of 400 pages") {
 		r.t.Errorf("guide backlinks says %s", said)
 	}
-	if out.parents, _, err = backlink.NewTable(backlink.EdgesOf(r.s, strings.NewReader(edges.String()), 0)); err != nil {
+	if out.parents, _, err = backlink.NewTable(backlink.EdgesOf(r.s, strings.NewReader(edges.String()), 0, backlink.Anything)); err != nil {
 		r.t.Fatal(err)
 	}
 	if err := r.books.settle(r.s, time.Minute); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"forager/internal/backlink"
@@ -15,13 +16,16 @@ import (
 	"forager/internal/objects"
 	"forager/internal/predicate"
 	"forager/internal/registry"
+	"forager/internal/weburl"
 	"forager/schemas"
 )
 
 type guideBacklinks struct {
-	File   string  `arg:"" help:"A file of edges (two URLs a line; .gz, .zst), or the settings of a service (.yaml)." type:"existingfile"`
-	Name   string  `required:"" help:"Name of the source."`
-	Broken float64 `help:"Share of the lines of a file of edges that may be broken." default:"0.01"`
+	File     string   `arg:"" help:"A file of edges (two URLs a line, or two numbers of --vertices; .gz), or the settings of a service (.yaml)." type:"existingfile"`
+	Name     string   `required:"" help:"Name of the source."`
+	Vertices string   `help:"Numbers and URLs or hosts of the vertices of the edges, as Common Crawl's." type:"existingfile" placeholder:"FILE"`
+	Host     []string `help:"Keep parents of the pages of this host and of those below it only; may be given more than once. A file of edges of the whole web is too much otherwise."`
+	Broken   float64  `help:"Share of the lines of a file of edges or vertices that may be broken." default:"0.01"`
 }
 
 func (c *guideBacklinks) Help() string {
@@ -42,7 +46,8 @@ POST and answers {"parents": ["https://…"]}; a page that it does not answer ab
   token_env: LINKS_TOKEN               # bearer token, from critic-score's environment
 
   forager guide backlinks links.yaml --name links
-  forager guide backlinks edges.txt.gz --name links`
+  forager guide backlinks edges.txt.gz --name links
+  forager guide backlinks domain-edges.txt.gz --vertices domain-vertices.txt.gz --host example.org --name links`
 }
 
 // backlinksPublished is what the command says.
@@ -50,11 +55,17 @@ type backlinksPublished struct {
 	Version string           `json:"version"`
 	Targets int              `json:"targets,omitempty"`
 	Edges   *edgefile.Counts `json:"edges,omitempty"`
+	// Vertices of the edges, and how many of them have no name in their file.
+	Vertices *edgefile.Counts `json:"vertices,omitempty"`
+	Nameless int              `json:"nameless,omitempty"`
 }
 
 func (c *guideBacklinks) Run(s *session) error {
 	if err := checkCriticName(c.Name); err != nil {
 		return err
+	}
+	if !(c.Broken >= 0 && c.Broken <= 1) {
+		return usagef("--broken %g: a share lies between 0 and 1", c.Broken)
 	}
 	var out backlinksPublished
 	data, err := c.file(s, &out)
@@ -68,6 +79,10 @@ func (c *guideBacklinks) Run(s *session) error {
 		if out.Edges != nil {
 			fmt.Fprintf(w, "parents of %d pages, from %d edges\n", out.Targets, out.Edges.Lines-out.Edges.Broken)
 			tellBroken(w, "edges", out.Edges)
+			tellBroken(w, "vertices", out.Vertices)
+			if out.Nameless > 0 {
+				fmt.Fprintf(w, "%d vertices have no name in %s; their links were left out\n", out.Nameless, c.Vertices)
+			}
 		}
 		printPublished(w, out.Version)
 	})
@@ -86,17 +101,40 @@ func (c *guideBacklinks) file(ctx context.Context, out *backlinksPublished) ([]b
 		}
 		return service.Marshal(), nil
 	}
-	in, err := examples.Open(c.File)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	table, counts, err := backlink.NewTable(backlink.EdgesOf(ctx, in, c.Broken))
+	table, counts, err := backlink.NewTable(c.edges(ctx, out))
 	if err != nil {
 		return nil, err
 	}
 	out.Targets, out.Edges = table.Targets(), &counts
 	return table.Marshal(), nil
+}
+
+// edges are those of the files.
+func (c *guideBacklinks) edges(ctx context.Context, out *backlinksPublished) backlink.Edges {
+	open := func(path string) func() (io.ReadCloser, error) {
+		return func() (io.ReadCloser, error) { return examples.Open(path) }
+	}
+	return func(f func(from, to string)) (edgefile.Counts, error) {
+		if c.Vertices != "" {
+			n := &backlink.Numbered{Edges: open(c.File), Vertices: open(c.Vertices), Broken: c.Broken}
+			counts, err := n.Links(ctx, c.wants)(f)
+			out.Vertices, out.Nameless = &n.Named, n.Nameless
+			return counts, err
+		}
+		in, err := examples.Open(c.File)
+		if err != nil {
+			return edgefile.Counts{}, err
+		}
+		defer in.Close()
+		return backlink.EdgesOf(ctx, in, c.Broken, c.wants)(f)
+	}
+}
+
+// wants says whether parents of a page are to be kept.
+func (c *guideBacklinks) wants(url string) bool {
+	host := weburl.Host(url)
+	below := func(of string) bool { return host == of || strings.HasSuffix(host, "."+of) }
+	return len(c.Host) == 0 || slices.ContainsFunc(c.Host, below)
 }
 
 // publishBacklinks publishes the file of a source and returns its version.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func edgesOf(web map[uint32][]uint32) string {
 
 func tableOf(t testing.TB, edges string) *Table {
 	t.Helper()
-	table, _, err := NewTable(EdgesOf(t.Context(), strings.NewReader(edges), .5))
+	table, _, err := NewTable(EdgesOf(t.Context(), strings.NewReader(edges), .5, Anything))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,5 +208,43 @@ func TestOpen(t *testing.T) {
 	}
 	if _, err := Open([]byte("forager guide 1\n"), predicate.Options{}); !errors.Is(err, modelfile.ErrForeign) {
 		t.Errorf("another kind: %v", err)
+	}
+}
+
+// TestNumberedEdges make the table that the same edges make with URLs, whatever the order of the vertices; vertices without a
+// name, broken lines and pages that nobody wants are left out.
+func TestNumberedEdges(t *testing.T) {
+	var edges, vertices strings.Builder
+	for u := range uint32(20) {
+		fmt.Fprintf(&vertices, "%d\t%s\n", 119-u, page(19-u))
+		for _, v := range handMade[u] {
+			fmt.Fprintf(&edges, "%d\t%d\n", 100+u, 100+v)
+		}
+	}
+	edges.WriteString("7\t100\n100\tx\n")
+	vertices.WriteString("x\ty\n")
+	open := func(text string) func() (io.ReadCloser, error) {
+		return func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
+	}
+	n := &Numbered{Edges: open(edges.String()), Vertices: open(vertices.String()), Broken: .1}
+	table, counts, err := NewTable(n.Links(t.Context(), Anything))
+	if err != nil || !slices.Equal(table.Marshal(), tableOf(t, edgesOf(handMade)).Marshal()) {
+		t.Errorf("another table than that of URLs, %v", err)
+	}
+	if counts.Broken != 1 || n.Named.Broken != 1 || n.Nameless != 1 {
+		t.Errorf("edges %+v, vertices %+v, %d without a name", counts, n.Named, n.Nameless)
+	}
+	one := &Numbered{Edges: open(edges.String()), Vertices: open(vertices.String()), Broken: .1}
+	table, _, err = NewTable(one.Links(t.Context(), func(to string) bool { return to == page(4) }))
+	if parents, _ := table.Parents(t.Context(), page(4)); err != nil || table.Targets() != 1 || !slices.Equal(parents, []string{page(7)}) {
+		t.Errorf("parents of one page: %v, %v", parents, err)
+	}
+	for name, n := range map[string]*Numbered{
+		"vertices: ": {Edges: open(edges.String()), Vertices: open("a\tb\n")},
+		"line 33":    {Edges: open(edges.String()), Vertices: open(vertices.String()[:len(vertices.String())-4])},
+	} {
+		if _, _, err := NewTable(n.Links(t.Context(), Anything)); !errors.Is(err, edgefile.ErrBroken) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

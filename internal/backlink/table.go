@@ -2,6 +2,7 @@ package backlink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -27,14 +28,25 @@ type Table struct {
 // Edges calls f with the ends of links, canonical URLs, and says what it read.
 type Edges func(f func(from, to string)) (edgefile.Counts, error)
 
-// EdgesOf are those of a file of URLs; more than the share broken of broken lines are edgefile.ErrBroken.
-func EdgesOf(ctx context.Context, r io.Reader, broken float64) Edges {
+// maxPages bounds the pages of a table, parents among them: some 2 GB of URLs while it is made.
+const maxPages = 1 << 24
+
+// ErrTooMany: edges have more pages, or links to them, than a table may.
+var ErrTooMany = errors.New("too much for one table; name the hosts whose pages are to be asked about")
+
+// Anything wants the parents of every page.
+func Anything(string) bool { return true }
+
+// EdgesOf are those of a file of URLs that lead to pages for which wanted holds; more than the share broken of broken lines
+// are edgefile.ErrBroken.
+func EdgesOf(ctx context.Context, r io.Reader, broken float64, wanted func(to string) bool) Edges {
 	return func(f func(from, to string)) (edgefile.Counts, error) {
-		return edgefile.Links(ctx, r, broken, func(string) bool { return true }, f)
+		return edgefile.Links(ctx, r, broken, wanted, f)
 	}
 }
 
-// NewTable keeps of each page the first Most parents among the edges. Links of a page to itself are left out.
+// NewTable keeps of each page the first Most parents among the edges. Links of a page to itself are left out. Edges of more
+// than maxPages pages are ErrTooMany.
 func NewTable(edges Edges) (*Table, edgefile.Counts, error) {
 	names, numbers := []string(nil), make(map[string]uint32)
 	number := func(url string) uint32 {
@@ -46,8 +58,12 @@ func NewTable(edges Edges) (*Table, edgefile.Counts, error) {
 		return n
 	}
 	of := make(map[uint32][]uint32)
+	full := false
 	counts, err := edges(func(from, to string) {
 		if from == to {
+			return
+		}
+		if full = full || len(names)+2 > maxPages; full {
 			return
 		}
 		target := number(to)
@@ -57,6 +73,9 @@ func NewTable(edges Edges) (*Table, edgefile.Counts, error) {
 			}
 		}
 	})
+	if err == nil && full {
+		err = fmt.Errorf("%w: more than %d pages are linked", ErrTooMany, maxPages)
+	}
 	if err != nil {
 		return nil, counts, err
 	}
