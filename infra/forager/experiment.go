@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
@@ -41,6 +42,8 @@ type experimentCompare struct {
 	L1         float64  `name:"l1" help:"Its penalty λ1." default:"0"`
 	L2         float64  `name:"l2" help:"Its penalty λ2." default:"1"`
 	List       bool     `help:"List the tasks and stop."`
+
+	webCache `embed:""`
 }
 
 func (c *experimentCompare) Help() string {
@@ -102,23 +105,35 @@ func (c *experimentCompare) Run(s *session) error {
 		return c.list(s, tasks)
 	}
 	progress := c.progress(s)
+	var cost *runCosts
 	b := &experiment.Bench{
 		Tasks: tasks, Variants: experiment.Variants(rankers, learning), RandomRuns: c.RandomRuns,
-		Done: func(_ experiment.Job, _ *experiment.Result, done, all int) error { progress(done, all); return nil },
+		Done: func(_ experiment.Job, r *experiment.Result, cpu time.Duration, done, all int) error {
+			cost.add(r, cpu)
+			progress(done, all)
+			return nil
+		},
 	}
 	for d := range c.Draws {
 		b.Draws = append(b.Draws, c.FirstDraw+d)
 	}
-	if b.Grounds, err = experiment.Prepare(file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: int(c.DMax)}); err != nil {
+	load, err := c.loader(s.err)
+	if err != nil {
+		return err
+	}
+	b.Grounds, err = experiment.PrepareFrom(load, file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: int(c.DMax)}, schemas.LeafMode_LEAF_MODE_COMPACT)
+	if err != nil {
 		return err
 	}
 	for _, sentence := range b.Refused() {
 		fmt.Fprintln(s.err, sentence)
 	}
+	cost = newRunCosts()
 	results, err := b.Run(s)
 	if err != nil {
 		return err
 	}
+	cost.print(s.err)
 	groups, err := experiment.Summarise(tasks, results)
 	if err != nil {
 		return err

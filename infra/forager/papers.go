@@ -28,6 +28,8 @@ type experimentPapers struct {
 	Critic    uint64   `help:"Seed of the synthetic web on which the critic learns." default:"452"`
 	Pages     uint64   `help:"Pages of a synthetic web." default:"100000"`
 	Budget    uint64   `help:"Pages of a crawl of a synthetic web." default:"3000"`
+
+	webCache `embed:""`
 }
 
 func (c *experimentPapers) Help() string {
@@ -45,7 +47,7 @@ func (c *experimentPapers) Run(s *session) error {
 	if c.Draws < 2 || c.FirstDraw < 0 {
 		return usagef("--draws is %d, --first-draw %d: want at least 2 and 0", c.Draws, c.FirstDraw)
 	}
-	worlds, err := c.frozen()
+	worlds, err := c.frozen(s)
 	if err != nil {
 		return err
 	}
@@ -80,7 +82,7 @@ func (c *experimentPapers) Run(s *session) error {
 }
 
 // frozen are the worlds of the task file: its groups of tasks on which rankers may be judged.
-func (c *experimentPapers) frozen() ([]*papers.World, error) {
+func (c *experimentPapers) frozen(s *session) ([]*papers.World, error) {
 	if c.Tasks == "" {
 		return nil, nil
 	}
@@ -97,11 +99,18 @@ func (c *experimentPapers) frozen() ([]*papers.World, error) {
 			tasks = append(tasks, t)
 		}
 	}
-	grounds, err := experiment.Prepare(file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: papers.Reach})
+	load, err := c.loader(s.err)
 	if err != nil {
 		return nil, err
 	}
-	leaves, err := experiment.PrepareLeaves(file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: papers.Reach}, schemas.LeafMode_LEAF_MODE_PAPER)
+	prepare := func(leaves schemas.LeafMode) (map[*experiment.Task]*experiment.Ground, error) {
+		return experiment.PrepareFrom(load, file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: papers.Reach}, leaves)
+	}
+	grounds, err := prepare(schemas.LeafMode_LEAF_MODE_COMPACT)
+	if err != nil {
+		return nil, err
+	}
+	leaves, err := prepare(schemas.LeafMode_LEAF_MODE_PAPER)
 	if err != nil {
 		return nil, err
 	}

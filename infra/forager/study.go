@@ -78,14 +78,16 @@ func (c *experimentRun) Help() string {
   random_runs: 10                   # of rankers of random order, each draw
   rankers: [soft-focus, apprentice, apprentice-gated, random, oracle]
   settings: {d_max: [0, 2, 5]}      # every combination, with every ranker that learns; also switch_pages,
-                                    # refit_pages, max_pairs, pairs, topics
+                                    # refit_pages, max_pairs, pairs, topics, learner, count, smooth, features, active;
+                                    # ration, with every ranker that asks for backlinks: queries as a share of the budget
 
   forager experiment run plan.yaml -o results
   forager experiment report results
 
 Each run is kept as soon as it is made; the same command goes on after it was stopped. At the end the folder has
 runs.csv and runs.parquet (a row a run, with digests of web, critic, tasks and program), study.json and report.html.
-The same plan gives the same files. Webs are parsed once and kept (--cache).
+The same plan gives the same files. Webs are parsed once and kept (--cache). The closing lines say what CPU each ranker's
+runs took, and the peak of memory.
 
 Rankers: those of "forager experiment compare", or all.`
 }
@@ -110,10 +112,12 @@ func (c *experimentRun) Run(s *session) error {
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return fmt.Errorf("make the folder of results: %w", err)
 	}
-	rep, err := study.Run(s, plan, filepath.Join(c.Out, studyLog), &studyProgress{to: s.err, terminal: interactive(s.err)})
+	progress := &studyProgress{to: s.err, terminal: interactive(s.err)}
+	rep, err := study.Run(s, plan, filepath.Join(c.Out, studyLog), progress)
 	if err != nil {
 		return err
 	}
+	progress.cost.print(s.err)
 	for name, write := range map[string]func(io.Writer) error{
 		studyCSV:     func(w io.Writer) error { return study.WriteCSV(w, rep.Rows()) },
 		studyParquet: func(w io.Writer) error { return study.WriteParquet(w, rep.Rows()) },
@@ -152,17 +156,19 @@ type studyProgress struct {
 	terminal bool
 	began    time.Time
 	known    int
+	cost     *runCosts
 }
 
 func (p *studyProgress) Prepared(known, all int, torn int64) {
-	p.began, p.known = time.Now(), known
+	p.began, p.known, p.cost = time.Now(), known, newRunCosts()
 	if torn > 0 {
 		fmt.Fprintf(p.to, "the last run of the log was not whole (%d bytes): it is made again\n", torn)
 	}
 	fmt.Fprintf(p.to, "%d runs, %d of them made before\n", all, known)
 }
 
-func (p *studyProgress) Ran(done, all int) {
+func (p *studyProgress) Ran(r *experiment.Result, cpu time.Duration, done, all int) {
+	p.cost.add(r, cpu)
 	spent := time.Since(p.began)
 	left := time.Duration(float64(spent) / float64(done-p.known) * float64(all-done)).Round(time.Second)
 	switch {

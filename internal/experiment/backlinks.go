@@ -34,13 +34,16 @@ func (e engine) indexes(url string) bool {
 	return float64(xxhash.Sum64String("index "+url)>>11)/(1<<53) < e.coverage
 }
 
-// rationShare is the part of a budget that may be spent on queries.
-const rationShare = 10
+// rationShare is the part of a budget that may be spent on queries, unless a Variant names another one.
+const rationShare = .1
+
+// ration is the number of queries that a share of the budget allows.
+func (g *Ground) ration(share float64) uint64 { return max(1, uint64(share*float64(g.task.Budget))) }
 
 // asking is a context graph that asks for the parents of targets, of an index of some coverage.
 func asking(coverage float64) func(*Run, preparation) error {
 	return func(r *Run, p preparation) error {
-		r.Backlinks, r.Ration = engine{r.Ground, coverage}, max(1, r.Ground.task.Budget/rationShare)
+		r.Backlinks, r.Ration = engine{r.Ground, coverage}, r.Ground.ration(rationShare)
 		return layered(r, p)
 	}
 }

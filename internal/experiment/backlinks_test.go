@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"forager/internal/backlink"
+	"forager/internal/experiment/worldtest"
 )
 
 // TestAnIndexHasItsShare: an engine shows parents that are in its index, the same ones in every index that has more.
@@ -41,5 +42,22 @@ func TestAnIndexHasItsShare(t *testing.T) {
 		if err != nil || len(said.GetParents()) != backlink.Most || !slices.Equal(said.GetParents(), shown[:backlink.Most]) {
 			t.Errorf("asked for: %v, %v", said, err)
 		}
+	}
+}
+
+// TestARationIsThatOfTheVariant: a mite of it is one query, all of the budget is more; others are not charged.
+func TestARationIsThatOfTheVariant(t *testing.T) {
+	g := ground(t, worldtest.Random(7, 60))
+	b := &Bench{Tasks: []*Task{g.task}, Draws: []int{0}, Grounds: map[*Task]*Ground{g.task: g}, Variants: []Variant{
+		{Name: "mite", Ranker: "context-graph-backlinks", Ration: 1e-9}, {Name: "all", Ranker: "context-graph-backlinks", Ration: 1},
+		{Name: "none", Ranker: "context-graph", Ration: 1},
+	}}
+	results, err := b.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := func(r Result) int { return int(r.Requests) - r.Pages }
+	if queries(results[0]) != 1 || queries(results[1]) < 3 || queries(results[2]) != 0 {
+		t.Errorf("%d, %d, %d queries", queries(results[0]), queries(results[1]), queries(results[2]))
 	}
 }

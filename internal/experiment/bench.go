@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"forager/internal/crawlfile"
 	"forager/schemas"
@@ -35,7 +38,12 @@ type Variant struct {
 	Ranker string
 	// Learning of its crawls; nil = defaults.
 	Learning *schemas.Learning
+	// Ration of queries of backlinks where the ranker asks for them, as a share of the budget, (0,1]; 0 = a tenth.
+	Ration float64
 }
+
+// AsksBacklinks says whether a ranker asks who links to a page, so that a ration changes it.
+func AsksBacklinks(ranker string) bool { return strings.Contains(ranker, "context-graph-backlinks") }
 
 // Variants are rankers under their own names, all with the same settings.
 func Variants(rankers []string, learning *schemas.Learning) []Variant {
@@ -58,9 +66,9 @@ type Bench struct {
 	Grounds map[*Task]*Ground
 	// Known returns the result of a job that need not be made again; nil = all are made.
 	Known func(Job) *Result
-	// Done is told each result once it is made, from one goroutine at a time, in no fixed order;
-	// its error ends the bench. nil = nobody.
-	Done func(j Job, r *Result, done, all int) error
+	// Done is told each result once it is made, and the CPU time of the thread that made it, from one
+	// goroutine at a time, in no fixed order; its error ends the bench. nil = nobody.
+	Done func(j Job, r *Result, spent time.Duration, done, all int) error
 }
 
 // Job is one crawl to be made.
@@ -156,8 +164,12 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 	done := len(jobs) - len(left)
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
+			runtime.LockOSThread() // what a run costs is read off its thread
+			defer runtime.UnlockOSThread()
 			for i := range work {
+				begun := threadTime()
 				r, err := b.try(&jobs[i])
+				spent := threadTime() - begun
 				if err != nil {
 					cancel(err)
 					continue
@@ -166,7 +178,7 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 				mu.Lock()
 				done++
 				if b.Done != nil {
-					err = b.Done(jobs[i], r, done, len(jobs))
+					err = b.Done(jobs[i], r, spent, done, len(jobs))
 				}
 				mu.Unlock()
 				if err != nil {
@@ -192,9 +204,25 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 	return results, nil
 }
 
+// threadTime is the user and system time of this thread so far.
+func threadTime() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
+		return 0 // Linux knows it since 2.6.26
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 func (b *Bench) try(j *Job) (*Result, error) {
 	g := b.Grounds[j.Task]
-	c, err := g.Try(j.Variant.Ranker, j.Draw, j.Seed, j.Variant.Learning)
+	run, err := g.Run(j.Variant.Ranker, j.Draw, j.Seed, j.Variant.Learning)
+	if err != nil {
+		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)
+	}
+	if share := j.Variant.Ration; share > 0 && run.Backlinks != nil {
+		run.Ration = g.ration(share)
+	}
+	c, err := run.Crawl()
 	if err != nil {
 		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"forager/internal/experiment/worldtest"
 	"forager/schemas"
@@ -224,7 +225,7 @@ func TestBench(t *testing.T) {
 	grounds := map[*Task]*Ground{g.task: g}
 	told := 0
 	b := &Bench{Tasks: tasks, Draws: []int{0, 1}, Variants: Variants([]string{"soft-focus", "random"}, nil), RandomRuns: 3, Grounds: grounds,
-		Done: func(_ Job, r *Result, done, all int) error {
+		Done: func(_ Job, r *Result, _ time.Duration, done, all int) error {
 			told++
 			if done != told || all != 8 || r.Pages == 0 {
 				t.Errorf("%d of %d after %d: %+v", done, all, told, r)
@@ -261,7 +262,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("with half of the results known %d were told in the end (%v)", told, err)
 	}
 	full := errors.New("full")
-	b.Done = func(Job, *Result, int, int) error { return full }
+	b.Done = func(Job, *Result, time.Duration, int, int) error { return full }
 	if _, err := b.Run(context.Background()); !errors.Is(err, full) {
 		t.Errorf("whoever is told fails: %v", err)
 	}

@@ -26,8 +26,8 @@
 //     and links are ordered one by one (expand: link)
 //   - context-graph-pages: the same with pages in the order, each expanded wholly (2000 §3.3)
 //   - context-graph-backlinks, -half, -fifth: context-graph, and a search engine that has all, half or a fifth of the
-//     pages is asked for at most 20 parents of each target (2000 §3.3, Fig. 6). A query is charged as a request, and there are a tenth
-//     of the budget at most; compare by requests (Measures.RequestAUC)
+//     pages is asked for at most 20 parents of each target (2000 §3.3, Fig. 6). A query is charged as a request, and there are
+//     Variant.Ration of them at most; compare by requests (Measures.RequestAUC)
 //   - context-graph-rebuilt: context-graph, and every quarter of the budget a new guide of those lessons and the pages that the crawl
 //     has fetched; those of which the critic says R ≥ 1/2 are targets (2000 §3.3)
 //   - context-graph-bootstrapped: unfocused until ten such targets are met, then a context graph of the crawl's own pages and

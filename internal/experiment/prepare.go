@@ -16,12 +16,7 @@ func Prepare(f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settin
 	return PrepareFrom(LoadWeb, f, dir, tasks, settings, schemas.LeafMode_LEAF_MODE_COMPACT)
 }
 
-// PrepareLeaves is Prepare of pages whose leaves are numbered in another way.
-func PrepareLeaves(f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings, leaves schemas.LeafMode) (map[*Task]*Ground, error) {
-	return PrepareFrom(LoadWeb, f, dir, tasks, settings, leaves)
-}
-
-// PrepareFrom is PrepareLeaves of webs that load brings.
+// PrepareFrom is Prepare of webs that load brings, their leaves numbered in one way.
 func PrepareFrom(load Loader, f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings, leaves schemas.LeafMode) (map[*Task]*Ground, error) {
 	webs := make(map[string]*Web)
 	models := make(map[string]*critic.Model)

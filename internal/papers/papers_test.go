@@ -35,7 +35,7 @@ func tiny(t testing.TB, seed uint64) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaves, err := experiment.PrepareLeaves(file, dir, tasks, linkfeature.Settings{DMax: Reach}, schemas.LeafMode_LEAF_MODE_PAPER)
+	leaves, err := experiment.PrepareFrom(experiment.LoadWeb, file, dir, tasks, linkfeature.Settings{DMax: Reach}, schemas.LeafMode_LEAF_MODE_PAPER)
 	if err != nil {
 		t.Fatal(err)
 	}

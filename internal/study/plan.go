@@ -62,6 +62,8 @@ type file struct {
 		// Features are families with "+" between them.
 		Features []string  `yaml:"features"`
 		Active   []float64 `yaml:"active"`
+		// Ration of queries of backlinks, as a share of the budget: with every ranker that asks for them.
+		Ration []float64 `yaml:"ration"`
 	} `yaml:"settings"`
 }
 
@@ -127,7 +129,7 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 	grid := f.grid(r)
 	for _, name := range f.Rankers {
 		if !experiment.Learns(name) {
-			p.Variants = append(p.Variants, experiment.Variant{Name: name, Ranker: name, Learning: grid[0].learning})
+			p.Variants = append(p.Variants, f.rationed(r, experiment.Variant{Name: name, Ranker: name, Learning: grid[0].learning})...)
 			continue
 		}
 		for _, s := range grid {
@@ -138,6 +140,29 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 		p.DMax = max(p.DMax, int(s.learning.GetDMax()))
 	}
 	return p, r.Problems()
+}
+
+// rationed is a variant with each of the rations; itself where its ranker asks nobody.
+func (f *file) rationed(r *strictyaml.Report, v experiment.Variant) []experiment.Variant {
+	if len(f.Settings.Ration) == 0 || !experiment.AsksBacklinks(v.Ranker) {
+		return []experiment.Variant{v}
+	}
+	var all []experiment.Variant
+	for i, share := range f.Settings.Ration {
+		next := v
+		next.Ration = share
+		if len(f.Settings.Ration) > 1 {
+			next.Name += fmt.Sprintf(" ration=%v", share)
+		}
+		switch {
+		case !(share > 0 && share <= 1):
+			r.Problem("settings.ration", "%v is not above 0 and at most 1, a share of the budget", share)
+		case slices.Contains(f.Settings.Ration[:i], share):
+			r.Problem("settings.ration", "holds %v twice", share)
+		}
+		all = append(all, next)
+	}
+	return all
 }
 
 // setting is one combination of the grid.

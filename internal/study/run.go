@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -23,8 +24,8 @@ import (
 type Progress interface {
 	// Prepared: webs are read, critics trained and pages judged; known of all runs were made before.
 	Prepared(known, all int, torn int64)
-	// Ran is told after each run.
-	Ran(done, all int)
+	// Ran is told after each run, with the CPU time of the thread that made it.
+	Ran(r *experiment.Result, spent time.Duration, done, all int)
 }
 
 // Run makes the runs of a plan that the log of this path lacks, and reports on all of the plan's.
@@ -61,8 +62,8 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	defer log.Close()
 	b := &experiment.Bench{
 		Tasks: tasks, Draws: p.Draws, Variants: p.Variants, RandomRuns: p.RandomRuns, Grounds: grounds, Known: log.Known,
-		Done: func(j experiment.Job, r *experiment.Result, done, all int) error {
-			progress.Ran(done, all)
+		Done: func(j experiment.Job, r *experiment.Result, spent time.Duration, done, all int) error {
+			progress.Ran(r, spent, done, all)
 			return log.Add(j.Variant, r)
 		},
 	}
@@ -159,5 +160,8 @@ func settingsOf(v *experiment.Variant) string {
 	if err := json.Compact(&compact, b); err != nil {
 		panic(err)
 	}
-	return compact.String()
+	if v.Ration == 0 {
+		return compact.String()
+	}
+	return fmt.Sprintf(`{"learning":%s,"ration":%v}`, compact.String(), v.Ration)
 }

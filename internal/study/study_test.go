@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -54,7 +55,7 @@ type told struct {
 }
 
 func (p *told) Prepared(known, all int, torn int64) { p.known, p.all, p.torn = known, all, torn }
-func (p *told) Ran(int, int) {
+func (p *told) Ran(*experiment.Result, time.Duration, int, int) {
 	if p.runs++; p.ran != nil {
 		p.ran(p.runs)
 	}
@@ -306,6 +307,11 @@ func TestPlan(t *testing.T) {
 	if p, problems := parsePlan([]byte("name: x\ntasks: x\nrankers: [all]")); len(problems) > 0 || len(p.Variants) != len(experiment.Rankers) {
 		t.Errorf("all rankers: %d variants, %v", len(p.Variants), problems)
 	}
+	rationed, problems := parsePlan([]byte("name: x\ntasks: x\nrankers: [context-graph-backlinks, context-graph]\nsettings: {ration: [.1, 1]}"))
+	if len(problems) > 0 || len(rationed.Variants) != 3 || rationed.Variants[1].Name != "context-graph-backlinks ration=1" ||
+		settingsOf(&rationed.Variants[1]) != `{"learning":{"d_max":5,"pairs":"PAIRS_BOTH"},"ration":1}` || rationed.Variants[2].Ration != 0 {
+		t.Errorf("rations: %+v, %v", rationed, problems)
+	}
 	for text, want := range map[string]string{
 		"tasks: x\nrankers: [random]":                                                                          "name: is missing",
 		"name: x\nrankers: [random]":                                                                           "tasks: is missing",
@@ -320,6 +326,8 @@ func TestPlan(t *testing.T) {
 		"name: x\ntasks: x\nrankers: [random]\nsettings: {count: [no]}":                                        `"no" is not one of binary, normalised, raw`,
 		"name: x\ntasks: x\nrankers: [random]\nsettings: {pairs: [no]}":                                        `"no" is not one of both, forward`,
 		"name: x\ntasks: x\nrankers: [random]\nsettings: {refit_pages: [" + strings.Repeat("9, ", 1001) + "]}": "makes 1001 combinations",
+		"name: x\ntasks: x\nrankers: [context-graph-backlinks]\nsettings: {ration: [1.5]}":                     "1.5 is not above 0 and at most 1",
+		"name: x\ntasks: x\nrankers: [context-graph-backlinks]\nsettings: {ration: [.1,.1]}":                   "holds 0.1 twice",
 		"name: x\ntasks: x\nrankers: [random]\nrandom_runs: 0":                                                 "random_runs: is 0",
 	} {
 		_, problems := parsePlan([]byte(text))
