@@ -528,6 +528,12 @@ const (
 	// "tag:xxxxxxxx", a pair of successive elements, each with its id and classes, on the path from the root to the <a>: its hash
 	// in Link.tag_path, hexadecimal.
 	FeatureFamily_FEATURE_FAMILY_TAG_PATH FeatureFamily = 11
+	// ⟨t, ℓ, d⟩, "path:ℓ:d:t", a term at its DOM offset, |d| ≤ d_max, with the length ℓ of the DOM path between its leaf and the <a>
+	// (2002 §4). Needs the trees of pages (Page.leaf_depths), as the next.
+	FeatureFamily_FEATURE_FAMILY_PATH_LENGTH FeatureFamily = 12
+	// "lca:n:d:t", a term at its DOM offset, |d| ≤ d_max, with the depth n of the lowest common ancestor of its leaf and the <a> (2002
+	// §4).
+	FeatureFamily_FEATURE_FAMILY_ANCESTOR FeatureFamily = 13
 )
 
 // Enum value maps for FeatureFamily.
@@ -545,6 +551,8 @@ var (
 		9:  "FEATURE_FAMILY_COCITATION",
 		10: "FEATURE_FAMILY_FAR",
 		11: "FEATURE_FAMILY_TAG_PATH",
+		12: "FEATURE_FAMILY_PATH_LENGTH",
+		13: "FEATURE_FAMILY_ANCESTOR",
 	}
 	FeatureFamily_value = map[string]int32{
 		"FEATURE_FAMILY_UNSPECIFIED": 0,
@@ -559,6 +567,8 @@ var (
 		"FEATURE_FAMILY_COCITATION":  9,
 		"FEATURE_FAMILY_FAR":         10,
 		"FEATURE_FAMILY_TAG_PATH":    11,
+		"FEATURE_FAMILY_PATH_LENGTH": 12,
+		"FEATURE_FAMILY_ANCESTOR":    13,
 	}
 )
 
@@ -1995,7 +2005,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x14COUNTING_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fCOUNTING_RAW\x10\x01\x12\x17\n" +
 	"\x13COUNTING_NORMALISED\x10\x02\x12\x13\n" +
-	"\x0fCOUNTING_BINARY\x10\x03*\xe9\x02\n" +
+	"\x0fCOUNTING_BINARY\x10\x03*\xa6\x03\n" +
 	"\rFeatureFamily\x12\x1e\n" +
 	"\x1aFEATURE_FAMILY_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FEATURE_FAMILY_OFFSETS\x10\x01\x12\x1c\n" +
@@ -2009,7 +2019,9 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x19FEATURE_FAMILY_COCITATION\x10\t\x12\x16\n" +
 	"\x12FEATURE_FAMILY_FAR\x10\n" +
 	"\x12\x1b\n" +
-	"\x17FEATURE_FAMILY_TAG_PATH\x10\v*K\n" +
+	"\x17FEATURE_FAMILY_TAG_PATH\x10\v\x12\x1e\n" +
+	"\x1aFEATURE_FAMILY_PATH_LENGTH\x10\f\x12\x1b\n" +
+	"\x17FEATURE_FAMILY_ANCESTOR\x10\r*K\n" +
 	"\aLearner\x12\x17\n" +
 	"\x13LEARNER_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rLEARNER_BAYES\x10\x01\x12\x14\n" +

@@ -118,7 +118,13 @@ type Page struct {
 	// in the lowest bits; missing = 0. Of a word: 0 = no capitals, 1 = its first letter is one, 2 =
 	// all are, 3 = any other mixture. Of a character of a script without spaces: 1 = nothing
 	// stands between it and the token before it in its leaf.
-	Shapes        []byte `protobuf:"bytes,17,opt,name=shapes,proto3" json:"shapes,omitempty"`
+	Shapes []byte `protobuf:"bytes,17,opt,name=shapes,proto3" json:"shapes,omitempty"`
+	// Depth of each leaf in the repaired tree, one byte each: its distance from the document, so that <html> has 1, and 255 at most. Only
+	// where the features of the crawl read the tree; empty also where the page is nested too deep for one (tokenizer_only).
+	LeafDepths []byte `protobuf:"bytes,18,opt,name=leaf_depths,json=leafDepths,proto3" json:"leaf_depths,omitempty"`
+	// Depth of the lowest common ancestor of each leaf and the leaf before it, one byte each, as leaf_depths has it; 0 for the first. The
+	// lowest common ancestor of leaves i < j lies at the least of those of leaves i+1 to j.
+	LeafJoins     []byte `protobuf:"bytes,19,opt,name=leaf_joins,json=leafJoins,proto3" json:"leaf_joins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -272,6 +278,20 @@ func (x *Page) GetShapes() []byte {
 	return nil
 }
 
+func (x *Page) GetLeafDepths() []byte {
+	if x != nil {
+		return x.LeafDepths
+	}
+	return nil
+}
+
+func (x *Page) GetLeafJoins() []byte {
+	if x != nil {
+		return x.LeafJoins
+	}
+	return nil
+}
+
 // Link is one HREF of a page.
 type Link struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -291,7 +311,9 @@ type Link struct {
 	// The pairs of successive elements, each with its id and classes, on the path from the root to the <a>, as hashes
 	// in their order, at most 64; the first pair is that of nothing and the first element. Only where a policy of the
 	// crawl reads them; empty also where the page is nested too deep.
-	TagPath       []uint32 `protobuf:"fixed32,30,rep,packed,name=tag_path,json=tagPath,proto3" json:"tag_path,omitempty"`
+	TagPath []uint32 `protobuf:"fixed32,30,rep,packed,name=tag_path,json=tagPath,proto3" json:"tag_path,omitempty"`
+	// Depth of the <a> in the tree, 1 to 255, as Page.leaf_depths; 0 where those are empty.
+	Depth         uint32 `protobuf:"varint,31,opt,name=depth,proto3" json:"depth,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -375,13 +397,20 @@ func (x *Link) GetTagPath() []uint32 {
 	return nil
 }
 
+func (x *Link) GetDepth() uint32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
 var File_page_proto protoreflect.FileDescriptor
 
 const file_page_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
 	"page.proto\x12\n" +
-	"forager.v1\"\xda\x03\n" +
+	"forager.v1\"\x9a\x04\n" +
 	"\x04Page\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -400,7 +429,11 @@ const file_page_proto_rawDesc = "" +
 	"\x03cut\x18\x0e \x01(\bR\x03cut\x12%\n" +
 	"\x0etokenizer_only\x18\x0f \x01(\bR\rtokenizerOnly\x12\x12\n" +
 	"\x04size\x18\x10 \x01(\x04R\x04size\x12\x16\n" +
-	"\x06shapes\x18\x11 \x01(\fR\x06shapes\"\xc3\x01\n" +
+	"\x06shapes\x18\x11 \x01(\fR\x06shapes\x12\x1f\n" +
+	"\vleaf_depths\x18\x12 \x01(\fR\n" +
+	"leafDepths\x12\x1d\n" +
+	"\n" +
+	"leaf_joins\x18\x13 \x01(\fR\tleafJoins\"\xd9\x01\n" +
 	"\x04Link\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x1d\n" +
 	"\n" +
@@ -409,7 +442,8 @@ const file_page_proto_rawDesc = "" +
 	"\bposition\x18\x04 \x01(\rR\bposition\x12\x1a\n" +
 	"\bnofollow\x18\x05 \x01(\bR\bnofollow\x12\x1a\n" +
 	"\bbacklink\x18\x14 \x01(\bR\bbacklink\x12\x19\n" +
-	"\btag_path\x18\x1e \x03(\aR\atagPath*Q\n" +
+	"\btag_path\x18\x1e \x03(\aR\atagPath\x12\x14\n" +
+	"\x05depth\x18\x1f \x01(\rR\x05depth*Q\n" +
 	"\bLeafMode\x12\x19\n" +
 	"\x15LEAF_MODE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11LEAF_MODE_COMPACT\x10\x01\x12\x13\n" +

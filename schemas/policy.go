@@ -34,6 +34,13 @@ func ReadsTagPaths(ctl *CrawlControl) bool {
 	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_TAG_BANDIT })
 }
 
+// ReadsTrees says whether features of the crawl's links are made of where leaves and links stand in the trees of their pages
+// (Page.leaf_depths, Page.leaf_joins, Link.depth).
+func ReadsTrees(ctl *CrawlControl) bool {
+	features := ctl.GetLearning().GetFeatures()
+	return slices.Contains(features, FeatureFamily_FEATURE_FAMILY_PATH_LENGTH) || slices.Contains(features, FeatureFamily_FEATURE_FAMILY_ANCESTOR)
+}
+
 // Raises says whether one of the crawl's policies, or a shadow, raises what hubs link to: whether there is
 // anything to distil.
 func Raises(ctl *CrawlControl) bool {

@@ -290,3 +290,13 @@ func TestReadsTagPaths(t *testing.T) {
 		}
 	}
 }
+
+func TestReadsTrees(t *testing.T) {
+	for f := range FeatureFamily_name {
+		ctl := &CrawlControl{Learning: &Learning{Features: []FeatureFamily{FeatureFamily_FEATURE_FAMILY_REL, FeatureFamily(f)}}}
+		want := FeatureFamily(f) == FeatureFamily_FEATURE_FAMILY_PATH_LENGTH || FeatureFamily(f) == FeatureFamily_FEATURE_FAMILY_ANCESTOR
+		if got := ReadsTrees(ctl); got != want {
+			t.Errorf("%v: %v", FeatureFamily(f), got)
+		}
+	}
+}

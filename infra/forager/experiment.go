@@ -33,7 +33,7 @@ type experimentCompare struct {
 	MaxPairs   uint32   `help:"Leaps that one target may train; 0 = 5." default:"0"`
 	Switch     uint64   `name:"switch-pages" help:"Pages before the apprentice's order is used; 0 = a twentieth of the budget, at least 30." default:"0"`
 	Refit      uint64   `name:"refit-pages" help:"Pages between its models; 0 = a fortieth of the budget, 10 to 100 (or a 200th, if that is more); from 20,000 pages on a tenth of these, if that is more." default:"0"`
-	Features   []string `help:"Families of an apprentice's features: offsets, near-text, anchor, rel, position, same-site, url-tokens, url-ngrams, co-citation, far, tag-path." default:"offsets"`
+	Features   []string `help:"Families of an apprentice's features: offsets, near-text, anchor, rel, position, same-site, url-tokens, url-ngrams, co-citation, far, tag-path, path-length, ancestor." default:"offsets"`
 	Active     float64  `help:"Leaps train where |R(u) − R(v)| is at least so much." default:"0"`
 	Learner    string   `help:"What an apprentice learns by: bayes, logistic." enum:"bayes,logistic" default:"bayes"`
 	Count      string   `help:"How a feature that occurs several times counts: raw, normalised, binary." enum:"raw,normalised,binary" default:"raw"`

@@ -28,7 +28,7 @@ type retrainCommand struct {
 	Through  uint64   `help:"Pages of the boundary to end at; by default the last one."`
 	DMax     *int     `name:"d-max" help:"Largest |DOM offset| of a feature; by default the crawl's."`
 	Topics   string   `help:"Topic features: none, top2 or those of the crawl." enum:"crawl,none,top2" default:"crawl"`
-	Features []string `help:"Families of features; by default the crawl's (offsets, near-text, anchor, rel, position, same-site, url-tokens, url-ngrams, co-citation, far, tag-path)."`
+	Features []string `help:"Families of features; by default the crawl's (offsets, near-text, anchor, rel, position, same-site, url-tokens, url-ngrams, co-citation, far, tag-path, path-length, ancestor)."`
 	Learner  string   `help:"What learns: bayes, logistic or what the crawl learns by." enum:"crawl,bayes,logistic" default:"crawl"`
 	Count    string   `help:"How a feature that occurs several times counts: raw, normalised, binary or as in the crawl." enum:"crawl,raw,normalised,binary" default:"crawl"`
 	Smooth   *uint32  `help:"How often naive Bayes spreads counts over neighbouring offsets, 0 to 4; by default as in the crawl."`

@@ -130,14 +130,14 @@ func (r *rig) testLiveModels(t *testing.T, store *objects.Store) {
 			t.Errorf("of four shards, from the %s: %+v", from, said)
 		}
 	}
-	r.learnsTagPaths(t, store)
+	r.learnsTrees(t, store)
 	if after := r.liveModels(t, store, "live"); len(after) != len(models) {
 		t.Errorf("%d models are stored, %d were", len(after), len(models))
 	}
 }
 
-// learnsTagPaths: a crawl that learns from tag paths has pages with such.
-func (r *rig) learnsTagPaths(t *testing.T, store *objects.Store) {
+// learnsTrees: a crawl that learns from tag paths and trees has pages with such.
+func (r *rig) learnsTrees(t *testing.T, store *objects.Store) {
 	data, err := store.Get(r.s, r.books.apprentice("parted").GetObject())
 	if err != nil {
 		t.Fatal(err)
@@ -146,8 +146,11 @@ func (r *rig) learnsTagPaths(t *testing.T, store *objects.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(learner.Strongest(0, 0), func(f apprentice.Tally) bool { return strings.HasPrefix(f.Term, "tag:") }) {
-		t.Errorf("a model by %v knows no pair of elements", learner.Settings())
+	known := learner.Strongest(0, 0)
+	for _, prefix := range []string{"tag:", "path:", "lca:"} {
+		if !slices.ContainsFunc(known, func(f apprentice.Tally) bool { return strings.HasPrefix(f.Term, prefix) }) {
+			t.Errorf("a model by %v knows no term that begins %q", learner.Settings(), prefix)
+		}
 	}
 }
 
@@ -326,6 +329,7 @@ func (r *rig) testRefusals(t *testing.T, g *demoGround) {
 	r.mustRun("crawl", "pause", "running")
 	r.fails(t, exitUsage, []string{"retrain", "running", "--d-max", "8", "--use"}, "up to d_max 5", "learning.prior")
 	r.fails(t, exitUsage, []string{"retrain", "running", "--topics", "top2", "--use"}, "without topics")
+	r.fails(t, exitUsage, []string{"retrain", "running", "--features", "path-length"}, "trees of pages", "learnt from offsets")
 	store, err := objects.Open(r.cfg.S3)
 	if err != nil {
 		t.Fatal(err)

@@ -42,6 +42,12 @@ func theWeb(t testing.TB, task string) *demoGround {
 func TestWebsPipelineEqualsExperiment(t *testing.T) {
 	const task = "webkb-uni:course/texas"
 	both := &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH, Sync: true}
+	families, err := linkfeature.FamiliesNamed(linkfeature.Names())
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := proto.CloneOf(both)
+	whole.Features = families.List()
 	forward := &schemas.Learning{
 		DMax: 5, Pairs: schemas.Pairs_PAIRS_FORWARD, Topics: schemas.TopicFeatures_TOPIC_FEATURES_TOP2, Sync: true,
 	}
@@ -52,6 +58,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		{"equal-soft-focus", "soft-focus", both},
 		{"equal-apprentice", "apprentice", both},
 		{"equal-forward", "apprentice-gated", forward},
+		{"equal-families", "apprentice", whole},
 		{"equal-mixture", "mixture", both},
 	}
 	g := theWeb(t, task)
@@ -65,14 +72,11 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	theTask := selected[0]
-	grounds := make(map[schemas.TopicFeatures]*experiment.Ground)
-	for _, topics := range []schemas.TopicFeatures{both.GetTopics(), forward.GetTopics()} {
-		made, err := experiment.Prepare(file, frozen.Path(t, frozen.Webs, ""), selected, linkfeature.Settings{DMax: 5, Topics: topics})
-		if err != nil {
-			t.Fatal(err)
-		}
-		grounds[topics] = made[theTask]
+	grounds, err := experiment.Prepare(file, frozen.Path(t, frozen.Webs, ""), selected, linkfeature.Settings{DMax: 5})
+	if err != nil {
+		t.Fatal(err)
 	}
+	ground := grounds[theTask]
 
 	// With one page in flight each waits for the end of its own segment.
 	r := newRig(t, g.handler, "segment_age: 250ms", "segment_age: 1ms")
@@ -89,7 +93,6 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ground := grounds[c.learning.GetTopics()]
 		run := &experiment.Run{Ground: ground, Seeds: theTask.Seeds[0], Policies: ranking.Policies, Mixture: ranking.Mixture,
 			Learning: c.learning, Keep: true}
 		want, err := run.Crawl()

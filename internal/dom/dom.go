@@ -34,6 +34,8 @@ type Settings struct {
 	MaxLeaves, MaxTokens, MaxTerms, MaxLinks int
 	// TagPaths asks for Link.tag_path. A page that is nested too deep for a tree, of which only the tokenizer reads, has none.
 	TagPaths bool
+	// Tree asks for Page.leaf_depths, Page.leaf_joins and Link.depth, as far as there is a tree.
+	Tree bool
 }
 
 func (s Settings) withDefaults() Settings {

@@ -1,6 +1,7 @@
 package dom
 
 import (
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -29,6 +30,9 @@ type reading struct {
 	charset   string // the first that a <meta> names
 	titled    bool
 	prose     *prose // nil where nobody wants the text
+	// depth is that of the node that is walked, join the least since the last leaf: that of the lowest common ancestor with
+	// it. 0 where there is no tree.
+	depth, join int
 }
 
 // anchor is a link as the page has it.
@@ -37,6 +41,7 @@ type anchor struct {
 	first, last uint32 // leaves
 	nofollow    bool
 	path        []uint32 // Link.tag_path
+	depth       uint32   // Link.depth
 }
 
 func newReading(s Settings, size int) *reading {
@@ -57,7 +62,15 @@ func (r *reading) leaf() {
 		return
 	}
 	r.page.LeafLengths = append(r.page.LeafLengths, 0)
+	if r.settings.Tree && r.depth > 0 {
+		r.page.LeafDepths = append(r.page.LeafDepths, capped(r.depth))
+		r.page.LeafJoins = append(r.page.LeafJoins, capped(r.join))
+		r.join = r.depth
+	}
 }
+
+// capped is a depth as pages have it.
+func capped(depth int) uint8 { return uint8(min(depth, math.MaxUint8)) }
 
 // text numbers a leaf with the tokens of s, or none where s is white space and such leaves do
 // not count.
@@ -152,7 +165,7 @@ func (r *reading) links(base *weburl.Base) {
 		}
 		seen[url] = struct{}{}
 		p.Links = append(p.Links, &schemas.Link{
-			Url: url, FirstLeaf: a.first, LastLeaf: a.last, Position: position - 1, Nofollow: a.nofollow, TagPath: a.path,
+			Url: url, FirstLeaf: a.first, LastLeaf: a.last, Position: position - 1, Nofollow: a.nofollow, TagPath: a.path, Depth: a.depth,
 		})
 	}
 }

@@ -22,6 +22,7 @@ func (r *reading) tree(doc *html.Node) {
 	var stack []frame
 	n := doc.FirstChild
 	for n != nil && !r.full {
+		r.depth = len(stack) + 1
 		switch n.Type {
 		case html.TextNode:
 			r.text(n.Data)
@@ -49,10 +50,12 @@ func (r *reading) tree(doc *html.Node) {
 			if len(stack) == 0 {
 				return
 			}
+			r.depth = len(stack)
 			r.endElement(stack[len(stack)-1])
 			stack = stack[:len(stack)-1]
 			n = n.Parent
 		}
+		r.join = min(r.join, len(stack))
 		n = n.NextSibling
 	}
 	for i := len(stack) - 1; i >= 0; i-- { // what a bound left open
@@ -74,6 +77,9 @@ func (r *reading) element(n *html.Node, f *frame) (enter bool) {
 			f.anchor = len(r.anchors) - 1
 			if r.settings.TagPaths {
 				r.anchors[f.anchor].path = hashedPairs(tagPath(n))
+			}
+			if r.settings.Tree {
+				r.anchors[f.anchor].depth = uint32(capped(r.depth))
 			}
 		}
 	case atom.Html:

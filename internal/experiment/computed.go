@@ -91,7 +91,7 @@ func (g *Ground) parsed(url string) (*schemas.Page, error) {
 		return g.web.pages[url].parsed, nil
 	}
 	body, kind := g.web.compute(url)
-	return dom.Parse(body, kind, url, dom.Settings{TagPaths: true})
+	return dom.Parse(body, kind, url, dom.Settings{TagPaths: true, Tree: true})
 }
 
 // verdictOn is the verdict on a page in scope, nil for any other.
@@ -107,7 +107,7 @@ func (g *Ground) verdictOn(url string) (*schemas.LinkFound, error) {
 		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED {
 			body, kind := g.web.compute(url)
 			v.size = len(body)
-			if parsed, v.err = dom.Parse(body, kind, url, dom.Settings{TagPaths: true}); v.err != nil {
+			if parsed, v.err = dom.Parse(body, kind, url, dom.Settings{TagPaths: true, Tree: true}); v.err != nil {
 				return
 			}
 		}

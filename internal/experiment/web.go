@@ -113,7 +113,7 @@ type parsedWeb struct {
 func parseWeb(path string, leaves schemas.LeafMode) (*parsedWeb, error) {
 	p := new(parsedWeb)
 	var err error
-	if p.pages, err = parsePages(path, dom.Settings{Leaves: leaves, TagPaths: true}); err == nil {
+	if p.pages, err = parsePages(path, dom.Settings{Leaves: leaves, TagPaths: true, Tree: true}); err == nil {
 		p.strays, err = readStrays(path)
 	}
 	if err != nil {

@@ -18,6 +18,11 @@
 // directory, words and four characters in a row of the target's URL, and pairs of elements on its tag path. Those that read URLs say so
 // (Families.ReadsURLs), and experiments refuse them where labels follow from URLs.
 //
+// ⟨t, ℓ, d⟩ and ⟨t, n, d⟩ are the terms near the link once more, each with the length ℓ of the path in the tree between its leaf and
+// the <a>, or the depth n of their lowest common ancestor (§4). Pages tell of their tree the depths of leaves and links and, for
+// every leaf, the depth of its lowest common ancestor with the leaf before it: that of any two leaves lies at the least depth between them, and
+// ℓ is the sum of the two depths less twice the ancestor's.
+//
 // ⟨t, ∞⟩ are the terms farther than d_max (§2.2.3: far: bucket). For them the table holds all leaves of the page, if they
 // fit: what the paper decided against, as it makes the apprentice "as bulky and slow to train as the baseline learner".
 //
@@ -36,11 +41,12 @@
 //
 // 2026-11-21: stored tables of crawls without such terms keep the form that they had.
 //
-// 2026-11-21: the length of the DOM path and the depth of the lowest common ancestor are not among the families: pages do
-// not record the tree.
+// 2026-11-22: ⟨t, ℓ, d⟩ and ⟨t, n, d⟩ are terms of the link itself, with ℓ or n and d in their names ("path:5:-2:chemistry"): what
+// a table lists of leaves has no place for a number that differs from link to link. So they are not smoothed over d, and of a page
+// with more of them than MaxLinkTerms the last links have none.
 //
 // 2026-11-22: tag paths are the hashes that pages have of them for the ranker tag-bandit, so a model says which pairs speak for a link
-// by their hashes alone. Pages have them where their crawl asks for them; retraining cannot add them later.
+// by their hashes alone. Pages have them, as their trees, where their crawl asks for them; retraining cannot add them later.
 //
 // 2026-11-21: the prefixes of a class name include the root, "c:/", as in the paper.
 package linkfeature

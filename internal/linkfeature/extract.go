@@ -38,9 +38,9 @@ func SettingsOf(l *schemas.Learning) (Settings, error) {
 }
 
 // Within says whether a link's features by these settings can be made of those by others: fewer of
-// them. Words without offsets do not say how far they stand.
+// them. Terms without offsets are not taken apart to see how far they stand.
 func (s Settings) Within(others Settings) bool {
-	return s.DMax <= others.DMax && (s.DMax == others.DMax || s.Families&(nearText|far) == 0) && s.Families.Within(others.Families) &&
+	return s.DMax <= others.DMax && (s.DMax == others.DMax || s.Families&(nearText|far|ofTree) == 0) && s.Families.Within(others.Families) &&
 		(s.Topics == others.Topics || s.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE)
 }
 
@@ -68,7 +68,7 @@ func Extract(p *schemas.Page, j *schemas.Judgement, s Settings) (table *schemas.
 	}
 	reach := e.reach(wanted)
 	table = e.table(reach)
-	cut = linkTerms(table, p.GetUrl(), links, s.Families)
+	cut = linkTerms(table, p, s)
 	return table, links, cut || reach < wanted, nil
 }
 
@@ -80,6 +80,9 @@ func check(p *schemas.Page) error {
 	}
 	if sum != uint64(len(p.GetTokens())) {
 		return fmt.Errorf("its leaves have %d tokens, it has %d", sum, len(p.GetTokens()))
+	}
+	if d, j := len(p.GetLeafDepths()), len(p.GetLeafJoins()); d != j || d > 0 && d != len(p.GetLeafLengths()) {
+		return fmt.Errorf("its %d leaves have %d depths and %d of common ancestors", len(p.GetLeafLengths()), d, j)
 	}
 	for _, t := range p.GetTokens() {
 		if int(t) >= len(p.GetTerms()) {

@@ -27,8 +27,14 @@ const (
 	far       = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_FAR
 	tagPath   = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_TAG_PATH
 
+	pathLength = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_PATH_LENGTH
+	ancestor   = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_ANCESTOR
+
+	// ofTree read where leaves and links stand in the tree of their page.
+	ofTree = pathLength | ancestor
+
 	// ofLink are terms of a link itself, which a table lists; the others are read off its leaves.
-	ofLink = rel | position | sameSite | urlTokens | urlGrams | tagPath
+	ofLink = rel | position | sameSite | urlTokens | urlGrams | tagPath | ofTree
 	// readURLs are refused where labels come from URLs.
 	readURLs = sameSite | urlTokens | urlGrams
 	known    = Offsets | nearText | anchor | ofLink | cited | far
@@ -39,12 +45,13 @@ var words = map[string]Families{
 	"offsets": Offsets, "near-text": nearText, "anchor": anchor, "rel": rel, "position": position,
 	"same-site": sameSite, "url-tokens": urlTokens, "url-ngrams": urlGrams,
 	"co-citation": cited, "far": far, "tag-path": tagPath,
+	"path-length": pathLength, "ancestor": ancestor,
 }
 
 // prefixes of terms of links, by family. Words of a text have no colon.
 var prefixes = map[string]Families{
 	"rel": rel, "pos": position, "host": sameSite, "dir": sameSite, "url": urlTokens, "gram": urlGrams,
-	citedPrefix: cited, farPrefix: far, "tag": tagPath,
+	citedPrefix: cited, farPrefix: far, "tag": tagPath, pathPrefix: pathLength, ancestorPrefix: ancestor,
 }
 
 // FamiliesOf returns the families of a control record; none are Offsets.
@@ -138,6 +145,10 @@ func (f Families) Cocitation() bool { return f&cited != 0 }
 // TagPaths says whether tag paths are among them, which only those pages have whose crawl asked for them
 // (schemas.ReadsTagPaths).
 func (f Families) TagPaths() bool { return f&tagPath != 0 }
+
+// Trees says whether some of the families read the trees of pages, which only those pages have whose crawl asked for them
+// (schemas.ReadsTrees).
+func (f Families) Trees() bool { return f&ofTree != 0 }
 
 // Within says whether features of these families can be made of those of others, by Keep.
 func (f Families) Within(others Families) bool {

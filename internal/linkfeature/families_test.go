@@ -15,7 +15,7 @@ import (
 
 var genFamilies = rapid.Custom(func(t *rapid.T) Families {
 	var f Families
-	for _, bit := range []Families{Offsets, nearText, anchor, rel, position, sameSite, urlTokens, urlGrams, cited, far, tagPath} {
+	for _, bit := range []Families{Offsets, nearText, anchor, rel, position, sameSite, urlTokens, urlGrams, cited, far, tagPath, pathLength, ancestor} {
 		if rapid.Bool().Draw(t, bit.String()) {
 			f |= bit
 		}
@@ -31,6 +31,11 @@ func TestFamiliesAreTheDefinition(t *testing.T) {
 			l.Url = rapid.SampledFrom([]string{"http://h/a/Bee-2", "http://h/", "http://h/a/", "http://other/a/x?q=a/b", "http://h/a/é"}).Draw(t, "target")
 			l.Position, l.Nofollow = uint32(i*i), rapid.Bool().Draw(t, "nofollow")
 			l.TagPath = rapid.SliceOfN(rapid.Uint32Range(0, 4), 0, 5).Draw(t, "tag path")
+		}
+		if rapid.Bool().Draw(t, "tree") {
+			n := len(p.LeafLengths)
+			p.LeafDepths = rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "depths")
+			p.LeafJoins = rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "joins")
 		}
 		p.Url = "http://h/a/page.html"
 		dMax, f := rapid.IntRange(0, 6).Draw(t, "d_max"), genFamilies.Draw(t, "families")
@@ -80,7 +85,7 @@ func TestFamiliesAreTheDefinition(t *testing.T) {
 					}
 				}
 			}
-			for _, term := range sourceOf(p.Url).terms(l, f) {
+			for _, term := range sourceOf(p, Settings{DMax: dMax, Families: f}).terms(l, f) {
 				add(term, schemas.NoOffset, 1)
 			}
 			var want []*schemas.Feature
@@ -107,7 +112,7 @@ func TestFamiliesAreTheDefinition(t *testing.T) {
 }
 
 func TestTermsOfLinks(t *testing.T) {
-	s := sourceOf("http://h/a/page.html")
+	s := sourceOf(&schemas.Page{Url: "http://h/a/page.html"}, Settings{})
 	for _, c := range []struct {
 		f    Families
 		l    *schemas.Link

@@ -24,20 +24,20 @@ const (
 const MaxLinkTerms = 1 << 19
 
 // linkTerms lists the terms that links have themselves; cut says that not all were.
-func linkTerms(t *schemas.LeafTable, page string, links []*schemas.Link, f Families) (cut bool) {
-	if f&ofLink == 0 {
+func linkTerms(t *schemas.LeafTable, p *schemas.Page, s Settings) (cut bool) {
+	if s.Families&ofLink == 0 {
 		return false
 	}
-	byLeaf := slices.Clone(links)
+	byLeaf := slices.Clone(p.GetLinks())
 	slices.SortStableFunc(byLeaf, func(a, b *schemas.Link) int { return int(int64(a.GetFirstLeaf()) - int64(b.GetFirstLeaf())) })
-	source := sourceOf(page)
+	source := sourceOf(p, s)
 	number := make(map[string]uint32)
 	size := 0
 	for i, l := range byLeaf {
 		if i > 0 && l.GetFirstLeaf() == byLeaf[i-1].GetFirstLeaf() {
 			continue
 		}
-		terms := source.terms(l, f)
+		terms := source.terms(l, s.Families)
 		if len(terms) == 0 {
 			continue
 		}
@@ -66,11 +66,13 @@ func linkTerms(t *schemas.LeafTable, page string, links []*schemas.Link, f Famil
 }
 
 // source is the page that links stand on.
-type source struct{ host, directory string }
+type source struct {
+	host, directory string
+	tree            *tree // nil = it is not asked for, or there is none
+}
 
-func sourceOf(page string) source {
-	host := weburl.Host(page)
-	return source{host, directory(page)}
+func sourceOf(p *schemas.Page, s Settings) source {
+	return source{weburl.Host(p.GetUrl()), directory(p.GetUrl()), treeOf(p, s)}
 }
 
 // directory is a URL up to the last slash of its path.
@@ -102,6 +104,9 @@ func (s source) terms(l *schemas.Link, f Families) []string {
 		for _, pair := range l.GetTagPath() {
 			terms = append(terms, fmt.Sprintf("tag:%08x", pair))
 		}
+	}
+	if s.tree != nil {
+		terms = append(terms, s.tree.terms(l, f)...)
 	}
 	_, url, _ := strings.Cut(strings.ToLower(l.GetUrl()), "://")
 	if f&urlTokens != 0 {

@@ -72,6 +72,10 @@ func New(prior apprentice.Learner, s Settings) (*Trainer, error) {
 	if s.Features.Families.TagPaths() && !s.Recorded.Families.TagPaths() {
 		return nil, fmt.Errorf("tag paths are asked for; its pages have some where a crawl learns from them, and this one learnt from %v", s.Recorded.Families)
 	}
+	if s.Features.Families.Trees() && !s.Recorded.Families.Trees() {
+		return nil, fmt.Errorf("features of the trees of pages (%v) are asked for; its pages have theirs where a crawl learns from them, and this one learnt from %v",
+			s.Features.Families, s.Recorded.Families)
+	}
 	if s.Cut != 0 && s.Recut {
 		return nil, fmt.Errorf("a cut of %v and one to be found are asked for", s.Cut)
 	}

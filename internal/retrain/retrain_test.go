@@ -31,6 +31,7 @@ func newWorld(seed uint64) *world {
 		for range 5 + w.random.IntN(30) {
 			n := uint32(w.random.IntN(3))
 			p.LeafLengths = append(p.LeafLengths, n)
+			p.LeafDepths, p.LeafJoins = append(p.LeafDepths, byte(4+n)), append(p.LeafJoins, byte(1+len(p.Tokens)%3))
 			for range n {
 				p.Tokens = append(p.Tokens, uint32(w.random.IntN(len(p.Terms))))
 			}
@@ -38,7 +39,7 @@ func newWorld(seed uint64) *world {
 		for j := range 1 + w.random.IntN(5) {
 			leaf := uint32(w.random.IntN(len(p.LeafLengths)))
 			v := fmt.Sprint("http://v/", i, "/", j)
-			p.Links = append(p.Links, &schemas.Link{Url: v, FirstLeaf: leaf, LastLeaf: leaf, Position: uint32(j), TagPath: []uint32{7, uint32(leaf % 3), uint32(leaf % 2)}})
+			p.Links = append(p.Links, &schemas.Link{Url: v, FirstLeaf: leaf, LastLeaf: leaf, Position: uint32(j), Depth: 4, TagPath: []uint32{7, uint32(leaf % 3), uint32(leaf % 2)}})
 			w.r[[2]string{p.Url, v}] = w.random.Float64()
 		}
 		w.pages = append(w.pages, p)
@@ -165,7 +166,7 @@ func (w *world) train(t testing.TB, by apprentice.Settings, leaps []*schemas.Lea
 var five = linkfeature.Settings{DMax: 5}
 
 var genFamilies = rapid.Custom(func(t *rapid.T) linkfeature.Families {
-	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"offsets", "near-text", "anchor", "position", "url-tokens", "co-citation", "far", "tag-path"}), 1, 3, rapid.ID).Draw(t, "names")
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"offsets", "near-text", "anchor", "position", "url-tokens", "co-citation", "far", "tag-path", "path-length", "ancestor"}), 1, 3, rapid.ID).Draw(t, "names")
 	f, err := linkfeature.FamiliesNamed(names)
 	if err != nil {
 		t.Fatal(err)
@@ -239,6 +240,12 @@ func TestOtherFeaturesGiveTheModelsOfACrawlThatHadThem(t *testing.T) {
 		}
 		if wanted.Families.TagPaths() && !recorded.Families.TagPaths() {
 			if err == nil || !strings.Contains(err.Error(), "tag paths") {
+				rt.Fatalf("recorded with %v, wanted %v: %v", recorded, wanted, err)
+			}
+			return
+		}
+		if wanted.Families.Trees() && !recorded.Families.Trees() {
+			if err == nil || !strings.Contains(err.Error(), "trees of pages") {
 				rt.Fatalf("recorded with %v, wanted %v: %v", recorded, wanted, err)
 			}
 			return

@@ -84,7 +84,9 @@ func (p *parser) parse(ctx context.Context, f *schemas.PageFetched) (*schemas.Pa
 		return nil, fmt.Errorf("%s at %d+%d holds a body of digest %s, page.fetched says %q",
 			f.GetObject(), f.GetOffset(), f.GetLength(), digest, f.GetDigest())
 	}
-	page, err := dom.Parse(stored.Body, f.GetContentType(), f.GetUrl(), dom.Settings{Leaves: control.GetLeaves(), TagPaths: schemas.ReadsTagPaths(control)})
+	page, err := dom.Parse(stored.Body, f.GetContentType(), f.GetUrl(), dom.Settings{
+		Leaves: control.GetLeaves(), TagPaths: schemas.ReadsTagPaths(control), Tree: schemas.ReadsTrees(control),
+	})
 	if err != nil {
 		return nil, err
 	}
