@@ -710,6 +710,9 @@ const (
 	TopicFeatures_TOPIC_FEATURES_NONE TopicFeatures = 0
 	// Terms "c:/A/B" of the top two classes and all their prefixes, count 1.
 	TopicFeatures_TOPIC_FEATURES_TOP2 TopicFeatures = 1
+	// Terms "p:/A/B" of all classes (Judgement.posteriors) and all their prefixes: each class counts its tempered posterior, rounded to
+	// 1/256, a prefix the sum of those of the classes below it.
+	TopicFeatures_TOPIC_FEATURES_ALL TopicFeatures = 2
 )
 
 // Enum value maps for TopicFeatures.
@@ -717,10 +720,12 @@ var (
 	TopicFeatures_name = map[int32]string{
 		0: "TOPIC_FEATURES_NONE",
 		1: "TOPIC_FEATURES_TOP2",
+		2: "TOPIC_FEATURES_ALL",
 	}
 	TopicFeatures_value = map[string]int32{
 		"TOPIC_FEATURES_NONE": 0,
 		"TOPIC_FEATURES_TOP2": 1,
+		"TOPIC_FEATURES_ALL":  2,
 	}
 )
 
@@ -2030,10 +2035,11 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x11PAIRS_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPAIRS_FORWARD\x10\x01\x12\x0e\n" +
 	"\n" +
-	"PAIRS_BOTH\x10\x02*A\n" +
+	"PAIRS_BOTH\x10\x02*Y\n" +
 	"\rTopicFeatures\x12\x17\n" +
 	"\x13TOPIC_FEATURES_NONE\x10\x00\x12\x17\n" +
-	"\x13TOPIC_FEATURES_TOP2\x10\x01B\x11Z\x0fforager/schemasb\x06proto3"
+	"\x13TOPIC_FEATURES_TOP2\x10\x01\x12\x16\n" +
+	"\x12TOPIC_FEATURES_ALL\x10\x02B\x11Z\x0fforager/schemasb\x06proto3"
 
 var (
 	file_crawl_control_proto_rawDescOnce sync.Once

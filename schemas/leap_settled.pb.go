@@ -244,11 +244,11 @@ func (x *LeapSettled) GetShadows() []*ShadowPlace {
 // Feature is ⟨term, DOM offset⟩ with its count.
 type Feature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The term, lower case; "c:/…" for a topic feature.
+	// The term, lower case; "c:/…" and "p:/…" for a topic feature.
 	Term string `protobuf:"bytes,1,opt,name=term,proto3" json:"term,omitempty"`
 	// DOM offset d; see NoOffset for terms without one, and terms of FEATURE_FAMILY_NEAR_TEXT.
 	Offset int32 `protobuf:"zigzag32,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	// Times it occurs, ≥ 1.
+	// Times it occurs, ≥ 1; of "p:/…" the probability in parts of 1/256, rounded.
 	Count         uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -804,7 +804,9 @@ type LeafTable struct {
 	// Number of terms of each of these links.
 	LinkLengths []uint32 `protobuf:"varint,8,rep,packed,name=link_lengths,json=linkLengths,proto3" json:"link_lengths,omitempty"`
 	// Indices into link_names, link after link.
-	LinkTerms     []uint32 `protobuf:"varint,9,rep,packed,name=link_terms,json=linkTerms,proto3" json:"link_terms,omitempty"`
+	LinkTerms []uint32 `protobuf:"varint,9,rep,packed,name=link_terms,json=linkTerms,proto3" json:"link_terms,omitempty"`
+	// What each of page_terms counts (Feature.count); empty = 1 each.
+	PageCounts    []uint32 `protobuf:"varint,10,rep,packed,name=page_counts,json=pageCounts,proto3" json:"page_counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -902,6 +904,13 @@ func (x *LeafTable) GetLinkTerms() []uint32 {
 	return nil
 }
 
+func (x *LeafTable) GetPageCounts() []uint32 {
+	if x != nil {
+		return x.PageCounts
+	}
+	return nil
+}
+
 var File_link_found_proto protoreflect.FileDescriptor
 
 const file_link_found_proto_rawDesc = "" +
@@ -980,7 +989,7 @@ const file_link_found_proto_rawDesc = "" +
 	"\x04sent\x18\x0e \x03(\v2!.forager.v1.ShardReport.SentEntryR\x04sent\x1a7\n" +
 	"\tSentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x95\x02\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xb6\x02\n" +
 	"\tLeafTable\x12\x14\n" +
 	"\x05terms\x18\x01 \x03(\tR\x05terms\x12\x16\n" +
 	"\x06leaves\x18\x02 \x03(\rR\x06leaves\x12!\n" +
@@ -994,7 +1003,10 @@ const file_link_found_proto_rawDesc = "" +
 	"linkLeaves\x12!\n" +
 	"\flink_lengths\x18\b \x03(\rR\vlinkLengths\x12\x1d\n" +
 	"\n" +
-	"link_terms\x18\t \x03(\rR\tlinkTerms*J\n" +
+	"link_terms\x18\t \x03(\rR\tlinkTerms\x12\x1f\n" +
+	"\vpage_counts\x18\n" +
+	" \x03(\rR\n" +
+	"pageCounts*J\n" +
 	"\bLinkRole\x12\x15\n" +
 	"\x11LINK_ROLE_VERDICT\x10\x00\x12\x13\n" +
 	"\x0fLINK_ROLE_LINKS\x10\x01\x12\x12\n" +

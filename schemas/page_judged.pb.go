@@ -58,7 +58,10 @@ type Judgement struct {
 	Degraded string `protobuf:"bytes,15,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	// The different words of the page as hashes, ascending, the 4,096 smallest at most. Only where a policy of the
 	// crawl reads them.
-	Words         []uint32 `protobuf:"fixed32,16,rep,packed,name=words,proto3" json:"words,omitempty"`
+	Words []uint32 `protobuf:"fixed32,16,rep,packed,name=words,proto3" json:"words,omitempty"`
+	// The classes whose tempered posterior is at least 1/512, which rounds to 1/256, in the order of their names. Only where the
+	// features of the crawl's links are made of them.
+	Posteriors    []*TopicScore `protobuf:"bytes,17,rep,name=posteriors,proto3" json:"posteriors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -187,6 +190,13 @@ func (x *Judgement) GetDegraded() string {
 func (x *Judgement) GetWords() []uint32 {
 	if x != nil {
 		return x.Words
+	}
+	return nil
+}
+
+func (x *Judgement) GetPosteriors() []*TopicScore {
+	if x != nil {
+		return x.Posteriors
 	}
 	return nil
 }
@@ -716,7 +726,7 @@ var File_page_judged_proto protoreflect.FileDescriptor
 const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"\x11page_judged.proto\x12\n" +
-	"forager.v1\x1a\x12page_fetched.proto\"\xe3\x03\n" +
+	"forager.v1\x1a\x12page_fetched.proto\"\x9b\x04\n" +
 	"\tJudgement\x12\x10\n" +
 	"\x03raw\x18\x01 \x01(\x01R\x03raw\x12\x1a\n" +
 	"\btempered\x18\x02 \x01(\x01R\btempered\x12.\n" +
@@ -734,7 +744,10 @@ const file_page_judged_proto_rawDesc = "" +
 	"\bguidance\x18\v \x03(\v2\x14.forager.v1.GuidanceR\bguidance\x123\n" +
 	"\tbacklinks\x18\f \x01(\v2\x15.forager.v1.BacklinksR\tbacklinks\x12\x1a\n" +
 	"\bdegraded\x18\x0f \x01(\tR\bdegraded\x12\x14\n" +
-	"\x05words\x18\x10 \x03(\aR\x05words\"\x80\x01\n" +
+	"\x05words\x18\x10 \x03(\aR\x05words\x126\n" +
+	"\n" +
+	"posteriors\x18\x11 \x03(\v2\x16.forager.v1.TopicScoreR\n" +
+	"posteriors\"\x80\x01\n" +
 	"\bGuidance\x12\x14\n" +
 	"\x05guide\x18\x01 \x01(\tR\x05guide\x12\x16\n" +
 	"\x06scores\x18\x02 \x03(\x01R\x06scores\x12\x16\n" +
@@ -804,14 +817,15 @@ var file_page_judged_proto_depIdxs = []int32{
 	5, // 1: forager.v1.Judgement.shadows:type_name -> forager.v1.Shadow
 	1, // 2: forager.v1.Judgement.guidance:type_name -> forager.v1.Guidance
 	2, // 3: forager.v1.Judgement.backlinks:type_name -> forager.v1.Backlinks
-	4, // 4: forager.v1.Path.steps:type_name -> forager.v1.PathStep
-	8, // 5: forager.v1.PageJudged.outcome:type_name -> forager.v1.Outcome
-	0, // 6: forager.v1.PageJudged.judgement:type_name -> forager.v1.Judgement
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	6, // 4: forager.v1.Judgement.posteriors:type_name -> forager.v1.TopicScore
+	4, // 5: forager.v1.Path.steps:type_name -> forager.v1.PathStep
+	8, // 6: forager.v1.PageJudged.outcome:type_name -> forager.v1.Outcome
+	0, // 7: forager.v1.PageJudged.judgement:type_name -> forager.v1.Judgement
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_page_judged_proto_init() }

@@ -41,6 +41,11 @@ func ReadsTrees(ctl *CrawlControl) bool {
 	return slices.Contains(features, FeatureFamily_FEATURE_FAMILY_PATH_LENGTH) || slices.Contains(features, FeatureFamily_FEATURE_FAMILY_ANCESTOR)
 }
 
+// ReadsPosteriors says whether features of the crawl's links are made of the posteriors of all classes (Judgement.posteriors).
+func ReadsPosteriors(ctl *CrawlControl) bool {
+	return ctl.GetLearning().GetTopics() == TopicFeatures_TOPIC_FEATURES_ALL
+}
+
 // Raises says whether one of the crawl's policies, or a shadow, raises what hubs link to: whether there is
 // anything to distil.
 func Raises(ctl *CrawlControl) bool {

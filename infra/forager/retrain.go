@@ -27,7 +27,7 @@ type retrainCommand struct {
 	From     string   `help:"Where leaps are read: topic (what Kafka retains) or archive (the Parquet files)." enum:"topic,archive" default:"topic"`
 	Through  uint64   `help:"Pages of the boundary to end at; by default the last one."`
 	DMax     *int     `name:"d-max" help:"Largest |DOM offset| of a feature; by default the crawl's."`
-	Topics   string   `help:"Topic features: none, top2 or those of the crawl." enum:"crawl,none,top2" default:"crawl"`
+	Topics   string   `help:"Topic features: none, top2, all or those of the crawl." enum:"crawl,none,top2,all" default:"crawl"`
 	Features []string `help:"Families of features; by default the crawl's (offsets, near-text, anchor, rel, position, same-site, url-tokens, url-ngrams, co-citation, far, tag-path, path-length, ancestor)."`
 	Learner  string   `help:"What learns: bayes, logistic or what the crawl learns by." enum:"crawl,bayes,logistic" default:"crawl"`
 	Count    string   `help:"How a feature that occurs several times counts: raw, normalised, binary or as in the crawl." enum:"crawl,raw,normalised,binary" default:"crawl"`
@@ -136,11 +136,8 @@ func (c *retrainCommand) settings(b *books, ctl *schemas.CrawlControl) (retrain.
 			return s, usagef("--features: %v", err)
 		}
 	}
-	switch c.Topics {
-	case "none":
-		s.Features.Topics = schemas.TopicFeatures_TOPIC_FEATURES_NONE
-	case "top2":
-		s.Features.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
+	if c.Topics != "crawl" {
+		s.Features.Topics = crawlfile.Topics[c.Topics]
 	}
 	if !c.Use {
 		return s, nil

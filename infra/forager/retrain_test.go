@@ -38,7 +38,7 @@ func TestRetrain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Learning.Features = families.List()
+		c.Learning.Features, c.Learning.Topics = families.List(), schemas.TopicFeatures_TOPIC_FEATURES_ALL
 		c.Learning.Count, c.Learning.Smooth = schemas.Counting_COUNTING_NORMALISED, 2
 	}))
 	r.until("live", "finished", time.Minute, finished)
@@ -147,7 +147,7 @@ func (r *rig) learnsTrees(t *testing.T, store *objects.Store) {
 		t.Fatal(err)
 	}
 	known := learner.Strongest(0, 0)
-	for _, prefix := range []string{"tag:", "path:", "lca:"} {
+	for _, prefix := range []string{"tag:", "path:", "lca:", "p:/"} {
 		if !slices.ContainsFunc(known, func(f apprentice.Tally) bool { return strings.HasPrefix(f.Term, prefix) }) {
 			t.Errorf("a model by %v knows no term that begins %q", learner.Settings(), prefix)
 		}
@@ -329,6 +329,7 @@ func (r *rig) testRefusals(t *testing.T, g *demoGround) {
 	r.mustRun("crawl", "pause", "running")
 	r.fails(t, exitUsage, []string{"retrain", "running", "--d-max", "8", "--use"}, "up to d_max 5", "learning.prior")
 	r.fails(t, exitUsage, []string{"retrain", "running", "--topics", "top2", "--use"}, "without topics")
+	r.fails(t, exitUsage, []string{"retrain", "running", "--topics", "all"}, "all topics")
 	r.fails(t, exitUsage, []string{"retrain", "running", "--features", "path-length"}, "trees of pages", "learnt from offsets")
 	store, err := objects.Open(r.cfg.S3)
 	if err != nil {

@@ -47,7 +47,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := proto.CloneOf(both)
-	whole.Features = families.List()
+	whole.Features, whole.Topics = families.List(), schemas.TopicFeatures_TOPIC_FEATURES_ALL
 	forward := &schemas.Learning{
 		DMax: 5, Pairs: schemas.Pairs_PAIRS_FORWARD, Topics: schemas.TopicFeatures_TOPIC_FEATURES_TOP2, Sync: true,
 	}

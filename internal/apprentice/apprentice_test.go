@@ -315,9 +315,15 @@ func pageScoresAsFeaturesDo(t *testing.T, s Settings) {
 			})
 		}
 	}
-	j := &schemas.Judgement{Topics: []*schemas.TopicScore{{Topic: "A/B"}}}
+	j := &schemas.Judgement{Topics: []*schemas.TopicScore{{Topic: "A/B"}}, Posteriors: []*schemas.TopicScore{{Topic: "A/B", Tempered: .61}, {Topic: "A/C", Tempered: .27}}}
+	for _, topics := range []schemas.TopicFeatures{schemas.TopicFeatures_TOPIC_FEATURES_TOP2, schemas.TopicFeatures_TOPIC_FEATURES_ALL} {
+		pageScores(t, s, p, j, topics)
+	}
+}
+
+func pageScores(t *testing.T, s Settings, p *schemas.Page, j *schemas.Judgement, topics schemas.TopicFeatures) {
 	const dMax = 4
-	table, links, _, err := linkfeature.Extract(p, j, linkfeature.Settings{DMax: dMax, Topics: schemas.TopicFeatures_TOPIC_FEATURES_TOP2, Families: s.Families})
+	table, links, _, err := linkfeature.Extract(p, j, linkfeature.Settings{DMax: dMax, Topics: topics, Families: s.Families})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,20 +10,20 @@ const (
 	// five leaves.
 	normalLength = 32
 	// steps are the parts of one that Counts keeps normalised counts in, so that it adds up integers.
-	steps = 256
+	steps = linkfeature.Parts
 	// mostSmooth is how often counts may be spread over neighbouring offsets: four times reach four leaves far.
 	mostSmooth = 4
 )
 
-// unit is what Counts keeps for a feature that counts 1.
-func (s Settings) unit() uint64 {
+// unit is what Counts keeps for a feature of a term that counts 1.
+func (s Settings) unit(term string) uint64 {
 	if s.Count == schemas.Counting_COUNTING_NORMALISED {
 		return steps
 	}
-	return 1
+	return uint64(linkfeature.Unit(term))
 }
 
-// amounts returns, in buf, what each feature of a link counts, in parts of one unit. Normalised counts are rounded, to 1 at
+// amounts returns, in buf, what each feature of a link counts, in parts of its unit. Normalised counts are rounded, to 1 at
 // least: a feature that occurs is seen.
 func (s Settings) amounts(features []*schemas.Feature, buf []uint64) []uint64 {
 	buf = buf[:0]
@@ -32,9 +32,9 @@ func (s Settings) amounts(features []*schemas.Feature, buf []uint64) []uint64 {
 		n := uint64(f.GetCount())
 		switch {
 		case s.Count == schemas.Counting_COUNTING_BINARY:
-			n = min(n, 1)
+			n = min(n, uint64(linkfeature.Unit(f.GetTerm())))
 		case s.Count == schemas.Counting_COUNTING_NORMALISED && n > 0:
-			n = max(1, (normalLength*steps*n+length/2)/length)
+			n = max(1, (normalLength*steps*inParts(f)+length/2)/length)
 		}
 		buf = append(buf, n)
 	}
@@ -44,9 +44,9 @@ func (s Settings) amounts(features []*schemas.Feature, buf []uint64) []uint64 {
 // values is amounts for a learner that calculates in fractions; of features that were counted by once.
 func (s Settings) values(features []*schemas.Feature, buf []float64) []float64 {
 	buf = buf[:0]
-	length := float64(lengthOf(features))
+	length := float64(lengthOf(features)) / linkfeature.Parts
 	for _, f := range features {
-		x := float64(f.GetCount())
+		x := float64(f.GetCount()) / float64(linkfeature.Unit(f.GetTerm()))
 		if s.Count == schemas.Counting_COUNTING_NORMALISED && x > 0 {
 			x *= normalLength / length
 		}
@@ -55,10 +55,15 @@ func (s Settings) values(features []*schemas.Feature, buf []float64) []float64 {
 	return buf
 }
 
-// lengthOf is the number of occurrences of features.
+// inParts is what a feature counts in parts of one, whatever its unit.
+func inParts(f *schemas.Feature) uint64 {
+	return uint64(f.GetCount()) * uint64(linkfeature.Parts/linkfeature.Unit(f.GetTerm()))
+}
+
+// lengthOf is the number of occurrences of features, in parts of one.
 func lengthOf(features []*schemas.Feature) (n uint64) {
 	for _, f := range features {
-		n += uint64(f.GetCount())
+		n += inParts(f)
 	}
 	return n
 }
@@ -71,7 +76,7 @@ func (s Settings) counted(features []*schemas.Feature, cut int) []*schemas.Featu
 		once := make([]*schemas.Feature, len(features))
 		for i, f := range features {
 			once[i] = &block[i]
-			once[i].Term, once[i].Offset, once[i].Count = f.GetTerm(), f.GetOffset(), min(f.GetCount(), 1)
+			once[i].Term, once[i].Offset, once[i].Count = f.GetTerm(), f.GetOffset(), min(f.GetCount(), linkfeature.Unit(f.GetTerm()))
 		}
 		features = once
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"forager/internal/linkfeature"
 	"forager/schemas"
 )
 
@@ -43,6 +44,17 @@ type plainBayes struct {
 	leaps  [2]float64
 }
 
+// amount is what a feature counts: of a probability the fraction.
+func (b *plainBayes) amount(f *schemas.Feature) float64 {
+	if strings.HasPrefix(f.Term, "p:") {
+		return float64(f.Count) / 256
+	}
+	if b.s.Count == schemas.Counting_COUNTING_BINARY {
+		return 1
+	}
+	return float64(f.Count)
+}
+
 func (b *plainBayes) learn(l leap, cut float64) {
 	c := 0
 	if l.r >= cut {
@@ -51,14 +63,11 @@ func (b *plainBayes) learn(l leap, cut float64) {
 	b.leaps[c]++
 	length := 0.
 	for _, f := range l.features {
-		length += float64(f.Count)
+		length += b.amount(f)
 	}
 	for _, f := range l.features {
-		x := float64(f.Count)
-		switch b.s.Count {
-		case schemas.Counting_COUNTING_BINARY:
-			x = 1
-		case schemas.Counting_COUNTING_NORMALISED:
+		x := b.amount(f)
+		if b.s.Count == schemas.Counting_COUNTING_NORMALISED {
 			x = max(1, math.Floor(256*32*x/length+.5)) / 256
 		}
 		b.tokens[c] += x
@@ -91,10 +100,7 @@ func (b *plainBayes) score(features []*schemas.Feature) float64 {
 		for c := range theta {
 			theta[c] = (1 + b.counts[c][x]) / (float64(len(known)) + b.tokens[c])
 		}
-		n := float64(f.Count)
-		if b.s.Count == schemas.Counting_COUNTING_BINARY {
-			n = 1
-		}
+		n := b.amount(f)
 		sum, length = sum+n*math.Log(theta[1]/theta[0]), length+n
 	}
 	if b.s.Count == schemas.Counting_COUNTING_NORMALISED && length > 0 {
@@ -103,12 +109,24 @@ func (b *plainBayes) score(features []*schemas.Feature) float64 {
 	return 1 / (1 + math.Exp(-odds-sum))
 }
 
+// genFractions draws leaps with posteriors of topics among their features.
+var genFractions = rapid.Custom(func(t *rapid.T) leap {
+	l := genLeap.Draw(t, "leap")
+	for _, term := range []string{"p:/", "p:/A", "p:/A/B"} {
+		if n := rapid.IntRange(0, 256).Draw(t, term); n > 0 {
+			l.features = append(l.features, features(term, schemas.NoOffset, n)...)
+		}
+	}
+	slices.SortStableFunc(l.features, func(a, b *schemas.Feature) int { return strings.Compare(a.Term, b.Term) })
+	return l
+})
+
 // TestCountingIsAsDefined, whatever the order of leaps and what is stored between them.
 func TestCountingIsAsDefined(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SampledFrom(everyCounting(t, new(schemas.Learning))).Draw(t, "settings")
 		s.Smooth = min(s.Smooth, 1) * rapid.Uint32Range(1, mostSmooth).Draw(t, "smoothed")
-		leaps := rapid.SliceOfN(genLeap, 1, 12).Draw(t, "leaps")
+		leaps := rapid.SliceOfN(rapid.SampledFrom([]*rapid.Generator[leap]{genLeap, genFractions}).Draw(t, "kind"), 1, 12).Draw(t, "leaps")
 		c := New(s)
 		learnt(t, c, leaps...)
 		m := c.Model()
@@ -128,7 +146,7 @@ func TestCountingIsAsDefined(t *testing.T) {
 		if !bytes.Equal(again.Marshal(), c.Marshal()) {
 			t.Fatal("in another order, other bytes")
 		}
-		for _, l := range append(leaps, genLeap.Draw(t, "link")) {
+		for _, l := range append(leaps, genFractions.Draw(t, "link")) {
 			got := m.Score(l.features)
 			if math.Abs(got-want.score(l.features)) > 1e-8 {
 				t.Fatalf("%v: score %v, want %v", s, got, want.score(l.features))
@@ -173,7 +191,7 @@ func TestNormalisedAndBinaryCountsOfLogisticRegression(t *testing.T) {
 		}
 		// A link of 32 words counts as it is.
 		whole := func(l leap) leap {
-			n := uint32(normalLength) - uint32(lengthOf(l.features))
+			n := uint32(normalLength) - uint32(lengthOf(l.features)/linkfeature.Parts)
 			return leap{append(slices.Clone(l.features), &schemas.Feature{Term: "~", Count: n}), l.r}
 		}
 		one, other := New(normalised), New(raw)
@@ -187,6 +205,35 @@ func TestNormalisedAndBinaryCountsOfLogisticRegression(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFractionsOfLogisticRegression: a probability of 1 is a word that occurs, and one of a half moves its weight half as far.
+func TestFractionsOfLogisticRegression(t *testing.T) {
+	for _, count := range []schemas.Counting{schemas.Counting_COUNTING_RAW, schemas.Counting_COUNTING_NORMALISED, schemas.Counting_COUNTING_BINARY} {
+		s := DefaultLogistic()
+		s.Count = count
+		one, other := New(s), New(s)
+		learnt(t, one, leap{features("a", 0, 1, "p:/A", schemas.NoOffset, 256), 1}, leap{features("a", 0, 1), 0})
+		learnt(t, other, leap{features("a", 0, 1, "q:/A", schemas.NoOffset, 1), 1}, leap{features("a", 0, 1), 0})
+		got, want := one.Model().Score(features("p:/A", schemas.NoOffset, 256)), other.Model().Score(features("q:/A", schemas.NoOffset, 1))
+		if got != want || got <= .5 {
+			t.Errorf("%v: score %v, of a word %v", count, got, want)
+		}
+		if tally := one.Strongest(0, 0); !slices.ContainsFunc(tally, func(x Tally) bool { return x.Term == "p:/A" && x.High == 1 && x.Low == 0 }) {
+			t.Errorf("%v: %v", count, tally)
+		}
+	}
+	s := DefaultLogistic()
+	s.Logistic.L2 = 0
+	half := New(s)
+	if err := half.SetCut(.5); err != nil {
+		t.Fatal(err)
+	}
+	learnt(t, half, leap{features("p:/A", schemas.NoOffset, 128), 1})
+	// g = (.5 − 1)/2, z = g, n = g²; the weight is −z rate/(1 + √n).
+	if got, want := half.Strongest(0, 0)[0].Weight, .25*s.Logistic.Rate/(1+.25); math.Abs(got-want) > 1e-12 {
+		t.Errorf("weight %v, want %v", got, want)
+	}
 }
 
 func TestCountingRefuses(t *testing.T) {

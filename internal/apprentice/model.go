@@ -122,11 +122,13 @@ func round(w float64) float64 { return math.RoundToEven(w*weightScale) / weightS
 func (m *Model) weigh(c *Counts) {
 	pairs := make([]pair, len(m.weights))
 	var tokens pair
+	unit := c.finest()
 	for t := range c.terms.all {
-		r := m.weightsOf(m.key(t.string()))
+		name := t.string()
+		r, times := m.weightsOf(m.key(name)), unit/c.settings.unit(name)
 		for x := range t.learnt.all {
 			at, _ := r.slot(x.place().offset())
-			p, n := &pairs[at], x.count()
+			p, n := &pairs[at], x.count()*times
 			if x.place().bin() < c.cut {
 				p.low += n
 				tokens.low += n
@@ -143,7 +145,7 @@ func (m *Model) weigh(c *Counts) {
 		}
 	}
 	// What is counted in parts of one: so many make the 1 that θ adds to each feature.
-	one := m.settings.unit() * scale
+	one := unit * scale
 	vocabulary, all := float64(one)*float64(m.facts.Features), float64(scale)
 	denominators := math.Log(vocabulary+all*float64(tokens.low)) - math.Log(vocabulary+all*float64(tokens.high))
 	for i, p := range pairs {
@@ -152,6 +154,15 @@ func (m *Model) weigh(c *Counts) {
 			m.see(uint32(i))
 		}
 	}
+}
+
+// finest is the unit that all counts can be brought to.
+func (c *Counts) finest() uint64 {
+	unit := c.settings.unit("")
+	for t := range c.terms.all {
+		unit = max(unit, c.settings.unit(t.string()))
+	}
+	return unit
 }
 
 // smooth spreads what was counted over the offsets of each term, and returns how much larger all counts are then.
@@ -181,27 +192,36 @@ func (m *Model) Trained() bool { return m.facts.Leaps > 0 }
 func (m *Model) Score(features []*schemas.Feature) float64 {
 	var sum float64
 	var r weightsOf
-	var length uint64
+	var length float64
 	once := m.settings.Count == schemas.Counting_COUNTING_BINARY
 	for i, f := range features {
 		if i == 0 || f.GetTerm() != features[i-1].GetTerm() {
 			r = m.weightsOf(m.key(f.GetTerm()))
 		}
 		if at, ok := r.slot(f.GetOffset()); ok {
-			n := f.GetCount()
+			n, unit := f.GetCount(), linkfeature.Unit(f.GetTerm())
 			if once {
-				n = min(n, 1)
+				n = min(n, unit)
 			}
-			sum += float64(n) * m.weights[at]
+			sum += amount(m.weights[at], n, unit)
 			if m.seen != nil && m.seen[at] {
-				length += uint64(n)
+				length += float64(n) / float64(unit)
 			}
 		}
 	}
 	if length > 0 {
-		sum *= normalLength / float64(length)
+		sum *= normalLength / length
 	}
 	return sigmoid(m.prior + sum)
+}
+
+// amount is what a feature of a weight adds by its count in parts of a unit: rounded as weights are where it is a fraction, so that sums
+// stay exact.
+func amount(weight float64, count, unit uint32) float64 {
+	if unit == 1 {
+		return float64(count) * weight
+	}
+	return round(float64(count) / float64(unit) * weight)
 }
 
 // weightsOf returns none for a term that was not seen.
@@ -257,7 +277,8 @@ func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 		return
 	}
 	for term := t.PageTerms(); term < t.Terms(); term++ {
-		p.base += m.withoutOffset(t.Term(uint32(term)))
+		name := t.Term(uint32(term))
+		p.base += amount(m.withoutOffset(name), t.PageCount(uint32(term)), linkfeature.Unit(name))
 	}
 	if m.settings.Families.Far() {
 		p.turnFar()

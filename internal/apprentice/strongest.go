@@ -45,7 +45,7 @@ func (c *Counts) Strongest(often uint64, most int) []Tally {
 			}
 		}
 		row := m.weightsOf(hash(term))
-		one := c.settings.unit()
+		one := c.settings.unit(term)
 		for d, at := range byOffset {
 			at.Low, at.High = (at.Low+one-1)/one, (at.High+one-1)/one
 			slot, _ := row.slot(d)
@@ -82,10 +82,12 @@ func (c *Logistic) Strongest(often uint64, most int) []Tally {
 	set := &c.settings.Logistic
 	var all []Tally
 	for t := range c.terms.all {
+		term := t.string()
+		one := uint64(linkfeature.Unit(term))
 		for i, x := range t.learnt.all {
 			if x.seen() {
 				all = append(all, Tally{
-					Term: t.string(), Offset: t.learnt.offset(i), Low: uint64(x.low), High: uint64(x.high), Weight: x.weight(set, set.L1, set.L2),
+					Term: term, Offset: t.learnt.offset(i), Low: (uint64(x.low) + one - 1) / one, High: (uint64(x.high) + one - 1) / one, Weight: x.weight(set, set.L1, set.L2),
 				})
 			}
 		}

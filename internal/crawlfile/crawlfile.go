@@ -91,7 +91,7 @@ type File struct {
 		// Prior is the version of an apprentice model to begin with.
 		Prior  string `yaml:"prior"`
 		Pairs  string `yaml:"pairs"`  // both, forward
-		Topics string `yaml:"topics"` // none, top2
+		Topics string `yaml:"topics"` // none, top2, all
 		// Features are families of features, and Active is the least |R(u) − R(v)| that trains.
 		Features []string `yaml:"features"`
 		Active   float64  `yaml:"active"`
@@ -338,6 +338,7 @@ var (
 	Pairs  = map[string]schemas.Pairs{"both": schemas.Pairs_PAIRS_BOTH, "forward": schemas.Pairs_PAIRS_FORWARD}
 	Topics = map[string]schemas.TopicFeatures{
 		"none": schemas.TopicFeatures_TOPIC_FEATURES_NONE, "top2": schemas.TopicFeatures_TOPIC_FEATURES_TOP2,
+		"all": schemas.TopicFeatures_TOPIC_FEATURES_ALL,
 	}
 )
 

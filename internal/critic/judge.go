@@ -65,6 +65,30 @@ func Say(ctx context.Context, by Judge, p *schemas.Page, weights []float64) (*sc
 	return say(by, weights, func(o *Opinion) error { return by.Opine(ctx, o, p) })
 }
 
+// leastPosterior is the least of Judgement.posteriors.
+const leastPosterior = 1. / 512
+
+// SayWhole is Say with Judgement.posteriors.
+func SayWhole(ctx context.Context, by Judge, p *schemas.Page, weights []float64) (*schemas.Judgement, error) {
+	var all []*schemas.TopicScore
+	j, err := say(by, weights, func(o *Opinion) error {
+		if err := by.Opine(ctx, o, p); err != nil {
+			return err
+		}
+		for k, x := range o.Tempered {
+			if x >= leastPosterior {
+				all = append(all, &schemas.TopicScore{Topic: by.Classes()[k], Tempered: x})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	j.Posteriors = all
+	return j, nil
+}
+
 func say(by Judge, weights []float64, opine func(*Opinion) error) (*schemas.Judgement, error) {
 	classes := by.Classes()
 	o := NewOpinion(len(classes))

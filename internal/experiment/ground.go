@@ -170,11 +170,30 @@ func (g *Ground) extractAll(settings linkfeature.Settings) (map[string]*schemas.
 			continue
 		}
 		var err error
-		if tables[u], _, _, err = linkfeature.Extract(g.web.pages[u].parsed, rec.Judgement, settings); err != nil {
+		parsed, judgement := g.web.pages[u].parsed, rec.Judgement
+		if settings.Topics == schemas.TopicFeatures_TOPIC_FEATURES_ALL {
+			if judgement, err = g.judgeWhole(parsed); err != nil {
+				return nil, err
+			}
+		}
+		if tables[u], _, _, err = linkfeature.Extract(parsed, judgement, settings); err != nil {
 			return nil, fmt.Errorf("links of %s: %w", u, err)
 		}
 	}
 	return tables, nil
+}
+
+// judgeWhole judges a page with the posteriors of all classes, which the kept judgements lack.
+func (g *Ground) judgeWhole(parsed *schemas.Page) (*schemas.Judgement, error) {
+	weights, err := critic.Weigh(g.model, taxonomy.Marking{Good: []string{g.task.FocusClass}})
+	if err != nil {
+		return nil, err
+	}
+	j, err := critic.SayWhole(context.Background(), g.model, parsed, weights)
+	if err != nil {
+		return nil, fmt.Errorf("judge %s: %w", parsed.GetUrl(), err)
+	}
+	return j, nil
 }
 
 // verdict is what the stages between fetch and feature-extract would answer to a request.

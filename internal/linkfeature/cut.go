@@ -13,6 +13,9 @@ func (t *Table) Cut(links []*schemas.Link, dMax int, f Families) *schemas.LeafTa
 	cut := new(schemas.LeafTable)
 	for term := t.PageTerms(); term < t.Terms(); term++ {
 		cut.PageTerms = append(cut.PageTerms, string(t.Term(uint32(term))))
+		if t.counted {
+			cut.PageCounts = append(cut.PageCounts, t.PageCount(uint32(term)))
+		}
 	}
 	wanted := make([]bool, t.leaves)
 	for _, l := range links {

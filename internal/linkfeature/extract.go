@@ -2,8 +2,6 @@ package linkfeature
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -61,7 +59,8 @@ func Extract(p *schemas.Page, j *schemas.Judgement, s Settings) (table *schemas.
 		return nil, nil, false, nil
 	}
 	links = p.GetLinks()
-	e := &extraction{page: p, near: distances(p, s.DMax), pageTerms: topicTerms(j, s.Topics)}
+	e := &extraction{page: p, near: distances(p, s.DMax)}
+	e.pageTerms, e.pageCounts = topicTerms(j, s.Topics)
 	wanted := s.DMax
 	if s.Families.Far() {
 		wanted = beyond
@@ -140,9 +139,10 @@ func distances(p *schemas.Page, dMax int) []uint8 {
 }
 
 type extraction struct {
-	page      *schemas.Page
-	near      []uint8
-	pageTerms []string
+	page       *schemas.Page
+	near       []uint8
+	pageTerms  []string
+	pageCounts []uint32 // of pageTerms; nil = 1 each
 }
 
 // reach returns the largest distance, at most dMax, up to which the leaves fit a table; −1 where not even the
@@ -151,7 +151,7 @@ func (e *extraction) reach(dMax int) int {
 	tokenSize := protowire.SizeVarint(uint64(len(e.page.Terms)))
 	fixed := 64 // the lists' own tags and lengths
 	for _, t := range e.pageTerms {
-		fixed += termSize(t)
+		fixed += termSize(t) + 3 // and what it counts
 	}
 	all := fixed
 	for i, n := range e.page.LeafLengths {
@@ -207,7 +207,8 @@ func (e *extraction) table(reach int) *schemas.LeafTable {
 		}
 	}
 	t := &schemas.LeafTable{
-		PageTerms: e.pageTerms, Leaves: make([]uint32, 0, leaves), LeafLengths: make([]uint32, 0, leaves), Tokens: make([]uint32, 0, words),
+		PageTerms: e.pageTerms, PageCounts: e.pageCounts,
+		Leaves: make([]uint32, 0, leaves), LeafLengths: make([]uint32, 0, leaves), Tokens: make([]uint32, 0, words),
 	}
 	number := make([]uint32, len(e.page.Terms)) // in the table, from 1
 	at := 0
@@ -228,23 +229,4 @@ func (e *extraction) table(reach int) *schemas.LeafTable {
 		}
 	}
 	return t
-}
-
-// topicTerms returns the terms of the classes of a page, sorted.
-func topicTerms(j *schemas.Judgement, f schemas.TopicFeatures) []string {
-	if f != schemas.TopicFeatures_TOPIC_FEATURES_TOP2 {
-		return nil
-	}
-	var terms []string
-	for _, topic := range j.GetTopics()[:min(2, len(j.GetTopics()))] {
-		name := "/" + topic.GetTopic()
-		terms = append(terms, "c:/", "c:"+name)
-		for i, c := range name {
-			if c == '/' && i > 0 {
-				terms = append(terms, "c:"+name[:i])
-			}
-		}
-	}
-	slices.SortFunc(terms, strings.Compare)
-	return slices.Compact(terms)
 }

@@ -1,7 +1,10 @@
 package linkfeature
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +121,59 @@ func TestTopicFeatures(t *testing.T) {
 	}
 	if table, _ := extract(t, p, j, Settings{}); len(table.PageTerms) != 0 {
 		t.Errorf("topics are off: %v", table.PageTerms)
+	}
+}
+
+func TestPosteriorsOfAllTopics(t *testing.T) {
+	j := &schemas.Judgement{Topics: []*schemas.TopicScore{{Topic: "Arts"}}, Posteriors: []*schemas.TopicScore{
+		{Topic: "Arts", Tempered: .004}, {Topic: "Computers/Other", Tempered: .25}, {Topic: "Computers/Software/Linux", Tempered: .74},
+		{Topic: "Sports", Tempered: .001}, {Topic: "Games", Tempered: math.NaN()}, {Topic: "Home", Tempered: -1}, {Topic: "News", Tempered: 2},
+	}}
+	all := Settings{DMax: 1, Topics: schemas.TopicFeatures_TOPIC_FEATURES_ALL}
+	table, links := extract(t, page([]string{"anchor"}, link(0, 0)), j, all)
+	want := []*schemas.Feature{feature("anchor", 0, 1)}
+	for _, x := range []struct {
+		name  string
+		parts uint32
+	}{{"", 254}, {"Arts", 1}, {"Computers", 253}, {"Computers/Other", 64}, {"Computers/Software", 189}, {"Computers/Software/Linux", 189}} {
+		want = append(want, feature("p:/"+x.name, schemas.NoOffset, x.parts))
+	}
+	got := Features(table, links[0], 1)
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	open, err := Open(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := Open(open.Cut(links, 1, Offsets))
+	if err != nil || !bytes.Equal(part.Bytes(), open.Bytes()) {
+		t.Errorf("the part of all links is another table: %v", err)
+	}
+	for i, b := range open.Bytes() {
+		if _, err := ReadTable(open.Bytes()[:i]); !errors.Is(err, ErrTable) {
+			t.Errorf("cut at %d: %v", i, err)
+		}
+		other := slices.Clone(open.Bytes())
+		other[i] = ^b
+		if x, err := ReadTable(other); err == nil {
+			x.Features(links[0], 1)
+		}
+	}
+	if _, err := Open(&schemas.LeafTable{PageTerms: []string{"p:/"}, PageCounts: []uint32{0}}); err == nil {
+		t.Error("a term of the page counts 0")
+	}
+	if _, err := Open(&schemas.LeafTable{PageTerms: []string{"p:/"}, PageCounts: []uint32{1, 1}}); err == nil {
+		t.Error("counts of more terms than there are")
+	}
+	top := Settings{DMax: 1, Topics: schemas.TopicFeatures_TOPIC_FEATURES_TOP2}
+	for i, x := range got {
+		if !all.Keep(x) || top.Keep(x) != (i == 0) {
+			t.Errorf("%v is kept: %v, of the top two: %v", x, all.Keep(x), top.Keep(x))
+		}
+	}
+	if top.Within(all) || all.Within(top) || !(Settings{DMax: 1}).Within(all) {
+		t.Error("topic features are made of others")
 	}
 }
 
@@ -320,6 +376,14 @@ func FuzzOpen(f *testing.F) {
 		Settings{DMax: 2, Topics: schemas.TopicFeatures_TOPIC_FEATURES_TOP2})
 	b, err := proto.Marshal(table)
 	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b, uint32(1), uint32(2), 5)
+	table.PageCounts = make([]uint32, len(table.PageTerms))
+	for i := range table.PageCounts {
+		table.PageCounts[i] = uint32(1000 * (i + 1))
+	}
+	if b, err = proto.Marshal(table); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b, uint32(1), uint32(2), 5)

@@ -21,25 +21,28 @@ type Table struct {
 	terms, pageTerms, leaves, tokens int
 	// Number of links that have terms of their own, of these terms (names), and of their occurrences.
 	links, names, linkTerms int
+	// counted says that terms of the page have counts, else each counts 1.
+	counted bool
 	// Where the lists begin in b: numbers of leaves, ends of their tokens, tokens, then the same of
-	// links, ends of terms and names, text.
-	leafAt, endAt, tokenAt, linkAt, linkEndAt, linkTermAt, termAt, textAt int
+	// links, counts of terms of the page, ends of terms and names, text.
+	leafAt, endAt, tokenAt, linkAt, linkEndAt, linkTermAt, countAt, termAt, textAt int
 }
 
 // A table's bytes: version, wide (0 or 1), numbers of four bytes (terms, terms of the page among them,
-// leaves, tokens; in version 2 also links, names and terms of links), then lists of numbers, of
-// two bytes each where all fit: the leaves; where the tokens of each end; the tokens; in version 2 the
+// leaves, tokens; from version 2 on also links, names and terms of links), then lists of numbers, of
+// two bytes each where all fit: the leaves; where the tokens of each end; the tokens; from version 2 on the
 // first leaves of links; where the terms of each end; these terms, as numbers behind those of the
-// page's; where each term and name ends in the text, which comes last. Numbers are little-endian.
-// Version 1 is written where links have no terms.
+// page's; in version 3 what each term of the page counts; where each term and name ends in the text, which comes last. Numbers are little-endian.
+// Version 1 is written where links have no terms, version 3 where terms of the page have counts.
 const (
 	plainVersion, plainHead = 1, 2 + 4*4
 	linkVersion, linkHead   = 2, 2 + 7*4
+	countVersion            = 3
 )
 
 // head is the size of what stands before the lists.
 func (t *Table) head() int {
-	if t.links > 0 {
+	if t.links > 0 || t.counted {
 		return linkHead
 	}
 	return plainHead
@@ -48,7 +51,7 @@ func (t *Table) head() int {
 // numbers are those of the head.
 func (t *Table) numbers() []*int {
 	all := []*int{&t.terms, &t.pageTerms, &t.leaves, &t.tokens, &t.links, &t.names, &t.linkTerms}
-	if t.links > 0 {
+	if t.links > 0 || t.counted {
 		return all
 	}
 	return all[:4]
@@ -64,6 +67,9 @@ func Open(t *schemas.LeafTable) (*Table, error) {
 	}
 	if err := fit(t.GetLinkLeaves(), t.GetLinkLengths(), t.GetLinkTerms(), len(t.GetLinkNames())); err != nil {
 		return nil, fmt.Errorf("leaf table, terms of links: %w", err)
+	}
+	if n := len(t.GetPageCounts()); n > 0 && (n != len(t.GetPageTerms()) || slices.Contains(t.GetPageCounts(), 0)) {
+		return nil, fmt.Errorf("leaf table: %d counts of %d terms of the page, or one of 0", n, len(t.GetPageTerms()))
 	}
 	return pack(t), nil
 }
@@ -106,16 +112,21 @@ func pack(t *schemas.LeafTable) *Table {
 		terms: len(t.GetTerms()) + len(t.GetPageTerms()), pageTerms: len(t.GetPageTerms()),
 		leaves: len(t.GetLeaves()), tokens: len(t.GetTokens()),
 		links: len(t.GetLinkLeaves()), names: len(t.GetLinkNames()), linkTerms: len(t.GetLinkTerms()),
+		counted: len(t.GetPageCounts()) > 0,
 	}
 	if p.links == 0 { // names of no link
 		texts, p.names = texts[:2], 0
 	}
 	p.wide = max(text, p.tokens, p.linkTerms, p.terms+p.names) > math.MaxUint16 ||
-		p.leaves > 0 && t.Leaves[p.leaves-1] > math.MaxUint16 || p.links > 0 && t.LinkLeaves[p.links-1] > math.MaxUint16
+		p.leaves > 0 && t.Leaves[p.leaves-1] > math.MaxUint16 || p.links > 0 && t.LinkLeaves[p.links-1] > math.MaxUint16 ||
+		p.counted && slices.Max(t.PageCounts) > math.MaxUint16
 	p.layOut()
 	b := make([]byte, 0, p.textAt+text)
 	b = append(b, plainVersion, 0)
-	if p.links > 0 {
+	switch {
+	case p.counted:
+		b[0] = countVersion
+	case p.links > 0:
 		b[0] = linkVersion
 	}
 	if p.wide {
@@ -146,6 +157,9 @@ func pack(t *schemas.LeafTable) *Table {
 	}
 	lists(t.GetLeaves(), t.GetLeafLengths(), t.GetTokens(), 0)
 	lists(t.GetLinkLeaves(), t.GetLinkLengths(), t.GetLinkTerms(), p.terms)
+	for _, n := range t.GetPageCounts() {
+		put(n)
+	}
 	end := uint32(0)
 	for _, terms := range texts {
 		for _, term := range terms {
@@ -174,7 +188,11 @@ func (t *Table) layOut() {
 	t.linkAt = t.tokenAt + size*t.tokens
 	t.linkEndAt = t.linkAt + size*t.links
 	t.linkTermAt = t.linkEndAt + size*t.links
-	t.termAt = t.linkTermAt + size*t.linkTerms
+	t.countAt = t.linkTermAt + size*t.linkTerms
+	t.termAt = t.countAt
+	if t.counted {
+		t.termAt += size * t.pageTerms
+	}
 	t.textAt = t.termAt + size*(t.terms+t.names)
 }
 
@@ -183,10 +201,10 @@ func (t *Table) Bytes() []byte { return t.b }
 
 // ReadTable reads what Bytes returned, of which it keeps a copy. Any other bytes are ErrTable.
 func ReadTable(b []byte) (*Table, error) {
-	if len(b) < plainHead || b[0] != plainVersion && b[0] != linkVersion || b[1] > 1 || b[0] == linkVersion && len(b) < linkHead {
+	if len(b) < plainHead || b[0] < plainVersion || b[0] > countVersion || b[1] > 1 || b[0] != plainVersion && len(b) < linkHead {
 		return nil, fmt.Errorf("%w: of %d bytes, or of another version", ErrTable, len(b))
 	}
-	t := &Table{b: slices.Clone(b), wide: b[1] == 1}
+	t := &Table{b: slices.Clone(b), wide: b[1] == 1, counted: b[0] == countVersion}
 	if b[0] == linkVersion {
 		t.links = 1 // until it is read
 	}
@@ -198,6 +216,9 @@ func ReadTable(b []byte) (*Table, error) {
 	}
 	if b[0] == linkVersion && t.links == 0 {
 		return nil, fmt.Errorf("%w: of links that it does not have", ErrTable)
+	}
+	if t.counted && t.pageTerms == 0 {
+		return nil, fmt.Errorf("%w: counts of terms of the page that it does not have", ErrTable)
 	}
 	t.layOut()
 	if t.textAt > len(b) || t.pageTerms > t.terms {
@@ -211,6 +232,9 @@ func ReadTable(b []byte) (*Table, error) {
 	}
 	if !t.between(t.tokenAt, t.tokens, 0, t.terms-t.pageTerms) || !t.between(t.linkTermAt, t.linkTerms, t.terms, t.terms+t.names) {
 		return nil, fmt.Errorf("%w: token of a term that it does not have", ErrTable)
+	}
+	if t.counted && !t.between(t.countAt, t.pageTerms, 1, math.MaxInt) {
+		return nil, fmt.Errorf("%w: a term of the page counts 0", ErrTable)
 	}
 	return t, nil
 }
@@ -276,6 +300,14 @@ func (t *Table) Term(number uint32) []byte {
 
 // PageTerms returns the number of the first term of the page; those from it on have no offset.
 func (t *Table) PageTerms() int { return t.terms - t.pageTerms }
+
+// PageCount is what a term of the page counts, in parts of Unit.
+func (t *Table) PageCount(term uint32) uint32 {
+	if !t.counted {
+		return 1
+	}
+	return t.number(t.countAt, int(term)-t.PageTerms())
+}
 
 // Tokens goes through the tokens at most dMax leaves away from a link of the page, in document
 // order: the number of each one's term and its DOM offset. A feature ⟨t, d⟩ with count n comes n
@@ -445,6 +477,9 @@ func (t *Table) FeaturesOf(l *schemas.Link, dMax int, f Families) []*schemas.Fea
 		}
 		f := &block[len(features)]
 		f.Offset, f.Count = int32(key&0xff)-128, 1
+		if term := int(key >> 8); term >= t.PageTerms() && term < t.Terms() {
+			f.Count = t.PageCount(uint32(term))
+		}
 		if i > 0 && key>>8 == keys[i-1]>>8 {
 			f.Term = features[len(features)-1].Term
 		} else {

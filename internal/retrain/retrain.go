@@ -1,9 +1,9 @@
 package retrain
 
 import (
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"forager/internal/apprentice"
 	"forager/internal/linkfeature"
@@ -75,6 +75,9 @@ func New(prior apprentice.Learner, s Settings) (*Trainer, error) {
 	if s.Features.Families.Trees() && !s.Recorded.Families.Trees() {
 		return nil, fmt.Errorf("features of the trees of pages (%v) are asked for; its pages have theirs where a crawl learns from them, and this one learnt from %v",
 			s.Features.Families, s.Recorded.Families)
+	}
+	if all := schemas.TopicFeatures_TOPIC_FEATURES_ALL; s.Features.Topics == all && s.Recorded.Topics != all {
+		return nil, errors.New("features of all topics are asked for; its judgements name all where a crawl learns from them, and this one does not")
 	}
 	if s.Cut != 0 && s.Recut {
 		return nil, fmt.Errorf("a cut of %v and one to be found are asked for", s.Cut)
@@ -164,10 +167,7 @@ func (t *Trainer) less(all []*schemas.Feature) []*schemas.Feature {
 		return all
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(f *schemas.Feature) bool {
-		if !s.Features.Families.Keep(f) || strings.HasPrefix(f.GetTerm(), "c:") && s.Features.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE {
-			return true
-		}
-		return f.GetOffset() != schemas.NoOffset && int(max(f.GetOffset(), -f.GetOffset())) > s.Features.DMax
+		return !s.Features.Keep(f)
 	})
 }
 

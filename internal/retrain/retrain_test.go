@@ -44,6 +44,7 @@ func newWorld(seed uint64) *world {
 		}
 		w.pages = append(w.pages, p)
 		w.topics[p.Url] = &schemas.Judgement{Topics: []*schemas.TopicScore{{Topic: fmt.Sprint("A/", w.random.IntN(3))}, {Topic: "B"}, {Topic: "C"}}}
+		w.topics[p.Url].Posteriors = []*schemas.TopicScore{{Topic: w.topics[p.Url].Topics[0].Topic, Tempered: .5 + .03*float64(i)}, {Topic: "B", Tempered: .1}}
 	}
 	return w
 }
@@ -218,11 +219,11 @@ func TestNoSettingsGiveTheModelsOfLiveTraining(t *testing.T) {
 
 // A crawl that had had the other settings from the start is what they are compared with.
 func TestOtherFeaturesGiveTheModelsOfACrawlThatHadThem(t *testing.T) {
-	none, top := schemas.TopicFeatures_TOPIC_FEATURES_NONE, schemas.TopicFeatures_TOPIC_FEATURES_TOP2
+	none, top, all := schemas.TopicFeatures_TOPIC_FEATURES_NONE, schemas.TopicFeatures_TOPIC_FEATURES_TOP2, schemas.TopicFeatures_TOPIC_FEATURES_ALL
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		draw := func(name string) linkfeature.Settings {
-			return linkfeature.Settings{DMax: rapid.IntRange(0, 9).Draw(rt, name), Topics: rapid.SampledFrom([]schemas.TopicFeatures{none, top}).Draw(rt, name+" topics"), Families: genFamilies.Draw(rt, name+" families")}
+			return linkfeature.Settings{DMax: rapid.IntRange(0, 9).Draw(rt, name), Topics: rapid.SampledFrom([]schemas.TopicFeatures{none, top, all}).Draw(rt, name+" topics"), Families: genFamilies.Draw(rt, name+" families")}
 		}
 		recorded, wanted := draw("recorded"), draw("wanted")
 		w := newWorld(seed)
@@ -246,6 +247,12 @@ func TestOtherFeaturesGiveTheModelsOfACrawlThatHadThem(t *testing.T) {
 		}
 		if wanted.Families.Trees() && !recorded.Families.Trees() {
 			if err == nil || !strings.Contains(err.Error(), "trees of pages") {
+				rt.Fatalf("recorded with %v, wanted %v: %v", recorded, wanted, err)
+			}
+			return
+		}
+		if wanted.Topics == all && recorded.Topics != all {
+			if err == nil || !strings.Contains(err.Error(), "all topics") {
 				rt.Fatalf("recorded with %v, wanted %v: %v", recorded, wanted, err)
 			}
 			return

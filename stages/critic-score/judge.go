@@ -56,14 +56,18 @@ func (s *scorer) byCritic(ctx context.Context, control *schemas.CrawlControl, pa
 	if err != nil {
 		return nil, about(version, err)
 	}
-	j, err := s.say(ctx, by, page, weights)
+	say := critic.Say
+	if schemas.ReadsPosteriors(control) {
+		say = critic.SayWhole
+	}
+	j, err := s.say(ctx, say, by, page, weights)
 	var failure *predicate.Failure
 	if errors.As(err, &failure) {
 		s.metrics.degraded.WithLabelValues(failure.Reason).Inc()
 		if c, ok := by.(*predicate.Client); ok && c.Fallback() != "" {
 			version = c.Fallback()
 			if by, weights, err = s.critics.judge(ctx, version, control, true); err == nil {
-				j, err = s.say(ctx, by, page, weights)
+				j, err = s.say(ctx, say, by, page, weights)
 			}
 		}
 	}
@@ -88,7 +92,7 @@ func (s *scorer) shadow(ctx context.Context, control *schemas.CrawlControl, vers
 	var j *schemas.Judgement
 	by, weights, err := s.critics.judge(ctx, version, control, false)
 	if err == nil {
-		j, err = s.say(ctx, hasty(by), page, weights)
+		j, err = s.say(ctx, critic.Say, hasty(by), page, weights)
 	}
 	switch {
 	case err == nil:
@@ -102,13 +106,16 @@ func (s *scorer) shadow(ctx context.Context, control *schemas.CrawlControl, vers
 	return &schemas.Shadow{Critic: version, Failure: schemas.DetailOf(err)}, nil
 }
 
-// say is critic.Say; a judge that asks a service has no turn meanwhile.
-func (s *scorer) say(ctx context.Context, by critic.Judge, page *schemas.Page, weights []float64) (*schemas.Judgement, error) {
+// sayer is critic.Say or critic.SayWhole.
+type sayer func(context.Context, critic.Judge, *schemas.Page, []float64) (*schemas.Judgement, error)
+
+// say calls critic.Say, or SayWhole; a judge that asks a service has no turn meanwhile.
+func (s *scorer) say(ctx context.Context, say sayer, by critic.Judge, page *schemas.Page, weights []float64) (*schemas.Judgement, error) {
 	if w, ok := by.(interface{ Asks() bool }); ok && w.Asks() {
 		s.turns.give()
 		defer s.turns.take()
 	}
-	return critic.Say(ctx, by, page, weights)
+	return say(ctx, by, page, weights)
 }
 
 // hasty is the judge as one that waits for no service that fails.

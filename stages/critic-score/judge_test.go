@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -257,6 +258,27 @@ func TestPagesThatWaitKeepNoOthersFromBeingJudged(t *testing.T) {
 	}
 	close(release)
 	wg.Wait()
+}
+
+// TestPosteriorsWhereLearnersReadThem: all classes are named to crawls whose features are made of them, and to no others.
+func TestPosteriorsWhereLearnersReadThem(t *testing.T) {
+	w := newWorld(t)
+	version := w.publish(t, "games", trained(t, "chess", "go"))
+	for topics, want := range map[schemas.TopicFeatures]int{schemas.TopicFeatures_TOPIC_FEATURES_TOP2: 0, schemas.TopicFeatures_TOPIC_FEATURES_ALL: 2} {
+		w.revise(t, &schemas.CrawlControl{Crawl: "c", Critic: version, Focus: []string{"chess"}, Learning: &schemas.Learning{Topics: topics}})
+		outs, err := w.stage.Apply(t.Context(), parsed(t, nil))
+		_, judged := one(t, outs, err)
+		j := judged.GetJudgement()
+		sum := 0.
+		for i, x := range j.GetPosteriors() {
+			if sum += x.GetTempered(); x.GetTopic() != []string{"chess", "go"}[i] {
+				t.Errorf("class %d is %v", i, x)
+			}
+		}
+		if len(j.GetPosteriors()) != want || want > 0 && math.Abs(sum-1) > 1./256 || len(j.GetTopics()) != 2 {
+			t.Errorf("%v: %v", topics, j)
+		}
+	}
 }
 
 // TestAnchorsWherePoliciesReadThem: the text of each link is judged by the critic that judged the
