@@ -147,7 +147,9 @@ func (c *retrainCommand) settings(b *books, ctl *schemas.CrawlControl) (retrain.
 	}
 	if s.FromPages() {
 		return s, usagef("--use: links of crawl %q have features up to d_max %d, %v%s and no others; publish the model and begin a new crawl with it (learning.prior)",
-			c.Crawl, recorded.DMax, recorded.Families, map[bool]string{true: ", without topics"}[recorded.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE])
+			c.Crawl, recorded.DMax, recorded.Families, map[schemas.TopicFeatures]string{
+				schemas.TopicFeatures_TOPIC_FEATURES_NONE: ", without topics", schemas.TopicFeatures_TOPIC_FEATURES_ALL: ", all topics",
+			}[recorded.Topics])
 	}
 	return s, nil
 }

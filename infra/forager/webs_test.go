@@ -107,7 +107,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		r.sameCritic(c.name, ground)
 		r.samePages(c.name, want)
 		r.sameLeaps(c.name, want)
-		r.sameModels(c.name, want)
+		r.sameModels(c.name, c.learning, want)
 	}
 	for _, c := range crawls {
 		r.verified(c.name)
@@ -139,7 +139,7 @@ func (r *rig) sameCritic(crawl string, ground *experiment.Ground) {
 // sameModels teaches an apprentice by the experiment's leaps and compares it with every model
 // that the crawl stored, byte by byte. (The topic may have forgotten the older ones: it is
 // compacted.)
-func (r *rig) sameModels(crawl string, want *experiment.Crawl) {
+func (r *rig) sameModels(crawl string, learning *schemas.Learning, want *experiment.Crawl) {
 	r.t.Helper()
 	store, err := objects.Open(r.cfg.S3)
 	if err != nil {
@@ -158,18 +158,22 @@ func (r *rig) sameModels(crawl string, want *experiment.Crawl) {
 		sum := sha256.Sum256(data)
 		stored[object.Key] = hex.EncodeToString(sum[:])
 	}
-	counts := apprentice.NewCounts()
+	settings, err := apprentice.SettingsOf(learning)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	learner := apprentice.New(settings)
 	boundaries, equal := 0, 0
 	for _, leap := range want.Settled {
 		switch {
 		case leap.GetTrains():
-			if err := counts.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {
+			if err := learner.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {
 				r.t.Fatal(err)
 			}
 		case leap.GetBoundary():
 			boundaries++
-			counts.Model() // the first one fixes the cut
-			sum := sha256.Sum256(counts.Marshal())
+			learner.Model() // the first one fixes the cut
+			sum := sha256.Sum256(learner.Marshal())
 			digest := hex.EncodeToString(sum[:])
 			key := fmt.Sprintf("%s%d-%s", folder, leap.GetPages(), digest[:12])
 			if stored[key] != digest {

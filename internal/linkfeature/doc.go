@@ -1,6 +1,6 @@
 // Package linkfeature makes the features of a link (u,v) from the page u: ⟨t, d⟩, the terms t
 // around the link with their DOM offsets d (2002 §2.2.1–2.2.2, Fig. 3), and the names of u's
-// classes as terms without an offset (§2.2.3, §3.8).
+// classes as terms without an offset (§2.2.3, §3.8): of the top two, each counting 1, or of all, each counting its posterior.
 //
 // The leaves below the <a> are at offset 0, the leaf right before them at −1, the one right
 // behind at 1. Only terms with |d| ≤ d_max count (5 by default; §3.4).
@@ -47,6 +47,9 @@
 //
 // 2026-11-22: tag paths are the hashes that pages have of them for the ranker tag-bandit, so a model says which pairs speak for a link
 // by their hashes alone. Pages have them, as their trees, where their crawl asks for them; retraining cannot add them later.
+//
+// 2026-11-22: terms of all classes are "p:/A/B" and not "c:/A/B", as they count in parts of 1/256 (Unit): whoever reads a feature
+// knows its unit. A class below 1/512 has none; a prefix counts the sum of what the classes below it do.
 //
 // 2026-11-21: the prefixes of a class name include the root, "c:/", as in the paper.
 package linkfeature

@@ -263,7 +263,8 @@ type measured struct {
 	accuracies [][]accuracy
 	plain      []accuracy
 	// Of offsets up to 5 alone and with other features beside them (folds by v), in the order of further2002.
-	further [len(further2002)]float64
+	further     [len(further2002)]float64
+	perceptrons perceptrons
 	// cited is the share of links with one beside them of which R was known.
 	cited float64
 	around
@@ -403,6 +404,7 @@ func (m *measured) add(all []instance) error {
 	}
 	m.hosts = max(m.hosts, len(hosts))
 	m.around.add(all)
+	m.perceptrons.add(all)
 	words, pairs := make(map[string]bool), make(map[pair]bool)
 	for i := range all {
 		for _, f := range within(5)(all[i].features) {
@@ -439,6 +441,11 @@ func (m *measured) divide(n float64) {
 	for _, list := range append(m.accuracies, m.plain) {
 		for d := range list {
 			list[d] = accuracy{list[d].negative / n, list[d].positive / n, list[d].average / n}
+		}
+	}
+	for r := range m.perceptrons {
+		for at := range m.perceptrons[r] {
+			m.perceptrons[r][at] /= n
 		}
 	}
 	m.words, m.pairs, m.cited = m.words/n, m.pairs/n, m.cited/n

@@ -24,6 +24,7 @@ func figures2002() []Figure {
 		{Paper: "2002", Name: "Fig. 12", Title: "the recall crawler", Says: "an apprentice that keeps to the baseline's pages loses less than the baseline at first; its loss lies between the baseline's and the free apprentice's."},
 		{Paper: "2002", Name: "Fig. 13", Title: "training amid a crawl", Says: "when the apprentice takes over, the promise of most of the frontier falls (the baseline is overly optimistic), which is more accurate; loss then accumulates more slowly."},
 		{Paper: "2002", Name: "Fig. 14", Title: "the loss rate before and after", Says: "the loss rate falls from over 30 % before the apprentice takes over to 6 % after."},
+		{Paper: "2002", Name: "§2.3", Title: "the linear perceptron", Says: "a linear perceptron trained by the delta rule converges slowly, its error is rather high after that, and it is unstable; naive Bayes works very well."},
 		{Paper: "2002", Name: "§3.8", Title: "topic and co-citation features", Says: "names of the top classes of u raise accuracy by 1 %, their prefixes by 1 % more; co-citation features do not help."},
 	}
 }
@@ -41,6 +42,7 @@ func (s *session) of2002() error {
 	s.figure7(m)
 	s.figure8(m)
 	s.figure9(m)
+	s.perceptron(m)
 	s.further2002(m)
 	return s.crawls2002()
 }
