@@ -15,6 +15,7 @@ import (
 
 	"forager/infra/simweb"
 	"forager/internal/crawlfile"
+	"forager/internal/frontier"
 	"forager/schemas"
 )
 
@@ -30,7 +31,8 @@ type soakCommand struct {
 func (c *soakCommand) Help() string {
 	return `A long crawl of a synthetic web with the embedded parts and every stage as processes. Each second the
 resident memory, open files, goroutines and CPU time of every process are noted; the table gives their
-means for each tenth of the pages, and the last tenth over the first. Disk is what lies in the folders at
+means for each tenth of the pages, and the last tenth over the first. Rate and CPU stand apart for the seconds in
+which entries of the frontier were scored again under a new model, and for the others. Disk is what lies in the folders at
 the end of each tenth. Interrupted, it reports the tenths of what it has crawled. Records of page.fetched, page.parsed and page.judged are kept for five minutes.
 
   forager soak
@@ -43,6 +45,7 @@ type soakSample struct {
 	Pages   uint64                 `json:"pages"`
 	Latency uint32                 `json:"latency_ms"`
 	Queued  uint64                 `json:"queued"`
+	Passing bool                   `json:"passing"` // entries are being scored again under a new model
 	By      map[string]processLoad `json:"processes"`
 }
 
@@ -158,7 +161,10 @@ func (r *soakReport) end(b *bench, reason string) {
 
 // sample looks at every process.
 func (b *bench) sample(st *schemas.CrawlStatus) (soakSample, error) {
-	x := soakSample{Pages: st.GetPages(), Latency: st.GetLatencyP50Ms(), Queued: st.GetQueued(), By: make(map[string]processLoad)}
+	x := soakSample{
+		Pages: st.GetPages(), Latency: st.GetLatencyP50Ms(), Queued: st.GetQueued(),
+		Passing: strings.HasPrefix(st.GetActivity(), frontier.Rescoring), By: make(map[string]processLoad),
+	}
 	for _, p := range b.stack.processes.List {
 		var load processLoad
 		var err error

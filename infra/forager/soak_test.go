@@ -56,7 +56,7 @@ func TestTenths(t *testing.T) {
 	r := &soakReport{Pages: 1000, Seconds: 100}
 	for i := range 100 { // a sample a second, 10 pages and 20 ms of CPU in each
 		r.Samples = append(r.Samples, soakSample{
-			Seconds: float64(i + 1), Pages: uint64(10 * (i + 1)), Latency: uint32(i / 10),
+			Seconds: float64(i + 1), Pages: uint64(10 * (i + 1)), Latency: uint32(i / 10), Passing: i%10 == 3,
 			By: map[string]processLoad{"fetch": {Memory: int64(1000 + i), Files: 7, Goroutines: i, CPU: 3 + .02*float64(i+1)}},
 		})
 	}
@@ -66,7 +66,9 @@ func TestTenths(t *testing.T) {
 	for i, x := range list {
 		load := x.by["fetch"]
 		if x.pages != 100 || math.Abs(x.seconds-10) > 1e-9 || x.latency != float64(i) || load.Files != 7 ||
-			load.Memory != int64(1000+10*i+4) || load.Goroutines != 10*i+5 {
+			load.Memory != int64(1000+10*i+4) || load.Goroutines != 10*i+5 ||
+			x.passing.pages != 20 || math.Abs(x.passing.seconds-2) > 1e-9 || math.Abs(x.passing.each()-2) > 1e-9 ||
+			x.calm.pages != 80 || math.Abs(x.calm.rate()-10) > 1e-9 {
 			t.Errorf("tenth %d: %+v", i, x)
 		}
 		// The first has what the process took before the crawl, too.
@@ -80,7 +82,7 @@ func TestTenths(t *testing.T) {
 	}
 	var out strings.Builder
 	printSoak(&out, r)
-	for _, want := range []string{"1000 pages in 100 s", "10th/1st", "memory, MB, everything", "bytes a page, kafka"} {
+	for _, want := range []string{"1000 pages in 100 s", "10th/1st", "CPU ms a page, scoring again", "memory, MB, everything", "bytes a page, kafka"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -16,7 +16,20 @@ type tenth struct {
 	by map[string]processLoad
 	// disk holds the sizes of folders at the end.
 	disk map[string]int64
+	// passing are the seconds in which entries were scored again, calm the others.
+	passing, calm stretch
 }
+
+// stretch is a number of seconds, not necessarily one after another.
+type stretch struct {
+	pages        uint64
+	seconds, cpu float64
+}
+
+func (s stretch) rate() float64 { return float64(s.pages) / max(s.seconds, 1e-9) }
+
+// each is CPU time a page, milliseconds.
+func (s stretch) each() float64 { return s.cpu * 1000 / float64(max(1, s.pages)) }
 
 // tenths divides the samples of a crawl by its pages. A sample belongs to the tenth in which its
 // last page lies.
@@ -34,12 +47,19 @@ func (r *soakReport) tenths() []tenth {
 		t.pages += x.Pages - last.Pages
 		t.seconds += x.Seconds - last.Seconds
 		t.latency += float64(x.Latency)
+		part := &t.calm
+		if x.Passing || last.Passing {
+			part = &t.passing
+		}
+		part.pages += x.Pages - last.Pages
+		part.seconds += x.Seconds - last.Seconds
 		for name, load := range x.By {
 			sum := t.by[name]
 			sum.Memory += load.Memory
 			sum.Files += load.Files
 			sum.Goroutines += load.Goroutines
 			sum.CPU += load.CPU - last.By[name].CPU
+			part.cpu += load.CPU - last.By[name].CPU
 			t.by[name] = sum
 		}
 		last = x
@@ -90,6 +110,18 @@ func printSoak(w io.Writer, r *soakReport) {
 	}
 	line("pages/s", "%.0f", func(i int) float64 { return float64(list[i].pages) / max(list[i].seconds, 1e-9) })
 	line("loop, ms", "%.0f", func(i int) float64 { return list[i].latency })
+	fmt.Fprintln(w)
+	line("% of the time scoring again", "%.0f", func(i int) float64 { return 100 * list[i].passing.seconds / max(list[i].seconds, 1e-9) })
+	for _, part := range []struct {
+		name string
+		of   func(i int) stretch
+	}{
+		{"scoring again", func(i int) stretch { return list[i].passing }},
+		{"else", func(i int) stretch { return list[i].calm }},
+	} {
+		line("pages/s, "+part.name, "%.0f", func(i int) float64 { return part.of(i).rate() })
+		line("CPU ms a page, "+part.name, "%.2f", func(i int) float64 { return part.of(i).each() })
+	}
 	names := benchProcesses()
 	for _, m := range []struct {
 		name, format string

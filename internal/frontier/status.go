@@ -98,6 +98,9 @@ func left(limit, charged, reserved uint64) uint64 {
 	return limit - charged - reserved
 }
 
+// Rescoring is what the activity of a shard begins with that scores its entries again under a new model.
+const Rescoring = "re-scoring"
+
 // activity says what the shard is busy with beside dispatching.
 func (s *Shard) activity() string {
 	if s.modelDue() {
@@ -122,5 +125,5 @@ func (s *Shard) activity() string {
 	if all == 0 {
 		return ""
 	}
-	return fmt.Sprintf("re-scoring %d%%", done*100/all)
+	return fmt.Sprintf("%s %d%%", Rescoring, done*100/all)
 }
