@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,30 +157,54 @@ func (b *books) finished(crawl string) ([]*schemas.CrawlStatus, error) {
 	return all, nil
 }
 
-// settle waits until every stage has read all that was waiting for it.
+// settleRounds: behind the end of a crawl its last leaps become a model, and its last links hubs, of which rows are made.
+const settleRounds = 3
+
+// settle waits until every stage has read all that was waiting for it, and what came of that. Other crawls may go on
+// meanwhile; so fetch, where their requests wait for hosts, is not waited for: a crawl that has finished has none.
 func (b *books) settle(ctx context.Context, within time.Duration) error {
-	end := time.Now().Add(within)
-	for {
-		var waiting []string
+	began := time.Now()
+	for range settleRounds {
+		ends := make(map[string]map[string][]int64)
 		for _, stage := range stageNames {
-			n, err := b.client.Lag(ctx, stage, stageInputs[stage]...)
-			if err != nil {
+			if stage == "fetch" {
+				continue
+			}
+			var err error
+			if ends[stage], err = b.client.Ends(ctx, stageInputs[stage]...); err != nil {
 				return err
+			}
+		}
+		waited, err := b.settleTo(ctx, ends, within-time.Since(began))
+		if err != nil {
+			return fmt.Errorf("%w after %s; do these stages run? (forager up starts them)", err, within)
+		}
+		if !waited {
+			break
+		}
+	}
+	return nil
+}
+
+// settleTo waits until every stage has read its topics up to ends, and says whether one had not.
+func (b *books) settleTo(ctx context.Context, ends map[string]map[string][]int64, within time.Duration) (waited bool, err error) {
+	var waiting []string
+	ok, err := poll(ctx, within, func() (bool, error) {
+		waiting = waiting[:0]
+		for _, stage := range slices.Sorted(maps.Keys(ends)) {
+			n, err := b.client.LagTo(ctx, stage, ends[stage])
+			if err != nil {
+				return false, err
 			}
 			if n > 0 {
 				waiting = append(waiting, fmt.Sprintf("%s (%d)", stage, n))
+				waited = true
 			}
 		}
-		if len(waiting) == 0 {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("records still wait before %s after %s; do these stages run? (forager up starts them)", strings.Join(waiting, ", "), within)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
+		return len(waiting) == 0, nil
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("records still wait before %s", strings.Join(waiting, ", "))
 	}
+	return waited, err
 }
