@@ -9,6 +9,7 @@ import (
 
 	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
+	"forager/internal/critic"
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
 	"forager/schemas"
@@ -28,6 +29,7 @@ type experimentCompare struct {
 	FirstDraw  int      `help:"The first of them, from 0." default:"0"`
 	Rankers    []string `help:"Rankers to compare, with commas between them; by default all."`
 	RandomRuns int      `help:"Runs of rankers of random order, each draw." default:"10"`
+	Critic     string   `help:"How the critics of the tasks learn: bayes, bayes-tree, logistic; by default as the task file says, or bayes." enum:",bayes,bayes-tree,logistic" default:""`
 	DMax       uint32   `help:"Largest DOM offset of a feature, 0 to 100." default:"5"`
 	Pairs      string   `help:"Which leaps train: both, forward." enum:"both,forward" default:"both"`
 	MaxPairs   uint32   `help:"Leaps that one target may train; 0 = 5." default:"0"`
@@ -96,6 +98,9 @@ func (c *experimentCompare) Run(s *session) error {
 	file, err := experiment.LoadTasks(c.Tasks)
 	if err != nil {
 		return err
+	}
+	if c.Critic != "" {
+		file.Judge(critic.Method(c.Critic))
 	}
 	tasks, err := file.Select(c.Task...)
 	if err != nil {

@@ -76,6 +76,7 @@ func (c *experimentRun) Help() string {
   only: ["webkb-uni:*"]
   draws: {first: 0, count: 10}
   random_runs: 10                   # of rankers of random order, each draw
+  critic: logistic                  # or bayes, bayes-tree: in the place of what the task file says
   rankers: [soft-focus, apprentice, apprentice-gated, random, oracle]
   settings: {d_max: [0, 2, 5]}      # every combination, with every ranker that learns; also switch_pages,
                                     # refit_pages, max_pairs, pairs, topics, learner, count, smooth, features, active;

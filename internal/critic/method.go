@@ -24,6 +24,15 @@ const (
 // Methods are all of them.
 var Methods = []Method{Bayes, BayesTree, Logistic}
 
+// MethodNames are the names of all of them.
+func MethodNames() []string {
+	names := make([]string, len(Methods))
+	for i, m := range Methods {
+		names[i] = string(m)
+	}
+	return names
+}
+
 // learned is what a method has made of examples. It is safe for concurrent use.
 type learned interface {
 	// opine sets all of an opinion but Calibrated.
@@ -43,11 +52,7 @@ func (t *training) learn(want func(example int) bool) (learned, error) {
 	case Logistic:
 		return learnHashed(t, want)
 	}
-	names := make([]string, len(Methods))
-	for i, m := range Methods {
-		names[i] = string(m)
-	}
-	return nil, fmt.Errorf("method %q is none of %s", t.settings.Method, strings.Join(names, ", "))
+	return nil, fmt.Errorf("method %q is none of %s", t.settings.Method, strings.Join(MethodNames(), ", "))
 }
 
 // lanes is the number of models that are learnt at the same time.

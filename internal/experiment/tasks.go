@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"forager/internal/critic"
 	"forager/internal/weburl"
 )
 
@@ -28,6 +29,16 @@ type CriticSet struct {
 	// NotCounted are pages that count neither as targets nor in the harvest: a list of URLs, or
 	// a sentence about labels of pages that no task may fetch.
 	NotCounted json.RawMessage `json:"not_counted"`
+	// Method is how the critic learns; "" = naive Bayes.
+	Method critic.Method `json:"method"`
+}
+
+// Judge lets all critics learn by one method, in the place of what the file says.
+func (f *TaskFile) Judge(by critic.Method) {
+	for name, set := range f.Critics {
+		set.Method = by
+		f.Critics[name] = set
+	}
 }
 
 // Task is one crawl to be tried with every ranker.
@@ -96,6 +107,9 @@ func readTasks(r io.Reader) (*TaskFile, error) {
 		set := t.Critics[name]
 		if _, err := set.notCounted(); err != nil {
 			errs = append(errs, fmt.Errorf("critic %q: %w", name, err))
+		}
+		if set.Method != "" && !slices.Contains(critic.Methods, set.Method) {
+			errs = append(errs, fmt.Errorf("critic %q: method %q is none of %s", name, set.Method, strings.Join(critic.MethodNames(), ", ")))
 		}
 	}
 	names := make(map[string]bool)

@@ -76,6 +76,7 @@ func TestBadTasks(t *testing.T) {
 		{`"label ends in /one"`, `"label ends in "`, "known are"},
 		{"every page whose label does not end in /one", "all others", `critic "rest": not_counted is "all others"`},
 		{`["http://x.test/", "no URL"]`, `7`, `critic "list"`},
+		{`"not_counted"`, `"method": "magic", "not_counted"`, `method "magic" is none of bayes, bayes-tree, logistic`},
 		{`"about"`, `"abuot"`, "abuot"},
 		{`true}]}`, `true}]} {}`, "more behind"},
 		{`"tasks": [`, `"tasks": `, "invalid"},

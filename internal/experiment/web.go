@@ -300,6 +300,6 @@ func (w *Web) trainCritic(set *CriticSet) (*critic.Model, error) {
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%d of its examples are no pages of the web, such as %s", len(missing), missing[0])
 	}
-	model, _, err := critic.Train(&examples, critic.Settings{Exact: true})
+	model, _, err := critic.Train(&examples, critic.Settings{Exact: true, Method: set.Method})
 	return model, err
 }

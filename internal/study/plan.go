@@ -12,6 +12,7 @@ import (
 
 	"forager/internal/apprentice"
 	"forager/internal/crawlfile"
+	"forager/internal/critic"
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
 	"forager/internal/strictyaml"
@@ -31,6 +32,8 @@ type Plan struct {
 	RandomRuns int
 	// Variants to compare.
 	Variants []experiment.Variant
+	// Critic is how the critics of the tasks learn; "" = as the task file says.
+	Critic critic.Method
 	// DMax is the largest DOM offset that a variant reads.
 	DMax int
 	// Load brings webs; nil = they are parsed.
@@ -47,6 +50,7 @@ type file struct {
 		Count int `yaml:"count"`
 	} `yaml:"draws"`
 	RandomRuns int      `yaml:"random_runs"`
+	Critic     string   `yaml:"critic"`
 	Rankers    []string `yaml:"rankers"`
 	// Settings: every combination of the values is tried with every ranker that learns.
 	Settings struct {
@@ -107,6 +111,9 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 	if f.RandomRuns < 1 {
 		r.Problem("random_runs", "is %d; want at least 1", f.RandomRuns)
 	}
+	if m := critic.Method(f.Critic); f.Critic != "" && !slices.Contains(critic.Methods, m) {
+		r.Problem("critic", "%s is not known; known: %s", f.Critic, strings.Join(critic.MethodNames(), ", "))
+	}
 	if slices.Equal(f.Rankers, []string{"all"}) {
 		f.Rankers = experiment.Rankers
 	}
@@ -122,7 +129,7 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 			r.Problem("rankers", "%s is named twice", name)
 		}
 	}
-	p := &Plan{Name: f.Name, Tasks: f.Tasks, Only: f.Only, RandomRuns: f.RandomRuns}
+	p := &Plan{Name: f.Name, Tasks: f.Tasks, Only: f.Only, RandomRuns: f.RandomRuns, Critic: critic.Method(f.Critic)}
 	for d := range f.Draws.Count {
 		p.Draws = append(p.Draws, f.Draws.First+d)
 	}

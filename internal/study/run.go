@@ -39,6 +39,9 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	if err != nil {
 		return nil, err
 	}
+	if p.Critic != "" {
+		file.Judge(p.Critic)
+	}
 	folder := filepath.Dir(p.Tasks)
 	load := p.Load
 	if load == nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"forager/internal/critic"
 	"forager/internal/experiment"
 	"forager/internal/experiment/worldtest"
 )
@@ -272,6 +273,48 @@ func TestLogsOfOtherOriginsAreRefused(t *testing.T) {
 	}
 }
 
+// TestAStudyOfAnotherCritic: what guides the crawls changes, what the labels count does not, and a study never mixes two.
+func TestAStudyOfAnotherCritic(t *testing.T) {
+	dir, p := folder(t)
+	log := filepath.Join(dir, "runs.jsonl")
+	all := make(map[critic.Method][]Row)
+	for _, method := range []critic.Method{"", critic.Bayes, critic.Logistic} {
+		p.Critic = method
+		r, err := Run(t.Context(), p, filepath.Join(dir, "of-"+string(method)), new(told))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[method] = r.Rows()
+	}
+	if !reflect.DeepEqual(all[""], all[critic.Bayes]) {
+		t.Error("without a method it is not naive Bayes")
+	}
+	guided := 0
+	for i, row := range all[critic.Logistic] {
+		other := all[critic.Bayes][i]
+		if row.CriticDigest == other.CriticDigest {
+			t.Fatalf("%s: both critics have the digest %s", row.Variant, row.CriticDigest)
+		}
+		if row.Ranker == "oracle" && row.AUC != other.AUC {
+			t.Errorf("oracle, draw %d: %v of the targets by one critic, %v by the other", row.Draw, row.AUC, other.AUC)
+		}
+		if row.Ranker == "soft-focus" && row.AUC != other.AUC {
+			guided++
+		}
+	}
+	if guided == 0 {
+		t.Error("soft focus went the same way by both critics")
+	}
+	p.Critic = critic.Bayes
+	if _, err := Run(t.Context(), p, log, new(told)); err != nil {
+		t.Fatal(err)
+	}
+	p.Critic = critic.Logistic
+	if _, err := Run(t.Context(), p, log, new(told)); err == nil || !strings.Contains(err.Error(), "another critic") {
+		t.Errorf("a study of bayes goes on with logistic: %v", err)
+	}
+}
+
 func TestPlansThatCannotFinish(t *testing.T) {
 	dir, p := folder(t)
 	log := filepath.Join(dir, "runs.jsonl")
@@ -312,7 +355,11 @@ func TestPlan(t *testing.T) {
 		settingsOf(&rationed.Variants[1]) != `{"learning":{"d_max":5,"pairs":"PAIRS_BOTH"},"ration":1}` || rationed.Variants[2].Ration != 0 {
 		t.Errorf("rations: %+v, %v", rationed, problems)
 	}
+	if p, problems := parsePlan([]byte("name: x\ntasks: x\nrankers: [random]\ncritic: logistic")); len(problems) > 0 || p.Critic != critic.Logistic {
+		t.Errorf("critic: %+v, %v", p, problems)
+	}
 	for text, want := range map[string]string{
+		"name: x\ntasks: x\nrankers: [random]\ncritic: magic":                                                  "critic: magic is not known; known: bayes, bayes-tree, logistic",
 		"tasks: x\nrankers: [random]":                                                                          "name: is missing",
 		"name: x\nrankers: [random]":                                                                           "tasks: is missing",
 		"name: x\ntasks: x":                                                                                    "rankers: is missing; known: unfocused",
