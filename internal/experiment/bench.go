@@ -222,6 +222,7 @@ func (b *Bench) try(j *Job) (*Result, error) {
 	if share := j.Variant.Ration; share > 0 && run.Backlinks != nil {
 		run.Ration = g.ration(share)
 	}
+	run.Untaught = true
 	c, err := run.Crawl()
 	if err != nil {
 		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)

@@ -82,6 +82,8 @@ type Run struct {
 	// RandomSeed of the crawl (ranker random, mixtures).
 	RandomSeed uint64
 	Keep       bool
+	// Untaught: nobody asks what was learnt of a crawl that no apprentice ranks, so nothing is. Its order is the same.
+	Untaught bool
 	// Network lets requests overlap; nil = one after the other.
 	Network *Network
 }
@@ -201,8 +203,11 @@ func (r *Run) begin() (*crawling, error) {
 // configure gives the frontier the crawl's control record, a new one under way.
 func (c *crawling) configure(ctl *schemas.CrawlControl) error {
 	c.ctl = ctl
-	return c.shard.Configure(ctl, c.scope, frontier.Options{Epoch: 1, Rankers: c.run.Rankers})
+	return c.shard.Configure(ctl, c.scope, frontier.Options{Epoch: 1, Rankers: c.run.Rankers, Untaught: c.untaught()})
 }
+
+// untaught says whether leaps teach nobody.
+func (c *crawling) untaught() bool { return c.run.Untaught && !c.run.Keep && !schemas.Learns(c.ctl) }
 
 // publish gives the frontier a model of what was learnt so far.
 func (c *crawling) publish(version string, pages uint64) error {
@@ -277,6 +282,9 @@ func (c *crawling) settle(leap *schemas.LeapSettled) error {
 		return c.publish(fmt.Sprintf("experiment/%d", leap.GetPages()), leap.GetPages())
 	case leap.GetTrains():
 		c.crawl.Trained++
+		if c.untaught() {
+			return nil
+		}
 		if err := c.learner.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {
 			return fmt.Errorf("learn from the link from %s to %s: %w", leap.GetU(), leap.GetV(), err)
 		}

@@ -281,3 +281,26 @@ func TestBench(t *testing.T) {
 		t.Errorf("stopped: %v", err)
 	}
 }
+
+// TestUntaught: what nobody learns from takes the same course, and what an apprentice ranks is taught all the same.
+func TestUntaught(t *testing.T) {
+	g := ground(t, worldtest.Random(7, 60))
+	for _, ranker := range []string{"soft-focus", "smooth-soft-focus+hard-defer", "apprentice", "soft-focus+apprentice"} {
+		run, err := g.Run(ranker, 0, 0, &schemas.Learning{DMax: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Untaught = true
+		got, err := run.Crawl()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := try(t, g, ranker, 0, 0)
+		if !reflect.DeepEqual(got.Steps, want.Steps) || got.Trained != want.Trained {
+			t.Errorf("%s: another course than that of a crawl that teaches", ranker)
+		}
+		if taught := got.Learnt.Leaps() > 0; taught != strings.Contains(ranker, "apprentice") {
+			t.Errorf("%s: taught is %v", ranker, taught)
+		}
+	}
+}

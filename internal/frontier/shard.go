@@ -23,6 +23,8 @@ type Options struct {
 	Owner uint32
 	// Rankers override the ranker of the policy of that name.
 	Rankers map[string]rank.Ranker
+	// Untaught: leaps are settled without their features, as nobody is to learn from them.
+	Untaught bool
 	// RetryDelay is the pause before the second try of a URL; it doubles with every try.
 	RetryDelay time.Duration
 	// Memory bounds what the shard keeps in memory to save reading, bytes (SetMemory); 0 = DefaultMemory.
