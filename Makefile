@@ -10,8 +10,9 @@
 #   make bench [WEB=file.warc.gz TASK=name CORES=2]   whole crawls at full speed: CPU, memory and latency of every
 #                      process; then benchmarks of the rooms, each as a ratio to a floor measured in the same run
 #   make soak [PAGES=200000 CORES=2]   a long crawl: rate, memory, open files and goroutines by tenths of its pages
-#   make bench-frontier [URLS=10000000] [RANKER=mixture]   what a URL costs in a frontier of a tenth of so many, of all,
-#                      and between, on disk; re-scoring, a switch of policies; peak memory (10 GB in TMPDIR, half an hour)
+#   make bench-frontier [URLS=10000000] [RANKER=mixture] [MEMORY=160]   what a URL costs in a frontier of a tenth of so many,
+#                      of all, and between, on disk, with so many MiB of memory for the frontier; re-scoring, a switch of
+#                      policies; peak memory (10 GB in TMPDIR, half an hour)
 #   make bench-import [BYTES=5000000000]   a made-up dump of a directory, imported: speed and peak memory (12 GB in TMPDIR)
 #   make bench-critic  a critic beside scikit-learn: training and scoring from raw text (FORAGER_TAXONOMY, Python 3.11)
 #   make papers [STUDY=build/all-rankers]   docs/papers.md: what four papers found, and what is found here (FORAGER_WEBS)
@@ -96,7 +97,7 @@ bench-import:
 	FORAGER_BENCH_DUMP=$(or $(BYTES),5000000000) go test -run '^$$' -bench Import -benchtime 1x -timeout 2h ./internal/examples
 
 bench-frontier:
-	FORAGER_BENCH_URLS=$(or $(URLS),10000000) FORAGER_BENCH_RANKER=$(RANKER) go test -run '^$$' -bench Frontier -benchtime 1x -timeout 12h -v ./stages/prioritize
+	FORAGER_BENCH_URLS=$(or $(URLS),10000000) FORAGER_BENCH_RANKER=$(RANKER) FORAGER_BENCH_MEMORY=$(MEMORY) go test -run '^$$' -bench Frontier -benchtime 1x -timeout 12h -v ./stages/prioritize
 
 # STUDY names the folder of a finished study, such as that of make rankers, whose tables are added.
 papers: build

@@ -18,7 +18,7 @@ import (
 // moved in the queues afterwards one by one. Verdicts are prepared in the same way (prepare.go).
 
 // ahead is what one goroutine needs for reading and scoring beside others, while the shard stands
-// still.
+// still. Its scratch is large, so the shard keeps some of them.
 type ahead struct {
 	shard *Shard // to be read only
 	model *apprentice.Model
@@ -35,8 +35,13 @@ func (s *Shard) inParallel(n int, do func(a *ahead, i int) error) error {
 	var next atomic.Int64
 	var group errgroup.Group
 	for range min(runtime.GOMAXPROCS(0), n) {
-		a := &ahead{shard: s, model: m, keys: newKeys(shardPrefix(s.name))}
 		group.Go(func() error {
+			a, ok := s.aheads.Get().(*ahead)
+			if !ok {
+				a = &ahead{shard: s, keys: newKeys(shardPrefix(s.name))}
+			}
+			defer s.aheads.Put(a)
+			a.model = m
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
 				if err := do(a, int(i)); err != nil {
 					return err

@@ -3,6 +3,7 @@ package frontier
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"forager/internal/linkfeature"
@@ -100,6 +101,8 @@ type Shard struct {
 	rerankFirst int
 	// stretch is what was scored ahead of it.
 	stretch *stretch
+	// aheads are those that nobody uses.
+	aheads sync.Pool
 
 	// raised are the unvisited entries that hubs link to; ranked says how far that was ranked.
 	raised map[uint64]bool

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"forager/internal/apprentice"
+	"forager/internal/linkfeature"
 )
 
 // A sweep goes through the frontier in stretches. The links of a stretch are collected, then their
@@ -132,7 +133,7 @@ func (a *ahead) scoreStretch(links []stretchLink, of []uint64) error {
 		t, inMemory := a.shard.tables.peek(number)
 		if !inMemory {
 			var err error
-			if t, err = readTable(a.get, &a.keys, p); err != nil {
+			if t, err = tableBy(linkfeature.TableIn, a.get, &a.keys, p); err != nil {
 				return err
 			}
 		}

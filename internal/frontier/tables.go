@@ -27,6 +27,14 @@ func (s *Shard) table(p *page) (*linkfeature.Table, error) {
 
 // readTable reads the leaf table of a page from the store.
 func readTable(get func(key []byte) ([]byte, bool, error), keys *keys, p *page) (*linkfeature.Table, error) {
+	return tableBy(linkfeature.ReadTable, get, keys, p)
+}
+
+// tableBy reads the leaf table of a page from the store by linkfeature.ReadTable, or by linkfeature.TableIn for who is
+// done with it before get is called again.
+func tableBy(
+	read func(b []byte) (*linkfeature.Table, error), get func(key []byte) ([]byte, bool, error), keys *keys, p *page,
+) (*linkfeature.Table, error) {
 	b, ok, err := get(keys.u64(kindTable, p.number))
 	if err != nil {
 		return nil, err
@@ -34,13 +42,9 @@ func readTable(get func(key []byte) ([]byte, bool, error), keys *keys, p *page) 
 	if !ok {
 		return nil, fmt.Errorf("frontier: page %d (%s) has lost its leaf table", p.number, p.url)
 	}
-	return decodeTable(p.number, b)
-}
-
-func decodeTable(page uint64, b []byte) (*linkfeature.Table, error) {
-	t, err := linkfeature.ReadTable(b)
+	t, err := read(b)
 	if err != nil {
-		return nil, fmt.Errorf("frontier: leaf table of page %d: %w", page, err)
+		return nil, fmt.Errorf("frontier: leaf table of page %d: %w", p.number, err)
 	}
 	return t, nil
 }

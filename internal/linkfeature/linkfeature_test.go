@@ -448,3 +448,32 @@ func BenchmarkExtract(b *testing.B) {
 		}
 	}
 }
+
+// TestATableIsCopiedOrReadInPlace: what happens to the bytes afterwards is nothing to ReadTable.
+func TestATableIsCopiedOrReadInPlace(t *testing.T) {
+	whole, err := Open(&schemas.LeafTable{Terms: []string{"bee", "zoo"}, Leaves: []uint32{3}, LeafLengths: []uint32{3}, Tokens: []uint32{1, 0, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := slices.Clone(whole.Bytes())
+	copied, err := ReadTable(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inPlace, err := TableIn(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := link(3, 3)
+	want := []*schemas.Feature{feature("bee", 0, 1), feature("zoo", 0, 2)}
+	if diff := cmp.Diff(want, inPlace.Features(l, 5), protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	if &inPlace.Bytes()[0] != &b[0] {
+		t.Error("TableIn copies")
+	}
+	clear(b)
+	if diff := cmp.Diff(want, copied.Features(l, 5), protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}

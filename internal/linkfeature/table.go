@@ -200,11 +200,14 @@ func (t *Table) layOut() {
 func (t *Table) Bytes() []byte { return t.b }
 
 // ReadTable reads what Bytes returned, of which it keeps a copy. Any other bytes are ErrTable.
-func ReadTable(b []byte) (*Table, error) {
+func ReadTable(b []byte) (*Table, error) { return TableIn(slices.Clone(b)) }
+
+// TableIn is ReadTable without the copy: the table lies in b, which must not be changed as long as it is used.
+func TableIn(b []byte) (*Table, error) {
 	if len(b) < plainHead || b[0] < plainVersion || b[0] > countVersion || b[1] > 1 || b[0] != plainVersion && len(b) < linkHead {
 		return nil, fmt.Errorf("%w: of %d bytes, or of another version", ErrTable, len(b))
 	}
-	t := &Table{b: slices.Clone(b), wide: b[1] == 1, counted: b[0] == countVersion}
+	t := &Table{b: b, wide: b[1] == 1, counted: b[0] == countVersion}
 	if b[0] == linkVersion {
 		t.links = 1 // until it is read
 	}
@@ -442,7 +445,7 @@ func (t *Table) Features(l *schemas.Link, dMax int) []*schemas.Feature {
 // FeaturesOf is Features for some families.
 func (t *Table) FeaturesOf(l *schemas.Link, dMax int, f Families) []*schemas.Feature {
 	f = f.orOffsets()
-	var keys []uint64
+	keys := make([]uint64, 0, 128) // more than most links have; it need not be allocated
 	whole := func(term uint32) { keys = append(keys, uint64(term)<<8|uint64(schemas.NoOffset+128)) }
 	for term, offset := range t.Tokens(l, dMax) {
 		if f&Offsets != 0 || f&anchor != 0 && offset == 0 {

@@ -50,7 +50,7 @@ func run(ctx context.Context, env *boot.Env) error {
 	}
 	return client.RunStateful(ctx, stream.Stateful{
 		Stage: stage, Input: schemas.TopicLinkFound, Log: schemas.TopicFetchRequested,
-		CacheBytes: conf.CacheBytes, MemTable: uint64(min(conf.FrontierBytes/8, 64<<20)), Hits: true, Notify: book.subscribe,
+		CacheBytes: conf.CacheBytes, MemTable: memTable(conf.FrontierBytes), Hits: true, Notify: book.subscribe,
 		Open: func(partition int, epoch uint64, kv *stream.Store) (stream.Processor, error) {
 			return s.open(partition, epoch, kv)
 		},

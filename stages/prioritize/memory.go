@@ -43,3 +43,6 @@ func (p *prioritizer) shareMemory() {
 		}
 	}
 }
+
+// memTable is the size of Pebble's write buffer, bytes, beside so many of frontiers.
+func memTable(frontier int64) uint64 { return uint64(min(frontier/8, 64<<20)) }

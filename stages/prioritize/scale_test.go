@@ -24,21 +24,41 @@ import (
 	"forager/schemas"
 )
 
-// Memory as it is shipped: the frontier's, Pebble's block cache, and all of the process's.
-const (
-	benchMemory  = 160 << 20
-	benchCache   = 64 << 20
-	benchProcess = 768 << 20
-)
+// budget is memory, bytes: the frontier's, Pebble's block cache, and all of the process's.
+type budget struct{ frontier, cache, process int64 }
 
-// Variables that say how many URLs BenchmarkFrontier goes up to, and by which of crawlfile.Rankers.
+// shipped is the memory of pipeline.yaml.
+var shipped = budget{frontier: 160 << 20, cache: 64 << 20, process: 768 << 20}
+
+// benchBudget is memory in the proportions that are shipped, for FORAGER_BENCH_MEMORY MiB of the frontier.
+func benchBudget(b *testing.B) budget {
+	frontier := int64(number(b, memoryVar, int(shipped.frontier>>20))) << 20
+	return budget{frontier, shipped.cache * frontier / shipped.frontier, shipped.process * frontier / shipped.frontier}
+}
+
+// Variables that say how many URLs BenchmarkFrontier goes up to, by which of crawlfile.Rankers, and with how much memory.
 const (
 	urlsVar   = "FORAGER_BENCH_URLS"
 	rankerVar = "FORAGER_BENCH_RANKER"
+	memoryVar = "FORAGER_BENCH_MEMORY"
 )
 
+// number is what an environment variable says, or what there is without it.
+func number(b *testing.B, variable string, without int) int {
+	text := os.Getenv(variable)
+	if text == "" {
+		return without
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		b.Fatalf("%s is %q, must be a number of at least 1", variable, text)
+	}
+	return n
+}
+
 // BenchmarkFrontier grows the frontier of one crawl, on disk as in the stage, to
-// FORAGER_BENCH_URLS URLs (200,000 if not set) by FORAGER_BENCH_RANKER (the apprentice) and reports what one
+// FORAGER_BENCH_URLS URLs (200,000 if not set) by FORAGER_BENCH_RANKER (the apprentice), with FORAGER_BENCH_MEMORY MiB
+// (those of pipeline.yaml) for the frontier and the rest of the process's memory in proportion, and reports what one
 // URL costs when the frontier holds a tenth of them, after each doubling, and when it holds all. A URL stands
 // for itself and its share of all else: per page of 30 links, 10 of which are new, one dispatch, one verdict, 30
 // look-ups, 30 scores, a leaf table of some 500 tokens, and the leaps that it settles. So two links of three lead
@@ -47,16 +67,10 @@ const (
 // it does not, and the crawl is switched to other policies and back. Costs are CPU time of the process, user and
 // system, with Pebble's compactions and the garbage collector; what making the pages costs is taken off.
 func BenchmarkFrontier(b *testing.B) {
-	urls := 200_000
-	if text := os.Getenv(urlsVar); text != "" {
-		var err error
-		if urls, err = strconv.Atoi(text); err != nil {
-			b.Fatalf("%s: %v", urlsVar, err)
-		}
-	}
+	urls, memory := number(b, urlsVar, 200_000), benchBudget(b)
 	for b.Loop() {
-		limit := debug.SetMemoryLimit(boot.GoMemory(benchProcess))
-		c := newGrowth(b)
+		limit := debug.SetMemoryLimit(boot.GoMemory(memory.process))
+		c := newGrowth(b, memory)
 		c.rate(b, urls/20) // off the seeds
 		tenth := c.rate(b, urls/10)
 		tenth.report(b, "tenth")
@@ -83,6 +97,7 @@ func BenchmarkFrontier(b *testing.B) {
 // growth is a crawl that only grows.
 type growth struct {
 	dir     string
+	memory  budget
 	cache   *stream.Cache
 	store   *stream.Store
 	shard   *frontier.Shard
@@ -99,10 +114,12 @@ type growth struct {
 	slice, sliced time.Duration
 }
 
-func newGrowth(b *testing.B) *growth {
-	c := &growth{dir: b.TempDir(), cache: stream.NewCache(benchCache), web: newMadeUp(b), now: time.Unix(1_000_000, 0)}
+func newGrowth(b *testing.B, memory budget) *growth {
+	c := &growth{dir: b.TempDir(), memory: memory, cache: stream.NewCache(memory.cache), web: newMadeUp(b), now: time.Unix(1_000_000, 0)}
 	var err error
-	if c.store, err = stream.OpenStore(stream.StoreOptions{Dir: c.dir, Identity: "bench", Cache: c.cache, MemTable: benchMemory / 8, Hits: true}); err != nil {
+	if c.store, err = stream.OpenStore(stream.StoreOptions{
+		Dir: c.dir, Identity: "bench", Cache: c.cache, MemTable: memTable(memory.frontier), Hits: true,
+	}); err != nil {
 		b.Fatal(err)
 	}
 	if c.shard, err = frontier.Open(c.store, "bench", 0); err != nil {
@@ -136,7 +153,7 @@ func (c *growth) configure(b *testing.B, ranker string) {
 	}
 	c.ctl.Revision++
 	c.ctl.Policies, c.ctl.Mixture = ranking.Policies, ranking.Mixture
-	if err := c.shard.Configure(c.ctl, c.scope, frontier.Options{Memory: benchMemory}); err != nil {
+	if err := c.shard.Configure(c.ctl, c.scope, frontier.Options{Memory: int(c.memory.frontier)}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -207,6 +224,7 @@ func (c *growth) grow(b *testing.B, urls int) {
 type cost struct {
 	cpu, wall time.Duration // of one
 	peak      int64         // bytes of memory
+	bound     int64         // of it
 	disk      int64
 	urls      int
 }
@@ -223,7 +241,7 @@ func (c *growth) rate(b *testing.B, urls int) cost {
 	took, wall := cpuOf(b)-cpu-making, time.Since(began)-making
 	return cost{
 		cpu: took / time.Duration(n*newLinks), wall: wall / time.Duration(n*newLinks),
-		peak: peakMemory(b), disk: diskUse(b, c.dir), urls: c.web.urls,
+		peak: peakMemory(b), disk: diskUse(b, c.dir), urls: c.web.urls, bound: c.memory.process,
 	}
 }
 
@@ -238,7 +256,7 @@ func (x cost) report(b *testing.B, name string) {
 func (x cost) log(b *testing.B) {
 	b.Logf("%9d URLs: %.1f µs of CPU a new URL; by the clock %.0f new URLs and %.0f links a second, %.0f and %.0f a CPU second; peak RSS %d of %d MiB, %d bytes on disk a URL",
 		x.urls, float64(x.cpu)/1e3, 1/x.wall.Seconds(), linksPerURL/x.wall.Seconds(), 1/x.cpu.Seconds(), linksPerURL/x.cpu.Seconds(),
-		x.peak>>20, benchProcess>>20, x.disk/int64(x.urls))
+		x.peak>>20, x.bound>>20, x.disk/int64(x.urls))
 }
 
 // rescore scores every entry again, and looks how much slower pages go meanwhile.
