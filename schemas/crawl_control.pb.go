@@ -821,7 +821,9 @@ type CrawlControl struct {
 	RankerShadows []*Policy `protobuf:"bytes,51,rep,name=ranker_shadows,json=rankerShadows,proto3" json:"ranker_shadows,omitempty"`
 	// Who is asked for the pages that link to targets (2000 §3.3); not set = nobody. Policies that rank by a guide
 	// with layers say which pages are targets.
-	Backlinks     *BacklinkSource `protobuf:"bytes,45,opt,name=backlinks,proto3" json:"backlinks,omitempty"`
+	Backlinks *BacklinkSource `protobuf:"bytes,45,opt,name=backlinks,proto3" json:"backlinks,omitempty"`
+	// Its context graph is made anew of what it fetches (2000 §3.3, §5), for crawls of one shard; not set = by operators only.
+	Renewal       *Renewal `protobuf:"bytes,52,opt,name=renewal,proto3" json:"renewal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1031,6 +1033,88 @@ func (x *CrawlControl) GetBacklinks() *BacklinkSource {
 	return nil
 }
 
+func (x *CrawlControl) GetRenewal() *Renewal {
+	if x != nil {
+		return x.Renewal
+	}
+	return nil
+}
+
+// Renewal is how stage distill makes the guide of a crawl's policy context-graph.
+type Renewal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Pages delivered between two new guides; 0 = there is none after the first.
+	Every uint64 `protobuf:"varint,1,opt,name=every,proto3" json:"every,omitempty"`
+	// Targets, pages of R(u) ≥ ½, raw, that the first guide waits for, where the crawl begins without one: as long its policy
+	// has another ranker. 0 = it begins with a guide.
+	Bootstrap uint64 `protobuf:"varint,2,opt,name=bootstrap,proto3" json:"bootstrap,omitempty"`
+	// Pages that were delivered when the guide was looked at last, whether or not a new one was made; 0 = not yet. The stage counts it
+	// up; everybody else copies it.
+	Pages uint64 `protobuf:"varint,3,opt,name=pages,proto3" json:"pages,omitempty"`
+	// What the policy is with a guide, whose version is to be filled in.
+	Then          *Policy `protobuf:"bytes,4,opt,name=then,proto3" json:"then,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Renewal) Reset() {
+	*x = Renewal{}
+	mi := &file_crawl_control_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Renewal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Renewal) ProtoMessage() {}
+
+func (x *Renewal) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_control_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Renewal.ProtoReflect.Descriptor instead.
+func (*Renewal) Descriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Renewal) GetEvery() uint64 {
+	if x != nil {
+		return x.Every
+	}
+	return 0
+}
+
+func (x *Renewal) GetBootstrap() uint64 {
+	if x != nil {
+		return x.Bootstrap
+	}
+	return 0
+}
+
+func (x *Renewal) GetPages() uint64 {
+	if x != nil {
+		return x.Pages
+	}
+	return 0
+}
+
+func (x *Renewal) GetThen() *Policy {
+	if x != nil {
+		return x.Then
+	}
+	return nil
+}
+
 // Distiller sets up the ranking of hubs and authorities (1999).
 type Distiller struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1052,7 +1136,7 @@ type Distiller struct {
 
 func (x *Distiller) Reset() {
 	*x = Distiller{}
-	mi := &file_crawl_control_proto_msgTypes[1]
+	mi := &file_crawl_control_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1148,7 @@ func (x *Distiller) String() string {
 func (*Distiller) ProtoMessage() {}
 
 func (x *Distiller) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[1]
+	mi := &file_crawl_control_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1161,7 @@ func (x *Distiller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Distiller.ProtoReflect.Descriptor instead.
 func (*Distiller) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{1}
+	return file_crawl_control_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Distiller) GetEvery() uint64 {
@@ -1129,7 +1213,7 @@ type BacklinkSource struct {
 
 func (x *BacklinkSource) Reset() {
 	*x = BacklinkSource{}
-	mi := &file_crawl_control_proto_msgTypes[2]
+	mi := &file_crawl_control_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1225,7 @@ func (x *BacklinkSource) String() string {
 func (*BacklinkSource) ProtoMessage() {}
 
 func (x *BacklinkSource) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[2]
+	mi := &file_crawl_control_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1238,7 @@ func (x *BacklinkSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BacklinkSource.ProtoReflect.Descriptor instead.
 func (*BacklinkSource) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{2}
+	return file_crawl_control_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *BacklinkSource) GetSource() string {
@@ -1184,7 +1268,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1280,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1293,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{3}
+	return file_crawl_control_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Budget) GetPages() uint64 {
@@ -1256,7 +1340,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1352,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1365,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{4}
+	return file_crawl_control_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Policy) GetName() string {
@@ -1361,7 +1445,7 @@ type Mixture struct {
 
 func (x *Mixture) Reset() {
 	*x = Mixture{}
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1457,7 @@ func (x *Mixture) String() string {
 func (*Mixture) ProtoMessage() {}
 
 func (x *Mixture) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1470,7 @@ func (x *Mixture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mixture.ProtoReflect.Descriptor instead.
 func (*Mixture) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{5}
+	return file_crawl_control_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Mixture) GetKeep() float64 {
@@ -1412,7 +1496,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1508,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1521,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+	return file_crawl_control_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Gate) GetCondition() GateCondition {
@@ -1482,7 +1566,7 @@ type Scope struct {
 
 func (x *Scope) Reset() {
 	*x = Scope{}
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1494,7 +1578,7 @@ func (x *Scope) String() string {
 func (*Scope) ProtoMessage() {}
 
 func (x *Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1507,7 +1591,7 @@ func (x *Scope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scope.ProtoReflect.Descriptor instead.
 func (*Scope) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{7}
+	return file_crawl_control_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Scope) GetHosts() []string {
@@ -1567,7 +1651,7 @@ type Politeness struct {
 
 func (x *Politeness) Reset() {
 	*x = Politeness{}
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1663,7 @@ func (x *Politeness) String() string {
 func (*Politeness) ProtoMessage() {}
 
 func (x *Politeness) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1676,7 @@ func (x *Politeness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Politeness.ProtoReflect.Descriptor instead.
 func (*Politeness) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{8}
+	return file_crawl_control_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Politeness) GetDelayMs() uint32 {
@@ -1661,7 +1745,7 @@ type Learning struct {
 
 func (x *Learning) Reset() {
 	*x = Learning{}
-	mi := &file_crawl_control_proto_msgTypes[9]
+	mi := &file_crawl_control_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +1757,7 @@ func (x *Learning) String() string {
 func (*Learning) ProtoMessage() {}
 
 func (x *Learning) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[9]
+	mi := &file_crawl_control_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +1770,7 @@ func (x *Learning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Learning.ProtoReflect.Descriptor instead.
 func (*Learning) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{9}
+	return file_crawl_control_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Learning) GetDMax() uint32 {
@@ -1809,7 +1893,7 @@ type Logistic struct {
 
 func (x *Logistic) Reset() {
 	*x = Logistic{}
-	mi := &file_crawl_control_proto_msgTypes[10]
+	mi := &file_crawl_control_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +1905,7 @@ func (x *Logistic) String() string {
 func (*Logistic) ProtoMessage() {}
 
 func (x *Logistic) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[10]
+	mi := &file_crawl_control_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +1918,7 @@ func (x *Logistic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logistic.ProtoReflect.Descriptor instead.
 func (*Logistic) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{10}
+	return file_crawl_control_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Logistic) GetRate() float64 {
@@ -1864,7 +1948,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
 	"forager.v1\x1a\n" +
-	"page.proto\"\x99\b\n" +
+	"page.proto\"\xc8\b\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -1896,10 +1980,16 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\tdistiller\x18( \x01(\v2\x15.forager.v1.DistillerR\tdistiller\x12(\n" +
 	"\x10labels_from_urls\x182 \x01(\bR\x0elabelsFromUrls\x129\n" +
 	"\x0eranker_shadows\x183 \x03(\v2\x12.forager.v1.PolicyR\rrankerShadows\x128\n" +
-	"\tbacklinks\x18- \x01(\v2\x1a.forager.v1.BacklinkSourceR\tbacklinks\x1a:\n" +
+	"\tbacklinks\x18- \x01(\v2\x1a.forager.v1.BacklinkSourceR\tbacklinks\x12-\n" +
+	"\arenewal\x184 \x01(\v2\x13.forager.v1.RenewalR\arenewal\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\x80\x01\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"{\n" +
+	"\aRenewal\x12\x14\n" +
+	"\x05every\x18\x01 \x01(\x04R\x05every\x12\x1c\n" +
+	"\tbootstrap\x18\x02 \x01(\x04R\tbootstrap\x12\x14\n" +
+	"\x05pages\x18\x03 \x01(\x04R\x05pages\x12&\n" +
+	"\x04then\x18\x04 \x01(\v2\x12.forager.v1.PolicyR\x04then\"\x80\x01\n" +
 	"\tDistiller\x12\x14\n" +
 	"\x05every\x18\x01 \x01(\x04R\x05every\x12\x17\n" +
 	"\aby_host\x18\x02 \x01(\bR\x06byHost\x12\x1c\n" +
@@ -2054,7 +2144,7 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 }
 
 var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_crawl_control_proto_goTypes = []any{
 	(CrawlState)(0),        // 0: forager.v1.CrawlState
 	(Expand)(0),            // 1: forager.v1.Expand
@@ -2069,50 +2159,53 @@ var file_crawl_control_proto_goTypes = []any{
 	(Pairs)(0),             // 10: forager.v1.Pairs
 	(TopicFeatures)(0),     // 11: forager.v1.TopicFeatures
 	(*CrawlControl)(nil),   // 12: forager.v1.CrawlControl
-	(*Distiller)(nil),      // 13: forager.v1.Distiller
-	(*BacklinkSource)(nil), // 14: forager.v1.BacklinkSource
-	(*Budget)(nil),         // 15: forager.v1.Budget
-	(*Policy)(nil),         // 16: forager.v1.Policy
-	(*Mixture)(nil),        // 17: forager.v1.Mixture
-	(*Gate)(nil),           // 18: forager.v1.Gate
-	(*Scope)(nil),          // 19: forager.v1.Scope
-	(*Politeness)(nil),     // 20: forager.v1.Politeness
-	(*Learning)(nil),       // 21: forager.v1.Learning
-	(*Logistic)(nil),       // 22: forager.v1.Logistic
-	nil,                    // 23: forager.v1.CrawlControl.WeightsEntry
-	(LeafMode)(0),          // 24: forager.v1.LeafMode
+	(*Renewal)(nil),        // 13: forager.v1.Renewal
+	(*Distiller)(nil),      // 14: forager.v1.Distiller
+	(*BacklinkSource)(nil), // 15: forager.v1.BacklinkSource
+	(*Budget)(nil),         // 16: forager.v1.Budget
+	(*Policy)(nil),         // 17: forager.v1.Policy
+	(*Mixture)(nil),        // 18: forager.v1.Mixture
+	(*Gate)(nil),           // 19: forager.v1.Gate
+	(*Scope)(nil),          // 20: forager.v1.Scope
+	(*Politeness)(nil),     // 21: forager.v1.Politeness
+	(*Learning)(nil),       // 22: forager.v1.Learning
+	(*Logistic)(nil),       // 23: forager.v1.Logistic
+	nil,                    // 24: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),          // 25: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
-	15, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
-	16, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
-	19, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
-	20, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
-	21, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	24, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	23, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
-	17, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
-	13, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
-	16, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
-	14, // 11: forager.v1.CrawlControl.backlinks:type_name -> forager.v1.BacklinkSource
-	2,  // 12: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	18, // 13: forager.v1.Policy.gate:type_name -> forager.v1.Gate
-	5,  // 14: forager.v1.Policy.combine:type_name -> forager.v1.Combine
-	6,  // 15: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
-	1,  // 16: forager.v1.Policy.expand:type_name -> forager.v1.Expand
-	3,  // 17: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
-	4,  // 18: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	10, // 19: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	11, // 20: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	9,  // 21: forager.v1.Learning.learner:type_name -> forager.v1.Learner
-	22, // 22: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
-	8,  // 23: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
-	7,  // 24: forager.v1.Learning.count:type_name -> forager.v1.Counting
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	16, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
+	17, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
+	20, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
+	21, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
+	22, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
+	25, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	24, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	18, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
+	14, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
+	17, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
+	15, // 11: forager.v1.CrawlControl.backlinks:type_name -> forager.v1.BacklinkSource
+	13, // 12: forager.v1.CrawlControl.renewal:type_name -> forager.v1.Renewal
+	17, // 13: forager.v1.Renewal.then:type_name -> forager.v1.Policy
+	2,  // 14: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
+	19, // 15: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	5,  // 16: forager.v1.Policy.combine:type_name -> forager.v1.Combine
+	6,  // 17: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
+	1,  // 18: forager.v1.Policy.expand:type_name -> forager.v1.Expand
+	3,  // 19: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
+	4,  // 20: forager.v1.Gate.action:type_name -> forager.v1.GateAction
+	10, // 21: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	11, // 22: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	9,  // 23: forager.v1.Learning.learner:type_name -> forager.v1.Learner
+	23, // 24: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
+	8,  // 25: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
+	7,  // 26: forager.v1.Learning.count:type_name -> forager.v1.Counting
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }
@@ -2127,7 +2220,7 @@ func file_crawl_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -75,7 +75,9 @@ type FetchRequest struct {
 	Clock uint64 `protobuf:"varint,22,opt,name=clock,proto3" json:"clock,omitempty"`
 	// Where the crawl's ranker_shadows see v, by what was known to this choice; none where v has no link,
 	// as a page that is replayed. Copied to leap.settled.
-	Shadows       []*ShadowPlace `protobuf:"bytes,34,rep,name=shadows,proto3" json:"shadows,omitempty"`
+	Shadows []*ShadowPlace `protobuf:"bytes,34,rep,name=shadows,proto3" json:"shadows,omitempty"`
+	// CrawlControl.revision that it was chosen under, where the crawl has a renewal: its page is judged under no lower one.
+	Revision      uint64 `protobuf:"varint,35,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -271,6 +273,13 @@ func (x *FetchRequest) GetShadows() []*ShadowPlace {
 	return nil
 }
 
+func (x *FetchRequest) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // ShadowPlace is where a policy sees a URL that did not choose it.
 type ShadowPlace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -358,7 +367,7 @@ var File_fetch_request_proto protoreflect.FileDescriptor
 const file_fetch_request_proto_rawDesc = "" +
 	"\n" +
 	"\x13fetch_request.proto\x12\n" +
-	"forager.v1\x1a\x13crawl_control.proto\"\xe0\x04\n" +
+	"forager.v1\x1a\x13crawl_control.proto\"\xfc\x04\n" +
 	"\fFetchRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -387,7 +396,8 @@ const file_fetch_request_proto_rawDesc = "" +
 	"path_state\x18\x14 \x01(\fR\tpathState\x12\x18\n" +
 	"\aordinal\x18\x15 \x01(\x04R\aordinal\x12\x14\n" +
 	"\x05clock\x18\x16 \x01(\x04R\x05clock\x121\n" +
-	"\ashadows\x18\" \x03(\v2\x17.forager.v1.ShadowPlaceR\ashadows\"\x7f\n" +
+	"\ashadows\x18\" \x03(\v2\x17.forager.v1.ShadowPlaceR\ashadows\x12\x1a\n" +
+	"\brevision\x18# \x01(\x04R\brevision\"\x7f\n" +
 	"\vShadowPlace\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x18\n" +
 	"\adropped\x18\x02 \x01(\bR\adropped\x12\x12\n" +

@@ -61,7 +61,9 @@ type Judgement struct {
 	Words []uint32 `protobuf:"fixed32,16,rep,packed,name=words,proto3" json:"words,omitempty"`
 	// The classes whose tempered posterior is at least 1/512, which rounds to 1/256, in the order of their names. Only where the
 	// features of the crawl's links are made of them.
-	Posteriors    []*TopicScore `protobuf:"bytes,17,rep,name=posteriors,proto3" json:"posteriors,omitempty"`
+	Posteriors []*TopicScore `protobuf:"bytes,17,rep,name=posteriors,proto3" json:"posteriors,omitempty"`
+	// The words of the page as a context graph counts them; only where the crawl has a renewal.
+	Document      *Document `protobuf:"bytes,18,opt,name=document,proto3" json:"document,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -201,6 +203,68 @@ func (x *Judgement) GetPosteriors() []*TopicScore {
 	return nil
 }
 
+func (x *Judgement) GetDocument() *Document {
+	if x != nil {
+		return x.Document
+	}
+	return nil
+}
+
+// Document is a page as words with counts.
+type Document struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Different words, stop words out, stemmed, ascending.
+	Words []string `protobuf:"bytes,1,rep,name=words,proto3" json:"words,omitempty"`
+	// How often each occurs, ≥ 1.
+	Counts        []uint32 `protobuf:"varint,2,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Document) Reset() {
+	*x = Document{}
+	mi := &file_page_judged_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Document) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Document) ProtoMessage() {}
+
+func (x *Document) ProtoReflect() protoreflect.Message {
+	mi := &file_page_judged_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Document.ProtoReflect.Descriptor instead.
+func (*Document) Descriptor() ([]byte, []int) {
+	return file_page_judged_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Document) GetWords() []string {
+	if x != nil {
+		return x.Words
+	}
+	return nil
+}
+
+func (x *Document) GetCounts() []uint32 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
 // Guidance is what a guide makes of the links of a page, from what stands on the page and on the
 // path that led to it.
 type Guidance struct {
@@ -225,7 +289,7 @@ type Guidance struct {
 
 func (x *Guidance) Reset() {
 	*x = Guidance{}
-	mi := &file_page_judged_proto_msgTypes[1]
+	mi := &file_page_judged_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -237,7 +301,7 @@ func (x *Guidance) String() string {
 func (*Guidance) ProtoMessage() {}
 
 func (x *Guidance) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[1]
+	mi := &file_page_judged_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -250,7 +314,7 @@ func (x *Guidance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Guidance.ProtoReflect.Descriptor instead.
 func (*Guidance) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{1}
+	return file_page_judged_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Guidance) GetGuide() string {
@@ -309,7 +373,7 @@ type Backlinks struct {
 
 func (x *Backlinks) Reset() {
 	*x = Backlinks{}
-	mi := &file_page_judged_proto_msgTypes[2]
+	mi := &file_page_judged_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +385,7 @@ func (x *Backlinks) String() string {
 func (*Backlinks) ProtoMessage() {}
 
 func (x *Backlinks) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[2]
+	mi := &file_page_judged_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +398,7 @@ func (x *Backlinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backlinks.ProtoReflect.Descriptor instead.
 func (*Backlinks) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{2}
+	return file_page_judged_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Backlinks) GetSource() string {
@@ -387,7 +451,7 @@ type Path struct {
 
 func (x *Path) Reset() {
 	*x = Path{}
-	mi := &file_page_judged_proto_msgTypes[3]
+	mi := &file_page_judged_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -399,7 +463,7 @@ func (x *Path) String() string {
 func (*Path) ProtoMessage() {}
 
 func (x *Path) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[3]
+	mi := &file_page_judged_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -412,7 +476,7 @@ func (x *Path) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Path.ProtoReflect.Descriptor instead.
 func (*Path) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{3}
+	return file_page_judged_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Path) GetSteps() []*PathStep {
@@ -442,7 +506,7 @@ type PathStep struct {
 
 func (x *PathStep) Reset() {
 	*x = PathStep{}
-	mi := &file_page_judged_proto_msgTypes[4]
+	mi := &file_page_judged_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -454,7 +518,7 @@ func (x *PathStep) String() string {
 func (*PathStep) ProtoMessage() {}
 
 func (x *PathStep) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[4]
+	mi := &file_page_judged_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -467,7 +531,7 @@ func (x *PathStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathStep.ProtoReflect.Descriptor instead.
 func (*PathStep) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{4}
+	return file_page_judged_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PathStep) GetGuide() string {
@@ -507,7 +571,7 @@ type Shadow struct {
 
 func (x *Shadow) Reset() {
 	*x = Shadow{}
-	mi := &file_page_judged_proto_msgTypes[5]
+	mi := &file_page_judged_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +583,7 @@ func (x *Shadow) String() string {
 func (*Shadow) ProtoMessage() {}
 
 func (x *Shadow) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[5]
+	mi := &file_page_judged_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,7 +596,7 @@ func (x *Shadow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shadow.ProtoReflect.Descriptor instead.
 func (*Shadow) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{5}
+	return file_page_judged_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Shadow) GetCritic() string {
@@ -597,7 +661,7 @@ type TopicScore struct {
 
 func (x *TopicScore) Reset() {
 	*x = TopicScore{}
-	mi := &file_page_judged_proto_msgTypes[6]
+	mi := &file_page_judged_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -609,7 +673,7 @@ func (x *TopicScore) String() string {
 func (*TopicScore) ProtoMessage() {}
 
 func (x *TopicScore) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[6]
+	mi := &file_page_judged_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -622,7 +686,7 @@ func (x *TopicScore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicScore.ProtoReflect.Descriptor instead.
 func (*TopicScore) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{6}
+	return file_page_judged_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TopicScore) GetTopic() string {
@@ -658,7 +722,7 @@ type PageJudged struct {
 
 func (x *PageJudged) Reset() {
 	*x = PageJudged{}
-	mi := &file_page_judged_proto_msgTypes[7]
+	mi := &file_page_judged_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -670,7 +734,7 @@ func (x *PageJudged) String() string {
 func (*PageJudged) ProtoMessage() {}
 
 func (x *PageJudged) ProtoReflect() protoreflect.Message {
-	mi := &file_page_judged_proto_msgTypes[7]
+	mi := &file_page_judged_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -683,7 +747,7 @@ func (x *PageJudged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageJudged.ProtoReflect.Descriptor instead.
 func (*PageJudged) Descriptor() ([]byte, []int) {
-	return file_page_judged_proto_rawDescGZIP(), []int{7}
+	return file_page_judged_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PageJudged) GetId() []byte {
@@ -726,7 +790,7 @@ var File_page_judged_proto protoreflect.FileDescriptor
 const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"\x11page_judged.proto\x12\n" +
-	"forager.v1\x1a\x12page_fetched.proto\"\x9b\x04\n" +
+	"forager.v1\x1a\x12page_fetched.proto\"\xcd\x04\n" +
 	"\tJudgement\x12\x10\n" +
 	"\x03raw\x18\x01 \x01(\x01R\x03raw\x12\x1a\n" +
 	"\btempered\x18\x02 \x01(\x01R\btempered\x12.\n" +
@@ -747,7 +811,11 @@ const file_page_judged_proto_rawDesc = "" +
 	"\x05words\x18\x10 \x03(\aR\x05words\x126\n" +
 	"\n" +
 	"posteriors\x18\x11 \x03(\v2\x16.forager.v1.TopicScoreR\n" +
-	"posteriors\"\x80\x01\n" +
+	"posteriors\x120\n" +
+	"\bdocument\x18\x12 \x01(\v2\x14.forager.v1.DocumentR\bdocument\"8\n" +
+	"\bDocument\x12\x14\n" +
+	"\x05words\x18\x01 \x03(\tR\x05words\x12\x16\n" +
+	"\x06counts\x18\x02 \x03(\rR\x06counts\"\x80\x01\n" +
 	"\bGuidance\x12\x14\n" +
 	"\x05guide\x18\x01 \x01(\tR\x05guide\x12\x16\n" +
 	"\x06scores\x18\x02 \x03(\x01R\x06scores\x12\x16\n" +
@@ -800,32 +868,34 @@ func file_page_judged_proto_rawDescGZIP() []byte {
 	return file_page_judged_proto_rawDescData
 }
 
-var file_page_judged_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_page_judged_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_page_judged_proto_goTypes = []any{
 	(*Judgement)(nil),  // 0: forager.v1.Judgement
-	(*Guidance)(nil),   // 1: forager.v1.Guidance
-	(*Backlinks)(nil),  // 2: forager.v1.Backlinks
-	(*Path)(nil),       // 3: forager.v1.Path
-	(*PathStep)(nil),   // 4: forager.v1.PathStep
-	(*Shadow)(nil),     // 5: forager.v1.Shadow
-	(*TopicScore)(nil), // 6: forager.v1.TopicScore
-	(*PageJudged)(nil), // 7: forager.v1.PageJudged
-	(Outcome)(0),       // 8: forager.v1.Outcome
+	(*Document)(nil),   // 1: forager.v1.Document
+	(*Guidance)(nil),   // 2: forager.v1.Guidance
+	(*Backlinks)(nil),  // 3: forager.v1.Backlinks
+	(*Path)(nil),       // 4: forager.v1.Path
+	(*PathStep)(nil),   // 5: forager.v1.PathStep
+	(*Shadow)(nil),     // 6: forager.v1.Shadow
+	(*TopicScore)(nil), // 7: forager.v1.TopicScore
+	(*PageJudged)(nil), // 8: forager.v1.PageJudged
+	(Outcome)(0),       // 9: forager.v1.Outcome
 }
 var file_page_judged_proto_depIdxs = []int32{
-	6, // 0: forager.v1.Judgement.topics:type_name -> forager.v1.TopicScore
-	5, // 1: forager.v1.Judgement.shadows:type_name -> forager.v1.Shadow
-	1, // 2: forager.v1.Judgement.guidance:type_name -> forager.v1.Guidance
-	2, // 3: forager.v1.Judgement.backlinks:type_name -> forager.v1.Backlinks
-	6, // 4: forager.v1.Judgement.posteriors:type_name -> forager.v1.TopicScore
-	4, // 5: forager.v1.Path.steps:type_name -> forager.v1.PathStep
-	8, // 6: forager.v1.PageJudged.outcome:type_name -> forager.v1.Outcome
-	0, // 7: forager.v1.PageJudged.judgement:type_name -> forager.v1.Judgement
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	7, // 0: forager.v1.Judgement.topics:type_name -> forager.v1.TopicScore
+	6, // 1: forager.v1.Judgement.shadows:type_name -> forager.v1.Shadow
+	2, // 2: forager.v1.Judgement.guidance:type_name -> forager.v1.Guidance
+	3, // 3: forager.v1.Judgement.backlinks:type_name -> forager.v1.Backlinks
+	7, // 4: forager.v1.Judgement.posteriors:type_name -> forager.v1.TopicScore
+	1, // 5: forager.v1.Judgement.document:type_name -> forager.v1.Document
+	5, // 6: forager.v1.Path.steps:type_name -> forager.v1.PathStep
+	9, // 7: forager.v1.PageJudged.outcome:type_name -> forager.v1.Outcome
+	0, // 8: forager.v1.PageJudged.judgement:type_name -> forager.v1.Judgement
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_page_judged_proto_init() }
@@ -840,7 +910,7 @@ func file_page_judged_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_page_judged_proto_rawDesc), len(file_page_judged_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

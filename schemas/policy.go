@@ -62,6 +62,35 @@ func Guides(ctl *CrawlControl) (versions []string) {
 	return versions
 }
 
+// Renewed is the policy whose guide is made anew of what the crawl fetches; nil where there is none.
+func Renewed(ctl *CrawlControl) *Policy {
+	if ctl.GetRenewal() == nil {
+		return nil
+	}
+	for _, p := range ctl.GetPolicies() {
+		if p.GetName() == ctl.GetRenewal().GetThen().GetName() {
+			return p
+		}
+	}
+	return nil
+}
+
+// TargetFrom is R(u), raw, from which a page is a target of such a guide.
+const TargetFrom = .5
+
+// RenewalDue says whether a new guide is due behind so many pages delivered, targets of them, if there are targets that the last
+// one did not know.
+func RenewalDue(ctl *CrawlControl, pages, targets uint64) bool {
+	policy, r := Renewed(ctl), ctl.GetRenewal()
+	if policy == nil || ctl.GetBudget().GetPages() > 0 && pages >= ctl.GetBudget().GetPages() {
+		return false
+	}
+	if policy.GetRanker() != Ranker_RANKER_GUIDE && r.GetPages() == 0 {
+		return r.GetBootstrap() > 0 && targets >= r.GetBootstrap()
+	}
+	return r.GetEvery() > 0 && pages-pages%r.GetEvery() > r.GetPages()
+}
+
 // NoLeaf is Link.first_leaf and last_leaf of backlinks; no page has so many leaves.
 const NoLeaf = math.MaxUint32
 

@@ -121,7 +121,9 @@ func (b *books) take(m proto.Message) {
 		case "critic":
 			b.critics[name] = m
 		case "guide":
-			b.guides[name] = m
+			if m.GetCrawl() == "" { // else a crawl made it for itself, maybe of an older version
+				b.guides[name] = m
+			}
 		case "backlinks":
 			b.backlinks[name] = m
 		}

@@ -56,6 +56,15 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	for _, p := range rankings["layers-pages"].Policies {
 		p.Expand = schemas.Expand_EXPAND_PAGE
 	}
+	renewals := map[string]*schemas.Renewal{"layers-renewed": {Every: 10}, "layers-bootstrapped": {Every: 15, Bootstrap: 3}}
+	for name, renewal := range renewals {
+		rankings[name] = ranked(t, "context-graph", layers.named)
+		policy := rankings[name].Policies[0]
+		if renewal.Then = proto.CloneOf(policy); renewal.Bootstrap > 0 {
+			policy.Ranker, policy.Guide = schemas.Ranker_RANKER_UNFOCUSED, ""
+		}
+		renewal.Then.Guide = ""
+	}
 	for _, ranker := range []string{"fish-search", "rennie-mccallum"} {
 		rankings[ranker] = ranked(t, ranker, named)
 	}
@@ -68,6 +77,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 		r.begin(r.crawl(g, ranker, crawlfile.Rankers[0], budget, func(ctl *schemas.CrawlControl) {
 			ctl.Policies, ctl.Mixture = ranking.Policies, ranking.Mixture
 			ctl.Window, ctl.HostWindow, ctl.Learning, ctl.Distiller = 1, 1, proto.CloneOf(learning), distiller
+			ctl.Renewal = renewals[ranker]
 			if layers.asks(ranker) {
 				ctl.Backlinks = &schemas.BacklinkSource{Source: "parents", Ration: layersRation}
 			}
@@ -80,7 +90,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 		ranking := rankings[ranker] // versions stand in it for names now
 		run := &experiment.Run{
 			Ground: ground, Seeds: g.seeds, Policies: ranking.Policies, Mixture: ranking.Mixture, Guides: guides,
-			Learning: learning, Distiller: distiller, Keep: true,
+			Learning: learning, Distiller: distiller, Renewal: renewals[ranker], Keep: true,
 		}
 		if layers.asks(ranker) {
 			run.Backlinks, run.Ration = layers.parents, layersRation
@@ -100,6 +110,9 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 			t.Errorf("%s was charged %d requests, in experiment %d", ranker, st.GetRequests(), want.Requests)
 		}
 		r.samePages(ranker, want)
+		if renewals[ranker] != nil {
+			r.renewsGuide(ranker, want)
+		}
 		r.untilSettled(ranker, len(want.Settled))
 		r.sameLeaps(ranker, want)
 	}
@@ -110,6 +123,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	r.raisesHubs("soft-focus-distilled")
 	r.raisesHubs("distilled-mixture")
 	r.verified("guided-mixture")
+	r.verified("layers-renewed")
 	r.tellsLearners()
 	for _, crawl := range layers.crawls {
 		if layers.asks(crawl) {
@@ -138,6 +152,25 @@ func (r *rig) raisesHubs(crawl string) {
 	}
 	if out := r.mustRun("query", "--example", "revisit", "--crawl", crawl); !strings.Contains(out, h.Hubs[0].URL) {
 		r.t.Errorf("revisit:\n%s", out)
+	}
+}
+
+// renewsGuide fails where a crawl made other guides of its pages than the experiment, or none of its pages were scored by the last one.
+func (r *rig) renewsGuide(crawl string, want *experiment.Crawl) {
+	r.t.Helper()
+	ctl, err := r.books.control(crawl)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	last := ctl.GetPolicies()[0].GetGuide()
+	made := make(map[string]bool)
+	for _, p := range r.pages(crawl) {
+		for _, g := range p.GetJudgement().GetGuidance() {
+			made[g.GetGuide()] = true
+		}
+	}
+	if begins := crawl == "layers-renewed"; !made[last] || len(want.Renewed) < 2 || begins && len(made) != len(want.Renewed)+1 || !begins && len(made) != len(want.Renewed) {
+		r.t.Errorf("%s: guides %v, at last %q; in experiment they were made behind %v pages", crawl, made, last, want.Renewed)
 	}
 }
 

@@ -58,6 +58,12 @@ type File struct {
 		Source string `yaml:"source"`
 		Ration uint64 `yaml:"ration"`
 	} `yaml:"backlinks"`
+	// ContextGraph lets the crawl make its context graph anew, of what it fetches itself: behind every RebuildEvery pages, and the
+	// first one as soon as Bootstrap targets are met, until when it goes breadth first.
+	ContextGraph struct {
+		RebuildEvery uint64 `yaml:"rebuild_every"`
+		Bootstrap    uint64 `yaml:"bootstrap"`
+	} `yaml:"context_graph"`
 	// LabelsFromURLs says that what the crawl is judged by follows from URLs: then neither its critic nor
 	// its guides, nor the features that its apprentice learns from, may read them.
 	LabelsFromURLs bool `yaml:"labels_from_urls"`
@@ -231,11 +237,13 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 	ofShadows := func(name, _ string) bool { return slices.Contains(f.RankerShadows, name) }
 	leading := maps.Clone(f.Guides)
 	maps.DeleteFunc(leading, ofShadows)
+	f.begin(r, &leading)
 	if ranking, err := RankBy(f.Ranker, leading); err != nil {
 		r.Problem("ranker", "%v", err)
 	} else {
 		c.Control.Policies, c.Control.Mixture = ranking.Policies, ranking.Mixture
 		c.guided(r, f)
+		c.renewed(r, f)
 	}
 	var err error
 	if c.Control.RankerShadows, err = Shadows(f.RankerShadows, f.Guides, c.Control.Policies); err != nil {

@@ -2,6 +2,9 @@ package crawlfile
 
 import (
 	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
 
 	"forager/internal/strictyaml"
 	"forager/schemas"
@@ -34,5 +37,47 @@ func (c *Crawl) guided(r *strictyaml.Report, f *File) {
 		r.Problem("backlinks", "a guide with layers says which pages are targets, and %s ranks by none", f.Ranker)
 	default:
 		c.Control.Backlinks = &schemas.BacklinkSource{Source: b.Source, Ration: b.Ration}
+	}
+}
+
+// contextGraph is the ranker whose guide a crawl can make of what it fetches.
+const contextGraph = "context-graph"
+
+// begin lets a context graph that is bootstrapped be without a guide.
+func (f *File) begin(r *strictyaml.Report, guides *map[string]string) {
+	if f.ContextGraph.Bootstrap == 0 {
+		return
+	}
+	if named := (*guides)[contextGraph]; named != "" {
+		r.Problem("context_graph.bootstrap", "the crawl begins with the guide %s; leave one of the two out", named)
+		return
+	}
+	if *guides == nil {
+		*guides = make(map[string]string)
+	}
+	if slices.Contains(strings.Split(f.Ranker, "+"), contextGraph) {
+		(*guides)[contextGraph] = "none yet"
+	}
+}
+
+// renewed takes what a file says of making the context graph anew.
+func (c *Crawl) renewed(r *strictyaml.Report, f *File) {
+	every, bootstrap := f.ContextGraph.RebuildEvery, f.ContextGraph.Bootstrap
+	if every == 0 && bootstrap == 0 {
+		return
+	}
+	i := slices.IndexFunc(c.Control.Policies, func(p *schemas.Policy) bool { return p.GetName() == contextGraph })
+	switch {
+	case i < 0:
+		r.Problem("context_graph", "%s is no ranker of %s", contextGraph, f.Ranker)
+		return
+	case f.Shards > 1:
+		r.Problem("context_graph", "a guide is made of all pages of a crawl of one shard, and shards is %d", f.Shards)
+	}
+	then := proto.CloneOf(c.Control.Policies[i])
+	then.Guide = ""
+	c.Control.Renewal = &schemas.Renewal{Every: every, Bootstrap: bootstrap, Then: then}
+	if bootstrap > 0 {
+		c.Control.Policies[i] = &schemas.Policy{Name: contextGraph, Ranker: schemas.Ranker_RANKER_UNFOCUSED}
 	}
 }

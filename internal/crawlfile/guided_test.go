@@ -36,3 +36,30 @@ func TestWhatGuidedCrawlsCanHave(t *testing.T) {
 		}
 	}
 }
+
+func TestContextGraphsThatCrawlsMakeThemselves(t *testing.T) {
+	const file = "name: a\ncritic: c\nfocus: [x]\nseeds: [\"http://a.example/\"]\nbudget: {pages: 3}\npoliteness: {contact: me@example.org}\n"
+	c, problems := Parse([]byte(file+"ranker: unfocused+context-graph\nexpand: page\ncontext_graph: {bootstrap: 10, rebuild_every: 50}"), ".")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	p, r := c.Control.GetPolicies()[1], c.Control.GetRenewal()
+	if p.GetName() != "context-graph" || p.GetRanker() != schemas.Ranker_RANKER_UNFOCUSED || r.GetBootstrap() != 10 || r.GetEvery() != 50 ||
+		r.GetThen().GetRanker() != schemas.Ranker_RANKER_GUIDE || r.GetThen().GetExpand() != schemas.Expand_EXPAND_PAGE || r.GetThen().GetGuide() != "" {
+		t.Errorf("%v, %v", p, r)
+	}
+	const guided = "ranker: context-graph\nguides: {context-graph: near}\n"
+	for text, want := range map[string]string{
+		guided + "context_graph: {rebuild_every: 9}":                 "",
+		guided + "context_graph: {bootstrap: 9}":                     "context_graph",
+		guided + "shards: 2\ncontext_graph: {rebuild_every: 9}":      "context_graph",
+		"ranker: soft-focus\ncontext_graph: {bootstrap: 9}":          "context_graph",
+		"ranker: context-graph\ncontext_graph: {rebuild_every: 9}":   "ranker",
+		"ranker: context-graph\ncontext_graph: {bootstrap: 9, m: 1}": "context_graph",
+	} {
+		_, problems := Parse([]byte(file+text), ".")
+		if (len(problems) == 0) != (want == "") || len(problems) > 0 && !strings.HasPrefix(problems[0].Path, want) {
+			t.Errorf("%q: %v, want %q", text, problems, want)
+		}
+	}
+}

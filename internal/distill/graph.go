@@ -125,7 +125,10 @@ func (g *Graph) save() error {
 	return g.store.Set(g.key(countsKind), binary.AppendUvarint(b, uint64(g.through+1)))
 }
 
-// Drop deletes everything.
+// Noted is the number of pages and redirects noted so far: the number of the next one.
+func (g *Graph) Noted() uint64 { return g.noted }
+
+// Drop deletes everything, also what others keep below the prefix.
 func (g *Graph) Drop() error {
 	g.counts = counts{through: -1}
 	return g.store.DeleteRange(g.key(0), g.key(math.MaxUint8))
@@ -172,12 +175,12 @@ func (i ids) each(f func(schemas.ID)) {
 	}
 }
 
-// page is what is noted of a page delivered: each of its links once, links to itself left out.
+// page is what is noted of a page delivered: each of its links once, links to itself left out, and pages that link to it.
 func page(rec *schemas.LinkFound) noted {
 	n := noted{url: rec.GetUrl(), r: rec.GetJudgement().GetRaw()}
 	once := map[schemas.ID]bool{schemas.URLID(n.url): true}
 	for _, l := range rec.GetLinks() {
-		if id := schemas.URLID(l.GetUrl()); !once[id] {
+		if id := schemas.URLID(l.GetUrl()); !once[id] && !l.GetBacklink() {
 			once[id] = true
 			n.links = n.links.with(id)
 		}

@@ -13,6 +13,7 @@ import (
 	"forager/internal/frontier"
 	"forager/internal/guide"
 	"forager/internal/rank"
+	"forager/internal/renewal"
 	"forager/internal/scope"
 	"forager/internal/weburl"
 	"forager/schemas"
@@ -70,7 +71,8 @@ type Run struct {
 	Rankers map[string]rank.Ranker
 	// Guides are those that policies rank by, by the versions that the policies name.
 	Guides map[string]guide.Guide
-	// Renewals are guides that are made anew under way.
+	// Renewal is that of the control record; Renewals are guides that are made anew under way in another way.
+	Renewal  *schemas.Renewal
 	Renewals []Renewal
 	// Backlinks is the source of backlinks, which is asked Ration times at most; nil = there is none.
 	Backlinks backlink.Source
@@ -108,7 +110,7 @@ func (r *Run) control() *schemas.CrawlControl {
 		Scope:  &schemas.Scope{UrlList: "web"},
 		Window: network.Window, HostWindow: network.HostWindow, Learning: learning,
 		Politeness: &schemas.Politeness{DelayMs: uint32(network.Pause.Milliseconds())},
-		RandomSeed: r.RandomSeed, LabelsFromUrls: r.Ground.task.LabelsFromURL, Backlinks: backlinks,
+		RandomSeed: r.RandomSeed, LabelsFromUrls: r.Ground.task.LabelsFromURL, Backlinks: backlinks, Renewal: r.Renewal,
 	}
 }
 
@@ -157,8 +159,11 @@ type crawling struct {
 	guides   map[string]guide.Guide // by version
 	own      own
 	renewals []renewing
-	now      time.Time
-	crawl    Crawl
+	// fetched is what the crawl's guide is made of, knownTargets those that the last one knew.
+	fetched      *renewal.Pages
+	knownTargets uint64
+	now          time.Time
+	crawl        Crawl
 	// What was asked for and delivered so far.
 	requests, bytes uint64
 }
@@ -181,6 +186,9 @@ func (r *Run) begin() (*crawling, error) {
 	c.own = own{met: make(map[string]bool), targets: make(map[string]bool)}
 	for i := range r.Renewals {
 		c.renewals = append(c.renewals, renewing{Renewal: &r.Renewals[i]})
+	}
+	if c.fetched, err = renewal.Open(frontier.NewMemory(), []byte("pages")); err != nil {
+		return nil, err
 	}
 	if c.shard, err = frontier.Open(frontier.NewMemory(), c.ctl.Crawl, 0); err != nil {
 		return nil, err
@@ -224,6 +232,9 @@ func (c *crawling) fetch(request *schemas.FetchRequest) error {
 	if err != nil {
 		return err
 	}
+	if err := c.document(rec); err != nil {
+		return err
+	}
 	if err := c.guide(request, rec); err != nil {
 		return err
 	}
@@ -256,6 +267,9 @@ func (c *crawling) apply(rec *schemas.LinkFound) error {
 		}
 	}
 	if err := c.hubs.observe(c.shard, rec); err != nil {
+		return err
+	}
+	if err := c.renewOwn(rec); err != nil {
 		return err
 	}
 	if err := c.renew(rec); err != nil {

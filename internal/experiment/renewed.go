@@ -1,27 +1,30 @@
 package experiment
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/crawlfile"
 	"forager/internal/localguide"
+	"forager/internal/renewal"
 	"forager/schemas"
 )
 
-// Renewal is a guide of a run that is made anew under way, of what the crawl itself fetched and judged: as forager guide
-// rebuild does with a running crawl.
+// Renewal is a guide of a run that is made anew under way, of what the crawl itself fetched and judged and of what was known
+// before it. Run.Renewal is one that is made of the crawl's own pages alone, as the stages do.
 type Renewal struct {
 	// Policy is the name of the run's policy that follows the guide.
 	Policy string
-	// Every page delivered by that number a new guide is made, if there are new targets since the last one; 0 = one is made
-	// once, with Least targets.
-	Every, Least int
-	// Begin are the lessons that each new guide learns from beside the crawl's own; nil = none.
+	// Every page delivered by that number a new guide is made, if there are new targets since the last one.
+	Every int
+	// Begin are the lessons that each new guide learns from beside the crawl's own.
 	Begin *lessons
 	// Then is what the policy is with a guide, whose version is filled in.
 	Then *schemas.Policy
@@ -33,7 +36,7 @@ const (
 	// bootstrapTargets is the number of targets that the first graphs wait for: those of 2000 §4 were around ten.
 	bootstrapTargets = 10
 	// onTopic is the least R(u), raw, of pages that new graphs are built around.
-	onTopic = .5
+	onTopic = schemas.TargetFrom
 )
 
 // rebuilt is a context graph with new graphs from the targets that the crawl finds (2000 §3.3, rebuild_every).
@@ -59,8 +62,8 @@ func bootstrapped(r *Run, p preparation) error {
 		return err
 	}
 	then := proto.CloneOf(p.policy)
-	then.Ranker = schemas.Ranker_RANKER_GUIDE
-	r.Renewals = append(r.Renewals, Renewal{Policy: p.name, Least: bootstrapTargets, Then: then})
+	then.Ranker, then.Guide = schemas.Ranker_RANKER_GUIDE, ""
+	r.Renewal = &schemas.Renewal{Bootstrap: bootstrapTargets, Then: then}
 	proto.Reset(p.policy)
 	proto.Merge(p.policy, blind.Policies[0])
 	p.policy.Name = p.name
@@ -98,21 +101,57 @@ func (o *own) note(g *Ground, rec *schemas.LinkFound) {
 // lessons are the crawl's own, and those that it began with. A link through a redirect that the crawl has not met leads
 // nowhere.
 func (o *own) lessons(g *Ground, begin *lessons) (*lessons, error) {
-	targets, pages := o.targets, slices.Clone(o.pages)
-	known := func(url string) bool { return o.met[url] }
-	if begin != nil {
-		targets = maps.Clone(targets)
-		for _, t := range begin.targets {
-			targets[begin.pages[t].url] = true
-		}
-		for _, p := range begin.pages {
-			if !o.met[p.url] {
-				pages = append(pages, p)
-			}
-		}
-		known = func(url string) bool { return o.met[url] || !g.inScope[url] || !g.counted(url) }
+	targets, pages := maps.Clone(o.targets), slices.Clone(o.pages)
+	for _, t := range begin.targets {
+		targets[begin.pages[t].url] = true
 	}
+	for _, p := range begin.pages {
+		if !o.met[p.url] {
+			pages = append(pages, p)
+		}
+	}
+	known := func(url string) bool { return o.met[url] || !g.inScope[url] || !g.counted(url) }
 	return g.lessonsOf(pages, func(url string) bool { return targets[url] }, known)
+}
+
+// renewOwn does what stage distill does for a crawl that makes its guide of its own pages.
+func (c *crawling) renewOwn(rec *schemas.LinkFound) error {
+	if c.ctl.GetRenewal() == nil {
+		return nil
+	}
+	if err := c.fetched.Note(rec, 0); err != nil {
+		return err
+	}
+	pages, targets := c.fetched.Pages()
+	if !schemas.RenewalDue(c.ctl, pages, targets) {
+		return nil
+	}
+	version := ""
+	if targets > c.knownTargets {
+		by, _, err := c.fetched.Train(context.Background(), c.ctl.GetCrawl())
+		if err != nil {
+			return fmt.Errorf("make the guide anew: %w", err)
+		}
+		version = fmt.Sprintf("%s/%d", renewal.Name(c.ctl), pages)
+		c.guides[version] = &taughtGuide{guide: by}
+		c.crawl.Renewed = append(c.crawl.Renewed, int(pages))
+	}
+	c.knownTargets = targets
+	return c.configure(renewal.Next(c.ctl, pages, version))
+}
+
+// document puts the words of a page into the verdict on it, as critic-score does.
+func (c *crawling) document(rec *schemas.LinkFound) error {
+	if c.ctl.GetRenewal() == nil || rec.GetJudgement() == nil {
+		return nil
+	}
+	page, err := c.run.Ground.parsed(rec.GetUrl())
+	if err != nil {
+		return err
+	}
+	rec.Judgement = proto.CloneOf(rec.GetJudgement()) // all crawls of the ground share it
+	rec.Judgement.Document, err = renewal.Document(page)
+	return err
 }
 
 // renew takes note of a verdict, and makes those guides anew that are due.
@@ -138,9 +177,6 @@ func (c *crawling) renew(rec *schemas.LinkFound) error {
 
 // due says whether there is to be a new guide.
 func (r *renewing) due(o *own) bool {
-	if r.Every == 0 {
-		return r.made == 0 && len(o.targets) >= r.Least
-	}
 	if len(o.pages) < r.pages+r.Every {
 		return false
 	}
@@ -165,7 +201,8 @@ func (c *crawling) remake(r *renewing) error {
 	if i < 0 {
 		return errors.New("the crawl has no such policy")
 	}
-	version := fmt.Sprintf("%s/%d", r.Policy, r.made)
+	name, _, _ := strings.Cut(cmp.Or(c.ctl.Policies[i].GetGuide(), r.Policy), "/") // of a version of the same guide links keep the scores
+	version := fmt.Sprintf("%s/%d", name, r.made)
 	next.Revision++
 	next.Policies[i] = proto.CloneOf(r.Then)
 	next.Policies[i].Guide = version

@@ -107,6 +107,9 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 		s.c.pages++
 		s.c.raw += raw
 		s.c.tempered += tempered
+		if err := s.noteTarget(raw); err != nil {
+			return nil, err
+		}
 	}
 	if consequence.Request {
 		s.c.requests++

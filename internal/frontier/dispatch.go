@@ -62,9 +62,9 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 	return requests, s.save()
 }
 
-// dispatching says that the crawl runs, and neither a model nor a ranking of hubs is waited for.
+// dispatching says that the crawl runs, and no model, ranking of hubs or guide is waited for.
 func (s *Shard) dispatching() bool {
-	return s.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !s.c.stopped && !s.modelDue() && !s.hubsDue()
+	return s.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !s.c.stopped && !s.modelDue() && !s.hubsDue() && !s.guideDue()
 }
 
 // modelDue says that dispatch waits for the model of a boundary.
@@ -130,7 +130,7 @@ func (s *Shard) dispatchBest(lead int, now int64) (*schemas.FetchRequest, error)
 		Politeness: s.ctl.GetPoliteness(), Score: at.Score, Tier: at.Tier,
 		Policy: s.policies[lead].Name(), Model: version, Depth: e.depth, Via: via, Hops: e.hops,
 		DispatchedAt: now, PathState: path, Ordinal: s.c.ordinal, Clock: s.c.clock,
-		Shadows: shadows,
+		Shadows: shadows, Revision: s.revision(),
 	}
 	if err := s.countRequest(id, r); err != nil {
 		return nil, err

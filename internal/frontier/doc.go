@@ -26,6 +26,7 @@
 //	rerank.go                             other policies
 //	raise.go                              what hubs link to
 //	shadow.go                             policies that choose nothing
+//	renew.go                              guides that are made of the crawl's own pages
 //	learner.go                            rankers that learn from verdicts
 //	ahead.go prepare.go                   what is read and scored beside others
 //	dispatch.go mixture.go                choice of requests and of the policy that leads
@@ -79,7 +80,8 @@
 // in it, policies that raise place it above everything else of its tier, whatever its links, model or
 // policies become. It leaves the set when it has its outcome; where it redirects, its target takes
 // its place there. With learning.sync dispatch waits at each of the distiller's boundaries for the
-// ranking behind it, if the distiller has seen the crawl from its beginning.
+// ranking behind it, if the distiller has seen the crawl from its beginning. A guide that is made of the crawl's own
+// pages is waited for in the same way (renew.go).
 //
 // # Recovery
 //
@@ -137,6 +139,7 @@
 //	k shard u32                    → pages delivered that a shard reported, in shard 0
 //	o clock u64                    → what rankers that learn from verdicts were told (schemas.LinkFound)
 //	r ordinal u64                  → nothing: an unvisited entry that hubs link to; 0 → the pages of the last ranking
+//	j                              → targets among the pages delivered, where a guide is made of these
 //	a name u32                     → what a mixture has counted of the policy of that name
 //
 // Numbers in keys are big-endian. Ordinals count discovered URLs from 1; a page's number is the

@@ -33,6 +33,7 @@ const (
 	kindPeer     = 'k' // shard → its pages delivered, as it reported
 	kindArm      = 'a' // policy's name number → arm of a mixture
 	kindRaised   = 'r' // ordinal → nothing; 0 → ranked
+	kindRenewal  = 'j' // → pages delivered that are targets of a guide made of them
 	kindLesson   = 'o' // the shard's clock → what learners were told (schemas.LinkFound)
 )
 

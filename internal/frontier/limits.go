@@ -73,6 +73,8 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 		return l, fmt.Errorf("window %d is below the number of shards, %d: each of them needs one", ctl.GetWindow(), l.shards)
 	case l.shards > 1 && learning.GetSync():
 		return l, fmt.Errorf("learning.sync with %d shards: the order of a crawl whose shards run side by side is not fixed anyway; use one shard, or no sync", l.shards)
+	case l.shards > 1 && ctl.GetRenewal() != nil:
+		return l, fmt.Errorf("renewal with %d shards: a guide is made of all pages of a crawl, and each shard has some; use one shard", l.shards)
 	case ctl.GetMaxAttempts() > 1000:
 		return l, fmt.Errorf("max_attempts %d is above 1,000", ctl.GetMaxAttempts())
 	case l.dMax > 100:

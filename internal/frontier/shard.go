@@ -108,6 +108,9 @@ type Shard struct {
 	raised map[uint64]bool
 	ranked ranked
 
+	// onTopic are the pages delivered that guides are made around (renew.go).
+	onTopic uint64
+
 	// learners are rankers that learn from verdicts (learner.go).
 	learners map[schemas.Ranker]Learner
 
@@ -176,7 +179,7 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 	s.SetMemory(DefaultMemory)
 	for _, load := range []func() error{
 		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadQueues, s.loadWaiting, s.loadFlights,
-		s.loadLatency, s.loadSeen, s.loadPeers, s.loadRaised,
+		s.loadLatency, s.loadSeen, s.loadPeers, s.loadRaised, s.loadRenewal,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)

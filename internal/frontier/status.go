@@ -109,6 +109,9 @@ func (s *Shard) activity() string {
 	if s.hubsDue() {
 		return "hub wait"
 	}
+	if s.guideDue() {
+		return "guide wait"
+	}
 	if s.limits.shards > 1 && s.want() > 0 && !s.room() {
 		return "waiting for a lease"
 	}

@@ -25,6 +25,9 @@ type Lessons struct {
 	Children func(graph *localgraph.Graph) (of func(page uint32) []uint32, err error)
 	// Page returns a page; nil where its text is not known.
 	Page func(page uint32) (*schemas.Page, error)
+	// Document returns the words of a page, counted by Settings.Words, in the place of Page, for guides that read nothing else
+	// (ContextGraph, Focused2000); nil = Page is read.
+	Document func(page uint32) (tfidf.Document, error)
 	// Corpus are the pages that say how common a word is for cosines; nil = those of the graph.
 	Corpus []uint32
 }
@@ -109,6 +112,9 @@ func Train(kind Kind, l *Lessons, s Settings) (*Guide, *Report, error) {
 	if !slices.Contains(Kinds, kind) {
 		return nil, nil, fmt.Errorf("no guide of kind %q is learnt from a local graph", kind)
 	}
+	if l.Document != nil && kind != ContextGraph && kind != Focused2000 {
+		return nil, nil, fmt.Errorf("a guide of kind %q reads more of pages than their words", kind)
+	}
 	graph, err := localgraph.Build(l.Targets, l.Parents, s.Graph)
 	if err != nil {
 		return nil, nil, err
@@ -154,14 +160,14 @@ func (t *training) readGraph() error {
 		var with []localgraph.Member
 		for _, m := range layer {
 			if t.readings[m.Page] == nil && !missing[m.Page] {
-				p, err := t.lessons.Page(m.Page)
+				r, err := t.read(m.Page)
 				if err != nil {
 					return err
 				}
-				if p == nil {
+				if r == nil {
 					missing[m.Page] = true
-				} else if t.readings[m.Page], err = read(p, t.settings.Words); err != nil {
-					return err
+				} else {
+					t.readings[m.Page] = r
 				}
 			}
 			if !missing[m.Page] {
@@ -174,6 +180,19 @@ func (t *training) readGraph() error {
 		return fmt.Errorf("%w: %d are known by their links only", ErrNoText, len(whole.Layers[0]))
 	}
 	return nil
+}
+
+// read reads a page; nil where its text is not known.
+func (t *training) read(page uint32) (*reading, error) {
+	if t.lessons.Document != nil {
+		d, err := t.lessons.Document(page)
+		return &reading{whole: d}, err
+	}
+	p, err := t.lessons.Page(page)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	return read(p, t.settings.Words)
 }
 
 // targets are those with a text, ascending.
@@ -207,15 +226,12 @@ func (t *training) corpus(yield func(tfidf.Document) bool) error {
 	for _, p := range pages {
 		r := t.readings[p]
 		if r == nil {
-			page, err := t.lessons.Page(p)
-			if err != nil {
+			var err error
+			if r, err = t.read(p); err != nil {
 				return err
 			}
-			if page == nil {
+			if r == nil {
 				continue
-			}
-			if r, err = read(page, t.settings.Words); err != nil {
-				return err
 			}
 		}
 		if !yield(r.whole) {

@@ -27,6 +27,9 @@
 // followed. A source that is not there is waited for; a service that does not answer as it should is not: the judgement
 // says why, and it is counted (forager_critic_score_backlink_failures_total). Services among the guides are asked side by side.
 //
+// Where a crawl makes its guide of its own pages (CrawlControl.renewal) the words of each go into its judgement, and a page is
+// judged under no older control record than it was asked for: it waits for that (FetchRequest.revision).
+//
 // A new revision of the control record counts from the next page on: another critic is swapped in,
 // topics are marked anew. A judgement says which revision it followed (marking).
 //

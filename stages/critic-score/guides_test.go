@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,5 +162,42 @@ func TestGuidesAreWaitedFor(t *testing.T) {
 		if _, err := w.stage.Apply(t.Context(), linked(t, nil, nil)); !stream.IsUnavailable(err) || !strings.Contains(err.Error(), c.version) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.version, err)
 		}
+	}
+}
+
+// TestGuidesOfTheCrawlsOwn: a page waits for the control record that it was asked for under, and its words travel on.
+func TestGuidesOfTheCrawlsOwn(t *testing.T) {
+	w := newWorld(t)
+	ctl := &schemas.CrawlControl{
+		Crawl: "c", Critic: w.publish(t, "games", trained(t, "chess", "go")), Focus: []string{"chess"}, Renewal: &schemas.Renewal{Bootstrap: 3},
+		Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_UNFOCUSED}},
+	}
+	w.revise(t, ctl)
+	under := func(revision uint64) stream.Record {
+		return parsed(t, func(p *schemas.PageParsed) {
+			request := new(schemas.FetchRequest)
+			if err := proto.Unmarshal(p.Request, request); err != nil {
+				t.Fatal(err)
+			}
+			request.Revision = revision
+			var err error
+			if p.Request, err = proto.Marshal(request); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if _, err := w.stage.Apply(t.Context(), under(ctl.Revision+1)); !stream.IsUnavailable(err) {
+		t.Errorf("a page of the next revision: %v", err)
+	}
+	outs, err := w.stage.Apply(t.Context(), under(ctl.Revision))
+	_, j := one(t, outs, err)
+	if d := j.GetJudgement().GetDocument(); !slices.Equal(d.GetWords(), []string{"chess", "never", "page"}) || !slices.Equal(d.GetCounts(), []uint32{2, 1, 1}) {
+		t.Errorf("its words: %v", d)
+	}
+	ctl.Renewal = nil
+	w.revise(t, ctl)
+	outs, err = w.stage.Apply(t.Context(), under(ctl.Revision+1))
+	if _, j = one(t, outs, err); j.GetJudgement().GetDocument() != nil {
+		t.Errorf("words that nobody asked for: %v", j.GetJudgement().GetDocument())
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
 
 	"forager/internal/critic"
 	"forager/internal/interest"
 	"forager/internal/predicate"
+	"forager/internal/renewal"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -22,6 +24,9 @@ func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schema
 	control := s.crawls.Look(parsed.GetCrawl())
 	if control == nil {
 		return nil, stream.Unavailable(fmt.Errorf("crawl %q has no control record yet", parsed.GetCrawl()))
+	}
+	if err := upToDate(control, parsed); err != nil {
+		return nil, err
 	}
 	if control.GetCritic() == "" {
 		return new(schemas.Judgement), nil
@@ -36,6 +41,11 @@ func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schema
 			return nil, err
 		}
 	}
+	if control.GetRenewal() != nil {
+		if j.Document, err = renewal.Document(parsed.GetPage()); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.guide(ctx, control, parsed, j); err != nil {
 		return nil, err
 	}
@@ -47,6 +57,21 @@ func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schema
 		j.Shadows = append(j.Shadows, shadow)
 	}
 	return j, nil
+}
+
+// upToDate waits for the control record that a page was asked for under, where that may name a newer guide.
+func upToDate(control *schemas.CrawlControl, parsed *schemas.PageParsed) error {
+	if control.GetRenewal() == nil {
+		return nil
+	}
+	request := new(schemas.FetchRequest)
+	if err := proto.Unmarshal(parsed.GetRequest(), request); err != nil {
+		return fmt.Errorf("decode the request: %w", err)
+	}
+	if request.GetRevision() > control.GetRevision() {
+		return stream.Unavailable(fmt.Errorf("crawl %q: its control record of revision %d is not there yet", parsed.GetCrawl(), request.GetRevision()))
+	}
+	return nil
 }
 
 // byCritic is the judgement that counts.

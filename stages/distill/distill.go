@@ -14,6 +14,7 @@ import (
 
 	"forager/internal/controls"
 	"forager/internal/distill"
+	"forager/internal/registry"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -22,6 +23,7 @@ import (
 type distiller struct {
 	store    distill.Store
 	controls *controls.Book
+	models   registry.Store
 	log      *slog.Logger
 	shards   map[string]*shard // by their key
 }
@@ -35,20 +37,25 @@ type shard struct {
 	// had, a distiller; until then pages are noted only while there is no control record.
 	ranked uint64
 	chosen bool
+	renewing
 }
 
 // Keys of a partition's store:
 //
 //	's' key of the shard                  → version, ranked, chosen
 //	'g' len(key) key of the shard, … → its graph
+//	'r' key of the shard                  → version, how far its guide has come (renew.go)
+//	'p' len(key) key of the shard, … → its pages with their words
 const (
 	shardKind    = 's'
 	graphKind    = 'g'
+	renewingKind = 'r'
+	pagesKind    = 'p'
 	shardVersion = 1
 )
 
-func newDistiller(store distill.Store, book *controls.Book, log *slog.Logger) (*distiller, error) {
-	d := &distiller{store: store, controls: book, log: log, shards: make(map[string]*shard)}
+func newDistiller(store distill.Store, book *controls.Book, models registry.Store, log *slog.Logger) (*distiller, error) {
+	d := &distiller{store: store, controls: book, models: models, log: log, shards: make(map[string]*shard)}
 	type known struct{ key, value string }
 	var all []known
 	err := store.Scan([]byte{shardKind}, []byte{shardKind + 1}, func(key, value []byte) (bool, error) {
@@ -81,6 +88,9 @@ func (d *distiller) add(crawl string, number uint32) (*shard, error) {
 		return nil, fmt.Errorf("state of crawl %s: %w", key, err)
 	}
 	s := &shard{crawl: crawl, number: number, graph: graph}
+	if s.renewing, err = d.openRenewing(key); err != nil {
+		return nil, fmt.Errorf("state of crawl %s: %w", key, err)
+	}
 	d.shards[key] = s
 	return s, nil
 }
@@ -112,7 +122,7 @@ func (d *distiller) Recover(stream.Record) error {
 // Step notes verdicts, and ranks where that is due.
 func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, error) {
 	var res stream.Result
-	if err := d.look(); err != nil {
+	if err := d.look(&res); err != nil {
 		return res, err
 	}
 	for _, r := range w.Records {
@@ -121,7 +131,7 @@ func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, err
 			return res, err
 		}
 		if s != nil && !w.Replaying {
-			if err := d.rank(ctx, s, &res); err != nil {
+			if err := d.act(ctx, s, &res); err != nil {
 				return res, err
 			}
 		}
@@ -130,25 +140,36 @@ func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, err
 		return res, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.shards)) {
-		if err := d.rank(ctx, d.shards[key], &res); err != nil {
+		if err := d.act(ctx, d.shards[key], &res); err != nil {
 			return res, err
 		}
 	}
 	return res, nil
 }
 
+// act does what is due for a shard.
+func (d *distiller) act(ctx context.Context, s *shard, res *stream.Result) error {
+	if err := d.rank(ctx, s, res); err != nil {
+		return err
+	}
+	return d.renew(ctx, s, res)
+}
+
 // look brings the shards up to what crawl.control says.
-func (d *distiller) look() error {
+func (d *distiller) look(res *stream.Result) error {
 	for key, s := range d.shards {
 		ctl := d.controls.Look(s.crawl)
 		switch {
 		case ctl == nil || s.chosen && !d.controls.Deleted(s.crawl):
-		case schemas.Raises(ctl) && !d.controls.Deleted(s.crawl):
+		case chooses(ctl) && !d.controls.Deleted(s.crawl):
 			s.chosen = true
 			if err := d.save(s); err != nil {
 				return err
 			}
 		default:
+			if err := s.yield(ctl, res); err != nil {
+				return err
+			}
 			if err := d.drop(key, s); err != nil {
 				return fmt.Errorf("drop crawl %s: %w", key, err)
 			}
@@ -159,7 +180,7 @@ func (d *distiller) look() error {
 
 func (d *distiller) drop(key string, s *shard) error {
 	delete(d.shards, key)
-	if err := s.graph.Drop(); err != nil {
+	if err := errors.Join(s.graph.Drop(), s.pages.Drop(), d.store.DeleteRange(renewingKey(key), append(renewingKey(key), 0))); err != nil {
 		return err
 	}
 	at := append([]byte{shardKind}, key...)
@@ -184,13 +205,16 @@ func (d *distiller) take(r stream.Record) (*shard, error) {
 		if s, err = d.add(crawl, rec.GetShard()); err != nil {
 			return nil, err
 		}
-		s.chosen = schemas.Raises(d.controls.Look(crawl))
+		s.chosen = chooses(d.controls.Look(crawl))
 		if err := d.save(s); err != nil {
 			return nil, err
 		}
 	}
 	before := s.graph.Pages()
 	err := s.graph.Note(rec, r.Offset)
+	if ctl := d.controls.Look(crawl); err == nil && (ctl == nil || ctl.GetRenewal() != nil) {
+		err = s.pages.Note(rec, r.Offset)
+	}
 	if errors.Is(err, distill.ErrRecord) {
 		d.skip(r, err)
 		return nil, nil
@@ -201,11 +225,14 @@ func (d *distiller) take(r stream.Record) (*shard, error) {
 	return s, nil
 }
 
+// chooses says whether a crawl has a distiller, or a guide that is made of its pages.
+func chooses(ctl *schemas.CrawlControl) bool { return schemas.Raises(ctl) || ctl.GetRenewal() != nil }
+
 // wants says whether the records of a crawl are noted: it has a distiller, or had one, or what it has
 // is not known yet.
 func (d *distiller) wants(crawl string) bool {
 	ctl := d.controls.Look(crawl)
-	if ctl == nil || schemas.Raises(ctl) {
+	if ctl == nil || chooses(ctl) {
 		return !d.controls.Deleted(crawl)
 	}
 	for _, s := range d.shards {

@@ -16,6 +16,7 @@ import (
 	"forager/internal/controls"
 	"forager/internal/distill"
 	"forager/internal/frontier"
+	"forager/internal/objects/objectstest/memory"
 	"forager/internal/stream"
 	"forager/internal/stream/crashtest"
 	"forager/schemas"
@@ -149,7 +150,9 @@ func simulate(seed uint64) error {
 			}
 			o := stream.NewOwner(stream.OwnerOptions{
 				Stage: stage, Input: schemas.TopicLinkFound, Broker: p, Store: s, Failpoint: p.Pass,
-				Open: func(uint64) (stream.Processor, error) { return newDistiller(s, book, slog.New(slog.DiscardHandler)) },
+				Open: func(uint64) (stream.Processor, error) {
+					return newDistiller(s, book, memory.Bucket{}, slog.New(slog.DiscardHandler))
+				},
 			})
 			if err := o.Start(context.Background(), w.Now); err != nil {
 				return err
@@ -281,7 +284,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) open() {
 	b.t.Helper()
 	var err error
-	if b.distiller, err = newDistiller(b.store, b.book, slog.New(slog.NewTextHandler(&b.log, nil))); err != nil {
+	if b.distiller, err = newDistiller(b.store, b.book, memory.Bucket{}, slog.New(slog.NewTextHandler(&b.log, nil))); err != nil {
 		b.t.Fatal(err)
 	}
 }

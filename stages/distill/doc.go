@@ -1,14 +1,18 @@
-// Command distill ranks, crawl by crawl, the hubs and authorities among the pages fetched so far.
+// Command distill ranks, crawl by crawl, the hubs and authorities among the pages fetched so far, and makes context graphs of these.
 //
 // # Card
 //
 // Purpose: the distiller of 1999 (package distill) for crawls of which a policy raises what hubs link to
 // (ranker soft-focus-distilled, alone or as an arm).
 //
-// In: link.found. Followed to its end first, and on: crawl.control. Out: hub.ranked, one record
-// behind every boundary (distill.Boundary; crawl file distiller.every), which prioritize follows.
+// It also makes the guide of a crawl's context graph anew where the crawl file wants that (context_graph; package renewal): the
+// graph of the pages fetched lies here already. A new guide comes into use as an operator's does, by a record of crawl.control.
 //
-// Touches: nothing else. ClickHouse has the rankings as the view hubs.
+// In: link.found. Followed to its end first, and on: crawl.control. Out: hub.ranked, one record
+// behind every boundary (distill.Boundary; crawl file distiller.every), which prioritize follows; model.published and
+// crawl.control, a record each for a new guide.
+//
+// Touches: the object store, where guides go. ClickHouse has the rankings as the view hubs.
 //
 // State, in Pebble, a store a partition: of each shard of such a crawl the ids of the records noted, the
 // pages delivered with R(u) and the ids of what they link to, redirects, and the last boundary. It
@@ -27,7 +31,8 @@
 // answers for them and sends their letters.
 //
 // Running twice is safe: a record is noted once, by its id, and a ranking is a function of the records
-// noted; copies have the same id, and older ones change nothing in prioritize.
+// noted; copies have the same id, and older ones change nothing in prioritize. So is a guide, whose version is its digest; and a control
+// record is written only while none is in force that knows of it (renew.go).
 //
 // # Decisions
 //
@@ -39,6 +44,10 @@
 //
 // 2026-11-22: a ranking says behind how many pages it stands, and prioritize takes it once it has
 // delivered as many: by then everything that hubs link to is discovered there.
+//
+// 2026-11-22: the stage writes records of crawl.control, as else only operators do. A guide that came into use by its announcement alone
+// would need a second way in every stage that asks which guide a crawl has. Who loses a race sees it: an operator's command
+// is told as if another operator had been faster, the stage writes again above what is in force.
 //
 // 2026-11-22: while it replays nothing is ranked, and behind it once. Rankings of the past would
 // be taken for copies anyway.

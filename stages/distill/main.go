@@ -7,6 +7,7 @@ import (
 
 	"forager/internal/boot"
 	"forager/internal/controls"
+	"forager/internal/objects"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -16,6 +17,10 @@ const stage = "distill"
 func main() { boot.Main(stage, run) }
 
 func run(ctx context.Context, env *boot.Env) error {
+	store, err := objects.Open(env.Config.S3)
+	if err != nil {
+		return err
+	}
 	client, err := stream.Dial(env.Config.Kafka, env.Config.Topics, env.Log, env.Metrics)
 	if err != nil {
 		return err
@@ -36,7 +41,7 @@ func run(ctx context.Context, env *boot.Env) error {
 		},
 		Notify: func(int) (<-chan struct{}, func()) { return book.Subscribe() },
 		Open: func(_ int, _ uint64, s *stream.Store) (stream.Processor, error) {
-			return newDistiller(s, book, env.Log)
+			return newDistiller(s, book, store, env.Log)
 		},
 	}, env.StateDir)
 }
@@ -45,9 +50,9 @@ func run(ctx context.Context, env *boot.Env) error {
 // taken one by one they would cost such crawls some three hundredths of all their time.
 const unwantedRest = 500 * time.Millisecond
 
-// wanted says whether a crawl has a distiller.
+// wanted says whether a crawl has a distiller, or a guide that is made of its pages.
 func wanted(book *controls.Book) bool {
 	return slices.ContainsFunc(book.Crawls(), func(crawl string) bool {
-		return schemas.Raises(book.Look(crawl)) && !book.Deleted(crawl)
+		return chooses(book.Look(crawl)) && !book.Deleted(crawl)
 	})
 }
