@@ -104,7 +104,7 @@ func (s *session) perceptron(m *measured) {
 	bayes := m.accuracies[0][5].average
 	t := Table{Columns: []string{"learner, offsets up to 5"}}
 	for _, n := range passes {
-		t.Columns = append(t.Columns, fmt.Sprintf("%d passes", n))
+		t.Columns = append(t.Columns, fmt.Sprintf("passes: %d", n))
 	}
 	for r, rate := range rates {
 		cells := []string{fmt.Sprintf("linear perceptron, rate %v", rate)}
