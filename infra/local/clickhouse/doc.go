@@ -41,4 +41,10 @@
 // has resident, without its library and without Go. Below 256 MiB it refuses inserts of load-clickhouse's size again and
 // again; they are tried until they are taken. With the buffers of a server (1 MiB and more for every stream of every
 // column) an insert of 11,000 leaps took 133 MiB and a merge of six such parts 168; with small ones 60 and, of five, 118.
+//
+// 2026-11-22: the engine takes the failure of the last writes of a merge for success. A merge that is under way while another
+// program fills the disk to its last byte leaves a part that cannot be read, in place of those that it was made from, and
+// deletions in that table wait for ever. The 64 MiB keep merges and inserts from beginning only, and those are what Forager
+// itself leaves free: its broker stops before, and crawls pause long before (disk.pause_below). forager verify finds such a part;
+// the rows come back by loading the topics again (stages/load-clickhouse).
 package clickhouse
