@@ -223,8 +223,8 @@
 //
 // 2026-11-22: the rate by which a window is found is that since the former look, over two windows of verdicts. As verdicts come in
 // bursts, a window of them within a few milliseconds was a rate that none later came near, and the window
-// stayed at 16 to 64, where on webkb with its dead links a page costs a third more CPU time than with 256. A
-// lucky look may still come; so a doubling is tried again every 16 windows of verdicts whatever was seen before.
+// mostly stayed at 16 to 64, in small batches. A lucky look may still come; so a doubling is tried again every 16
+// windows of verdicts whatever was seen before.
 //
 // 2026-11-21: a slot of the window is left empty rather than filled with an entry that is worse than
 // what the hosts at their windows hold back, while an eighth of the window is filled (held.go). On a
