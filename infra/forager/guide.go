@@ -52,7 +52,8 @@ type guideTrain struct {
 func (c *guideTrain) Help() string {
 	return `A guide tells from a page, and from the path that led there, which of its links lead to targets. It learns from the pages around known
 targets (forager localgraph shows them): those of a crawl, as far as it has come, or of a WARC file. rennie-mccallum learns what is behind each
-link of all of them, from the words around it; train it on other sites than it is to crawl.
+link of all of them, from the words around it; train it on other sites than it is to crawl. It holds all of their pages in memory, parsed: some
+20 KB each.
 
   forager guide train context-graph --crawl chemistry --above 0.8 -o chemistry.guide
   forager guide train memm --warc web.warc.gz --targets likes.txt --topic Science/Chemistry --publish acids

@@ -334,7 +334,7 @@ func (a *surroundings) show(ctx context.Context, g *localgraph.Graph, n int) (*g
 			if err != nil {
 				return nil, err
 			}
-			line.Examples = append(line.Examples, graphMember{a.web.URL(m.Page), p.GetTitle(), m.Copies})
+			line.Examples = append(line.Examples, graphMember{cmp.Or(a.web.URL(m.Page), "a vertex without a name"), p.GetTitle(), m.Copies})
 		}
 		out.Layers = append(out.Layers, line)
 	}

@@ -20,13 +20,16 @@ type crawlRanker struct {
 	Guide    map[string]string `help:"The published guide that a ranker is, as RANKER=GUIDE; one that the crawl has already need not be named." placeholder:"RANKER=GUIDE"`
 	Shadow   []string          `help:"Ranker that is to place every URL fetched beside it, for comparison only; again for another one."`
 	NoShadow bool              `help:"No ranker is a shadow any more."`
+
+	Expand    string `hidden:""`
+	Backlinks string `hidden:""`
 }
 
 func (c *crawlRanker) Help() string {
 	return `Every unvisited URL is placed anew, by the links that are known to it; what the apprentice has learned, and what
 a mixture knows of arms that it keeps, stays. Links found before a ranker that reads their texts came in are ranked by
 the relevance of their pages alone; those of pages that a guide has not been asked about come
-last, unless another version of the same guide was.
+last, unless another version of the same guide was. What the crawl file says under expand and backlinks holds for the whole crawl.
 
 A shadow chooses nothing: it places each URL that is dispatched, and forager report compares its order with the
 one that was followed. The frontier stays as it is. Shadows stay until others are named.
@@ -50,6 +53,9 @@ type switched struct {
 }
 
 func (c *crawlRanker) Run(s *session) error {
+	if c.Expand != "" || c.Backlinks != "" {
+		return usagef("expand and backlinks hold for a whole crawl: begin another one with them in its file (forager crawl start)")
+	}
 	if c.NoShadow && len(c.Shadow) > 0 {
 		return usagef("--shadow and --no-shadow contradict each other")
 	}

@@ -80,6 +80,7 @@ func (r *rig) testSwitch(t *testing.T, crawl string) {
 		r.fails(t, exitUsage, []string{"crawl", "ranker", crawl, "--shadow", shadow}, want)
 	}
 	r.fails(t, exitUsage, []string{"crawl", "ranker", crawl}, "name a ranker")
+	r.fails(t, exitUsage, []string{"crawl", "ranker", crawl, "--expand", "page"}, "hold for a whole crawl")
 	r.fails(t, exitUsage, []string{"crawl", "ranker", crawl, "psychic"}, "psychic", "soft-focus")
 	r.fails(t, exitFailure, []string{"crawl", "ranker", "nobody", "mixture"}, "nobody")
 }
