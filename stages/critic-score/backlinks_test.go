@@ -108,7 +108,7 @@ func TestParentsOfTargetsAreAskedFor(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	t.Cleanup(func() { close(hang) })
-	slow, err := predicate.ParseBacklinks("s.yaml", "url: "+srv.URL+"\ntimeout: 5ms\nbreaker: {failures: 2, pause: 1h}")
+	slow, err := predicate.ParseBacklinks("s.yaml", "url: "+srv.URL+"\ntimeout: 500ms\nbreaker: {failures: 2, pause: 1h}")
 	if err != nil {
 		t.Fatal(err)
 	}
