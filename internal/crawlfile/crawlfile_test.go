@@ -84,7 +84,7 @@ seeds_file: none.txt
 ranker: psychic
 scope: {prefixes: ["/relative"], hosts: ["a b"], url_list: none.txt}
 politeness: {delay: -1s, contact: "a)b"}
-learning: {d_max: 101, pairs: sideways, topics: all, sync: true, learner: oracle, count: some, smooth: 9, features: [smell], active: 2}
+learning: {d_max: 101, pairs: sideways, topics: everything, sync: true, learner: oracle, count: some, smooth: 9, features: [smell], active: 2}
 distiller: {sites: planets, relevance: 0, hubs: 101}
 leaves: some
 shards: 300
