@@ -147,7 +147,7 @@ func serve(ctx context.Context, cfg *pipeline.Config, plan []part, out io.Writer
 		at := p.addresses[0]
 		switch p.name {
 		case "clickhouse":
-			s, err := clickhouse.Start(ctx, filepath.Join(dir, p.name), at, clickhouse.Settings{MemoryBytes: cfg.Local.ClickHouseBytes})
+			s, err := clickhouse.Start(ctx, filepath.Join(dir, p.name), at, clickhouse.Settings{MemoryBytes: cfg.Local.ClickHouseBytes, Log: log})
 			if err != nil {
 				return busy(err, "clickhouse.url", at)
 			}

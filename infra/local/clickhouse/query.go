@@ -176,6 +176,11 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer result.Free()
+	if st.kind == insertRows && s.low() {
+		// The engine may take for written what was not: the client shall insert it again.
+		s.fail(w, refuse(243, "NOT_ENOUGH_SPACE", "The disk got full while the rows were inserted: insert them again when there is room"))
+		return
+	}
 	s.answer(w, q, format, result)
 }
 

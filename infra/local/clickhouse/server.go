@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -34,6 +35,10 @@ type Settings struct {
 	// MemoryBytes bounds what inserts, merges, queries and caches may take; what would need more is refused
 	// (MEMORY_LIMIT_EXCEEDED), and merges wait. 0 = half of the machine's memory.
 	MemoryBytes int64
+	// Free is the room left on the disk, in bytes; nil asks the file system.
+	Free func() (uint64, error)
+	// Log hears of parts that a full disk broke; nil is slog.Default().
+	Log *slog.Logger
 }
 
 // config keeps the engine small beside the other programs of one machine. Every column of a part that is
@@ -53,7 +58,7 @@ const config = `<clickhouse>
   <max_parts_cleaning_thread_pool_size>2</max_parts_cleaning_thread_pool_size>
   <max_thread_pool_free_size>16</max_thread_pool_free_size>
   <storage_configuration>
-    <disks><default><keep_free_space_bytes>67108864</keep_free_space_bytes></default></disks>
+    <disks><default><keep_free_space_bytes>%d</keep_free_space_bytes></default></disks>
   </storage_configuration>
   <merge_tree>
     <merge_max_block_size_bytes>2097152</merge_max_block_size_bytes>
@@ -76,6 +81,9 @@ type Server struct {
 	ended             chan struct{}
 	reads, writes     chan struct{} // places
 	sessions          sessions
+	free              func() (uint64, error)
+	log               *slog.Logger
+	stopWatch         func() // returns when the watch has ended
 }
 
 // Start serves what the folder holds on address (host:port, loopback; port 0 takes a free
@@ -100,7 +108,7 @@ func Start(ctx context.Context, dir, address string, set Settings) (*Server, err
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
 	settings := filepath.Join(dir, "forager-config.xml")
-	if err := os.WriteFile(settings, fmt.Appendf(nil, config, set.MemoryBytes), 0o644); err != nil {
+	if err := os.WriteFile(settings, fmt.Appendf(nil, config, set.MemoryBytes, keepFree), 0o644); err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
 	listener, err := net.ListenTCP("tcp", tcp)
@@ -111,6 +119,13 @@ func Start(ctx context.Context, dir, address string, set Settings) (*Server, err
 		dir: dir, address: listener.Addr().String(), args: []string{"--config-file=" + settings},
 		ended: make(chan struct{}),
 		reads: make(chan struct{}, readsAtOnce), writes: make(chan struct{}, writesAtOnce),
+		free: set.Free, log: set.Log,
+	}
+	if s.free == nil {
+		s.free = freeIn(dir)
+	}
+	if s.log == nil {
+		s.log = slog.Default()
 	}
 	if err := s.open(); err != nil {
 		listener.Close()
@@ -121,6 +136,13 @@ func Start(ctx context.Context, dir, address string, set Settings) (*Server, err
 		defer close(s.ended)
 		s.http.Serve(listener) // ends with Close
 	}()
+	watching, cancel := context.WithCancel(context.Background())
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		s.watch(watching)
+	}()
+	s.stopWatch = func() { cancel(); <-watched }
 	return s, nil
 }
 
@@ -147,6 +169,7 @@ func (s *Server) URL() string { return "http://" + s.address }
 // Close lets queries go on for up to ten seconds, kills what then still runs and closes the
 // folder.
 func (s *Server) Close() error {
+	s.stopWatch()
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
 	err := s.http.Shutdown(ctx)

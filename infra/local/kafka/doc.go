@@ -8,7 +8,7 @@
 //   - no TLS, no passwords, loopback addresses only;
 //   - restart reads every segment: about 1.6 s and 1.1 GB of memory for each GiB kept, so
 //     keep retention small locally;
-//   - with less than 16 MiB free on its disk it takes no records and no offsets: clients are told
+//   - with less than 80 MiB free on its disk it takes no records and no offsets: clients are told
 //     to try again;
 //   - topics are never made by asking for them; `forager setup` makes them;
 //   - a group member that dies between its join and its sync is never given up: its partitions

@@ -11,8 +11,9 @@ import (
 )
 
 // reserve is the room, in bytes, that the broker leaves on its disk: more than the requests under
-// way can write.
-const reserve = 16 << 20
+// way can write, and than the 64 MiB that the embedded ClickHouse keeps free, so that what the
+// broker took can be loaded.
+const reserve = 80 << 20
 
 // refuseWhenFull lets the broker refuse, with errors that clients try again, whatever it would
 // have to write while its disk has less room than the reserve. kfake copes with a record batch

@@ -230,9 +230,9 @@ func TestFullDisk(t *testing.T) {
 	commit := func(offset int64) error { return gen.CommitOffsets(map[string]map[int]int64{"t": {0: offset}}) }
 	for _, full := range []bool{false, true, false} {
 		if full {
-			free.Store(16<<20 - 1)
+			free.Store(80<<20 - 1)
 		} else {
-			free.Store(16 << 20)
+			free.Store(80 << 20)
 		}
 		_, end := offsets(t, address)
 		err := produce(t.Context(), address, record("k", "v"))
