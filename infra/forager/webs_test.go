@@ -262,9 +262,9 @@ func TestWebsExperimentCommand(t *testing.T) {
 	if code := run(t.Context(), append([]string{"--json"}, args...), &out, &stderr); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr.String())
 	}
-	for _, line := range strings.Split(strings.TrimSpace(stderr.String()), "\n") {
-		if !strings.HasSuffix(line, " crawls") {
-			t.Errorf("with --json stderr holds more than progress: %s", line)
+	for _, want := range []string{" crawls\n", "fetches/s", "peak memory"} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("stderr says nothing of %q", want)
 		}
 	}
 	var doc struct {
@@ -275,6 +275,9 @@ func TestWebsExperimentCommand(t *testing.T) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&doc); err != nil {
 		t.Fatal(err)
+	}
+	if d.More() {
+		t.Error("with --json there is more than one document")
 	}
 	if len(doc.Groups) != 1 || len(doc.Groups[0].Rankers) != 2 || len(doc.Results) != 1+10 {
 		t.Fatalf("%d groups, %d results", len(doc.Groups), len(doc.Results))

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -156,6 +157,7 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 		}
 		left = append(left, i)
 	}
+	remaining := b.remaining(jobs, left)
 	work := make(chan int)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -177,6 +179,7 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 				results[i] = *r
 				mu.Lock()
 				done++
+				remaining.made(jobs[i].Task)
 				if b.Done != nil {
 					err = b.Done(jobs[i], r, spent, done, len(jobs))
 				}
@@ -202,6 +205,44 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 		return nil, err
 	}
 	return results, nil
+}
+
+// remaining counts the crawls that are not made yet, so that what only they need is dropped behind the last one.
+type remaining struct {
+	grounds map[*Task]*Ground
+	tasks   map[*Task]int
+	lessons map[lessonKey]int
+}
+
+// remaining counts the jobs left, and puts tasks that share guides one after the other: their guides are in memory for
+// as short as can be. A crawl takes no notice of those before it.
+func (b *Bench) remaining(jobs []Job, left []int) *remaining {
+	r := &remaining{b.Grounds, make(map[*Task]int), make(map[lessonKey]int)}
+	first := make(map[lessonKey]int)
+	for at, i := range left {
+		key := b.Grounds[jobs[i].Task].lessonKey()
+		if _, ok := first[key]; !ok {
+			first[key] = at
+		}
+		r.tasks[jobs[i].Task]++
+		r.lessons[key]++
+	}
+	slices.SortStableFunc(left, func(x, y int) int {
+		return cmp.Compare(first[b.Grounds[jobs[x].Task].lessonKey()], first[b.Grounds[jobs[y].Task].lessonKey()])
+	})
+	return r
+}
+
+// made notes one crawl more.
+func (r *remaining) made(t *Task) {
+	g := r.grounds[t]
+	if r.tasks[t]--; r.tasks[t] == 0 {
+		g.Rest()
+	}
+	key := g.lessonKey()
+	if r.lessons[key]--; r.lessons[key] == 0 {
+		key.forgetGuides()
+	}
 }
 
 // threadTime is the user and system time of this thread so far.

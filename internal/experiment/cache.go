@@ -289,6 +289,7 @@ func (r *summed) pages(pages, strays uint64) ([]*page, error) {
 		return nil, fmt.Errorf("it has %d pages and %d strays", pages, strays)
 	}
 	var all []**page
+	var terms shared
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	var err error
@@ -307,7 +308,9 @@ func (r *summed) pages(pages, strays uint64) ([]*page, error) {
 		at := new(*page)
 		all = append(all, at)
 		group.Go(func() (err error) {
-			*at, err = decodePage(b)
+			if *at, err = decodePage(b); err == nil {
+				terms.share((*at).parsed)
+			}
 			return err
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
 
@@ -45,8 +46,8 @@ type Ground struct {
 
 	taught sync.Map // of *transferredOnce by setting
 
-	elsewhere func() []string // pages of other sites, sorted
-	alike     likeness
+	elsewhere func() []string          // pages of other sites, sorted
+	alike     atomic.Pointer[likeness] // nil = not made
 
 	parentsOnce sync.Once
 	parentsOf   map[string][]string
@@ -133,6 +134,13 @@ func (g *Ground) judge(p *page, parsed *schemas.Page, extract func(linkfeature.S
 	}
 	rec.Cut = cut || parsed.GetCut()
 	return rec, nil
+}
+
+// Rest drops what was made of the pages for the crawls of this task; the next crawl makes it again. Guides stay: they are
+// the web's (forgetGuides).
+func (g *Ground) Rest() {
+	g.extracted.Clear()
+	g.alike.Store(nil)
 }
 
 // tablesOnce keeps the pages' leaf tables for one setting.

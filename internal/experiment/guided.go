@@ -21,17 +21,36 @@ type taughtGuide struct {
 
 // guideKey is all that a guide depends on.
 type guideKey struct {
-	ranker        string
+	ranker string
+	lessonKey
+}
+
+// lessonKey is what the guides of a task learn from.
+type lessonKey struct {
+	web           *Web
 	critic        string // its pages are the lessons
 	model         *critic.Model
 	focus         string
 	labelsFromURL bool
 }
 
+func (g *Ground) lessonKey() lessonKey {
+	return lessonKey{g.web, g.task.Critic, g.model, g.task.FocusClass, g.task.LabelsFromURL}
+}
+
+// forgetGuides drops the guides that tasks with these lessons share.
+func (l lessonKey) forgetGuides() {
+	l.web.taught.Range(func(key, _ any) bool {
+		if key.(guideKey).lessonKey == l {
+			l.web.taught.Delete(key)
+		}
+		return true
+	})
+}
+
 // guide trains the guide of a ranker, once for all tasks of the web that differ in what is crawled alone.
 func (g *Ground) guide(name string, train func(*Ground) (guide.Guide, error)) (*taughtGuide, error) {
-	by := guideKey{name, g.task.Critic, g.model, g.task.FocusClass, g.task.LabelsFromURL}
-	held, _ := g.web.taught.LoadOrStore(by, new(taughtGuide))
+	held, _ := g.web.taught.LoadOrStore(guideKey{name, g.lessonKey()}, new(taughtGuide))
 	t := held.(*taughtGuide)
 	t.once.Do(func() {
 		if t.guide, t.err = train(g); t.err != nil {

@@ -67,12 +67,17 @@ func (g *Ground) Similarity(c *Crawl) (*Similarity, error) {
 }
 
 func (g *Ground) likeness() *likeness {
-	g.alike.once.Do(func() { g.alike.err = g.compareAll() })
-	return &g.alike
+	l := g.alike.Load()
+	if l == nil {
+		g.alike.CompareAndSwap(nil, new(likeness))
+		l = g.alike.Load()
+	}
+	l.once.Do(func() { l.err = g.compareAll(l) })
+	return l
 }
 
 // compareAll compares every page in scope with every target.
-func (g *Ground) compareAll() error {
+func (g *Ground) compareAll(l *likeness) error {
 	if g.web.compute != nil {
 		return errors.New("pages of webs that are computed are not kept")
 	}
@@ -93,18 +98,18 @@ func (g *Ground) compareAll() error {
 	if err != nil {
 		return err
 	}
-	g.alike.vectors, g.alike.nearest = make(map[string]tfidf.Vector, len(urls)), make(map[string]float64, len(urls))
+	l.vectors, l.nearest = make(map[string]tfidf.Vector, len(urls)), make(map[string]float64, len(urls))
 	vectors, nearest := make([]tfidf.Vector, len(urls)), make([]float64, len(urls))
 	each(len(urls), func(i int) { vectors[i] = corpus.Vector(documents[i]) })
 	for i, u := range urls {
-		g.alike.vectors[u] = vectors[i]
+		l.vectors[u] = vectors[i]
 		if g.targets[u] {
-			g.alike.targets = append(g.alike.targets, vectors[i])
+			l.targets = append(l.targets, vectors[i])
 		}
 	}
-	each(len(urls), func(i int) { nearest[i] = tfidf.Likest(vectors[i], g.alike.targets) })
+	each(len(urls), func(i int) { nearest[i] = tfidf.Likest(vectors[i], l.targets) })
 	for i, u := range urls {
-		g.alike.nearest[u] = nearest[i]
+		l.nearest[u] = nearest[i]
 	}
 	return nil
 }

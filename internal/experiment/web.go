@@ -73,7 +73,10 @@ type page struct {
 func (p *page) extract(s linkfeature.Settings) (*schemas.LeafTable, []*schemas.Link, bool, error) {
 	p.once.Do(func() {
 		p.kept = s
-		p.table, p.links, p.cut, p.err = linkfeature.Extract(p.parsed, nil, s)
+		if p.table, p.links, p.cut, p.err = linkfeature.Extract(p.parsed, nil, s); p.table != nil {
+			p.table.Terms, p.table.Leaves = exact(p.table.Terms), exact(p.table.Leaves)
+			p.table.Tokens, p.table.LeafLengths = exact(p.table.Tokens), exact(p.table.LeafLengths)
+		}
 	})
 	if p.kept != s {
 		return linkfeature.Extract(p.parsed, nil, s)
@@ -128,12 +131,16 @@ func parsePages(path string, settings dom.Settings) ([]*page, error) {
 		return nil, err
 	}
 	defer archive.Close()
+	var terms shared
 	urls := archive.URLs()
 	pages, errs := make([]*page, len(urls)), make([]error, len(urls))
 	each(len(urls), func(i int) {
 		stored, _, err := archive.Lookup(urls[i])
 		if err == nil {
 			pages[i], err = newPage(stored, settings)
+		}
+		if err == nil {
+			terms.share(pages[i].parsed)
 		}
 		errs[i] = err
 	})
