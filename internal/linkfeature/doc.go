@@ -53,9 +53,10 @@
 // .258±.039, rel .262±.045, position .256±.040, tag-path .287±.036, path-length .279±.046, ancestor .239±.047, far .240±.035,
 // co-citation .267±.052; without offsets path-length .321±.019, ancestor .245±.056. Topic features beside offsets: none .262±.045, top2
 // .268±.037, all .267±.047; by logistic regression .231±.051, .267±.043, .275±.049. Counts: raw .262±.045, normalised .272±.055, binary
-// .285±.037; smoothed twice .238±.044, .260±.055, .247±.054. On webplatform (2 tasks, draw 0 alone) offsets .649, path-length
-// without them .418 and with them .496, co-citation .692, all topics .698: the families that gain on the one web lose on the other, and
-// of 22 settings beside the default none became it.
+// .285±.037; smoothed twice .238±.044, .260±.055, .247±.054. On webplatform (2 tasks, draws 0 to 9) offsets .655±.080, near-text
+// .708±.070, anchor .299±.147; offsets and near-text .720±.060, rel .655±.080, position .691±.065, tag-path .667±.091, path-length
+// .641±.099, ancestor .668±.080, far .502±.176, co-citation .738±.049; without offsets path-length .550±.113, ancestor .645±.084. What
+// gains on the one web (anchor, path-length) loses on the other, and of 22 settings beside the default none became it.
 //
 // 2026-11-22: terms of all classes are "p:/A/B" and not "c:/A/B", as they count in parts of 1/256 (Unit): whoever reads a feature
 // knows its unit. A class below 1/512 has none; a prefix counts the sum of what the classes below it do.
