@@ -3,6 +3,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"syscall"
 	"testing"
@@ -29,17 +30,21 @@ func TestKafkaCarriesACrawl(t *testing.T) {
 		t.Fatal("FORAGER_KAFKA names no broker; make test-kafka starts one")
 	}
 	g, _ := simulated(t)
-	r := newRig(t, g.handler)
+	const budget = 300
+	web := &gated{handler: g.handler, permits: make(chan struct{}, budget)}
+	r := newRig(t, web)
 	if r.cfg.Kafka.Brokers[0] != broker {
 		t.Fatalf("the pipeline file names %v, not %s", r.cfg.Kafka.Brokers, broker)
 	}
 	r.parts()
 	r.start(stageNames)
-	r.begin(r.crawl(g, "kafka", "apprentice", 300, nil))
+	r.begin(r.crawl(g, "kafka", "apprentice", budget, nil))
 	for _, kill := range []struct {
-		stage string
-		pages uint64
-	}{{"prioritize", 60}, {"fetch", 150}} {
+		stage   string
+		pages   uint64
+		permits int
+	}{{"prioritize", 60, 200}, {"fetch", 150, 80}} {
+		web.permit(kill.permits)
 		st := r.until("kafka", "under way", 2*time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() >= kill.pages })
 		if finished(st) {
 			t.Fatalf("the crawl had ended before %s was killed", kill.stage)
@@ -53,12 +58,34 @@ func TestKafkaCarriesACrawl(t *testing.T) {
 		}
 		r.start([]string{stage})
 	}
+	close(web.permits)
 	st := r.until("kafka", "finished", 3*time.Minute, finished)
-	if st.GetPages() != 300 || st.GetEndReason() != "pages budget spent" {
+	if st.GetPages() != budget || st.GetEndReason() != "pages budget spent" {
 		t.Errorf("%d pages, ended with %q", st.GetPages(), st.GetEndReason())
 	}
 	if st.GetModel() == "" || st.GetTrained() == 0 {
 		t.Errorf("the apprentice learnt nothing: model %q, %d leaps trained", st.GetModel(), st.GetTrained())
 	}
 	r.verified("kafka")
+}
+
+// gated is a web that answers as many requests as it was permitted, so that a crawl is still under way when something
+// happens to it; the others wait. With permits closed it answers all.
+type gated struct {
+	handler http.Handler
+	permits chan struct{}
+}
+
+func (g *gated) permit(n int) {
+	for range n {
+		g.permits <- struct{}{}
+	}
+}
+
+func (g *gated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-g.permits:
+		g.handler.ServeHTTP(w, r)
+	case <-r.Context().Done():
+	}
 }
