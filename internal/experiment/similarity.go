@@ -87,20 +87,37 @@ func (g *Ground) compareAll(l *likeness) error {
 			urls = append(urls, u)
 		}
 	}
-	documents, errs := make([]tfidf.Document, len(urls)), make([]error, len(urls))
+	words := localguide.Default().Words
+	var failed error
+	corpus, err := tfidf.NewCorpus(func(yield func(tfidf.Document) bool) {
+		// In parts, and read again for its vector: the words of all pages at once are as large as the web.
+		for part := range slices.Chunk(urls, 512) {
+			documents, errs := make([]tfidf.Document, len(part)), make([]error, len(part))
+			each(len(part), func(i int) { documents[i], errs[i] = localguide.Document(g.web.pages[part[i]].parsed, words) })
+			if failed = errors.Join(errs...); failed != nil {
+				return
+			}
+			for _, d := range documents {
+				if !yield(d) {
+					return
+				}
+			}
+		}
+	})
+	if err := errors.Join(failed, err); err != nil {
+		return err
+	}
+	l.vectors, l.nearest = make(map[string]tfidf.Vector, len(urls)), make(map[string]float64, len(urls))
+	vectors, nearest, errs := make([]tfidf.Vector, len(urls)), make([]float64, len(urls)), make([]error, len(urls))
 	each(len(urls), func(i int) {
-		documents[i], errs[i] = localguide.Document(g.web.pages[urls[i]].parsed, localguide.Default().Words)
+		var d tfidf.Document
+		if d, errs[i] = localguide.Document(g.web.pages[urls[i]].parsed, words); errs[i] == nil {
+			vectors[i] = corpus.Vector(d)
+		}
 	})
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	corpus, err := tfidf.NewCorpus(slices.Values(documents))
-	if err != nil {
-		return err
-	}
-	l.vectors, l.nearest = make(map[string]tfidf.Vector, len(urls)), make(map[string]float64, len(urls))
-	vectors, nearest := make([]tfidf.Vector, len(urls)), make([]float64, len(urls))
-	each(len(urls), func(i int) { vectors[i] = corpus.Vector(documents[i]) })
 	for i, u := range urls {
 		l.vectors[u] = vectors[i]
 		if g.targets[u] {
