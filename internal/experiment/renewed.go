@@ -35,8 +35,6 @@ const (
 	rebuildShare = 4
 	// bootstrapTargets is the number of targets that the first graphs wait for: those of 2000 §4 were around ten.
 	bootstrapTargets = 10
-	// onTopic is the least R(u), raw, of pages that new graphs are built around.
-	onTopic = schemas.TargetFrom
 )
 
 // rebuilt is a context graph with new graphs from the targets that the crawl finds (2000 §3.3, rebuild_every).
@@ -92,7 +90,7 @@ func (o *own) note(g *Ground, rec *schemas.LinkFound) {
 	case schemas.Outcome_OUTCOME_DELIVERED:
 		o.met[rec.GetUrl()] = true
 		o.pages = append(o.pages, g.web.pages[rec.GetUrl()])
-		if rec.GetJudgement().GetRaw() >= onTopic {
+		if rec.GetJudgement().GetRaw() >= schemas.TargetFrom {
 			o.targets[rec.GetUrl()] = true
 		}
 	}

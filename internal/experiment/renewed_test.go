@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"forager/internal/experiment/worldtest"
+	"forager/schemas"
 )
 
 // renewable is a web with enough targets for graphs of its own.
@@ -23,7 +24,7 @@ func TestBootstrapGoesBreadthFirstUntilItHasTargets(t *testing.T) {
 		c, blind := try(t, g, "context-graph-bootstrapped", draw, 0), try(t, g, "unfocused", draw, 0)
 		met, until := 0, 0
 		for until < len(c.Steps) && met < bootstrapTargets {
-			if c.Steps[until].Raw >= onTopic {
+			if c.Steps[until].Raw >= schemas.TargetFrom {
 				met++
 			}
 			until++

@@ -247,7 +247,7 @@
 // their objects were most of what the crawl stored. Up to 20,000 pages nothing changes.
 //
 // 2026-11-22: from 20,000 pages on a model comes when the crawl has grown by a tenth (package schedule), as every model
-// scores the whole frontier again and that grows with the crawl: of 200,000 pages 34 models come and not 191.
+// scores the whole frontier again and that grows with the crawl: of 200,000 pages 35 models come and not 191.
 //
 // 2026-11-21: what only reads is done ahead on all processors: for a pass reading entries, pages and tables,
 // scoring links, placing entries and encoding them (stretch.go, sweep.go), and for the verdicts of a step reading
