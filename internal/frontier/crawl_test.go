@@ -510,7 +510,7 @@ func TestSyncWaitsForTheModelOfEachBoundary(t *testing.T) {
 	s.want(s.dispatch(1), onA("f"))
 }
 
-// TestModelsBecomeRareInLongCrawls: until 20,000 pages they come as refit_pages says, of 200,000 there are 34.
+// TestModelsBecomeRareInLongCrawls: until 20,000 pages they come as refit_pages says, of 200,000 there are 35.
 func TestModelsBecomeRareInLongCrawls(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) {
 		c.Policies[0].Ranker = schemas.Ranker_RANKER_APPRENTICE
