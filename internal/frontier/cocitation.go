@@ -210,17 +210,15 @@ func (s *Shard) touchBeside(p *page, l *link, v *entry) error {
 func (s *Shard) placeTouched() error {
 	slices.Sort(s.touched)
 	for _, ordinal := range slices.Compact(s.touched) {
-		e, err := s.entry(ordinal)
+		e, err := s.unvisited(ordinal)
 		if err != nil {
 			return err
 		}
-		if e, err = s.resolve(e); err != nil {
-			return err
+		if e == nil {
+			continue
 		}
-		if e.state == stateQueued {
-			if err := s.replace(e); err != nil {
-				return fmt.Errorf("place %s anew: %w", e.url, err)
-			}
+		if err := s.replace(e); err != nil {
+			return fmt.Errorf("place %s anew: %w", e.url, err)
 		}
 	}
 	s.touched = s.touched[:0]

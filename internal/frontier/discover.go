@@ -19,6 +19,19 @@ func (s *Shard) discover(url string, depth, hops uint32) (*entry, error) {
 	return e, s.see(url, e.ordinal)
 }
 
+// unvisited reads the queued entry that an ordinal stands for: its own, or that to which it has redirected since; nil = it is
+// not queued.
+func (s *Shard) unvisited(ordinal uint64) (*entry, error) {
+	e, err := s.entry(ordinal)
+	if err == nil {
+		e, err = s.resolve(e)
+	}
+	if err != nil || e.state != stateQueued {
+		return nil, err
+	}
+	return e, nil
+}
+
 // resolve reads the entry that a seen URL's entry stands for: itself, or where it redirected to.
 func (s *Shard) resolve(e *entry) (_ *entry, err error) {
 	for steps := uint64(0); e.state == stateAlias; steps++ {

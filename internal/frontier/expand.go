@@ -42,14 +42,11 @@ func (s *Shard) expand(number uint64) error {
 		return err
 	}
 	for _, ordinal := range targets {
-		e, err := s.entry(ordinal)
-		if err == nil {
-			e, err = s.resolve(e) // it may have redirected since
-		}
+		e, err := s.unvisited(ordinal)
 		if err != nil {
 			return err
 		}
-		if e.state != stateQueued || s.unranked(e.places) {
+		if e == nil || s.unranked(e.places) {
 			continue
 		}
 		if err := s.replace(e); err != nil {
