@@ -97,6 +97,13 @@ func ParseShardKey(key string) (crawl string, shard uint32, err error) {
 	return crawl, uint32(n), nil
 }
 
+// ModelName is the part of a model's version that its older and newer versions share: the name of a critic, of a guide
+// or of a source of backlinks, or the crawl whose model it is.
+func ModelName(version string) string {
+	name, _, _ := strings.Cut(version, "/")
+	return name
+}
+
 // ModelKey is the key of a model in model.published: the newest critic of a name, the newest
 // apprentice of a crawl, and each retrained apprentice have one.
 func ModelKey(m *ModelPublished) string {

@@ -116,7 +116,7 @@ func (b *books) take(m proto.Message) {
 		}
 	case *schemas.ModelPublished:
 		b.models[m.GetVersion()] = m
-		name, _, _ := strings.Cut(m.GetVersion(), "/")
+		name := schemas.ModelName(m.GetVersion())
 		switch m.GetKind() {
 		case "critic":
 			b.critics[name] = m

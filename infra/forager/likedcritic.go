@@ -60,8 +60,7 @@ func openLiked(ctx context.Context, cfg *pipeline.Config, b *books, store *objec
 	if err != nil {
 		return nil, nil, err
 	}
-	name, _, _ = strings.Cut(name, "/")
-	return &likedCritic{cfg: cfg, b: b, store: store, name: name, topic: c.Topic()}, set, nil
+	return &likedCritic{cfg: cfg, b: b, store: store, name: schemas.ModelName(name), topic: c.Topic()}, set, nil
 }
 
 // train trains on the samples and the marks, keeps what it was trained on and publishes the critic.

@@ -91,10 +91,10 @@ func (s *session) openLesson(of string) (*lesson, error) {
 
 func (t *lesson) open(s *session, of string) error {
 	if ctl, err := t.b.control(of); err == nil {
-		t.name, _, _ = strings.Cut(ctl.GetCritic(), "/")
+		t.name = schemas.ModelName(ctl.GetCritic())
 		t.crawl, t.focus = of, ctl.GetFocus()
 	} else if m, unknown := t.b.critic(of); unknown == nil {
-		t.name, _, _ = strings.Cut(m.GetVersion(), "/")
+		t.name = schemas.ModelName(m.GetVersion())
 	} else {
 		return fmt.Errorf("%q is neither a crawl nor a critic: %w; %w", of, err, unknown)
 	}

@@ -78,7 +78,7 @@ func (c *modelsList) Run(s *session) error {
 		}
 	}
 	slices.SortFunc(list, func(x, y modelLine) int {
-		return cmp.Or(-cmp.Compare(x.Kind, y.Kind), cmp.Compare(owner(x.Version), owner(y.Version)), cmp.Compare(x.Pages, y.Pages), x.Made.Compare(y.Made))
+		return cmp.Or(-cmp.Compare(x.Kind, y.Kind), cmp.Compare(schemas.ModelName(x.Version), schemas.ModelName(y.Version)), cmp.Compare(x.Pages, y.Pages), x.Made.Compare(y.Made))
 	})
 	return s.print(list, func(w io.Writer) {
 		if len(list) == 0 {
@@ -102,12 +102,6 @@ func (c *modelsList) Run(s *session) error {
 			fmt.Fprintf(w, "%-44s %-10s %8s %10s  %-16s %s\n", m.Version, m.Kind, pages, size(uint64(m.Bytes)), m.Made.Format("2006-01-02 15:04"), strings.TrimPrefix(marks, ", "))
 		}
 	})
-}
-
-// owner is the crawl or the name in a version.
-func owner(version string) string {
-	name, _, _ := strings.Cut(version, "/")
-	return name
 }
 
 func (b *books) modelLine(o objects.Object) modelLine {

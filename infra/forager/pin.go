@@ -92,8 +92,8 @@ func (b *books) prior(ctx context.Context, store registry.Store, ctl *schemas.Cr
 // crawl; the digest in its name is what it is checked by.
 func (b *books) model(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string) (apprentice.Learner, error) {
 	critic := b.published(version).GetCritic()
-	if of, _, _ := strings.Cut(version, "/"); critic == "" {
-		if made, err := b.control(of); err == nil {
+	if critic == "" {
+		if made, err := b.control(schemas.ModelName(version)); err == nil {
 			critic = made.GetCritic()
 		}
 	}

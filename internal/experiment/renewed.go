@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -199,7 +198,7 @@ func (c *crawling) remake(r *renewing) error {
 	if i < 0 {
 		return errors.New("the crawl has no such policy")
 	}
-	name, _, _ := strings.Cut(cmp.Or(c.ctl.Policies[i].GetGuide(), r.Policy), "/") // of a version of the same guide links keep the scores
+	name := schemas.ModelName(cmp.Or(c.ctl.Policies[i].GetGuide(), r.Policy)) // of a version of the same guide links keep the scores
 	version := fmt.Sprintf("%s/%d", name, r.made)
 	next.Revision++
 	next.Policies[i] = proto.CloneOf(r.Then)

@@ -2,7 +2,6 @@ package rank
 
 import (
 	"math/bits"
-	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -44,13 +43,13 @@ type Guided struct {
 // guided is the score that a guide gives the link, or the last one of another version of the guide where this one was not asked; ok
 // is false where there is neither.
 func (s *Source) guided(guide string) (score float64, ok bool) {
-	name, _, _ := strings.Cut(guide, "/")
+	name := schemas.ModelName(guide)
 	for i := range s.Guided {
 		g := &s.Guided[i]
 		if g.Guide == guide {
 			return g.Score, true
 		}
-		if other, _, _ := strings.Cut(g.Guide, "/"); other == name {
+		if schemas.ModelName(g.Guide) == name {
 			score, ok = g.Score, true
 		}
 	}

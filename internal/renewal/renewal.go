@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -151,8 +150,7 @@ func (p *Pages) read(number uint64) (tfidf.Document, error) {
 
 // Name of the guides that a crawl makes for itself: that of its guide, of whose older versions links keep the scores.
 func Name(ctl *schemas.CrawlControl) string {
-	name, _, _ := strings.Cut(cmp.Or(schemas.Renewed(ctl).GetGuide(), ctl.GetCrawl()), "/")
-	return name
+	return schemas.ModelName(cmp.Or(schemas.Renewed(ctl).GetGuide(), ctl.GetCrawl()))
 }
 
 // Next is the control record behind ctl: by it the guide was looked at behind so many pages, and is version; empty = as it was.
