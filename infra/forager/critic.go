@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
@@ -59,11 +60,9 @@ Measures are of pages that were held out: ECE is how far, on average, the probab
 is from how often it is right.`
 }
 
-var criticName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
-
 func (c *criticTrain) Run(s *session) error {
-	if !criticName.MatchString(c.Name) {
-		return usagef("--name: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", c.Name)
+	if err := checkModelName("--name", c.Name); err != nil {
+		return err
 	}
 	settings := c.settings()
 	set, err := c.examples(s, settings)
@@ -81,11 +80,7 @@ func (c *criticTrain) Run(s *session) error {
 	}
 	var version string
 	if !c.DryRun {
-		cfg, err := s.pipeline()
-		if err != nil {
-			return err
-		}
-		b, err := openBooks(s, s, cfg)
+		cfg, b, err := s.openBooks()
 		if err != nil {
 			return err
 		}
@@ -190,6 +185,28 @@ func (c *criticTrain) examples(s *session, settings critic.Settings) (*exampleSe
 	return c.examplesFor(s, c.Examples, l)
 }
 
+// modelName is what critics, guides and sources of backlinks are called.
+var modelName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+func checkModelName(flag, name string) error {
+	if !modelName.MatchString(name) {
+		return usagef("%s: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", flag, name)
+	}
+	return nil
+}
+
+// sourceOf reads what a user wrote of a model that is to be published under a name.
+func sourceOf[M any](name, path string, parse func(file, source string) (M, error)) (none M, err error) {
+	if err := checkModelName("--name", name); err != nil {
+		return none, err
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return none, err
+	}
+	return parse(filepath.Base(path), string(source))
+}
+
 // publishCritic stores a critic under a name that its bytes give it and announces it.
 func publishCritic(ctx context.Context, cfg *pipeline.Config, b *books, name string, model *critic.Model, measures map[string]float64) (*schemas.ModelPublished, error) {
 	store, err := objects.Open(cfg.S3)
@@ -202,6 +219,16 @@ func publishCritic(ctx context.Context, cfg *pipeline.Config, b *books, name str
 		return nil, err
 	}
 	return m, nil
+}
+
+// publish keeps a model and announces it, and returns its version.
+func (s *session) publish(m *schemas.ModelPublished, data []byte) (version string, err error) {
+	b, store, err := s.openStore()
+	if err != nil {
+		return "", err
+	}
+	defer b.close()
+	return m.GetVersion(), b.publish(s, store, m, data)
 }
 
 // publish keeps a model and announces it.

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"forager/internal/objects"
 	"forager/internal/pagerules"
 	"forager/internal/predicate"
 	"forager/internal/registry"
@@ -38,20 +36,14 @@ mean any of them. Of the text there are the words, in lower case, with one space
 }
 
 func (c *criticRules) Run(s *session) error {
-	if err := checkCriticName(c.Name); err != nil {
-		return err
-	}
-	source, err := os.ReadFile(c.File)
-	if err != nil {
-		return err
-	}
-	rules, err := pagerules.Parse(filepath.Base(c.File), string(source))
+	rules, err := sourceOf(c.Name, c.File, pagerules.Parse)
 	if err != nil {
 		return err
 	}
 	version := ""
 	if !c.DryRun {
-		if version, err = s.publishFile(c.Name, rules.Marshal()); err != nil {
+		file := rules.Marshal()
+		if version, err = s.publish(registry.Critic(c.Name, file, nil, time.Now()), file); err != nil {
 			return err
 		}
 	}
@@ -86,14 +78,7 @@ func (c *criticPredicate) Help() string {
 }
 
 func (c *criticPredicate) Run(s *session) error {
-	if err := checkCriticName(c.Name); err != nil {
-		return err
-	}
-	source, err := os.ReadFile(c.File)
-	if err != nil {
-		return err
-	}
-	p, err := predicate.Parse(filepath.Base(c.File), string(source), "")
+	p, err := sourceOf(c.Name, c.File, func(file, source string) (*predicate.Predicate, error) { return predicate.Parse(file, source, "") })
 	if err != nil {
 		return err
 	}
@@ -128,7 +113,8 @@ func (s *session) publishPredicate(name string, p *predicate.Predicate) (*predic
 			return nil, "", err
 		}
 	}
-	version, err := s.publishFile(name, p.Marshal())
+	file := p.Marshal()
+	version, err := s.publish(registry.Critic(name, file, nil, time.Now()), file)
 	return p, version, err
 }
 
@@ -157,26 +143,4 @@ func printPublished(w io.Writer, version string) {
 	if version != "" {
 		fmt.Fprintf(w, "published %s\n", version)
 	}
-}
-
-func checkCriticName(name string) error {
-	if !criticName.MatchString(name) {
-		return usagef("--name: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", name)
-	}
-	return nil
-}
-
-// publishFile publishes a critic's file and returns its version.
-func (s *session) publishFile(name string, data []byte) (version string, err error) {
-	cfg, b, err := s.openBooks()
-	if err != nil {
-		return "", err
-	}
-	defer b.close()
-	store, err := objects.Open(cfg.S3)
-	if err != nil {
-		return "", err
-	}
-	m := registry.Critic(name, data, nil, time.Now())
-	return m.GetVersion(), b.publish(s, store, m, data)
 }

@@ -102,11 +102,13 @@ type guideFit struct {
 }
 
 func (c *guideTrain) Run(s *session) error {
-	switch {
-	case c.To == "" && c.Publish == "":
+	if c.To == "" && c.Publish == "" {
 		return usagef("give -o FILE, --publish NAME, or both")
-	case c.Publish != "" && !criticName.MatchString(c.Publish):
-		return usagef("--publish: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", c.Publish)
+	}
+	if c.Publish != "" {
+		if err := checkModelName("--publish", c.Publish); err != nil {
+			return err
+		}
 	}
 	out, err := c.train(s)
 	if err != nil {

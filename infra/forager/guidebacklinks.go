@@ -61,7 +61,7 @@ type backlinksPublished struct {
 }
 
 func (c *guideBacklinks) Run(s *session) error {
-	if err := checkCriticName(c.Name); err != nil {
+	if err := checkModelName("--name", c.Name); err != nil {
 		return err
 	}
 	if !(c.Broken >= 0 && c.Broken <= 1) {
@@ -72,7 +72,7 @@ func (c *guideBacklinks) Run(s *session) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	if out.Version, err = s.publishBacklinks(c.Name, data); err != nil {
+	if out.Version, err = s.publish(registry.Backlinks(c.Name, data, time.Now()), data); err != nil {
 		return err
 	}
 	return s.print(&out, func(w io.Writer) {
@@ -135,17 +135,6 @@ func (c *guideBacklinks) wants(url string) bool {
 	host := weburl.Host(url)
 	below := func(of string) bool { return host == of || strings.HasSuffix(host, "."+of) }
 	return len(c.Host) == 0 || slices.ContainsFunc(c.Host, below)
-}
-
-// publishBacklinks publishes the file of a source and returns its version.
-func (s *session) publishBacklinks(name string, data []byte) (version string, err error) {
-	b, store, err := s.openStore()
-	if err != nil {
-		return "", err
-	}
-	defer b.close()
-	m := registry.Backlinks(name, data, time.Now())
-	return m.GetVersion(), b.publish(s, store, m, data)
 }
 
 // settleBacklinks puts the version of a source for its name in a control record, once it is sure that it is there and of

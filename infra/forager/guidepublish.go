@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +35,7 @@ func (c *guidePublish) Help() string {
 }
 
 func (c *guidePublish) Run(s *session) error {
-	if err := checkCriticName(c.Name); err != nil {
+	if err := checkModelName("--name", c.Name); err != nil {
 		return err
 	}
 	data, err := os.ReadFile(c.File)
@@ -82,14 +81,7 @@ A crawl file then says "ranker: link-predicate" and "guides: {link-predicate: li
 }
 
 func (c *guidePredicate) Run(s *session) error {
-	if err := checkCriticName(c.Name); err != nil {
-		return err
-	}
-	source, err := os.ReadFile(c.File)
-	if err != nil {
-		return err
-	}
-	p, err := predicate.ParseLinks(filepath.Base(c.File), string(source))
+	p, err := sourceOf(c.Name, c.File, predicate.ParseLinks)
 	if err != nil {
 		return err
 	}

@@ -38,10 +38,10 @@ type guideRebuilt struct {
 }
 
 func (c *guideRebuild) Run(s *session) error {
-	switch {
-	case !criticName.MatchString(c.Guide):
-		return usagef("--guide: %q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", c.Guide)
-	case c.Least < 1:
+	if err := checkModelName("--guide", c.Guide); err != nil {
+		return err
+	}
+	if c.Least < 1 {
 		return usagef("--least %d: want at least 1", c.Least)
 	}
 	if err := s.checkRanked(c.Crawl); err != nil {
