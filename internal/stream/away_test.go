@@ -169,6 +169,36 @@ func TestBrokerAwayAtStartAndStoppedInTheMiddle(t *testing.T) {
 	checkCopies(t, feeder, "late", in, out, 1, 200)
 }
 
+// TestIdleConnectionsOfAnAbsentBrokerCostOneTry: a client that had many connections open when its broker went away is back at the
+// first try that can succeed.
+func TestIdleConnectionsOfAnAbsentBrokerCostOneTry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in := w.topic(t, "in", 1)
+	c, _ := w.dial(t)
+	feeder, _ := w.dial(t)
+	var n network
+	n.through(c)
+	const idle = 8
+	var wg sync.WaitGroup
+	for range idle {
+		wg.Go(func() { // all of them wait for the first record at once, each on a connection of its own
+			if _, err := c.kafka.Fetch(t.Context(), &kafka.FetchRequest{Topic: in, MinBytes: 1, MaxBytes: 1, MaxWait: 5 * time.Second}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, func() bool { return n.dialed() >= idle })
+	send(t, feeder, numbers(in, 0, 1))
+	wg.Wait()
+	n.set(true)
+	n.set(false)
+	send(t, c, numbers(in, 0, 1))
+	if tries := count(c.metrics.errors.WithLabelValues(unavailable.String())); tries > 2 {
+		t.Errorf("%v tries failed", tries)
+	}
+}
+
 // errorIn answers a request with an error of the broker.
 func errorIn(req kmsg.Request, code int16) kmsg.Response {
 	switch req := req.(type) {

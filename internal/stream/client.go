@@ -223,7 +223,7 @@ func (c *Client) retry(ctx context.Context, what string, f func(context.Context)
 		if err == nil {
 			return nil
 		}
-		switch class := brokerClass(err); {
+		switch class := c.failed(err); {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case class == broken || class == lost:
@@ -233,6 +233,16 @@ func (c *Client) retry(ctx context.Context, what string, f func(context.Context)
 			return err
 		}
 	}
+}
+
+// failed is brokerClass for an error of c.kafka. Where no broker answered, idle connections are closed: kafka-go
+// keeps those of a broker that went away, and each would cost a try, and the pause behind it, to find out.
+func (c *Client) failed(err error) class {
+	class := brokerClass(err)
+	if err != nil && class == unavailable && !errors.As(err, new(kafka.Error)) {
+		c.transport.CloseIdleConnections()
+	}
+	return class
 }
 
 // Pauses between calls to something that is unavailable, and between two lines about it.

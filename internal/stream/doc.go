@@ -60,6 +60,9 @@
 // to Pebble once each and sorted; that halved what its write buffer costs. The state on disk lags by a
 // commit more than before, which no owner can tell from a crash a commit earlier.
 //
+// 2026-11-22: an error that no broker answered with closes the client's idle connections. kafka-go keeps those of a broker that
+// went away until each has failed once; with eight of them a client came back nine seconds after its broker.
+//
 // 2026-11-22: eight flushes are written into the first level of a Store together, not two as Pebble would have it. Of
 // what a frontier writes the greater part are leaf tables, which stand apart, so two flushes of 20 MiB were some 8 MiB of
 // keys, for which up to 160 MiB were rewritten. From 400,000 to 800,000 URLs of a frontier with the memory that is shipped

@@ -299,3 +299,11 @@ func gauge(g prometheus.Metric) float64 {
 	}
 	return m.GetGauge().GetValue()
 }
+
+func count(c prometheus.Metric) float64 {
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		panic(err)
+	}
+	return m.GetCounter().GetValue()
+}

@@ -236,7 +236,7 @@ func (c *Client) send(key lane, batch []*pending) {
 			c.metrics.out.WithLabelValues(key.topic).Add(float64(len(batch)))
 			return
 		}
-		class := brokerClass(err)
+		class := c.failed(err)
 		c.metrics.errors.WithLabelValues(class.String()).Inc()
 		if class == broken {
 			if len(batch) > 1 { // one of them may be to blame; the others are not

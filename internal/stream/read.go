@@ -113,7 +113,7 @@ func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) er
 	defer w.over()
 	for s.from < s.to {
 		ch, err := c.fetch(ctx, s, maxBytes)
-		switch class := brokerClass(err); {
+		switch class := c.failed(err); {
 		case err == nil:
 			w.over()
 		case ctx.Err() != nil:
