@@ -47,18 +47,21 @@ func openProcesses(data string) (*processes, error) {
 }
 
 func (p *processes) save() error {
-	if err := os.MkdirAll(filepath.Dir(p.file), 0o755); err != nil {
-		return err
-	}
 	b, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(p.file), 0o755)
 	}
 	tmp := p.file + ".new"
-	if err := os.WriteFile(tmp, append(b, '\n'), 0o644); err != nil {
-		return err
+	if err == nil {
+		err = os.WriteFile(tmp, append(b, '\n'), 0o644)
 	}
-	return os.Rename(tmp, p.file)
+	if err == nil {
+		err = os.Rename(tmp, p.file)
+	}
+	if err != nil {
+		return fmt.Errorf("write the list of started processes: %w", err)
+	}
+	return nil
 }
 
 // running returns the process of that name if it is alive.
@@ -118,7 +121,11 @@ func (p *processes) start(name, logDir string, env []string, program string, arg
 	go cmd.Wait()
 	p.List = slices.DeleteFunc(p.List, func(x process) bool { return x.Name == name })
 	p.List = append(p.List, process{Name: name, PID: cmd.Process.Pid, Started: started, Log: path})
-	return p.save()
+	if err := p.save(); err != nil {
+		// Nobody would find it to stop it.
+		return errors.Join(fmt.Errorf("%s is not started: %w", name, err), cmd.Process.Kill())
+	}
+	return nil
 }
 
 // stop asks the named processes to end (SIGTERM), all at once, and waits for them; those
@@ -151,7 +158,10 @@ func (p *processes) stop(ctx context.Context, names []string, deadline time.Dura
 		}
 	}
 	p.List = slices.DeleteFunc(p.List, func(x process) bool { return slices.Contains(names, x.Name) })
-	return killed, p.save()
+	if err := p.save(); err != nil { // they are told from others by their start, so that an old list does no harm
+		return killed, fmt.Errorf("%s ended, but %w", strings.Join(names, ", "), err)
+	}
+	return killed, nil
 }
 
 // lastLines returns the end of a log file, for error messages.

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -78,6 +79,31 @@ func TestStopEndsWhatWasStarted(t *testing.T) {
 	}
 	killed, err := p.stop(t.Context(), []string{"docile", "deaf"}, 2*time.Second)
 	if err != nil || len(killed) != 1 || killed[0] != "deaf" {
+		t.Errorf("killed %v, error %v", killed, err)
+	}
+}
+
+// TestProcessesWithoutAList: while the list cannot be written, nothing is started, and what runs can be stopped.
+func TestProcessesWithoutAList(t *testing.T) {
+	data := t.TempDir()
+	p, err := openProcesses(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := filepath.Join(data, "logs")
+	if err := p.start("one", logs, nil, "sleep", "600"); err != nil {
+		t.Fatal(err)
+	}
+	one := p.List[0]
+	t.Cleanup(func() { syscall.Kill(one.PID, syscall.SIGKILL) })
+	if err := os.Mkdir(p.file+".new", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.start("two", logs, nil, "sleep", "600"); err == nil || !strings.Contains(err.Error(), "two is not started: write the list of started processes") {
+		t.Errorf("started without a list: %v", err)
+	}
+	wait(t, "the second has ended", func() bool { return !p.List[1].alive() })
+	if killed, err := p.stop(t.Context(), []string{"one"}, 5*time.Second); len(killed) != 0 || err == nil || !strings.Contains(err.Error(), "one ended, but ") || one.alive() {
 		t.Errorf("killed %v, error %v", killed, err)
 	}
 }

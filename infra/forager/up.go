@@ -315,11 +315,11 @@ func (s *stack) stop(ctx context.Context, wait time.Duration) ([]string, error) 
 		}
 	}
 	killed, err := s.processes.stop(ctx, stages, wait)
-	if err != nil {
+	if ctx.Err() != nil {
 		return killed, err
 	}
-	more, err := s.processes.stop(ctx, rest, wait)
-	return append(killed, more...), err
+	more, other := s.processes.stop(ctx, rest, wait)
+	return append(killed, more...), errors.Join(err, other)
 }
 
 // ended names the processes that up started and that are no longer there, with the ends of
