@@ -34,13 +34,13 @@ func features(f ...any) []*schemas.Feature {
 
 func count(t interface{ Fatal(...any) }, leaps ...leap) *Counts {
 	c := NewCounts()
-	add(t, c, leaps...)
+	learnt(t, c, leaps...)
 	return c
 }
 
-func add(t interface{ Fatal(...any) }, c *Counts, leaps ...leap) {
-	for _, l := range leaps {
-		if err := c.Add(l.features, l.r); err != nil {
+func learnt(t interface{ Fatal(...any) }, l Learner, leaps ...leap) {
+	for _, x := range leaps {
+		if err := l.Add(x.features, x.r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,7 +97,7 @@ func TestNothingLearnt(t *testing.T) {
 		}
 	}
 	// The cut waits for the first leap.
-	add(t, c, leap{features("a", 0, 1), .5})
+	learnt(t, c, leap{features("a", 0, 1), .5})
 	if m := c.Model(); !m.Trained() || m.Facts().Cut != .5 {
 		t.Errorf("facts %+v", m.Facts())
 	}
@@ -119,7 +119,7 @@ func TestCutIsTheClippedMedian(t *testing.T) {
 		rs := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1e-12, .1, .5, 1})), 1, 30).Draw(t, "R")
 		c := NewCounts()
 		for _, r := range rs {
-			add(t, c, leap{nil, r})
+			learnt(t, c, leap{nil, r})
 		}
 		m := c.Model()
 		sort.Float64s(rs)
@@ -186,12 +186,12 @@ func TestIncrementalIsFromScratch(t *testing.T) {
 		rest := rapid.SliceOfN(genLeap, 0, 20).Draw(t, "the rest")
 		all := count(t, first...)
 		all.Model()
-		add(t, all, rest...)
+		learnt(t, all, rest...)
 
 		c := count(t, rapid.Permutation(first).Draw(t, "order of the first")...)
 		c.Model()
 		for _, l := range rapid.Permutation(rest).Draw(t, "order of the rest") {
-			add(t, c, l)
+			learnt(t, c, l)
 			switch rapid.IntRange(0, 3).Draw(t, "then") {
 			case 0:
 				c.Model() // a model in between
@@ -223,7 +223,7 @@ func TestLaterLeapsDoNotChangeAModel(t *testing.T) {
 	c := count(t, leap{features("a", 0, 1), 1}, leap{features("b", 0, 1), 0})
 	m := c.Model()
 	before := m.Score(features("a", 0, 1, "z", 0, 1))
-	add(t, c, leap{features("a", 0, 1, "z", 0, 4), 0}, leap{features("a", -5, 1), 0})
+	learnt(t, c, leap{features("a", 0, 1, "z", 0, 4), 0}, leap{features("a", -5, 1), 0})
 	if after := m.Score(features("a", 0, 1, "z", 0, 1)); after != before {
 		t.Errorf("score was %v, is %v", before, after)
 	}
@@ -388,7 +388,7 @@ func TestAddRefuses(t *testing.T) {
 	if string(c.Marshal()) != before {
 		t.Error("something was learnt from what was refused")
 	}
-	add(t, c, leap{features("a", 0, 0, "z", 0, 0, "z", 1, 1), .5})
+	learnt(t, c, leap{features("a", 0, 0, "z", 0, 0, "z", 1, 1), .5})
 	if f := c.Model().Facts(); f.Features != 2 || f.Leaps != 2 {
 		t.Errorf("a feature that occurs 0 times counts: %+v", f)
 	}
@@ -414,32 +414,35 @@ func TestUnmarshalRefuses(t *testing.T) {
 }
 
 // FuzzUnmarshal seals what it is given, so that damage behind the checksum is met too.
-func FuzzUnmarshal(f *testing.F) {
-	c := count(f, leap{features("a", 0, 1, "ab", -3, 2, "c:/", schemas.NoOffset, 1), .7}, leap{features("a", 0, 1), 0}, leap{nil, 1})
+func FuzzUnmarshal(f *testing.F) { fuzzFiles(f, fileKind, NewCounts()) }
+
+// fuzzFiles gives bodies of files of a kind, those of a learner first, to Open.
+func fuzzFiles(f *testing.F, kind string, l Learner) {
+	learnt(f, l, leap{features("a", 0, 1, "ab", -3, 2, "c:/", schemas.NoOffset, 1), .7}, leap{features("a", 0, 1), 0}, leap{nil, 1})
 	for range 2 {
-		_, body, err := modelfile.Open(c.Marshal(), fileKind, fileVersion)
+		_, body, err := modelfile.Open(l.Marshal(), kind, fileVersion)
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(uint8(0), body)
 		f.Add(uint8(2), slices.Concat([]byte{1 << schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, byte(schemas.Counting_COUNTING_NORMALISED), 0}, body))
-		c.Model() // now with a cut
+		l.Model() // now with a cut
 	}
 	f.Fuzz(func(t *testing.T, version uint8, body []byte) {
-		c, err := UnmarshalCounts(modelfile.Seal(fileKind, 1+uint32(version)%fileVersion, body))
+		l, err := Open(modelfile.Seal(kind, 1+uint32(version)%fileVersion, body))
 		if err != nil {
 			if !errors.Is(err, modelfile.ErrDamaged) {
 				t.Errorf("an error without a class: %v", err)
 			}
 			return
 		}
-		before := string(c.Marshal())
-		if again, err := UnmarshalCounts([]byte(before)); err != nil || string(again.Marshal()) != before {
+		before := string(l.Marshal())
+		if again, err := Open([]byte(before)); err != nil || string(again.Marshal()) != before {
 			t.Errorf("does not come back: %v", err)
 		}
-		if p := c.Model().Score(features("a", 0, 1)); !(p >= 0 && p <= 1) {
+		if p := l.Model().Score(features("a", 0, 1)); !(p >= 0 && p <= 1) {
 			t.Errorf("score %v", p)
 		}
-		add(t, c, leap{features("a", 0, 1), 1})
+		learnt(t, l, leap{features("a", 0, 1), 1})
 	})
 }

@@ -1,26 +1,15 @@
 package apprentice
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"forager/internal/modelfile"
 	"forager/schemas"
 )
-
-func learnt(t interface{ Fatal(...any) }, l Learner, leaps ...leap) {
-	for _, x := range leaps {
-		if err := l.Add(x.features, x.r); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // TestLogisticByHand goes through two steps of the paper's algorithm: rate 1, λ1 = .25, λ2 = .5.
 func TestLogisticByHand(t *testing.T) {
@@ -260,34 +249,4 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshalLogistic seals what it is given, so that damage behind the checksum is met too.
-func FuzzUnmarshalLogistic(f *testing.F) {
-	c := NewLogistic(defaultProximal)
-	learnt(f, c, leap{features("a", 0, 1, "ab", -3, 2, "c:/", schemas.NoOffset, 1), .7}, leap{features("a", 0, 1), 0}, leap{nil, 1})
-	for range 2 {
-		_, body, err := modelfile.Open(c.Marshal(), logisticKind, fileVersion)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(uint8(0), body)
-		f.Add(uint8(2), slices.Concat([]byte{1 << schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, byte(schemas.Counting_COUNTING_NORMALISED), 0}, body))
-		c.Model() // now with a cut
-	}
-	f.Fuzz(func(t *testing.T, version uint8, body []byte) {
-		c, err := UnmarshalLogistic(modelfile.Seal(logisticKind, 1+uint32(version)%fileVersion, body))
-		if err != nil {
-			if !errors.Is(err, modelfile.ErrDamaged) {
-				t.Errorf("an error without a class: %v", err)
-			}
-			return
-		}
-		before := string(c.Marshal())
-		if again, err := UnmarshalLogistic([]byte(before)); err != nil || string(again.Marshal()) != before {
-			t.Errorf("does not come back: %v", err)
-		}
-		learnt(t, c, leap{features("a", 0, 1), 1})
-		if p := c.Model().Score(features("a", 0, 1)); !(p >= 0 && p <= 1) {
-			t.Errorf("score %v", p)
-		}
-	})
-}
+func FuzzUnmarshalLogistic(f *testing.F) { fuzzFiles(f, logisticKind, NewLogistic(defaultProximal)) }

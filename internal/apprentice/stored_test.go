@@ -1,17 +1,14 @@
 package apprentice
 
 import (
-	"flag"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"forager/internal/modelfile/modelfiletest"
 	"forager/schemas"
 )
-
-var update = flag.Bool("update", false, "write the stored file of a format version that has none yet")
 
 // TestStoredFiles decodes files that were written once, with the first release of each format
 // version. Stored files are never written again.
@@ -38,16 +35,7 @@ func stored(t *testing.T, path string, c Learner) {
 		leap{features("chess", 0, 1), 1},
 	)
 	want := c.Model()
-	if _, err := os.Stat(path); os.IsNotExist(err) && *update {
-		if err := os.WriteFile(path, c.Marshal(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := Unmarshal(b)
+	m, err := Unmarshal(modelfiletest.Stored(t, path, c.Marshal()))
 	if err != nil {
 		t.Fatal(err)
 	}

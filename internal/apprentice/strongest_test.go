@@ -44,7 +44,7 @@ func TestWeightsAreThoseThatScore(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(rt, "leaps") {
 			term, offset := rapid.SampledFrom([]string{"a", "b", "a very long term indeed"}).Draw(rt, "term"), rapid.IntRange(-3, 3).Draw(rt, "offset")
 			known[[2]any{term, int32(offset)}] = true
-			add(rt, c, leap{features(term, offset, rapid.IntRange(1, 5).Draw(rt, "n")), rapid.Float64Range(0, 1).Draw(rt, "r")})
+			learnt(rt, c, leap{features(term, offset, rapid.IntRange(1, 5).Draw(rt, "n")), rapid.Float64Range(0, 1).Draw(rt, "r")})
 		}
 		m := c.Model()
 		all := c.Strongest(0, 0)

@@ -49,7 +49,7 @@ func TestCountsAreThoseOfAMap(t *testing.T) {
 		if r.IntN(2) == 0 { // in the order of the definition, or in none
 			slices.SortFunc(features, func(a, b *schemas.Feature) int { return strings.Compare(a.Term, b.Term) })
 		}
-		add(t, c, leap{features, relevance})
+		learnt(t, c, leap{features, relevance})
 	}
 	got := make(map[key]uint64)
 	for term := range c.terms.all {

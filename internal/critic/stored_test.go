@@ -2,16 +2,13 @@ package critic
 
 import (
 	"encoding/json"
-	"errors"
-	"flag"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-)
 
-var update = flag.Bool("update", false, "write the stored file of a format version that has none yet")
+	"forager/internal/modelfile/modelfiletest"
+)
 
 // TestStoredFile decodes a file that was written once, with the first release of its format
 // version. Stored files are never written again.
@@ -28,16 +25,7 @@ func stored(t *testing.T, method Method, path string) {
 		{"http://h/7", "Home", "home page"}, {"http://h/8", "Home", "a page"},
 	}
 	want, _ := train(t, all, Settings{Method: method, Minimum: 2, Cap: 2, Seed: 9, Provenance: map[string]string{"examples": "by hand"}})
-	if _, err := os.Stat(path); os.IsNotExist(err) && *update {
-		if err := os.WriteFile(path, want.Marshal(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := Unmarshal(b)
+	m, err := Unmarshal(modelfiletest.Stored(t, path, want.Marshal()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +39,6 @@ func stored(t *testing.T, method Method, path string) {
 		t.Error("the pruned topic is forgotten")
 	}
 	// What the file says of pages was written beside it, by the program that wrote it.
-	answers := path + ".json"
 	got := make(map[string][]float64)
 	for _, x := range append(all, labelled{"http://new/", "", "a chess game at home"}) {
 		j, err := m.Judge(page(x.url, x.text), []string{"Games"})
@@ -60,17 +47,12 @@ func stored(t *testing.T, method Method, path string) {
 		}
 		got[x.url] = []float64{j.Raw, j.Tempered, j.Calibrated, float64(j.KnownTokens)}
 	}
-	if _, err := os.Stat(answers); os.IsNotExist(err) && *update {
-		b, err := json.MarshalIndent(got, "", " ")
-		if err := errors.Join(err, os.WriteFile(answers, b, 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if b, err = os.ReadFile(answers); err != nil {
+	answers, err := json.MarshalIndent(got, "", " ")
+	if err != nil {
 		t.Fatal(err)
 	}
 	var said map[string][]float64
-	if err := json.Unmarshal(b, &said); err != nil {
+	if err := json.Unmarshal(modelfiletest.Stored(t, path+".json", answers), &said); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(said, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {

@@ -3,9 +3,7 @@ package localguide
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"maps"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,10 +11,9 @@ import (
 
 	"forager/internal/guide"
 	"forager/internal/modelfile"
+	"forager/internal/modelfile/modelfiletest"
 	"forager/schemas"
 )
-
-var update = flag.Bool("update", false, "write the stored file of a format version that has none yet")
 
 // variants are guides of all kinds, with settings of all sorts.
 func variants(t testing.TB) map[string]*Guide {
@@ -171,18 +168,8 @@ func TestSealedDamageIsHarmless(t *testing.T) {
 // written again.
 func TestStoredFile(t *testing.T) {
 	for _, kind := range Kinds {
-		path := "testdata/v1-" + string(kind) + ".guide"
 		want := trained(t, kind, small())
-		if _, err := os.Stat(path); os.IsNotExist(err) && *update {
-			if err := os.WriteFile(path, want.Marshal(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		file, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := Unmarshal(file)
+		g, err := Unmarshal(modelfiletest.Stored(t, "testdata/v1-"+string(kind)+".guide", want.Marshal()))
 		if err != nil {
 			t.Fatal(err)
 		}

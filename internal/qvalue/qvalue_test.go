@@ -12,6 +12,7 @@ import (
 
 	"forager/internal/dom"
 	"forager/internal/guide"
+	"forager/internal/guide/guidetest"
 	"forager/internal/modelfile"
 	"forager/internal/text"
 	"forager/schemas"
@@ -245,7 +246,7 @@ func TestAFileSaysTheSame(t *testing.T) {
 			Words: text.Settings{StopWords: rapid.Bool().Draw(t, "stop")}}
 		var all []Lesson
 		for range rapid.IntRange(1, 4).Draw(t, "pages") {
-			l := Lesson{Page: drawPage(t)}
+			l := Lesson{Page: guidetest.Page(t, 1, "cat", "dog", "cow", "the")}
 			for range l.Page.Links {
 				l.Q = append(l.Q, rapid.Float64Range(0, 1/(1-s.Gamma)).Draw(t, "q"))
 			}
@@ -260,7 +261,7 @@ func TestAFileSaysTheSame(t *testing.T) {
 		if err != nil || string(again.Marshal()) != string(file) || again.Settings() != s {
 			t.Fatalf("%v", err)
 		}
-		p := drawPage(t)
+		p := guidetest.Page(t, 1, "cat", "dog", "cow", "the")
 		a, err := m.Guide(t.Context(), &guide.View{Page: p})
 		if err != nil {
 			t.Fatal(err)
@@ -273,22 +274,6 @@ func TestAFileSaysTheSame(t *testing.T) {
 			t.Errorf("%v, from the file %v (%v)", a.Scores, b.GetScores(), err)
 		}
 	})
-}
-
-func drawPage(t *rapid.T) *schemas.Page {
-	p := &schemas.Page{Url: "http://h.test/", Title: rapid.SampledFrom([]string{"", "cat", "the cow"}).Draw(t, "title"), Terms: []string{"cat", "dog", "cow", "the"}}
-	for range rapid.IntRange(0, 6).Draw(t, "leaves") {
-		n := rapid.IntRange(0, 3).Draw(t, "tokens")
-		for range n {
-			p.Tokens = append(p.Tokens, rapid.Uint32Range(0, 3).Draw(t, "token"))
-		}
-		p.LeafLengths = append(p.LeafLengths, uint32(n))
-	}
-	for range rapid.IntRange(1, 4).Draw(t, "links") {
-		first := rapid.Uint32Range(0, 7).Draw(t, "first")
-		p.Links = append(p.Links, &schemas.Link{Url: "http://h.test/x", FirstLeaf: first, LastLeaf: first + rapid.Uint32Range(0, 3).Draw(t, "more")})
-	}
-	return p
 }
 
 // FuzzUnmarshal: what a file says is refused or makes a guide that answers; sealed, as a checksum would hide the rest.

@@ -14,6 +14,7 @@ import (
 	"forager/internal/critic"
 	"forager/internal/dom"
 	"forager/internal/guide"
+	"forager/internal/guide/guidetest"
 	"forager/internal/modelfile"
 	"forager/internal/text"
 	"forager/schemas"
@@ -227,7 +228,7 @@ func TestPathsGoOn(t *testing.T) {
 		for _, by := range []struct{ guide, again guide.Guide }{{fish, fishAgain}, {shark, sharkAgain}} {
 			var state []byte
 			for range rapid.IntRange(1, 6).Draw(t, "steps") {
-				p := drawPage(t)
+				p := guidetest.Page(t, 0, "cat", "dog", "cow", "a", "世", "the")
 				view := &guide.View{Page: p, State: state}
 				g, err := by.guide.Guide(t.Context(), view)
 				if err != nil {
@@ -249,22 +250,6 @@ func TestPathsGoOn(t *testing.T) {
 			}
 		}
 	})
-}
-
-func drawPage(t *rapid.T) *schemas.Page {
-	p := &schemas.Page{Url: "http://h.test/", Terms: []string{"cat", "dog", "cow", "a", "世", "the"}}
-	for range rapid.IntRange(0, 6).Draw(t, "leaves") {
-		n := rapid.IntRange(0, 3).Draw(t, "tokens")
-		for range n {
-			p.Tokens = append(p.Tokens, rapid.Uint32Range(0, 5).Draw(t, "token"))
-		}
-		p.LeafLengths = append(p.LeafLengths, uint32(n))
-	}
-	for range rapid.IntRange(0, 4).Draw(t, "links") {
-		first := rapid.Uint32Range(0, 7).Draw(t, "first")
-		p.Links = append(p.Links, &schemas.Link{Url: "http://h.test/x", FirstLeaf: first, LastLeaf: first + rapid.Uint32Range(0, 3).Draw(t, "more")})
-	}
-	return p
 }
 
 func TestSettingsAreChecked(t *testing.T) {

@@ -1,15 +1,12 @@
 package shark
 
 import (
-	"bytes"
-	"flag"
-	"os"
 	"testing"
 
 	"forager/internal/guide"
+	"forager/internal/guide/guidetest"
+	"forager/internal/modelfile/modelfiletest"
 )
-
-var update = flag.Bool("update", false, "write the stored file of a format version that has none yet")
 
 // TestStoredFiles decodes files that were written once, with the first release of each format version. Stored
 // files are never written again.
@@ -23,38 +20,14 @@ func TestStoredFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := parse(t, "<p>dog<p><a href=/1>cow</a><p>the<p><a href=/2>cat</a>")
-	stored(t, "testdata/v1-"+FishKind+".guide", fish, fish.Marshal(), func(b []byte) (guide.Guide, error) { return UnmarshalFish(b) }, &guide.View{Page: page, State: []byte{2}})
-	stored(t, "testdata/v1-"+SharkKind+".guide", shark, shark.Marshal(), func(b []byte) (guide.Guide, error) { return UnmarshalShark(b) }, &guide.View{Page: page, State: float(.5)})
-}
-
-func stored(t *testing.T, path string, by guide.Guide, file []byte, read func([]byte) (guide.Guide, error), v *guide.View) {
-	t.Helper()
-	if _, err := os.Stat(path); os.IsNotExist(err) && *update {
-		if err := os.WriteFile(path, file, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := os.ReadFile(path)
+	oldFish, err := UnmarshalFish(modelfiletest.Stored(t, "testdata/v1-"+FishKind+".guide", fish.Marshal()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := read(b)
+	oldShark, err := UnmarshalShark(modelfiletest.Stored(t, "testdata/v1-"+SharkKind+".guide", shark.Marshal()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := by.Guide(t.Context(), v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := old.Guide(t.Context(), v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range v.Page.Links {
-		a, _ := guide.Score(got, i)
-		b, _ := guide.Score(want, i)
-		if !close(a, b) || !bytes.Equal(guide.State(got, i), guide.State(want, i)) {
-			t.Errorf("%s: link %d scores %v, want %v", path, i, a, b)
-		}
-	}
+	guidetest.Same(t, oldFish, fish, &guide.View{Page: page, State: []byte{2}})
+	guidetest.Same(t, oldShark, shark, &guide.View{Page: page, State: float(.5)})
 }
