@@ -157,8 +157,7 @@ func simulate(seed uint64) error {
 			sent[i]++
 		}
 	}
-	var book *controls.Book
-	known := map[string]bool{}
+	book, known := controls.New(), map[string]bool{}
 	tell := func(crawl, priorVersion string) error {
 		known[crawl] = true
 		learning := &schemas.Learning{Prior: priorVersion}
@@ -167,62 +166,13 @@ func simulate(seed uint64) error {
 		}
 		return book.Take([]byte(crawl), controlOf(crawl, learning))
 	}
-	book = controls.New()
-	type life struct {
-		*crashtest.Process
-		idle bool
-		next int64
-		wake time.Time
+	owners := &crashtest.Owners{
+		World: w, Stage: stage, Input: schemas.TopicLeapSettled,
+		Open: func(s *stream.Store) (stream.Processor, error) {
+			return newTrainer(s, book, b, slog.New(slog.DiscardHandler))
+		},
 	}
-	var lives []*life
-	var dirs []*crashtest.Dir
-	spawn := func() {
-		var dir *crashtest.Dir
-		for _, d := range dirs {
-			if d.Free() && w.Rand.IntN(3) > 0 {
-				dir = d
-			}
-		}
-		if dir == nil {
-			dir = crashtest.NewDir(fmt.Sprint("d", len(dirs)))
-			dirs = append(dirs, dir)
-		}
-		l := new(life)
-		l.Process = w.Spawn(fmt.Sprint("owner ", len(lives)), dir, func(p *crashtest.Process) error {
-			s, err := p.OpenStore(stage)
-			if err != nil {
-				return err
-			}
-			o := stream.NewOwner(stream.OwnerOptions{
-				Stage: stage, Input: schemas.TopicLeapSettled, Broker: p, Store: s, Failpoint: p.Pass,
-				Open: func(uint64) (stream.Processor, error) {
-					return newTrainer(s, book, b, slog.New(slog.DiscardHandler))
-				},
-			})
-			if err := o.Start(context.Background(), w.Now); err != nil {
-				return err
-			}
-			for {
-				l.next, l.idle = o.Next(), true
-				p.Pass("idle")
-				l.idle = false
-				records := w.Records(schemas.TopicLeapSettled, 0)[o.Next():]
-				records = records[:min(len(records), w.Rand.IntN(8))]
-				if len(records) == 0 && (l.wake.IsZero() || w.Now.Before(l.wake)) {
-					continue
-				}
-				if l.wake, err = o.Step(context.Background(), records, w.Now); err != nil {
-					return err
-				}
-			}
-		})
-		lives = append(lives, l)
-	}
-	defer func() {
-		for _, l := range lives {
-			l.Kill()
-		}
-	}()
+	defer owners.End()
 	for turn := 0; ; turn++ {
 		if turn > 40_000 {
 			return errors.New("no end")
@@ -241,12 +191,11 @@ func simulate(seed uint64) error {
 				return err
 			}
 		}
-		alive := slices.DeleteFunc(slices.Clone(lives), func(l *life) bool { return l.Done() })
 		switch roll := w.Rand.IntN(100); {
-		case len(alive) == 0 || roll < 2 && chaos && len(alive) < 3:
-			spawn()
+		case owners.Alive() == 0 || roll < 2 && chaos && owners.Alive() < 3:
+			owners.Spawn()
 		case roll < 4 && chaos:
-			alive[w.Rand.IntN(len(alive))].Kill()
+			owners.Kill()
 		case roll < 12:
 			send()
 		case roll < 14:
@@ -262,16 +211,11 @@ func simulate(seed uint64) error {
 				return err
 			}
 		default:
-			l := alive[w.Rand.IntN(len(alive))]
-			for n := w.Rand.IntN(10); n >= 0 && l.Run(); n-- {
-			}
-			if l.Done() {
-				return fmt.Errorf("%s: %w", l.Name, l.Err)
+			if err := owners.Run(); err != nil {
+				return err
 			}
 		}
-		if turn > 1500 && !slices.ContainsFunc(alive, func(l *life) bool {
-			return !l.idle || !l.wake.IsZero() || l.next < int64(len(w.Records(schemas.TopicLeapSettled, 0)))
-		}) && sent[0] == len(sequences[0]) && sent[1] == len(sequences[1]) {
+		if !chaos && owners.AtRest() {
 			break
 		}
 	}

@@ -118,65 +118,18 @@ func simulate(seed uint64) error {
 			sent++
 		}
 	}
-	book, known := controls.New(), map[string]bool{}
+	book := controls.New()
+	owners := &crashtest.Owners{
+		World: w, Stage: stage, Input: schemas.TopicLinkFound,
+		Open: func(s *stream.Store) (stream.Processor, error) {
+			return newDistiller(s, book, memory.Bucket{}, slog.New(slog.DiscardHandler))
+		},
+	}
+	defer owners.End()
 	tell := func(crawl string) error {
-		known[crawl] = true
+		owners.News()
 		return book.Take([]byte(crawl), control(crawl, 1, crawl != "b", schemas.CrawlState_CRAWL_STATE_RUNNING))
 	}
-	type life struct {
-		*crashtest.Process
-		idle bool
-		next int64
-		told bool // of all crawls
-	}
-	var lives []*life
-	var dirs []*crashtest.Dir
-	spawn := func() {
-		var dir *crashtest.Dir
-		for _, d := range dirs {
-			if d.Free() && w.Rand.IntN(3) > 0 {
-				dir = d
-			}
-		}
-		if dir == nil {
-			dir = crashtest.NewDir(fmt.Sprint("d", len(dirs)))
-			dirs = append(dirs, dir)
-		}
-		l := new(life)
-		l.Process = w.Spawn(fmt.Sprint("owner ", len(lives)), dir, func(p *crashtest.Process) error {
-			s, err := p.OpenStore(stage)
-			if err != nil {
-				return err
-			}
-			o := stream.NewOwner(stream.OwnerOptions{
-				Stage: stage, Input: schemas.TopicLinkFound, Broker: p, Store: s, Failpoint: p.Pass,
-				Open: func(uint64) (stream.Processor, error) {
-					return newDistiller(s, book, memory.Bucket{}, slog.New(slog.DiscardHandler))
-				},
-			})
-			if err := o.Start(context.Background(), w.Now); err != nil {
-				return err
-			}
-			for {
-				l.next, l.idle = o.Next(), true
-				p.Pass("idle")
-				l.idle = false
-				records := w.Records(schemas.TopicLinkFound, 0)[o.Next():]
-				records = records[:min(len(records), w.Rand.IntN(8))]
-				told := len(known) == 3
-				if _, err = o.Step(context.Background(), records, w.Now); err != nil {
-					return err
-				}
-				l.told = told && len(records) == 0
-			}
-		})
-		lives = append(lives, l)
-	}
-	defer func() {
-		for _, l := range lives {
-			l.Kill()
-		}
-	}()
 	const chaos = 800
 	for turn := 0; ; turn++ {
 		if turn > 20_000 {
@@ -192,12 +145,11 @@ func simulate(seed uint64) error {
 				}
 			}
 		}
-		alive := slices.DeleteFunc(slices.Clone(lives), func(l *life) bool { return l.Done() })
 		switch roll := w.Rand.IntN(100); {
-		case len(alive) == 0 || roll < 2 && turn < chaos && len(alive) < 3:
-			spawn()
+		case owners.Alive() == 0 || roll < 2 && turn < chaos && owners.Alive() < 3:
+			owners.Spawn()
 		case roll < 5 && turn < chaos:
-			alive[w.Rand.IntN(len(alive))].Kill()
+			owners.Kill()
 		case roll < 20:
 			send()
 		case roll < 23 && turn < chaos:
@@ -205,16 +157,11 @@ func simulate(seed uint64) error {
 				return err
 			}
 		default:
-			l := alive[w.Rand.IntN(len(alive))]
-			for n := w.Rand.IntN(10); n >= 0 && l.Run(); n-- {
-			}
-			if l.Done() {
-				return fmt.Errorf("%s: %w", l.Name, l.Err)
+			if err := owners.Run(); err != nil {
+				return err
 			}
 		}
-		if turn > chaos && !slices.ContainsFunc(alive, func(l *life) bool {
-			return !l.idle || !l.told || l.next < int64(len(w.Records(schemas.TopicLinkFound, 0)))
-		}) {
+		if turn > chaos && owners.AtRest() {
 			break
 		}
 	}

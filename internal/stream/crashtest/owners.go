@@ -1,0 +1,124 @@
+package crashtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"forager/internal/stream"
+)
+
+// Owners are the owners of one partition, which come and go. Each begins in a state directory that another has left, or in an empty one,
+// and steps when there are records, when the Processor asked for it, and after News; at first, too.
+type Owners struct {
+	World *World
+	Stage string
+	// Input is a topic of one partition.
+	Input string
+	// Open makes the Processor of an owner.
+	Open func(s *stream.Store) (stream.Processor, error)
+
+	all  []*owner
+	dirs []*Dir
+	news int
+}
+
+type owner struct {
+	*Process
+	idle bool  // between two steps
+	next int64 // record of the input
+	news int   // that it had heard of in its last step
+	wake time.Time
+}
+
+// News are something that owners learn from elsewhere than from the input, as by stream.Stateful.Notify.
+func (o *Owners) News() { o.news++ }
+
+// Alive is the number of those that are neither killed nor over.
+func (o *Owners) Alive() int { return len(o.alive()) }
+
+func (o *Owners) alive() []*owner {
+	return slices.DeleteFunc(slices.Clone(o.all), func(x *owner) bool { return x.Done() })
+}
+
+// Spawn lets one more come.
+func (o *Owners) Spawn() {
+	w := o.World
+	var dir *Dir
+	for _, d := range o.dirs {
+		if d.Free() && w.Rand.IntN(3) > 0 {
+			dir = d
+		}
+	}
+	if dir == nil {
+		dir = NewDir(fmt.Sprint("d", len(o.dirs)))
+		o.dirs = append(o.dirs, dir)
+	}
+	x := &owner{wake: w.Now}
+	x.Process = w.Spawn(fmt.Sprint("owner ", len(o.all)), dir, func(p *Process) error { return o.own(x, p) })
+	o.all = append(o.all, x)
+}
+
+// own is the life of an owner.
+func (o *Owners) own(x *owner, p *Process) error {
+	w := o.World
+	s, err := p.OpenStore(o.Stage)
+	if err != nil {
+		return err
+	}
+	by := stream.NewOwner(stream.OwnerOptions{
+		Stage: o.Stage, Input: o.Input, Broker: p, Store: s, Failpoint: p.Pass,
+		Open: func(uint64) (stream.Processor, error) { return o.Open(s) },
+	})
+	if err := by.Start(context.Background(), w.Now); err != nil {
+		return err
+	}
+	for {
+		x.next, x.idle = by.Next(), true
+		p.Pass("idle")
+		x.idle = false
+		records := w.Records(o.Input, 0)[by.Next():]
+		records = records[:min(len(records), w.Rand.IntN(8))]
+		if awake := x.news < o.news || !x.wake.IsZero() && !w.Now.Before(x.wake); len(records) == 0 && !awake {
+			continue
+		}
+		x.news = o.news
+		if x.wake, err = by.Step(context.Background(), records, w.Now); err != nil {
+			return err
+		}
+	}
+}
+
+// Run lets one of those that are alive go on for a while. It is an error that its life ends.
+func (o *Owners) Run() error {
+	alive := o.alive()
+	x := alive[o.World.Rand.IntN(len(alive))]
+	for n := o.World.Rand.IntN(10); n >= 0 && x.Run(); n-- {
+	}
+	if x.Done() {
+		return fmt.Errorf("%s: %w", x.Name, x.Err)
+	}
+	return nil
+}
+
+// Kill kills one of those that are alive, where it stands.
+func (o *Owners) Kill() {
+	alive := o.alive()
+	alive[o.World.Rand.IntN(len(alive))].Kill()
+}
+
+// End kills all.
+func (o *Owners) End() {
+	for _, x := range o.all {
+		x.Kill()
+	}
+}
+
+// AtRest says that somebody is alive, and that all who are have no step to take.
+func (o *Owners) AtRest() bool {
+	alive, end := o.alive(), int64(len(o.World.Records(o.Input, 0)))
+	return len(alive) > 0 && !slices.ContainsFunc(alive, func(x *owner) bool {
+		return !x.idle || !x.wake.IsZero() || x.news < o.news || x.next < end
+	})
+}
