@@ -24,12 +24,13 @@ type crawlDelete struct {
 }
 
 func (c *crawlDelete) Help() string {
-	return `Removes a crawl that has finished: its frontier and its training, its rows in ClickHouse, its models, URL
-list and pages in the object store. There is no way back.
+	return `Removes a crawl that has finished: its frontier and its training, its rows in ClickHouse, its models, the
+guides that it made for itself, its URL list and its pages in the object store. There is no way back.
 
 What stays: its name, which is never used again; its records in the shared topics until their retention
 ends, which nothing reads any more; segments that also hold pages of other crawls, until the last of these
-is deleted; models that another crawl begins with or is pinned to; archived files; its critic.
+is deleted; models that another crawl begins with or is pinned to, and guides that another one ranks by;
+archived files; its critic.
 
 Interrupted, it may be called again and goes on.
 
@@ -128,7 +129,7 @@ func (c *crawlDelete) end(s *session, b *books, ctl *schemas.CrawlControl) error
 // loaded waits until load-clickhouse has read everything that stands in the topics now.
 func (b *books) loaded(ctx context.Context, wait time.Duration) error {
 	const stage = "load-clickhouse"
-	ends, err := b.client.Ends(ctx, stageInputs[stage]...)
+	ends, err := b.client.Ends(ctx, append([]string{schemas.TopicModelPublished}, stageInputs[stage]...)...)
 	if err != nil {
 		return err
 	}
@@ -174,10 +175,15 @@ func erase(ctx context.Context, cfg *pipeline.Config, b *books, crawl string) (*
 	}
 	defer db.Close()
 	d := &deletion{Crawl: crawl, KeptSegments: []string{}, KeptModels: []string{}}
-	if err := d.segments(ctx, store, db, b.deletedCrawls()); err != nil {
+	gone := b.deletedCrawls()
+	if err := d.segments(ctx, store, db, gone); err != nil {
 		return nil, err
 	}
-	if err := d.named(ctx, store, b.needed(crawl)); err != nil {
+	guides, err := d.guides(ctx, db, gone)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.named(ctx, store, guides, b.needed(crawl)); err != nil {
 		return nil, err
 	}
 	d.Rows, err = db.DeleteCrawl(ctx, crawl)
@@ -223,28 +229,55 @@ func (d *deletion) segments(ctx context.Context, store *objects.Store, db *analy
 	return nil
 }
 
-// named deletes the objects whose names begin with the crawl's: models, but for those needed, and
-// URL lists.
-func (d *deletion) named(ctx context.Context, store *objects.Store, needed map[string]bool) error {
-	for _, prefix := range []string{schemas.ModelObject("apprentice", d.Crawl+"/"), "scopes/" + d.Crawl + "/"} {
-		for o, err := range store.List(ctx, prefix) {
-			if err != nil {
-				return err
-			}
-			version, isModel := strings.CutPrefix(o.Key, schemas.ModelObject("apprentice", ""))
-			if needed[version] {
-				d.KeptModels = append(d.KeptModels, version)
-				continue
-			}
-			if err := store.Delete(ctx, o.Key); err != nil {
-				return err
-			}
-			if isModel {
-				d.Models++
-			}
+// named deletes the objects that are the crawl's by their names: models, but for those needed, and URL lists.
+func (d *deletion) named(ctx context.Context, store *objects.Store, guides []string, needed map[string]bool) error {
+	if err := d.models(ctx, store, "apprentice", d.Crawl+"/", needed); err != nil {
+		return err
+	}
+	for _, version := range guides {
+		if err := d.models(ctx, store, "guide", version, needed); err != nil {
+			return err
+		}
+	}
+	for o, err := range store.List(ctx, "scopes/"+d.Crawl+"/") {
+		if err == nil {
+			err = store.Delete(ctx, o.Key)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// models deletes those of a kind whose versions begin so.
+func (d *deletion) models(ctx context.Context, store *objects.Store, kind, begin string, needed map[string]bool) error {
+	for o, err := range store.List(ctx, schemas.ModelObject(kind, begin)) {
+		if err != nil {
+			return err
+		}
+		if version := strings.TrimPrefix(o.Key, schemas.ModelObject(kind, "")); needed[version] {
+			d.KeptModels = append(d.KeptModels, version)
+			continue
+		}
+		if err := store.Delete(ctx, o.Key); err != nil {
+			return err
+		}
+		d.Models++
+	}
+	return nil
+}
+
+// guides are the versions of those that the crawl made of its own pages and nobody else announced: a version is named by its bytes,
+// so that another crawl, or an operator, may have come to the same one.
+func (d *deletion) guides(ctx context.Context, db *analytics.DB, gone []string) (versions []string, err error) {
+	err = db.Each(ctx, `SELECT model FROM models_rows WHERE kind = 'guide' GROUP BY model
+		HAVING has(groupArray(crawl), {crawl:String}) AND max(crawl NOT IN {gone:Array(String)}) = 0 ORDER BY model`,
+		analytics.Params{"crawl": d.Crawl, "gone": gone}, func(row []any) error {
+			versions = append(versions, row[0].(string))
+			return nil
+		})
+	return versions, err
 }
 
 // deletedCrawls are the names of all crawls that were deleted, sorted.
@@ -255,16 +288,17 @@ func (b *books) deletedCrawls() []string {
 	return slices.DeleteFunc(names, func(n string) bool { return !deleted(b.controls[n]) })
 }
 
-// needed are the versions of a crawl's models that other crawls begin with or are pinned to.
+// needed are the versions of models that other crawls begin with or are pinned to, and of guides that they rank by.
 func (b *books) needed(crawl string) map[string]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	needed := make(map[string]bool)
 	for name, ctl := range b.controls {
-		for _, version := range []string{ctl.GetLearning().GetPrior(), ctl.GetLearning().GetPinned()} {
-			if name != crawl && !deleted(ctl) && strings.HasPrefix(version, crawl+"/") {
-				needed[version] = true
-			}
+		if name == crawl || deleted(ctl) {
+			continue
+		}
+		for _, version := range append(schemas.Guides(ctl), ctl.GetLearning().GetPrior(), ctl.GetLearning().GetPinned()) {
+			needed[version] = true
 		}
 	}
 	return needed

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -77,6 +78,31 @@ func (r *rig) testDelete(t *testing.T, crawl, other string) {
 	r.fails(t, exitFailure, []string{"crawl", "start", file}, "exists already", "choose another")
 }
 
+// deletesGuides deletes a crawl that made guides of its pages, and wants them to go, and a guide of the same name to stay that it began
+// with.
+func (r *rig) deletesGuides(crawl string) {
+	r.t.Helper()
+	ctl, err := r.books.control(crawl)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	name, last, _ := strings.Cut(ctl.GetPolicies()[0].GetGuide(), "/")
+	dir := filepath.Join(r.cfg.Data, "local/s3/objects", r.cfg.S3.Bucket, schemas.ModelObject("guide", name))
+	before, err := os.ReadDir(dir)
+	if err != nil || len(before) < 3 {
+		r.t.Fatalf("%d guides are called %s: %v", len(before), name, err)
+	}
+	var d deletion
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "delete", crawl)), &d); err != nil {
+		r.t.Fatal(err)
+	}
+	_, err = os.Stat(filepath.Join(dir, last))
+	after, failure := os.ReadDir(dir)
+	if !os.IsNotExist(err) || failure != nil || len(after) != 1 || newestGuide(r, name) != name+"/"+after[0].Name() {
+		r.t.Errorf("of %v after the crawl %v are left, the newest was %s (%v): %+v", before, after, last, errors.Join(err, failure), d)
+	}
+}
+
 func TestModelsThatOthersNeedStay(t *testing.T) {
 	b := &books{controls: make(map[string]*schemas.CrawlControl)}
 	add := func(crawl, prior, pinned string, state schemas.CrawlState) {
@@ -86,7 +112,13 @@ func TestModelsThatOthersNeedStay(t *testing.T) {
 	add("heir", "gone/1-a", "heir/2-b", schemas.CrawlState_CRAWL_STATE_RUNNING)
 	add("dead", "gone/3-c", "", schemas.CrawlState_CRAWL_STATE_DELETED)
 	add("other", "gone2/4-d", "", schemas.CrawlState_CRAWL_STATE_RUNNING)
-	if got := b.needed("gone"); len(got) != 1 || !got["gone/1-a"] {
-		t.Errorf("needed are %v", got)
+	b.take(&schemas.CrawlControl{Crawl: "led", Revision: 1, Policies: []*schemas.Policy{{Ranker: schemas.Ranker_RANKER_GUIDE, Guide: "near/5"}}})
+	b.take(&schemas.CrawlControl{Crawl: "gone", Revision: 2, State: schemas.CrawlState_CRAWL_STATE_DELETED,
+		Policies: []*schemas.Policy{{Ranker: schemas.Ranker_RANKER_GUIDE, Guide: "near/6"}}})
+	got := b.needed("gone")
+	for version, want := range map[string]bool{"gone/1-a": true, "gone/9-own": false, "gone/3-c": false, "near/5": true, "near/6": false} {
+		if got[version] != want {
+			t.Errorf("%s: needed %t, want %t", version, got[version], want)
+		}
 	}
 }

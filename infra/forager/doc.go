@@ -24,7 +24,7 @@
 // 2026-11-21: crawl delete goes in the order tombstone, state, objects, rows: the stages let go
 // first, and the rows, which say what objects there are, go last, so that an interrupted delete
 // can be called again. A segment is deleted when every record in it is of a deleted crawl
-// (segment.Holds); a model stays while another crawl names it.
+// (segment.Holds); a model stays while another crawl names it, and so does a guide that the crawl made for itself.
 //
 // 2026-11-21: URLs that are to be examples are fetched by the running stages in a crawl of their own,
 // which follows no link and which nobody judges (fetchList); so robots.txt, pauses, retries and

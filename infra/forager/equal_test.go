@@ -132,6 +132,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 		}
 	}
 	r.refusesGuides()
+	r.deletesGuides("layers-renewed")
 }
 
 // raisesHubs fails where no page of a crawl was fetched for the sake of a hub, or reports know nothing of it.
