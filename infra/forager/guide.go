@@ -52,8 +52,7 @@ type guideTrain struct {
 func (c *guideTrain) Help() string {
 	return `A guide tells from a page, and from the path that led there, which of its links lead to targets. It learns from the pages around known
 targets (forager localgraph shows them): those of a crawl, as far as it has come, or of a WARC file. rennie-mccallum learns what is behind each
-link of all of them, from the words around it; train it on other sites than it is to crawl. It holds all of their pages in memory, parsed: some
-20 KB each.
+link of all of them, from the words around it; train it on other sites than it is to crawl.
 
   forager guide train context-graph --crawl chemistry --above 0.8 -o chemistry.guide
   forager guide train memm --warc web.warc.gz --targets likes.txt --topic Science/Chemistry --publish acids
@@ -164,11 +163,14 @@ const rewards = "rennie-mccallum"
 func (c *guideTrain) trainRewards(s *session, around *surroundings, from map[string]string) (*guideTrained, error) {
 	settings := qvalue.Default
 	settings.Gamma, settings.Words = c.Gamma, c.Words
-	lessons, err := around.web.Rewards(around.targets, c.Gamma)
+	training, err := qvalue.NewTraining(settings)
 	if err != nil {
+		return nil, fmt.Errorf("train %s: %w", c.Kind, err)
+	}
+	if err := around.web.Rewards(around.targets, c.Gamma, training.Add); err != nil {
 		return nil, fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
 	}
-	model, err := qvalue.Train(lessons, settings)
+	model, err := training.Model()
 	if err != nil {
 		return nil, fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
 	}

@@ -79,33 +79,44 @@ type Model struct {
 
 var _ guide.Guide = (*Model)(nil)
 
-// Train learns from lessons. The error is a setting out of its range, a lesson whose values do not fit its page, or
-// lessons without a link.
+// Train learns from lessons, as a Training does from one after the other.
 func Train(lessons []Lesson, s Settings) (*Model, error) {
-	if err := s.check(); err != nil {
+	t, err := NewTraining(s)
+	if err != nil {
 		return nil, err
 	}
-	t := &training{bags: make([][]*bayes.Bag, s.Bins), sums: make([]float64, s.Bins), number: make(map[string]uint32)}
 	for _, l := range lessons {
-		if err := t.add(l, &s); err != nil {
+		if err := t.Add(l); err != nil {
 			return nil, err
 		}
 	}
-	return t.model(s)
+	return t.Model()
 }
 
-// training is what was read of lessons.
-type training struct {
-	bags   [][]*bayes.Bag // by bin
-	sums   []float64      // of Q by bin
-	number map[string]uint32
+// Training learns from lessons one by one. It keeps how often words come, and nothing of the pages.
+type Training struct {
+	settings Settings
+	links    []uint64          // by bin
+	sums     []float64         // of Q by bin
+	number   map[string]uint32 // of words, in no order
+	counts   []uint64          // by word, and of each by bin
 }
 
-func (t *training) add(l Lesson, s *Settings) error {
+// NewTraining begins with nothing learnt. The error is a setting out of its range.
+func NewTraining(s Settings) (*Training, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return &Training{settings: s, links: make([]uint64, s.Bins), sums: make([]float64, s.Bins), number: make(map[string]uint32)}, nil
+}
+
+// Add learns from a lesson. The error is a page that cannot be read, or values that do not fit it; the Training is over then.
+func (t *Training) Add(l Lesson) error {
 	links := l.Page.GetLinks()
 	if len(l.Q) != len(links) {
 		return fmt.Errorf("%s has %d links and %d values", l.Page.GetUrl(), len(links), len(l.Q))
 	}
+	s := &t.settings
 	r, err := s.open(l.Page)
 	if err != nil {
 		return err
@@ -117,46 +128,45 @@ func (t *training) add(l Lesson, s *Settings) error {
 		if q < 0 || q > s.most() {
 			return fmt.Errorf("link %d of %s has the value %v, want [0, %v]", i, l.Page.GetUrl(), q, s.most())
 		}
-		k, b := s.bin(q), new(bayes.Bag)
+		k := s.bin(q)
 		for w, n := range r.around(links[i]) {
 			f, ok := t.number[w]
 			if !ok {
 				f = uint32(len(t.number))
 				t.number[w] = f
+				t.counts = append(t.counts, make([]uint64, s.Bins)...)
 			}
-			b.Features, b.Counts = append(b.Features, f), append(b.Counts, n)
+			t.counts[int(f)*s.Bins+k] += uint64(n)
 		}
-		t.bags[k] = append(t.bags[k], b)
+		t.links[k]++
 		t.sums[k] += q
 	}
 	return nil
 }
 
-// model counts what was read. Until now words had numbers in no order.
-func (t *training) model(s Settings) (*Model, error) {
-	m := &Model{settings: s, words: slices.Sorted(maps.Keys(t.number)), means: t.sums}
+// Model makes a model of what was learnt. The error says that no link was worth something that is known.
+func (t *Training) Model() (*Model, error) {
+	bins := t.settings.Bins
+	m := &Model{settings: t.settings, words: slices.Sorted(maps.Keys(t.number)), means: make([]float64, bins)}
 	m.index()
-	place := make([]uint32, len(m.words))
-	for w, f := range t.number {
-		place[f] = m.feature[w]
-	}
-	links := 0
-	for k, bags := range t.bags {
-		for _, b := range bags {
-			for i, f := range b.Features {
-				b.Features[i] = place[f]
-			}
-		}
-		if links += len(bags); len(bags) > 0 {
-			m.means[k] = min(m.means[k]/float64(len(bags)), s.most())
+	known := false
+	for k, n := range t.links {
+		if n > 0 {
+			m.means[k], known = min(t.sums[k]/float64(n), t.settings.most()), true
 		}
 	}
-	if links == 0 {
+	if !known {
 		return nil, errors.New("no link of the lessons is worth something that is known")
 	}
-	var err error
-	if m.counts, err = bayes.Count(len(m.words), t.bags); err != nil {
-		return nil, err
+	m.counts = &bayes.Counts{Documents: slices.Clone(t.links), Start: make([]uint32, 1, len(m.words)+1)}
+	for _, w := range m.words {
+		first := int(t.number[w]) * bins
+		for k, n := range t.counts[first : first+bins] {
+			if n > 0 {
+				m.counts.Class, m.counts.N = append(m.counts.Class, uint16(k)), append(m.counts.N, n)
+			}
+		}
+		m.counts.Start = append(m.counts.Start, uint32(len(m.counts.N)))
 	}
 	m.bayes = m.counts.Model()
 	return m, nil

@@ -7,21 +7,20 @@ import (
 	"forager/internal/qvalue"
 )
 
-// Rewards are what links are worth (package qvalue): of every page with links, and of each link to a page of the web. The web has
-// to be known whole, so one whose links come from a file is refused.
-func (w *Web) Rewards(targets []uint32, gamma float64) ([]qvalue.Lesson, error) {
+// Rewards teaches what links are worth (package qvalue): of every page with links, one after the other, and of each link to a page of
+// the web. The web has to be known whole, so one whose links come from a file is refused.
+func (w *Web) Rewards(targets []uint32, gamma float64, teach func(qvalue.Lesson) error) error {
 	if w.edges != nil {
-		return nil, errors.New("what links are worth is learnt from links as their pages show them, not from a file of edges")
+		return errors.New("what links are worth is learnt from links as their pages show them, not from a file of edges")
 	}
 	values, err := qvalue.Values(w.children, targets, gamma)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var all []qvalue.Lesson
 	for p := range w.texts {
 		page, err := w.Page(p)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		lesson := qvalue.Lesson{Page: page}
 		for _, l := range page.GetLinks() {
@@ -31,9 +30,12 @@ func (w *Web) Rewards(targets []uint32, gamma float64) ([]qvalue.Lesson, error) 
 			}
 			lesson.Q = append(lesson.Q, q)
 		}
-		if len(lesson.Q) > 0 {
-			all = append(all, lesson)
+		if len(lesson.Q) == 0 {
+			continue
+		}
+		if err := teach(lesson); err != nil {
+			return err
 		}
 	}
-	return all, nil
+	return nil
 }
