@@ -21,7 +21,8 @@ import (
 
 // TestEveryRankerCrawlsAsInExperiment crawls a synthetic web with every ranker of the crawl file
 // through all stages, one page at a time and with models awaited, and once more in this process:
-// the same pages in the same order, with the same judgements, scores and models.
+// the same pages in the same order, with the same judgements, scores and models. That distill is killed while it makes a guide of a
+// crawl's pages anew changes nothing.
 func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	g, w := simulated(t)
 	const budget = 45
@@ -36,7 +37,8 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	// With one page in flight each waits for the end of its own segment.
 	r := newRig(t, g.handler, "segment_age: 250ms", "segment_age: 1ms")
 	r.parts()
-	r.start(stageNames)
+	r.start(slices.DeleteFunc(slices.Clone(stageNames), func(stage string) bool { return stage == "distill" }))
+	r.start([]string{"distill"}, "FORAGER_FAILPOINT=guide-kept-before-announced")
 	guides, named := r.guides(g, w)
 	rankings := make(map[string]*crawlfile.Ranking)
 	for _, ranker := range crawlfile.Rankers {
@@ -86,6 +88,10 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 			}
 		}))
 	}
+	if err := r.gone("distill-0", time.Minute); err != nil {
+		t.Fatalf("its failpoint was never reached: %v", err)
+	}
+	r.start([]string{"distill"})
 	for _, ranker := range slices.Sorted(maps.Keys(rankings)) {
 		ranking := rankings[ranker] // versions stand in it for names now
 		run := &experiment.Run{

@@ -107,6 +107,7 @@ func (d *distiller) remake(ctx context.Context, s *shard, ctl *schemas.CrawlCont
 	if err := registry.Keep(ctx, d.models, m, data); err != nil {
 		return "", err
 	}
+	stream.Failpoint("guide-kept-before-announced")
 	out, err := registry.Announcement(m)
 	if err != nil {
 		return "", err
