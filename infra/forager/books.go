@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -47,10 +46,7 @@ func openBooks(ctx context.Context, s *session, cfg *pipeline.Config) (*books, e
 		backlinks: make(map[string]*schemas.ModelPublished),
 		next:      make(map[string]int64),
 	}
-	within := s.within
-	if within <= 0 {
-		within = 30 * time.Second
-	}
+	within := s.patience()
 	patience, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for _, topic := range []string{schemas.TopicCrawlControl, schemas.TopicCrawlStatus, schemas.TopicModelPublished} {

@@ -17,6 +17,7 @@ import (
 
 type doctorCommand struct {
 	Timeout time.Duration `help:"How long to wait for each part." default:"5s"`
+	Tables  bool          `help:"Read all of ClickHouse's tables, to find what is broken; takes as long as that does."`
 }
 
 // finding is one line of the doctor's report.
@@ -89,7 +90,13 @@ func (c *doctorCommand) examine(s *session) []finding {
 	ctx, cancel = context.WithTimeout(s, c.Timeout)
 	add("clickhouse", cfg.ClickHouse.URL+" database "+cfg.ClickHouse.Database,
 		"start the server (forager up --parts), run forager setup, or correct clickhouse.*", checkTables(ctx, cfg))
+	if findings[len(findings)-1].OK {
+		findings = append(findings, checkParts(ctx, cfg)...)
+	}
 	cancel()
+	if c.Tables {
+		findings = append(findings, checkEveryPart(s, cfg))
+	}
 	return findings
 }
 
@@ -131,12 +138,61 @@ func checkBucket(ctx context.Context, cfg *pipeline.Config) error {
 }
 
 func checkTables(ctx context.Context, cfg *pipeline.Config) error {
+	return withTables(cfg, func(db *analytics.DB) error { return db.Check(ctx) })
+}
+
+// loadAnew is what to do about rows that are missing.
+const loadAnew = "the topics hold the rows: forager down, forager up --parts, forager reload, forager up; forager verify CRAWL says what is still missing"
+
+// checkParts tells of parts of tables that the server found broken, once it was started or after the disk was full, and set aside.
+func checkParts(ctx context.Context, cfg *pipeline.Config) (findings []finding) {
+	var parts []analytics.BrokenPart
+	err := withTables(cfg, func(db *analytics.DB) (err error) {
+		parts, err = db.SetAside(ctx)
+		return err
+	})
+	if err != nil {
+		return []finding{{What: "tables", Detail: err.Error(), Fix: "see the log of ClickHouse"}}
+	}
+	for _, p := range parts {
+		f := finding{What: "tables", OK: p.Replaced, Detail: fmt.Sprintf("part %s of %s was broken and is set aside; ", p.Part, p.Table)}
+		if p.Replaced {
+			f.Detail += "what it was merged from took its place (forager verify CRAWL would name rows that are missing)"
+		} else {
+			f.Detail, f.Fix = f.Detail+"its rows are missing", loadAnew
+		}
+		f.Detail += fmt.Sprintf("; to be told no more: forager query \"ALTER TABLE %s DROP DETACHED PART '%s' SETTINGS allow_drop_detached = 1\" --format Null", p.Table, p.Part)
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// checkEveryPart reads all tables.
+func checkEveryPart(ctx context.Context, cfg *pipeline.Config) finding {
+	var broken error
+	err := withTables(cfg, func(db *analytics.DB) error {
+		parts, err := db.CheckParts(ctx)
+		for _, p := range parts {
+			broken = errors.Join(broken, fmt.Errorf("part %s of %s is broken: %s", p.Part, p.Table, p.Problem))
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return finding{What: "tables", Detail: err.Error(), Fix: "see the log of ClickHouse"}
+	case broken != nil:
+		return finding{What: "tables", Detail: broken.Error(), Fix: "restart ClickHouse (forager down, forager up), which sets it aside; then call forager doctor again"}
+	}
+	return finding{What: "tables", OK: true, Detail: "every part that is in use can be read"}
+}
+
+func withTables(cfg *pipeline.Config, f func(*analytics.DB) error) error {
 	db, err := analytics.Open(cfg.ClickHouse)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	return db.Check(ctx)
+	return f(db)
 }
 
 type setupCommand struct {

@@ -33,6 +33,7 @@ type commands struct {
 
 	Doctor     doctorCommand     `cmd:"" help:"Check the pipeline file and everything it points to."`
 	Setup      setupCommand      `cmd:"" help:"Create topics, bucket and tables; report what differs."`
+	Reload     reloadCommand     `cmd:"" help:"Load ClickHouse's tables anew from the topics."`
 	Up         upCommand         `cmd:"" help:"Start the embedded parts that are needed and all stages, as processes."`
 	Down       downCommand       `cmd:"" help:"Stop what up started."`
 	Critic     criticCommand     `cmd:"" help:"Train critics."`
@@ -69,6 +70,14 @@ type session struct {
 	log      *slog.Logger
 	// within bounds the first answer of the broker; 0 = half a minute.
 	within time.Duration
+}
+
+// patience is how long to wait for the first answer of the broker.
+func (s *session) patience() time.Duration {
+	if s.within <= 0 {
+		return 30 * time.Second
+	}
+	return s.within
 }
 
 // pipeline reads the pipeline file.

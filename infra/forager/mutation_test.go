@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -319,4 +320,56 @@ func (r *rig) damage(crawl string) {
 		t.Fatal(err)
 	}
 	wantProblem("a row was deleted", "found lacks the row "+id)
+	r.reloads(crawl, db)
+}
+
+// reloads empties a part of a table, as a full disk does, and wants to be told of it, and everything to be there again once the topics
+// were loaded anew.
+func (r *rig) reloads(crawl string, db *analytics.DB) {
+	t := r.t
+	t.Helper()
+	if err := db.Exec(r.s, "SYSTEM STOP MERGES links_rows", nil); err != nil {
+		t.Fatal(err)
+	}
+	var paths []string // of the largest part, and of those that it was merged from
+	err := db.Each(r.s, "SELECT path FROM system.parts WHERE table = 'links_rows' ORDER BY active DESC, rows DESC", nil, func(row []any) error {
+		paths = append(paths, row[0].(string))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := paths[0]
+	if err := os.Truncate(filepath.Join(path, "checksums.txt"), 0); err != nil {
+		t.Fatal(err)
+	}
+	part := "part " + filepath.Base(path) + " of links_rows"
+	told := func(args string, want ...string) {
+		t.Helper()
+		out, stderr, code := r.run(strings.Fields(args)...)
+		for _, w := range want {
+			if code != exitFailure || !strings.Contains(out+stderr, w) {
+				t.Errorf("forager %s: exit %d, no %q in\n%s%s", args, code, w, out, stderr)
+			}
+		}
+	}
+	told("doctor --tables", part+" is broken", "forager down")
+	told("reload", "load-clickhouse runs")
+	if _, err := r.stack.stop(r.s, 20*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range paths[1:] {
+		if err := os.RemoveAll(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.stack.startParts(r.s, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	told("doctor", "_"+filepath.Base(path)+" of links_rows was broken and is set aside; its rows are missing", "forager reload", "DROP DETACHED PART")
+	if out := r.mustRun("reload"); !strings.Contains(out, "load-clickhouse will read ") {
+		t.Errorf("reload: %s", out)
+	}
+	r.start(stageNames)
+	r.verified(crawl)
 }

@@ -103,6 +103,40 @@ func TestBatchesHoldManyRecordsInTheirOrder(t *testing.T) {
 	}
 }
 
+// TestRewoundStageReadsAgain: all that the topics hold comes once more, but not while the stage runs.
+func TestRewoundStageReadsAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in, other := w.topic(t, "in", 2), w.topic(t, "other", 1)
+	c, _ := w.dial(t)
+	const n = 50
+	produced(t, c, in, 2, n)
+	produced(t, c, other, 1, n)
+	if records, err := c.Rewind(t.Context(), "again"); err != nil || records != 0 {
+		t.Errorf("of a stage that never ran %d records, %v", records, err)
+	}
+	for round := range 2 {
+		var s shelf
+		r := run(t, func(ctx context.Context) error {
+			return c.RunBatched(ctx, Batched{Stage: "again", Inputs: []string{in}, MaxRecords: 20, Flush: 50 * time.Millisecond, Handle: s.take})
+		})
+		eventually(t, func() bool { return s.size() == 2*n })
+		eventually(t, func() bool { at, _ := committed(t, c, "again", in, 0); return at == n })
+		if _, err := c.Rewind(t.Context(), "again"); !errors.Is(err, ErrRuns) {
+			t.Errorf("while it runs: %v", err)
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		if records, err := c.Rewind(t.Context(), "again"); err != nil || records != 2*n {
+			t.Errorf("round %d: %d records, %v; want %d", round, records, err, 2*n)
+		}
+	}
+	if at, _ := committed(t, c, "again", other, 0); at != -1 {
+		t.Errorf("committed %d in a topic that it does not read", at)
+	}
+}
+
 func TestBatchesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, streamtest.Start(t))

@@ -1,0 +1,57 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// BrokenPart is a part of a table that cannot be read: a full disk or a failing one cut it off.
+type BrokenPart struct {
+	Table, Part string
+	// Problem is what the server says of it; empty where it was set aside before.
+	Problem string
+	// Replaced: parts that hold the first and the last of its rows are in use, so that what it was merged from seems to have taken its
+	// place. Otherwise its rows are missing.
+	Replaced bool
+}
+
+// SetAside lists the parts that the server found broken and does not use.
+func (d *DB) SetAside(ctx context.Context) (parts []BrokenPart, err error) {
+	const holds = "countIf(p.partition_id = d.partition_id AND d.%[1]s_block_number BETWEEN p.min_block_number AND p.max_block_number) > 0"
+	err = d.Each(ctx, `SELECT d.table, d.name, toString(any(ifNull(d.level, 0) > 0) AND `+fmt.Sprintf(holds, "min")+` AND `+fmt.Sprintf(holds, "max")+`)
+		FROM system.detached_parts AS d
+		LEFT JOIN (SELECT table, partition_id, min_block_number, max_block_number FROM system.parts WHERE database = {database:String} AND active) AS p ON p.table = d.table
+		WHERE d.database = {database:String} AND startsWith(ifNull(d.reason, ''), 'broken') GROUP BY d.table, d.name ORDER BY d.table, d.name`,
+		Params{"database": d.database}, func(row []any) error {
+			parts = append(parts, BrokenPart{Table: row[0].(string), Part: row[1].(string), Replaced: row[2].(string) == "true" || row[2].(string) == "1"})
+			return nil
+		})
+	return parts, err
+}
+
+// CheckParts reads every part of every table that is in use, and lists those that are broken.
+func (d *DB) CheckParts(ctx context.Context) (parts []BrokenPart, err error) {
+	var names []string
+	err = d.Each(ctx, "SELECT name FROM system.tables WHERE database = {database:String} AND engine LIKE '%MergeTree' ORDER BY name",
+		Params{"database": d.database}, func(row []any) error {
+			names = append(names, row[0].(string))
+			return nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	for _, table := range names {
+		err := d.Each(ctx, "CHECK TABLE "+quoted(table)+" SETTINGS check_query_single_value_result = 0", nil, func(row []any) error {
+			if passed := fmt.Sprint(row[1]); passed != "1" && passed != "true" {
+				problem, _, _ := strings.Cut(fmt.Sprint(row[2]), "\n")
+				parts = append(parts, BrokenPart{Table: table, Part: fmt.Sprint(row[0]), Problem: problem})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("check table %s: %w", table, err)
+		}
+	}
+	return parts, nil
+}
