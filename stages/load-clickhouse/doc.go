@@ -9,7 +9,7 @@
 // as forager setup does.
 //
 // State: none but the offsets of its consumer group. A row is a function of one record. Built anew
-// by dropping the database and resetting the group, as far back as the topics go.
+// by `forager reload`, as far back as the topics go.
 //
 // Batches: records of all partitions that the process has, up to batch_rows rows or flush time,
 // one insert a table; the offsets are committed once every insert succeeded.

@@ -50,5 +50,6 @@
 // a table that has a broken one, while other
 // statements wait. An insert that ends with less than that is answered NOT_ENOUGH_SPACE,
 // so that load-clickhouse tries it again: a broken part of new rows has no sources.
+// What is set aside stays in the folder detached of its table, which `forager doctor` tells of.
 // Forager itself never comes that far: its broker stops at 80 MiB, and crawls pause long before (disk.pause_below).
 package clickhouse
