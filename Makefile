@@ -15,6 +15,8 @@
 #                      policies; peak memory (10 GB in TMPDIR, half an hour)
 #   make bench-import [BYTES=5000000000]   a made-up dump of a directory, imported: speed and peak memory (12 GB in TMPDIR)
 #   make bench-critic  a critic beside scikit-learn: training and scoring from raw text (FORAGER_TAXONOMY, Python 3.11)
+#   make bench-others [ROUNDS=3 CORES=2]   what a page costs bare net/http, Scrapy with a naive Bayes, and a crawl, in turns
+#                      (FORAGER_WEBS, Python 3.11; half an hour)
 #   make papers [STUDY=build/all-rankers]   docs/papers.md: what four papers found, and what is found here (FORAGER_WEBS)
 #   make rankers [DRAWS=10]   every ranker on every task (docs/all-rankers.yaml), in build/all-rankers; goes on after a stop
 #   make check         gofmt, go vet, generated code up to date
@@ -36,7 +38,7 @@ ENGINE  := node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 GOTEST  := go test -json $(if $(filter-out $(SEED),$(RAPID_SEED)),-count=1)
 REPORT  := go run ./infra/testreport
 
-.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race explore bench bench-frontier bench-critic bench-import soak papers rankers check generate clean
+.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race explore bench bench-frontier bench-critic bench-others bench-import soak papers rankers check generate clean
 
 all: build
 
@@ -75,6 +77,10 @@ test-oracles: build
 bench-critic: deps
 	@: "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"
 	infra/oracles/run.sh speed
+
+bench-others: build
+	@: "$${FORAGER_WEBS:?names the folder of frozen webs}"
+	ROUNDS=$(ROUNDS) CORES=$(CORES) infra/oracles/run.sh others
 
 test-race: deps
 	CGO_ENABLED=1 $(GOTEST) -race -short -timeout 15m ./internal/stream/... ./internal/frontier/... ./stages/... | $(REPORT)
