@@ -21,9 +21,9 @@ import (
 )
 
 type guideBacklinks struct {
-	File     string   `arg:"" help:"A file of edges (two URLs a line, or two numbers of --vertices; .gz), or the settings of a service (.yaml)." type:"existingfile"`
+	File     string   `arg:"" help:"A file of edges (two URLs a line, or two numbers of --vertices; .gz) or a folder of its parts, or the settings of a service (.yaml)." type:"path"`
 	Name     string   `required:"" help:"Name of the source."`
-	Vertices string   `help:"Numbers and URLs or hosts of the vertices of the edges, as Common Crawl's." type:"existingfile" placeholder:"FILE"`
+	Vertices string   `help:"Numbers and URLs or hosts of the vertices of the edges, as Common Crawl's: a file or a folder of its parts." type:"path" placeholder:"FILE"`
 	Host     []string `help:"Keep parents of the pages of this host and of those below it only; may be given more than once. A file of edges of the whole web is too much otherwise."`
 	Broken   float64  `help:"Share of the lines of a file of edges or vertices that may be broken." default:"0.01"`
 }
@@ -35,7 +35,9 @@ as a request; the crawl file rations them:
 
   backlinks: {source: links, ration: 500}
 
-Of a file of edges the first 20 parents of each page are kept. A service is sent {"version": 1, "url": "https://…"} by
+Of a file of edges the first 20 parents of each page are kept. Vertices of Common Crawl are hosts, and stand for the pages at their roots, by
+any scheme, with www. or without; of other pages of a host nothing is known. Download the parts that its lists (….paths.gz) name into a
+folder for edges and one for vertices. A service is sent {"version": 1, "url": "https://…"} by
 POST and answers {"parents": ["https://…"]}; a page that it does not answer about goes without:
 
   # links.yaml
@@ -47,7 +49,8 @@ POST and answers {"parents": ["https://…"]}; a page that it does not answer ab
 
   forager guide backlinks links.yaml --name links
   forager guide backlinks edges.txt.gz --name links
-  forager guide backlinks domain-edges.txt.gz --vertices domain-vertices.txt.gz --host example.org --name links`
+  forager guide backlinks domain-edges.txt.gz --vertices domain-vertices.txt.gz --host example.org --name links
+  forager guide backlinks host-edges/ --vertices host-vertices/ --host example.org --name links`
 }
 
 // backlinksPublished is what the command says.
@@ -63,6 +66,14 @@ type backlinksPublished struct {
 func (c *guideBacklinks) Run(s *session) error {
 	if err := checkModelName("--name", c.Name); err != nil {
 		return err
+	}
+	if err := exist(c.File, c.Vertices); err != nil {
+		return err
+	}
+	for _, host := range c.Host {
+		if strings.ContainsAny(host, "/:") {
+			return usagef("--host %s: the name of a host is wanted, such as cs.example.org", host)
+		}
 	}
 	if !(c.Broken >= 0 && c.Broken <= 1) {
 		return usagef("--broken %g: a share lies between 0 and 1", c.Broken)
@@ -102,6 +113,12 @@ func (c *guideBacklinks) file(ctx context.Context, out *backlinksPublished) ([]b
 		return service.Marshal(), nil
 	}
 	table, counts, err := backlink.NewTable(c.edges(ctx, out))
+	if err == nil && table.Targets() == 0 {
+		err = fmt.Errorf("none of its %d edges leads to a page that is asked about", counts.Lines-counts.Broken)
+		if len(c.Host) > 0 {
+			err = fmt.Errorf("%w: no page of --host %s; Common Crawl's names of hosts have no leading www.", err, strings.Join(c.Host, ", "))
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +129,7 @@ func (c *guideBacklinks) file(ctx context.Context, out *backlinksPublished) ([]b
 // edges are those of the files.
 func (c *guideBacklinks) edges(ctx context.Context, out *backlinksPublished) backlink.Edges {
 	open := func(path string) func() (io.ReadCloser, error) {
-		return func() (io.ReadCloser, error) { return examples.Open(path) }
+		return func() (io.ReadCloser, error) { return examples.OpenParts(path) }
 	}
 	return func(f func(from, to string)) (edgefile.Counts, error) {
 		if c.Vertices != "" {
@@ -121,13 +138,26 @@ func (c *guideBacklinks) edges(ctx context.Context, out *backlinksPublished) bac
 			out.Vertices, out.Nameless = &n.Named, n.Nameless
 			return counts, err
 		}
-		in, err := examples.Open(c.File)
+		in, err := examples.OpenParts(c.File)
 		if err != nil {
 			return edgefile.Counts{}, err
 		}
 		defer in.Close()
 		return backlink.EdgesOf(ctx, in, c.Broken, c.wants)(f)
 	}
+}
+
+// exist says which of the files and folders that were named does not exist.
+func exist(paths ...string) error {
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			return errUsage{err}
+		}
+	}
+	return nil
 }
 
 // wants says whether parents of a page are to be kept.

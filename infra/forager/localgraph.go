@@ -32,8 +32,8 @@ type graphFlags struct {
 
 	Crawl    string  `help:"Pages and links of a crawl, as far as it has come." placeholder:"NAME"`
 	Warc     string  `help:"Pages and links of a WARC file." type:"existingfile" placeholder:"FILE"`
-	Edges    string  `help:"Links of a file in the stead of those of the pages: two columns of URLs, or of numbers of --vertices." type:"existingfile" placeholder:"FILE"`
-	Vertices string  `help:"Numbers and URLs of the vertices of --edges, as Common Crawl's." type:"existingfile" placeholder:"FILE"`
+	Edges    string  `help:"Links of a file in the stead of those of the pages: two columns of URLs, or of numbers of --vertices; a folder of its parts, too." type:"path" placeholder:"FILE"`
+	Vertices string  `help:"Numbers and URLs or hosts of the vertices of --edges, as Common Crawl's: a file or a folder of its parts." type:"path" placeholder:"FILE"`
 	Broken   float64 `help:"Share of the lines of --edges and --vertices that may be broken." default:"0.01"`
 
 	Depth int    `help:"Layers behind the targets." default:"4"`
@@ -60,7 +60,7 @@ func (f *graphFlags) check() error {
 	case f.Depth < 1 || f.Depth > 20 || f.Cap < 1:
 		return usagef("--depth %d, --cap %d: want 1 to 20, and at least 1", f.Depth, f.Cap)
 	}
-	return nil
+	return exist(f.Edges, f.Vertices)
 }
 
 func (f *graphFlags) settings() localgraph.Settings {

@@ -211,6 +211,28 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestHosts: what links to the vertex of a host links to the page at its root, unless more is known of that.
+func TestHosts(t *testing.T) {
+	edges := [][2]string{{"http://a.test/", "http://b.test/"}, {"http://c.test/", "https://d.test/"}, {"http://a.test/", "http://d.test/"}}
+	table, _, err := NewTable(func(f func(from, to string)) (edgefile.Counts, error) {
+		for _, e := range edges {
+			f(e[0], e[1])
+		}
+		return edgefile.Counts{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for url, want := range map[string][]string{
+		"http://b.test/": {"http://a.test/"}, "https://www.b.test/": {"http://a.test/"}, "https://b.test/x": nil,
+		"https://d.test/": {"http://c.test/"}, "https://www.d.test/": {"http://a.test/"}, "https://a.test/": nil,
+	} {
+		if got, err := table.Parents(t.Context(), url); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v (%v)", url, got, want, err)
+		}
+	}
+}
+
 // TestNumberedEdges make the table that the same edges make with URLs, whatever the order of the vertices; vertices without a
 // name, broken lines and pages that nobody wants are left out.
 func TestNumberedEdges(t *testing.T) {

@@ -98,25 +98,34 @@ func NewTable(edges Edges) (*Table, edgefile.Counts, error) {
 // Targets is the number of pages of which parents are known.
 func (t *Table) Targets() int { return len(t.targets) }
 
-// Parents answers as Source says; it knows no failure.
+// Parents answers as Source says; it knows no failure. Where nothing links to a page at the root of a host, what links to the host's
+// vertex does.
 func (t *Table) Parents(_ context.Context, url string) ([]string, error) {
+	parents := t.of(url)
+	if v := edgefile.Vertex(url); parents == nil && v != "" {
+		parents = t.of(v)
+	}
+	return parents, nil
+}
+
+// of are the parents of a target; nil where it is none.
+func (t *Table) of(url string) (parents []string) {
 	n, ok := slices.BinarySearch(t.urls, url)
 	if !ok {
-		return nil, nil
+		return nil
 	}
 	at, ok := slices.BinarySearch(t.targets, uint32(n))
 	if !ok {
-		return nil, nil
+		return nil
 	}
 	begin := uint32(0)
 	if at > 0 {
 		begin = t.ends[at-1]
 	}
-	var parents []string
 	for _, p := range t.parents[begin:t.ends[at]] {
 		parents = append(parents, t.urls[p])
 	}
-	return parents, nil
+	return parents
 }
 
 // Marshal returns the table's file.

@@ -12,4 +12,7 @@
 //
 // 2026-11-21: a vertex without a scheme is a host with its labels in reverse order (org.example.www), as in Common Crawl's host
 // graph, and stands for the page at its root.
+//
+// 2026-11-22: that graph knows no schemes and leaves out a leading www., so the page at the root of a host is looked up by its vertex, too
+// (Vertex). Of other pages of a host it says nothing.
 package edgefile

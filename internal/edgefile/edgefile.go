@@ -115,6 +115,9 @@ func Links(ctx context.Context, r io.Reader, broken float64, wanted func(to stri
 	return columns(ctx, r, broken, func(a, b []byte) error {
 		to, err := weburl.Parse(string(b))
 		if err != nil {
+			if _, number := strconv.ParseUint(string(b), 10, 64); number == nil {
+				return fmt.Errorf("%.64q is no URL but the number of a vertex: the file of their names is wanted, too", b)
+			}
 			return err
 		}
 		if !wanted(to.String()) {
@@ -146,6 +149,15 @@ func Numbers(ctx context.Context, r io.Reader, broken float64, f func(from, to u
 		f(from, to)
 		return nil
 	})
+}
+
+// Vertex is what Vertices calls the host of a page where the page is at its root, by any scheme, with www. or without; or else empty.
+func Vertex(url string) string {
+	host := weburl.Host(url)
+	if i := strings.Index(url, "://"); i < 0 || url[i+len("://"):] != host+"/" {
+		return ""
+	}
+	return "http://" + strings.TrimPrefix(host, "www.") + "/"
 }
 
 // Vertices calls f with number and URL of every vertex of a file.

@@ -37,6 +37,22 @@ func TestVertices(t *testing.T) {
 	}
 }
 
+// TestVertexOfAPage: what Common Crawl's host graph calls the page, if it is at the root of its host.
+func TestVertexOfAPage(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://example.org/": "http://example.org/", "https://www.example.org/": "http://example.org/", "https://a.www.example.org/": "http://a.www.example.org/",
+		"https://example.org/a": "", "https://example.org/?a": "", "": "", "/": "",
+	} {
+		if got := Vertex(url); got != want {
+			t.Errorf("%s is %q, want %q", url, got, want)
+		}
+	}
+	_, err := Links(t.Context(), strings.NewReader("1\t2\n"), 0, anything, func(string, string) {})
+	if err == nil || !strings.Contains(err.Error(), `"2" is no URL but the number of a vertex`) {
+		t.Errorf("numbers without their names: %v", err)
+	}
+}
+
 // TestBrokenLines are counted, and fatal above the share only.
 func TestBrokenLines(t *testing.T) {
 	var b strings.Builder

@@ -136,6 +136,68 @@ func Open(path string) (io.ReadCloser, error) {
 	return OpenThrough(path, func(r io.Reader) io.Reader { return r })
 }
 
+// OpenParts is Open of a file, or of all files of a folder, in the order of their names and as one, but for those whose names begin with
+// "_" or ".".
+func OpenParts(path string) (io.ReadCloser, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return Open(path)
+	}
+	all, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	p := new(parts)
+	for _, e := range all {
+		if name := e.Name(); name[0] != '_' && name[0] != '.' {
+			p.left = append(p.left, filepath.Join(path, name))
+		}
+	}
+	if len(p.left) == 0 {
+		return nil, fmt.Errorf("%s holds no file", path)
+	}
+	return p, nil
+}
+
+// parts are files that are read as one; the first of those left may be open.
+type parts struct {
+	left []string
+	open io.ReadCloser
+}
+
+func (p *parts) Read(b []byte) (n int, err error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	for len(p.left) > 0 && n == 0 {
+		if p.open == nil {
+			if p.open, err = Open(p.left[0]); err != nil {
+				return 0, err
+			}
+		}
+		n, err = p.open.Read(b)
+		if err == io.EOF {
+			err = p.Close()
+			p.open, p.left = nil, p.left[1:]
+		} else if err != nil {
+			err = fmt.Errorf("%s: %w", p.left[0], err)
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	if n == 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (p *parts) Close() error {
+	if p.open == nil {
+		return nil
+	}
+	return p.open.Close()
+}
+
 // OpenThrough is Open of a file whose bytes go through another reader before they are unpacked.
 func OpenThrough(path string, through func(io.Reader) io.Reader) (io.ReadCloser, error) {
 	f, err := os.Open(path)

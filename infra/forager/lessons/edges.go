@@ -12,10 +12,10 @@ import (
 	"forager/internal/localgraph"
 )
 
-// EdgeFile is a file of links; see package edgefile.
+// EdgeFile is a file of links, or a folder of its parts; see package edgefile.
 type EdgeFile struct {
 	Path string
-	// Vertices are the names of the numbers in it; empty = it holds URLs.
+	// Vertices are the names of the numbers in it, a file or a folder; empty = it holds URLs.
 	Vertices string
 	// Broken is the share of lines that may be broken, [0,1].
 	Broken float64
@@ -44,7 +44,7 @@ func (w *Web) Counts() (edges, vertices edgefile.Counts) {
 
 // read reads one of the files.
 func read(path string, f func(io.Reader) (edgefile.Counts, error)) (edgefile.Counts, error) {
-	file, err := examples.Open(path)
+	file, err := examples.OpenParts(path)
 	if err != nil {
 		return edgefile.Counts{}, err
 	}
@@ -93,9 +93,13 @@ func (e *edges) vertex(w *Web, n uint64) uint32 {
 
 // find finds out which URLs are vertices, or linked to.
 func (e *edges) find(ctx context.Context, w *Web, urls []string) (known map[string]bool, err error) {
-	asked := make(map[string]bool)
+	asked, roots := make(map[string]bool), make(map[string]string)
 	for _, u := range urls {
-		asked[w.resolve(u)] = true
+		u = w.resolve(u)
+		asked[u] = true
+		if v := edgefile.Vertex(u); v != "" {
+			roots[v] = u
+		}
 	}
 	known = make(map[string]bool)
 	if e.Vertices != "" {
@@ -103,6 +107,9 @@ func (e *edges) find(ctx context.Context, w *Web, urls []string) (known map[stri
 		e.vertices, err = read(e.Vertices, func(r io.Reader) (edgefile.Counts, error) {
 			return edgefile.Vertices(ctx, r, e.Broken, func(n uint64, url string) {
 				url = w.resolve(url)
+				if root := roots[url]; root != "" && !asked[url] {
+					url = root
+				}
 				if asked[url] {
 					known[url] = true
 					e.pages[n] = w.add(url)
