@@ -271,7 +271,7 @@ func (p *pot) split(rs []Record) error {
 	if len(rs) == 0 {
 		return nil
 	}
-	w := waiting{client: p.client, what: fmt.Sprintf("a batch of %d records to be taken", len(rs))}
+	w := waiting{client: p.client, what: func() string { return fmt.Sprintf("a batch of %d records to be taken", len(rs)) }}
 	defer w.over()
 	for {
 		tries := p.stage.Tries

@@ -216,7 +216,7 @@ func (c *Client) maxMessage(topic string) int {
 // retry calls f until it succeeds or fails for good. While the broker is unavailable it waits
 // between calls. The error is marked, or is that of ctx together with what was waited for.
 func (c *Client) retry(ctx context.Context, what string, f func(context.Context) error) error {
-	w := waiting{client: c, what: what}
+	w := waiting{client: c, what: func() string { return what }}
 	defer w.over()
 	for {
 		err := f(ctx)
@@ -256,7 +256,7 @@ const (
 // one every logPause, and one at its end; the metric waiting counts it.
 type waiting struct {
 	client *Client
-	what   string
+	what   func() string // said rarely: every record might have to wait, and few do
 	began  time.Time
 	logged time.Time
 	pause  time.Duration
@@ -272,7 +272,7 @@ func (w *waiting) note(cause error) {
 	// What passes in a moment (a new topic, a new leader) is not worth a line.
 	if now.Sub(w.began) >= 4*firstPause && now.Sub(w.logged) >= logPause {
 		w.logged = now
-		w.client.log.Warn("waiting", "for", w.what, "since", w.began.UTC(), "cause", cause)
+		w.client.log.Warn("waiting", "for", w.what(), "since", w.began.UTC(), "cause", cause)
 	}
 }
 
@@ -286,9 +286,9 @@ func (w *waiting) wait(ctx context.Context, cause error) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return classify(ended, fmt.Errorf("%w, waiting for %s: %w", ctx.Err(), w.what, cause))
+		return classify(ended, fmt.Errorf("%w, waiting for %s: %w", ctx.Err(), w.what(), cause))
 	case <-w.client.life.Done():
-		return classify(ended, fmt.Errorf("%w, waiting for %s: %w", context.Cause(w.client.life), w.what, cause))
+		return classify(ended, fmt.Errorf("%w, waiting for %s: %w", context.Cause(w.client.life), w.what(), cause))
 	}
 }
 
@@ -306,7 +306,7 @@ func (w *waiting) over() {
 	}
 	w.client.metrics.waiting.Dec()
 	if !w.logged.IsZero() {
-		w.client.log.Info("waited", "for", w.what, "seconds", time.Since(w.began).Seconds())
+		w.client.log.Info("waited", "for", w.what(), "seconds", time.Since(w.began).Seconds())
 	}
 	*w = waiting{client: w.client, what: w.what}
 }

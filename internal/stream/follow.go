@@ -110,7 +110,7 @@ func (c *Client) Follow(ctx context.Context, topic string, f func(Record) error)
 
 // followed calls f with a record until it is taken.
 func (c *Client) followed(ctx context.Context, r *Record, f func(Record) error) error {
-	w := waiting{client: c, what: fmt.Sprintf("what %s offset %d needs", r.Topic, r.Offset)}
+	w := waiting{client: c, what: func() string { return fmt.Sprintf("what %s offset %d needs", r.Topic, r.Offset) }}
 	defer w.over()
 	if err := checkVersion(r); err != nil {
 		return err

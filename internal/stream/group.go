@@ -152,7 +152,7 @@ func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, 
 		return Broken(fmt.Errorf("consumer group %s: %w", name, err))
 	}
 	defer group.Close() // drains and leaves
-	w := waiting{client: c, what: "consumer group " + name}
+	w := waiting{client: c, what: func() string { return "consumer group " + name }}
 	defer w.over()
 	for {
 		// Next must be asked again and again: the group stands still while nobody does.

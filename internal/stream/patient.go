@@ -29,7 +29,7 @@ func full(err error) bool {
 
 // whenRoom calls f until it does not fail for lack of room.
 func (p *patientFS) whenRoom(name string, f func() error) error {
-	w := waiting{client: p.client, what: "room on the disk of " + name}
+	w := waiting{client: p.client, what: func() string { return "room on the disk of " + name }}
 	defer w.over()
 	for {
 		err := f()

@@ -224,7 +224,7 @@ func (c *Client) runLane(key lane, q *laneQueue) {
 
 // send writes a batch; it returns when every message of it is settled.
 func (c *Client) send(key lane, batch []*pending) {
-	w := waiting{client: c, what: fmt.Sprintf("the broker to take messages for %s/%d", key.topic, key.partition)}
+	w := waiting{client: c, what: func() string { return fmt.Sprintf("the broker to take messages for %s/%d", key.topic, key.partition) }}
 	defer w.over()
 	for {
 		base, err := c.sendOnce(key, batch)

@@ -109,7 +109,7 @@ func (c *Client) consume(ctx context.Context, s source, f func(chunk) error) err
 
 func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) error {
 	maxBytes := int64(fetchBytes)
-	w := waiting{client: c, what: fmt.Sprintf("records of %s/%d", s.topic, s.partition)}
+	w := waiting{client: c, what: func() string { return fmt.Sprintf("records of %s/%d", s.topic, s.partition) }}
 	defer w.over()
 	for s.from < s.to {
 		ch, err := c.fetch(ctx, s, maxBytes)

@@ -86,7 +86,7 @@ type statefulClaim struct {
 // generation lasts, the partition is this process's, and so is the last claim.
 func (s *statefulClaim) run(ctx context.Context) error {
 	defer s.lag.Set(0) // another process may show it now
-	w := waiting{client: s.client, what: fmt.Sprintf("what the state of %s/%d needs", s.claim.topic, s.claim.partition)}
+	w := waiting{client: s.client, what: func() string { return fmt.Sprintf("what the state of %s/%d needs", s.claim.topic, s.claim.partition) }}
 	defer w.over()
 	for superseded := 0; ; {
 		err := s.own(ctx, w.over)
@@ -196,7 +196,7 @@ func (s *statefulClaim) rest(ctx context.Context, ch chunk) error {
 // open opens the partition's Store; its former owner may take a while to let go of it.
 func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 	dir := filepath.Join(s.dir, "p"+strconv.Itoa(s.claim.partition))
-	w := waiting{client: s.client, what: "the state directory " + dir}
+	w := waiting{client: s.client, what: func() string { return "the state directory " + dir }}
 	defer w.over()
 	for {
 		store, err := OpenStore(StoreOptions{

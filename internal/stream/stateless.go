@@ -38,10 +38,12 @@ type Stateless struct {
 // inFlightBytes bounds the bytes of a partition's records that were read and not sent on.
 const inFlightBytes = 16 << 20
 
-// One batch of outputs, over all topics, for one wait for acknowledgements.
+// One batch of outputs, over all topics, for one wait for acknowledgements. Once its first outputs
+// are there it waits for gatherTime at most, and only for those of records that are in flight.
 const (
 	emitRecords = 1000
-	emitBytes   = 4 << 20
+	emitBytes   = 4 << 20 // of records and outputs
+	gatherTime  = 20 * time.Millisecond
 )
 
 // Apply takes one record through Handle with its tries, and through Poison where they fail:
@@ -111,6 +113,7 @@ func (c *Client) RunStateless(ctx context.Context, s Stateless) error {
 type slot struct {
 	record Record
 	bytes  int64
+	last   bool          // of the records that one fetch brought
 	done   chan struct{} // closed when outs or err is set
 	outs   []Out
 	err    error
@@ -143,8 +146,8 @@ func (s *statelessClaim) run(ctx context.Context) error {
 	in := s.client.metrics.in.WithLabelValues(s.claim.topic)
 	err := s.client.consume(reading, s.claim.source(), func(ch chunk) error {
 		s.setLag(ch.end, -1)
-		for _, r := range ch.records {
-			sl := &slot{record: r, bytes: min(r.size(), inFlightBytes), done: make(chan struct{})}
+		for i, r := range ch.records {
+			sl := &slot{record: r, bytes: min(r.size(), inFlightBytes), last: i == len(ch.records)-1, done: make(chan struct{})}
 			if err := s.room.Acquire(reading, 1); err != nil {
 				return err
 			}
@@ -201,7 +204,7 @@ func (s *statelessClaim) worker(ctx context.Context) error {
 func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
 	defer close(sl.done)
 	r := &sl.record
-	w := waiting{client: s.client, what: fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset)}
+	w := waiting{client: s.client, what: func() string { return fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset) }}
 	defer w.over()
 	for {
 		began := time.Now()
@@ -270,35 +273,62 @@ func (s *statelessClaim) emit() error {
 	return s.claim.flush(hard)
 }
 
-// gather takes the slots behind first that are done already. The one that ends the batch is
-// returned too, if there is one.
+// gather takes the slots behind first: those that are done and, for gatherTime, those that will be.
+// The one that ends the batch is returned too, if there is one.
 func (s *statelessClaim) gather(first *slot) (batch []*slot, next *slot) {
-	batch = []*slot{first}
-	records, bytes := len(first.outs), 0
-	for records < emitRecords && bytes < emitBytes {
-		select {
-		case sl, ok := <-s.slots:
-			if !ok {
-				return batch, nil
-			}
-			select {
-			case <-sl.done:
-			default:
-				return batch, sl
-			}
-			if sl.err != nil {
-				return batch, sl
-			}
-			batch = append(batch, sl)
-			records += len(sl.outs)
-			for i := range sl.outs {
-				bytes += len(sl.outs[i].Value)
-			}
-		default:
+	due := make(chan struct{})
+	defer time.AfterFunc(gatherTime, func() { close(due) }).Stop()
+	records, bytes := 0, int64(0)
+	for next = first; ; {
+		batch = append(batch, next)
+		records += len(next.outs)
+		bytes += next.bytes
+		for i := range next.outs {
+			bytes += int64(len(next.outs[i].Value))
+		}
+		// A batch of more than half of what may be in flight would hold up reading.
+		if records >= emitRecords || bytes >= emitBytes || 2*len(batch) >= s.stage.MaxInFlight {
 			return batch, nil
 		}
+		if next = s.follower(next, due); next == nil || !s.succeeds(next, due) {
+			return batch, next
+		}
 	}
-	return batch, nil
+}
+
+// follower is the slot behind another one, nil if there is none. It is waited for until due when
+// its record came with the other's.
+func (s *statelessClaim) follower(sl *slot, due <-chan struct{}) *slot {
+	select {
+	case next := <-s.slots:
+		return next
+	default:
+	}
+	if sl.last {
+		return nil
+	}
+	select {
+	case next := <-s.slots:
+		return next
+	case <-due:
+		return nil
+	}
+}
+
+// succeeds says whether the slot has outputs, by due if not now.
+func (s *statelessClaim) succeeds(sl *slot, due <-chan struct{}) bool {
+	select {
+	case <-sl.done:
+		return sl.err == nil
+	default:
+	}
+	select {
+	case <-sl.done:
+		return sl.err == nil
+	case <-due:
+	case <-s.claim.hard.Done():
+	}
+	return false
 }
 
 func (s *statelessClaim) sendBatch(ctx context.Context, batch []*slot) error {

@@ -148,7 +148,9 @@ func (u *unorderedClaim) run(ctx context.Context) error {
 }
 
 func (u *unorderedClaim) assign(ctx context.Context) error {
-	w := waiting{client: u.client, what: fmt.Sprintf("what the assignment of %s/%d needs", u.claim.topic, u.claim.partition)}
+	w := waiting{client: u.client, what: func() string {
+		return fmt.Sprintf("what the assignment of %s/%d needs", u.claim.topic, u.claim.partition)
+	}}
 	defer w.over()
 	for {
 		err := u.stage.OnAssign(ctx, u.claim.partition, u.claim.offset)
@@ -215,7 +217,7 @@ func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 	if err := u.bytes.Acquire(ctx, bytes); err != nil {
 		return classify(ended, err)
 	}
-	f := &flight{run: u, record: r, bytes: bytes, waiting: waiting{client: u.client, what: fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset)}}
+	f := &flight{run: u, record: r, bytes: bytes, waiting: waiting{client: u.client, what: func() string { return fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset) }}}
 	u.flying.Add(1)
 	u.flights.Add(1)
 	if _, ok := r.Headers[schemas.HeaderVersion]; !ok && ferr == nil {
