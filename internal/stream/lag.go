@@ -26,7 +26,7 @@ func (c *Client) Ends(ctx context.Context, topics ...string) (map[string][]int64
 			return nil, err
 		}
 		for p := range n {
-			_, end, err := c.Offsets(ctx, topic, p)
+			end, err := c.End(ctx, topic, p)
 			if err != nil {
 				return nil, err
 			}

@@ -18,6 +18,7 @@ type Broker interface {
 	Produce(ctx context.Context, outs []Out) ([]Position, error)
 	Partitions(ctx context.Context, topic string) (int, error)
 	Offsets(ctx context.Context, topic string, partition int) (first, end int64, err error)
+	End(ctx context.Context, topic string, partition int) (int64, error)
 	Read(ctx context.Context, topic string, partition int, from, to int64, f func(Record) error) error
 }
 
@@ -196,7 +197,7 @@ func (o *Owner) start(ctx context.Context) error {
 		return err
 	}
 	// The end of the input is asked for again: what came meanwhile is better known, too.
-	if _, end, err = o.Broker.Offsets(ctx, o.Input, o.Partition); err != nil {
+	if end, err = o.Broker.End(ctx, o.Input, o.Partition); err != nil {
 		return err
 	}
 	if err := o.open(end); err != nil {
@@ -341,7 +342,7 @@ func (o *Owner) look(ctx context.Context) error {
 	if o.Log == "" {
 		return nil
 	}
-	_, end, err := o.Broker.Offsets(ctx, o.Log, 0)
+	end, err := o.Broker.End(ctx, o.Log, 0)
 	if err != nil {
 		return err
 	}
@@ -394,6 +395,9 @@ func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake
 			if out.Topic == o.Log && o.Log != "" {
 				mark := &o.marks.Log[at[i].Partition]
 				mark.Offset, mark.Epoch = max(mark.Offset, at[i].Offset+1), o.epoch
+				if at[i] == (Position{Partition: 0, Offset: o.looked}) {
+					o.looked++ // its own decision, and no claim
+				}
 			}
 		}
 		if w, ok := o.processor.(Witness); ok {
@@ -484,7 +488,7 @@ func (o *Owner) rest(ctx context.Context) error {
 	ends := make([]int64, len(o.marks.Log))
 	for k := range ends {
 		var err error
-		if _, ends[k], err = o.Broker.Offsets(ctx, o.Log, k); err != nil {
+		if ends[k], err = o.Broker.End(ctx, o.Log, k); err != nil {
 			return err
 		}
 	}

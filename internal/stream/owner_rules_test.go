@@ -111,6 +111,11 @@ func (c cut) Offsets(ctx context.Context, topic string, partition int) (first, e
 	return first, end, err
 }
 
+func (c cut) End(ctx context.Context, topic string, partition int) (int64, error) {
+	_, end, err := c.Offsets(ctx, topic, partition)
+	return end, err
+}
+
 func TestRecordsThatAreGone(t *testing.T) {
 	for _, k := range []struct {
 		name       string

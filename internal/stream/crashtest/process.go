@@ -231,6 +231,12 @@ func (p *Process) Offsets(ctx context.Context, topic string, partition int) (fir
 	return 0, int64(len(p.World.topics[topic][partition])), nil
 }
 
+// End is that of the moment; to ask is a point.
+func (p *Process) End(ctx context.Context, topic string, partition int) (int64, error) {
+	_, end, err := p.Offsets(ctx, topic, partition)
+	return end, err
+}
+
 // Read reads what the partition holds; to ask is a point.
 func (p *Process) Read(ctx context.Context, topic string, partition int, from, to int64, f func(stream.Record) error) error {
 	p.Pass("read")
