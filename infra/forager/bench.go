@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -28,6 +29,7 @@ type benchCommand struct {
 	Pages    uint64   `help:"Budget of each crawl on the synthetic web, pages." default:"4000"`
 	Cores    int      `help:"Processors that all processes share, the web server too; 0 = all there are." default:"2"`
 	Rankers  []string `help:"Rankers to crawl with." default:"soft-focus,apprentice"`
+	Crawls   []string `help:"Crawls to make: simweb and, with --web, its name and its name with -404; by default all of them."`
 	Window   uint32   `help:"Requests under way at a time; 0 = found by trying, as in any crawl."`
 	Web      string   `help:"Crawl this frozen web (WARC), too." type:"existingfile"`
 	Tasks    string   `help:"Task file; by default tasks.json.gz beside the web." type:"path"`
@@ -50,7 +52,8 @@ full speed, and idle with one request under way. Memory is the largest resident 
 
   forager bench
   forager bench --web webkb.warc.gz --profiles
-  forager bench --cores 4 --pages 20000 --rankers soft-focus`
+  forager bench --cores 4 --pages 20000 --rankers soft-focus --crawls simweb
+  forager bench --web webkb.warc.gz --rankers soft-focus --crawls webkb-404`
 }
 
 // benchRun is one crawl of the bench in bench.json.
@@ -128,12 +131,37 @@ func (c *benchCommand) webs() []benchWeb {
 	return list
 }
 
+// chosen are the webs with the crawls that --crawls names.
+func (c *benchCommand) chosen() ([]benchWeb, error) {
+	webs := c.webs()
+	if len(c.Crawls) == 0 {
+		return webs, nil
+	}
+	known := make(map[string]bool)
+	for i := range webs {
+		for _, crawl := range webs[i].crawls {
+			known[crawl.name] = true
+		}
+		webs[i].crawls = slices.DeleteFunc(webs[i].crawls, func(crawl benchCrawl) bool { return !slices.Contains(c.Crawls, crawl.name) })
+	}
+	for _, name := range c.Crawls {
+		if !known[name] {
+			return nil, usagef("--crawls %s: there are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
+	return slices.DeleteFunc(webs, func(w benchWeb) bool { return len(w.crawls) == 0 }), nil
+}
+
 func (c *benchCommand) Run(s *session) error {
 	report := &benchReport{Cores: c.Cores, Go: runtime.Version()}
 	if c.Cores == 0 {
 		report.Cores = runtime.NumCPU()
 	}
-	for _, w := range c.webs() {
+	webs, err := c.chosen()
+	if err != nil {
+		return err
+	}
+	for _, w := range webs {
 		runs, err := c.crawl(s, w)
 		if err != nil {
 			return fmt.Errorf("bench of %s: %w", w.name, err)

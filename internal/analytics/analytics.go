@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -24,6 +25,10 @@ type DB struct {
 	url, database string
 	// conn works in the database; admin in none, as the database may not exist.
 	conn, admin driver.Conn
+
+	mu sync.Mutex
+	// types of columns, by table and column, as of the last time that they were asked for.
+	types map[string]map[string]string
 }
 
 // Open makes a DB. It needs no server to be up: errors are those of the settings.
@@ -50,7 +55,7 @@ func Open(cfg pipeline.ClickHouse) (*DB, error) {
 	if u.Scheme == "https" {
 		options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	d := &DB{url: cfg.URL, database: cfg.Database}
+	d := &DB{url: cfg.URL, database: cfg.Database, types: make(map[string]map[string]string)}
 	if d.admin, err = clickhouse.Open(&options); err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
@@ -191,7 +196,12 @@ func Insert[R Row](ctx context.Context, d *DB, rows []R) error {
 	}
 	table := tableOf(rows[0])
 	what := fmt.Sprintf("insert %d rows into %s", len(rows), table)
-	batch, err := d.conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+strings.Join(columns(reflect.TypeFor[R]()), ", ")+")")
+	names := columns(reflect.TypeFor[R]())
+	typed, err := d.typed(ctx, table, names)
+	if err != nil {
+		return d.failed(ctx, what, err)
+	}
+	batch, err := d.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(typed)), "INSERT INTO "+table+" ("+strings.Join(names, ", ")+")")
 	if err != nil {
 		return d.failed(ctx, what, err)
 	}
@@ -202,12 +212,67 @@ func Insert[R Row](ctx context.Context, d *DB, rows []R) error {
 		}
 	}
 	if err := batch.Send(); err != nil {
+		d.forget(table)
 		return d.failed(ctx, what, err)
 	}
 	return nil
 }
 
-// columnError is a row that does not fit its table.
+// typed gives columns of a table the types that they have on the server. They are asked for once, and again
+// after an insert that failed: clickhouse-go by itself asks before every insert.
+func (d *DB) typed(ctx context.Context, table string, names []string) ([]clickhouse.ColumnNameAndType, error) {
+	d.mu.Lock()
+	types, ok := d.types[table]
+	d.mu.Unlock()
+	if !ok {
+		var err error
+		if types, err = d.columnTypes(ctx, table); err != nil {
+			return nil, err
+		}
+		d.mu.Lock()
+		d.types[table] = types
+		d.mu.Unlock()
+	}
+	all := make([]clickhouse.ColumnNameAndType, len(names))
+	for i, name := range names {
+		if all[i] = (clickhouse.ColumnNameAndType{Name: name, Type: types[name]}); all[i].Type == "" {
+			d.forget(table)
+			return nil, &columnError{fmt.Errorf("the table has no column %s", name)}
+		}
+	}
+	return all, nil
+}
+
+func (d *DB) forget(table string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.types, table)
+}
+
+func (d *DB) columnTypes(ctx context.Context, table string) (map[string]string, error) {
+	rows, err := d.conn.Query(ctx, "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = {table:String}", clickhouse.Named("table", table))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	types := make(map[string]string)
+	for rows.Next() {
+		var name, kind string
+		if err := rows.Scan(&name, &kind); err != nil {
+			return nil, err
+		}
+		types[name] = kind
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if len(types) == 0 {
+		return nil, &columnError{errors.New("there is no such table; forager setup makes it")}
+	}
+	return types, nil
+}
+
+// columnError is a row that does not fit its table, or has none.
 type columnError struct{ error }
 
 func (e *columnError) Unwrap() error { return e.error }

@@ -115,7 +115,7 @@ func (p *pots) run(ctx context.Context, cl *claim) error {
 	defer context.AfterFunc(ctx, pt.cancel)() // all claims of a generation drain together
 	in := p.client.metrics.in.WithLabelValues(cl.topic)
 	from := cl.source()
-	from.least = batchLeast
+	from.least, from.wait = batchLeast, min(max(p.stage.Flush/2, fetchWait), longestFetchWait)
 	err := p.client.consume(pt.soft, from, func(ch chunk) error {
 		b.progress(ch.end, 0)
 		for _, r := range ch.records {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ const (
 	fetchBytes    = 1 << 20 // of one answer, compressed; a larger batch comes whole
 	maxFetchBytes = 64 << 20
 	fetchWait     = 500 * time.Millisecond // a broker answers a fetch after it, whatever there is
+	// longestFetchWait leaves an answer time to come within requestTimeout.
+	longestFetchWait = 5 * time.Second
 )
 
 // chunk is what one fetch brought: records in order, the offset to go on at, and the offset
@@ -35,8 +38,9 @@ type source struct {
 	partition int
 	from, to  int64
 	group     string
-	// least is the number of bytes that the broker shall wait for, up to fetchWait; 0 = any.
+	// least is the number of bytes that the broker shall wait for; 0 = any. wait is for how long; 0 = fetchWait.
 	least int64
+	wait  time.Duration
 }
 
 // endless is the to of a source that is read for ever.
@@ -164,7 +168,7 @@ func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) er
 func (c *Client) fetch(ctx context.Context, s source, maxBytes int64) (chunk, error) {
 	r, err := c.kafka.Fetch(ctx, &kafka.FetchRequest{
 		Topic: s.topic, Partition: s.partition, Offset: s.from,
-		MinBytes: max(1, s.least), MaxBytes: max(maxBytes, s.least), MaxWait: fetchWait,
+		MinBytes: max(1, s.least), MaxBytes: max(maxBytes, s.least), MaxWait: cmp.Or(s.wait, fetchWait),
 	})
 	if err != nil {
 		return chunk{}, err
