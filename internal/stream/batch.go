@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ type Batched struct {
 	// Flush is how long the first record of a batch waits for more at most; 0 = 1 s.
 	Flush time.Duration
 	// Handle takes a batch, one at a time. Called again with the same records, or some of them,
-	// it must come to the same. Its error is Unavailable (it is called again, after a pause),
+	// it must come to the same; it does not keep the slice. Its error is Unavailable (it is called again, after a pause),
 	// Broken, or that of some record: then the batch is halved until the records are found that
 	// fail alone; they are poison after Tries. When ctx ends, what Handle returns counts for
 	// nothing.
@@ -89,6 +90,29 @@ type potted struct {
 	claim  *batchClaim
 	record Record
 	size   int64
+}
+
+// batch is what is handed on at once.
+type batch struct {
+	records []Record
+	// next is the offset behind the last of them, by claim.
+	next  map[*batchClaim]int64
+	bytes int64
+}
+
+func (b *batch) add(x potted) {
+	if b.next == nil {
+		b.next = make(map[*batchClaim]int64)
+	}
+	b.records, b.bytes = append(b.records, x.record), b.bytes+x.size
+	b.next[x.claim] = x.record.Offset + 1
+}
+
+// empty keeps the room of the records.
+func (b *batch) empty() {
+	clear(b.records)
+	clear(b.next)
+	b.records, b.bytes = b.records[:0], 0
 }
 
 // batchClaim is a claim with how far it is.
@@ -195,37 +219,36 @@ func (p *pot) run() {
 	defer p.cancel()
 	timer := time.NewTimer(p.stage.Flush)
 	timer.Stop()
-	var batch []potted
-	var bytes int64
+	var batch batch
 	// hand is false when no batch may follow: what it left must come first.
 	hand := func() bool {
 		timer.Stop()
-		err := p.settle(batch)
+		err := p.settle(&batch)
 		if class := classOf(err); err != nil && class != ended && class != lost {
 			p.err = err
 		}
-		p.bytes.Release(bytes)
-		batch, bytes = nil, 0
+		p.bytes.Release(batch.bytes)
+		batch.empty()
 		return err == nil
 	}
 	for {
 		select {
 		case x, ok := <-p.in:
 			if !ok {
-				if len(batch) > 0 {
+				if len(batch.records) > 0 {
 					hand()
 				}
 				return
 			}
-			if len(batch) == 0 {
+			if len(batch.records) == 0 {
 				timer.Reset(p.stage.Flush)
 			}
-			batch = append(batch, x)
-			if bytes += x.size; (len(batch) >= p.stage.MaxRecords || bytes >= p.stage.MaxBytes) && !hand() {
+			batch.add(x)
+			if (len(batch.records) >= p.stage.MaxRecords || batch.bytes >= p.stage.MaxBytes) && !hand() {
 				return
 			}
 		case <-timer.C:
-			if len(batch) > 0 && !hand() {
+			if len(batch.records) > 0 && !hand() {
 				return
 			}
 		case <-p.hard.Done():
@@ -235,30 +258,30 @@ func (p *pot) run() {
 }
 
 // settle hands a batch on and notes its offsets.
-func (p *pot) settle(batch []potted) error {
-	rs := make([]Record, len(batch))
-	for i := range batch {
-		rs[i] = batch[i].record
-	}
+func (p *pot) settle(b *batch) error {
 	began := time.Now()
-	err := p.take(rs)
+	err := p.take(b.records)
 	p.client.metrics.handle.Observe(time.Since(began).Seconds())
 	if err != nil {
 		return err
 	}
 	Failpoint("inserted-before-commit")
-	for _, x := range batch {
-		x.claim.commit(x.record.Offset+1, "")
-		x.claim.progress(0, x.record.Offset+1)
+	for claim, next := range b.next {
+		claim.commit(next, "")
+		claim.progress(0, next)
 	}
 	return nil
 }
 
 // take hands records on until all are taken or poison; it waits while something is unavailable.
 func (p *pot) take(rs []Record) error {
+	unversioned := func(r Record) bool { _, ok := r.Headers[schemas.HeaderVersion]; return !ok }
+	if p.stage.Unversioned || !slices.ContainsFunc(rs, unversioned) {
+		return p.split(rs)
+	}
 	good := rs[:0:0]
 	for i := range rs {
-		if _, ok := rs[i].Headers[schemas.HeaderVersion]; ok || p.stage.Unversioned {
+		if !unversioned(rs[i]) {
 			good = append(good, rs[i])
 		} else if err := p.poison(rs[i], errNoVersion, 0); err != nil {
 			return err

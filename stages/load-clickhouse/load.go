@@ -24,6 +24,8 @@ type loader struct {
 	ready bool
 	// crawls says which crawls were deleted: no row comes of their records any more.
 	crawls *controls.Book
+	// rows of the batch in hand; empty between batches.
+	rows rows
 }
 
 // metrics makes what is counted; without it nothing is.
@@ -36,7 +38,8 @@ func (l *loader) metrics() prometheus.Collector {
 // load takes a batch: all of it is in the tables when it returns nil. It is called by one
 // goroutine at a time.
 func (l *loader) load(ctx context.Context, rs []stream.Record) error {
-	var b rows
+	b := &l.rows
+	defer b.empty()
 	for i := range rs {
 		if l.crawls.Deleted(rs[i].Headers[schemas.HeaderCrawl]) {
 			continue
@@ -51,7 +54,7 @@ func (l *loader) load(ctx context.Context, rs []stream.Record) error {
 		}
 		l.ready = true
 	}
-	return class(ctx, l.insert(ctx, &b))
+	return class(ctx, l.insert(ctx, b))
 }
 
 func (l *loader) insert(ctx context.Context, b *rows) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,6 +37,20 @@ type rows struct {
 	controls   []analytics.Control
 	statuses   []analytics.Status
 	letters    []analytics.Letter
+}
+
+// empty forgets all rows and keeps their room.
+func (b *rows) empty() {
+	*b = rows{
+		requests: emptied(b.requests), markers: emptied(b.markers), fetches: emptied(b.fetches), judgements: emptied(b.judgements),
+		verdicts: emptied(b.verdicts), links: emptied(b.links), leaps: emptied(b.leaps), models: emptied(b.models),
+		hubs: emptied(b.hubs), controls: emptied(b.controls), statuses: emptied(b.statuses), letters: emptied(b.letters),
+	}
+}
+
+func emptied[R analytics.Row](all []R) []R {
+	clear(all)
+	return all[:0]
 }
 
 // add adds the rows of one record.
@@ -184,6 +199,7 @@ func (b *rows) found(r *stream.Record, place analytics.Place) error {
 	if m.Url != "" {
 		host = weburl.Host(m.Url)
 	}
+	b.links = slices.Grow(b.links, len(m.Links))
 	for i, l := range m.Links {
 		id := schemas.LeapID(m.Crawl, m.Url, l.Url)
 		b.links = append(b.links, analytics.Link{
@@ -206,6 +222,9 @@ func anchor(j *schemas.Judgement, link int) *float64 {
 
 // guidance is what guides make of a link, by their versions.
 func guidance(j *schemas.Judgement, link int) map[string]float64 {
+	if len(j.GetGuidance()) == 0 {
+		return nil
+	}
 	by := make(map[string]float64, len(j.GetGuidance()))
 	for _, g := range j.GetGuidance() {
 		if score, ok := guide.Score(g, link); ok {
@@ -229,10 +248,9 @@ func (b *rows) settled(r *stream.Record, place analytics.Place) error {
 	if m.Boundary {
 		row.Outcome = ""
 	}
-	for _, f := range m.Features {
-		row.Terms = append(row.Terms, f.Term)
-		row.Offsets = append(row.Offsets, int16(f.Offset))
-		row.Counts = append(row.Counts, f.Count)
+	row.Terms, row.Offsets, row.Counts = make([]string, len(m.Features)), make([]int16, len(m.Features)), make([]uint32, len(m.Features))
+	for i, f := range m.Features {
+		row.Terms[i], row.Offsets[i], row.Counts[i] = f.Term, int16(f.Offset), f.Count
 	}
 	for _, x := range m.Shadows {
 		s := &row.RankerShadows
