@@ -31,9 +31,9 @@ type Stateful struct {
 	// MemTable and Hits are those of StoreOptions.
 	MemTable uint64
 	Hits     bool
-	// Rest is how long nothing is read behind what there is just now, for a stage that nobody waits for: it
-	// then takes many records at once, which costs a tenth. nil = no time.
-	Rest func() time.Duration
+	// Rest is how long nothing is read behind the n records that there were just now, where more are worth
+	// waiting for: taken many at once they cost a tenth. nil = no time.
+	Rest func(n int) time.Duration
 	// MaxBatch is the number of records of one step at most; 0 = 256.
 	MaxBatch int
 }
@@ -179,7 +179,7 @@ func (s *statefulClaim) rest(ctx context.Context, ch chunk) error {
 	if s.stage.Rest == nil || ch.next < ch.end {
 		return nil
 	}
-	d := s.stage.Rest()
+	d := s.stage.Rest(len(ch.records))
 	if d <= 0 {
 		return nil
 	}

@@ -355,7 +355,7 @@ func TestStatefulRests(t *testing.T) {
 	stage.MaxBatch = n
 	resting, awake, long := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var once, end sync.Once
-	stage.Rest = func() time.Duration {
+	stage.Rest = func(int) time.Duration {
 		once.Do(func() { close(resting); <-awake })
 		if seen.all(1, n) {
 			end.Do(func() { close(long) })

@@ -33,7 +33,7 @@ func run(ctx context.Context, env *boot.Env) error {
 	}
 	return client.RunStateful(ctx, stream.Stateful{
 		Stage: stage, Input: schemas.TopicLeapSettled, CacheBytes: env.Config.Stages.ApprenticeTrain.CacheBytes, MaxBatch: slice,
-		Rest: func() time.Duration {
+		Rest: func(int) time.Duration {
 			if awaited(book) {
 				return 0
 			}

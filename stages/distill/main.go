@@ -33,7 +33,7 @@ func run(ctx context.Context, env *boot.Env) error {
 	}
 	return client.RunStateful(ctx, stream.Stateful{
 		Stage: stage, Input: schemas.TopicLinkFound, CacheBytes: env.Config.Stages.Distill.CacheBytes,
-		Rest: func() time.Duration {
+		Rest: func(int) time.Duration {
 			if wanted(book) {
 				return 0
 			}

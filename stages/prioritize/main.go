@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"forager/internal/apprentice"
 	"forager/internal/boot"
@@ -50,11 +51,21 @@ func run(ctx context.Context, env *boot.Env) error {
 	}
 	return client.RunStateful(ctx, stream.Stateful{
 		Stage: stage, Input: schemas.TopicLinkFound, Log: schemas.TopicFetchRequested,
-		CacheBytes: conf.CacheBytes, MemTable: memTable(conf.FrontierBytes), Hits: true, Notify: book.subscribe,
+		CacheBytes: conf.CacheBytes, MemTable: memTable(conf.FrontierBytes), Hits: true, Notify: book.subscribe, Rest: rest,
 		Open: func(partition int, epoch uint64, kv *stream.Store) (stream.Processor, error) {
 			return s.open(partition, epoch, kv)
 		},
 	}, env.StateDir)
+}
+
+// rest lets verdicts gather that come in quick succession: a step, with its requests to the broker, its look for
+// newer owners and its commit, costs about as much as the verdicts of a dozen pages. Where few requests are
+// under way, verdicts come one by one, and none waits.
+func rest(verdicts int) time.Duration {
+	if verdicts < 4 {
+		return 0
+	}
+	return 20 * time.Millisecond
 }
 
 // tell logs what a watch of the disk has to say.
