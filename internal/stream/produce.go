@@ -39,9 +39,10 @@ type lane struct {
 }
 
 type laneQueue struct {
-	mu      sync.Mutex
-	queue   []*pending
-	running bool
+	// filled says that there may be something in the queue.
+	filled chan struct{}
+	mu     sync.Mutex
+	queue  []*pending
 	// linger is how long the first message of the queue may wait for others.
 	linger time.Duration
 }
@@ -149,8 +150,9 @@ func (c *Client) enqueue(key lane, ps []*pending, linger time.Duration) error {
 	}
 	q := c.lanes[key]
 	if q == nil {
-		q = new(laneQueue)
+		q = &laneQueue{filled: make(chan struct{}, 1)}
 		c.lanes[key] = q
+		c.running.Go(func() { c.runLane(key, q) })
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -158,9 +160,9 @@ func (c *Client) enqueue(key lane, ps []*pending, linger time.Duration) error {
 		q.linger = linger
 	}
 	q.queue = append(q.queue, ps...)
-	if !q.running {
-		q.running = true
-		c.running.Go(func() { c.runLane(key, q) })
+	select {
+	case q.filled <- struct{}{}:
+	default:
 	}
 	return nil
 }
@@ -205,20 +207,28 @@ func (q *laneQueue) next(maxBytes int) []*pending {
 	q.queue = q.queue[taken:]
 	if len(q.queue) == 0 {
 		q.queue = nil
-		q.running = len(batch) > 0
 	}
 	return batch
 }
 
+// runLane sends what the queue holds until the client is closed. (A goroutine for each batch would
+// have its stack grown each time, a hundredth of what a stage costs.)
 func (c *Client) runLane(key lane, q *laneQueue) {
 	limit := min(maxBatchBytes, c.maxMessage(key.topic)-recordOverhead)
-	for {
-		c.linger(q)
-		batch := q.next(limit)
-		if len(batch) == 0 {
-			return
+	for open := true; open; {
+		select {
+		case <-q.filled:
+		case <-c.life.Done():
+			open = false // what is queued fails
 		}
-		c.send(key, batch)
+		for {
+			c.linger(q)
+			batch := q.next(limit)
+			if len(batch) == 0 {
+				break
+			}
+			c.send(key, batch)
+		}
 	}
 }
 

@@ -208,7 +208,10 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 				info.Conn.Close() // nothing is sent on it, so that the transport takes the next one
 				return
 			}
-			if host, _, err := net.SplitHostPort(info.Conn.RemoteAddr().String()); err == nil && c.proxy == nil {
+			if c.proxy != nil {
+				return
+			}
+			if host, _, err := net.SplitHostPort(info.Conn.RemoteAddr().String()); err == nil {
 				answer.IP = host
 			}
 		},
