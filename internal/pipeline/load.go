@@ -48,6 +48,12 @@ func defaults() *Config {
 	one := func(mib int64) Common {
 		return Common{Process: Process{MemoryBytes: mib << 20}, Replicas: 1}
 	}
+	// What these have in use is small beside their limit, and they make much garbage.
+	light := func(mib int64) Common {
+		c := one(mib)
+		c.GCPercent = 200
+		return c
+	}
 	return &Config{
 		Data:       "build/data",
 		Kafka:      Kafka{Group: "forager", Replication: 1, SessionTimeout: 10 * time.Second},
@@ -57,17 +63,17 @@ func defaults() *Config {
 		Disk:       Disk{PauseBelow: 1 << 30},
 		Stages: Stages{
 			Fetch: Fetch{
-				Common: one(512), Concurrency: 64, Hold: 30 * time.Second,
+				Common: light(512), Concurrency: 64, Hold: 30 * time.Second,
 				HeaderTimeout: 20 * time.Second, BodyTimeout: time.Minute, MaxBody: 4 << 20,
 				SegmentBytes: 64 << 20, SegmentAge: 250 * time.Millisecond, Linger: 20 * time.Millisecond, RobotsTTL: 24 * time.Hour,
 			},
-			ParseDOM:        ParseDOM{Common: one(256), Workers: 2, CacheBytes: 16 << 20},
-			CriticScore:     CriticScore{Common: one(256), Workers: 2},
-			FeatureExtract:  FeatureExtract{Common: one(256), Workers: 2},
+			ParseDOM:        ParseDOM{Common: light(256), Workers: 2, CacheBytes: 16 << 20},
+			CriticScore:     CriticScore{Common: light(256), Workers: 2},
+			FeatureExtract:  FeatureExtract{Common: light(256), Workers: 2},
 			Prioritize:      Prioritize{Common: one(768), CacheBytes: 64 << 20, FrontierBytes: 160 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 512},
 			ApprenticeTrain: ApprenticeTrain{Common: one(256), CacheBytes: 32 << 20},
 			Distill:         Distill{Common: one(768), CacheBytes: 16 << 20},
-			LoadClickHouse:  LoadClickHouse{Common: one(512), BatchRows: 50_000, Flush: 2 * time.Second},
+			LoadClickHouse:  LoadClickHouse{Common: light(512), BatchRows: 50_000, Flush: 2 * time.Second},
 			ArchiveParquet:  ArchiveParquet{Common: one(256), FileBytes: 32 << 20, FileAge: time.Minute},
 		},
 	}

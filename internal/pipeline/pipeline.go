@@ -119,7 +119,8 @@ type Process struct {
 	// collected. It bounds what garbage may add, not what is in use; 0 = none.
 	MemoryBytes int64 `yaml:"memory_bytes"`
 	// GCPercent is how far the heap grows beyond what is in use before it is collected, in per
-	// cent of that: more costs memory and saves time. 0 = Go's own, 100.
+	// cent of that: more costs memory and saves time. 0 = Go's own, 100. Not said, it is 200 for stages
+	// that have little in use.
 	GCPercent int `yaml:"gc_percent"`
 }
 
