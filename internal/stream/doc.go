@@ -47,6 +47,16 @@
 // 2026-11-21: Batched asks the broker for half a MiB or half a second's records at a time. Asked
 // for any record at all, the embedded broker answered a fetch for each of them.
 //
+// 2026-11-22: outputs of a stateless stage go out together with those of records that are in flight, for which they
+// wait 20 ms at most; what is alone waits for nothing. Of what one fetch brought the first output went out by itself and the
+// others in two or three requests, and every hop made smaller ones of them: page.judged of webkb with its dead links
+// came in batches of 8, half of them of one record; now of 23. A stateful stage may say how long it rests between two
+// fetches (Rest), which prioritize does while verdicts come many at once.
+//
+// 2026-11-22: an owner's look for newer claims costs one request. It cost five: ListOffsets is a request for each
+// offset, Read asked for both ends again, and what it read were the owner's own decisions. Together with the outputs that
+// go out together, webkb with its dead links makes 3,300 writes instead of 7,700 for its 13,429 requests.
+//
 // 2026-11-21: in a compacted topic an offset before the first record is no loss: whatever was
 // removed has a newer record behind it, and reading goes on there. (The embedded broker moves
 // the first offset when it compacts.)

@@ -346,6 +346,9 @@ func (o *Owner) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if end <= o.looked {
+		return nil
+	}
 	owner := uint32(o.Partition)
 	var fence Fence
 	if err := o.Broker.Read(ctx, o.Log, 0, o.looked, end, func(r Record) error {

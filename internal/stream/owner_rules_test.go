@@ -3,6 +3,7 @@ package stream_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,49 @@ func whole(p *crashtest.Process, change ...func(*stream.OwnerOptions)) (*stream.
 	}
 	_, err = o.Step(context.Background(), p.World.Records("in", 2)[o.Next():], noon)
 	return o, err
+}
+
+// reads counts what is read of a broker.
+type reads struct {
+	*crashtest.Process
+	n *int
+}
+
+func (r reads) Read(ctx context.Context, topic string, partition int, from, to int64, f func(stream.Record) error) error {
+	*r.n++
+	return r.Process.Read(ctx, topic, partition, from, to, f)
+}
+
+// TestOwnersDoNotReadWhatTheyWrote: an owner looks at what others write to the log, not at its own decisions.
+func TestOwnersDoNotReadWhatTheyWrote(t *testing.T) {
+	w := calm(1)
+	names := make([]string, 40)
+	for i := range names {
+		names[i] = "k" + strconv.Itoa(i)
+	}
+	input(w, names...)
+	if err := alone(w, crashtest.NewDir("d"), func(p *crashtest.Process) error {
+		n := 0
+		o, err := lotsOwner(p, func(o *stream.OwnerOptions) { o.Broker = reads{p, &n} })
+		if err != nil {
+			return err
+		}
+		if err := o.Start(context.Background(), noon); err != nil {
+			return err
+		}
+		n = 0
+		for _, r := range w.Records("in", 2) {
+			if _, err := o.Step(context.Background(), []stream.Record{r}, noon); err != nil {
+				return err
+			}
+		}
+		if written := len(w.Records("log", 0)); n > 0 || written < 3 {
+			t.Errorf("%d reads, and %d records in the log with claim and marker", n, written)
+		}
+		return p.CloseStore()
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestEpochIsTheOffsetOfTheClaimPlusOne(t *testing.T) {
