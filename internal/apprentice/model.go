@@ -285,6 +285,17 @@ func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 	}
 }
 
+// manyLinks are enough for what all terms of a page take to be looked up to be less than what those beside each link do.
+const manyLinks = 4
+
+// Expect says that so many links of the page will be scored; it changes nothing but time.
+func (p *Page) Expect(links int) {
+	if links >= manyLinks && p.byToken() && !p.all {
+		p.seekAll()
+		p.all = true
+	}
+}
+
 // turnFar looks up what the terms of the page weigh where they are far from a link, and adds up all its tokens as if they were.
 func (p *Page) turnFar() {
 	for term := range p.table.PageTerms() {

@@ -25,32 +25,45 @@ type ahead struct {
 	keys  keys
 	page  apprentice.Page
 	buf   []byte
+	spare entry
+	batch [][]byte
 	leaf  schemas.Link
 }
 
 // inParallel does n pieces of work on all processors, and returns an error of those that failed;
 // others may be left out then.
 func (s *Shard) inParallel(n int, do func(a *ahead, i int) error) error {
+	return s.alongside(n, do, func() error { return nil })
+}
+
+// alongside is inParallel while the shard does something else on one processor: the work reads what is committed, and of the
+// shard nothing that changes.
+func (s *Shard) alongside(n int, do func(a *ahead, i int) error, meanwhile func() error) error {
 	m := s.scoredAheadBy()
 	var next atomic.Int64
-	var group errgroup.Group
-	for range min(runtime.GOMAXPROCS(0), n) {
-		group.Go(func() error {
-			a, ok := s.aheads.Get().(*ahead)
-			if !ok {
-				a = &ahead{shard: s, keys: newKeys(shardPrefix(s.name))}
+	work := func() error {
+		a, ok := s.aheads.Get().(*ahead)
+		if !ok {
+			a = &ahead{shard: s, keys: newKeys(shardPrefix(s.name))}
+		}
+		defer s.aheads.Put(a)
+		a.model = m
+		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+			if err := do(a, int(i)); err != nil {
+				return err
 			}
-			defer s.aheads.Put(a)
-			a.model = m
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				if err := do(a, int(i)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		}
+		return nil
 	}
-	return group.Wait()
+	var group errgroup.Group
+	for range min(runtime.GOMAXPROCS(0)-1, n) {
+		group.Go(work)
+	}
+	err := meanwhile()
+	if err == nil {
+		err = work()
+	}
+	return cmp.Or(err, group.Wait())
 }
 
 // inParts does work on the numbers from ≤ number ≤ to in so many parts, in parallel.

@@ -52,21 +52,32 @@ func (quiet) Fatalf(f string, a ...any) {
 	panic(fmt.Sprintf(f, a...))
 }
 
-func (s *pebbleStore) Get(key []byte) ([]byte, bool, error) {
-	v, closer, err := s.batch.Get(key)
+func (s *pebbleStore) Get(key []byte) ([]byte, bool, error) { return s.read(s.batch, key, nil) }
+
+func (s *pebbleStore) read(from pebble.Reader, key, buf []byte) ([]byte, bool, error) {
+	v, closer, err := from.Get(key)
 	if err == pebble.ErrNotFound {
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	v = append([]byte(nil), v...)
-	return v, true, closer.Close()
+	return append(buf, v...), true, closer.Close()
 }
 
-func (s *pebbleStore) Read(key, buf []byte) ([]byte, bool, error) {
-	v, ok, err := s.Get(key)
-	return append(buf, v...), ok, err
+func (s *pebbleStore) Read(key, buf []byte) ([]byte, bool, error) { return s.read(s.batch, key, buf) }
+
+func (s *pebbleStore) ReadCommitted(keys [][]byte, f func(i int, value []byte) error) error {
+	for i, key := range keys {
+		v, ok, err := s.read(s.db, key, nil)
+		if err == nil && ok {
+			err = f(i, v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *pebbleStore) Set(key, value []byte) error { return s.batch.Set(key, value, nil) }
@@ -76,7 +87,15 @@ func (s *pebbleStore) Delete(key []byte) error { return s.batch.Delete(key, nil)
 func (s *pebbleStore) DeleteRange(from, to []byte) error { return s.batch.DeleteRange(from, to, nil) }
 
 func (s *pebbleStore) Scan(from, to []byte, f func(key, value []byte) (bool, error)) error {
-	it, err := s.batch.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	return s.scan(s.batch, from, to, f)
+}
+
+func (s *pebbleStore) ScanCommitted(from, to []byte, f func(key, value []byte) (bool, error)) error {
+	return s.scan(s.db, from, to, f)
+}
+
+func (s *pebbleStore) scan(in pebble.Reader, from, to []byte, f func(key, value []byte) (bool, error)) error {
+	it, err := in.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return err
 	}

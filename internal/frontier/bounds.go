@@ -12,8 +12,9 @@ const (
 	frontCost = 64
 )
 
-// stretchShare is the part of the memory that the links of a stretch of a sweep take, by this estimate.
-const stretchShare, stretchLinkCost = 8, 128
+// stretchShare is the part of the memory that a stretch of a sweep takes, with what is made of the next one, by this
+// estimate: of a link 20 bytes and its share of a page, once while the entries are moved and once before, where it takes 8 more.
+const stretchShare, stretchLinkCost, stretchEntryCost = 8, 64, 8
 
 // frontSizes are the least and the largest number of keys that a front reads at a time.
 const minFront, maxFront = 1, 32

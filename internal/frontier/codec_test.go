@@ -3,6 +3,7 @@ package frontier
 import (
 	"bytes"
 	"encoding/hex"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -335,9 +336,25 @@ func testStore(tb *testing.T, s Store) {
 				t.Fatalf("get %s: %q %t %v, want %q %t", k, got, ok, err, w, has)
 			}
 		}
+		commit(tb, s)
+		var keys [][]byte
+		for _, k := range slices.Sorted(maps.Keys(want)) {
+			keys = append(keys, []byte(k), []byte(k+"-")) // the second one is not there
+		}
+		committed := map[string]string{}
+		if err := s.ReadCommitted(keys, func(i int, value []byte) error {
+			committed[string(keys[i])] = string(value)
+			return nil
+		}); err != nil || !maps.Equal(committed, want) {
+			t.Fatalf("committed is %v, want %v (%v)", committed, want, err)
+		}
+		scan := s.Scan
+		if rapid.Bool().Draw(t, "committed") {
+			scan = s.ScanCommitted
+		}
 		from, to, most := key.Draw(t, "from"), key.Draw(t, "to"), rapid.IntRange(1, 9).Draw(t, "most")
 		var got, expect []string
-		err := s.Scan([]byte(from), []byte(to), func(k, v []byte) (bool, error) {
+		err := scan([]byte(from), []byte(to), func(k, v []byte) (bool, error) {
 			got = append(got, string(k)+"="+string(v))
 			return len(got) < most, nil
 		})

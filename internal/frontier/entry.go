@@ -184,9 +184,18 @@ func (p *placed) append(b []byte) []byte {
 
 // decodeEntry reads what append wrote. Any other bytes are an error, never a panic.
 func decodeEntry(ordinal uint64, b []byte) (*entry, error) {
+	e := new(entry)
+	if err := e.decode(ordinal, b); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// decode is decodeEntry into an entry that nobody holds, whose room for places and links it uses again.
+func (e *entry) decode(ordinal uint64, b []byte) error {
 	r := reader{b: b}
 	r.version(entryVersion)
-	e := &entry{ordinal: ordinal, state: state(r.byte())}
+	*e = entry{ordinal: ordinal, state: state(r.byte()), places: e.places[:0], links: e.links[:0]}
 	e.url = r.string()
 	e.host, e.depth, e.hops = r.u32(), r.u32(), r.u32()
 	e.attempt, e.tries = r.u32(), r.u32()
@@ -200,9 +209,7 @@ func decodeEntry(ordinal uint64, b []byte) (*entry, error) {
 			r.fail(errNumber)
 			n = 0
 		}
-		if n > 0 {
-			e.places = make([]placed, n)
-		}
+		e.places = sized(e.places, n)
 		for i := range e.places {
 			e.places[i].read(&r)
 		}
@@ -227,9 +234,19 @@ func decodeEntry(ordinal uint64, b []byte) (*entry, error) {
 	}
 	e.readLinks(&r)
 	if err := r.end(); err != nil {
-		return nil, fmt.Errorf("frontier: entry %d: %w", ordinal, err)
+		return fmt.Errorf("frontier: entry %d: %w", ordinal, err)
 	}
-	return e, nil
+	return nil
+}
+
+// sized is a slice of n zeroes, in the room of another one where that is enough; a slice of none stays nil.
+func sized[T any](room []T, n uint64) []T {
+	if uint64(cap(room)) < n {
+		return make([]T, n)
+	}
+	room = room[:n]
+	clear(room)
+	return room
 }
 
 func (p *placed) read(r *reader) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"forager/schemas"
 )
@@ -100,6 +101,11 @@ func (k *keys) parseU64(key []byte) (uint64, error) {
 		return 0, fmt.Errorf("frontier: key %x has the wrong length", key)
 	}
 	return binary.BigEndian.Uint64(b), nil
+}
+
+// entries are the first key of the entries from ≤ ordinal ≤ to, and the one behind them.
+func (k *keys) entries(from, to uint64) (begin, end []byte) {
+	return slices.Clone(k.u64(kindEntry, from)), after(k.u64(kindEntry, to))
 }
 
 func (k *keys) id(kind byte, id schemas.ID) []byte { return append(k.kind(kind), id[:]...) }

@@ -74,9 +74,7 @@ func (e *entry) readLinks(r *reader) {
 		r.fail(errNumber)
 		return
 	}
-	if n > 0 {
-		e.links = make([]link, n)
-	}
+	e.links = sized(e.links, n)
 	page := uint64(0)
 	for i := range e.links {
 		page += r.u64()

@@ -1,9 +1,14 @@
 package frontier
 
-import "github.com/tidwall/btree"
+import (
+	"sync"
 
-// memory is a Store for experiments and tests.
+	"github.com/tidwall/btree"
+)
+
+// memory is a Store for experiments and tests. Whatever is written counts as committed.
 type memory struct {
+	mu   sync.RWMutex
 	tree btree.Map[string, []byte]
 }
 
@@ -11,26 +16,45 @@ type memory struct {
 func NewMemory() Store { return &memory{} }
 
 func (m *memory) Get(key []byte) ([]byte, bool, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 	v, ok := m.tree.Get(string(key))
 	return v, ok, nil
 }
 
 func (m *memory) Read(key, buf []byte) ([]byte, bool, error) {
-	v, ok := m.tree.Get(string(key))
-	return append(buf, v...), ok, nil
+	v, ok, err := m.Get(key)
+	return append(buf, v...), ok, err
+}
+
+func (m *memory) ReadCommitted(keys [][]byte, f func(i int, value []byte) error) error {
+	for i, key := range keys {
+		if v, ok, _ := m.Get(key); ok {
+			if err := f(i, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (m *memory) Set(key, value []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.tree.Set(string(key), append([]byte(nil), value...))
 	return nil
 }
 
 func (m *memory) Delete(key []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.tree.Delete(string(key))
 	return nil
 }
 
 func (m *memory) DeleteRange(from, to []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	var doomed []string
 	end := string(to)
 	m.tree.Ascend(string(from), func(k string, _ []byte) bool {
@@ -46,7 +70,13 @@ func (m *memory) DeleteRange(from, to []byte) error {
 	return nil
 }
 
+func (m *memory) ScanCommitted(from, to []byte, f func(key, value []byte) (bool, error)) error {
+	return m.Scan(from, to, f)
+}
+
 func (m *memory) Scan(from, to []byte, f func(key, value []byte) (bool, error)) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 	var failed error
 	end := string(to)
 	m.tree.Ascend(string(from), func(k string, v []byte) bool {

@@ -19,4 +19,9 @@ type Store interface {
 	// Scan calls f for from ≤ key < to in ascending order while f wants more. Several goroutines may call it
 	// while nobody calls anything but Read.
 	Scan(from, to []byte, f func(key, value []byte) (more bool, err error)) error
+	// ReadCommitted calls f for those of ascending keys that were there at the last commit, with their positions and values;
+	// ScanCommitted is Scan of that. What was written since may be seen, too. Several goroutines may call both beside
+	// anything but a commit.
+	ReadCommitted(keys [][]byte, f func(i int, value []byte) error) error
+	ScanCommitted(from, to []byte, f func(key, value []byte) (more bool, err error)) error
 }

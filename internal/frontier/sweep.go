@@ -18,6 +18,8 @@ const (
 	// goes past so many that need nothing.
 	sweepLeast, sweepChunk = 64, 512
 	sweepParts, sweepReach = 8, 1 << 16
+	// sweepRead is the number of parts that are read side by side: to begin reading takes as long as to read many entries.
+	sweepRead = 2
 )
 
 // move is an entry of a sweep with what was made ahead of moving it in the queues.
@@ -31,18 +33,19 @@ type move struct {
 // sweep scores up to n ≥ 1 entries of the old generation again, in the order of discovery, and
 // returns their number; end says that none is left.
 func (s *Shard) sweep(n int) (done int, end bool, err error) {
-	for reach := 0; done < n && reach < sweepReach; reach += sweepChunk {
+	for reach := s.swept + sweepReach; done < n && s.swept < reach; {
 		if s.swept >= s.c.entries {
 			return done, true, nil
 		}
 		if ready, err := s.readyStretch(); err != nil || !ready {
 			return done, false, err
 		}
+		behind := s.swept
 		moves, err := s.sweepEntries(n - done)
 		if err != nil {
 			return done, false, err
 		}
-		if err := s.moveSwept(moves); err != nil {
+		if err := s.moveBeside(moves, behind); err != nil {
 			return done, false, err
 		}
 		done += len(moves)
@@ -53,8 +56,8 @@ func (s *Shard) sweep(n int) (done int, end bool, err error) {
 // sweepEntries reads the next entries and prepares the moves of those, at most n, that the pass has not scored.
 func (s *Shard) sweepEntries(n int) ([]move, error) {
 	last := min(s.swept+uint64(min(max(sweepLeast, n), sweepChunk)), s.stretch.end)
-	parts := make([][]move, sweepParts)
-	err := s.inParts(s.swept+1, last, sweepParts, func(part int, from, to uint64) error {
+	parts := make([][]move, sweepRead)
+	err := s.inParts(s.swept+1, last, sweepRead, func(part int, from, to uint64) error {
 		return s.scanEntries(from, to, func(e *entry) { parts[part] = append(parts[part], move{e: e}) })
 	})
 	if err != nil {
@@ -77,12 +80,11 @@ func (s *Shard) sweepEntries(n int) ([]move, error) {
 // prepareMoves places entries anew that need nothing but what the stretch knows. It may run beside
 // others of its kind.
 func (s *Shard) prepareMoves(moves []move) error {
-	link := s.stretch.from(moves[0].e.ordinal)
 	var values []byte // of all, as few allocations are cheaper
 	before := make([]placed, 0, len(moves)*len(s.policies))
 	for i := range moves {
 		m := &moves[i]
-		if link = s.stretch.give(m.e, link); !s.placeable(m.e) {
+		if s.stretch.give(m.e); !s.placeable(m.e) {
 			continue
 		}
 		at := len(before)
@@ -131,8 +133,8 @@ func (s *Shard) moveSwept(moves []move) error {
 // scanEntries calls f for the entries from ≤ ordinal ≤ to that the pass has not scored. It may run beside others of its kind.
 func (s *Shard) scanEntries(from, to uint64, f func(e *entry)) error {
 	keys := newKeys(shardPrefix(s.name))
-	begin := slices.Clone(keys.u64(kindEntry, from))
-	return s.store.Scan(begin, after(keys.u64(kindEntry, to)), func(key, value []byte) (bool, error) {
+	begin, end := keys.entries(from, to)
+	return s.store.Scan(begin, end, func(key, value []byte) (bool, error) {
 		e, err := s.sweepEntry(key, value)
 		if err == nil && e != nil {
 			f(e)
@@ -143,7 +145,7 @@ func (s *Shard) scanEntries(from, to uint64, f func(e *entry)) error {
 
 // sweepEntry reads an entry of a scan; nil where it is not one that the pass has yet to score.
 func (s *Shard) sweepEntry(key, value []byte) (*entry, error) {
-	if len(value) < 2 || state(value[1]) != stateQueued {
+	if !isQueued(value) {
 		return nil, nil
 	}
 	ordinal, err := s.keys.parseU64(key)
@@ -165,10 +167,16 @@ func (s *Shard) sweepEntry(key, value []byte) (*entry, error) {
 	return e, nil
 }
 
+// isQueued says of an entry's value that the entry is queued.
+func isQueued(value []byte) bool { return len(value) >= 2 && state(value[1]) == stateQueued }
+
 // isOld says that a queued entry is unranked, or has a key in the old generation of a pass.
-func (s *Shard) isOld(e *entry) bool {
-	if s.c.unranked > 0 {
-		return s.unranked(e.places)
+func (s *Shard) isOld(e *entry) bool { return s.isOldWhile(s.c.unranked > 0, e) }
+
+// isOldWhile is isOld while there are entries that are unranked, or not.
+func (s *Shard) isOldWhile(ranking bool, e *entry) bool {
+	if ranking {
+		return e.places[0].generation < s.c.shapeBegan
 	}
 	for p, g := range s.generations {
 		if g.passing() && e.places[p].In && e.places[p].generation == g.current {

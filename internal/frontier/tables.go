@@ -27,14 +27,6 @@ func (s *Shard) table(p *page) (*linkfeature.Table, error) {
 
 // readTable reads the leaf table of a page from the store.
 func readTable(get func(key []byte) ([]byte, bool, error), keys *keys, p *page) (*linkfeature.Table, error) {
-	return tableBy(linkfeature.ReadTable, get, keys, p)
-}
-
-// tableBy reads the leaf table of a page from the store by linkfeature.ReadTable, or by linkfeature.TableIn for who is
-// done with it before get is called again.
-func tableBy(
-	read func(b []byte) (*linkfeature.Table, error), get func(key []byte) ([]byte, bool, error), keys *keys, p *page,
-) (*linkfeature.Table, error) {
 	b, ok, err := get(keys.u64(kindTable, p.number))
 	if err != nil {
 		return nil, err
@@ -42,9 +34,15 @@ func tableBy(
 	if !ok {
 		return nil, fmt.Errorf("frontier: page %d (%s) has lost its leaf table", p.number, p.url)
 	}
-	t, err := read(b)
+	return openTable(linkfeature.ReadTable, b, p.number)
+}
+
+// openTable opens a stored leaf table by linkfeature.ReadTable, or by linkfeature.TableIn for who is done with it as soon as
+// with the bytes.
+func openTable(by func(b []byte) (*linkfeature.Table, error), b []byte, page uint64) (*linkfeature.Table, error) {
+	t, err := by(b)
 	if err != nil {
-		return nil, fmt.Errorf("frontier: leaf table of page %d: %w", p.number, err)
+		return nil, fmt.Errorf("frontier: leaf table of page %d: %w", page, err)
 	}
 	return t, nil
 }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -237,12 +238,13 @@ func (s *Store) Read(key, buf []byte) (value []byte, ok bool, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, false, err
 	}
-	x, said := s.tx.get(key)
-	if !said && s.writing != nil {
-		x, said = s.writing.get(key)
-	}
-	if said {
+	if x, said := s.tx.get(key); said {
 		return append(buf, x.value...), !x.deleted, nil
+	}
+	if s.writing != nil {
+		if x, said := s.writing.get(key); said {
+			return append(buf, x.value...), !x.deleted, nil
+		}
 	}
 	v, closer, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -256,6 +258,50 @@ func (s *Store) Read(key, buf []byte) (value []byte, ok bool, err error) {
 		return nil, false, fmt.Errorf("state: get %x: %w", key, err)
 	}
 	return value, true, nil
+}
+
+// ReadCommitted calls f for those of ascending keys that were there at the last commit, with the position of the key and
+// its value, which is valid during the call. Several goroutines may call it beside anything but Commit and Close.
+func (s *Store) ReadCommitted(keys [][]byte, f func(i int, value []byte) error) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys[0]})
+	if err != nil {
+		return fmt.Errorf("state: read from %x: %w", keys[0], err)
+	}
+	for i, key := range keys {
+		if err := s.readAt(it, key, func(value []byte) error { return f(i, value) }); err != nil {
+			return errors.Join(err, it.Close())
+		}
+	}
+	if err := it.Close(); err != nil {
+		return fmt.Errorf("state: read from %x: %w", keys[0], err)
+	}
+	return nil
+}
+
+// readAt calls f for a committed key that is there; the iterator goes on to it.
+func (s *Store) readAt(it *pebble.Iterator, key []byte, f func(value []byte) error) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if s.writing != nil {
+		if x, said := s.writing.get(key); said {
+			if x.deleted {
+				return nil
+			}
+			return f(x.value)
+		}
+	}
+	if !it.SeekGE(key) || !bytes.Equal(it.Key(), key) {
+		return nil // or it cannot be read, and closing the iterator says so
+	}
+	value, err := it.ValueAndErr()
+	if err != nil {
+		return fmt.Errorf("state: read %x: %w", key, err)
+	}
+	return f(value)
 }
 
 // Set writes key.
@@ -287,6 +333,17 @@ func (s *Store) DeleteRange(from, to []byte) error {
 
 // Scan calls f for from ≤ key < to in ascending order while f wants more. An empty to is the end.
 func (s *Store) Scan(from, to []byte, f func(key, value []byte) (more bool, err error)) error {
+	return s.scan(append([]*changes{s.tx}, s.committing()...), from, to, f)
+}
+
+// ScanCommitted is Scan of what was there at the last commit. Several goroutines may call it beside anything but Commit
+// and Close.
+func (s *Store) ScanCommitted(from, to []byte, f func(key, value []byte) (more bool, err error)) error {
+	return s.scan(s.committing(), from, to, f)
+}
+
+// scan goes through what Pebble has with changes over it, the newest first.
+func (s *Store) scan(over []*changes, from, to []byte, f func(key, value []byte) (more bool, err error)) error {
 	if err := checkKey(from); err != nil {
 		return err
 	}
@@ -295,7 +352,7 @@ func (s *Store) Scan(from, to []byte, f func(key, value []byte) (more bool, err 
 		return fmt.Errorf("state: scan %x to %x: %w", from, to, err)
 	}
 	it.First()
-	if err := merge(s.layers(), pebbleCursor{it}, span{from, to}, f); err != nil {
+	if err := merge(over, pebbleCursor{it}, span{from, to}, f); err != nil {
 		return errors.Join(err, it.Close())
 	}
 	if err := it.Close(); err != nil {
@@ -318,12 +375,12 @@ func (c pebbleCursor) at() (change, bool) {
 
 func (c pebbleCursor) next() { c.it.Next() }
 
-// layers are the changes that lie over Pebble, the newest first.
-func (s *Store) layers() []*changes {
+// committing are the changes that were committed and may not be in Pebble yet.
+func (s *Store) committing() []*changes {
 	if s.writing == nil {
-		return []*changes{s.tx}
+		return nil
 	}
-	return []*changes{s.tx, s.writing}
+	return []*changes{s.writing}
 }
 
 // Commit makes what was written since the last one durable together with the marks. It does

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 )
 
@@ -106,6 +107,38 @@ func TestStoreIsAnOrderedMap(t *testing.T) {
 				}
 				if !slices.Equal(got, want) {
 					t.Fatalf("Scan(%q, %q) = %q, want %q", from, to, got, want)
+				}
+			},
+			"read what is committed": func(t *rapid.T) {
+				last, got, scanned := history[len(history)-1].entries, map[string]string{}, map[string]string{}
+				var keys [][]byte
+				for _, k := range slices.Compact(slices.Sorted(slices.Values(rapid.SliceOf(key).Draw(t, "keys")))) {
+					keys = append(keys, []byte(k))
+				}
+				var group errgroup.Group // beside it somebody writes
+				group.Go(func() error {
+					return s.ReadCommitted(keys, func(i int, value []byte) error {
+						got[string(keys[i])] = string(value)
+						return nil
+					})
+				})
+				group.Go(func() error {
+					return s.ScanCommitted([]byte{1}, nil, func(k, value []byte) (bool, error) {
+						scanned[string(k)] = string(value)
+						return true, nil
+					})
+				})
+				k := key.Draw(t, "key")
+				if err := errors.Join(s.Set([]byte(k), []byte("new")), group.Wait()); err != nil {
+					t.Fatal(err)
+				}
+				now[k] = "new"
+				want := maps.Clone(last)
+				maps.DeleteFunc(want, func(k, _ string) bool {
+					return !slices.ContainsFunc(keys, func(asked []byte) bool { return string(asked) == k })
+				})
+				if !maps.Equal(got, want) || !maps.Equal(scanned, last) {
+					t.Fatalf("of %q there is committed %v, and in all %v; want %v and %v", keys, got, scanned, want, last)
 				}
 			},
 			"commit": func(t *rapid.T) {
@@ -215,6 +248,12 @@ func TestStoreKeepsItsKeysToItself(t *testing.T) {
 		}
 		if err := s.Scan(k, nil, nil); !IsBroken(err) {
 			t.Errorf("Scan(%q): %v", key, err)
+		}
+		if err := s.ReadCommitted([][]byte{k}, nil); !IsBroken(err) {
+			t.Errorf("ReadCommitted(%q): %v", key, err)
+		}
+		if err := s.ScanCommitted(k, nil, nil); !IsBroken(err) {
+			t.Errorf("ScanCommitted(%q): %v", key, err)
 		}
 	}
 }
