@@ -367,6 +367,7 @@ func (r *rig) reloads(crawl string, db *analytics.DB) {
 		t.Fatal(err)
 	}
 	told("doctor", "_"+filepath.Base(path)+" of links_rows was broken and is set aside; its rows are missing", "forager reload", "DROP DETACHED PART")
+	told("verify "+crawl, "links lacks the row", "broken parts of links_rows, forager doctor")
 	if out := r.mustRun("reload"); !strings.Contains(out, "load-clickhouse will read ") {
 		t.Errorf("reload: %s", out)
 	}

@@ -51,9 +51,27 @@ func (c *verifyCommand) Run(s *session) error {
 		return err
 	}
 	if !result.OK {
-		return fmt.Errorf("%s: %d differences", c.Crawl, len(result.Problems)+result.More)
+		return fmt.Errorf("%s: %d differences%s", c.Crawl, len(result.Problems)+result.More, setAside(s, cfg))
 	}
 	return nil
+}
+
+// setAside names tables of which ClickHouse set aside rows that nothing else has.
+func setAside(ctx context.Context, cfg *pipeline.Config) string {
+	var tables []string
+	err := withTables(cfg, func(db *analytics.DB) error {
+		parts, err := db.SetAside(ctx)
+		for _, p := range parts {
+			if !p.Replaced && !slices.Contains(tables, p.Table) {
+				tables = append(tables, p.Table)
+			}
+		}
+		return err
+	})
+	if err != nil || len(tables) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; ClickHouse has set aside broken parts of %s, forager doctor says what to do", strings.Join(tables, ", "))
 }
 
 // auditCrawl gathers and judges the evidence about a crawl.
