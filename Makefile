@@ -17,7 +17,8 @@
 #   make bench-critic  a critic beside scikit-learn: training and scoring from raw text (FORAGER_TAXONOMY, Python 3.11)
 #   make bench-others [ROUNDS=3 CORES=2]   what a page costs bare net/http, Scrapy with a naive Bayes, and a crawl, in turns
 #                      (FORAGER_WEBS, Python 3.11; half an hour)
-#   make papers [STUDY=build/all-rankers]   docs/papers.md: what four papers found, and what is found here (FORAGER_WEBS)
+#   make papers [STUDY=build/all-rankers]   docs/papers.md: what four papers found, and what is found here (FORAGER_WEBS); the file in
+#                      the tree is made so, behind make rankers
 #   make rankers [DRAWS=10]   every ranker on every task (docs/all-rankers.yaml), in build/all-rankers; goes on after a stop
 #   make check         gofmt, go vet, generated code up to date
 
@@ -105,7 +106,8 @@ bench-import:
 bench-frontier:
 	FORAGER_BENCH_URLS=$(or $(URLS),10000000) FORAGER_BENCH_RANKER=$(RANKER) FORAGER_BENCH_MEMORY=$(MEMORY) go test -run '^$$' -bench Frontier -benchtime 1x -timeout 12h -v ./stages/prioritize
 
-# STUDY names the folder of a finished study, such as that of make rankers, whose tables are added.
+# STUDY names the folder of a finished study, whose tables are added: that of make rankers, if it was run.
+papers: STUDY ?= $(wildcard build/all-rankers)
 papers: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}"
 	$(BIN)/forager experiment papers '$(FORAGER_WEBS)/tasks.json.gz' $(if $(STUDY),--study '$(STUDY)') -o docs/papers.md

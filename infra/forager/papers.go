@@ -19,15 +19,15 @@ import (
 type experimentPapers struct {
 	Tasks     string   `arg:"" optional:"" help:"Task file of frozen webs; without it there are synthetic webs only." type:"existingfile"`
 	Out       string   `short:"o" required:"" help:"Markdown file; its figures come into a folder of the same name beside it." type:"path"`
-	Draws     int      `help:"Number of seed draws." default:"10"`
+	Draws     int      `help:"Number of seed draws." default:"4"`
 	FirstDraw int      `help:"The first of them." default:"10"`
-	MEMM      int      `name:"memm-tasks" help:"Number of tasks on which MEMMs are tried, which are trained for each." default:"12"`
+	MEMM      int      `name:"memm-tasks" help:"Number of tasks on which MEMMs are tried, which are trained for each." default:"6"`
 	Study     string   `help:"Folder of a study of all rankers, whose tables are added." type:"existingdir"`
-	SimSeeds  []uint64 `name:"sim-seeds" help:"A synthetic web for each seed." default:"401,402,403"`
+	SimSeeds  []uint64 `name:"sim-seeds" help:"A synthetic web for each seed." default:"401"`
 	Teacher   uint64   `help:"Seed of the synthetic web on which the transferred apprentice learns." default:"451"`
 	Critic    uint64   `help:"Seed of the synthetic web on which the critic learns." default:"452"`
-	Pages     uint64   `help:"Pages of a synthetic web." default:"100000"`
-	Budget    uint64   `help:"Pages of a crawl of a synthetic web." default:"3000"`
+	Pages     uint64   `help:"Pages of a synthetic web." default:"20000"`
+	Budget    uint64   `help:"Pages of a crawl of a synthetic web." default:"500"`
 
 	webCache `embed:""`
 }
@@ -38,7 +38,11 @@ and writes for each what the paper found, what is found here, and, where they di
 computed; the same command writes the same bytes.
 
   forager experiment papers tasks.json.gz -o papers.md
-  forager experiment papers -o papers.md --pages 5000 --budget 200 --sim-seeds 401      # synthetic webs only, small
+  forager experiment papers tasks.json.gz -o papers.md --study build/all-rankers
+  forager experiment papers tasks.json.gz -o papers.md --draws 10 --memm-tasks 12 --sim-seeds 401,402,403 --pages 100000 --budget 3000
+  forager experiment papers -o papers.md --pages 5000 --budget 200      # synthetic webs only, small
+
+The first takes some minutes on four cores, the third many times that. The page says at its end with what it was made.
 
 What a synthetic web shows proves code, never a headline.`
 }
@@ -128,7 +132,7 @@ func (c *experimentPapers) frozen(s *session) ([]*papers.World, error) {
 			}
 			i = len(worlds)
 			worlds = append(worlds, &papers.World{Name: t.Group(), Grounds: grounds, Leaves: leaves, MEMM: c.MEMM, Draws: c.draws(), Origin: fmt.Sprintf(
-				"%s (SHA-256 %s), tasks %s (%s), draws %d to %d", t.Warc, digest[:12], filepath.Base(c.Tasks), list[:12], c.FirstDraw, c.FirstDraw+c.Draws-1)})
+				"%s (SHA-256 %s), tasks %s (%s), draws %d to %d, MEMMs on %d tasks at most", t.Warc, digest[:12], filepath.Base(c.Tasks), list[:12], c.FirstDraw, c.FirstDraw+c.Draws-1, c.MEMM)})
 		}
 		worlds[i].Tasks = append(worlds[i].Tasks, t)
 	}
