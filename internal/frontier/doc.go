@@ -41,6 +41,7 @@
 //	key.go codec.go counters.go names.go  encodings
 //	store.go memory.go lru.go             storage
 //	status.go                             how the shard stands
+//	drop.go                               the end of a crawl that was deleted
 //
 // # Order
 //
