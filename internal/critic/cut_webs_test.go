@@ -4,9 +4,7 @@ package critic
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -30,22 +28,13 @@ type universityPage struct {
 func universities(t testing.TB) []universityPage {
 	t.Helper()
 	labels := maps.Collect(frozen.Labels(t, "webkb"))
-	f := frozen.Open(t, frozen.Webs, "webkb.warc.gz")
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var pages []universityPage
-	for r := warc.NewReader(f, info.Size(), warc.Limits{}); ; {
-		record, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return pages
-		}
+	for record, err := range warc.Responses(frozen.Path(t, frozen.Webs, "webkb.warc.gz")) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		class, university, ok := strings.Cut(labels[record.TargetURI], "/")
-		if record.Type != warc.TypeResponse || !ok {
+		if !ok {
 			continue
 		}
 		answer, err := record.Response()
@@ -62,6 +51,7 @@ func universities(t testing.TB) []universityPage {
 		}
 		pages = append(pages, universityPage{class, university, p})
 	}
+	return pages
 }
 
 // heldOutUniversities judges the pages of each university by a critic of all others, trained by s.

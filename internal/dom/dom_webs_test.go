@@ -3,8 +3,6 @@
 package dom
 
 import (
-	"errors"
-	"io"
 	"testing"
 
 	"forager/internal/frozen"
@@ -16,22 +14,10 @@ import (
 // storedPages reads the pages of a web under FORAGER_WEBS.
 func storedPages(tb testing.TB, web string) []stored {
 	tb.Helper()
-	f := frozen.Open(tb, frozen.Webs, web+".warc.gz")
-	info, err := f.Stat()
-	if err != nil {
-		tb.Fatal(err)
-	}
 	var pages []stored
-	for r := warc.NewReader(f, info.Size(), warc.Limits{}); ; {
-		record, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for record, err := range warc.Responses(frozen.Path(tb, frozen.Webs, web+".warc.gz")) {
 		if err != nil {
 			tb.Fatal(err)
-		}
-		if record.Type != warc.TypeResponse {
-			continue
 		}
 		answer, err := record.Response()
 		if err != nil {

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -220,29 +218,16 @@ func parseText(body []byte, kind, at string) (*schemas.Page, error) {
 // readStrays reads the pages whose target URI is no URL ("ftp_//host/path"): no link leads to
 // them, but they may train critics.
 func readStrays(path string) (map[string]*page, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
 	strays := make(map[string]*page)
-	reader := warc.NewReader(file, info.Size(), warc.Limits{})
-	for {
-		record, err := reader.Next()
+	for record, err := range warc.Responses(path) {
 		var damaged *warc.DamagedError
 		switch {
-		case err == io.EOF:
-			return strays, nil
 		case errors.As(err, &damaged):
 			continue
 		case err != nil:
 			return nil, err
 		}
-		if _, err := weburl.Parse(record.TargetURI); err == nil || record.Type != warc.TypeResponse || strays[record.TargetURI] != nil {
+		if _, err := weburl.Parse(record.TargetURI); err == nil || strays[record.TargetURI] != nil {
 			continue
 		}
 		stored, err := record.Response()
@@ -260,6 +245,7 @@ func readStrays(path string) (map[string]*page, error) {
 		}
 		strays[p.url] = p
 	}
+	return strays, nil
 }
 
 // example finds a page that trains a critic. Lists of examples may name a page by an alias, or

@@ -3,8 +3,6 @@
 package linkfeature
 
 import (
-	"errors"
-	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,21 +18,9 @@ import (
 // eachPage calls f with the HTML pages of a frozen web.
 func eachPage(t *testing.T, web string, f func(p *schemas.Page)) {
 	t.Helper()
-	file := frozen.Open(t, frozen.Webs, web+".warc.gz")
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for r := warc.NewReader(file, info.Size(), warc.Limits{}); ; {
-		record, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
+	for record, err := range warc.Responses(frozen.Path(t, frozen.Webs, web+".warc.gz")) {
 		if err != nil {
 			t.Fatal(err)
-		}
-		if record.Type != warc.TypeResponse {
-			continue
 		}
 		response, err := record.Response()
 		if err != nil {

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -166,6 +169,46 @@ func TestFileErrorIsNotDamage(t *testing.T) {
 		if _, err := r.Next(); err == nil || errors.As(err, &damaged) || !strings.Contains(err.Error(), "disk on fire") {
 			t.Errorf("error %v", err)
 		}
+	}
+}
+
+// TestResponses: what else the file holds is passed over, damage is told and read on behind.
+func TestResponses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.warc.gz")
+	info := strings.Replace(bare("info", "x"), "response", "warcinfo", 1)
+	file := zipped(info) + zipped(bare("a", "one")) + "damage" + zipped(bare("b", "two")) + zipped(info)
+	if err := os.WriteFile(path, []byte(file), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for record, err := range Responses(path) {
+		var damaged *DamagedError
+		switch {
+		case errors.As(err, &damaged):
+			got = append(got, "damaged")
+		case err != nil:
+			t.Fatal(err)
+		default:
+			got = append(got, record.TargetURI)
+		}
+	}
+	if diff := cmp.Diff([]string{"a", "damaged", "b"}, got); diff != "" {
+		t.Error(diff)
+	}
+	for record, err := range Responses(path) {
+		if err != nil || record.TargetURI != "a" {
+			t.Errorf("%v, %v", record, err)
+		}
+		break
+	}
+	n := 0
+	for _, err := range Responses(path + ".not") {
+		if n++; !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d errors of a file that is not there", n)
 	}
 }
 

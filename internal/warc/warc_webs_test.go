@@ -3,7 +3,6 @@
 package warc
 
 import (
-	"io"
 	"testing"
 
 	"forager/internal/frozen"
@@ -13,23 +12,10 @@ import (
 // parses, and every page has a body of the length its header says.
 func TestFrozenWebs(t *testing.T) {
 	for name, want := range map[string][2]int{"webkb": {8275, 1446}, "webplatform": {5194, 4749}} {
-		file := frozen.Open(t, frozen.Webs, name+".warc.gz")
-		info, err := file.Stat()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := NewReader(file, info.Size(), Limits{})
 		var pages, redirects int
-		for {
-			record, err := r.Next()
-			if err == io.EOF {
-				break
-			}
+		for record, err := range Responses(frozen.Path(t, frozen.Webs, name+".warc.gz")) {
 			if err != nil {
 				t.Fatal(err)
-			}
-			if record.Type != TypeResponse {
-				continue
 			}
 			answer, err := record.Response()
 			if err != nil {

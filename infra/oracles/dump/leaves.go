@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 
@@ -77,26 +76,10 @@ type answered struct {
 }
 
 func answers(path string) ([]answered, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
 	var all []answered
-	for reader := warc.NewReader(file, info.Size(), warc.Limits{}); ; {
-		record, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
+	for record, err := range warc.Responses(path) {
 		if err != nil {
 			return nil, err
-		}
-		if record.Type != warc.TypeResponse {
-			continue
 		}
 		answer, err := record.Response()
 		if err != nil {
@@ -111,6 +94,7 @@ func answers(path string) ([]answered, error) {
 		}
 		all = append(all, answered{record.TargetURI, answer.Header.Get("Content-Type"), body})
 	}
+	return all, nil
 }
 
 func (a answered) number() (leafPage, error) {

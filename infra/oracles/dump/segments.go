@@ -103,27 +103,10 @@ func segments(args []string) error {
 }
 
 func readAll(path string) ([]readRecord, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
 	var records []readRecord
-	r := warc.NewReader(file, info.Size(), warc.Limits{})
-	for {
-		record, err := r.Next()
-		if err == io.EOF {
-			return records, nil
-		}
+	for record, err := range warc.Responses(path) {
 		if err != nil {
 			return nil, err
-		}
-		if record.Type != warc.TypeResponse {
-			continue
 		}
 		answer, err := record.Response()
 		if err != nil {
@@ -131,6 +114,7 @@ func readAll(path string) ([]readRecord, error) {
 		}
 		records = append(records, readRecord{record.Offset, record.TargetURI, answer.Status, fmt.Sprintf("%x", sha256.Sum256(answer.Body))})
 	}
+	return records, nil
 }
 
 // folderStore is an object store in a folder.
