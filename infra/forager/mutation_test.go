@@ -241,6 +241,14 @@ func (r *rig) retention(crawl string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
+	err = db.Exec(r.s, `INSERT INTO judgements_rows SELECT * REPLACE(map('near/1', 'timeout') AS silent, precedence + 1 AS precedence) FROM judgements_rows
+		WHERE crawl = {crawl:String} AND outcome = 'delivered' ORDER BY id LIMIT 5`, analytics.Params{"crawl": crawl})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := r.mustRun("report", crawl); !strings.Contains(out, "near/1 did not answer about 5 pages: timeout") {
+		t.Errorf("report of a guide that did not answer:\n%s", out)
+	}
 	for _, c := range []struct{ what, do, want string }{
 		{"a row too many", "INSERT INTO fetches_rows SELECT * REPLACE (unhex('000102030405060708090a0b0c0d0e0f') AS id) FROM fetches_rows WHERE crawl = {crawl:String} LIMIT 1", "page.fetched: ClickHouse has"},
 		{"a row deleted", "ALTER TABLE leaps_rows DELETE WHERE crawl = {crawl:String} AND id IN (SELECT min(id) FROM leaps_rows WHERE crawl = {crawl:String}) SETTINGS mutations_sync = 2", "leap.settled: ClickHouse has"},

@@ -69,7 +69,8 @@ func (c *queryCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if q, _ := documented(c.Example); q.OfArchive {
+	q, _ := documented(c.Example)
+	if q.OfArchive {
 		access, secret, err := cfg.S3.Keys()
 		if err != nil {
 			return err
@@ -88,6 +89,8 @@ func (c *queryCommand) Run(s *session) error {
 	}
 	if err := db.Copy(s, s.out, format, sql, params); analytics.Unavailable(err) {
 		return fmt.Errorf("ClickHouse does not answer (forager up starts what is needed, forager doctor finds the fault): %w", err)
+	} else if err != nil && q.OfArchive && strings.Contains(err.Error(), ".parquet") {
+		return fmt.Errorf("a file of the archive is damaged; restore it from a copy, or take it out of the bucket to ask the others: %w", err)
 	} else if err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ type crawlReport struct {
 	Models     []modelReport  `json:"models"`
 	Prediction []quartile     `json:"prediction"`
 	Judged     []judgedBy     `json:"judged"`
+	Silent     []silentAbout  `json:"silent,omitempty"`
 	Shadows    []shadowReport `json:"shadows"`
 	// raising are the policies that raise what hubs link to.
 	raising []string

@@ -37,11 +37,27 @@ type shadowReport struct {
 	Apart      float64 `json:"mean_absolute_difference"`
 }
 
-// askJudges fills in who judged, and what shadows said.
+// silentAbout is a guide, or a source of backlinks, that did not answer.
+type silentAbout struct {
+	// Who is its version.
+	Who   string `json:"who"`
+	Why   string `json:"why"`
+	Pages uint64 `json:"pages"`
+}
+
+// askJudges fills in who judged, what shadows said, and who said nothing.
 func (r *crawlReport) askJudges(ctx context.Context, db *analytics.DB, p analytics.Params) error {
 	err := db.Each(ctx, `SELECT critic, marking, degraded, count(), avg(relevance) FROM judgements
 		WHERE crawl = {crawl:String} AND outcome = 'delivered' GROUP BY critic, marking, degraded ORDER BY marking, degraded, critic`, p, func(row []any) error {
 		r.Judged = append(r.Judged, judgedBy{row[0].(string), row[1].(uint64), row[2].(string), row[3].(uint64), row[4].(float64)})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = db.Each(ctx, `SELECT tupleElement(arrayJoin(CAST(silent, 'Array(Tuple(String, String))')) AS one, 1) AS who, tupleElement(one, 2) AS why, count() FROM judgements
+		WHERE crawl = {crawl:String} GROUP BY who, why ORDER BY who, why`, p, func(row []any) error {
+		r.Silent = append(r.Silent, silentAbout{row[0].(string), row[1].(string), row[2].(uint64)})
 		return nil
 	})
 	if err != nil {
@@ -81,6 +97,9 @@ func printJudges(w io.Writer, r *crawlReport) {
 			}
 			fmt.Fprintf(w, "%-32s %8d %8d %8.3f%s\n", j.Critic, j.Marking, j.Pages, j.Harvest, why)
 		}
+	}
+	for _, x := range r.Silent {
+		fmt.Fprintf(w, "\n%s did not answer about %d pages: %s (the log of critic-score has more)\n", x.Who, x.Pages, x.Why)
 	}
 	for _, x := range r.Shadows {
 		fmt.Fprintf(w, "\nshadow %s beside %s: %d pages", x.Critic, x.Used, x.Pages)

@@ -106,21 +106,23 @@ type Judgement struct {
 	Marking     uint64    `ch:"marking"`
 	Degraded    string    `ch:"degraded"`
 	Shadows
-	URL           string `ch:"url"`
-	Title         string `ch:"title"`
-	Description   string `ch:"description"`
-	Language      string `ch:"language"`
-	Charset       string `ch:"charset"`
-	Canonical     string `ch:"canonical"`
-	Fingerprint   uint64 `ch:"fingerprint"`
-	Leaves        uint32 `ch:"leaves"`
-	Tokens        uint32 `ch:"tokens"`
-	Links         uint32 `ch:"links"`
-	Size          uint64 `ch:"size"`
-	NoFollow      bool   `ch:"nofollow"`
-	NoIndex       bool   `ch:"noindex"`
-	Cut           bool   `ch:"cut"`
-	TokenizerOnly bool   `ch:"tokenizer_only"`
+	// Silent are guides and sources of backlinks that did not answer, with the reason.
+	Silent        map[string]string `ch:"silent"`
+	URL           string            `ch:"url"`
+	Title         string            `ch:"title"`
+	Description   string            `ch:"description"`
+	Language      string            `ch:"language"`
+	Charset       string            `ch:"charset"`
+	Canonical     string            `ch:"canonical"`
+	Fingerprint   uint64            `ch:"fingerprint"`
+	Leaves        uint32            `ch:"leaves"`
+	Tokens        uint32            `ch:"tokens"`
+	Links         uint32            `ch:"links"`
+	Size          uint64            `ch:"size"`
+	NoFollow      bool              `ch:"nofollow"`
+	NoIndex       bool              `ch:"noindex"`
+	Cut           bool              `ch:"cut"`
+	TokenizerOnly bool              `ch:"tokenizer_only"`
 	Place
 }
 

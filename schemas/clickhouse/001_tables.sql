@@ -102,6 +102,7 @@ CREATE TABLE IF NOT EXISTS judgements_rows
     shadow_calibrated Array(Float64),
     shadow_focus      Array(Bool) COMMENT 'theirs, as best_is_focus',
     shadow_failures   Array(String) COMMENT 'why they said nothing; empty = they did',
+    silent        Map(LowCardinality(String), LowCardinality(String)) COMMENT 'guides and sources of backlinks that did not answer, and why',
     url           String COMMENT 'of the page; empty where there is none' CODEC(ZSTD(1)),
     title         String CODEC(ZSTD(1)),
     description   String CODEC(ZSTD(1)),

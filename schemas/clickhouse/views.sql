@@ -44,7 +44,7 @@ CREATE OR REPLACE VIEW judgements AS
 SELECT
     crawl, lower(hex(judgements_rows.id)) AS id, outcome, relevance, tempered, calibrated, topics, posteriors, best_is_focus, critic,
     known_tokens, marking, degraded, shadow_critics, shadow_relevances, shadow_tempered, shadow_calibrated, shadow_focus, shadow_failures,
-    url, title, description, language, charset, canonical, fingerprint, leaves, tokens, links, size,
+    silent, url, title, description, language, charset, canonical, fingerprint, leaves, tokens, links, size,
     nofollow, noindex, cut, tokenizer_only,
     partition, bitNot(precedence) AS offset, recorded_at
 FROM judgements_rows FINAL;

@@ -240,7 +240,8 @@ func TestRowsSayWhatTheRecordsSay(t *testing.T) {
 	for _, r := range []stream.Record{
 		message(schemas.TopicPageJudged, 1, 7, &schemas.PageJudged{Id: id.Bytes(), Crawl: "c", Outcome: schemas.Outcome_OUTCOME_DELIVERED, Parsed: parsed,
 			Judgement: &schemas.Judgement{Raw: .9, Tempered: .8, Calibrated: .7, BestIsFocus: true, Critic: "k/1", KnownTokens: 3, Marking: 4, Degraded: "timeout",
-				Shadows: []*schemas.Shadow{{Critic: "l/1", Raw: .3, Tempered: .2, Calibrated: .1, BestIsFocus: true}, {Critic: "m/1", Failure: "away"}}, Topics: []*schemas.TopicScore{{Topic: "/A", Tempered: .8}, {Topic: "/B", Tempered: .1}}}}, nil),
+				Shadows:  []*schemas.Shadow{{Critic: "l/1", Raw: .3, Tempered: .2, Calibrated: .1, BestIsFocus: true}, {Critic: "m/1", Failure: "away"}},
+				Guidance: []*schemas.Guidance{{Guide: "near/1", Failure: "rubbish"}, {Guide: "far/1", Scores: []float64{1}}}, Backlinks: &schemas.Backlinks{Source: "links/1", Failure: "timeout"}, Topics: []*schemas.TopicScore{{Topic: "/A", Tempered: .8}, {Topic: "/B", Tempered: .1}}}}, nil),
 		// A page that no stage could parse: what rides on is not looked at.
 		message(schemas.TopicPageJudged, 1, 8, &schemas.PageJudged{Id: id.Bytes(), Crawl: "c", Outcome: schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, Parsed: []byte("\xff")}, nil),
 		message(schemas.TopicLinkFound, 1, 9, &schemas.LinkFound{Id: id.Bytes(), Crawl: "c", Outcome: schemas.Outcome_OUTCOME_SEEDS, Links: []*schemas.Link{{Url: "http://seed.example:81/x"}}}, nil),
@@ -267,6 +268,9 @@ func TestRowsSayWhatTheRecordsSay(t *testing.T) {
 	}
 	shadows := analytics.Shadows{
 		Critics: []string{"l/1", "m/1"}, Relevances: []float64{.3, 0}, Tempered: []float64{.2, 0}, Calibrated: []float64{.1, 0}, Focus: []bool{true, false}, Failures: []string{"", "away"},
+	}
+	if diff := cmp.Diff(map[string]string{"near/1": "rubbish", "links/1": "timeout"}, j.Silent); diff != "" {
+		t.Errorf("who did not answer: %s", diff)
 	}
 	if diff := cmp.Diff(shadows, j.Shadows); diff != "" || j.Marking != 4 || j.Degraded != "timeout" {
 		t.Errorf("marking %d, degraded %q, shadows %s", j.Marking, j.Degraded, diff)

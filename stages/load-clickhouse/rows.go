@@ -154,7 +154,7 @@ func (b *rows) judged(r *stream.Record, place analytics.Place) error {
 		j := m.Judgement
 		row.Relevance, row.Tempered, row.Calibrated, row.BestIsFocus = j.GetRaw(), j.GetTempered(), j.GetCalibrated(), j.GetBestIsFocus()
 		row.Critic, row.KnownTokens, row.Marking, row.Degraded = j.GetCritic(), j.GetKnownTokens(), j.GetMarking(), j.GetDegraded()
-		row.Shadows = shadows(j)
+		row.Shadows, row.Silent = shadows(j), silent(j)
 		for _, t := range j.GetTopics() {
 			row.Topics = append(row.Topics, t.Topic)
 			row.Posteriors = append(row.Posteriors, t.Tempered)
@@ -209,6 +209,20 @@ func (b *rows) found(r *stream.Record, place analytics.Place) error {
 		})
 	}
 	return nil
+}
+
+// silent is who was asked about the page and did not answer.
+func silent(j *schemas.Judgement) map[string]string {
+	why := make(map[string]string)
+	for _, g := range j.GetGuidance() {
+		if g.GetFailure() != "" {
+			why[g.GetGuide()] = g.GetFailure()
+		}
+	}
+	if b := j.GetBacklinks(); b.GetFailure() != "" {
+		why[b.GetSource()] = b.GetFailure()
+	}
+	return why
 }
 
 // anchor is R of a link's text; nil where it was not judged.
