@@ -68,6 +68,12 @@ func (c *doctorCommand) examine(s *session) []finding {
 		}
 		findings = append(findings, f)
 	}
+	if p, err := openProcesses(cfg.Data); err != nil || len(p.List) > 0 { // else up started none here
+		if err == nil {
+			err = p.ended()
+		}
+		add("processes", "all that forager up started run", "their logs say why; forager up starts them again, and nothing is lost", err)
+	}
 	detail, err := checkDisk(cfg)
 	add("disk", detail, "free space there, or lower disk.pause_below; crawls go on by themselves", err)
 	ctx, cancel := context.WithTimeout(s, c.Timeout)

@@ -79,6 +79,20 @@ func (x process) alive() bool {
 	return err == nil && started == x.Started && state != "Z"
 }
 
+// ended is an error that names those that are no longer there.
+func (p *processes) ended() error {
+	var gone []string
+	for _, x := range p.List {
+		if !x.alive() {
+			gone = append(gone, fmt.Sprintf("%s (%s)", x.Name, x.Log))
+		}
+	}
+	if gone == nil {
+		return nil
+	}
+	return fmt.Errorf("ended by themselves or killed: %s", strings.Join(gone, ", "))
+}
+
 // procStat returns the start time and the state of a process.
 func procStat(pid int) (started, state string, err error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
