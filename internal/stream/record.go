@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/fnv"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -113,9 +114,19 @@ func headersOf(hs []kafka.Header) map[string]string {
 	if len(hs) == 0 {
 		return nil
 	}
+	size := 0
+	for _, h := range hs {
+		size += len(h.Value)
+	}
+	var values strings.Builder // one string for all: a record has a dozen headers
+	values.Grow(size)
+	for _, h := range hs {
+		values.Write(h.Value)
+	}
+	rest := values.String()
 	m := make(map[string]string, len(hs))
 	for _, h := range hs {
-		m[h.Key] = string(h.Value)
+		m[h.Key], rest = rest[:len(h.Value)], rest[len(h.Value):]
 	}
 	return m
 }

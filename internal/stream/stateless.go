@@ -100,7 +100,7 @@ func (c *Client) RunStateless(ctx context.Context, s Stateless) error {
 	return c.runGroup(ctx, s.Stage, s.Inputs, func(ctx context.Context, cl *claim) error {
 		run := &statelessClaim{
 			client: c, stage: &s, claim: cl, workers: workers,
-			slots: make(chan *slot, s.MaxInFlight),
+			slots: make(chan *slot, s.MaxInFlight), idle: make(chan *slot),
 			room:  semaphore.NewWeighted(int64(s.MaxInFlight)),
 			bytes: semaphore.NewWeighted(inFlightBytes),
 			lag:   c.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition)),
@@ -125,6 +125,7 @@ type statelessClaim struct {
 	claim   *claim
 	workers chan struct{} // of all claims
 	slots   chan *slot
+	idle    chan *slot // to goroutines that have dealt with another one
 	room    *semaphore.Weighted
 	bytes   *semaphore.Weighted
 	lag     interface{ Set(float64) }
@@ -158,7 +159,7 @@ func (s *statelessClaim) run(ctx context.Context) error {
 				return err
 			}
 			in.Inc()
-			go s.handle(reading, sl)
+			s.begin(reading, sl)
 			s.slots <- sl // room for it: it has one of MaxInFlight places
 		}
 		return nil
@@ -197,6 +198,25 @@ func (s *statelessClaim) worker(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	return classify(ended, ctx.Err())
+}
+
+// begin has the slot filled by a goroutine that was there before, if one is idle: its stack is as large as
+// Handle needs it, where a new one would grow it for each record.
+func (s *statelessClaim) begin(ctx context.Context, sl *slot) {
+	select {
+	case s.idle <- sl:
+	default:
+		go func() {
+			for sl := sl; ; {
+				s.handle(ctx, sl)
+				select {
+				case sl = <-s.idle:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
 }
 
 // handle fills the slot; it begins with the place of a worker. Once ctx ended nothing is called

@@ -32,4 +32,8 @@
 // 2026-11-21: rows.go says of each record field by field what becomes of it. One function for all
 // by reflection or by tags would save a few lines, and a field that nobody mapped would show as an
 // empty column instead of not being there to read.
+//
+// 2026-11-22: rows are inserted every two seconds, not every second. An insert has a price of its own, and its
+// part another one when it is merged, however few its rows are: on webkb with its dead links ClickHouse took a third of the
+// CPU of the embedded parts, and takes a quarter of what is less now. The tables lag behind the topics by some three seconds.
 package main

@@ -83,4 +83,7 @@
 // 2026-11-21: notes among shards stand in link.found and not in a topic of their own: their order
 // beside verdicts and links is what makes a shard's lease, and what it has applied, a matter of its
 // input alone. Their header "from" tells them from verdicts before anybody decodes them.
+//
+// 2026-11-22: verdicts gather for 20 ms where four or more came at once (main.go, rest). On webkb with its dead links leaps
+// were settled in 372 steps instead of 954, and fetch.requested came in batches of 24 instead of 10.
 package main
