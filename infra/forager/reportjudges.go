@@ -39,7 +39,7 @@ type shadowReport struct {
 
 // silentAbout is a guide, or a source of backlinks, that did not answer.
 type silentAbout struct {
-	// Who is its version.
+	// Who is its version, Why the commonest reason.
 	Who   string `json:"who"`
 	Why   string `json:"why"`
 	Pages uint64 `json:"pages"`
@@ -55,8 +55,8 @@ func (r *crawlReport) askJudges(ctx context.Context, db *analytics.DB, p analyti
 	if err != nil {
 		return err
 	}
-	err = db.Each(ctx, `SELECT tupleElement(arrayJoin(CAST(silent, 'Array(Tuple(String, String))')) AS one, 1) AS who, tupleElement(one, 2) AS why, count() FROM judgements
-		WHERE crawl = {crawl:String} GROUP BY who, why ORDER BY who, why`, p, func(row []any) error {
+	err = db.Each(ctx, `SELECT tupleElement(arrayJoin(CAST(silent, 'Array(Tuple(String, String))')) AS one, 1) AS who, topK(1)(tupleElement(one, 2))[1], count()
+		FROM judgements WHERE crawl = {crawl:String} GROUP BY who ORDER BY who`, p, func(row []any) error {
 		r.Silent = append(r.Silent, silentAbout{row[0].(string), row[1].(string), row[2].(uint64)})
 		return nil
 	})
