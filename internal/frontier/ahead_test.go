@@ -12,7 +12,7 @@ import (
 // several stretches, each of them several slices, between which pages are applied; of the store that commits, what is read
 // beside the slices lies behind by up to two of them.
 func TestAheadScoresAsOneByOne(t *testing.T) {
-	for _, memory := range []int{1, 500 << 10, 6 << 20, DefaultMemory} {
+	for _, memory := range []int{1, 500 << 10, DefaultMemory} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) { testAhead(t, NewMemory(), memory) })
 	}
 	t.Run("committed", func(t *testing.T) { testAhead(t, newPebbleStore(t), 500<<10) })

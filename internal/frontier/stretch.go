@@ -57,7 +57,7 @@ const (
 	// What goes on side by side is in parts of so many entries to be collected, and pages to be read and scored.
 	collectPart, pagesPart = 512, 32
 	// What a slice does of a stretch while there is none to be moved, at most: entries collected, pages scored.
-	collectAlone, scoreAlone = 1 << 14, 1 << 11
+	collectAlone, scoreAlone = 1 << 12, 1 << 9
 	// collectPace is how many entries of the next stretch are collected for each that is moved.
 	collectPace = 4
 )
