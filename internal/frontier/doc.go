@@ -265,15 +265,14 @@
 // are read once a stretch and not once a link.
 //
 // 2026-11-22: the next stretch is scored on the other processors while the entries of one are moved on one of them, and not
-// before; so a pass keeps all of them busy, and the serial half of it costs no time by the clock. That goes on
+// before; so that the serial part of a pass leaves none of them idle. That goes on
 // within a call of Rescore alone: goroutines that went on between calls would have to be stopped at every change, and what a
 // call does would depend on time. They read what is committed (Store.ReadCommitted), page by page in their order, and nothing
 // of the shard that changes; what was not committed yet is scored where its entry is moved. Two stretches at once have the
 // memory of one of before, as a link takes 20 bytes and not 64, and a stretch holds twice the links. Pages are read by
 // going from one to the next, with no copy of their tables, and less often. The builds side by side, on a machine with two to six
-// times the work that it can do: a pass over 900,000 entries takes .75 to .85 of the CPU (26 to 31 s, not 31 to 43), 13 to 14 s by
-// the clock where it is given two processors of four (not 16 to 25), and its longest slice 60 ms (not 130 to 700). Some
-// 5 s of that CPU are on one processor; four idle ones would take 8 to 9 s.
+// times the work that it can do: a pass over 900,000 entries takes .75 to .85 of the CPU (26 to 31 s, not 31 to 43); by the clock
+// 10.5 to 14 s where it is given 2 to 2.6 processors of four (not 15 to 25), with slices of 30 ms at most (not 100 to 700).
 //
 // 2026-11-21: entries are not dispatched by the places that they had under policies of before, as those of an
 // older model are: what a request says chose it, and an arm's credit, would be untrue. On 10⁶ entries
