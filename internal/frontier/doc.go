@@ -297,8 +297,11 @@
 // applied must leave no score of an old model. In a frontier of 126,000 entries that is in memory for the most part,
 // pages take 1.29 times the CPU during a pass, slices of the pass not counted, and not 1.45 times.
 //
-// 2026-11-22: a pass takes 19 µs of CPU an entry (1.7 s for 90,000, a load of 40 beside it), of which 4 µs are on one
-// processor, the rest on all: some 8 to 9 s for a million where four processors are idle, by this count.
+// 2026-11-22: a sweep moves up to 2,048 entries at a time, as many as a slice of a pass has as shipped (rescore_batch), and pages
+// are scored in parts of 16: 512 entries and parts of 32 left two of three processors waiting for the last part. In turns on
+// four processors with nothing else to do, 935,782 entries took 9.7 and 10.5 s in the mean of three passes each (8.8 at best, on 2.9
+// processors) where they took 11.5 and 12.4 (on 2.6), as many seconds of CPU (25 to 35; the machine itself drifts as much).
+// Slices take 80 ms at most, for 40. What is left on one processor is the queues, most of all the begins that are read anew.
 //
 // 2026-11-22: of the two builds run side by side, with a tenth of the memory as shipped and 600,000 URLs, as 160 MiB
 // have it at 6 million, a new URL takes 177 µs of CPU instead of 218 (at 240,000 142 to 150 instead of 163 to 173), all

@@ -55,7 +55,7 @@ const (
 	// A stretch has fewer than 1<<stretchBits links.
 	stretchBits = 24
 	// What goes on side by side is in parts of so many entries to be collected, and pages to be read and scored.
-	collectPart, pagesPart = 512, 32
+	collectPart, pagesPart = 512, 16
 	// What a slice does of a stretch while there is none to be moved, at most: entries collected, pages scored.
 	collectAlone, scoreAlone = 1 << 12, 1 << 9
 	// collectPace is how many entries of the next stretch are collected for each that is moved.

@@ -16,10 +16,10 @@ const (
 	bestShare = 256
 	// A sweep reads as many entries at a time as are still wanted, within these bounds, in parts side by side, and
 	// goes past so many that need nothing.
-	sweepLeast, sweepChunk = 64, 512
+	sweepLeast, sweepChunk = 64, 2048
 	sweepParts, sweepReach = 8, 1 << 16
 	// sweepRead is the number of parts that are read side by side: to begin reading takes as long as to read many entries.
-	sweepRead = 2
+	sweepRead = 4
 )
 
 // move is an entry of a sweep with what was made ahead of moving it in the queues.

@@ -70,7 +70,7 @@ func defaults() *Config {
 			ParseDOM:        ParseDOM{Common: light(256), Workers: 2, CacheBytes: 16 << 20},
 			CriticScore:     CriticScore{Common: light(256), Workers: 2},
 			FeatureExtract:  FeatureExtract{Common: light(256), Workers: 2},
-			Prioritize:      Prioritize{Common: one(768), CacheBytes: 64 << 20, FrontierBytes: 160 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 512},
+			Prioritize:      Prioritize{Common: one(768), CacheBytes: 64 << 20, FrontierBytes: 160 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 2048},
 			ApprenticeTrain: ApprenticeTrain{Common: one(256), CacheBytes: 32 << 20},
 			Distill:         Distill{Common: one(768), CacheBytes: 16 << 20},
 			LoadClickHouse:  LoadClickHouse{Common: light(512), BatchRows: 50_000, Flush: 2 * time.Second},

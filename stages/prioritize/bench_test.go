@@ -24,7 +24,7 @@ func BenchmarkVerdicts(b *testing.B) {
 	defer store.Close()
 	const perStep = 16
 	s := settings{
-		book: newBook(), partitions: 1, retryDelay: time.Minute, rescoreBatch: 512, disk: roomy, log: slog.New(slog.DiscardHandler),
+		book: newBook(), partitions: 1, retryDelay: time.Minute, rescoreBatch: shippedBatch, disk: roomy, log: slog.New(slog.DiscardHandler),
 		library: newLibrary(nil, nil, func() {}, slog.New(slog.DiscardHandler)),
 	}
 	ctl := crawlOf("c")

@@ -30,6 +30,9 @@ type budget struct{ frontier, cache, process int64 }
 // shipped is the memory of pipeline.yaml.
 var shipped = budget{frontier: 160 << 20, cache: 64 << 20, process: 768 << 20}
 
+// shippedBatch is rescore_batch of pipeline.yaml.
+const shippedBatch = 2048
+
 // benchBudget is memory in the proportions that are shipped, for FORAGER_BENCH_MEMORY MiB of the frontier.
 func benchBudget(b *testing.B) budget {
 	frontier := int64(number(b, memoryVar, int(shipped.frontier>>20))) << 20
@@ -269,7 +272,7 @@ func (c *growth) rescore(b *testing.B) {
 	c.newModel(b)
 	c.sliced = 0
 	cpu, began = cpuOf(b), time.Now()
-	c.pages(b, pages, 512)
+	c.pages(b, pages, shippedBatch)
 	with, cpuWith := time.Since(began)-making, cpuOf(b)-cpu-making-c.sliced
 	b.ReportMetric(float64(with)/float64(without), "with-pass/without")
 	b.ReportMetric(float64(cpuWith)/float64(cpuWithout), "page-cpu-with-pass/without")
@@ -291,7 +294,7 @@ func (c *growth) rescore(b *testing.B) {
 
 // finishScoring goes on until no entry is left to be placed.
 func (c *growth) finishScoring(b *testing.B) {
-	for c.rescoreSlice(b, 512) {
+	for c.rescoreSlice(b, shippedBatch) {
 		c.commit(b)
 	}
 	c.commit(b)
