@@ -128,8 +128,7 @@ type collected struct {
 	leaves, pages []uint64
 }
 
-// collect adds the links of n more entries, beside something else, and brings them into the order of their pages once there are
-// enough.
+// collect adds the links of up to n more entries, beside something else; the stretch is full once there are enough.
 func (s *Shard) collect(b *stretch, n uint64, meanwhile func() error) error {
 	last, ranking := min(b.end+min(n, uint64(max(1, s.roomIn(b)))), s.c.entries), s.c.unranked > 0
 	parts := make([]collected, (last-b.end+collectPart-1)/collectPart)
