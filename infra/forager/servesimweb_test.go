@@ -24,7 +24,7 @@ func TestServeSimweb(t *testing.T) {
 	ended := make(chan int, 1)
 	access := filepath.Join(t.TempDir(), "access.log")
 	go func() {
-		ended <- run(ctx, []string{"serve-simweb", "--listen", "127.0.0.1:0", "--seeds", "401,402", "--pages", "100000000", "--hazards", "--access-log", access}, writer, &said)
+		ended <- run(ctx, []string{"serve-simweb", "--listen", "127.0.0.1:0", "--seeds", "401,402", "--pages", "100000000", "--hazards", "--hazard", "throttled=0,slow=0,stalled=1", "--access-log", access}, writer, &said)
 		writer.Close()
 	}()
 	defer func() {
@@ -49,7 +49,7 @@ func TestServeSimweb(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&truth); err != nil || truth.Kind != "page" || truth.URL != example {
+	if err := json.NewDecoder(resp.Body).Decode(&truth); err != nil || truth.Kind != "page" || truth.URL != example || truth.HostHazard != simweb.HazardStalled {
 		t.Errorf("truth of %s: %+v, %v", example, truth, err)
 	}
 	proxy, err := url.Parse(address)
@@ -71,6 +71,7 @@ func TestServeSimweb(t *testing.T) {
 func TestServeSimwebRefuses(t *testing.T) {
 	for args, says := range map[string]string{
 		"--pages 5": "5 pages, want", "--cues loud": "loud", "--listen 192.0.2.1:80": "not a loopback address", "--seeds x": "seeds",
+		"--hazard fire=1": "no hazard \"fire\"; there are: calendars", "--hazard huge=2": "huge is 2, want a share", "--branches 0": "topics",
 	} {
 		var out, stderr bytes.Buffer
 		code := run(t.Context(), append([]string{"serve-simweb"}, strings.Fields(args)...), &out, &stderr)

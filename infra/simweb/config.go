@@ -2,6 +2,9 @@ package simweb
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -82,12 +85,24 @@ func AllHazards() Hazards {
 	}
 }
 
-func (h *Hazards) shares() map[string]float64 {
-	return map[string]float64{
-		"robots": h.Robots, "throttled": h.Throttled, "slow": h.Slow, "stalled": h.Stalled, "calendars": h.Calendars,
-		"errors": h.Errors, "flaky": h.Flaky, "files": h.Files, "charsets": h.Charsets, "huge": h.Huge, "cut": h.Cut,
-		"chains": h.Chains, "endless": h.Endless, "loops": h.Loops, "nowhere": h.Nowhere,
+// shares are the hazards by the names that commands have for them.
+func (h *Hazards) shares() map[string]*float64 {
+	return map[string]*float64{
+		"robots": &h.Robots, "throttled": &h.Throttled, "slow": &h.Slow, "stalled": &h.Stalled, "calendars": &h.Calendars,
+		"errors": &h.Errors, "flaky": &h.Flaky, "files": &h.Files, "charsets": &h.Charsets, "huge": &h.Huge, "cut": &h.Cut,
+		"chains": &h.Chains, "endless": &h.Endless, "loops": &h.Loops, "nowhere": &h.Nowhere,
 	}
+}
+
+// Set switches a hazard on by its name, with its share in [0,1].
+func (h *Hazards) Set(name string, share float64) error {
+	shares := h.shares()
+	x, ok := shares[name]
+	if !ok {
+		return fmt.Errorf("simweb: no hazard %q; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(shares)), ", "))
+	}
+	*x = share
+	return nil
 }
 
 // check refuses what makes no web, and fills in times.
@@ -103,10 +118,10 @@ func (c *Config) check() error {
 	}
 	h := &c.Hazards
 	shares := h.shares()
-	shares["locality"], shares["hub share"], shares["dead"], shares["alias"] = c.Locality, c.HubShare, c.Dead, c.Alias
+	shares["locality"], shares["hub share"], shares["dead"], shares["alias"] = &c.Locality, &c.HubShare, &c.Dead, &c.Alias
 	for name, x := range shares {
-		if !(x >= 0 && x <= 1) {
-			return fmt.Errorf("simweb: %s is %g, want a share in [0,1]", name, x)
+		if !(*x >= 0 && *x <= 1) {
+			return fmt.Errorf("simweb: %s is %g, want a share in [0,1]", name, *x)
 		}
 	}
 	for what, sum := range map[string]float64{

@@ -14,7 +14,7 @@ import (
 
 // Handler serves webs as an HTTP proxy does: requests carry absolute URLs, whose host names
 // (".s<seed>.sim") say which web is meant. Requests that are none of a proxy's are for the
-// server itself: see package documentation.
+// server itself: see README.md.
 func Handler(webs ...*Web) http.Handler { return NewServer(nil, webs...) }
 
 // Server serves webs. It remembers, for a while, who was told to come back later: nothing else.
@@ -26,8 +26,16 @@ type Server struct {
 	told   told
 }
 
-// NewServer serves webs; each request is written to log as one line of JSON
-// (webarchive.Access), where log is not nil.
+// access is a line of the access log: what was asked for, and what stands there.
+type access struct {
+	webarchive.Access
+	// Kind and Topic are those of the URL's Truth.
+	Kind  string `json:"kind"`
+	Topic string `json:"topic,omitempty"`
+}
+
+// NewServer serves webs; each request is written to log as one line of JSON (access), where log is
+// not nil.
 func NewServer(log io.Writer, webs ...*Web) *Server {
 	s := &Server{webs: webs, bySeed: make(map[string]*Web, len(webs)), log: log}
 	for _, w := range webs {
@@ -53,12 +61,13 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "no such host", http.StatusBadGateway)
 		return
 	}
-	url := "http://" + name + r.URL.RequestURI()
+	w, url := s.bySeed[name[dot:]], "http://"+name+r.URL.RequestURI()
 	if s.log == nil {
-		s.serve(rw, r, s.bySeed[name[dot:]], url)
+		s.serve(rw, r, w, url)
 		return
 	}
-	line := webarchive.Access{Begin: time.Now(), Method: r.Method, URL: url, Host: name, UserAgent: r.UserAgent()}
+	truth := w.truth(url)
+	line := access{webarchive.Access{Begin: time.Now(), Method: r.Method, URL: url, Host: name, UserAgent: r.UserAgent()}, truth.Kind, truth.Topic}
 	defer func() { // also where the connection is cut
 		line.End = time.Now()
 		if b, err := json.Marshal(line); err == nil {
@@ -67,7 +76,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			s.log.Write(append(b, '\n'))
 		}
 	}()
-	line.Status, line.Bytes = s.serve(rw, r, s.bySeed[name[dot:]], url)
+	line.Status, line.Bytes = s.serve(rw, r, w, url)
 }
 
 // serve answers for a URL of a web and returns status and length; 0 where nothing was answered.
@@ -206,78 +215,4 @@ func (t *told) first(key string, wait time.Duration) bool {
 	t.until[key] = now.Add(wait)
 	t.order = append(t.order, key)
 	return true
-}
-
-// tell answers questions about the webs themselves: /.truth?url=, /.topics, /.urls?n=&from=,
-// /.examples?topic=&n=; &seed= where there are several webs.
-func (s *Server) tell(rw http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	w, problem := s.asked(q.Get("url"), q.Get("seed"))
-	number := func(name string, preset uint64) uint64 {
-		v := q.Get(name)
-		if v == "" {
-			return preset
-		}
-		n, err := strconv.ParseUint(v, 10, 63)
-		if err != nil {
-			problem = name + " is no number"
-		}
-		return n
-	}
-	var out any
-	switch r.URL.Path {
-	case "/.truth":
-		if problem == "" {
-			out = w.Truth(q.Get("url"))
-		}
-	case "/.topics":
-		if problem == "" {
-			out = w.Topics()
-		}
-	case "/.urls":
-		from, n := number("from", 0), min(number("n", 100), 100_000)
-		if problem == "" {
-			urls := []string{}
-			for k := from; k < w.Size() && k-from < n; k++ {
-				urls = append(urls, w.URL(k))
-			}
-			out = urls
-		}
-	case "/.examples":
-		n := min(number("n", 100), 10_000)
-		if problem == "" {
-			out = append([]string{}, w.Examples(q.Get("topic"), int(n))...)
-		}
-	default:
-		http.NotFound(rw, r)
-		return
-	}
-	if problem != "" {
-		http.Error(rw, problem, http.StatusBadRequest)
-		return
-	}
-	rw.Header().Set("Content-Type", "application/json")
-	e := json.NewEncoder(rw)
-	e.SetEscapeHTML(false)
-	e.Encode(out)
-}
-
-// asked finds the web of a question.
-func (s *Server) asked(url, seed string) (w *Web, problem string) {
-	if rest, ok := strings.CutPrefix(url, "http://"); ok {
-		name, _, _ := strings.Cut(rest, "/")
-		if _, end, ok := strings.Cut(name, "."); ok && s.bySeed["."+end] != nil {
-			return s.bySeed["."+end], ""
-		}
-	}
-	if seed != "" {
-		if w := s.bySeed[".s"+seed+".sim"]; w != nil {
-			return w, ""
-		}
-		return nil, "there is no web of that seed"
-	}
-	if len(s.webs) != 1 {
-		return nil, "there are several webs: say which with seed="
-	}
-	return s.webs[0], ""
 }

@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"forager/internal/webarchive"
 )
 
 // served is a server of webs and a client that uses it as its proxy and follows no redirect.
@@ -89,9 +88,12 @@ func TestTheServerDoesWhatTheTruthSays(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(log.String()) {
-		var a webarchive.Access
+		var a access
 		if err := json.Unmarshal([]byte(line), &a); err != nil || !strings.HasPrefix(a.URL, "http://h") || a.Host == "" || a.End.Before(a.Begin) {
 			t.Errorf("logged %s: %v", line, err)
+		}
+		if tr := w.Truth(a.URL); a.Kind != tr.Kind || a.Topic != tr.Topic {
+			t.Errorf("logged %s, truth %+v", line, tr)
 		}
 	}
 }
@@ -185,9 +187,50 @@ func TestTheServerIsAProxy(t *testing.T) {
 	if code := direct("/.urls?seed=1&from=99998&n=10", &list); code != 200 || len(list) != 2 || list[0] != w.URL(99_998) {
 		t.Errorf("urls: %d, %v", code, list)
 	}
-	for path, want := range map[string]int{"/.topics": 400, "/.urls?seed=1&n=many": 400, "/.topics?seed=9": 400, "/.else": 404, "/": 502} {
+	for path, want := range map[string]int{
+		"/.topics": 400, "/.urls?seed=1&n=many": 400, "/.topics?seed=9": 400, "/.else": 404, "/": 502,
+		"/.examples?seed=1&topic=none": 400, "/.truths": 400, "/.truths?seed=1&from=x": 400,
+	} {
 		if code := direct(path, &list); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)
 		}
 	}
+}
+
+// TestTruthsOfMany: labels of a whole web, and of a list of URLs from anywhere.
+func TestTruthsOfMany(t *testing.T) {
+	w, other := made(t, func(c *Config) { c.Pages = 3000 }), made(t, func(c *Config) { c.Seed = 2 })
+	address, _ := served(t, nil, w, other)
+	check := func(resp *http.Response, err error, want []Truth) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var got []Truth
+		for d := json.NewDecoder(resp.Body); d.More(); {
+			var tr Truth
+			if err := d.Decode(&tr); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, tr)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d truths, want %d", len(got), len(want))
+		}
+	}
+	var want []Truth
+	for n := uint64(1000); n < w.Size(); n++ {
+		want = append(want, w.Truth(w.URL(n)))
+	}
+	resp, err := http.Get(address + "/.truths?seed=1&from=1000&n=9999")
+	check(resp, err, want)
+
+	urls := []string{other.URL(3), "http://elsewhere.example/", "no URL", w.Alias(5)}
+	want = []Truth{other.Truth(urls[0]), w.Truth(urls[1]), w.Truth(urls[2]), w.Truth(urls[3])}
+	for n := range uint64(20_000) { // much more than fits into buffers
+		urls, want = append(urls, other.URL(n)), append(want, other.Truth(other.URL(n)))
+	}
+	resp, err = http.Post(address+"/.truths", "text/plain", strings.NewReader(strings.Join(urls, "\r\n")+"\n\n"))
+	check(resp, err, want)
 }

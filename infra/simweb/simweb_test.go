@@ -1,6 +1,7 @@
 package simweb
 
 import (
+	"errors"
 	"math"
 	"regexp"
 	"runtime"
@@ -359,6 +360,55 @@ func TestAHundredMillionPagesNeedNoMemory(t *testing.T) {
 		t.Errorf("%.1f allocations a page, %.1f in a small web", perPage, small)
 	}
 	runtime.KeepAlive(large)
+}
+
+// TestEachHazardStandsAlone switches them on one by one, by name: what is met then is of that kind
+// only, and without it nothing is.
+func TestEachHazardStandsAlone(t *testing.T) {
+	meets := func(h Hazards) map[string]bool {
+		w := made(t, func(c *Config) { c.Pages, c.Hazards, c.Dead, c.Alias = 5000, h, 0, 0 })
+		met := make(map[string]bool)
+		for n := range w.Size() {
+			tr := w.Truth(w.URL(n))
+			met[tr.Hazard+tr.HostHazard] = true
+			if n >= 300 || tr.Hazard == HazardCharset { // whose links are in its encoding
+				continue
+			}
+			html, _, _ := w.Page(w.URL(n))
+			for _, l := range links(t, w.URL(n), html) {
+				if tr := w.Truth(l); tr.Kind != "page" {
+					met[tr.Kind+" to "+tr.End] = true
+				}
+			}
+		}
+		return met
+	}
+	if met := meets(Hazards{}); len(met) != 1 {
+		t.Errorf("without hazards: %v", met)
+	}
+	all := Hazards{}
+	for name, want := range map[string]string{
+		"robots": HazardPrivate, "throttled": HazardThrottled, "slow": HazardSlow, "stalled": HazardStalled, "calendars": "trap to delivered",
+		"errors": HazardError, "flaky": HazardFlaky, "files": HazardFile, "charsets": HazardCharset, "huge": HazardHuge, "cut": HazardCut,
+		"chains": "redirect to delivered", "endless": "redirect to bad-redirect", "loops": "redirect to bad-redirect", "nowhere": "redirect to bad-redirect",
+	} {
+		var h Hazards
+		if err := errors.Join(h.Set(name, 0.3), all.Set(name, 0.3)); err != nil {
+			t.Fatal(err)
+		}
+		met := meets(h)
+		if delete(met, ""); !met[want] || len(met) != 1 {
+			t.Errorf("%s: met %v, want %q alone", name, met, want)
+		}
+	}
+	for name, share := range all.shares() {
+		if *share == 0 {
+			t.Errorf("%s is not tried", name)
+		}
+	}
+	if err := all.Set("fire", 1); err == nil || !strings.Contains(err.Error(), "calendars, chains") {
+		t.Errorf("no hazard: %v", err)
+	}
 }
 
 func TestBadConfigurationsAreRefused(t *testing.T) {
