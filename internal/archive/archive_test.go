@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,6 +163,12 @@ func TestGuidanceHasColumns(t *testing.T) {
 	}
 }
 
+// named is the name that a file of the records must have.
+func named(records []Record, data []byte) Name {
+	sum := sha256.Sum256(data)
+	return Name{Topic: records[0].Topic, First: records[0].Offset, Last: records[len(records)-1].Offset, Digest: hex.EncodeToString(sum[:])[:digestLength]}
+}
+
 // TestOlderFilesAreRead: files from before a column was added have their records, whatever columns they lack.
 func TestOlderFilesAreRead(t *testing.T) {
 	for _, topic := range Topics {
@@ -170,9 +177,7 @@ func TestOlderFilesAreRead(t *testing.T) {
 		if err := writeRows(&b, want, placeOf); err != nil {
 			t.Fatal(err)
 		}
-		sum := sha256.Sum256(b.Bytes())
-		n := Name{Topic: topic, First: want[0].Offset, Last: want[len(want)-1].Offset, Digest: hex.EncodeToString(sum[:])[:digestLength]}
-		got, err := Read(n, b.Bytes())
+		got, err := Read(named(want, b.Bytes()), b.Bytes())
 		if err != nil || len(got) != len(want) {
 			t.Fatalf("%s: %d records of %d, %v", topic, len(got), len(want), err)
 		}
@@ -242,7 +247,55 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
+// TestOtherRecordsAreFound: a file that is whole, whose footer speaks of other records than its rows.
+func TestOtherRecordsAreFound(t *testing.T) {
+	for what, change := range map[string]func(*place){
+		"record": func(p *place) { p.Record = append(bytes.Clone(p.Record), 0) }, "key": func(p *place) { p.Key = []byte("another") },
+		"time": func(p *place) { p.Time++ }, "headers": func(p *place) { p.Headers = append(p.Headers, header{"x", ""}) },
+	} {
+		records := draw(rand.New(rand.NewPCG(1, 2)), schemas.TopicLeapSettled, 0, 0, 20)
+		var b bytes.Buffer
+		if err := writeRows(&b, records, func(r *Record) place {
+			p := placeOf(r)
+			if r.Offset == records[7].Offset {
+				change(&p)
+			}
+			return p
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := Verify(named(records, b.Bytes()), b.Bytes(), len(records)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "their digest differs") {
+			t.Errorf("another %s: %v", what, err)
+		}
+	}
+}
+
+// TestRowGroupsAreBounded: what is held while a file is written does not grow with the file.
+func TestRowGroupsAreBounded(t *testing.T) {
+	var records []Record
+	for o := range int64(12) {
+		records = append(records, Record{Topic: schemas.TopicPageJudged, Offset: o, Value: bytes.Repeat([]byte("page"), groupBytes/16)})
+	}
+	_, data := file(t, records)
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, g := range f.RowGroups() {
+		if g.NumRows() != 4 { // of a quarter each
+			t.Errorf("row group %d has %d rows", i, g.NumRows())
+		}
+	}
+	if len(f.RowGroups()) != 3 {
+		t.Errorf("%d row groups, want 3", len(f.RowGroups()))
+	}
+}
+
 func TestNames(t *testing.T) {
+	n := Name{Topic: schemas.TopicLeapSettled, Partition: 3, First: 40, Last: 1234, Digest: "0123456789abcdef", Copy: 2}
+	if want := "archive/v1/leap.settled/3/00000000000000000040-00000000000000001234-0123456789abcdef-2.parquet"; n.Key() != want {
+		t.Errorf("a file is called %s, want %s", n.Key(), want)
+	}
 	if want := fmt.Sprint("archive/v", Version); Folder != want {
 		t.Errorf("version %d lies in %s, want %s", Version, Folder, want)
 	}

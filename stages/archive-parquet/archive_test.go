@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	"forager/internal/archive"
 	"forager/internal/objects/objectstest/memory"
+	"forager/internal/pipeline"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -205,5 +207,14 @@ func TestNothingIsCommittedThatCannotBeReadBack(t *testing.T) {
 	b.fail = func(string, string) error { cancel(); return away }
 	if err := a.keep(ctx, leaps(0, 0, 20)); !errors.Is(err, context.Canceled) || stream.IsUnavailable(err) {
 		t.Errorf("called off: %v", err)
+	}
+}
+
+// TestSettingsBoundABatch: what stands in memory is what file_bytes says, whatever waits in the topics.
+func TestSettingsBoundABatch(t *testing.T) {
+	a, _ := newTestArchiver(t)
+	b := batches(&pipeline.ArchiveParquet{FileBytes: 9 << 20, FileAge: 5 * time.Second}, a)
+	if b.MaxBytes != 9<<20 || b.Flush != 5*time.Second || b.MaxRecords != math.MaxInt || !slices.Equal(b.Inputs, archive.Topics) {
+		t.Errorf("batches %+v", b)
 	}
 }

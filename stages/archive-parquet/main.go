@@ -8,6 +8,7 @@ import (
 	"forager/internal/archive"
 	"forager/internal/boot"
 	"forager/internal/objects"
+	"forager/internal/pipeline"
 	"forager/internal/stream"
 )
 
@@ -32,8 +33,13 @@ func run(ctx context.Context, env *boot.Env) error {
 			return fmt.Errorf("metrics: %w", err)
 		}
 	}
-	return client.RunBatched(ctx, stream.Batched{
+	return client.RunBatched(ctx, batches(&settings, a))
+}
+
+// batches are what the stage reads at a time: nothing but bytes and age end one.
+func batches(settings *pipeline.ArchiveParquet, a *archiver) stream.Batched {
+	return stream.Batched{
 		Stage: stage, Inputs: archive.Topics, MaxRecords: math.MaxInt, MaxBytes: settings.FileBytes, Flush: settings.FileAge,
 		Handle: a.keep, Unversioned: true,
-	})
+	}
 }
