@@ -1,7 +1,5 @@
 package simweb
 
-import "slices"
-
 // Truth is what is true of a URL. Outcomes are those of schemas.OutcomeName.
 type Truth struct {
 	URL string `json:"url"`
@@ -149,9 +147,4 @@ func (w *Web) truthOfRedirect(t *Truth, s *spot) {
 	case isNowhere:
 		t.Outcome, t.Hops = badRedirect, 0
 	}
-}
-
-// IsHazard says whether a crawler can tell something to be wrong with the URL.
-func (t *Truth) IsHazard() bool {
-	return t.Hazard != "" || t.HostHazard != "" || !slices.Contains([]string{"page", "missing"}, t.Kind)
 }

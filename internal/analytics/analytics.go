@@ -79,15 +79,6 @@ func hostPort(u *url.URL) string {
 // Close closes the connections.
 func (d *DB) Close() error { return errors.Join(d.conn.Close(), d.admin.Close()) }
 
-// Version asks the server for its version ("26.5.1.1").
-func (d *DB) Version(ctx context.Context) (string, error) {
-	var version string
-	if err := d.admin.QueryRow(ctx, "SELECT version()").Scan(&version); err != nil {
-		return "", d.failed(ctx, "ask for its version", err)
-	}
-	return version, nil
-}
-
 // failed names the server and what was asked of it.
 func (d *DB) failed(ctx context.Context, what string, err error) error {
 	return classify(ctx, fmt.Errorf("ClickHouse at %s: %s: %w", d.url, what, err))

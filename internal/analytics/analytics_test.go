@@ -80,9 +80,6 @@ func TestMigrate(t *testing.T) {
 	if err := d.Check(t.Context()); err != nil {
 		t.Errorf("after: %v", err)
 	}
-	if v, err := d.Version(t.Context()); err != nil || !strings.HasPrefix(v, "26.") {
-		t.Errorf("version %q, %v", v, err)
-	}
 	// What another version applied is seen, and views are made anew.
 	note := func(file string) {
 		if err := d.Exec(t.Context(), "INSERT INTO migrations (file, digest) SELECT {f:String}, 'other'", analytics.Params{"f": file}); err != nil {

@@ -90,7 +90,7 @@ func relevance(r *rand.Rand) float64 {
 // at each feature in a map of strings.
 func BenchmarkAdd(b *testing.B) {
 	b.Run("bayes", func(b *testing.B) { benchmarkAdd(b, NewCounts()) })
-	b.Run("logistic", func(b *testing.B) { benchmarkAdd(b, NewLogistic(defaultProximal)) })
+	b.Run("logistic", func(b *testing.B) { benchmarkAdd(b, newLogistic(defaultProximal)) })
 }
 
 func benchmarkAdd(b *testing.B, c Learner) {

@@ -146,14 +146,6 @@ func (c *coordinates) reach() (from, to int32) {
 	return c.from, c.from + int32(len(c.all)) - 2
 }
 
-// NewLogistic returns a learner that has learnt nothing, for features of the family
-// linkfeature.Offsets. Settings out of range are a bug of the caller (SettingsOf).
-func NewLogistic(s Proximal) *Logistic {
-	settings := DefaultLogistic()
-	settings.Logistic = s
-	return &Logistic{settings: settings}
-}
-
 // Settings returns the settings of the learner.
 func (c *Logistic) Settings() Settings { return c.settings }
 

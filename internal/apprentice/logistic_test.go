@@ -11,9 +11,17 @@ import (
 	"forager/schemas"
 )
 
+// newLogistic returns a learner that has learnt nothing, for features of the family
+// linkfeature.Offsets.
+func newLogistic(s Proximal) *Logistic {
+	settings := DefaultLogistic()
+	settings.Logistic = s
+	return &Logistic{settings: settings}
+}
+
 // TestLogisticByHand goes through two steps of the paper's algorithm: rate 1, λ1 = .25, λ2 = .5.
 func TestLogisticByHand(t *testing.T) {
-	c := NewLogistic(Proximal{Rate: 1, L1: .25, L2: .5})
+	c := newLogistic(Proximal{Rate: 1, L1: .25, L2: .5})
 	if err := c.SetCut(.5); err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +74,12 @@ func TestLogisticIncrementalIsFromScratch(t *testing.T) {
 		set := genProximal.Draw(t, "settings")
 		first := rapid.SliceOfN(genLeap, 1, 10).Draw(t, "first training set")
 		rest := rapid.SliceOfN(genLeap, 0, 20).Draw(t, "the rest")
-		all := NewLogistic(set)
+		all := newLogistic(set)
 		learnt(t, all, first...)
 		all.FixCut()
 		learnt(t, all, rest...)
 
-		var c Learner = NewLogistic(set)
+		var c Learner = newLogistic(set)
 		step := func(model bool) {
 			switch rapid.IntRange(0, 3).Draw(t, "then") {
 			case 0:
@@ -116,7 +124,7 @@ func TestLogisticIsTheUpdateOfThePaper(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := genProximal.Draw(t, "settings")
 		leaps := rapid.SliceOfN(genLeap, 1, 40).Draw(t, "leaps")
-		c := NewLogistic(set)
+		c := newLogistic(set)
 		if err := c.SetCut(.5); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +184,7 @@ func TestLogisticIsTheUpdateOfThePaper(t *testing.T) {
 
 // TestLogisticStaysFinite feeds it the largest counts there are.
 func TestLogisticStaysFinite(t *testing.T) {
-	c := NewLogistic(Proximal{Rate: 10})
+	c := newLogistic(Proximal{Rate: 10})
 	for i := range 200 {
 		learnt(t, c, leap{features("a", 0, math.MaxUint32, "b", i%3, 1), float64(i % 2)})
 		if i == 1 {
@@ -198,7 +206,7 @@ func TestLogisticStaysFinite(t *testing.T) {
 }
 
 func TestLogisticCuts(t *testing.T) {
-	c := NewLogistic(defaultProximal)
+	c := newLogistic(defaultProximal)
 	learnt(t, c, leap{features("a", 0, 1), .3}, leap{features("a", 0, 1), .7})
 	if m := c.Model(); m.Facts().Cut != .5 || m.Facts().High != 1 {
 		t.Errorf("facts %+v", m.Facts())
@@ -249,4 +257,4 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func FuzzUnmarshalLogistic(f *testing.F) { fuzzFiles(f, logisticKind, NewLogistic(defaultProximal)) }
+func FuzzUnmarshalLogistic(f *testing.F) { fuzzFiles(f, logisticKind, newLogistic(defaultProximal)) }

@@ -14,7 +14,7 @@ import (
 // version. Stored files are never written again.
 func TestStoredFiles(t *testing.T) {
 	stored(t, "testdata/v1.model", NewCounts())
-	stored(t, "testdata/logistic-v1.model", NewLogistic(defaultProximal))
+	stored(t, "testdata/logistic-v1.model", newLogistic(defaultProximal))
 	for path, l := range map[string]*schemas.Learning{
 		"testdata/v3.model":          {Count: schemas.Counting_COUNTING_NORMALISED, Smooth: 2},
 		"testdata/logistic-v3.model": {Count: schemas.Counting_COUNTING_BINARY, Learner: schemas.Learner_LEARNER_LOGISTIC},

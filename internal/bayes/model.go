@@ -64,11 +64,6 @@ func (m *Model) Known(feature uint32) bool {
 	return int(feature) < t.Features() && t.Start[feature] < t.Start[feature+1]
 }
 
-// LogTheta returns log θ(c,τ) of a feature that occurs in training.
-func (m *Model) LogTheta(class int, feature uint32) float64 {
-	return math.Log(1+float64(m.table.Occurrences(class, feature))) - m.denominator[class]
-}
-
 // place is where the cells of a feature are, and the number of its row from 1; 0 = it has none.
 type place struct{ lo, hi, row uint32 }
 

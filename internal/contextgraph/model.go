@@ -154,10 +154,7 @@ func (m *Model) score(bag []component, theta []float64) float64 {
 	return sum / n
 }
 
-// Layers returns the number of layers; Other is one more than the last.
-func (m *Model) Layers() int { return len(m.theta) }
-
-// Other is the class of pages that fit no layer.
+// Other is the class of pages that fit no layer: the number of layers.
 func (m *Model) Other() int { return len(m.theta) }
 
 // Classify returns the layer of a page and its score in it, a log-likelihood ≤ 0. For Other the score is

@@ -59,7 +59,7 @@ func TestWebsPrunedSchools(t *testing.T) {
 	for _, c := range r.Classes {
 		t.Logf("%4d examples (%3d left out), recall %.2f, precision %.2f: %s", c.Examples, c.Cut, c.Recall, c.Precision, c.Name)
 	}
-	if err := m.Focus([]string{"Science/Chemistry"}); err != nil {
+	if err := focusOn(m, []string{"Science/Chemistry"}); err != nil {
 		t.Error(err)
 	}
 }

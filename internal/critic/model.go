@@ -68,15 +68,8 @@ func (m *Model) HeldOut() int { return m.unseen.len() }
 // Measured returns how well the model did on the pages it was trained on, held out.
 func (m *Model) Measured() Measured { return m.measures }
 
-// Focus says whether these are topics that the model can focus on: classes or internal topics,
-// none of them pruned, none below another (package taxonomy).
-func (m *Model) Focus(names []string) error {
-	_, err := taxonomy.Focus(m.classes, m.pruned, names)
-	return err
-}
-
-// Judge says how relevant a page is to the focus topics (Say). An error is one of Focus, or a page
-// that contradicts itself.
+// Judge says how relevant a page is to the focus topics (Say). An error is topics that the model
+// cannot focus on (taxonomy.Focus), or a page that contradicts itself.
 func (m *Model) Judge(p *schemas.Page, focus []string) (*schemas.Judgement, error) {
 	weights, err := Weigh(m, taxonomy.Marking{Good: focus})
 	if err != nil {

@@ -35,7 +35,7 @@ func stored(t *testing.T, method Method, path string) {
 	if diff := cmp.Diff([]string{"Games/Chess", "Games/Go", "Home"}, m.Classes()); diff != "" {
 		t.Error(diff)
 	}
-	if err := m.Focus([]string{"Games/Go/Ladders"}); err == nil {
+	if err := focusOn(m, []string{"Games/Go/Ladders"}); err == nil {
 		t.Error("the pruned topic is forgotten")
 	}
 	// What the file says of pages was written beside it, by the program that wrote it.

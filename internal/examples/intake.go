@@ -32,22 +32,21 @@ type Reason string
 
 // The reasons of refusals.
 const (
-	BadLine     Reason = "line is no example"
-	BadURL      Reason = "URL is none"
-	BadTopic    Reason = "topic is none"
-	NoTopic     Reason = "no topic"
-	NotText     Reason = "not text"
-	NoText      Reason = "no text"
-	TooLong     Reason = "too long"
-	LinkAway    Reason = "symbolic link that leads nowhere, or out of the folder"
-	LinkFolder  Reason = "symbolic link to a folder"
-	NoFile      Reason = "neither file nor folder"
-	Unreadable  Reason = "cannot be read"
-	NotFetched  Reason = "not fetched"
-	RootOfTree  Reason = "lies in no topic's folder"
-	Hidden      Reason = "hidden"
-	BrokenOff   Reason = "the source breaks off"
-	UnknownKind Reason = "no page"
+	BadLine    Reason = "line is no example"
+	BadURL     Reason = "URL is none"
+	BadTopic   Reason = "topic is none"
+	NoTopic    Reason = "no topic"
+	NotText    Reason = "not text"
+	NoText     Reason = "no text"
+	TooLong    Reason = "too long"
+	LinkAway   Reason = "symbolic link that leads nowhere, or out of the folder"
+	LinkFolder Reason = "symbolic link to a folder"
+	NoFile     Reason = "neither file nor folder"
+	Unreadable Reason = "cannot be read"
+	NotFetched Reason = "not fetched"
+	RootOfTree Reason = "lies in no topic's folder"
+	Hidden     Reason = "hidden"
+	BrokenOff  Reason = "the source breaks off"
 )
 
 // Place is where something stands in a source.

@@ -77,9 +77,6 @@ func lookup(endpoint *url.URL) minio.BucketLookupType {
 	return minio.BucketLookupPath
 }
 
-// Bucket is the name of the bucket.
-func (s *Store) Bucket() string { return s.bucket }
-
 // EnsureBucket creates the bucket where it is missing and says whether it did.
 func (s *Store) EnsureBucket(ctx context.Context) (created bool, err error) {
 	ok, err := s.HasBucket(ctx)

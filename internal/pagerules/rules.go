@@ -49,9 +49,6 @@ type use struct {
 	whole  bool // the field as it is
 }
 
-// Name is the name that Parse was given.
-func (r *Rules) Name() string { return r.name }
-
 // Source is the text of the rules.
 func (r *Rules) Source() string { return r.source }
 

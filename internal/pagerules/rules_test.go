@@ -170,7 +170,7 @@ func TestFileOfRules(t *testing.T) {
 	r := parse(t, example)
 	b := r.Marshal()
 	again, err := Unmarshal(b)
-	if err != nil || string(again.Marshal()) != string(b) || again.Source() != example || again.Name() != "x.rules" || again.Len() != 4 {
+	if err != nil || string(again.Marshal()) != string(b) || again.Source() != example || again.name != "x.rules" || again.Len() != 4 {
 		t.Errorf("%v, %v", again, err)
 	}
 	if _, err := Unmarshal(b[:len(b)-1]); !errors.Is(err, modelfile.ErrDamaged) {

@@ -98,13 +98,6 @@ func (s *session) figure10() {
 	s.add("2002", "Fig. 10", p)
 }
 
-// lossAtQuarter is the loss rate after a quarter of the budget.
-func (s *session) lossAtQuarter(ranker string) float64 {
-	return overTasks(s.w.byTask(asItIs, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
-		return s.w.Grounds[k.task].Curve(c).LossRate(int(k.task.Budget / 4))
-	}))
-}
-
 func (s *session) figure11() {
 	w := s.w
 	t := Table{Columns: []string{"after", "both", "baseline only", "apprentice only", "both, by chance"}}

@@ -72,9 +72,6 @@ func (s *LinkSettings) address() address {
 	}
 }
 
-// Settings are the settings, defaults included.
-func (p *LinkPredicate) Settings() LinkSettings { return p.settings }
-
 // Source is the text of the settings.
 func (p *LinkPredicate) Source() string { return p.source }
 

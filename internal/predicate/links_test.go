@@ -129,7 +129,7 @@ func TestFileOfAPredicateOnLinks(t *testing.T) {
 	p := links(t, "url: http://h/\nsend: [anchor, judgement]")
 	b := p.Marshal()
 	q, err := UnmarshalLinks(b)
-	if err != nil || q.ReadsURLs() || !slices.Equal(q.Marshal(), b) || q.Settings().Timeout != 10*time.Second {
+	if err != nil || q.ReadsURLs() || !slices.Equal(q.Marshal(), b) || q.settings.Timeout != 10*time.Second {
 		t.Fatalf("%v, %v", q, err)
 	}
 	for cut := range b {

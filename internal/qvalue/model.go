@@ -216,9 +216,6 @@ func (m *Model) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, erro
 // ReadsURLs says that scores do not depend on URLs.
 func (*Model) ReadsURLs() bool { return false }
 
-// Settings of the model.
-func (m *Model) Settings() Settings { return m.settings }
-
 // Means are the mean value of the links that taught each bin, and their numbers.
 func (m *Model) Means() (q []float64, links []uint64) { return m.means, m.counts.Documents }
 

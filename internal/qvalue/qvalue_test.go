@@ -258,7 +258,7 @@ func TestAFileSaysTheSame(t *testing.T) {
 		}
 		file := m.Marshal()
 		again, err := Unmarshal(file)
-		if err != nil || string(again.Marshal()) != string(file) || again.Settings() != s {
+		if err != nil || string(again.Marshal()) != string(file) || again.settings != s {
 			t.Fatalf("%v", err)
 		}
 		p := guidetest.Page(t, 1, "cat", "dog", "cow", "the")

@@ -110,9 +110,6 @@ func (p *Policy) With(r Ranker) *Policy {
 // Name is the policy's name within its crawl.
 func (p *Policy) Name() string { return p.name }
 
-// Raises says that what hubs link to comes first under the policy.
-func (p *Policy) Raises() bool { return p.raise }
-
 // Learns says that the policy ranks by the apprentice's model.
 func (p *Policy) Learns() bool { return p.learns }
 

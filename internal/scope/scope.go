@@ -28,12 +28,6 @@ const (
 	TrapParameters Reason = "trap:parameters"
 )
 
-// Reasons lists every reason.
-var Reasons = []Reason{
-	OutOfHosts, OutOfPrefixes, OutOfList, Depth, HostCap, Gate, Replay,
-	TrapLength, TrapSegments, TrapRepeats, TrapParameters,
-}
-
 // Scope is a schemas.Scope ready to be asked. It is never changed after New and may be asked
 // by several goroutines at once.
 type Scope struct {

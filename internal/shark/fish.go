@@ -93,9 +93,3 @@ func (f *Fish) depth(state []byte) (int, error) {
 
 // ReadsURLs says that scores do not depend on URLs.
 func (*Fish) ReadsURLs() bool { return false }
-
-// Query of the guide.
-func (f *Fish) Query() *Query { return f.query }
-
-// Settings of the guide.
-func (f *Fish) Settings() FishSettings { return f.settings }

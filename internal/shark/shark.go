@@ -104,9 +104,3 @@ func inherited(state []byte) (float64, error) {
 
 // ReadsURLs says that scores do not depend on URLs.
 func (*Shark) ReadsURLs() bool { return false }
-
-// Query of the guide.
-func (s *Shark) Query() *Query { return s.query }
-
-// Settings of the guide.
-func (s *Shark) Settings() Settings { return s.settings }

@@ -20,19 +20,6 @@ func (f *Follower) Close() {
 	<-f.done
 }
 
-// Done is closed when the follower ended: by Close, by the client's end or by an error.
-func (f *Follower) Done() <-chan struct{} { return f.done }
-
-// Err is why the follower ended, once Done is closed; nil after Close.
-func (f *Follower) Err() error {
-	select {
-	case <-f.done:
-		return f.err
-	default:
-		return nil
-	}
-}
-
 // Follow reads a compacted topic of one partition to its end (as of its begin), calling f for
 // each record in order, and then goes on in the background, one call of f at a time, until
 // Close or the client's end. No consumer group is concerned: every process reads everything.

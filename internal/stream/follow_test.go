@@ -73,8 +73,8 @@ func TestFollowReadsToTheEndAndGoesOn(t *testing.T) {
 		t.Errorf("%d tombstones", tombstones.Load())
 	}
 	f.Close()
-	if f.Err() != nil {
-		t.Error(f.Err())
+	if f.err != nil {
+		t.Error(f.err)
 	}
 }
 
@@ -101,9 +101,9 @@ func TestFollowerErrors(t *testing.T) {
 	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("followed", in, out)) })
 	feeder, _ := w.dial(t)
 	put(feeder, "7") // a newer program wrote it
-	<-f.Done()
-	if !IsBroken(f.Err()) {
-		t.Errorf("the follower ended with %v", f.Err())
+	<-f.done
+	if !IsBroken(f.err) {
+		t.Errorf("the follower ended with %v", f.err)
 	}
 	if err := r.wait(ctx); !IsBroken(err) || !strings.Contains(err.Error(), `schema version "7"`) {
 		t.Errorf("the stage ended with %v", err)

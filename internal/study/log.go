@@ -146,9 +146,6 @@ func (l *Log) Known(j experiment.Job) *experiment.Result {
 	return l.known[name{j.Task.Name, j.Variant.Name, settingsOf(j.Variant), j.Draw, j.Seed}]
 }
 
-// Len is the number of results.
-func (l *Log) Len() int { return len(l.known) }
-
 // Add writes the result of a variant's run.
 func (l *Log) Add(v *experiment.Variant, r *experiment.Result) error {
 	return l.write(line{settingsOf(v), *r})

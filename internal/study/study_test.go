@@ -234,8 +234,8 @@ func TestLogsOfOtherOriginsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := same.Known(job); r == nil || r.Pages != 9 || same.Len() != 1 {
-		t.Errorf("known: %+v of %d", r, same.Len())
+	if r := same.Known(job); r == nil || r.Pages != 9 || len(same.known) != 1 {
+		t.Errorf("known: %+v of %d", r, len(same.known))
 	}
 	if other := job; true {
 		other.Draw = 1

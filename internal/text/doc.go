@@ -17,7 +17,7 @@
 //
 // Stop words and stems need the language of a text. It is told by its first 512 tokens: every
 // stop word speaks for the languages that have it, every letter against those that do not.
-// <html lang> is a hint (Detect).
+// <html lang> is a hint.
 //
 // # Decisions
 //

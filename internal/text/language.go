@@ -171,18 +171,3 @@ func (k *languages) place(tag string) int {
 	}
 	return -1
 }
-
-// Detect returns the language of a text by its first tokens: the code of one of Languages, or
-// empty where it is none of these or the text says too little. The hint is what is said of the
-// text elsewhere (<html lang>), a language tag; empty = nothing.
-func Detect(s, hint string) string {
-	var e evidence
-	e.reset()
-	var z Scanner
-	for z.Reset(s); z.Next() && e.add(z.Token()); {
-	}
-	if i := e.language(hint); i >= 0 {
-		return e.codes[i]
-	}
-	return ""
-}

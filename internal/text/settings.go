@@ -17,7 +17,7 @@ type Settings struct {
 	StopWords bool
 	// Stem: words are cut to their stem where the text's language has a Snowball stemmer.
 	Stem bool
-	// Language of all texts, a code of Languages; empty = each text's own, as Detect finds it.
+	// Language of all texts, a code of Languages; empty = each text's own, as it is told by its words (language.go).
 	Language string
 	Numbers  Numbers
 	Case     Case

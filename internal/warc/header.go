@@ -27,17 +27,6 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// Del returns the header without the named field.
-func (h Header) Del(name string) Header {
-	kept := make(Header, 0, len(h))
-	for _, f := range h {
-		if !strings.EqualFold(f.Name, name) {
-			kept = append(kept, f)
-		}
-	}
-	return kept
-}
-
 // Names of the fields and record types that this package knows.
 const (
 	fieldType           = "WARC-Type"

@@ -59,12 +59,6 @@ func (u URL) Path() string {
 	return path
 }
 
-// Query returns what follows "?", or "".
-func (u URL) Query() string {
-	_, query, _ := strings.Cut(u.s[u.pathAt:], "?")
-	return query
-}
-
 // PathAndQuery returns the part of the URL that robots.txt rules are matched against and that
 // a request line carries.
 func (u URL) PathAndQuery() string { return u.s[u.pathAt:] }

@@ -199,12 +199,11 @@ func TestParts(t *testing.T) {
 		"Host":              {u.Host(), "example.com:8443"},
 		"Hostname":          {u.Hostname(), "example.com"},
 		"Path":              {u.Path(), "/a/b"},
-		"Query":             {u.Query(), "c=/d?e"},
 		"PathAndQuery":      {u.PathAndQuery(), "/a/b?c=/d?e"},
 		"Host of a string":  {Host(u.String()), "example.com:8443"},
 		"Host without path": {Host("http://[::1]:8080/"), "[::1]:8080"},
 		"Host of nothing":   {Host(""), ""},
-		"zero":              {URL{}.String() + URL{}.Scheme() + URL{}.Host() + URL{}.Path() + URL{}.Query(), ""},
+		"zero":              {URL{}.String() + URL{}.Scheme() + URL{}.Host() + URL{}.Path(), ""},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("%s = %q, want %q", name, c[0], c[1])
