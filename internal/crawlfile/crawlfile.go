@@ -1,24 +1,16 @@
 package crawlfile
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"time"
 
 	"forager/internal/apprentice"
 	"forager/internal/distill"
-	"forager/internal/linkfeature"
 	"forager/internal/strictyaml"
-	"forager/internal/weburl"
 	"forager/schemas"
 )
 
@@ -162,7 +154,7 @@ func Load(path string) (*Crawl, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the crawl file: %w", err)
 	}
-	c, problems := Parse(b, filepath.Dir(path))
+	c, problems := parse(b, filepath.Dir(path), func(*File) {})
 	if len(problems) > 0 {
 		return nil, &strictyaml.Error{File: path, Problems: problems}
 	}
@@ -186,249 +178,20 @@ func Complete(path string, complete func(*File)) (*Crawl, error) {
 	return c, nil
 }
 
-// Parse reads the text of a crawl file; dir is the folder that the files it names lie in.
-func Parse(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
-	return parse(b, dir, func(*File) {})
-}
-
+// parse reads the text of a crawl file; dir is the folder that the files it names lie in.
 func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Problem) {
 	f := defaults()
 	r := strictyaml.Decode(b, f)
 	complete(f)
-	c := &Crawl{Control: &schemas.CrawlControl{
-		Crawl: f.Name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: f.Focus, Critic: f.Critic,
-		Weights: f.Weights, Bad: f.Bad, Shadows: f.Shadows, LabelsFromUrls: f.LabelsFromURLs,
-		Budget: &schemas.Budget{Pages: f.Budget.Pages, Requests: f.Budget.Requests},
-		Scope: &schemas.Scope{
-			Hosts: f.Scope.Hosts, Prefixes: f.Scope.Prefixes, MaxDepth: f.Scope.MaxDepth, HostCap: f.Scope.HostCap,
-		},
-		Window: f.Window, HostWindow: f.HostWindow, MaxAttempts: f.MaxAttempts, Shards: f.Shards, RandomSeed: f.RandomSeed,
-		Politeness: politeness(f.Politeness.Delay, f.Politeness.Contact, f.Politeness.IgnoreRobots),
-		Learning: &schemas.Learning{
-			DMax: f.Learning.DMax, SwitchPages: f.Learning.SwitchPages, RefitPages: f.Learning.RefitPages,
-			Sync: f.Learning.Sync, Prior: f.Learning.Prior,
-		},
-	}}
-	if !crawlName.MatchString(f.Name) {
-		r.Problem("name", "%q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", f.Name)
-	}
-	if f.Critic == "" {
-		r.Problem("critic", "is missing; name the critic that judges the pages (forager critic train makes one)")
-	}
-	if len(f.Focus) == 0 {
-		r.Problem("focus", "is missing; name at least one topic of the critic")
-	}
-	if f.Budget.Pages == 0 && f.Budget.Requests == 0 {
-		r.Problem("budget", "is missing; set budget.pages, budget.requests or both")
-	}
-	polite(r, f.Politeness.Delay, f.Politeness.Contact)
-	if f.Shards > 256 {
-		r.Problem("shards", "is %d; it must lie between 1 and 256", f.Shards)
-	}
-	if f.Shards > 1 && f.Learning.Sync {
-		r.Problem("learning.sync", "waits for the models of a crawl of one shard, and shards is %d", f.Shards)
-	}
-	if f.Window > 0 && f.Window < f.Shards {
-		r.Problem("window", "is %d; each of the %d shards needs one", f.Window, f.Shards)
-	}
-	if f.Learning.DMax > 100 {
-		r.Problem("learning.d_max", "is %d; it must lie between 0 and 100", f.Learning.DMax)
-	}
-	ofShadows := func(name, _ string) bool { return slices.Contains(f.RankerShadows, name) }
-	leading := maps.Clone(f.Guides)
-	maps.DeleteFunc(leading, ofShadows)
-	f.begin(r, &leading)
-	if ranking, err := RankBy(f.Ranker, leading); err != nil {
-		r.Problem("ranker", "%v", err)
-	} else {
-		c.Control.Policies, c.Control.Mixture = ranking.Policies, ranking.Mixture
-		c.guided(r, f)
-		c.renewed(r, f)
-	}
-	var err error
-	if c.Control.RankerShadows, err = Shadows(f.RankerShadows, f.Guides, c.Control.Policies); err != nil {
-		r.Problem("ranker_shadows", "%v", err)
-	}
-	choose(r, "learning.pairs", f.Learning.Pairs, &c.Control.Learning.Pairs, Pairs)
-	choose(r, "learning.topics", f.Learning.Topics, &c.Control.Learning.Topics, Topics)
-	choose(r, "learning.learner", f.Learning.Learner, &c.Control.Learning.Learner, Learners)
-	choose(r, "learning.count", f.Learning.Count, &c.Control.Learning.Count, Countings)
-	if families, err := linkfeature.FamiliesNamed(f.Learning.Features); err != nil {
-		r.Problem("learning.features", "%v", err)
-	} else {
-		c.Control.Learning.Features = families.List()
-	}
-	if c.Control.Learning.Active = f.Learning.Active; !(f.Learning.Active >= 0 && f.Learning.Active <= 1) {
-		r.Problem("learning.active", "is %v; it must lie between 0 and 1", f.Learning.Active)
-	}
-	if l := f.Learning.Logistic; c.Control.Learning.Learner == schemas.Learner_LEARNER_LOGISTIC {
-		c.Control.Learning.Logistic = &schemas.Logistic{Rate: l.Rate, L1: l.L1, L2: l.L2}
-		if _, err := apprentice.SettingsOf(c.Control.Learning); err != nil {
-			r.Problem("learning.logistic", "%v", err)
-		}
-	}
-	c.Control.Learning.Smooth = f.Learning.Smooth
-	smoothed := &schemas.Learning{Learner: c.Control.Learning.Learner, Features: c.Control.Learning.Features, Smooth: f.Learning.Smooth}
-	if _, err := apprentice.SettingsOf(smoothed); err != nil {
-		r.Problem("learning.smooth", "%v", err)
-	}
-	f.distiller(r, c.Control)
+	c := &Crawl{Control: f.control()}
+	f.check(r)
+	f.rank(r, c)
+	f.learn(r, c.Control.Learning)
+	f.distill(r, c.Control)
 	choose(r, "leaves", f.Leaves, &c.Control.Leaves, map[string]schemas.LeafMode{
 		"compact": schemas.LeafMode_LEAF_MODE_COMPACT, "paper": schemas.LeafMode_LEAF_MODE_PAPER,
 	})
-	canonicalPrefixes(r, c.Control.Scope)
-	seeds := f.Seeds
-	if f.SeedsFile != "" {
-		seeds = append(seeds, lines(r, "seeds_file", dir, f.SeedsFile)...)
-	}
-	c.Seeds = canonical(r, "seeds", seeds)
-	if len(seeds) == 0 {
-		r.Problem("seeds", "is missing; give at least one URL")
-	}
-	if f.Scope.URLList != "" {
-		c.URLList = canonical(r, "scope.url_list", lines(r, "scope.url_list", dir, f.Scope.URLList))
-	}
+	canonicalScope(r, c.Control.Scope)
+	f.lists(r, dir, c)
 	return c, r.Problems()
-}
-
-// distiller sets what a file says of it; a control record that says nothing means the defaults.
-func (f *File) distiller(r *strictyaml.Report, ctl *schemas.CrawlControl) {
-	d := &schemas.Distiller{Every: f.Distiller.Every, Relevance: f.Distiller.Relevance, Hubs: f.Distiller.Hubs}
-	choose(r, "distiller.sites", f.Distiller.Sites, &d.ByHost, map[string]bool{"domain": false, "host": true})
-	if !(d.Relevance > 0 && d.Relevance <= 1) {
-		r.Problem("distiller.relevance", "is %v; it must be above 0 and at most 1", d.Relevance)
-	}
-	if most := uint32(distill.Default.Top); d.Hubs == 0 || d.Hubs > most {
-		r.Problem("distiller.hubs", "is %d; it must lie between 1 and %d", d.Hubs, most)
-	}
-	if schemas.Raises(ctl) {
-		ctl.Distiller = d
-	}
-}
-
-// polite says what is wrong with the politeness asked for.
-func polite(r *strictyaml.Report, delay time.Duration, contact string) {
-	if delay < 0 || delay > time.Hour {
-		r.Problem("politeness.delay", "is %s; it must lie between 0s and 1h", delay)
-	}
-	if contact == "" {
-		r.Problem("politeness.contact", "is missing; give an e-mail address or a page: site owners must be able to reach you")
-	} else if strings.ContainsAny(contact, "()\r\n") {
-		r.Problem("politeness.contact", "must not contain parentheses or line breaks")
-	}
-}
-
-func politeness(delay time.Duration, owner string, ignoreRobots bool) *schemas.Politeness {
-	return &schemas.Politeness{
-		DelayMs: uint32(max(0, delay.Milliseconds())), IgnoreRobots: ignoreRobots,
-		UserAgent: UserAgentProduct + "/1.0 (+" + contact(owner) + ")",
-	}
-}
-
-// contact makes an e-mail address a mailto: URL.
-func contact(s string) string {
-	if strings.Contains(s, "@") && !strings.Contains(s, ":") {
-		return "mailto:" + s
-	}
-	return s
-}
-
-// Pairs, Topics, Learners and Countings are the words for learning.pairs, learning.topics, learning.learner and
-// learning.count. Raw counts need no setting.
-var (
-	Countings = map[string]schemas.Counting{
-		"raw": schemas.Counting_COUNTING_UNSPECIFIED, "normalised": schemas.Counting_COUNTING_NORMALISED, "binary": schemas.Counting_COUNTING_BINARY,
-	}
-	Learners = map[string]schemas.Learner{
-		"bayes": schemas.Learner_LEARNER_BAYES, "logistic": schemas.Learner_LEARNER_LOGISTIC,
-	}
-
-	Pairs  = map[string]schemas.Pairs{"both": schemas.Pairs_PAIRS_BOTH, "forward": schemas.Pairs_PAIRS_FORWARD}
-	Topics = map[string]schemas.TopicFeatures{
-		"none": schemas.TopicFeatures_TOPIC_FEATURES_NONE, "top2": schemas.TopicFeatures_TOPIC_FEATURES_TOP2,
-		"all": schemas.TopicFeatures_TOPIC_FEATURES_ALL,
-	}
-)
-
-func choose[E any](r *strictyaml.Report, path, word string, to *E, known map[string]E) {
-	v, ok := known[word]
-	if !ok {
-		words := make([]string, 0, len(known))
-		for w := range known {
-			words = append(words, w)
-		}
-		slices.Sort(words)
-		r.Problem(path, "%q is not one of %s", word, strings.Join(words, ", "))
-		return
-	}
-	*to = v
-}
-
-// canonicalPrefixes brings scope prefixes into the form that URLs are compared in.
-func canonicalPrefixes(r *strictyaml.Report, s *schemas.Scope) {
-	for i, p := range s.Prefixes {
-		u, err := weburl.Parse(p)
-		if err != nil {
-			r.Problem("scope.prefixes", "number %d: %v", i+1, err)
-			continue
-		}
-		s.Prefixes[i] = u.String()
-	}
-	for i, h := range s.Hosts {
-		u, err := weburl.Parse("http://" + h + "/")
-		if err != nil {
-			r.Problem("scope.hosts", "number %d: %q is not a host name", i+1, h)
-			continue
-		}
-		s.Hosts[i] = u.Host()
-	}
-}
-
-// canonical returns the distinct canonical forms and reports what is not a URL.
-func canonical(r *strictyaml.Report, path string, raw []string) []string {
-	seen := make(map[string]bool, len(raw))
-	urls := make([]string, 0, len(raw))
-	for i, s := range raw {
-		u, err := weburl.Parse(s)
-		if err != nil {
-			r.Problem(path, "number %d: %v", i+1, err)
-			continue
-		}
-		if c := u.String(); !seen[c] {
-			seen[c] = true
-			urls = append(urls, c)
-		}
-	}
-	return urls
-}
-
-// lines reads a list file: one entry a line, "#" begins a comment line.
-func lines(r *strictyaml.Report, path, dir, name string) []string {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	b, err := os.ReadFile(name)
-	if err != nil {
-		r.Problem(path, "%v", err)
-		return nil
-	}
-	out, err := Lines(bytes.NewReader(b))
-	if err != nil {
-		r.Problem(path, "%s: %v", name, err)
-	}
-	return out
-}
-
-// Lines reads a list: one entry a line of at most 1 MiB, without the space around it; empty lines
-// and those that begin with "#" are left out. With an error come the entries before it.
-func Lines(r io.Reader) ([]string, error) {
-	var out []string
-	s := bufio.NewScanner(r)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		if l := strings.TrimSpace(s.Text()); l != "" && !strings.HasPrefix(l, "#") {
-			out = append(out, l)
-		}
-	}
-	return out, s.Err()
 }

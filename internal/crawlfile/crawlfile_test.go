@@ -43,6 +43,11 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
+// asWritten parses the text of a file to which nobody adds anything.
+func asWritten(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
+	return parse(b, dir, func(*File) {})
+}
+
 func TestWholeFile(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"crawl.yaml": whole, "seeds.txt": "# seeds\n\nhttp://b.example/\n", "list.txt": "http://example.org/a\nhttp://b.example\n",
@@ -77,7 +82,7 @@ func TestWholeFile(t *testing.T) {
 
 func TestEveryProblemAtOnce(t *testing.T) {
 	dir := folder(t, nil)
-	_, problems := Parse([]byte(`
+	_, problems := asWritten([]byte(`
 name: "Not A Name"
 seeds: ["nonsense", "mailto:x@y"]
 seeds_file: none.txt
@@ -112,7 +117,7 @@ func TestTheDistillerIsSetUp(t *testing.T) {
 		"ranker: soft-focus-distilled": {Relevance: .15, Hubs: 20},
 		"{ranker: unfocused+soft-focus-distilled, distiller: {every: 50, sites: host, relevance: 0.5, hubs: 3}}": {Every: 50, ByHost: true, Relevance: .5, Hubs: 3},
 	} {
-		c, problems := Parse([]byte(file), "")
+		c, problems := asWritten([]byte(file), "")
 		if diff := cmp.Diff(want, c.Control.GetDistiller(), protocmp.Transform()); diff != "" {
 			t.Errorf("%s: %v\n%s", file, problems, diff)
 		}
@@ -126,7 +131,7 @@ func TestLogisticRegressionIsSetUp(t *testing.T) {
 	for settings, want := range map[string]*schemas.Logistic{
 		"learner: bayes": nil, "learner: logistic": {Rate: .1, L2: 1}, "learner: logistic, logistic: {rate: 0.5, l1: 2}": {Rate: .5, L1: 2, L2: 1},
 	} {
-		c, problems := Parse([]byte(strings.Replace(whole, "learner: logistic, logistic: {rate: 0.2}", settings, 1)), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""}))
+		c, problems := asWritten([]byte(strings.Replace(whole, "learner: logistic, logistic: {rate: 0.2}", settings, 1)), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""}))
 		families := []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_NEAR_TEXT, schemas.FeatureFamily_FEATURE_FAMILY_ANCHOR}
 		if l := c.Control.Learning; !slices.Equal(l.GetFeatures(), families) || l.GetActive() != .25 {
 			t.Errorf("features %v, active %v", l.GetFeatures(), l.GetActive())
@@ -135,10 +140,10 @@ func TestLogisticRegressionIsSetUp(t *testing.T) {
 			t.Errorf("%s: %v\n%s", settings, problems, diff)
 		}
 	}
-	if c, problems := Parse([]byte(strings.Replace(whole, "features: [near-text, anchor], active: 0.25, learner: logistic, logistic: {rate: 0.2}", "count: binary, smooth: 3", 1)), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""})); c.Control.Learning.GetCount() != schemas.Counting_COUNTING_BINARY || c.Control.Learning.GetSmooth() != 3 || len(problems) > 0 {
+	if c, problems := asWritten([]byte(strings.Replace(whole, "features: [near-text, anchor], active: 0.25, learner: logistic, logistic: {rate: 0.2}", "count: binary, smooth: 3", 1)), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""})); c.Control.Learning.GetCount() != schemas.Counting_COUNTING_BINARY || c.Control.Learning.GetSmooth() != 3 || len(problems) > 0 {
 		t.Errorf("count and smooth: %v, %v", c.Control.Learning, problems)
 	}
-	_, problems := Parse([]byte("learning: {learner: logistic, logistic: {rate: 11}}"), "")
+	_, problems := asWritten([]byte("learning: {learner: logistic, logistic: {rate: 11}}"), "")
 	if !slices.ContainsFunc(problems, func(p strictyaml.Problem) bool { return p.Path == "learning.logistic" }) {
 		t.Errorf("a rate of 11 is taken: %v", problems)
 	}
@@ -196,7 +201,7 @@ func TestRankersWithGuides(t *testing.T) {
 		}
 	}
 	text := strings.Replace(whole, "ranker: apprentice-gated", "ranker: mine\nguides: {mine: links}\nlabels_from_urls: true", 1)
-	c, problems := Parse([]byte(text), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""}))
+	c, problems := asWritten([]byte(text), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""}))
 	if len(problems) > 0 || c.Control.GetPolicies()[0].GetGuide() != "links" || !c.Control.GetLabelsFromUrls() {
 		t.Errorf("%v, %v", c.Control.GetPolicies(), problems)
 	}
@@ -221,7 +226,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte("name: x\nseeds: &a [*a]\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, problems := Parse(b, t.TempDir())
+		c, problems := asWritten(b, t.TempDir())
 		if len(problems) == 0 && (len(c.Seeds) == 0 || len(c.Control.GetPolicies()) == 0) {
 			t.Errorf("no problem, yet %v", c)
 		}

@@ -10,7 +10,7 @@ import (
 func TestWhatGuidedCrawlsCanHave(t *testing.T) {
 	const file = "name: a\ncritic: c\nfocus: [x]\nseeds: [\"http://a.example/\"]\nbudget: {pages: 3}\npoliteness: {contact: me@example.org}\n"
 	const guided = "ranker: context-graph+unfocused\nguides: {context-graph: near}\n"
-	c, problems := Parse([]byte(file+guided+"expand: page\nbacklinks: {source: links, ration: 5}"), ".")
+	c, problems := asWritten([]byte(file+guided+"expand: page\nbacklinks: {source: links, ration: 5}"), ".")
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -30,7 +30,7 @@ func TestWhatGuidedCrawlsCanHave(t *testing.T) {
 		guided + "backlinks: {source: links, ra: 5}":  "backlinks",
 		guided + "backlinks: {source: x, ration: -1}": "backlinks",
 	} {
-		_, problems := Parse([]byte(file+text), ".")
+		_, problems := asWritten([]byte(file+text), ".")
 		if (len(problems) == 0) != (want == "") || len(problems) > 0 && !strings.HasPrefix(problems[0].Path, strings.Split(want, ".")[0]) {
 			t.Errorf("%q: %v, want %q", text, problems, want)
 		}
@@ -39,7 +39,7 @@ func TestWhatGuidedCrawlsCanHave(t *testing.T) {
 
 func TestContextGraphsThatCrawlsMakeThemselves(t *testing.T) {
 	const file = "name: a\ncritic: c\nfocus: [x]\nseeds: [\"http://a.example/\"]\nbudget: {pages: 3}\npoliteness: {contact: me@example.org}\n"
-	c, problems := Parse([]byte(file+"ranker: unfocused+context-graph\nexpand: page\ncontext_graph: {bootstrap: 10, rebuild_every: 50}"), ".")
+	c, problems := asWritten([]byte(file+"ranker: unfocused+context-graph\nexpand: page\ncontext_graph: {bootstrap: 10, rebuild_every: 50}"), ".")
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -57,7 +57,7 @@ func TestContextGraphsThatCrawlsMakeThemselves(t *testing.T) {
 		"ranker: context-graph\ncontext_graph: {rebuild_every: 9}":   "ranker",
 		"ranker: context-graph\ncontext_graph: {bootstrap: 9, m: 1}": "context_graph",
 	} {
-		_, problems := Parse([]byte(file+text), ".")
+		_, problems := asWritten([]byte(file+text), ".")
 		if (len(problems) == 0) != (want == "") || len(problems) > 0 && !strings.HasPrefix(problems[0].Path, want) {
 			t.Errorf("%q: %v, want %q", text, problems, want)
 		}
