@@ -3,7 +3,6 @@
 package main
 
 import (
-	"net/http"
 	"os"
 	"syscall"
 	"testing"
@@ -67,25 +66,4 @@ func TestKafkaCarriesACrawl(t *testing.T) {
 		t.Errorf("the apprentice learnt nothing: model %q, %d leaps trained", st.GetModel(), st.GetTrained())
 	}
 	r.verified("kafka")
-}
-
-// gated is a web that answers as many requests as it was permitted, so that a crawl is still under way when something
-// happens to it; the others wait. With permits closed it answers all.
-type gated struct {
-	handler http.Handler
-	permits chan struct{}
-}
-
-func (g *gated) permit(n int) {
-	for range n {
-		g.permits <- struct{}{}
-	}
-}
-
-func (g *gated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	select {
-	case <-g.permits:
-		g.handler.ServeHTTP(w, r)
-	case <-r.Context().Done():
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,10 +28,12 @@ import (
 // way there is, and when things are not as they should be.
 func TestRetrain(t *testing.T) {
 	g, _ := simulated(t)
-	r := newRig(t, g.handler)
+	web := &gated{handler: g.handler, permits: make(chan struct{}, 200)}
+	r := newRig(t, web)
 	r.parts()
 	r.start(stageNames)
 	r.begin(r.crawl(g, "live", "apprentice", 200, func(c *schemas.CrawlControl) { c.Learning.RefitPages = 25 }))
+	r.operate("live", web)
 	r.begin(r.crawl(g, "plain", "soft-focus", 40, nil))
 	r.begin(r.crawl(g, "parted", "apprentice", 100, func(c *schemas.CrawlControl) {
 		c.Shards = 4
@@ -41,10 +44,9 @@ func TestRetrain(t *testing.T) {
 		c.Learning.Features, c.Learning.Topics = families.List(), schemas.TopicFeatures_TOPIC_FEATURES_ALL
 		c.Learning.Count, c.Learning.Smooth = schemas.Counting_COUNTING_NORMALISED, 2
 	}))
-	r.until("live", "finished", time.Minute, finished)
 	r.until("plain", "finished", time.Minute, finished)
 	r.until("parted", "finished", time.Minute, finished)
-	r.learnt("live", 180) // the first at 30, then every 25
+	r.learnt("live", 180) // the first at 30, then every 25, but for the one at 80
 	store, err := objects.Open(r.cfg.S3)
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +58,34 @@ func TestRetrain(t *testing.T) {
 	r.testInterrupted(t, store)
 	r.testRefusals(t, g)
 	r.testLostFiles(t)
+	r.testForgotten(t)
+}
+
+// operate lets a crawl that learns rank by something else for a while, and by an older model from then on:
+// what it learns, and what is learnt from its leaps again, is the same.
+func (r *rig) operate(crawl string, web *gated) {
+	r.t.Helper()
+	does := func(command ...string) {
+		r.mustRun(command...)
+		r.mustRun("crawl", "pause", crawl) // paused, it has taken the record before
+		r.until(crawl, "paused", time.Minute, func(st *schemas.CrawlStatus) bool {
+			return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED
+		})
+		r.mustRun("crawl", "resume", crawl)
+	}
+	web.permit(70)
+	old := r.learnt(crawl, 55).GetVersion()
+	does("crawl", "ranker", crawl, "soft-focus")
+	web.permit(30)
+	r.until(crawl, "past a model that nobody asked for", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 80 })
+	does("crawl", "ranker", crawl, "apprentice")
+	web.permit(30)
+	r.learnt(crawl, 105)
+	does("models", "use", crawl, old)
+	close(web.permits)
+	if st := r.until(crawl, "finished", time.Minute, finished); st.GetModel() != old {
+		r.t.Errorf("%s ended with the model %s, want %s", crawl, st.GetModel(), old)
+	}
 }
 
 // learnt waits for a crawl's own model of so many pages: it is announced some time after the
@@ -101,17 +131,11 @@ func (r *rig) retrain(args ...string) retrained {
 // testLiveModels: every model that live training published comes out again, bit for bit.
 func (r *rig) testLiveModels(t *testing.T, store *objects.Store) {
 	models := r.liveModels(t, store, "live")
-	if len(models) < 6 {
-		t.Fatalf("%d models were published", len(models))
+	if len(models) != 6 || models[80] != nil {
+		t.Fatalf("models of %v pages were published", slices.Sorted(maps.Keys(models)))
 	}
 	file := filepath.Join(r.dir, "again.model")
-	last := slices.Max(slices.Collect(func(yield func(uint64) bool) {
-		for pages := range models {
-			if !yield(pages) {
-				return
-			}
-		}
-	}))
+	last := slices.Max(slices.Collect(maps.Keys(models)))
 	for pages, want := range models {
 		for _, from := range []string{"topic", "archive"} {
 			args := []string{"live", "--from", from, "-o", file, "--through", fmt.Sprint(pages)}
@@ -265,6 +289,9 @@ func (r *rig) testUse(t *testing.T, g *demoGround) {
 	if newest := r.learnt("used", 300); newest.GetPages() != 300 {
 		t.Errorf("the newest model of its own is %v", newest)
 	}
+	if again := r.retrain("used"); !again.Live {
+		t.Errorf("trained again, what it learnt beside the model in use is %+v", again)
+	}
 }
 
 // testInterrupted kills the command between the object and its announcement.
@@ -350,11 +377,13 @@ func (r *rig) testLostFiles(t *testing.T) {
 		t.Fatalf("%s: %v, %v", pattern, files, err)
 	}
 	want := r.retrain("live", "--from", "archive").Version
+	copies := make(map[string][]byte)
 	for i, f := range files {
 		whole, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
 		}
+		copies[f] = whole
 		switch {
 		case i == 0:
 			err = os.WriteFile(f, whole[:len(whole)/2], 0o644)
@@ -372,5 +401,26 @@ func (r *rig) testLostFiles(t *testing.T) {
 	r.fails(t, exitFailure, []string{"retrain", "live", "--from", "archive"}, "--from topic")
 	if got := r.retrain("live", "--from", "topic").Version; got != want {
 		t.Errorf("from the topic comes %s, from the archive came %s", got, want)
+	}
+	for f, whole := range copies { // as the command asked for
+		if err := os.WriteFile(f, whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := r.retrain("live", "--from", "archive").Version; got != want {
+		t.Errorf("from restored files comes %s, from the archive came %s", got, want)
+	}
+}
+
+// testForgotten: what the topics retain no more is in the archive, leaps and pages.
+func (r *rig) testForgotten(t *testing.T) {
+	more := r.retrain("live", "--d-max", "8").Version
+	r.forget(schemas.TopicLeapSettled, schemas.TopicPageJudged)
+	r.fails(t, exitFailure, []string{"retrain", "live"}, "the topic retains them from", "--from archive")
+	if said := r.retrain("live", "--from", "archive"); !said.Live || said.Pages != 180 {
+		t.Errorf("from the archive alone: %+v", said)
+	}
+	if said := r.retrain("live", "--from", "archive", "--d-max", "8"); said.Version != more {
+		t.Errorf("with pages from the archive alone: %s, want %s", said.Version, more)
 	}
 }

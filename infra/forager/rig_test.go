@@ -292,3 +292,28 @@ func (r *rig) joined(name string) bool {
 	}
 	return bytes.LastIndex(b, []byte("msg=joined")) > bytes.LastIndex(b, []byte("msg=started"))
 }
+
+// gated is a web that answers as many requests as it was permitted, besides those for robots.txt, so that a crawl is still
+// under way when something happens to it; the others wait. With permits closed it answers all.
+type gated struct {
+	handler http.Handler
+	permits chan struct{}
+}
+
+func (g *gated) permit(n int) {
+	for range n {
+		g.permits <- struct{}{}
+	}
+}
+
+func (g *gated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/robots.txt" {
+		g.handler.ServeHTTP(w, r)
+		return
+	}
+	select {
+	case <-g.permits:
+		g.handler.ServeHTTP(w, r)
+	case <-r.Context().Done():
+	}
+}
