@@ -14,7 +14,6 @@ import (
 type event struct {
 	Action      string
 	Package     string
-	ImportPath  string
 	Test        string
 	Elapsed     float64
 	Output      string
@@ -34,86 +33,115 @@ func main() {
 
 // report copies what matters from r to w and says whether all is well.
 func report(r io.Reader, w io.Writer) (bool, error) {
-	var passed, failed, skipped, broken int
-	output := make(map[[2]string][]string)
-	var why strings.Builder // what failed tests said themselves, for the end
+	t := tally{w: w, output: make(map[test][]string)}
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 64<<20)
 	for s.Scan() {
-		line := s.Bytes()
 		var e event
-		if err := json.Unmarshal(line, &e); err != nil {
-			fmt.Fprintf(w, "%s\n", line) // what the go command itself has to say
+		if err := json.Unmarshal(s.Bytes(), &e); err != nil {
+			fmt.Fprintf(w, "%s\n", s.Bytes()) // what the go command itself has to say
 			continue
 		}
-		key := [2]string{e.Package, e.Test}
-		switch e.Action {
-		case "output":
-			output[key] = append(output[key], e.Output)
-		case "build-output":
-			fmt.Fprint(w, e.Output)
-		case "build-fail":
-			broken++
-		case "pass", "fail", "skip":
-			text := strings.Join(output[key], "")
-			delete(output, key)
-			if e.Test == "" {
-				if e.Action == "fail" {
-					if e.FailedBuild == "" {
-						fmt.Fprint(w, text)
-					}
-					for _, test := range unended(output, e.Package) {
-						text := strings.Join(output[[2]string{e.Package, test}], "")
-						fmt.Fprint(w, text)
-						failed++
-						fmt.Fprintf(&why, "FAIL %s %s did not end\n%s%s", e.Package, test, said(text), crash(text))
-					}
-					fmt.Fprintf(w, "FAIL %s\n", e.Package)
-					broken++
-				} else if e.Action == "pass" {
-					fmt.Fprintf(w, "ok   %s %.1fs\n", e.Package, e.Elapsed)
-				}
-				continue
-			}
-			switch e.Action {
-			case "pass":
-				passed++
-				if strings.Contains(e.Test, "Webs") {
-					fmt.Fprint(w, figures(text))
-				}
-			case "skip":
-				skipped++
-				fmt.Fprintf(w, "SKIP %s %s\n", e.Package, e.Test)
-			case "fail":
-				failed++
-				fmt.Fprint(w, text)
-				fmt.Fprintf(&why, "FAIL %s %s\n%s", e.Package, e.Test, said(text))
-			}
-		}
+		t.take(&e)
 	}
 	if err := s.Err(); err != nil {
 		return false, fmt.Errorf("read the test output: %w", err)
 	}
-	fmt.Fprint(w, why.String())
-	fmt.Fprintf(w, "%d passed, %d failed", passed, failed)
-	if skipped > 0 {
-		fmt.Fprintf(w, ", %d skipped", skipped)
+	return t.end(), nil
+}
+
+// test names a test; without a name it is its package.
+type test struct{ pkg, name string }
+
+// tally is what has come so far.
+type tally struct {
+	w                       io.Writer
+	passed, failed, skipped int
+	broken                  int               // packages that failed or were not built
+	output                  map[test][]string // of tests that have not ended
+	why                     strings.Builder   // what failed tests said themselves, for the end
+}
+
+func (t *tally) take(e *event) {
+	of := test{e.Package, e.Test}
+	switch e.Action {
+	case "output":
+		t.output[of] = append(t.output[of], e.Output)
+	case "build-output":
+		fmt.Fprint(t.w, e.Output)
+	case "build-fail":
+		t.broken++
+	case "pass", "fail", "skip":
+		text := strings.Join(t.output[of], "")
+		delete(t.output, of)
+		if e.Test == "" {
+			t.endPackage(e, text)
+		} else {
+			t.endTest(e, text)
+		}
 	}
-	fmt.Fprintln(w)
-	return failed == 0 && broken == 0 && passed > 0, nil
+}
+
+// endTest counts a test, which wrote text.
+func (t *tally) endTest(e *event, text string) {
+	switch e.Action {
+	case "pass":
+		t.passed++
+		if strings.Contains(e.Test, "Webs") {
+			fmt.Fprint(t.w, figures(text))
+		}
+	case "skip":
+		t.skipped++
+		fmt.Fprintf(t.w, "SKIP %s %s\n", e.Package, e.Test)
+	case "fail":
+		t.failed++
+		fmt.Fprint(t.w, text)
+		fmt.Fprintf(&t.why, "FAIL %s %s\n%s", e.Package, e.Test, said(text))
+	}
+}
+
+// endPackage says how a package ended, and which of its tests did not.
+func (t *tally) endPackage(e *event, text string) {
+	switch e.Action {
+	case "pass":
+		fmt.Fprintf(t.w, "ok   %s %.1fs\n", e.Package, e.Elapsed)
+	case "fail":
+		if e.FailedBuild == "" {
+			fmt.Fprint(t.w, text)
+		}
+		for _, name := range t.unended(e.Package) {
+			text := strings.Join(t.output[test{e.Package, name}], "")
+			fmt.Fprint(t.w, text)
+			t.failed++
+			fmt.Fprintf(&t.why, "FAIL %s %s did not end\n%s%s", e.Package, name, said(text), crash(text))
+		}
+		fmt.Fprintf(t.w, "FAIL %s\n", e.Package)
+		t.broken++
+	}
+}
+
+// end writes the summary and says whether all is well.
+func (t *tally) end() bool {
+	fmt.Fprint(t.w, t.why.String())
+	fmt.Fprintf(t.w, "%d passed, %d failed", t.passed, t.failed)
+	if t.skipped > 0 {
+		fmt.Fprintf(t.w, ", %d skipped", t.skipped)
+	}
+	fmt.Fprintln(t.w)
+	return t.failed == 0 && t.broken == 0 && t.passed > 0
 }
 
 // unended lists the tests of a package that wrote something and are neither passed nor failed: its
 // time was up, or it crashed.
-func unended(output map[[2]string][]string, pkg string) []string {
-	var tests []string
-	for key := range output {
-		if key[0] == pkg && key[1] != "" {
-			tests = append(tests, key[1])
+func (t *tally) unended(pkg string) []string {
+	var names []string
+	for of := range t.output {
+		if of.pkg == pkg && of.name != "" {
+			names = append(names, of.name)
 		}
 	}
-	slices.Sort(tests)
-	return tests
+	slices.Sort(names)
+	return names
 }
 
 // crash keeps the line that says why a test's process ended, if it is in the text.
@@ -154,7 +182,7 @@ func said(text string) string {
 // figures keeps what a passing test logged and drops the frame that go test puts around it.
 func figures(text string) string {
 	var b strings.Builder
-	for _, line := range strings.SplitAfter(text, "\n") {
+	for line := range strings.Lines(text) {
 		t := strings.TrimSpace(line)
 		if t == "" || strings.HasPrefix(t, "=== ") || strings.HasPrefix(t, "--- ") {
 			continue
