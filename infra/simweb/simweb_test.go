@@ -289,7 +289,7 @@ func TestURLsDoNotTellTopics(t *testing.T) {
 		}
 		if id%50 == 0 {
 			p := w.page(id)
-			for _, name := range strings.Split(w.topics[topic], "/") {
+			for name := range strings.SplitSeq(w.topics[topic], "/") {
 				if strings.Contains(w.url(id), name) {
 					t.Fatalf("%s names its topic", w.url(id))
 				}

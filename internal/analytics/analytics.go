@@ -271,8 +271,8 @@ func (e *columnError) Unwrap() error { return e.error }
 // columns are the tags of a row's type.
 func columns(t reflect.Type) []string {
 	var all []string
-	for i := range t.NumField() {
-		if f := t.Field(i); f.Anonymous {
+	for f := range t.Fields() {
+		if f.Anonymous {
 			all = append(all, columns(f.Type)...)
 		} else {
 			all = append(all, f.Tag.Get("ch"))

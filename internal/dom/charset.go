@@ -47,7 +47,7 @@ func detect(body []byte, contentType string) encodingOf {
 // charsetParameter finds charset in a Content-Type as servers send it, which is often none by
 // the book: without a type, with a stray semicolon, the value in half a pair of quotes.
 func charsetParameter(contentType string) string {
-	for _, part := range strings.Split(contentType, ";") {
+	for part := range strings.SplitSeq(contentType, ";") {
 		name, value, ok := strings.Cut(part, "=")
 		if ok && strings.EqualFold(strings.TrimSpace(name), "charset") {
 			return strings.Trim(value, " \t\r\n\"'")

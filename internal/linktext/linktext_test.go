@@ -24,7 +24,7 @@ func parse(t testing.TB, body string) *schemas.Page {
 // words of a text with their counts.
 func words(s string) map[string]uint32 {
 	counts := make(map[string]uint32)
-	for _, w := range strings.Fields(s) {
+	for w := range strings.FieldsSeq(s) {
 		counts[w]++
 	}
 	return counts

@@ -56,23 +56,28 @@ func (m *perceptrons) add(all []instance) {
 	for r, rate := range rates {
 		for test := range folds {
 			p := &perceptron{weights: make(map[pair]float64), rate: rate}
-			done := 0
-			for at, n := range passes {
-				for ; done < n; done++ {
-					for i := range all {
-						if fold[i] != test {
-							p.step(seen[i], all[i].high)
-						}
+			pass := func() {
+				for i := range all {
+					if fold[i] != test {
+						p.step(seen[i], all[i].high)
 					}
 				}
-				right := 0.
+			}
+			right := func() (n int) {
 				for i := range all {
 					// An output that is no number, of steps too long, says low.
 					if fold[i] == test && (p.output(seen[i]) >= .5) == all[i].high {
-						right++
+						n++
 					}
 				}
-				m[r][at] += right / float64(len(all))
+				return n
+			}
+			done := 0
+			for at, n := range passes {
+				for ; done < n; done++ {
+					pass()
+				}
+				m[r][at] += float64(right()) / float64(len(all))
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func oracle(file, token, path string) bool {
 	named, every, isNamed := []line{}, []line{}, false
 	var agents []string
 	inRules := true
-	for _, l := range strings.Split(file, "\n") {
+	for l := range strings.SplitSeq(file, "\n") {
 		field, value, _ := strings.Cut(l, ": ")
 		switch field {
 		case "user-agent":

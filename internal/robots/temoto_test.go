@@ -73,7 +73,7 @@ var differences = []struct {
 func settle(file string, ties, ruleless bool) string {
 	var kept []string
 	seen := make(map[string]bool)
-	for _, l := range strings.Split(file, "\n") {
+	for l := range strings.SplitSeq(file, "\n") {
 		field, pattern, _ := strings.Cut(l, ": ")
 		opposite := map[string]string{"allow": "disallow", "disallow": "allow"}[field]
 		if !ties && seen[opposite+": "+pattern] {

@@ -1,7 +1,9 @@
 package scope
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"forager/internal/weburl"
@@ -57,10 +59,8 @@ func New(s *schemas.Scope, list *List) (*Scope, error) {
 			out.hosts[strings.ToLower(h)] = true
 		}
 	}
-	for _, p := range out.prefixes {
-		if p == "" {
-			return nil, fmt.Errorf("scope: an empty prefix would let every URL through")
-		}
+	if slices.Contains(out.prefixes, "") {
+		return nil, errors.New("scope: an empty prefix would let every URL through")
 	}
 	return out, nil
 }

@@ -2,6 +2,7 @@ package shards
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -52,9 +53,7 @@ func (m *model) report() *schemas.ShardReport {
 	if !m.hostsWait && !m.stopped {
 		r.Want = uint64(m.todo)
 	}
-	for k, at := range m.sent {
-		r.Sent[k] = at
-	}
+	maps.Copy(r.Sent, m.sent)
 	return r
 }
 
@@ -363,7 +362,7 @@ func TestAShardReportsSeldom(t *testing.T) {
 		}
 	}
 	n := 0
-	for pages := uint64(0); pages < 990; pages++ {
+	for pages := range uint64(990) {
 		now = now.Add(time.Millisecond)
 		r := report(pages, 10)
 		if due, _ := m.Due(r, false, now); due {

@@ -168,10 +168,10 @@ func field(v reflect.Value, key string) (reflect.Value, bool) {
 
 func fieldNames(t reflect.Type) []string {
 	var names []string
-	for i := range t.NumField() {
-		name, inline := tag(t.Field(i))
+	for field := range t.Fields() {
+		name, inline := tag(field)
 		if inline {
-			names = append(names, fieldNames(t.Field(i).Type)...)
+			names = append(names, fieldNames(field.Type)...)
 		} else {
 			names = append(names, name)
 		}

@@ -82,7 +82,7 @@ func questions(file string) []Query {
 		panic("clickhouse: " + file + " is not embedded: " + err.Error())
 	}
 	var all []Query
-	for _, block := range strings.Split(string(b), "\n\n") {
+	for block := range strings.SplitSeq(string(b), "\n\n") {
 		head, sql, _ := strings.Cut(strings.TrimSpace(block), "\n")
 		name, title, ok := strings.Cut(strings.TrimPrefix(head, "-- "), ": ")
 		sql, ends := strings.CutSuffix(strings.TrimSpace(sql), ";")

@@ -34,30 +34,37 @@ func (g *graph) informationGain(f Figures) {
 	if classes < 2 {
 		return
 	}
-	starts := make([][]uint32, len(g.pages))
+	starts := make([][]uint32, len(g.pages)) // of the leaves of pages that have instances
+	for _, x := range instances {
+		if starts[x.page] == nil {
+			starts[x.page] = leafStarts(g.pages[x.page].GetLeafLengths())
+		}
+	}
+	least := int32(rarest*float64(len(instances))) + 1
+	seen := make(map[uint32]bool)
 	for d := -reach; d <= reach; d++ {
 		found, random := newTable(classes), newTable(classes)
-		seen := make(map[uint32]bool)
 		for _, x := range instances {
-			p := g.pages[x.page]
-			if starts[x.page] == nil {
-				starts[x.page] = leafStarts(p.GetLeafLengths())
-			}
-			start := starts[x.page]
 			clear(seen)
-			for leaf := range leavesAt(x.edge, d, len(start)-1) {
-				for _, t := range p.GetTokens()[start[leaf]:start[leaf+1]] {
-					if seen[t] {
-						continue
-					}
-					seen[t] = true
-					found.add(p.GetTerms()[t], x.class)
-					random.add(p.GetTerms()[t], x.random)
+			g.termsAt(x, d, starts[x.page], func(number uint32, term string) {
+				if !seen[number] {
+					seen[number] = true
+					found.add(term, x.class)
+					random.add(term, x.random)
 				}
-			}
+			})
 		}
-		least := int32(rarest*float64(len(instances))) + 1
 		f[Gain(d)] = 100 * (found.information(least) - random.information(least))
+	}
+}
+
+// termsAt calls f with the terms of the tokens at offset d of a link, by their numbers in its page.
+func (g *graph) termsAt(x instance, d int, starts []uint32, f func(number uint32, term string)) {
+	p := g.pages[x.page]
+	for leaf := range leavesAt(x.edge, d, len(starts)-1) {
+		for _, t := range p.GetTokens()[starts[leaf]:starts[leaf+1]] {
+			f(t, p.GetTerms()[t])
+		}
 	}
 }
 
