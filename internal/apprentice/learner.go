@@ -138,7 +138,7 @@ func New(s Settings) Learner {
 // foreign, newer or damaged are told apart.
 func Open(b []byte) (Learner, error) {
 	if modelfile.Kind(b) == logisticKind {
-		return UnmarshalLogistic(b)
+		return unmarshalLogistic(b)
 	}
 	return UnmarshalCounts(b)
 }

@@ -197,7 +197,7 @@ func TestLogisticStaysFinite(t *testing.T) {
 			t.Errorf("score %v", p)
 		}
 	}
-	if _, err := UnmarshalLogistic(c.Marshal()); err != nil {
+	if _, err := unmarshalLogistic(c.Marshal()); err != nil {
 		t.Error(err)
 	}
 	if all := c.Strongest(0, 1); len(all) != 1 || all[0].High != math.MaxUint32 && all[0].Low != math.MaxUint32 && all[0].Term == "a" {

@@ -127,9 +127,9 @@ func (h *held) decode(d *modelfile.Decoder) {
 	}
 }
 
-// UnmarshalLogistic reads a file. Errors are those of package modelfile: bytes that are foreign,
+// unmarshalLogistic reads a file. Errors are those of package modelfile: bytes that are foreign,
 // newer or damaged are told apart.
-func UnmarshalLogistic(b []byte) (*Logistic, error) {
+func unmarshalLogistic(b []byte) (*Logistic, error) {
 	version, body, err := modelfile.Open(b, logisticKind, fileVersion)
 	if err != nil {
 		return nil, fmt.Errorf("apprentice model: %w", err)

@@ -77,7 +77,7 @@ func (n *Numbered) links(ctx context.Context, among map[uint64]bool) (links [][2
 		}
 	})
 	if err == nil && full {
-		err = fmt.Errorf("%w: more than %d links to the pages that are wanted", ErrTooMany, maxLinks)
+		err = fmt.Errorf("%w: more than %d links to the pages that are wanted", errTooMany, maxLinks)
 	}
 	return links, counts, err
 }

@@ -31,8 +31,8 @@ type Edges func(f func(from, to string)) (edgefile.Counts, error)
 // maxPages bounds the pages of a table, parents among them: some 2 GB of URLs while it is made.
 const maxPages = 1 << 24
 
-// ErrTooMany: edges have more pages, or links to them, than a table may.
-var ErrTooMany = errors.New("too much for one table; name the hosts whose pages are to be asked about")
+// errTooMany: edges have more pages, or links to them, than a table may.
+var errTooMany = errors.New("too much for one table; name the hosts whose pages are to be asked about")
 
 // Anything wants the parents of every page.
 func Anything(string) bool { return true }
@@ -46,7 +46,7 @@ func EdgesOf(ctx context.Context, r io.Reader, broken float64, wanted func(to st
 }
 
 // NewTable keeps of each page the first Most parents among the edges. Links of a page to itself are left out. Edges of more
-// than maxPages pages are ErrTooMany.
+// than maxPages pages are an error.
 func NewTable(edges Edges) (*Table, edgefile.Counts, error) {
 	names, numbers := []string(nil), make(map[string]uint32)
 	number := func(url string) uint32 {
@@ -74,7 +74,7 @@ func NewTable(edges Edges) (*Table, edgefile.Counts, error) {
 		}
 	})
 	if err == nil && full {
-		err = fmt.Errorf("%w: more than %d pages are linked", ErrTooMany, maxPages)
+		err = fmt.Errorf("%w: more than %d pages are linked", errTooMany, maxPages)
 	}
 	if err != nil {
 		return nil, counts, err

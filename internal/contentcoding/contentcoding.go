@@ -23,8 +23,8 @@ const maxCodings = 3
 // maxWindow bounds the memory of a zstd decoder, bytes (RFC 9659 grants 8 MB).
 const maxWindow = 8 << 20
 
-// ErrUnknown is the class of codings that NewReader does not know.
-var ErrUnknown = errors.New("unknown content coding")
+// errUnknown is the class of codings that NewReader does not know.
+var errUnknown = errors.New("unknown content coding")
 
 // NewReader returns the decoded body of an answer with the given Content-Encoding header; "" and
 // "identity" return r itself. An empty body is empty in every coding.
@@ -92,7 +92,7 @@ func (d *decoder) under(coding string) error {
 		d.close = append(d.close, z.Close)
 		d.r = z
 	default:
-		return ErrUnknown
+		return errUnknown
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestNewReader(t *testing.T) {
 }
 
 func TestNewReaderRefuses(t *testing.T) {
-	if _, err := NewReader(strings.NewReader("x"), "compress"); !errors.Is(err, ErrUnknown) {
+	if _, err := NewReader(strings.NewReader("x"), "compress"); !errors.Is(err, errUnknown) {
 		t.Errorf("compress: %v", err)
 	}
 	if _, err := NewReader(strings.NewReader("x"), "gzip, gzip, gzip, gzip"); err == nil {

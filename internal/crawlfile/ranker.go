@@ -121,8 +121,8 @@ func RankBy(name string, guides map[string]string) (*Ranking, error) {
 // Shadows returns the policies that are recorded and choose nothing (CrawlControl.ranker_shadows), beside those that
 // do: any of Rankers but mixture, or of Guides with published ones. Each has the guide of its name, if there is one.
 func Shadows(names []string, guides map[string]string, beside []*schemas.Policy) (shadows []*schemas.Policy, err error) {
-	if len(names) > MaxShadows {
-		return nil, fmt.Errorf("there are %d shadows of rankers, %d can be", len(names), MaxShadows)
+	if len(names) > maxShadows {
+		return nil, fmt.Errorf("there are %d shadows of rankers, %d can be", len(names), maxShadows)
 	}
 	for _, name := range names {
 		p, err := policyBy(name, guides[name])
@@ -141,8 +141,8 @@ func Shadows(names []string, guides map[string]string, beside []*schemas.Policy)
 	return shadows, nil
 }
 
-// MaxShadows is how many rankers may be shadows of a crawl.
-const MaxShadows = 4
+// maxShadows is how many rankers may be shadows of a crawl.
+const maxShadows = 4
 
 // policyBy is Policy, or one that ranks by a guide where there is one.
 func policyBy(name, guide string) (*schemas.Policy, error) {

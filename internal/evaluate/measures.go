@@ -114,8 +114,8 @@ type Topic struct {
 	F1        float64 `json:"f1"`
 }
 
-// Topics measures each class, in the order of names.
-func Topics(names []string, pages []Page, kind Posterior) []Topic {
+// topics measures each class, in the order of names.
+func topics(names []string, pages []Page, kind Posterior) []Topic {
 	topics := make([]Topic, len(names))
 	for i := range pages {
 		best := floats.MaxIdx(pages[i].Posteriors[kind])
@@ -151,9 +151,9 @@ type Confusion struct {
 // confusedExamples is the number of pages shown of a confusion.
 const confusedExamples = 3
 
-// Confusions returns the pairs of classes that are confused most often, at most so many. A page
+// confusions returns the pairs of classes that are confused most often, at most so many. A page
 // of several classes that is judged to be of none of them counts for each.
-func Confusions(names []string, pages []Page, kind Posterior, most int) []Confusion {
+func confusions(names []string, pages []Page, kind Posterior, most int) []Confusion {
 	wrong := make(map[[2]int][]*Page)
 	size := make([]int, len(names))
 	for i := range pages {
@@ -195,8 +195,8 @@ type Histogram struct {
 	Off [Tenths]int `json:"off"`
 }
 
-// Histograms returns the distributions of relevance to each class.
-func Histograms(names []string, pages []Page, kind Posterior) []Histogram {
+// histograms returns the distributions of relevance to each class.
+func histograms(names []string, pages []Page, kind Posterior) []Histogram {
 	all := make([]Histogram, len(names))
 	for k := range all {
 		all[k].Topic = names[k]

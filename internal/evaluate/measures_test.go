@@ -41,20 +41,20 @@ func TestMeasure(t *testing.T) {
 		{Name: "x", Pages: 2, Judged: 3, Right: 1, Precision: 1. / 3, Recall: .5, F1: .4},
 		{Name: "y", Pages: 2, Judged: 1, Right: 1, Precision: 1, Recall: .5, F1: 2. / 3},
 		{Name: "z", Pages: 1, F1: 0},
-	}, Topics([]string{"x", "y", "z"}, pages, Tempered)); diff != "" {
+	}, topics([]string{"x", "y", "z"}, pages, Tempered)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]Confusion{
 		{Of: "y", As: "x", Pages: 1, Share: .5, Examples: []string{"b"}},
 		{Of: "z", As: "x", Pages: 1, Share: 1, Examples: []string{"c"}},
-	}, Confusions([]string{"x", "y", "z"}, pages, Calibrated, 5)); diff != "" {
+	}, confusions([]string{"x", "y", "z"}, pages, Calibrated, 5)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(Histogram{Topic: "x", On: [Tenths]int{2: 1, 8: 1}, Off: [Tenths]int{6: 1, 9: 1}},
-		Histograms([]string{"x", "y", "z"}, pages, Raw)[0]); diff != "" {
+		histograms([]string{"x", "y", "z"}, pages, Raw)[0]); diff != "" {
 		t.Error(diff)
 	}
-	if h := Histograms([]string{"x", "y"}, []Page{page("a", []int{0}, .16, .84)}, Raw)[0]; h.On[1] != 1 {
+	if h := histograms([]string{"x", "y"}, []Page{page("a", []int{0}, .16, .84)}, Raw)[0]; h.On[1] != 1 {
 		t.Errorf(".16 is not in the second tenth: %+v", h)
 	}
 	if s := Measure([]Page{page("a", []int{1}, .1, .4, .4, .1)}, Raw); s.Accuracy != 1 {
@@ -108,7 +108,7 @@ func TestMeasuresKeepTheirPromises(t *testing.T) {
 			t.Fatalf("out of range: %+v", s)
 		}
 		var judged, rightly, members int
-		for _, topic := range Topics(names, pages, Raw) {
+		for _, topic := range topics(names, pages, Raw) {
 			judged += topic.Judged
 			rightly += topic.Right
 			members += topic.Pages
@@ -117,7 +117,7 @@ func TestMeasuresKeepTheirPromises(t *testing.T) {
 			t.Fatalf("%d pages judged, %d rightly", judged, rightly)
 		}
 		var on, off int
-		for _, h := range Histograms(names, pages, Raw) {
+		for _, h := range histograms(names, pages, Raw) {
 			for i := range Tenths {
 				on += h.On[i]
 				off += h.Off[i]

@@ -80,8 +80,8 @@ func New(classes []string, pages []Page) *Report {
 	return &Report{
 		Pages: len(pages), Classes: classes,
 		Raw: Measure(pages, Raw), Tempered: Measure(pages, Tempered), Calibrated: Measure(pages, Calibrated),
-		Topics: Topics(classes, pages, Calibrated), Confused: Confusions(classes, pages, Calibrated, mostConfused),
-		Relevance: Histograms(classes, pages, Calibrated), RawRelevance: Histograms(classes, pages, Raw),
+		Topics: topics(classes, pages, Calibrated), Confused: confusions(classes, pages, Calibrated, mostConfused),
+		Relevance: histograms(classes, pages, Calibrated), RawRelevance: histograms(classes, pages, Raw),
 	}
 }
 

@@ -237,7 +237,7 @@ func (b *Bench) remaining(jobs []Job, left []int) *remaining {
 func (r *remaining) made(t *Task) {
 	g := r.grounds[t]
 	if r.tasks[t]--; r.tasks[t] == 0 {
-		g.Rest()
+		g.rest()
 	}
 	key := g.lessonKey()
 	if r.lessons[key]--; r.lessons[key] == 0 {
@@ -274,7 +274,7 @@ func (b *Bench) try(j *Job) (*Result, error) {
 	}
 	return &Result{
 		Task: j.Task.Name, Draw: j.Draw, Variant: j.Variant.Name, Ranker: j.Variant.Ranker, Seed: j.Seed,
-		Measures: g.Measure(c), Similarity: similarity, Course: g.Course(c),
+		Measures: g.Measure(c), Similarity: similarity, Course: g.course(c),
 	}, nil
 }
 

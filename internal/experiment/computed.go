@@ -24,9 +24,9 @@ type Computed struct {
 	Page func(url string) (body []byte, contentType string)
 }
 
-// NewWeb makes a web of computed pages. Rankers that look at the whole web (oracle) or at topic
+// newWeb makes a web of computed pages. Rankers that look at the whole web (oracle) or at topic
 // features are not for it.
-func NewWeb(c *Computed) *Web {
+func newWeb(c *Computed) *Web {
 	w := &Web{pages: make(map[string]*page, len(c.Labels)+len(c.Redirects)), labels: c.Labels, compute: c.Page}
 	for url := range c.Labels {
 		w.pages[url] = &page{url: url, outcome: schemas.Outcome_OUTCOME_DELIVERED, status: 200}
@@ -40,7 +40,7 @@ func NewWeb(c *Computed) *Web {
 // NewComputedGround prepares a task on a computed web, with a critic that was trained elsewhere:
 // every page counts.
 func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
-	return NewGround(task, &CriticSet{NotCounted: []byte("[]")}, NewWeb(c), model, settings)
+	return newGround(task, &CriticSet{NotCounted: []byte("[]")}, newWeb(c), model, settings)
 }
 
 // refuses says why a ranker cannot be tried.

@@ -24,8 +24,8 @@ type Course struct {
 // coursePoints is the number of points of a course beside its begin.
 const coursePoints = 100
 
-// Course follows a crawl of the ground.
-func (g *Ground) Course(c *Crawl) Course {
+// course follows a crawl of the ground.
+func (g *Ground) course(c *Crawl) Course {
 	curve := g.Curve(c)
 	var course Course
 	for k := range coursePoints + 1 {

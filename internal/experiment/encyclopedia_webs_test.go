@@ -187,7 +187,7 @@ func TestWebsEncyclopediaByLikes(t *testing.T) {
 			}
 			task.Seeds = append(task.Seeds, seeds)
 		}
-		g, err := NewGround(task, &set, web, model, linkfeature.Settings{DMax: 5})
+		g, err := newGround(task, &set, web, model, linkfeature.Settings{DMax: 5})
 		if err != nil {
 			t.Fatal(err)
 		}

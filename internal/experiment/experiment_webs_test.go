@@ -56,7 +56,7 @@ func bench(t testing.TB, tasks []string, draws int, rankers []string) []Group {
 	return groups
 }
 
-// TestWebsTasks: of every task, the number of targets is that of the task file (NewGround checks
+// TestWebsTasks: of every task, the number of targets is that of the task file (newGround checks
 // it), and the budget is a quarter of the pages. A page is there whatever has become of it: plain
 // text and what has no URL count, too, although no crawl here can spend budget on them.
 func TestWebsTasks(t *testing.T) {

@@ -53,10 +53,10 @@ type Ground struct {
 	parentsOf   map[string][]string
 }
 
-// NewGround prepares a task on its web: it judges every page in scope by the critic and
+// newGround prepares a task on its web: it judges every page in scope by the critic and
 // extracts the features of its links up to settings.DMax, as the stages would. Whether there are
 // topic features is for each crawl to say (Learning.topics), not for the settings.
-func NewGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
+func newGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
 	left, err := set.notCounted()
 	if err != nil {
 		return nil, fmt.Errorf("critic %q: %w", task.Critic, err)
@@ -136,9 +136,9 @@ func (g *Ground) judge(p *page, parsed *schemas.Page, extract func(linkfeature.S
 	return rec, nil
 }
 
-// Rest drops what was made of the pages for the crawls of this task; the next crawl makes it again. Guides stay: they are
+// rest drops what was made of the pages for the crawls of this task; the next crawl makes it again. Guides stay: they are
 // the web's (forgetGuides).
-func (g *Ground) Rest() {
+func (g *Ground) rest() {
 	g.extracted.Clear()
 	g.alike.Store(nil)
 }

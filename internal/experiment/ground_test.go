@@ -185,7 +185,7 @@ func TestMeasure(t *testing.T) {
 	if m != want {
 		t.Errorf("%+v, want %+v", m, want)
 	}
-	c := g.Course(crawl)
+	c := g.course(crawl)
 	if len(c.Found) != 101 || len(c.LossRate) != 101 || len(c.Requests) != 101 || len(c.Bytes) != 101 || !slices.Equal(c.Pages, []uint32{0, 4, 3, 1}) {
 		t.Fatalf("%+v", c)
 	}

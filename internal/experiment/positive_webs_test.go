@@ -68,7 +68,7 @@ func likeCritic(t testing.TB, task *Task, e *positive.Examples) *positive.Critic
 // judged is the ground as another judge sees it.
 func (g *Ground) judged(t testing.TB, task *Task, set *CriticSet, by critic.Judge) *Ground {
 	t.Helper()
-	other, err := NewGround(task, set, g.web, g.model, g.settings)
+	other, err := newGround(task, set, g.web, g.model, g.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func (g *Ground) logistic(t testing.TB, task *Task, set *CriticSet) *Ground {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := NewGround(task, set, g.web, model, g.settings)
+	other, err := newGround(task, set, g.web, model, g.settings)
 	if err != nil {
 		t.Fatal(err)
 	}

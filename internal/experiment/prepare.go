@@ -41,7 +41,7 @@ func PrepareFrom(load Loader, f *TaskFile, dir string, tasks []*Task, settings l
 	each(len(tasks), func(i int) {
 		t := tasks[i]
 		set := f.Critics[t.Critic]
-		g, err := NewGround(t, &set, webs[t.Warc], models[t.Critic], settings)
+		g, err := newGround(t, &set, webs[t.Warc], models[t.Critic], settings)
 		if err != nil {
 			err = fmt.Errorf("task %s: %w", t.Name, err)
 		}

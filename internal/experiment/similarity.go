@@ -31,12 +31,6 @@ type likeness struct {
 	err     error
 }
 
-// Nearest is the largest cosine of a page in scope to a target of the task; an error on webs that are computed.
-func (g *Ground) Nearest(url string) (float64, error) {
-	l := g.likeness()
-	return l.nearest[url], l.err
-}
-
 // Similarity judges a crawl by cosines, nil on webs that are computed.
 func (g *Ground) Similarity(c *Crawl) (*Similarity, error) {
 	if g.web.compute != nil {

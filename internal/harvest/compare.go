@@ -90,9 +90,9 @@ func Compare(a, b map[string][]float64) (Comparison, error) {
 			c.Below++
 		}
 	}
-	c.Low, c.High = Bootstrap(differences)
+	c.Low, c.High = bootstrap(differences)
 	if c.Tasks >= MinTasks {
-		p := SignFlip(differences)
+		p := signFlip(differences)
 		c.P = &p
 	}
 	return c, nil
@@ -105,16 +105,16 @@ func Correct(family []*Comparison) {
 	for i, c := range tested {
 		p[i] = *c.P
 	}
-	for i, corrected := range Holm(p) {
+	for i, corrected := range holm(p) {
 		tested[i].Corrected = &corrected
 	}
 }
 
-// SignFlip returns the two-sided p-value of Fisher's randomisation test of paired differences: the
+// signFlip returns the two-sided p-value of Fisher's randomisation test of paired differences: the
 // share of the 2^n ways to choose their signs whose sum is at least as far from 0 as the
 // observed one. Up to 20 differences all ways are counted; of more, 20,000 are drawn, and the
 // observed one counts as drawn, too. The same differences always give the same value.
-func SignFlip(differences []float64) float64 {
+func signFlip(differences []float64) float64 {
 	if len(differences) == 0 {
 		return 1
 	}
@@ -167,9 +167,9 @@ func signFlipSampled(differences []float64, least float64) float64 {
 	return float64(extreme) / float64(resamples+1)
 }
 
-// Bootstrap returns the 95 % percentile interval of the mean of values, one a task, from 20,000
+// bootstrap returns the 95 % percentile interval of the mean of values, one a task, from 20,000
 // resamples with replacement. The same values always give the same interval.
-func Bootstrap(values []float64) (low, high float64) {
+func bootstrap(values []float64) (low, high float64) {
 	if len(values) == 0 {
 		return 0, 0
 	}
@@ -186,9 +186,9 @@ func Bootstrap(values []float64) (low, high float64) {
 	return stat.Quantile(0.025, stat.Empirical, means, nil), stat.Quantile(0.975, stat.Empirical, means, nil)
 }
 
-// Holm returns p-values corrected for the number of tests by Holm's step-down method, in the
+// holm returns p-values corrected for the number of tests by Holm's step-down method, in the
 // order given.
-func Holm(p []float64) []float64 {
+func holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {
 		order[i] = i

@@ -43,7 +43,7 @@ func TestInterval(t *testing.T) {
 
 func TestSignFlipPublished(t *testing.T) {
 	// Fisher §21: of 32,768 sums 863 are at least as great, and as many at most as small.
-	if p := SignFlip(darwin); p != 2*863./32768 {
+	if p := signFlip(darwin); p != 2*863./32768 {
 		t.Errorf("p = %v = %v/32768, want 1726/32768", p, p*32768)
 	}
 }
@@ -62,7 +62,7 @@ func TestSignFlipByHand(t *testing.T) {
 		{[]float64{.1, .2, -.3}, 1},                         // the observed sum is 0 but for rounding
 		{[]float64{.1, .1, .1, .1, .1, .1, -.1}, 16. / 128}, // at most one sign against the rest
 	} {
-		if got := SignFlip(c.differences); !near(got, c.want) {
+		if got := signFlip(c.differences); !near(got, c.want) {
 			t.Errorf("%v: p = %v, want %v", c.differences, got, c.want)
 		}
 	}
@@ -94,7 +94,7 @@ func TestSignFlipAgainstEnumeration(t *testing.T) {
 		differences := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) float64 {
 			return float64(rapid.IntRange(-20, 30).Draw(t, "hundredths")) / 100
 		}), 1, 12).Draw(t, "differences")
-		got, want := SignFlip(differences), enumerate(differences)
+		got, want := signFlip(differences), enumerate(differences)
 		if got != want {
 			t.Fatalf("%v: p = %v, enumeration %v", differences, got, want)
 		}
@@ -102,7 +102,7 @@ func TestSignFlipAgainstEnumeration(t *testing.T) {
 		for i := range negated {
 			negated[i] = -100 * negated[i]
 		}
-		if p := SignFlip(negated); p != got {
+		if p := signFlip(negated); p != got {
 			t.Fatalf("%v: p = %v, of the opposite %v", differences, got, p)
 		}
 	})
@@ -120,10 +120,10 @@ func TestSignFlipSampled(t *testing.T) {
 	b := distuv.Binomial{N: 30, P: .5}
 	want := 2 * b.CDF(10)
 	se := math.Sqrt(want * (1 - want) / resamples)
-	if got := SignFlip(differences); math.Abs(got-want) > 4*se {
+	if got := signFlip(differences); math.Abs(got-want) > 4*se {
 		t.Errorf("p = %v, want %v ± %v", got, want, se)
 	}
-	if SignFlip(differences) != SignFlip(differences) {
+	if signFlip(differences) != signFlip(differences) {
 		t.Error("the p-value changes")
 	}
 }
@@ -141,7 +141,7 @@ func TestBootstrapAgainstEnumeration(t *testing.T) {
 		means = append(means, sum/float64(n))
 	}
 	slices.Sort(means)
-	low, high := Bootstrap(values)
+	low, high := bootstrap(values)
 	for name, c := range map[string][2]float64{"low": {low, .025}, "high": {high, .975}} {
 		below := stat.Quantile(c[1]-.005, stat.Empirical, means, nil)
 		above := stat.Quantile(c[1]+.005, stat.Empirical, means, nil)
@@ -154,7 +154,7 @@ func TestBootstrapAgainstEnumeration(t *testing.T) {
 func TestBootstrapProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(-1, 1), 1, 6).Draw(t, "values")
-		low, high := Bootstrap(values)
+		low, high := bootstrap(values)
 		if low > high || low < slices.Min(values)-1e-9 || high > slices.Max(values)+1e-9 {
 			t.Fatalf("%v: %v … %v", values, low, high)
 		}
@@ -162,7 +162,7 @@ func TestBootstrapProperties(t *testing.T) {
 		for i := range moved {
 			moved[i] = 2*moved[i] + 1
 		}
-		if l, h := Bootstrap(moved); math.Abs(l-(2*low+1)) > 1e-9 || math.Abs(h-(2*high+1)) > 1e-9 {
+		if l, h := bootstrap(moved); math.Abs(l-(2*low+1)) > 1e-9 || math.Abs(h-(2*high+1)) > 1e-9 {
 			t.Fatalf("%v: %v … %v, doubled and moved %v … %v", values, low, high, l, h)
 		}
 	})
@@ -176,7 +176,7 @@ func TestHolm(t *testing.T) {
 		{{.5, .5, .9}, {1, 1, 1}},
 		{{.02, .02}, {.04, .04}},
 	} {
-		got := Holm(c[0])
+		got := holm(c[0])
 		if !slices.EqualFunc(got, c[1], near) {
 			t.Errorf("%v: %v, want %v", c[0], got, c[1])
 		}
@@ -185,7 +185,7 @@ func TestHolm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SliceOfN(rapid.Float64Range(0, 1), 1, 8).Draw(t, "p")
 		alpha := rapid.Float64Range(0.001, 1).Draw(t, "alpha")
-		corrected, sorted := Holm(p), slices.Sorted(slices.Values(p))
+		corrected, sorted := holm(p), slices.Sorted(slices.Values(p))
 		rejected := 0
 		for rejected < len(p) && sorted[rejected] <= alpha/float64(len(p)-rejected) {
 			rejected++

@@ -213,7 +213,7 @@ func TestTablesOfOtherLinksAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range open.Bytes() {
-		if _, err := ReadTable(open.Bytes()[:i]); !errors.Is(err, ErrTable) {
+		if _, err := ReadTable(open.Bytes()[:i]); !errors.Is(err, errTable) {
 			t.Errorf("cut at %d: %v", i, err)
 		}
 	}

@@ -151,7 +151,7 @@ func TestPosteriorsOfAllTopics(t *testing.T) {
 		t.Errorf("the part of all links is another table: %v", err)
 	}
 	for i, b := range open.Bytes() {
-		if _, err := ReadTable(open.Bytes()[:i]); !errors.Is(err, ErrTable) {
+		if _, err := ReadTable(open.Bytes()[:i]); !errors.Is(err, errTable) {
 			t.Errorf("cut at %d: %v", i, err)
 		}
 		other := slices.Clone(open.Bytes())

@@ -57,8 +57,8 @@ func (t *Table) numbers() []*int {
 	return all[:4]
 }
 
-// ErrTable is the error of ReadTable for any bytes that are no table.
-var ErrTable = errors.New("damaged leaf table")
+// errTable: the bytes are no table.
+var errTable = errors.New("damaged leaf table")
 
 // Open checks a table and makes it readable; nil is an empty one.
 func Open(t *schemas.LeafTable) (*Table, error) {
@@ -199,13 +199,13 @@ func (t *Table) layOut() {
 // Bytes are what ReadTable reads; they must not be changed.
 func (t *Table) Bytes() []byte { return t.b }
 
-// ReadTable reads what Bytes returned, of which it keeps a copy. Any other bytes are ErrTable.
+// ReadTable reads what Bytes returned, of which it keeps a copy. Any other bytes are an error.
 func ReadTable(b []byte) (*Table, error) { return TableIn(slices.Clone(b)) }
 
 // TableIn is ReadTable without the copy: the table lies in b, which must not be changed as long as it is used.
 func TableIn(b []byte) (*Table, error) {
 	if len(b) < plainHead || b[0] < plainVersion || b[0] > countVersion || b[1] > 1 || b[0] != plainVersion && len(b) < linkHead {
-		return nil, fmt.Errorf("%w: of %d bytes, or of another version", ErrTable, len(b))
+		return nil, fmt.Errorf("%w: of %d bytes, or of another version", errTable, len(b))
 	}
 	t := &Table{b: b, wide: b[1] == 1, counted: b[0] == countVersion}
 	if b[0] == linkVersion {
@@ -214,30 +214,30 @@ func TableIn(b []byte) (*Table, error) {
 	for i, n := range t.numbers() {
 		*n = int(binary.LittleEndian.Uint32(b[2+4*i:]))
 		if *n > len(b) {
-			return nil, fmt.Errorf("%w: it counts to %d in %d bytes", ErrTable, *n, len(b))
+			return nil, fmt.Errorf("%w: it counts to %d in %d bytes", errTable, *n, len(b))
 		}
 	}
 	if b[0] == linkVersion && t.links == 0 {
-		return nil, fmt.Errorf("%w: of links that it does not have", ErrTable)
+		return nil, fmt.Errorf("%w: of links that it does not have", errTable)
 	}
 	if t.counted && t.pageTerms == 0 {
-		return nil, fmt.Errorf("%w: counts of terms of the page that it does not have", ErrTable)
+		return nil, fmt.Errorf("%w: counts of terms of the page that it does not have", errTable)
 	}
 	t.layOut()
 	if t.textAt > len(b) || t.pageTerms > t.terms {
-		return nil, fmt.Errorf("%w: cut short", ErrTable)
+		return nil, fmt.Errorf("%w: cut short", errTable)
 	}
 	if !t.ascends(t.leafAt, t.leaves) || !t.ascends(t.linkAt, t.links) {
-		return nil, fmt.Errorf("%w: its leaves do not ascend", ErrTable)
+		return nil, fmt.Errorf("%w: its leaves do not ascend", errTable)
 	}
 	if t.ends(t.endAt, t.leaves) != t.tokens || t.ends(t.linkEndAt, t.links) != t.linkTerms || t.ends(t.termAt, t.terms+t.names) != len(b)-t.textAt {
-		return nil, fmt.Errorf("%w: its lists do not fit each other", ErrTable)
+		return nil, fmt.Errorf("%w: its lists do not fit each other", errTable)
 	}
 	if !t.between(t.tokenAt, t.tokens, 0, t.terms-t.pageTerms) || !t.between(t.linkTermAt, t.linkTerms, t.terms, t.terms+t.names) {
-		return nil, fmt.Errorf("%w: token of a term that it does not have", ErrTable)
+		return nil, fmt.Errorf("%w: token of a term that it does not have", errTable)
 	}
 	if t.counted && !t.between(t.countAt, t.pageTerms, 1, math.MaxInt) {
-		return nil, fmt.Errorf("%w: a term of the page counts 0", ErrTable)
+		return nil, fmt.Errorf("%w: a term of the page counts 0", errTable)
 	}
 	return t, nil
 }

@@ -2,7 +2,6 @@ package localguide
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -104,9 +103,6 @@ type Report struct {
 	Fit                 *memm.Report
 }
 
-// ErrNoText: of no target the text is known.
-var ErrNoText = errors.New("no target has a text")
-
 // Train makes a guide. Errors say what is wrong with settings or lessons, or are those of the lessons' functions.
 func Train(kind Kind, l *Lessons, s Settings) (*Guide, *Report, error) {
 	if !slices.Contains(Kinds, kind) {
@@ -177,7 +173,7 @@ func (t *training) readGraph() error {
 		kept.Layers = append(kept.Layers, with)
 	}
 	if t.report.Graph, t.report.Textless = kept, len(missing); len(kept.Layers[0]) == 0 {
-		return fmt.Errorf("%w: %d are known by their links only", ErrNoText, len(whole.Layers[0]))
+		return fmt.Errorf("no target has a text: %d are known by their links only", len(whole.Layers[0]))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@
 // and PU Learning: A Modern Approach" (NeurIPS 2021), with a linear classifier:
 //
 //  1. a classifier tells positives from unlabelled pages (held out, in folds);
-//  2. the prior is estimated from its scores (BestBin, their Algorithm 1);
+//  2. the prior is estimated from its scores (bestBin, their Algorithm 1);
 //  3. the share π of the unlabelled pages of highest score is discarded, a classifier tells the
 //     positives from the rest, and so on for some rounds (their Algorithm 2, CVIR).
 //
@@ -31,7 +31,7 @@
 //
 // Log loss, in the same order, is .292 .236 .188 .317 .166 .078 .029 with discarding and .379 .223 .173 .328
 // .202 .093 .026 with the unlabelled taken for negative and calibrated alike; not calibrated it is up to
-// three times that. BestBin's prior is off by .075, .054 and .029 with 10, 50 and all courses (of .114) and by .06
+// three times that. bestBin's prior is off by .075, .054 and .029 with 10, 50 and all courses (of .114) and by .06
 // and less on the encyclopedia. Elkan and Noto's estimate (KDD 2008, e1) is no use with ten positives in 10⁴ words:
 // no held-out score comes near its limit, and it says that nearly everything is on topic. The unbiased
 // convex risk as training risk falls without end along words that only positives have, held by the

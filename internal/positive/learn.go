@@ -97,7 +97,7 @@ func (o *Settings) learn(s *Sample) (*Model, error) {
 	m := &Model{Prior: o.Prior}
 	estimate := func(h *Scores) (err error) {
 		if o.Prior == 0 {
-			m.Prior, err = BestBin(h.Positives, h.Unlabelled)
+			m.Prior, err = bestBin(h.Positives, h.Unlabelled)
 		}
 		return err
 	}

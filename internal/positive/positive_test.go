@@ -32,7 +32,7 @@ func TestBestBinIsAsCloseAsItsBound(t *testing.T) {
 	for _, n := range []int{50, 400, 3000} {
 		for _, prior := range []float64{.05, .2, .6} {
 			random := rand.New(rand.NewPCG(1, uint64(n)))
-			got, err := BestBin(normal(random, n, 2), mixture(random, 3*n, prior, 4))
+			got, err := bestBin(normal(random, n, 2), mixture(random, 3*n, prior, 4))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestBestBinIsAsCloseAsItsBound(t *testing.T) {
 
 // TestEqualScoresAreOneThreshold: a threshold lets all of them pass, or none.
 func TestEqualScoresAreOneThreshold(t *testing.T) {
-	if got, err := BestBin([]float64{1, 1}, []float64{1, 1, 1, 0}); err != nil || got != .75 {
+	if got, err := bestBin([]float64{1, 1}, []float64{1, 1, 1, 0}); err != nil || got != .75 {
 		t.Errorf("prior %g, %v: three of four pages pass where both positives do", got, err)
 	}
 }
@@ -58,7 +58,7 @@ func TestBestBinSeesOrderOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		score := rapid.Float64Range(-30, 30)
 		p, u := rapid.SliceOfN(score, 1, 40).Draw(t, "positives"), rapid.SliceOfN(score, 1, 40).Draw(t, "unlabelled")
-		got, err := BestBin(p, u)
+		got, err := bestBin(p, u)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestBestBinSeesOrderOnly(t *testing.T) {
 			}
 			slices.Reverse(s)
 		}
-		if again, _ := BestBin(p, u); again != got {
+		if again, _ := bestBin(p, u); again != got {
 			t.Fatalf("%g for the scores, %g for their doubles in another order", got, again)
 		}
 	})
@@ -367,7 +367,7 @@ func TestLearnRefuses(t *testing.T) {
 			t.Errorf("%s: learnt %v", name, m.Curve)
 		}
 	}
-	if _, err := BestBin(nil, []float64{1}); err == nil {
+	if _, err := bestBin(nil, []float64{1}); err == nil {
 		t.Error("a prior without positives")
 	}
 	if _, err := Calibrate(nil, []float64{1}, .5); err == nil {

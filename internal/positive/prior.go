@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// Constants of BestBin (Garg et al. 2021, Algorithm 1 and §6).
+// Constants of bestBin (Garg et al. 2021, Algorithm 1 and §6).
 const (
 	confidence = .1
 	spread     = .01
 )
 
-// BestBin estimates the prior π from scores of pages that did not train the classifier: above a
+// bestBin estimates the prior π from scores of pages that did not train the classifier: above a
 // threshold that few but positives pass, the share of unlabelled pages that pass is π times
 // that of the positives. The threshold is the one at which an upper confidence bound of the quotient
 // is least (Garg et al. 2021, Algorithm 1). With few positives the bound drives the threshold down and the
 // estimate is too high rather than too low. It lies in [1/(n+1), n/(n+1)], n = unlabelled pages.
-func BestBin(positives, unlabelled []float64) (float64, error) {
+func bestBin(positives, unlabelled []float64) (float64, error) {
 	if len(positives) == 0 || len(unlabelled) == 0 {
 		return 0, errors.New("estimate the prior: positives and unlabelled pages are both needed")
 	}

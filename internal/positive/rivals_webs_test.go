@@ -228,7 +228,7 @@ func (x *trial) compare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := BestBin(h.Positives, h.Unlabelled)
+	first, err := bestBin(h.Positives, h.Unlabelled)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func naive(children [][]uint32, targets []uint32, v uint32, gamma float64) float
 	}
 	for {
 		var found []uint32
-		for length := 1; found == nil && length <= Horizon-(len(fetched)-1); length++ {
+		for length := 1; found == nil && length <= horizon-(len(fetched)-1); length++ {
 			for _, u := range fetched {
 				if found = ways([]uint32{u}, length); found != nil {
 					break
@@ -117,11 +117,11 @@ func TestValuesRefuse(t *testing.T) {
 		}
 	}
 	// A way longer than the horizon is worth nothing.
-	chain := make([][]uint32, Horizon+2)
+	chain := make([][]uint32, horizon+2)
 	for i := range len(chain) - 1 {
 		chain[i] = []uint32{uint32(i + 1)}
 	}
-	if v, err := Values(chain, []uint32{Horizon + 1}, .5); err != nil || v[0] != 0 || v[1] != math.Pow(.5, Horizon) {
+	if v, err := Values(chain, []uint32{horizon + 1}, .5); err != nil || v[0] != 0 || v[1] != math.Pow(.5, horizon) {
 		t.Errorf("%v, %v", v, err)
 	}
 	// Nor is the end of a long row of targets.
@@ -131,7 +131,7 @@ func TestValuesRefuse(t *testing.T) {
 		row[i] = uint32(i)
 		all += math.Pow(.5, float64(i))
 	}
-	if v, err := Values(chain, row, .5); err != nil || v[0] != all-math.Pow(.5, Horizon+1) {
+	if v, err := Values(chain, row, .5); err != nil || v[0] != all-math.Pow(.5, horizon+1) {
 		t.Errorf("%v, %v", v, err)
 	}
 }

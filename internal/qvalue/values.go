@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Horizon is the number of pages behind v that Values looks at: what comes later is worth γ^Horizon and less.
-const Horizon = 12
+// horizon is the number of pages behind v that Values looks at: what comes later is worth γ^horizon and less.
+const horizon = 12
 
 // Values returns Q of every page of a known web, pages numbered from 0. children are the links of each in their order.
 // The error is a page that is none, or a discount out of (0,1).
@@ -58,7 +58,7 @@ func (w *walk) from(v uint32, gamma float64) float64 {
 		q = 1
 	}
 	for {
-		way := w.nearest(Horizon - (len(w.pages) - 1))
+		way := w.nearest(horizon - (len(w.pages) - 1))
 		if way == nil {
 			return q
 		}
