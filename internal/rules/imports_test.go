@@ -21,6 +21,7 @@ var machinery = []string{
 // clients are libraries with one owner each.
 var clients = map[string][]string{
 	"github.com/segmentio/kafka-go":          {"forager/internal/stream"},
+	"github.com/pierrec/lz4":                 {"forager/internal/stream"},
 	"github.com/minio/minio-go/v7":           {"forager/internal/objects"},
 	"github.com/ClickHouse/clickhouse-go/v2": {"forager/internal/analytics"},
 	"github.com/cockroachdb/pebble/v2":       {"forager/internal/stream"},
