@@ -40,8 +40,7 @@ type Store struct {
 	fresh bool
 	value []byte
 	sync  func() bool
-	// giveBack takes the room for its write buffers from the cache again.
-	giveBack func()
+	room  *room
 }
 
 // Marks say how far the state of a Store has come.
@@ -86,6 +85,39 @@ type StoreOptions struct {
 // its cache; a Store therefore brings room for them along, lest they leave none for blocks.
 type Cache struct{ cache *pebble.Cache }
 
+// room is what a Store has brought to its cache for its write buffers. They begin small and grow with what is
+// written, as Pebble allocates them; the room does, too, lest the cache fill what they do not need: the
+// buffers of a partition that is written little stay small for ever.
+type room struct {
+	cache      *pebble.Cache // nil = the Store has one of its own
+	bytes, all int
+	giveBack   func()
+}
+
+// firstBuffer is the size of Pebble's first write buffer, bytes.
+const firstBuffer = 256 << 10
+
+// newRoom brings room for the first write buffers, of which there are two, of at most so many bytes each.
+func newRoom(c *Cache, buffer uint64) *room {
+	r := &room{all: 2 * int(buffer), giveBack: func() {}}
+	if c != nil {
+		r.cache = c.cache
+	}
+	r.grow(2 * firstBuffer)
+	return r
+}
+
+// grow brings more of the room, as so many bytes more have been written.
+func (r *room) grow(written int) {
+	if r.cache == nil || r.bytes == r.all {
+		return
+	}
+	r.bytes = min(r.bytes+written, r.all)
+	before := r.giveBack
+	r.giveBack = r.cache.Reserve(-r.bytes)
+	before()
+}
+
 // NewCache makes a cache of size bytes; release it with Close once every Store is closed.
 func NewCache(size int64) *Cache { return &Cache{pebble.NewCache(size)} }
 
@@ -128,18 +160,15 @@ func OpenStore(o StoreOptions) (*Store, error) {
 	if opts.MemTableSize == 0 {
 		opts.MemTableSize = 8 << 20
 	}
-	giveBack := func() {}
-	if o.Cache != nil {
-		opts.Cache = o.Cache.cache
-		giveBack = o.Cache.cache.Reserve(-2 * int(opts.MemTableSize))
-	}
+	room := newRoom(o.Cache, opts.MemTableSize)
+	opts.Cache = room.cache
 	tune(opts, o.Hits)
 	db, err := pebble.Open(o.Dir, opts)
 	if err != nil {
-		giveBack()
+		room.giveBack()
 		return nil, Broken(fmt.Errorf("open state %s: %w (to build it anew from the topics, delete the directory)", o.Dir, err))
 	}
-	s := &Store{db: db, tx: newChanges(), sync: o.Sync, giveBack: giveBack}
+	s := &Store{db: db, tx: newChanges(), sync: o.Sync, room: room}
 	if err := s.begin(o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -436,6 +465,7 @@ func (s *Store) write(c *changes, opts *pebble.WriteOptions) error {
 		return err == nil
 	})
 	if err == nil {
+		s.room.grow(batch.Len())
 		err = batch.Commit(opts)
 	}
 	return errors.Join(err, batch.Close())
@@ -444,7 +474,7 @@ func (s *Store) write(c *changes, opts *pebble.WriteOptions) error {
 // Close drops what was not committed and closes the Store. Everything committed is on disk then.
 func (s *Store) Close() error {
 	err := errors.Join(s.wait(), s.db.Close())
-	s.giveBack()
+	s.room.giveBack()
 	if err != nil {
 		return fmt.Errorf("close state: %w", err)
 	}
