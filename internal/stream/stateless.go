@@ -100,7 +100,7 @@ func (c *Client) RunStateless(ctx context.Context, s Stateless) error {
 	return c.runGroup(ctx, s.Stage, s.Inputs, func(ctx context.Context, cl *claim) error {
 		run := &statelessClaim{
 			client: c, stage: &s, claim: cl, workers: workers,
-			slots: make(chan *slot, s.MaxInFlight), idle: make(chan *slot),
+			slots: make(chan *slot, s.MaxInFlight), idle: make(chan *slot), spare: make(chan struct{}, min(maxSpare, cap(workers))),
 			room:  semaphore.NewWeighted(int64(s.MaxInFlight)),
 			bytes: semaphore.NewWeighted(inFlightBytes),
 			lag:   c.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition)),
@@ -119,13 +119,17 @@ type slot struct {
 	err    error
 }
 
+// maxSpare is how many goroutines of a claim wait for another record at most.
+const maxSpare = 32
+
 type statelessClaim struct {
 	client  *Client
 	stage   *Stateless
 	claim   *claim
 	workers chan struct{} // of all claims
 	slots   chan *slot
-	idle    chan *slot // to goroutines that have dealt with another one
+	idle    chan *slot    // to goroutines that have dealt with another one
+	spare   chan struct{} // their places
 	room    *semaphore.Weighted
 	bytes   *semaphore.Weighted
 	lag     interface{ Set(float64) }
@@ -207,15 +211,26 @@ func (s *statelessClaim) begin(ctx context.Context, sl *slot) {
 	case s.idle <- sl:
 	default:
 		go func() {
-			for sl := sl; ; {
+			for sl := sl; sl != nil; sl = s.another(ctx) {
 				s.handle(ctx, sl)
-				select {
-				case sl = <-s.idle:
-				case <-ctx.Done():
-					return
-				}
 			}
 		}()
+	}
+}
+
+// another is the next slot for a goroutine that has filled one; nil = there are others that wait, or ctx ended.
+func (s *statelessClaim) another(ctx context.Context) *slot {
+	select {
+	case s.spare <- struct{}{}:
+	default:
+		return nil
+	}
+	defer func() { <-s.spare }()
+	select {
+	case sl := <-s.idle:
+		return sl
+	case <-ctx.Done():
+		return nil
 	}
 }
 
