@@ -82,4 +82,10 @@
 // keys, for which up to 160 MiB were rewritten. From 400,000 to 800,000 URLs of a frontier with the memory that is shipped
 // compactions wrote 172 MB instead of 558, and a new URL took 80 µs of CPU instead of 93 (with four flushes 82). Reads
 // look through up to eight flushes, nearly all by their Bloom filters.
+//
+// 2026-11-22: what a process holds, and Go's collector doubles, was looked at in a crawl of 100,000 pages. Buffers for lz4 blocks of
+// 4 MiB were 16 to 24 MiB in each stage, three quarters of critic-score's heap; written frames have blocks of 256 KiB (codec.go).
+// A Store brought its cache room for full write buffers when it was opened; where one partition of four is written, prioritize's
+// cache of 64 MiB held 184. The room comes as buffers grow. Both together: of all processes 2.2 GB instead of 2.8 after
+// 60,000 pages, of prioritize 570 MB instead of 740, at the same CPU time a page beside that of the other stages.
 package stream
