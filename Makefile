@@ -21,6 +21,9 @@
 #                      the tree is made so, behind make rankers
 #   make rankers [DRAWS=10]   every ranker on every task (docs/all-rankers.yaml), in build/all-rankers; goes on after a stop
 #   make check         gofmt, go vet, generated code up to date
+#   make build         the programs, in build/bin; make deps brings only what they need besides Go's modules
+#   make generate      the Go code of schemas/*.proto
+#   make clean         removes build/: programs, data of the embedded parts, results
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c

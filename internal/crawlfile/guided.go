@@ -10,7 +10,7 @@ import (
 	"forager/schemas"
 )
 
-// Expansions of crawl files.
+// expansions are the words for expand.
 var expansions = map[string]schemas.Expand{"": schemas.Expand_EXPAND_LINK, "link": schemas.Expand_EXPAND_LINK, "page": schemas.Expand_EXPAND_PAGE}
 
 // guided takes what only crawls that are ranked by a guide can have.

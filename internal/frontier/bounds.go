@@ -16,7 +16,7 @@ const (
 // estimate: of a link 20 bytes and its share of a page, once while the entries are moved and once before, where it takes 8 more.
 const stretchShare, stretchLinkCost, stretchEntryCost = 8, 64, 8
 
-// frontSizes are the least and the largest number of keys that a front reads at a time.
+// minFront and maxFront are the least and the largest number of keys that a front reads at a time.
 const minFront, maxFront = 1, 32
 
 // SetMemory bounds what the shard keeps in memory to save reading, bytes; what does not fit is

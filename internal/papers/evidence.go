@@ -29,7 +29,7 @@ type instance struct {
 	cut float64
 }
 
-// cutRange bounds the cut between low and high, as the apprentice's.
+// leastCut and mostCut bound the cut between low and high, as the apprentice's.
 const leastCut, mostCut = .1, .9
 
 // evidence are the instances of one crawl, classed by the median of R(v), clipped.

@@ -154,7 +154,7 @@ func FuzzTokens(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) { check(t, s) })
 }
 
-// TestScannerAllocates nothing once its buffers stand.
+// TestScannerAllocatesNothing: once its buffers stand.
 func TestScannerAllocatesNothing(t *testing.T) {
 	var z Scanner
 	s := strings.Repeat("Focused crawling, naïve Bayes and 1,000 links. ", 20)

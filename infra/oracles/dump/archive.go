@@ -28,11 +28,6 @@ import (
 	"forager/schemas"
 )
 
-func init() {
-	register("archive", dumpArchive)
-	register("clickhouse", queryFiles)
-}
-
 // archiveDump is files of the archive, and the records that they must hold.
 type archiveDump struct {
 	Files   []string          `json:"files"` // paths below the folder

@@ -13,8 +13,6 @@ import (
 	"forager/schemas"
 )
 
-func init() { register("bayes", dumpBayes) }
-
 // bayesDump is what naive Bayes under test makes of count matrices, and the matrices.
 type bayesDump struct {
 	Generated  []bayesCase       `json:"generated"`

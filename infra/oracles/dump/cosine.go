@@ -10,8 +10,6 @@ import (
 	"forager/internal/tfidf"
 )
 
-func init() { register("cosine", dumpCosine) }
-
 // cosineCase are documents as counts by word, those that make the corpus and those that are compared, and the cosine of each of the
 // latter to each other.
 type cosineCase struct {

@@ -16,8 +16,6 @@ import (
 	"forager/schemas"
 )
 
-func init() { register("critics", dumpCritics) }
-
 // criticsDump is what the methods of critics make of the same numbers as somebody else's.
 type criticsDump struct {
 	Trees    []treeCase     `json:"trees"`

@@ -8,8 +8,6 @@ import (
 	"forager/internal/distill"
 )
 
-func init() { register("distill", dumpDistill) }
-
 // distillCase is a web of pages, and what the distiller makes of it: by page, 0 where it is not listed.
 type distillCase struct {
 	Sites       []uint32    `json:"sites"`

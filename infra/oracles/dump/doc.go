@@ -2,10 +2,16 @@
 // tests beside it, which compare it with what programs written by others make of the same
 // input.
 //
-//	dump robots -files FOLDER > robots.json
-//	dump bayes -taxonomy FILE > bayes.json
-//	dump leaves -web FILE > leaves.json
-//	dump resolve -in hrefs.json > targets.json
-//	dump distill > distill.json
-//	dump cosine > cosine.json
+//	dump archive -out FOLDER (-web FILE | -config FILE)      files of the archive and the records that they hold
+//	dump clickhouse -dir FOLDER -query SELECT                 what ClickHouse reads in such files
+//	dump segments (-out FOLDER [-web FILE] | -read FILE)      WARC files and the pages in them
+//	dump leaves -web FILE                                     the numbered leaves of a web's pages
+//	dump resolve -in FILE                                     links made canonical
+//	dump robots -files FOLDER                                 what robots.txt files allow
+//	dump bayes -taxonomy FILE                                 naive Bayes of pages and of links
+//	dump critics -taxonomy FILE                               the other critics, and calibration
+//	dump speed -texts FILE                                    how long a critic takes to train and to judge
+//	dump positive                                             learning from positive pages only
+//	dump distill                                              hubs and authorities
+//	dump cosine                                               cosines of TF-IDF vectors
 package main

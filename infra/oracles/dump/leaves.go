@@ -16,11 +16,6 @@ import (
 	"forager/schemas"
 )
 
-func init() {
-	register("leaves", leaves)
-	register("resolve", resolve)
-}
-
 // unnamed stands for the URL of pages that were stored under a name that is none.
 const unnamed = "http://unnamed.invalid/"
 

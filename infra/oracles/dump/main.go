@@ -10,12 +10,21 @@ import (
 	"strings"
 )
 
-// commands are the subcommands, one file each.
-var commands = map[string]func(args []string) error{}
-
-func register(name string, run func(args []string) error) { commands[name] = run }
-
 func main() {
+	commands := map[string]func(args []string) error{
+		"archive":    dumpArchive,
+		"bayes":      dumpBayes,
+		"clickhouse": queryFiles,
+		"cosine":     dumpCosine,
+		"critics":    dumpCritics,
+		"distill":    dumpDistill,
+		"leaves":     leaves,
+		"positive":   dumpPositive,
+		"resolve":    resolve,
+		"robots":     dumpRobots,
+		"segments":   segments,
+		"speed":      dumpSpeed,
+	}
 	names := strings.Join(slices.Sorted(maps.Keys(commands)), ", ")
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
 		fmt.Fprintf(os.Stderr, "usage: dump COMMAND [ARGUMENT …]\ncommands: %s\n", names)

@@ -7,8 +7,6 @@ import (
 	"forager/internal/positive"
 )
 
-func init() { register("positive", dumpPositive) }
-
 // positiveCase is a sample of positive–unlabelled learning, dense, and the model learnt from it.
 type positiveCase struct {
 	Positives  [][]float64 `json:"positives"`

@@ -14,8 +14,6 @@ import (
 	"forager/internal/robots"
 )
 
-func init() { register("robots", dumpRobots) }
-
 // robotsCase is one robots.txt with the answers of the matcher under test.
 type robotsCase struct {
 	// Name is "generated/N", or the file's name in the folder.

@@ -33,8 +33,6 @@ import (
 	"forager/schemas"
 )
 
-func init() { register("segments", segments) }
-
 // storedPage is one page in a segment, as the stage fetch would announce it.
 type storedPage struct {
 	Segment   string `json:"segment"` // file

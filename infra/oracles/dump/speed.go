@@ -14,8 +14,6 @@ import (
 	"forager/internal/text"
 )
 
-func init() { register("speed", dumpSpeed) }
-
 // speedDump is the CPU time that a flat critic takes for texts, on one core.
 type speedDump struct {
 	Bytes      int64   `json:"bytes"`
