@@ -3,6 +3,7 @@ package simweb
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	meaning "forager/internal/answer"
+	rfc9309 "forager/internal/robots"
+	"forager/internal/weburl"
+	"forager/schemas"
 )
 
 // served is a server of webs and a client that uses it as its proxy and follows no redirect.
@@ -94,6 +100,140 @@ func TestTheServerDoesWhatTheTruthSays(t *testing.T) {
 		}
 		if tr := w.Truth(a.URL); a.Kind != tr.Kind || a.Topic != tr.Topic {
 			t.Errorf("logged %s, truth %+v", line, tr)
+		}
+	}
+}
+
+// TestRobotsSayWhatTheTruthSays: each kind of robots.txt, read by package robots, keeps crawlers from the pages that are
+// said to be disallowed and from no others.
+func TestRobotsSayWhatTheTruthSays(t *testing.T) {
+	w := made(t, func(c *Config) { c.Pages, c.Hazards = 20_000, Hazards{Robots: 1} })
+	_, client := served(t, nil, w)
+	get := func(url string) (int, string, http.Header) {
+		t.Helper()
+		resp, err := client.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(b), resp.Header
+	}
+	disallowed := make(map[robots]int)
+	for h := w.hostOf(0); ; h = w.hostOf(h.hi) {
+		kind, origin := w.robotsOf(h), strings.TrimSuffix(string(w.appendOrigin(nil, h)), "/")
+		status, body, header := get(origin + "/robots.txt")
+		if moved := header.Get("Location"); kind == robotsMoved && status == 301 {
+			status, body, _ = get(origin + moved)
+		}
+		if want := map[bool]int{false: 200, true: 403}[kind == robotsForbidden]; status != want {
+			t.Fatalf("%s, kind %d: status %d", origin, kind, status)
+		}
+		file := rfc9309.Parse([]byte(body))
+		for id := h.lo; id < h.hi; id++ {
+			url := w.url(id)
+			tr := w.Truth(url)
+			allowed := status == 403 || file.Allowed("forager", strings.TrimPrefix(url, origin))
+			if allowed == (tr.Outcome == notAllowed) {
+				t.Errorf("%s, kind %d: allowed %t by %q, truth %+v", url, kind, allowed, body, tr)
+			}
+			if !allowed {
+				disallowed[kind]++
+			}
+			if delay, _ := file.CrawlDelay("forager"); delay != time.Duration(tr.CrawlDelay)*time.Second || (delay > 0) != (kind == robotsDelay) {
+				t.Errorf("%s, kind %d: pause %s, truth %+v", url, kind, delay, tr)
+			}
+		}
+		if h.hi == w.Size() {
+			break
+		}
+	}
+	for kind := robotsPlain; kind < robotsKinds; kind++ {
+		if (disallowed[kind] == 0) != (kind == robotsForbidden) {
+			t.Errorf("kind %d keeps crawlers from %d pages", kind, disallowed[kind])
+		}
+	}
+}
+
+// TestAnswersMeanWhatTheTruthSays: what every kind of file, of redirect and of error means by package answer.
+func TestAnswersMeanWhatTheTruthSays(t *testing.T) {
+	w := made(t, func(c *Config) {
+		c.Pages, c.Hazards = 20_000, Hazards{Files: 0.4, Errors: 0.2, Huge: 0.01, Cut: 0.2, Stalled: 0.5, Nowhere: 0.1, StallFor: time.Millisecond}
+	})
+	met := make(map[string]int)
+	check := func(url string) {
+		t.Helper()
+		tr := w.Truth(url)
+		s, _ := w.locate(url)
+		a := w.answer(&s, nil)
+		u, err := weburl.Parse(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := meaning.Of(u, a.status, a.location, a.contentType, a.body)
+		name := schemas.OutcomeName(m.Outcome)
+		if tr.HostHazard == HazardStalled || tr.Outcome == failed {
+			return // what is sent of it is not the whole answer
+		}
+		if name != tr.Outcome {
+			t.Errorf("%s: %d, %q, %q means %s, truth %+v", url, a.status, a.location, a.contentType, name, tr)
+		}
+		to := a.location
+		switch {
+		case to == url:
+			to = "itself"
+		case strings.HasPrefix(to, "http:"):
+			to = "elsewhere"
+		}
+		met[fmt.Sprintf("%s %d %s %s", tr.Hazard, a.status, a.contentType, to)]++
+	}
+	for n := range uint64(1000) {
+		check(w.URL(n))
+		check(string(w.appendAlias(nil, "void", 1, n)))
+		check(string(w.appendAlias(nil, "loop", 0, n)))
+		check(string(w.appendAlias(nil, "go", 3, n)))
+		check(string(w.appendOrigin(nil, w.hostOf(n))) + "gone/1.html")
+	}
+	want := []string{
+		" 200 " + htmlType + " ", "error 500 text/html ", " 404 text/plain; charset=utf-8 ",
+		" 301 text/html ", " 301 text/html itself", " 301 text/html mailto:nobody@localhost", " 301 text/html elsewhere",
+	}
+	for _, f := range files {
+		want = append(want, "file 200 "+f.contentType+" ")
+	}
+	for _, class := range want {
+		if met[class] == 0 {
+			t.Errorf("met no %q among %v", class, met)
+		}
+	}
+}
+
+// TestConnectionsBreak: some before anything was sent, some amid the body; and of stalled hosts some send their header.
+func TestConnectionsBreak(t *testing.T) {
+	w := made(t, func(c *Config) {
+		c.Pages, c.Hazards = 5000, Hazards{Cut: 0.5, Stalled: 0.5, StallFor: 10 * time.Millisecond}
+	})
+	_, client := served(t, nil, w)
+	met := make(map[string]int)
+	for n := range uint64(200) {
+		tr := w.Truth(w.URL(n))
+		resp, err := client.Get(w.URL(n))
+		var body []byte
+		if err == nil {
+			body, err = io.ReadAll(resp.Body)
+			resp.Body.Close()
+		}
+		met[fmt.Sprint(tr.HostHazard, " ", tr.Hazard, ": header ", resp != nil && resp.Header.Get("Content-Type") != "", ", body ", len(body) > 0, ", error ", err != nil)]++
+	}
+	for _, want := range []string{
+		" cut: header false, body false, error true", " cut: header true, body true, error true", " : header true, body true, error false",
+		"stalled : header true, body false, error false", "stalled : header false, body false, error false",
+	} {
+		if met[want] == 0 {
+			t.Errorf("met no %q among %v", want, met)
 		}
 	}
 }
