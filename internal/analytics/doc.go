@@ -14,8 +14,8 @@
 // 2026-11-21: an insert names its columns by the tags of the row's type, and the driver asks the
 // server for their types, so that a table of another version is an error and not a mix-up.
 //
-// 2026-11-22: the types are asked for once and kept until an insert fails, not before every insert as the driver does by
-// itself. Rows in a type that a column had before are converted by the server, or refused.
+// 2026-11-22: the types are asked for once and kept until an insert fails, not before every insert as the
+// driver does by itself. Rows in a type that a column had before are converted by the server, or refused.
 //
 // 2026-11-21: no insert tokens and no asynchronous inserts: batches differ after a crash, and
 // what is not in the table may not be acknowledged.

@@ -15,14 +15,17 @@
 // 1/256; it is fixed by the first model made of at least one leap. |T| is the number of
 // distinct features seen. Features not seen are ignored. The score of a link is Pr(high|u,v).
 //
-// What a feature of a link counts, n, is a setting (Settings.Count; 2002 §2.3): its occurrences, these normalised to links of
-// 32, or 1. A feature that stands for a probability counts that fraction of 1, whatever the setting, in parts of 1/256
-// (linkfeature.Unit), so that fractions, too, are added up as integers. Of naive Bayes the counts may be smoothed over d (Settings.Smooth): where n(c,⟨t,d⟩) stands above stands
+// What a feature of a link counts, n, is a setting (Settings.Count; 2002 §2.3): its occurrences, these
+// normalised to links of 32, or 1. A feature that stands for a probability counts that fraction of 1,
+// whatever the setting, in parts of 1/256 (linkfeature.Unit), so that fractions, too, are added up as
+// integers. Of naive Bayes the counts may be smoothed over d (Settings.Smooth): where n(c,⟨t,d⟩) stands above
+// stands
 //
 //	Σ_j C(2s, s+j) 4⁻ˢ n(c,⟨t,d+j⟩), |j| ≤ s ≤ 4
 //
-// then, and |T| is the number of those that are not 0. Counts are kept as they were, so a model can be smoothed
-// otherwise without its leaps. A link's own features are not smoothed, and its length is that of the features that were seen.
+// then, and |T| is the number of those that are not 0. Counts are kept as they were, so a model can be
+// smoothed otherwise without its leaps. A link's own features are not smoothed, and its length is that of the
+// features that were seen.
 //
 // Logistic takes a step of its gradient a leap, FTRL-proximal (McMahan et al. 2013), so it needs the
 // cut before the first step: leaps are held until it is fixed. Its bits depend on the order of leaps,
@@ -38,8 +41,8 @@
 // does not depend on the order or grouping of a link's features. The error is below 2e-12 a token.
 //
 // 2026-11-21: the paper's linear perceptron is left out: it reports slow convergence, a high error and
-// instability (§2.3). Logistic regression is what came of that line, with a rate a coordinate. Package papers measures the
-// perceptron on crawls' evidence beside naive Bayes.
+// instability (§2.3). Logistic regression is what came of that line, with a rate a coordinate. Package papers
+// measures the perceptron on crawls' evidence beside naive Bayes.
 //
 // 2026-11-21: math.Exp has a version of its own on some processors, and an error in the last bit
 // would live on in every weight, so logistic regression is bit for bit the same on machines of one
@@ -55,9 +58,9 @@
 // one cache line; of two terms of one hash, to be met once in some 10⁷ models of a million terms, the counts
 // are added. Counts compare names.
 //
-// 2026-11-22: naive Bayes keeps normalised counts in steps of 1/256, rounded: it adds up integers, so that the order of leaps makes
-// no difference. Under other counts than raw ones a link is scored by its features, made one by one, and not by
-// the sums of its page's tokens: slower.
+// 2026-11-22: naive Bayes keeps normalised counts in steps of 1/256, rounded: it adds up integers, so that
+// the order of leaps makes no difference. Under other counts than raw ones a link is scored by its features,
+// made one by one, and not by the sums of its page's tokens: slower.
 //
 // 2026-11-22: logistic regression is not smoothed; λ2 keeps the weights of rare ⟨t, d⟩ near 0.
 package apprentice

@@ -19,8 +19,8 @@
 // 2026-11-21: which words of a page are words (stop words out, Porter's stems) is package text's to say; here
 // a document is words with counts. fmax_d is over all words of the page, those outside V, too.
 //
-// 2026-11-22: a layer none of whose pages has a word of V is never chosen. Its model would be uniform, with a threshold
-// that every page meets.
+// 2026-11-22: a layer none of whose pages has a word of V is never chosen. Its model would be uniform, with a
+// threshold that every page meets.
 //
 // 2026-11-21: words of equal weight are taken in the order of V, which is sorted, so that a page becomes
 // the same whatever the order of its words. A word that stands in every page of the corpus weighs 0

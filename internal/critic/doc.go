@@ -31,18 +31,19 @@
 //
 // # Decisions
 //
-// 2026-11-21: logistic is the one to choose where probabilities count: on an encyclopedia by five stratified folds (15 main subjects) it
-// comes to an accuracy of .854, log loss .447 and calibration error .009, bayes to .781, .641 and
-// .011, all calibrated; over 43 leaf classes to .792 and .826, beside .710 and 1.112, and bayes-tree
-// between them (.713, 1.091); on page types of universities that it has not seen to .80 and .57,
-// beside .57 and .83. bayes stays the default of forager critic train as it is the papers' judge,
-// with which experiments and their references were made, and trains in a fraction of the time.
+// 2026-11-21: logistic is the one to choose where probabilities count: on an encyclopedia by five stratified
+// folds (15 main subjects) it comes to an accuracy of .854, log loss .447 and calibration error .009, bayes
+// to .781, .641 and .011, all calibrated; over 43 leaf classes to .792 and .826, beside .710 and 1.112, and
+// bayes-tree between them (.713, 1.091); on page types of universities that it has not seen to .80 and .57,
+// beside .57 and .83. bayes stays the default of forager critic train as it is the papers' judge, with which
+// experiments and their references were made, and trains in a fraction of the time.
 //
-// 2026-11-22: which critic judges best and which guides best are two questions (experiment compare --critic; draws 10 to 19,
-// nAUC by label). On webkb-uni crawls by naive Bayes find more than those by logistic regression: mixture .471 ± .023 beside
-// .376 ± .013, hard-defer .451 beside .295, soft focus .161 beside .111; only the apprentice gains (.281, .306). On webplatform
-// logistic is the better guide of single orders (soft focus .828 and .846, hard-defer .741 and .843, apprentice .668 and .787), and
-// the mixture stays as it is (.876, .880). Naive Bayes errs towards pages around the targets, and these lead to targets.
+// 2026-11-22: which critic judges best and which guides best are two questions (experiment compare --critic;
+// draws 10 to 19, nAUC by label). On webkb-uni crawls by naive Bayes find more than those by logistic
+// regression: mixture .471 ± .023 beside .376 ± .013, hard-defer .451 beside .295, soft focus .161 beside
+// .111; only the apprentice gains (.281, .306). On webplatform logistic is the better guide of single orders
+// (soft focus .828 and .846, hard-defer .741 and .843, apprentice .668 and .787), and the mixture stays as it
+// is (.876, .880). Naive Bayes errs towards pages around the targets, and these lead to targets.
 //
 // 2026-11-21: the tree chooses 30,000 words a node: of 300, 1,000, 3,000, 10,000, 30,000 and all,
 // over 42 leaf classes, that had the best raw posterior (accuracy .683; all words .632, flat .574).
@@ -72,13 +73,13 @@
 // pages a class, folds by the hash alone leave some without. An example of several classes lies in one fold, by
 // the first of them. Out-of-fold posteriors below 1e-12 are not stored (calibrated ones: 1e-6).
 //
-// 2026-11-21: a page that trains carries the posteriors of all of up to 64 classes, else of the 16 likeliest, while the
-// others share the rest; curves are fitted to the log odds of its 64 likeliest classes, the others counting as
-// their mean. All of them, of 79,000 pages and 344 classes, were 2.7 GB and a file of 776 MB; now it is .2 GB and
-// 56 MB. So training holds of every example its URL and topics (.4 KB), and of those that the classes are left
-// with 8 bytes a distinct word and 2 KB; beside them 20 bytes a pair of word and class, six times (once for each
-// fold), and of a logistic critic 8 bytes a weight, 2²⁷ weights at most. The garbage collector keeps that below
-// GOMEMLIMIT where it can.
+// 2026-11-21: a page that trains carries the posteriors of all of up to 64 classes, else of the 16 likeliest,
+// while the others share the rest; curves are fitted to the log odds of its 64 likeliest classes, the others
+// counting as their mean. All of them, of 79,000 pages and 344 classes, were 2.7 GB and a file of 776 MB; now
+// it is .2 GB and 56 MB. So training holds of every example its URL and topics (.4 KB), and of those that the
+// classes are left with 8 bytes a distinct word and 2 KB; beside them 20 bytes a pair of word and class, six
+// times (once for each fold), and of a logistic critic 8 bytes a weight, 2²⁷ weights at most. The garbage
+// collector keeps that below GOMEMLIMIT where it can.
 //
 // 2026-11-21: the URL of an example is made canonical where it is a URL that can be crawled,
 // so that the page is known when it is met; any other name is kept as it is.
@@ -92,10 +93,11 @@
 // question is the same for every method, and for naive Bayes the answer is n·log(θ(c,τ)/θ(c',τ)).
 // Log-odds are raw and taken before probabilities are: those of long pages round to 0 and 1.
 //
-// 2026-11-22: a third of the time to judge a page by a large model was waiting for memory, as the words of each page
-// lie elsewhere in it. Slots, cells and rows are now read many at a time before they are used; the words of a parsed
-// page, each of which it lists once, are not looked for among the recent ones; and the log odds take their exponentials
-// from the tempered posterior's. Every sum is added in the order it was. A page of 1,000 tokens against 500 classes by
-// bayes takes 135 µs where it took 155 (BenchmarkLarge, best of eight runs by turns on a busy machine): 28 for its
-// words, 80 for the likelihood, 12 for calibration, the rest for posteriors and the judgement.
+// 2026-11-22: a third of the time to judge a page by a large model was waiting for memory, as the words of
+// each page lie elsewhere in it. Slots, cells and rows are now read many at a time before they are used; the
+// words of a parsed page, each of which it lists once, are not looked for among the recent ones; and the log
+// odds take their exponentials from the tempered posterior's. Every sum is added in the order it was. A page
+// of 1,000 tokens against 500 classes by bayes takes 135 µs where it took 155 (BenchmarkLarge, best of eight
+// runs by turns on a busy machine): 28 for its words, 80 for the likelihood, 12 for calibration, the rest for
+// posteriors and the judgement.
 package critic

@@ -59,19 +59,22 @@
 // 2026-11-21: what stands at a URL is decided by package webarchive, and of two labels of one
 // canonical URL the first counts, as there the first answer does.
 //
-// 2026-11-22: new graphs are built around pages that the critic judges on topic, not around those that the old guide places in
-// layer 0 (2000 §3.3): a guide that learns from what it said itself drifts, and one that is bootstrapped has said
-// nothing yet. A new guide is a new version, as in the pipeline: links of pages judged before it keep the scores of the old version
-// (package rank), or, behind a bootstrap, lie behind all others by R of their pages until a page judged later links to the same URL.
+// 2026-11-22: new graphs are built around pages that the critic judges on topic, not around those that the
+// old guide places in layer 0 (2000 §3.3): a guide that learns from what it said itself drifts, and one that
+// is bootstrapped has said nothing yet. A new guide is a new version, as in the pipeline: links of pages
+// judged before it keep the scores of the old version (package rank), or, behind a bootstrap, lie behind all
+// others by R of their pages until a page judged later links to the same URL.
 //
-// 2026-11-22: context-graph-bootstrapped is a crawl with a renewal as the pipeline has it (package renewal). It is worse than breadth
-// first, and stays. On webkb-uni (2 draws, 12 tasks, mean AUC; breadth first .240, it .163) the first guide comes behind 79 of some 260 pages, with
-// 10 targets of which 1.9 are targets by label, and layers of 12, 29, 22 and 24 pages; of the pages to come 47 % are in no
-// layer. Each of these was changed by itself: targets by label give .169, by calibrated R .152, 30 targets .208 (it begins when
-// most of the budget is spent), guides anew every 200 pages .164. What was found before the guide lies last, as it has not
-// been asked about it: where that stands between layers and "other", as seeds do in the paper's queues, it is .180, with targets
-// by label .201, and anew every 40 pages then .200. So graphs of a few pages that a critic takes for targets are the smaller part of it, and the
-// larger one that a few hundred pages are no crawl to learn from and then go on with.
+// 2026-11-22: context-graph-bootstrapped is a crawl with a renewal as the pipeline has it (package renewal).
+// It is worse than breadth first, and stays. On webkb-uni (2 draws, 12 tasks, mean AUC; breadth first .240,
+// it .163) the first guide comes behind 79 of some 260 pages, with 10 targets of which 1.9 are targets by
+// label, and layers of 12, 29, 22 and 24 pages; of the pages to come 47 % are in no layer. Each of these was
+// changed by itself: targets by label give .169, by calibrated R .152, 30 targets .208 (it begins when most
+// of the budget is spent), guides anew every 200 pages .164. What was found before the guide lies last, as it
+// has not been asked about it: where that stands between layers and "other", as seeds do in the paper's
+// queues, it is .180, with targets by label .201, and anew every 40 pages then .200. So graphs of a few pages
+// that a critic takes for targets are the smaller part of it, and the larger one that a few hundred pages are
+// no crawl to learn from and then go on with.
 //
 // 2026-11-22: what is kept of a parsed web (Cache) counts for one program only, by the digest of the executable: a
 // number of the parser's version would have to be raised by whoever changes a comma in dom, answer or

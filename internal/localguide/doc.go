@@ -21,23 +21,24 @@
 //	anchor-in    O5  each keyword: it stands around the link that led to the page
 //	anchor-out   O6  each keyword: it stands around the link that leads on
 //
-// Keywords are the words of the topic's path and of titles and descriptions of targets, at most PathSettings.Keywords of them,
-// those that most targets have. The belief of a link is that of its page with O6 of that link; a path remembers it
-// and the link's keywords (state.go), as the next page wants them for O5.
+// Keywords are the words of the topic's path and of titles and descriptions of targets, at most
+// PathSettings.Keywords of them, those that most targets have. The belief of a link is that of its page with
+// O6 of that link; a path remembers it and the link's keywords (state.go), as the next page wants them for
+// O5.
 //
 // # Decisions
 //
 // 2026-11-21: headings and meta keywords, which 2008 §3.3 takes keywords from, too, are not in schemas.Page.
 //
-// 2026-11-22: the score of context-graph is (Other − layer + a share of the likelihood) / (Other + 1), in (0,1], and for
-// "other" a share − 1, in [-1,0], so that seeds of a crawl that orders pages, which have 0, stand before these and behind
-// all layers (2000 §3.3). Whether links or pages are ordered is the policy's to say (schemas.Policy.expand). Its guidance
-// says the layer, also of a page without links: parents of such a target are what backlinks are for. All other scores lie in
-// [0,1].
+// 2026-11-22: the score of context-graph is (Other − layer + a share of the likelihood) / (Other + 1), in
+// (0,1], and for "other" a share − 1, in [-1,0], so that seeds of a crawl that orders pages, which have 0,
+// stand before these and behind all layers (2000 §3.3). Whether links or pages are ordered is the policy's to
+// say (schemas.Policy.expand). Its guidance says the layer, also of a page without links: parents of such a
+// target are what backlinks are for. All other scores lie in [0,1].
 //
 // 2026-11-21: a state that is none of the guide's is an error of the page, not a begin of a path: whoever writes
 // nonsense to a topic is told, and the page's links are placed last.
 //
-// 2026-11-21: stems and stop words of anchors, titles and URLs are those of the language of the whole page: of four words
-// nobody can tell.
+// 2026-11-21: stems and stop words of anchors, titles and URLs are those of the language of the whole page:
+// of four words nobody can tell.
 package localguide

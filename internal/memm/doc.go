@@ -23,7 +23,7 @@
 // 2026-11-21: the sums of a gradient are made in chunks of a fixed size and added in their order, so that the
 // weights are the same whatever the number of processors.
 //
-// 2026-11-22: a sum is made once for each distinct observation, with counts of the transitions that it was seen on: 10,000
-// walks over one graph are some 50,000 steps, and of the frozen webs 200 to 3,300 distinct ones. Whoever makes sequences
-// shares what is the same (Train).
+// 2026-11-22: a sum is made once for each distinct observation, with counts of the transitions that it was
+// seen on: 10,000 walks over one graph are some 50,000 steps, and of the frozen webs 200 to 3,300 distinct
+// ones. Whoever makes sequences shares what is the same (Train).
 package memm

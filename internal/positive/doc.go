@@ -38,9 +38,9 @@
 // penalty alone. So discarding it is: best with few positives, which is what a user has, and close to the best with
 // many.
 //
-// 2026-11-21: crawls guided by it, beside those of supervised critics, for course pages on the four universities of
-// webkb, by the apprentice, means over 20 draws (TestWebsCrawlsByLikes; harvest by label, recall of the targets, and its
-// mean over the budget):
+// 2026-11-21: crawls guided by it, beside those of supervised critics, for course pages on the four
+// universities of webkb, by the apprentice, means over 20 draws (TestWebsCrawlsByLikes; harvest by label,
+// recall of the targets, and its mean over the budget):
 //
 //	                          naive Bayes   logistic   10 likes   50     all   random   oracle
 //	harvest, 25 % of budget          .225       .215       .186   .186   .202    .103     .745
@@ -51,10 +51,11 @@
 // Soft focus lives on links between pages of one class, which are rarer than chance there; it is no better than
 // random order by any sharp critic, the supervised logistic one included.
 //
-// 2026-11-22: and for three subjects of schools-wikipedia, whose articles were kept without links: each is given one at the
-// first place where it mentions the title of another. One half of the articles is crawled, 300 pages from three off the
-// subject, by critics of the other half; harvest of the whole budget, means over draws 0 to 4 (logistic: 0 and 1;
-// TestWebsEncyclopediaByLikes, FORAGER_DRAWS=5). Of Religion there are 49 positives in all, of Mathematics 16:
+// 2026-11-22: and for three subjects of schools-wikipedia, whose articles were kept without links: each is
+// given one at the first place where it mentions the title of another. One half of the articles is crawled,
+// 300 pages from three off the subject, by critics of the other half; harvest of the whole budget, means over
+// draws 0 to 4 (logistic: 0 and 1; TestWebsEncyclopediaByLikes, FORAGER_DRAWS=5). Of Religion there are 49
+// positives in all, of Mathematics 16:
 //
 //	                           naive Bayes   logistic   10 likes   50     all   random   oracle
 //	Science, soft focus               .288       .490       .509   .502   .463     .195     .990

@@ -8,9 +8,9 @@
 //	{"version": 1, "topics": ["Science/Chemistry", "Science/Physics"],
 //	 "pages": [{"url": "https://…", "title": "…", "description": "…", "language": "en", "text": "…"}]}
 //
-// Fields that the settings do not send are left out. text is the page's words in
-// their order, leaves of the DOM apart by a line break, cut at text_bytes. Words are written as they were, but for
-// words of mixed case ("iPhone"), which are in lower case, and punctuation, which no stage hands on. The answer is 200 with
+// Fields that the settings do not send are left out. text is the page's words in their order, leaves of the
+// DOM apart by a line break, cut at text_bytes. Words are written as they were, but for words of mixed case
+// ("iPhone"), which are in lower case, and punctuation, which no stage hands on. The answer is 200 with
 //
 //	{"pages": [{"probabilities": {"Science/Chemistry": 0.93}}]}
 //

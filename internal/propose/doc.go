@@ -7,9 +7,9 @@
 //
 //	ln Pr(t|u) − ln Pr(t)
 //
-// which is, by Bayes' rule, the mean logarithm of how much likelier the example is under t than at large. Without the prior the
-// root would always win; with it, a topic above others wins where the examples are spread over these.
-// Probabilities are clipped at 5e-4, so that one odd example among ten does not decide.
+// which is, by Bayes' rule, the mean logarithm of how much likelier the example is under t than at large.
+// Without the prior the root would always win; with it, a topic above others wins where the examples are
+// spread over these. Probabilities are clipped at 5e-4, so that one odd example among ten does not decide.
 //
 // # Decisions
 //

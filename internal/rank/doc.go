@@ -31,15 +31,16 @@
 // fails costs its own order and no more. A URL leaves that tier with the first link that has guidance, and what
 // links without promised is forgotten, as with those that a gate deferred.
 //
-// 2026-11-22: what a version of a guide said of a link stands under another version of the same name until that one has been asked:
-// a guide that is trained anew under way would else begin with nothing but the pages to come. Of webkb-uni's crawls by a context graph
-// that is made anew three times the mean area under targets is .265 so, and .211 where all is forgotten (.263 with the first graph
-// kept; 8 crawls). Who wants an order of another kind publishes it under another name.
+// 2026-11-22: what a version of a guide said of a link stands under another version of the same name until
+// that one has been asked: a guide that is trained anew under way would else begin with nothing but the pages
+// to come. Of webkb-uni's crawls by a context graph that is made anew three times the mean area under targets
+// is .265 so, and .211 where all is forgotten (.263 with the first graph kept; 8 crawls). Who wants an order
+// of another kind publishes it under another name.
 //
-// 2026-11-22: a policy of Expand_EXPAND_PAGE orders pages (2000 §3.3): once one link of a page was chosen the page's other
-// links form a tier before all. Seeds are placed at score 0, as guides with layers score what is of none below
-// it; so the second of several seeds waits until no page of a layer is left, as in the paper, unless a link to it
-// is found that scores more.
+// 2026-11-22: a policy of Expand_EXPAND_PAGE orders pages (2000 §3.3): once one link of a page was chosen the
+// page's other links form a tier before all. Seeds are placed at score 0, as guides with layers score what is
+// of none below it; so the second of several seeds waits until no page of a layer is left, as in the paper,
+// unless a link to it is found that scores more.
 //
 // 2026-11-21: the mean of log-odds goes back through the logistic function, so that every
 // combined score of the built-in rankers lies in [0,1]. So does a count n, as n/(n + 1).

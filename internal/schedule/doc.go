@@ -1,10 +1,10 @@
-// Package schedule says at how many pages something is due that looks at a whole crawl: a new model, after which every
-// entry of the frontier is scored again, or a ranking of the hubs among all pages.
+// Package schedule says at how many pages something is due that looks at a whole crawl: a new model, after
+// which every entry of the frontier is scored again, or a ranking of the hubs among all pages.
 //
 //	pages delivered, first, every → Last: the last number of pages, up to these, at which it was due
 //
-// In a small crawl it is due at first, first + every, first + 2 every, …; once the crawl has 20,000 pages, when it has grown by
-// a tenth, or by every if that is more.
+// In a small crawl it is due at first, first + every, first + 2 every, …; once the crawl has 20,000 pages,
+// when it has grown by a tenth, or by every if that is more.
 //
 // # Decisions
 //
