@@ -9,7 +9,8 @@
 #                      the targets above, which draw the same every time (RAPID_SEED=1)
 #   make bench [WEB=file.warc.gz TASK=name CORES=2]   whole crawls at full speed: CPU, memory and latency of every
 #                      process; then benchmarks of the rooms, each as a ratio to a floor measured in the same run
-#   make soak [PAGES=200000 CORES=2]   a long crawl: rate, memory, open files and goroutines by tenths of its pages
+#   make soak [PAGES=200000 CORES=2 SMALL=1]   a long crawl: rate, memory, open files and goroutines by tenths of its pages;
+#                      SMALL: with caches of the frontier that are full within the first tenth
 #   make bench-frontier [URLS=10000000] [RANKER=mixture] [MEMORY=160]   what a URL costs in a frontier of a tenth of so many,
 #                      of all, and between, on disk, with so many MiB of memory for the frontier; re-scoring, a switch of
 #                      policies; peak memory (10 GB in TMPDIR, half an hour)
@@ -100,8 +101,9 @@ bench: build
 	$(BIN)/forager bench --out build/bench --profiles $(if $(WEB),--web '$(WEB)') $(if $(TASKS),--tasks '$(TASKS)') $(if $(TASK),--task '$(TASK)') $(if $(CORES),--cores '$(CORES)')
 	go test -run '^$$' -bench . -benchmem ./...
 
+SMALLER := --set stages.prioritize.frontier_bytes=33554432 --set stages.prioritize.cache_bytes=16777216
 soak: build
-	$(BIN)/forager soak --out build/soak $(if $(PAGES),--pages '$(PAGES)') $(if $(CORES),--cores '$(CORES)')
+	$(BIN)/forager soak --out build/soak $(if $(PAGES),--pages '$(PAGES)') $(if $(CORES),--cores '$(CORES)') $(if $(SMALL),$(SMALLER))
 
 bench-import:
 	FORAGER_BENCH_DUMP=$(or $(BYTES),5000000000) go test -run '^$$' -bench Import -benchtime 1x -timeout 2h ./internal/examples

@@ -74,11 +74,9 @@ type benchRun struct {
 	Floor        floor.Figures      `json:"floor"`
 	// Ratio is Sum to the floor with html.Parse.
 	Ratio float64 `json:"ratio_to_floor"`
-	// PeakMemory by process so far, bytes; the crawls of one web follow each other. Limit is the
-	// setting memory_bytes of those that have one: a soft limit of what Go uses of it.
-	PeakMemory map[string]int64 `json:"peak_memory"`
-	Limit      map[string]int64 `json:"memory_bytes"`
-	EndReason  string           `json:"end_reason"`
+	// The crawls of one web follow each other, and so do their peaks.
+	memoryPeaks
+	EndReason string `json:"end_reason"`
 }
 
 type benchReport struct {
@@ -303,16 +301,7 @@ func (b *bench) run(crawl benchCrawl, ranker, critic string) (*benchRun, error) 
 	}
 	run := &benchRun{
 		Web: crawl.name, Ranker: ranker, Pages: m.Pages, Requests: m.Requests, Seconds: m.Seconds, PagesPerSecond: m.PagesPerSecond,
-		LatencyMS: m.LatencyMS, LatencyP95MS: m.LatencyP95MS, CPUMSPerPage: m.CPUMSPerPage, EndReason: m.EndReason, PeakMemory: b.peakMemory(), Limit: make(map[string]int64),
-	}
-	for name := range run.PeakMemory {
-		limit := b.config.Stages.Process(stageOf(name)).MemoryBytes
-		if name == "local" {
-			limit = b.config.Local.MemoryBytes
-		}
-		if limit > 0 {
-			run.Limit[name] = limit
-		}
+		LatencyMS: m.LatencyMS, LatencyP95MS: m.LatencyP95MS, CPUMSPerPage: m.CPUMSPerPage, EndReason: m.EndReason, memoryPeaks: b.memoryPeaks(),
 	}
 	for _, x := range run.CPUMSPerPage {
 		run.Sum += x

@@ -35,19 +35,12 @@ func printBench(w io.Writer, r *benchReport) {
 	line("floor: net/http + html.Parse", func(x benchRun) string { return fmt.Sprintf("%.3f", x.Floor.Parse) })
 	line("times the floor", func(x benchRun) string { return fmt.Sprintf("%.0f", x.Ratio) })
 	for _, p := range benchProcesses() {
-		largest := func(of map[string]int64) (n int64) {
-			for name, bytes := range of {
-				if stageOf(name) == p {
-					n = max(n, bytes>>20)
-				}
-			}
-			return n
-		}
 		line("peak MiB / memory_bytes, "+p, func(x benchRun) string {
-			if limit := largest(x.Limit); limit > 0 {
-				return fmt.Sprintf("%d / %d", largest(x.PeakMemory), limit)
+			peak, limit := x.of(p)
+			if limit > 0 {
+				return fmt.Sprintf("%d / %d", peak>>20, limit>>20)
 			}
-			return fmt.Sprint(largest(x.PeakMemory))
+			return fmt.Sprint(peak >> 20)
 		})
 	}
 	fmt.Fprintln(w)

@@ -291,6 +291,16 @@ type setting struct {
 	path  []string
 }
 
+// settingOf reads NAME=VALUE, as "stages.fetch.concurrency=8"; the value is YAML.
+func settingOf(text string) (setting, error) {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return setting{}, errors.New("it must be a setting's name, = and its value, as stages.fetch.concurrency=8")
+	}
+	x := setting{path: strings.Split(name, ".")}
+	return x, yaml.Unmarshal([]byte(value), &x.value)
+}
+
 // writeDemoPipeline writes a pipeline file with free ports, the demo's folder, its proxy and
 // more settings.
 func writeDemoPipeline(from, out, proxy string, more ...setting) (string, error) {

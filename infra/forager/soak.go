@@ -20,23 +20,29 @@ import (
 )
 
 type soakCommand struct {
-	Out    string `help:"Folder of the run: configuration, data, logs, soak.json." default:"build/soak" type:"path"`
-	Bin    string `help:"Folder of the programs; by default the folder of this one." type:"path"`
-	Pages  uint64 `help:"Pages to crawl." default:"200000"`
-	Cores  int    `help:"Processors that all processes share, the web server too; 0 = all there are." default:"0"`
-	Ranker string `help:"Ranker to crawl with." default:"apprentice"`
-	Config string `name:"from" help:"Pipeline file to start from." default:"pipeline.yaml" type:"path"`
+	Out    string   `help:"Folder of the run: configuration, data, logs, soak.json." default:"build/soak" type:"path"`
+	Bin    string   `help:"Folder of the programs; by default the folder of this one." type:"path"`
+	Pages  uint64   `help:"Pages to crawl." default:"200000"`
+	Cores  int      `help:"Processors that all processes share, the web server too; 0 = all there are." default:"0"`
+	Ranker string   `help:"Ranker to crawl with." default:"apprentice"`
+	Config string   `name:"from" help:"Pipeline file to start from." default:"pipeline.yaml" type:"path"`
+	Set    []string `help:"Setting of the pipeline file to have another value; may be given more than once." placeholder:"NAME=VALUE" sep:"none"`
 }
 
 func (c *soakCommand) Help() string {
 	return `A long crawl of a synthetic web with the embedded parts and every stage as processes. Each second the
-resident memory, open files, goroutines and CPU time of every process are noted; the table gives their
-means for each tenth of the pages, and the last tenth over the first. Rate and CPU stand apart for the seconds in
-which entries of the frontier were scored again under a new model, and for the others. Disk is what lies in the folders at
+resident memory, open files, goroutines and CPU time of every process are noted; for each tenth of the pages the table gives
+the largest memory and the means of the others, and the last tenth over the first. Behind it stands the largest
+memory ever, and its bound: memory_bytes of the pipeline file. Rate and CPU stand apart for the seconds in which
+entries of the frontier were scored again under a new model, and for the others. Disk is what lies in the folders at
 the end of each tenth. Interrupted, it reports the tenths of what it has crawled. Records of page.fetched, page.parsed and page.judged are kept for five minutes.
 
+As shipped, the caches of the frontier are full after some 40,000 pages, and until then prioritize takes more from tenth to tenth. With
+smaller ones memory is the same from the first to the last:
+
   forager soak
-  forager soak --pages 20000 --cores 2`
+  forager soak --pages 20000 --cores 2
+  forager soak --set stages.prioritize.frontier_bytes=33554432 --set stages.prioritize.cache_bytes=16777216`
 }
 
 // soakSample is everything that was seen at one moment.
@@ -58,11 +64,12 @@ type processLoad struct {
 }
 
 type soakReport struct {
-	Pages     uint64       `json:"pages"`
-	Seconds   float64      `json:"seconds"`
-	EndReason string       `json:"end_reason"`
-	Samples   []soakSample `json:"samples"`
-	Disk      []soakDisk   `json:"disk"`
+	Pages     uint64  `json:"pages"`
+	Seconds   float64 `json:"seconds"`
+	EndReason string  `json:"end_reason"`
+	memoryPeaks
+	Samples []soakSample `json:"samples"`
+	Disk    []soakDisk   `json:"disk"`
 }
 
 // soakDisk is the size of the folders that grow, bytes, after so many pages.
@@ -72,6 +79,10 @@ type soakDisk struct {
 }
 
 func (c *soakCommand) Run(s *session) (err error) {
+	more, err := c.settings()
+	if err != nil {
+		return err
+	}
 	config := simweb.Default(1)
 	config.Pages = max(config.Pages, 10*c.Pages)
 	web, err := simweb.New(config)
@@ -86,10 +97,7 @@ func (c *soakCommand) Run(s *session) (err error) {
 		return err
 	}
 	d.ground.seeds = web.Examples(d.ground.topic, 5)
-	b := &bench{demo: d, command: &benchCommand{Cores: c.Cores}, web: benchWeb{serve: []string{"serve-simweb", "--pages", fmt.Sprint(config.Pages)}}}
-	for _, topic := range []string{schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged} {
-		b.more = append(b.more, setting{"5m", []string{"topics", topic, "retention"}})
-	}
+	b := &bench{demo: d, command: &benchCommand{Cores: c.Cores}, web: benchWeb{serve: []string{"serve-simweb", "--pages", fmt.Sprint(config.Pages)}}, more: more}
 	defer func() { err = errors.Join(err, d.stop()) }()
 	if err := onCores(c.Cores, b.start); err != nil {
 		return err
@@ -103,6 +111,21 @@ func (c *soakCommand) Run(s *session) (err error) {
 		return err
 	}
 	return s.print(report, func(w io.Writer) { printSoak(w, report) })
+}
+
+// settings are those of the pipeline file that have other values.
+func (c *soakCommand) settings() (list []setting, err error) {
+	for _, topic := range []string{schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged} {
+		list = append(list, setting{"5m", []string{"topics", topic, "retention"}})
+	}
+	for _, text := range c.Set {
+		x, err := settingOf(text)
+		if err != nil {
+			return nil, usagef("--set %s: %w", text, err)
+		}
+		list = append(list, x)
+	}
+	return list, nil
 }
 
 // crawl makes the crawl and takes the samples.
@@ -157,6 +180,7 @@ func (r *soakReport) end(b *bench, reason string) {
 	last := r.Samples[len(r.Samples)-1]
 	r.Pages, r.Seconds, r.EndReason = last.Pages, last.Seconds, reason
 	r.Disk = append(r.Disk, soakDisk{last.Pages, b.disk()})
+	r.memoryPeaks = b.memoryPeaks()
 }
 
 // sample looks at every process.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func TestSoak(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var out strings.Builder
-	args := []string{"soak", "--pages", "600", "--out", dir, "--bin", bin(t), "--from", "../../pipeline.yaml"}
+	args := []string{"soak", "--pages", "600", "--out", dir, "--bin", bin(t), "--from", "../../pipeline.yaml", "--set", "stages.prioritize.memory_bytes=402653184"}
 	if code := run(ctx, args, &out, &lines{t: t}); code != exitOK {
 		t.Fatalf("exit %d", code)
 	}
@@ -40,9 +41,15 @@ func TestSoak(t *testing.T) {
 		if load.Memory < 1<<20 || load.Files < 3 || load.CPU <= 0 || load.Goroutines == 0 && name != "web" {
 			t.Errorf("%s: %+v", name, load)
 		}
-		if !strings.Contains(out.String(), "memory, MB, "+name) {
+		if !strings.Contains(out.String(), "memory, MiB, "+name) {
 			t.Errorf("no line about the memory of %s", name)
 		}
+		if peak, limit := r.of(name); peak < load.Memory || (limit == 0) != (name == "web") {
+			t.Errorf("%s: a peak of %d of %d bytes", name, peak, limit)
+		}
+	}
+	if _, limit := r.of("prioritize"); limit != 384<<20 {
+		t.Errorf("prioritize may take %d bytes; --set says 384 MiB", limit)
 	}
 	disk := r.Disk[len(r.Disk)-1]
 	for _, folder := range []string{"kafka", "s3", "clickhouse", "prioritize", "apprentice-train"} {
@@ -60,13 +67,14 @@ func TestTenths(t *testing.T) {
 			By: map[string]processLoad{"fetch": {Memory: int64(1000 + i), Files: 7, Goroutines: i, CPU: 3 + .02*float64(i+1)}},
 		})
 	}
+	r.memoryPeaks = memoryPeaks{map[string]int64{"fetch-0": 300 << 20, "fetch-1": 200 << 20}, map[string]int64{"fetch-0": 512 << 20, "fetch-1": 512 << 20}}
 	r.Disk = []soakDisk{{95, map[string]int64{"kafka": 1}}, {350, map[string]int64{"kafka": 2}}, {1000, map[string]int64{"kafka": 3}}}
 	list := r.tenths()
 	var disk []int64
 	for i, x := range list {
 		load := x.by["fetch"]
 		if x.pages != 100 || math.Abs(x.seconds-10) > 1e-9 || x.latency != float64(i) || load.Files != 7 ||
-			load.Memory != int64(1000+10*i+4) || load.Goroutines != 10*i+5 ||
+			load.Memory != int64(1000+10*i+9) || x.everything().Memory != load.Memory || load.Goroutines != 10*i+5 ||
 			x.passing.pages != 20 || math.Abs(x.passing.seconds-2) > 1e-9 || math.Abs(x.passing.each()-2) > 1e-9 ||
 			x.calm.pages != 80 || math.Abs(x.calm.rate()-10) > 1e-9 {
 			t.Errorf("tenth %d: %+v", i, x)
@@ -82,7 +90,7 @@ func TestTenths(t *testing.T) {
 	}
 	var out strings.Builder
 	printSoak(&out, r)
-	for _, want := range []string{"1000 pages in 100 s", "10th/1st", "CPU ms a page, scoring again", "memory, MB, everything", "bytes a page, kafka"} {
+	for _, want := range []string{"1000 pages in 100 s", "10th/1st", "CPU ms a page, scoring again", "memory, MiB, everything", "bytes a page, kafka", "peak 300 of 512"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
@@ -91,5 +99,22 @@ func TestTenths(t *testing.T) {
 	// Fewer samples than tenths.
 	if list := (&soakReport{Pages: 30, Samples: []soakSample{{Pages: 3}, {Pages: 30}}}).tenths(); list[0].pages != 3 || list[9].pages != 27 || list[5].pages != 0 {
 		t.Errorf("%+v", list)
+	}
+}
+
+func TestSettingOf(t *testing.T) {
+	for text, want := range map[string]any{
+		"stages.fetch.concurrency=8": 8, "stages.fetch.linger=20ms": "20ms", "kafka.brokers=[a, b]": []any{"a", "b"}, "data=": nil,
+	} {
+		x, err := settingOf(text)
+		name, _, _ := strings.Cut(text, "=")
+		if err != nil || !reflect.DeepEqual(x.value, want) || strings.Join(x.path, ".") != name {
+			t.Errorf("%s: %+v, %v", text, x, err)
+		}
+	}
+	for _, text := range []string{"", "stages.fetch.concurrency", "=8", "data=[a"} {
+		if x, err := settingOf(text); err == nil {
+			t.Errorf("%q is read as %+v", text, x)
+		}
 	}
 }

@@ -12,12 +12,26 @@ type tenth struct {
 	pages   uint64
 	seconds float64
 	latency float64
-	// Means over the samples; CPU is that of the tenth, in milliseconds a page.
+	// Memory is the largest of the samples, else these are means over them; CPU is that of the tenth, in
+	// milliseconds a page.
 	by map[string]processLoad
+	// memory is the largest of all processes together, bytes.
+	memory int64
 	// disk holds the sizes of folders at the end.
 	disk map[string]int64
 	// passing are the seconds in which entries were scored again, calm the others.
 	passing, calm stretch
+}
+
+// everything is the load of all processes together.
+func (t *tenth) everything() (sum processLoad) {
+	for _, load := range t.by {
+		sum.Files += load.Files
+		sum.Goroutines += load.Goroutines
+		sum.CPU += load.CPU
+	}
+	sum.Memory = t.memory // their largest are not of one moment
+	return sum
 }
 
 // stretch is a number of seconds, not necessarily one after another.
@@ -53,15 +67,18 @@ func (r *soakReport) tenths() []tenth {
 		}
 		part.pages += x.Pages - last.Pages
 		part.seconds += x.Seconds - last.Seconds
+		memory := int64(0)
 		for name, load := range x.By {
+			memory += load.Memory
 			sum := t.by[name]
-			sum.Memory += load.Memory
+			sum.Memory = max(sum.Memory, load.Memory)
 			sum.Files += load.Files
 			sum.Goroutines += load.Goroutines
 			sum.CPU += load.CPU - last.By[name].CPU
 			part.cpu += load.CPU - last.By[name].CPU
 			t.by[name] = sum
 		}
+		t.memory = max(t.memory, memory)
 		last = x
 	}
 	for _, x := range r.Disk {
@@ -74,7 +91,7 @@ func (r *soakReport) tenths() []tenth {
 		t.latency /= n
 		for name, sum := range t.by {
 			t.by[name] = processLoad{
-				Memory: int64(float64(sum.Memory) / n), Files: int(float64(sum.Files)/n + .5), Goroutines: int(float64(sum.Goroutines)/n + .5),
+				Memory: sum.Memory, Files: int(float64(sum.Files)/n + .5), Goroutines: int(float64(sum.Goroutines)/n + .5),
 				CPU: sum.CPU * 1000 / float64(max(1, t.pages)),
 			}
 		}
@@ -98,7 +115,7 @@ func printSoak(w io.Writer, r *soakReport) {
 		fmt.Fprintf(w, " %7d", i+1)
 	}
 	fmt.Fprintf(w, " %9s\n", "10th/1st")
-	line := func(name, format string, value func(i int) float64) {
+	line := func(name, format string, value func(i int) float64, more ...any) {
 		fmt.Fprintf(w, "%-34s", name)
 		for i := range list {
 			fmt.Fprintf(w, " %7s", fmt.Sprintf(format, value(i)))
@@ -106,7 +123,7 @@ func printSoak(w io.Writer, r *soakReport) {
 		if first := value(0); first > 0 {
 			fmt.Fprintf(w, " %9.2f", value(9)/first)
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(w, more...)
 	}
 	line("pages/s", "%.0f", func(i int) float64 { return float64(list[i].pages) / max(list[i].seconds, 1e-9) })
 	line("loop, ms", "%.0f", func(i int) float64 { return list[i].latency })
@@ -126,22 +143,18 @@ func printSoak(w io.Writer, r *soakReport) {
 	for _, m := range []struct {
 		name, format string
 		of           func(processLoad) float64
+		more         func(process string) string
 	}{
-		{"CPU ms a page", "%.2f", func(l processLoad) float64 { return l.CPU }},
-		{"memory, MB", "%.0f", func(l processLoad) float64 { return float64(l.Memory) / 1e6 }},
-		{"open files", "%.0f", func(l processLoad) float64 { return float64(l.Files) }},
-		{"goroutines", "%.0f", func(l processLoad) float64 { return float64(l.Goroutines) }},
+		{"CPU ms a page", "%.2f", func(l processLoad) float64 { return l.CPU }, nothing},
+		{"memory, MiB", "%.0f", func(l processLoad) float64 { return float64(l.Memory) / (1 << 20) }, r.bound},
+		{"open files", "%.0f", func(l processLoad) float64 { return float64(l.Files) }, nothing},
+		{"goroutines", "%.0f", func(l processLoad) float64 { return float64(l.Goroutines) }, nothing},
 	} {
 		fmt.Fprintln(w)
 		for _, name := range names {
-			line(m.name+", "+name, m.format, func(i int) float64 { return m.of(list[i].by[name]) })
+			line(m.name+", "+name, m.format, func(i int) float64 { return m.of(list[i].by[name]) }, m.more(name))
 		}
-		line(m.name+", everything", m.format, func(i int) (sum float64) {
-			for _, load := range list[i].by {
-				sum += m.of(load)
-			}
-			return sum
-		})
+		line(m.name+", everything", m.format, func(i int) float64 { return m.of(list[i].everything()) })
 	}
 	fmt.Fprintln(w)
 	folders := slices.Sorted(maps.Keys(list[9].disk))
@@ -151,4 +164,15 @@ func printSoak(w io.Writer, r *soakReport) {
 	for _, dir := range folders {
 		fmt.Fprintf(w, "%-34s %7.0f\n", "bytes a page, "+dir, float64(list[9].disk[dir])/float64(max(1, r.Pages)))
 	}
+}
+
+func nothing(string) string { return "" }
+
+// bound is the largest memory that a process of the stage took, beside the bound that it has.
+func (r *soakReport) bound(stage string) string {
+	peak, limit := r.of(stage)
+	if limit == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  peak %d of %d", peak>>20, limit>>20)
 }
