@@ -373,6 +373,37 @@ func TestTarget(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
+	// Two at once: the second is told.
+	os.Remove(path)
+	first, second := create(false), create(false)
+	fmt.Fprint(first, "first")
+	fmt.Fprint(second, "second")
+	if err := first.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Commit(); err == nil || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("the second of two at once: %v", err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "first" {
+		t.Errorf("of two at once the file holds %q, %v", b, err)
+	}
+	left("out.urls")
+	// What a link points to is replaced, not the link.
+	real := path
+	path = filepath.Join(dir, "link.urls")
+	if err := os.Symlink("out.urls", path); err != nil {
+		t.Fatal(err)
+	}
+	target = create(true)
+	fmt.Fprint(target, "linked")
+	if err := target.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(real); err != nil || string(b) != "linked" {
+		t.Errorf("behind the link there is %q, %v", b, err)
+	}
+	left("link.urls", "out.urls")
+	path = real
 	// The folder goes away before the file is whole.
 	target = create(true)
 	if err := os.Rename(dir, dir+"-gone"); err != nil {

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,6 +17,8 @@ type Target struct {
 	buffer *bufio.Writer // of a file
 	file   *os.File
 	path   string // "" for a stream
+
+	replace bool // what bears that name
 }
 
 // Stream is a target that cannot be taken back.
@@ -37,7 +40,10 @@ func Create(path string, replace bool) (*Target, error) {
 		t.file = f
 		return t, nil
 	case err == nil && !replace:
-		return nil, fmt.Errorf("%s exists already; --force replaces it", path)
+		return nil, errExists(path)
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // a link stays one
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".partial-*")
 	if err != nil {
@@ -53,7 +59,11 @@ func Create(path string, replace bool) (*Target, error) {
 		return nil, err
 	}
 	buffer := bufio.NewWriterSize(f, 1<<20)
-	return &Target{to: buffer, buffer: buffer, file: f, path: path}, nil
+	return &Target{to: buffer, buffer: buffer, file: f, path: path, replace: replace}, nil
+}
+
+func errExists(path string) error {
+	return fmt.Errorf("%s exists already; --force replaces it", path)
 }
 
 // Streaming says that what was written stays, whatever happens.
@@ -79,12 +89,26 @@ func (t *Target) Commit() error {
 		err = closeErr
 	}
 	if err == nil {
-		err = os.Rename(t.file.Name(), t.path)
+		err = t.name()
 	}
 	if err != nil {
 		os.Remove(t.file.Name())
 	}
 	return err
+}
+
+// name gives the file its name. What somebody else has written there since Create is replaced only where the target
+// may replace; a file system that knows no links cannot tell.
+func (t *Target) name() error {
+	if !t.replace {
+		switch err := os.Link(t.file.Name(), t.path); {
+		case err == nil:
+			return os.Remove(t.file.Name())
+		case errors.Is(err, fs.ErrExist):
+			return errExists(t.path)
+		}
+	}
+	return os.Rename(t.file.Name(), t.path)
 }
 
 // Abort leaves nothing of a file.
