@@ -329,7 +329,7 @@ func followWith(s *session, b *books, crawl string, tell func(standing) error) (
 		last, lastAt = x, now
 		select {
 		case <-s.Done():
-			return x, s.Err()
+			return x, leaving(s.Err(), "crawl %q goes on (forager crawl watch %s follows it, forager crawl pause %s lets it rest)", crawl, crawl, crawl)
 		case <-tick.C:
 		}
 	}

@@ -96,6 +96,13 @@ type letterFilter struct {
 	Stage string `help:"Of this stage only."`
 }
 
+func (f *letterFilter) Validate() error {
+	if f.Stage != "" && !slices.Contains(stageNames, f.Stage) {
+		return fmt.Errorf("--stage %q is none of %s", f.Stage, strings.Join(stageNames, ", "))
+	}
+	return nil
+}
+
 func (f *letterFilter) takes(l letter) bool {
 	return (f.Crawl == "" || f.Crawl == l.Crawl) && (f.Stage == "" || f.Stage == l.Stage)
 }
@@ -134,6 +141,11 @@ func (c *deadList) Run(s *session) error {
 	})
 	if err != nil {
 		return err
+	}
+	if all == 0 && c.Crawl != "" { // a deleted crawl's may be retained
+		if _, err := b.control(c.Crawl); err != nil {
+			return err
+		}
 	}
 	if c.Limit > 0 && len(list) > c.Limit {
 		list = list[len(list)-c.Limit:]

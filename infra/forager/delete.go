@@ -58,11 +58,12 @@ func (c *crawlDelete) Run(s *session) error {
 	}
 	defer b.close()
 	if err := c.tell(s, b); err != nil {
-		return err
+		return leaving(err, "crawl %q may be told to be deleted already: call forager crawl delete %s again", c.Crawl, c.Crawl)
 	}
 	d, err := erase(s, cfg, b, c.Crawl)
 	if err != nil {
-		return fmt.Errorf("%w; crawl %q is deleted, but not all that it left is: call forager crawl delete %s again", err, c.Crawl, c.Crawl)
+		left := fmt.Sprintf("crawl %q is deleted, but not all that it left is: call forager crawl delete %s again", c.Crawl, c.Crawl)
+		return leaving(fmt.Errorf("%w; %s", err, left), "%s", left)
 	}
 	return s.print(d, func(w io.Writer) {
 		rows := uint64(0)

@@ -171,7 +171,7 @@ func (c *exportCommand) complete(s *session, b *books, db *analytics.DB) error {
 	})
 	switch {
 	case analytics.Unavailable(err):
-		return fmt.Errorf("ClickHouse does not answer (forager up starts what is needed, forager doctor finds the fault): %w", err)
+		return errAway(err)
 	case err != nil:
 		return err
 	case !ok:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,6 +98,9 @@ func (s *session) print(v any, f func(w io.Writer)) error {
 
 // interactive reports whether w is a terminal.
 func interactive(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -105,12 +109,40 @@ func interactive(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// output is standard output, and remembers that something could not be written there: most commands do not look.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	o.err = cmp.Or(o.err, err)
+	return n, err
+}
+
 // errUsage marks an error that the way the command was called is to blame for.
 type errUsage struct{ error }
 
 func (e errUsage) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return errUsage{fmt.Errorf(format, args...)} }
+
+// errLeft is an interruption behind which something goes on.
+type errLeft struct {
+	error
+	what string
+}
+
+func (e errLeft) Unwrap() error { return e.error }
+
+// leaving says what goes on, or is to be done, where a command was interrupted; other errors stay as they are.
+func leaving(err error, format string, args ...any) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return errLeft{err, fmt.Sprintf(format, args...)}
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -145,13 +177,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "forager: %v\nTry: forager --help\n", err)
 		return exitUsage
 	}
+	out := &output{Writer: stdout}
 	s := &session{
-		Context: ctx, out: stdout, err: stderr, json: c.JSON, config: c.Config, within: c.Within,
+		Context: ctx, out: out, err: stderr, json: c.JSON, config: c.Config, within: c.Within,
 		log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
-	if err := k.Run(s); err != nil {
+	if err = k.Run(s); err == nil && out.err != nil {
+		err = fmt.Errorf("standard output: %w", out.err)
+	}
+	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-			fmt.Fprintln(stderr, "forager: interrupted")
+			said := "interrupted"
+			if left := (errLeft{}); errors.As(err, &left) {
+				said += "; " + left.what
+			}
+			fmt.Fprintln(stderr, "forager:", said)
 			return exitFailure
 		}
 		fmt.Fprintf(stderr, "forager: %v\n", err)

@@ -365,7 +365,7 @@ func (c *modelsUse) Run(s *session) error {
 			err = fmt.Errorf("crawl %q is to rank by %s, but does not yet after %s: %s; does prioritize run? (forager up starts it)", c.Crawl, cmp.Or(want, "no model"), c.Wait, b.status(c.Crawl).GetActivity())
 		}
 		if err != nil {
-			return err
+			return leaving(err, "crawl %q ranks by %s all the same, before long", c.Crawl, cmp.Or(want, "no model"))
 		}
 	}
 	return s.print(map[string]any{"crawl": c.Crawl, "model": want, "pinned": ctl.GetLearning().GetPinned() != ""}, func(w io.Writer) {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,6 +137,8 @@ func (r *rig) testUsage(t *testing.T) {
 		{"query", "give a query"},
 		{"query --example loss", "give --crawl NAME"},
 		{"query --example nothing --crawl x", "forager query --list"},
+		{"query --example harvest --crawl x", "leave --crawl out"},
+		{"dead list --stage harvest", `"harvest" is none of fetch, `},
 		{"crawl stop x --wait soon", "--wait"},
 	} {
 		r.fails(t, exitUsage, strings.Fields(c.args), c.want)
@@ -276,7 +279,9 @@ func (r *rig) testNoCrawls(t *testing.T) {
 	if out := r.mustRun("--json", "crawl", "status"); strings.TrimSpace(out) != "[]" {
 		t.Errorf("crawl status --json: %q", out)
 	}
-	r.fails(t, exitFailure, []string{"crawl", "watch", "nothing"}, `no crawl "nothing"`, "forager crawl start")
+	for _, command := range []string{"crawl watch", "dead list --crawl"} {
+		r.fails(t, exitFailure, append(strings.Fields(command), "nothing"), `no crawl "nothing"`, "forager crawl start")
+	}
 }
 
 func (r *rig) testCrawlStart(t *testing.T, g *demoGround) {
@@ -514,6 +519,13 @@ func (r *rig) testQueries(t *testing.T) {
 	if out := r.mustRun("query", "--format", "CSV", "SELECT {c:String}, 2", "--param", "c=chemistry"); out != "\"chemistry\",2\n" {
 		t.Errorf("query with a parameter: %q", out)
 	}
+	r.fails(t, exitFailure, []string{"query", "--example", "loss", "--crawl", "smal"}, `no rows of a crawl "smal"; it has of: `, "small")
+	for _, args := range [][]string{{"query", "SELECT 1"}, {"models", "list"}, {"--json", "models", "list"}} {
+		var errs bytes.Buffer
+		if code := run(r.s, append([]string{"--config", r.path}, args...), fullDisk{}, &errs); code != exitFailure || !strings.Contains(errs.String(), "no space left") || strings.Contains(errs.String(), "doctor") {
+			t.Errorf("forager %v to a full disk: exit %d, %s", args, code, &errs)
+		}
+	}
 	list := r.mustRun("query", "--list")
 	for _, q := range tables.Queries() {
 		if !strings.Contains(list, q.Name) {
@@ -522,6 +534,7 @@ func (r *rig) testQueries(t *testing.T) {
 		args := []string{"--json", "query", "--example", q.Name}
 		if q.OfCrawl {
 			args = append(args, "--crawl", "small")
+			r.mustRun("query", q.SQL, "--crawl", "nothing") // answers, though there is nothing to count
 		}
 		var result struct{ Data []json.RawMessage }
 		if err := json.Unmarshal([]byte(r.mustRun(args...)), &result); err != nil {
@@ -530,6 +543,11 @@ func (r *rig) testQueries(t *testing.T) {
 		t.Logf("%-24s %d rows", q.Name, len(result.Data))
 	}
 }
+
+// fullDisk is what standard output may be redirected to.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 // testServeWeb serves what the small crawl stored, once whole and once with damage.
 func (r *rig) testServeWeb(t *testing.T) {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"forager/internal/analytics"
@@ -14,13 +16,15 @@ type queryCommand struct {
 	SQL     string            `arg:"" optional:"" help:"The query; it must name no format."`
 	Example string            `help:"A documented query by its name instead."`
 	List    bool              `help:"List the documented queries."`
-	Crawl   string            `help:"The crawl that a documented query is about."`
+	Crawl   string            `help:"The crawl that a documented query is about; {crawl:String} in another one."`
 	Param   map[string]string `help:"Values of {name:Type} places of the query (name=value)."`
 	Format  string            `help:"Format of the result (CSV, JSONEachRow, Parquet, …)." default:"PrettyCompactMonoBlock"`
 }
 
 func (c *queryCommand) Help() string {
-	return `  forager query "SELECT crawl, avg(relevance) AS harvest FROM pages WHERE outcome = 'delivered' GROUP BY crawl"
+	return `Documented queries are answered in SQL that can be read in schemas/clickhouse/queries.sql.
+
+  forager query "SELECT crawl, avg(relevance) AS harvest FROM pages WHERE outcome = 'delivered' GROUP BY crawl"
   forager query --list
   forager query --example harvest
   forager query --format CSV "SELECT url, relevance FROM pages WHERE crawl = {c:String}" --param c=chemistry`
@@ -57,13 +61,17 @@ func (c *queryCommand) Run(s *session) error {
 		if !ok {
 			return usagef("no documented query %q; forager query --list shows the names", c.Example)
 		}
-		if q.OfCrawl {
-			if c.Crawl == "" {
-				return usagef("the query %s is about a crawl: give --crawl NAME", q.Name)
-			}
+		switch {
+		case q.OfCrawl && c.Crawl == "":
+			return usagef("the query %s is about a crawl: give --crawl NAME", q.Name)
+		case q.OfCrawl:
 			params["crawl"] = c.Crawl
+		case c.Crawl != "":
+			return usagef("the query %s is about all crawls, not about one: leave --crawl out", q.Name)
 		}
 		sql = q.SQL
+	case c.Crawl != "":
+		params["crawl"] = c.Crawl
 	}
 	cfg, err := s.pipeline()
 	if err != nil {
@@ -83,16 +91,43 @@ func (c *queryCommand) Run(s *session) error {
 		return err
 	}
 	defer db.Close()
+	if q.OfCrawl && !q.OfArchive {
+		if err := hasRows(s, db, c.Crawl); err != nil {
+			return err
+		}
+	}
 	format := c.Format
 	if s.json {
 		format = "JSON"
 	}
 	if err := db.Copy(s, s.out, format, sql, params); analytics.Unavailable(err) {
-		return fmt.Errorf("ClickHouse does not answer (forager up starts what is needed, forager doctor finds the fault): %w", err)
+		return errAway(err)
 	} else if err != nil && q.OfArchive && strings.Contains(err.Error(), ".parquet") {
 		return fmt.Errorf("a file of the archive is damaged; restore it from a copy, or take it out of the bucket to ask the others: %w", err)
 	} else if err != nil {
 		return err
+	}
+	return nil
+}
+
+func errAway(err error) error {
+	return fmt.Errorf("ClickHouse does not answer (forager up starts what is needed, forager doctor finds the fault): %w", err)
+}
+
+// hasRows wants ClickHouse to have rows of a crawl: of a name that was mistyped every answer would be empty.
+func hasRows(ctx context.Context, db *analytics.DB, crawl string) error {
+	var names []string
+	err := db.Each(ctx, "SELECT crawl FROM fetches_rows GROUP BY crawl ORDER BY crawl", nil, func(row []any) error {
+		names = append(names, row[0].(string))
+		return nil
+	})
+	switch {
+	case analytics.Unavailable(err):
+		return errAway(err)
+	case err != nil:
+		return err
+	case !slices.Contains(names, crawl):
+		return fmt.Errorf("ClickHouse has no rows of a crawl %q; it has of: %s", crawl, strings.Join(names, ", "))
 	}
 	return nil
 }

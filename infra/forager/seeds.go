@@ -41,7 +41,7 @@ func (c *crawlSeeds) Run(s *session) error {
 	}
 	seeds, err := canonicalSeeds(raw)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; nothing was sent", err)
 	}
 	cfg, b, err := s.openBooks()
 	if err != nil {
@@ -90,6 +90,9 @@ func (c *crawlSeeds) given(stdin io.Reader) ([]string, error) {
 			return nil, fmt.Errorf("--file: %w", err)
 		}
 		urls = append(urls, lines...)
+	}
+	if len(urls) == 0 && c.File != "" {
+		return nil, fmt.Errorf("--file: %s holds no URL", c.File)
 	}
 	if len(urls) == 0 {
 		return nil, usagef("give URLs, or --file with one a line")
@@ -193,5 +196,5 @@ func (b *books) taken(ctx context.Context, crawl string, at stream.Position, wai
 	if err == nil && !ok {
 		err = fmt.Errorf("crawl %q has not taken it after %s, but will: it stands in %s; does prioritize run? (forager up starts it)", crawl, wait, schemas.TopicLinkFound)
 	}
-	return err
+	return leaving(err, "crawl %q takes it all the same: it stands in %s", crawl, schemas.TopicLinkFound)
 }

@@ -171,7 +171,7 @@ func (b *books) await(ctx context.Context, ctl *schemas.CrawlControl, wait time.
 		return there(st) || ended(st), nil
 	})
 	if err != nil || ok {
-		return err
+		return leaving(err, "crawl %q is told to be %s all the same (forager crawl status %s)", crawl, stateName(ctl), crawl)
 	}
 	if n := b.status(crawl).GetInFlight(); n > 0 {
 		return fmt.Errorf("crawl %q is told to be %s, but %d requests are still in flight after %s; do all stages run? (forager up starts them)", crawl, stateName(ctl), n, wait)

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +58,32 @@ func (r *rig) testPause(t *testing.T, crawl string, g *demoGround) {
 		t.Errorf("the arms chose %d requests of %d: %v", chosen, st.GetDispatched()-before.GetDispatched(), st.GetArms())
 	}
 	r.fails(t, exitUsage, []string{"crawl", "seeds", crawl}, "give URLs")
-	r.fails(t, exitFailure, []string{"crawl", "seeds", crawl, "chemistry", "ftp://a.test/"}, "chemistry", "ftp://a.test/")
+	r.fails(t, exitFailure, []string{"crawl", "seeds", crawl, "chemistry", "ftp://a.test/"}, "chemistry", "ftp://a.test/", "nothing was sent")
+	r.fails(t, exitFailure, []string{"crawl", "seeds", crawl, "-f", r.file("none.urls", "# none\n")}, "none.urls holds no URL")
+	r.fails(t, exitFailure, []string{"crawl", "seeds", crawl, "-f", r.file("long.urls", "http://a.test/\n"+strings.Repeat("x", 1<<20))}, "line 2 has more than")
+	r.testCtrlC(t, crawl)
+}
+
+// testCtrlC watches a crawl until Ctrl-C, which ends nothing but the watching.
+func (r *rig) testCtrlC(t *testing.T, crawl string) {
+	ctx, cancel := context.WithCancel(r.s)
+	defer cancel()
+	said := &callsOff{cancel: cancel}
+	code := run(ctx, []string{"--config", r.path, "crawl", "watch", crawl}, io.Discard, said)
+	if want := fmt.Sprintf("forager: interrupted; crawl %q goes on", crawl); code != exitFailure || !strings.Contains(said.String(), want) {
+		t.Errorf("crawl watch: exit %d, %s; want %q", code, said, want)
+	}
+}
+
+// callsOff is standard error of somebody who presses Ctrl-C at the first line.
+type callsOff struct {
+	bytes.Buffer
+	cancel func()
+}
+
+func (c *callsOff) Write(b []byte) (int, error) {
+	c.cancel()
+	return c.Buffer.Write(b)
 }
 
 // testSwitch lets the mixture rank a crawl that is paused.

@@ -129,12 +129,29 @@ func (d *DB) Copy(ctx context.Context, w io.Writer, format, sql string, params P
 	if err != nil {
 		return d.failed(ctx, "query", err)
 	}
-	_, err = io.Copy(w, r)
+	to := writer{Writer: w}
+	_, err = io.Copy(&to, r)
+	if to.err != nil {
+		r.Close()
+		return fmt.Errorf("write the result: %w", to.err)
+	}
 	if err != nil {
 		r.Close()
 		return d.failed(ctx, "read the result", err)
 	}
 	return r.Close()
+}
+
+// writer remembers what it could not do, which is not the server's fault.
+type writer struct {
+	io.Writer
+	err error
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	n, err := w.Writer.Write(b)
+	w.err = err
+	return n, err
 }
 
 // Exec runs a statement that has no result.

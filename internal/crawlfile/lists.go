@@ -3,6 +3,8 @@ package crawlfile
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -89,10 +91,14 @@ func Lines(r io.Reader) ([]string, error) {
 	var out []string
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)
-	for s.Scan() {
+	n := 0
+	for ; s.Scan(); n++ {
 		if l := strings.TrimSpace(s.Text()); l != "" && !strings.HasPrefix(l, "#") {
 			out = append(out, l)
 		}
+	}
+	if errors.Is(s.Err(), bufio.ErrTooLong) {
+		return out, fmt.Errorf("line %d has more than 1 MiB: is this a list of URLs?", n+1)
 	}
 	return out, s.Err()
 }

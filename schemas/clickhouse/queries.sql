@@ -1,5 +1,5 @@
 -- Questions to ask of a crawl. Each has a name and says what it shows; {crawl:String} is the crawl's
--- name, as in: forager query --crawl NAME < query, or param_crawl=NAME over HTTP.
+-- name, as in: forager query "…" --crawl NAME, or param_crawl=NAME over HTTP.
 
 -- harvest: harvest rate of every crawl, over all pages so far and over the last 100, each 50 pages
 SELECT crawl, n AS pages, round(so_far, 4) AS harvest, round(last, 4) AS last_100
@@ -35,7 +35,7 @@ FROM
     FROM verdicts
     WHERE crawl = {crawl:String} AND outcome = 'delivered'
 )
-WHERE intDiv(n * 20, pages) != intDiv((n - 1) * 20, pages)
+WHERE intDiv(n * 20, greatest(pages, 1)) != intDiv((n - 1) * 20, greatest(pages, 1)) -- without pages, too, the divisor counts
 ORDER BY n;
 
 -- outcomes: what became of the requests of every crawl
