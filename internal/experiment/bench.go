@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"forager/internal/crawlfile"
@@ -149,62 +150,58 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 	results := make([]Result, len(jobs))
 	var left []int
 	for i, j := range jobs {
-		if b.Known != nil {
-			if r := b.Known(j); r != nil {
-				results[i] = *r
-				continue
-			}
+		if known := b.known(j); known != nil {
+			results[i] = *known
+		} else {
+			left = append(left, i)
 		}
-		left = append(left, i)
 	}
 	remaining := b.remaining(jobs, left)
-	work := make(chan int)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
-	var wg sync.WaitGroup
 	done := len(jobs) - len(left)
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			runtime.LockOSThread() // what a run costs is read off its thread
-			defer runtime.UnlockOSThread()
-			for i := range work {
-				begun := threadTime()
-				r, err := b.try(&jobs[i])
-				spent := threadTime() - begun
-				if err != nil {
-					cancel(err)
-					continue
-				}
-				results[i] = *r
-				mu.Lock()
-				done++
-				remaining.made(jobs[i].Task)
-				if b.Done != nil {
-					err = b.Done(jobs[i], r, spent, done, len(jobs))
-				}
-				mu.Unlock()
-				if err != nil {
-					cancel(err)
-				}
+	for _, i := range left {
+		group.Go(func() error {
+			if running.Err() != nil {
+				return nil
 			}
+			r, spent, err := b.timed(&jobs[i])
+			if err != nil {
+				return err
+			}
+			results[i] = *r
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			remaining.made(jobs[i].Task)
+			if b.Done == nil {
+				return nil
+			}
+			return b.Done(jobs[i], r, spent, done, len(jobs))
 		})
 	}
-	for _, i := range left {
-		select {
-		case work <- i:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	close(work)
-	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err := cmp.Or(group.Wait(), context.Cause(ctx)); err != nil {
 		return nil, err
 	}
 	return results, nil
+}
+
+// known is what is known of a job beforehand, nil where nothing is.
+func (b *Bench) known(j Job) *Result {
+	if b.Known == nil {
+		return nil
+	}
+	return b.Known(j)
+}
+
+// timed tries a job and says how much time of a processor that took.
+func (b *Bench) timed(j *Job) (*Result, time.Duration, error) {
+	runtime.LockOSThread() // what a run costs is read off its thread
+	defer runtime.UnlockOSThread()
+	begun := threadTime()
+	r, err := b.try(j)
+	return r, threadTime() - begun, err
 }
 
 // remaining counts the crawls that are not made yet, so that what only they need is dropped behind the last one.

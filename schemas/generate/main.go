@@ -34,15 +34,32 @@ func run() error {
 	if len(protos) == 0 {
 		return fmt.Errorf("no .proto file here; run it in the folder schemas")
 	}
+	request, err := compile(protos)
+	if err != nil {
+		return err
+	}
+	files, err := generate(request)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.WriteFile(f.GetName(), []byte(f.GetContent()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compile makes what protoc would ask a plugin about these files.
+func compile(protos []string) (*pluginpb.CodeGeneratorRequest, error) {
 	compiler := protocompile.Compiler{
 		Resolver:       &protocompile.SourceResolver{},
 		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
 	files, err := compiler.Compile(context.Background(), protos...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	// protoc-gen-go wants every file after the files it imports.
 	descriptors := make(map[string]*descriptorpb.FileDescriptorProto)
 	for _, f := range files {
 		descriptors[f.Path()] = protoutil.ProtoFromFileDescriptor(f)
@@ -51,6 +68,7 @@ func run() error {
 		FileToGenerate: protos,
 		Parameter:      proto.String("paths=source_relative"),
 	}
+	// protoc-gen-go wants every file after the files it imports.
 	done := make(map[string]bool)
 	var add func(string)
 	add = func(path string) {
@@ -66,28 +84,28 @@ func run() error {
 	for _, path := range protos {
 		add(path)
 	}
+	return request, nil
+}
+
+// generate asks protoc-gen-go for the files of a request.
+func generate(request *pluginpb.CodeGeneratorRequest) ([]*pluginpb.CodeGeneratorResponse_File, error) {
 	in, err := proto.Marshal(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	plugin := exec.Command("go", "run", "google.golang.org/protobuf/cmd/protoc-gen-go")
 	plugin.Stdin = bytes.NewReader(in)
 	plugin.Stderr = os.Stderr
 	out, err := plugin.Output()
 	if err != nil {
-		return fmt.Errorf("protoc-gen-go: %w", err)
+		return nil, fmt.Errorf("protoc-gen-go: %w", err)
 	}
 	var response pluginpb.CodeGeneratorResponse
 	if err := proto.Unmarshal(out, &response); err != nil {
-		return fmt.Errorf("answer of protoc-gen-go: %w", err)
+		return nil, fmt.Errorf("answer of protoc-gen-go: %w", err)
 	}
 	if response.Error != nil {
-		return fmt.Errorf("protoc-gen-go: %s", response.GetError())
+		return nil, fmt.Errorf("protoc-gen-go: %s", response.GetError())
 	}
-	for _, f := range response.File {
-		if err := os.WriteFile(f.GetName(), []byte(f.GetContent()), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	return response.File, nil
 }
