@@ -103,3 +103,30 @@ func TestEveryRoomIsIntroduced(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryRoomIsOnTheMap holds internal/README.md against the folders beside it.
+func TestEveryRoomIsOnTheMap(t *testing.T) {
+	there := make(map[string]int)
+	for _, path := range tracked(t) {
+		if parts := strings.Split(path, "/"); parts[0] == "internal" && len(parts) == 3 && parts[2] == "doc.go" {
+			there[parts[1]] = 0
+		}
+	}
+	b, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range regexp.MustCompile(`\[(\w+)\]\((\w+)\)`).FindAllStringSubmatch(string(b), -1) {
+		room := link[2]
+		if _, ok := there[room]; !ok || link[1] != room {
+			t.Errorf("the map has %s, which is no room", link[0])
+			continue
+		}
+		there[room]++
+	}
+	for room, n := range there {
+		if n != 1 {
+			t.Errorf("%s stands on the map %d times", room, n)
+		}
+	}
+}
