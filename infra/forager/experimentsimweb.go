@@ -20,7 +20,7 @@ import (
 )
 
 type experimentSimwebCommand struct {
-	Seeds   []uint64 `help:"A web for each seed; rankers are to be judged on seeds from 401 on." default:"401,402,403,404,405,406"`
+	Seeds   []uint64 `help:"A web for each seed, from 401 on: simweb was made with those below." default:"401,402,403,404,405,406"`
 	Teacher uint64   `help:"Seed of the web on which the taught apprentice learns." default:"451"`
 	Critic  uint64   `help:"Seed of the web on which the critic learns." default:"452"`
 	Cues    []string `help:"Where around links the words about their targets stand." enum:"peaked,uniform,absent" default:"peaked,uniform,absent"`
@@ -71,6 +71,11 @@ type simRow struct {
 var simColumns = []string{"truth@25", "truth@100", "critic@100", "loss-cut@25", "loss-cut@100", "recall", "pages/s"}
 
 func (c *experimentSimwebCommand) Run(s *session) error {
+	for _, seed := range append([]uint64{c.Teacher, c.Critic}, c.Seeds...) {
+		if seed < simweb.FirstJudge {
+			return usagef("seed %d: simweb was made with seeds below %d; judge rankers on others", seed, simweb.FirstJudge)
+		}
+	}
 	for _, r := range c.Rankers {
 		if err := experiment.KnowRanker(r); r != taught && err != nil {
 			return usagef("%v, %s", err, taught)

@@ -44,7 +44,7 @@ func TestExperimentSimweb(t *testing.T) {
 		t.Errorf("hosts with pauses of a second gave %v pages a second", rate)
 	}
 	for args, says := range map[string]string{
-		"--rankers none": "no ranker \"none\"", "--topic none": "no topic \"none\"; there are: Tundkimhol", "--cues loud": "loud", "--pages 7": "7 pages",
+		"--seeds 501,301": "seed 301: simweb was made", "--teacher 1": "made with seeds below 401", "--critic 101": "made with", "--rankers none": "no ranker \"none\"", "--topic none": "no topic \"none\"; there are: Tundkimhol", "--cues loud": "loud", "--pages 7": "7 pages",
 	} {
 		if _, said, code := command(args); code != exitUsage || !strings.Contains(said, says) {
 			t.Errorf("%s: exit %d, %s", args, code, said)

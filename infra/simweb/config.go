@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// FirstJudge is the first of the seeds on which rankers are judged; simweb was made and looked at with lower ones.
+const FirstJudge = 401
+
 // Cues says where around a link the words about its target stand.
 type Cues int
 
