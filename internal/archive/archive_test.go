@@ -174,7 +174,7 @@ func TestOlderFilesAreRead(t *testing.T) {
 	for _, topic := range Topics {
 		want := draw(rand.New(rand.NewPCG(1, 2)), topic, 0, 7, 100)
 		var b bytes.Buffer
-		if err := writeRows(&b, want, placeOf); err != nil {
+		if err := writeRows(&b, want, func(p place) place { return p }); err != nil {
 			t.Fatal(err)
 		}
 		got, err := Read(named(want, b.Bytes()), b.Bytes())
@@ -220,7 +220,7 @@ func TestDamageIsFound(t *testing.T) {
 	}
 	for _, cut := range []int{0, 1, 4, len(data) / 2, len(data) - 9, len(data) - 1} {
 		check(fmt.Sprint("cut at ", cut), data[:cut])
-		if err := decode(data[:cut], func(*Record) {}); err == nil {
+		if err := decode(data[:cut], func(*place) {}); err == nil {
 			t.Errorf("a file cut at %d is read", cut)
 		}
 	}
@@ -255,9 +255,8 @@ func TestOtherRecordsAreFound(t *testing.T) {
 	} {
 		records := draw(rand.New(rand.NewPCG(1, 2)), schemas.TopicLeapSettled, 0, 0, 20)
 		var b bytes.Buffer
-		if err := writeRows(&b, records, func(r *Record) place {
-			p := placeOf(r)
-			if r.Offset == records[7].Offset {
+		if err := writeRows(&b, records, func(p place) place {
+			if p.Offset == records[7].Offset {
 				change(&p)
 			}
 			return p
@@ -331,11 +330,11 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("PAR1PAR1"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		last := int64(-1)
-		_ = decode(data, func(r *Record) { // it says that it is none, or it is one
-			if r.Offset <= last {
-				t.Errorf("offset %d behind %d", r.Offset, last)
+		_ = decode(data, func(p *place) { // it says that it is none, or it is one
+			if p.Offset <= last {
+				t.Errorf("offset %d behind %d", p.Offset, last)
 			}
-			last = r.Offset
+			last = p.Offset
 		})
 	})
 }

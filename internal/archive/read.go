@@ -19,7 +19,7 @@ var ErrDamaged = errors.New("damaged")
 // rows against the offsets there and their digest in the footer. Every fault is ErrDamaged.
 func Read(n Name, data []byte) ([]Record, error) {
 	var records []Record
-	if err := each(n, data, func(r *Record) { records = append(records, *r) }); err != nil {
+	if err := each(n, data, func(p *place) { records = append(records, p.record()) }); err != nil {
 		return nil, err
 	}
 	return records, nil
@@ -28,7 +28,7 @@ func Read(n Name, data []byte) ([]Record, error) {
 // Verify checks a file as Read does, and that it has so many rows, and keeps nothing of it.
 func Verify(n Name, data []byte, rows int) error {
 	got := 0
-	if err := each(n, data, func(*Record) { got++ }); err != nil {
+	if err := each(n, data, func(*place) { got++ }); err != nil {
 		return err
 	}
 	if got != rows {
@@ -37,23 +37,23 @@ func Verify(n Name, data []byte, rows int) error {
 	return nil
 }
 
-// each calls f for the records of a file. What f was given counts for nothing after an error.
-func each(n Name, data []byte, f func(*Record)) error {
+// each calls f for the places of a file's records. What f was given counts for nothing after an error.
+func each(n Name, data []byte, f func(*place)) error {
 	sum := sha256.Sum256(data)
 	if got := hex.EncodeToString(sum[:])[:digestLength]; got != n.Digest {
 		return fmt.Errorf("%s: %w: %d bytes whose digest is %s", n.Key(), ErrDamaged, len(data), got)
 	}
 	first, last := int64(-1), int64(-1)
 	var foreign error
-	err := decode(data, func(r *Record) {
+	err := decode(data, func(p *place) {
 		if first < 0 {
-			first = r.Offset
+			first = p.Offset
 		}
-		last = r.Offset
-		if r.Topic != n.Topic || r.Partition != n.Partition {
-			foreign = fmt.Errorf("a row of %s/%d", r.Topic, r.Partition)
+		last = p.Offset
+		if p.Topic != n.Topic || int(p.Partition) != n.Partition {
+			foreign = fmt.Errorf("a row of %s/%d", p.Topic, p.Partition)
 		}
-		f(r)
+		f(p)
 	})
 	switch {
 	case err != nil:
@@ -69,7 +69,7 @@ func each(n Name, data []byte, f func(*Record)) error {
 
 // decode calls f for each row of a file and checks the rows against its footer. It is given
 // foreign bytes: where the Parquet library panics, the file is at fault.
-func decode(data []byte, f func(*Record)) (err error) {
+func decode(data []byte, f func(*place)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("no Parquet file that can be read: %v", p)
@@ -92,14 +92,14 @@ func decode(data []byte, f func(*Record)) (err error) {
 	for {
 		n, err := in.Read(rows)
 		for i := range rows[:n] {
-			r := rows[i].record()
-			if r.Offset <= before {
-				return fmt.Errorf("offset %d behind %d", r.Offset, before)
+			p := &rows[i]
+			if p.Offset <= before {
+				return fmt.Errorf("offset %d behind %d", p.Offset, before)
 			}
-			before = r.Offset
-			content.add(&r)
+			before = p.Offset
+			content.add(p)
 			count++
-			f(&r)
+			f(p)
 		}
 		clear(rows)
 		if errors.Is(err, io.EOF) {

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -22,8 +20,8 @@ type Record struct {
 	Time time.Time
 }
 
-// digest is the SHA-256 of records: of offset, time, key, value and headers of each, so that it
-// does not depend on how a file is encoded.
+// digest is the SHA-256 of records: of offset, time, key, value and headers (by name) of each, so that
+// it does not depend on how a file is encoded.
 type digest struct {
 	hash hash.Hash
 	buf  []byte
@@ -31,30 +29,31 @@ type digest struct {
 
 func newDigest() *digest { return &digest{hash: sha256.New()} }
 
-func (d *digest) add(r *Record) {
-	b := binary.BigEndian.AppendUint64(d.buf[:0], uint64(r.Offset))
-	b = binary.BigEndian.AppendUint64(b, uint64(r.Time.UnixMilli()))
-	field := func(s []byte) {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
+func (d *digest) add(p *place) {
+	b := binary.BigEndian.AppendUint64(d.buf[:0], uint64(p.Offset))
+	b = binary.BigEndian.AppendUint64(b, uint64(p.Time))
+	b = appendField(b, p.Key)
+	b = binary.AppendUvarint(b, uint64(len(p.Headers)))
+	for _, h := range p.Headers {
+		b = appendField(b, h.Name)
+		b = appendField(b, h.Value)
 	}
-	field(r.Key)
-	b = binary.AppendUvarint(b, uint64(len(r.Headers)))
-	for _, k := range slices.Sorted(maps.Keys(r.Headers)) {
-		field([]byte(k))
-		field([]byte(r.Headers[k]))
-	}
-	b = binary.AppendUvarint(b, uint64(len(r.Value)))
+	b = binary.AppendUvarint(b, uint64(len(p.Record)))
 	d.hash.Write(b)
-	d.hash.Write(r.Value)
+	d.hash.Write(p.Record)
 	d.buf = b
+}
+
+func appendField[S string | []byte](b []byte, s S) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
 }
 
 func (d *digest) String() string { return hex.EncodeToString(d.hash.Sum(nil)) }
 
 // fingerprint is the digest of one record.
 func fingerprint(r *Record) [8]byte {
-	d := newDigest()
-	d.add(r)
+	d, p := newDigest(), placeOf(r)
+	d.add(&p)
 	return [8]byte(d.hash.Sum(nil))
 }

@@ -2,8 +2,8 @@ package archive
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -168,13 +168,18 @@ type shadowPlace struct {
 	Model  string   `parquet:"model,dict"`
 }
 
+// placeOf has the headers in the order of their names.
 func placeOf(r *Record) place {
 	p := place{
 		Offset: r.Offset, Partition: int32(r.Partition), Topic: r.Topic, Time: r.Time.UnixMilli(), Key: r.Key, Record: r.Value,
 	}
-	for _, k := range slices.Sorted(maps.Keys(r.Headers)) {
-		p.Headers = append(p.Headers, header{k, r.Headers[k]})
+	if len(r.Headers) > 0 {
+		p.Headers = make([]header, 0, len(r.Headers))
 	}
+	for name, value := range r.Headers {
+		p.Headers = append(p.Headers, header{name, value})
+	}
+	slices.SortFunc(p.Headers, func(a, b header) int { return strings.Compare(a.Name, b.Name) })
 	return p
 }
 
@@ -233,22 +238,22 @@ func host(url string) string {
 	return weburl.Host(url)
 }
 
-func judgedRowOf(r *Record) judgedRow {
+func judgedRowOf(in place) judgedRow {
 	m, parsed := new(schemas.PageJudged), new(schemas.PageParsed)
-	err := proto.Unmarshal(r.Value, m)
+	err := proto.Unmarshal(in.Record, m)
 	if err == nil {
 		if err = proto.Unmarshal(m.Parsed, parsed); err != nil {
 			err = fmt.Errorf("the page in it: %w", err)
 		}
 	}
 	if err != nil {
-		row := judgedRow{place: placeOf(r)}
+		row := judgedRow{place: in}
 		row.Problem = schemas.DetailOf(err)
 		return row
 	}
 	p := parsed.Page
 	return judgedRow{
-		place: placeOf(r), Crawl: m.Crawl, ID: m.Id, Outcome: schemas.OutcomeName(m.Outcome), judgement: judgementOf(m.Judgement),
+		place: in, Crawl: m.Crawl, ID: m.Id, Outcome: schemas.OutcomeName(m.Outcome), judgement: judgementOf(m.Judgement),
 		URL: p.GetUrl(), Host: host(p.GetUrl()), Status: parsed.Status, Redirect: parsed.Redirect, Detail: parsed.Detail,
 		FetchedAt: parsed.FetchedAt, Title: p.GetTitle(), Description: p.GetDescription(), Language: p.GetLanguage(),
 		Charset: p.GetCharset(), Canonical: p.GetCanonical(), Fingerprint: p.GetFingerprint(), Size: p.GetSize(),
@@ -259,15 +264,15 @@ func judgedRowOf(r *Record) judgedRow {
 	}
 }
 
-func foundRowOf(r *Record) foundRow {
+func foundRowOf(in place) foundRow {
 	m := new(schemas.LinkFound)
-	if err := proto.Unmarshal(r.Value, m); err != nil {
-		row := foundRow{place: placeOf(r)}
+	if err := proto.Unmarshal(in.Record, m); err != nil {
+		row := foundRow{place: in}
 		row.Problem = schemas.DetailOf(err)
 		return row
 	}
 	row := foundRow{
-		place: placeOf(r), Crawl: m.Crawl, Shard: m.Shard, ID: m.Id, Outcome: schemas.OutcomeName(m.Outcome),
+		place: in, Crawl: m.Crawl, Shard: m.Shard, ID: m.Id, Outcome: schemas.OutcomeName(m.Outcome),
 		judgement: judgementOf(m.Judgement), URL: m.Url, Host: host(m.Url), Status: m.Status, Redirect: m.Redirect,
 		Detail: m.Detail, NotBefore: m.NotBefore, FetchedAt: m.FetchedAt, Fingerprint: m.Fingerprint, Cut: m.Cut,
 	}
@@ -277,21 +282,22 @@ func foundRowOf(r *Record) foundRow {
 	case schemas.LinkRole_LINK_ROLE_NOTE:
 		row.Outcome = "note"
 	}
+	row.Links = slices.Grow(row.Links, len(m.Links))
 	for _, l := range m.Links {
 		row.Links = append(row.Links, link{l.Url, l.Position, l.FirstLeaf, l.LastLeaf, l.Nofollow})
 	}
 	return row
 }
 
-func settledRowOf(r *Record) settledRow {
+func settledRowOf(in place) settledRow {
 	m := new(schemas.LeapSettled)
-	if err := proto.Unmarshal(r.Value, m); err != nil {
-		row := settledRow{place: placeOf(r)}
+	if err := proto.Unmarshal(in.Record, m); err != nil {
+		row := settledRow{place: in}
 		row.Problem = schemas.DetailOf(err)
 		return row
 	}
 	row := settledRow{
-		place: placeOf(r), Crawl: m.Crawl, Shard: m.Shard, ID: m.Id, U: m.U, V: m.V, UHost: host(m.U), VHost: host(m.V),
+		place: in, Crawl: m.Crawl, Shard: m.Shard, ID: m.Id, U: m.U, V: m.V, UHost: host(m.U), VHost: host(m.V),
 		Source: m.SourceRaw, SourceTempered: m.SourceTempered, Score: m.Score, Policy: m.Policy, Model: m.Model,
 		Trains: m.Trains, Forward: m.Forward, Request: m.Request, Pages: m.Pages, Boundary: m.Boundary,
 	}
@@ -301,6 +307,7 @@ func settledRowOf(r *Record) settledRow {
 	if schemas.Outcomes[m.Outcome].Page {
 		row.Target, row.TargetTempered = &m.TargetRaw, &m.TargetTempered
 	}
+	row.Features = slices.Grow(row.Features, len(m.Features))
 	for _, f := range m.Features {
 		row.Features = append(row.Features, feature{f.Term, f.Offset, f.Count})
 	}
