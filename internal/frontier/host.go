@@ -161,8 +161,11 @@ func (s *Shard) loadHosts() error {
 	from := append([]byte(nil), s.keys.kind(kindHost)...)
 	return s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
 		n, err := s.keys.parseU32(key)
-		if err != nil || int(n) != len(s.hosts) {
-			return false, fmt.Errorf("frontier: host %d follows %d hosts (%w)", n, len(s.hosts), err)
+		if err != nil {
+			return false, err
+		}
+		if int(n) != len(s.hosts) {
+			return false, fmt.Errorf("frontier: host %d follows %d hosts", n, len(s.hosts))
 		}
 		h, err := decodeHost(n, value)
 		if err != nil {

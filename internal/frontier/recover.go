@@ -53,8 +53,12 @@ func (s *Shard) Recover(r *schemas.FetchRequest) error {
 		if err := s.unqueue(e); err != nil {
 			return err
 		}
-		if adopted, err := s.adopt(e); err != nil || !adopted {
-			return fmt.Errorf("frontier: %s did not take over its request: %w", r.GetUrl(), err)
+		adopted, err := s.adopt(e)
+		if err != nil {
+			return err
+		}
+		if !adopted {
+			return fmt.Errorf("frontier: %s did not take over its request", r.GetUrl())
 		}
 	}
 	return s.save()

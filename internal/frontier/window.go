@@ -109,8 +109,11 @@ func (s *Shard) loadLatency() error {
 		if err == nil {
 			err = r.end()
 		}
-		if err != nil || slot >= latencySlots {
-			return false, fmt.Errorf("frontier: latency sample %d: %w", slot, err)
+		if err != nil {
+			return false, fmt.Errorf("frontier: latency sample: %w", err)
+		}
+		if slot >= latencySlots {
+			return false, fmt.Errorf("frontier: latency sample %d of %d", slot, latencySlots)
 		}
 		s.latency.at[slot], s.latency.took[slot] = at, took
 		return true, nil

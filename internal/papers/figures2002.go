@@ -58,8 +58,11 @@ func offsetsOfFigure3() (*Figure, error) {
 		return nil, err
 	}
 	table, links, _, err := linkfeature.Extract(page, nil, linkfeature.Settings{DMax: Reach})
-	if err != nil || len(links) != 1 {
-		return nil, fmt.Errorf("the page of Fig. 3 has %d links: %w", len(links), err)
+	if err != nil {
+		return nil, err
+	}
+	if len(links) != 1 {
+		return nil, fmt.Errorf("the page of Fig. 3 has %d links", len(links))
 	}
 	features := linkfeature.Features(table, links[0], Reach)
 	slices.SortFunc(features, func(a, b *schemas.Feature) int { return int(a.GetTerm()[0]) - int(b.GetTerm()[0]) })

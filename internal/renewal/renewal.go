@@ -126,7 +126,7 @@ func targets(web *distill.Crawled) []uint32 {
 		}
 	}
 	if len(all) > mostTargets {
-		slices.SortFunc(all, func(a, b uint32) int { return int(web.Numbers[b]) - int(web.Numbers[a]) })
+		slices.SortFunc(all, func(a, b uint32) int { return cmp.Compare(web.Numbers[b], web.Numbers[a]) })
 		all = all[:mostTargets]
 		slices.Sort(all)
 	}
@@ -142,8 +142,11 @@ func (p *Pages) read(number uint64) (tfidf.Document, error) {
 		return tfidf.Document{}, fmt.Errorf("the words of page %d are missing", number)
 	}
 	d := new(schemas.Document)
-	if err := proto.Unmarshal(b, d); err != nil || len(d.GetWords()) != len(d.GetCounts()) {
-		return tfidf.Document{}, fmt.Errorf("the words of page %d are damaged (%w)", number, err)
+	if err := proto.Unmarshal(b, d); err != nil {
+		return tfidf.Document{}, fmt.Errorf("the words of page %d: %w", number, err)
+	}
+	if len(d.GetWords()) != len(d.GetCounts()) {
+		return tfidf.Document{}, fmt.Errorf("page %d has %d words and %d counts of them", number, len(d.GetWords()), len(d.GetCounts()))
 	}
 	return tfidf.Document{Words: d.GetWords(), Counts: d.GetCounts()}, nil
 }
