@@ -210,15 +210,18 @@ func TestFront(t *testing.T) {
 				}
 				f.remove(all[at])
 				all = slices.Delete(all, at, at+1)
-				if f.empty() && f.more {
-					f = front{}
-					for _, o := range all {
-						f.append(o, frontSize)
-					}
+			}
+			if f.unread && (len(f.keys) != 1 || all[0].less(f.keys[0])) {
+				t.Fatalf("unread front %v of %v", f.keys, all)
+			}
+			if f.unread && rapid.Bool().Draw(t, "read") {
+				f = front{}
+				for _, o := range all {
+					f.append(o, frontSize)
 				}
 			}
-			if n := len(f.keys); n > 2*frontSize || !slices.Equal(f.keys, all[:n]) || f.more != (n < len(all)) && !f.more {
-				t.Fatalf("front %v, more %t, of %v", f.keys, f.more, all)
+			if n := len(f.keys); int(f.stored) != len(all) || f.empty() != (n == 0) || n > 2*frontSize || !f.unread && !slices.Equal(f.keys, all[:n]) {
+				t.Fatalf("front %+v of %v", f, all)
 			}
 		}
 	})

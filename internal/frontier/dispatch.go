@@ -43,19 +43,25 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 				held = heldBack{} // the heads are others now
 				continue
 			}
-			if !ok || s.waits(&held, lead, ms) {
+			if !ok {
 				break
 			}
-			h := s.ready[lead].top()
-			r, err := s.dispatchBest(lead, ms)
+			h, err := s.choose(&held, lead, ms)
+			if err != nil {
+				return nil, fmt.Errorf("dispatch: %w", err)
+			}
+			if h == nil {
+				break
+			}
+			r, err := s.dispatchBest(h, lead, ms)
 			if err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)
 			}
 			requests = append(requests, r)
 			if s.expands {
 				held = heldBack{} // the heads of other hosts are others now, too
-			} else {
-				held.add(s, h)
+			} else if err := held.add(s, h); err != nil {
+				return nil, fmt.Errorf("dispatch: %w", err)
 			}
 		}
 	}
@@ -72,10 +78,9 @@ func (s *Shard) modelDue() bool {
 	return s.limits.sync && s.asksModel && s.c.answered < s.c.boundary
 }
 
-// dispatchBest puts the best entry of policy lead into flight.
-func (s *Shard) dispatchBest(lead int, now int64) (*schemas.FetchRequest, error) {
-	h := s.ready[lead].top()
-	e, err := s.entry(h.queues[lead].best().ordinal)
+// dispatchBest puts the best entry of policy lead at a host into flight.
+func (s *Shard) dispatchBest(h *host, lead int, now int64) (*schemas.FetchRequest, error) {
+	e, err := s.entry(h.queues[lead].bound().ordinal)
 	if err != nil {
 		return nil, err
 	}

@@ -1,19 +1,30 @@
 package frontier
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // front is the begin of one queue in memory, so that the next head is rarely sought in the
 // store: a scan over a queue's begin meets the tombstones of all heads deleted since the last
-// compaction.
+// compaction. A front whose keys are all gone is not read anew before somebody wants its head; until
+// then its host stands in the heaps by the last of them, which comes before whatever is left. So of
+// queues that a pass empties nothing is read but where their host's turn comes.
 type front struct {
-	keys []order // ascending
-	// more: the store has keys behind the last one of keys.
-	more bool
+	keys []order // ascending; where there is anything stored, there is one
+	// stored is the number of keys that the store has of the queue.
+	stored uint32
+	// unread: the only one of keys was deleted, and all that is stored comes behind it.
+	unread bool
 }
 
-func (f *front) empty() bool { return len(f.keys) == 0 }
+func (f *front) empty() bool { return f.stored == 0 }
 
-func (f *front) head() order { return f.keys[0] }
+// bound is the head of a front that is not empty, or comes before it if the front is unread.
+func (f *front) bound() order { return f.keys[0] }
+
+// more: the store has keys behind the last one of keys.
+func (f *front) more() bool { return int(f.stored) > len(f.keys) || f.unread }
 
 func compareOrders(a, b order) int {
 	switch {
@@ -28,8 +39,16 @@ func compareOrders(a, b order) int {
 // insert notes that a key was put into the store. A front grows to twice the size that is read at
 // a time.
 func (f *front) insert(o order, size int) {
-	at, found := slices.BinarySearchFunc(f.keys, o, compareOrders)
-	if found || (f.more && at == len(f.keys)) {
+	at, more := len(f.keys), f.more()
+	f.stored++
+	switch {
+	case f.unread && o.less(f.bound()):
+		f.keys[0], f.unread = o, false
+		return
+	case !f.unread:
+		at, _ = slices.BinarySearchFunc(f.keys, o, compareOrders)
+	}
+	if more && at == len(f.keys) {
 		return
 	}
 	f.keys = slices.Insert(f.keys, at, o)
@@ -39,16 +58,22 @@ func (f *front) insert(o order, size int) {
 // cut shortens a front that is longer than twice the size.
 func (f *front) cut(size int) {
 	if len(f.keys) > 2*size {
-		f.keys, f.more = slices.Clone(f.keys[:size]), true
+		f.keys = slices.Clone(f.keys[:size])
 	}
 }
 
-// remove notes that a key was deleted from the store. Afterwards a front that is empty and has
-// more must be filled.
+// remove notes that a key was deleted from the store.
 func (f *front) remove(o order) {
+	f.stored--
+	if f.stored == 0 {
+		f.keys, f.unread = nil, false
+		return
+	}
 	at, found := slices.BinarySearchFunc(f.keys, o, compareOrders)
 	switch {
 	case !found:
+	case len(f.keys) == 1:
+		f.unread = true
 	case at == 0:
 		f.keys = f.keys[1:]
 	default:
@@ -56,24 +81,38 @@ func (f *front) remove(o order) {
 	}
 }
 
-// fill reads the begin of a queue, whose first key is not before from.
-func (s *Shard) fill(f *front, p int, generation, host uint32, from []byte) error {
-	f.keys, f.more = make([]order, 0, s.frontSize), false
-	return s.store.Scan(from, after(s.keys.queueHost(uint8(p), generation, host)), func(key, _ []byte) (bool, error) {
+// append adds the next key of the store.
+func (f *front) append(o order, size int) {
+	f.stored++
+	if len(f.keys) < size {
+		f.keys = append(f.keys, o)
+	}
+}
+
+// fill reads the begin of a host's queue under policy p if its front is unread, and says that it was. The host
+// belongs elsewhere in the heaps then.
+func (s *Shard) fill(h *host, p, slot int) (unread bool, err error) {
+	f := &h.queues[p].fronts[slot]
+	if !f.unread {
+		return false, nil
+	}
+	generation := s.generations[p].current
+	if slot == slotNew {
+		generation = s.generations[p].next
+	}
+	n := min(int(f.stored), s.frontSize)
+	s.from = append(s.from[:0], s.keys.queue(uint8(p), generation, h.number, f.bound())...)
+	f.keys, f.unread = make([]order, 0, n), false
+	err = s.store.Scan(s.from, after(s.keys.queueHost(uint8(p), generation, h.number)), func(key, _ []byte) (bool, error) {
 		k, err := s.keys.parseQueue(key)
 		if err != nil {
 			return false, err
 		}
-		f.append(k.order, s.frontSize)
-		return !f.more, nil
+		f.keys = append(f.keys, k.order)
+		return len(f.keys) < n, nil
 	})
-}
-
-// append adds the next key of the store.
-func (f *front) append(o order, size int) {
-	if len(f.keys) >= size {
-		f.more = true
-		return
+	if err == nil && len(f.keys) < n {
+		err = fmt.Errorf("frontier: of %d keys in the queue of host %d only %d are there", f.stored, h.number, len(f.keys))
 	}
-	f.keys = append(f.keys, o)
+	return true, err
 }

@@ -30,21 +30,30 @@ type heldBack struct {
 	some  []bool // by policy: there is one
 }
 
-// waits says that the slot is to be left empty rather than filled with the policy's best entry that may
-// be dispatched, which there is.
-func (s *Shard) waits(held *heldBack, policy int, now int64) bool {
+// choose returns the host with the policy's best entry that may be dispatched, which there is, or nil where the slot
+// is to be left empty rather than filled with that.
+func (s *Shard) choose(held *heldBack, policy int, now int64) (*host, error) {
+	h, err := s.bestReady(policy)
+	if err != nil {
+		return nil, err
+	}
 	inFlight := uint64(len(s.flights))
 	if inFlight*fillShare < s.windowInForce() || s.limits.window == 0 && inFlight < firstWindow {
-		return false
+		return h, nil
 	}
 	if !held.looked {
-		s.lookHeldBack(held, now)
+		if err := s.lookHeldBack(held, now); err != nil {
+			return nil, err
+		}
 	}
-	return held.some[policy] && held.heads[policy].better(s.ready[policy].top().queues[policy].best())
+	if held.some[policy] && held.heads[policy].better(h.queues[policy].bound()) {
+		return nil, nil
+	}
+	return h, nil
 }
 
 // lookHeldBack finds the best entries that are held back.
-func (s *Shard) lookHeldBack(held *heldBack, now int64) {
+func (s *Shard) lookHeldBack(held *heldBack, now int64) error {
 	held.looked, held.late = true, make(map[uint32]bool)
 	held.heads, held.some = make([]order, len(s.policies)), make([]bool, len(s.policies))
 	last := now - s.patience()
@@ -54,23 +63,34 @@ func (s *Shard) lookHeldBack(held *heldBack, now int64) {
 		}
 	}
 	for _, f := range s.flights {
-		held.add(s, s.hosts[f.host])
+		if err := held.add(s, s.hosts[f.host]); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // add looks at the heads of a host that has something in flight.
-func (held *heldBack) add(s *Shard, h *host) {
+func (held *heldBack) add(s *Shard, h *host) error {
 	if !held.looked || held.late[h.number] || h.inFlight < s.limits.hostWindow || h.notBefore > 0 || s.capped(h) {
-		return
+		return nil
 	}
 	for p := range h.queues {
 		if h.queues[p].empty() {
 			continue
 		}
-		if o := h.queues[p].best(); !held.some[p] || o.less(held.heads[p]) {
+		if held.some[p] && !h.queues[p].bound().less(held.heads[p]) {
+			continue // nor is its head
+		}
+		o, err := s.head(h, p)
+		if err != nil {
+			return err
+		}
+		if !held.some[p] || o.less(held.heads[p]) {
 			held.heads[p], held.some[p] = o, true
 		}
 	}
+	return nil
 }
 
 // better says that a comes before b for another reason than that it was discovered first.
@@ -85,14 +105,18 @@ func (s *Shard) patience() int64 {
 	return max(soonMS, lateTimes*int64(median))
 }
 
-// patienceEnds is when the next host becomes late, if slots are left empty; else ok is false.
+// patienceEnds is when the next host becomes late, if slots are left empty; else ok is false. What cannot be read is for
+// the next Dispatch to say.
 func (s *Shard) patienceEnds(now int64) (at int64, ok bool) {
 	if !s.dispatching() || !s.room() {
 		return 0, false
 	}
 	policy, ok := s.lead()
-	if !ok || !s.waits(new(heldBack), policy, now) {
+	if !ok {
 		return 0, false
+	}
+	if h, err := s.choose(new(heldBack), policy, now); err != nil || h != nil {
+		return now, err != nil
 	}
 	ok = false
 	patience := s.patience()

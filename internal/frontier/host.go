@@ -42,14 +42,17 @@ type hostQueue struct {
 
 func (q *hostQueue) empty() bool { return q.fronts[slotOld].empty() && q.fronts[slotNew].empty() }
 
-// best is the head of a queue that is not empty: the better one of its two generations.
-func (q *hostQueue) best() order {
+// better is the generation of a queue that is not empty whose head, or bound, is the better one.
+func (q *hostQueue) better() (slot int) {
 	a, b := &q.fronts[slotOld], &q.fronts[slotNew]
-	if b.empty() || (!a.empty() && a.head().less(b.head())) {
-		return a.head()
+	if b.empty() || (!a.empty() && a.bound().less(b.bound())) {
+		return slotOld
 	}
-	return b.head()
+	return slotNew
 }
+
+// bound is the head of a queue that is not empty, or comes before it (front.bound).
+func (q *hostQueue) bound() order { return q.fronts[q.better()].bound() }
 
 const hostVersion = 1
 

@@ -23,16 +23,51 @@ func (g generations) slot(generation uint32) (int, error) {
 // heads, and, for a pass, all hosts by the head of their old generation.
 func newHeaps(p int) (ready, old *heap[*host]) {
 	ready = &heap[*host]{
-		less: func(a, b *host) bool { return a.queues[p].best().less(b.queues[p].best()) },
+		less: func(a, b *host) bool { return a.queues[p].bound().less(b.queues[p].bound()) },
 		at:   func(h *host) *int { return &h.queues[p].ready },
 	}
 	old = &heap[*host]{
 		less: func(a, b *host) bool {
-			return a.queues[p].fronts[slotOld].head().less(b.queues[p].fronts[slotOld].head())
+			return a.queues[p].fronts[slotOld].bound().less(b.queues[p].fronts[slotOld].bound())
 		},
 		at: func(h *host) *int { return &h.queues[p].old },
 	}
 	return ready, old
+}
+
+// head is the head of a host's queue under policy p, which is not empty.
+func (s *Shard) head(h *host, p int) (order, error) {
+	for {
+		unread, err := s.fill(h, p, h.queues[p].better())
+		if err != nil || !unread {
+			return h.queues[p].bound(), err
+		}
+		s.refreshQueue(h, p, s.open(h))
+	}
+}
+
+// bestReady is the host with the best head of those that may be asked now, of which there are some. Its bound is its head.
+func (s *Shard) bestReady(p int) (*host, error) {
+	for {
+		h := s.ready[p].top()
+		unread, err := s.fill(h, p, h.queues[p].better())
+		if err != nil || !unread {
+			return h, err
+		}
+		s.refreshQueue(h, p, true)
+	}
+}
+
+// oldHead is the best key in the old generation of policy p, which has some.
+func (s *Shard) oldHead(p int) (order, error) {
+	for {
+		h := s.old[p].top()
+		unread, err := s.fill(h, p, slotOld)
+		if err != nil || !unread {
+			return h.queues[p].fronts[slotOld].bound(), err
+		}
+		s.refreshQueue(h, p, s.open(h))
+	}
 }
 
 // refresh puts the host where it belongs in every heap.
@@ -129,7 +164,7 @@ func (s *Shard) put(e *entry, p int, generation uint32) error {
 	}
 	s.queued[p][slot]++
 	f := &h.queues[p].fronts[slot]
-	if f.insert(o, s.frontSize); f.head() == o {
+	if f.insert(o, s.frontSize); f.bound() == o {
 		s.refreshQueue(h, p, s.open(h))
 	}
 	return nil
@@ -146,23 +181,18 @@ func (s *Shard) remove(e *entry, p int, was placed) error {
 	}
 	h := s.hosts[e.host]
 	o := order{tier: was.Tier, tries: e.tries, score: was.Score, ordinal: e.ordinal}
-	key := s.keys.queue(uint8(p), was.generation, e.host, o)
-	if err := s.store.Delete(key); err != nil {
+	if err := s.store.Delete(s.keys.queue(uint8(p), was.generation, e.host, o)); err != nil {
 		return err
 	}
 	s.queued[p][slot]--
 	f := &h.queues[p].fronts[slot]
-	if f.empty() || f.head() != o {
-		f.remove(o)
-		return nil
+	if f.empty() {
+		return fmt.Errorf("frontier: entry %d is not in the queue of its host %d", e.ordinal, h.number)
 	}
-	if f.remove(o); f.empty() && f.more {
-		s.from = append(s.from[:0], key...)
-		if err := s.fill(f, p, was.generation, e.host, s.from); err != nil {
-			return err
-		}
+	before := f.bound()
+	if f.remove(o); f.empty() || f.bound() != before {
+		s.refreshQueue(h, p, s.open(h))
 	}
-	s.refreshQueue(h, p, s.open(h))
 	return nil
 }
 

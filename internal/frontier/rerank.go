@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"fmt"
-	"slices"
 
 	"forager/schemas"
 )
@@ -23,7 +22,10 @@ const (
 
 // rerank empties all queues and begins to place every unvisited entry anew.
 func (s *Shard) rerank(shape schemas.ID) error {
-	heads := s.bestHeads(rerankHeads)
+	heads, err := s.bestHeads(rerankHeads)
+	if err != nil {
+		return err
+	}
 	from := append([]byte(nil), s.keys.kind(kindQueue)...)
 	if err := s.store.DeleteRange(from, after(from)); err != nil {
 		return err
@@ -70,19 +72,29 @@ func (s *Shard) rerank(shape schemas.ID) error {
 	return s.nextPass()
 }
 
-// bestHeads are the heads of the n hosts that are best under the first policy, best first.
-func (s *Shard) bestHeads(n int) (ordinals []uint64) {
-	var heads []order
+// bestHeads are the heads of the n hosts that are best under the first policy, best first. The heaps of before are no more
+// then.
+func (s *Shard) bestHeads(n int) (ordinals []uint64, err error) {
+	if len(s.generations) == 0 {
+		return nil, nil // the first policies
+	}
+	all, _ := newHeaps(0)
 	for _, h := range s.hosts {
-		if len(h.queues) > 0 && !h.queues[0].empty() {
-			heads = append(heads, h.queues[0].best())
+		h.queues[0].ready = -1
+		all.fix(h, !h.queues[0].empty())
+	}
+	for len(ordinals) < n && all.len() > 0 {
+		h := all.top()
+		unread, err := s.fill(h, 0, h.queues[0].better())
+		if err != nil {
+			return nil, err
 		}
+		if !unread {
+			ordinals = append(ordinals, h.queues[0].bound().ordinal)
+		}
+		all.fix(h, unread)
 	}
-	slices.SortFunc(heads, compareOrders)
-	for _, o := range heads[:min(n, len(heads))] {
-		ordinals = append(ordinals, o.ordinal)
-	}
-	return ordinals
+	return ordinals, nil
 }
 
 // unranked says of the places of a queued entry that they are those of another shape.

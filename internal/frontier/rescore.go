@@ -152,7 +152,11 @@ func (s *Shard) rescoreSome(n *int) (left bool, err error) {
 func (s *Shard) bestOld() (*entry, error) {
 	for p := range s.policies {
 		if s.old[p].len() > 0 {
-			return s.entry(s.old[p].top().queues[p].fronts[slotOld].head().ordinal)
+			o, err := s.oldHead(p)
+			if err != nil {
+				return nil, err
+			}
+			return s.entry(o.ordinal)
 		}
 	}
 	return nil, nil
