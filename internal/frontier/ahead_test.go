@@ -104,11 +104,11 @@ func TestSweepPlacesAhead(t *testing.T) {
 	if err := s.SetModel("a", b.model(t), 1); err != nil {
 		t.Fatal(err)
 	}
-	for several := 0; s.swept < s.c.entries; {
+	for several := 0; s.c.swept < s.c.entries; {
 		if _, err := s.readyStretch(); err != nil {
 			t.Fatal(err)
 		}
-		behind := s.swept
+		behind := s.c.swept
 		moves, err := s.sweepEntries(100)
 		if err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestSweepPlacesAhead(t *testing.T) {
 		if err := s.moveBeside(moves, behind); err != nil {
 			t.Fatal(err)
 		}
-		if s.swept == s.c.entries && several < 100 {
+		if s.c.swept == s.c.entries && several < 100 {
 			t.Fatalf("%d entries of several links: the test says nothing", several)
 		}
 	}

@@ -48,6 +48,8 @@ type counters struct {
 	// this one, which began with a generation of queues (rerank.go).
 	unranked   uint64
 	shapeBegan uint32
+	// swept is the ordinal up to which a pass, or that placing, has gone in the order of discovery.
+	swept uint64
 	// latency samples so far, and how the window was found, see window.go.
 	samples, windowNow, bestRate, tunedAt, widened uint64
 	// spans by topic.
@@ -74,14 +76,14 @@ const (
 
 var spanNames = [spanTopics]string{schemas.TopicFetchRequested, schemas.TopicLinkFound, schemas.TopicLeapSettled}
 
-const countersVersion = 4
+const countersVersion = 5
 
 // varints lists the counters that are encoded as varints, in their order.
 func (c *counters) varints() []*uint64 {
 	return []*uint64{
 		&c.clock, &c.entries, &c.ordinal, &c.dispatched, &c.pages, &c.requests,
 		&c.links, &c.leaps, &c.trained, &c.duplicates, &c.seeds, &c.outside,
-		&c.boundary, &c.answered, &c.modelPages, &c.samples, &c.windowNow, &c.bestRate, &c.tunedAt, &c.widened, &c.unranked, &c.queries,
+		&c.boundary, &c.answered, &c.modelPages, &c.samples, &c.windowNow, &c.bestRate, &c.tunedAt, &c.widened, &c.unranked, &c.queries, &c.swept,
 	}
 }
 

@@ -108,7 +108,9 @@ func (s *Shard) fill(h *host, p, slot int) (unread bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		f.keys = append(f.keys, k.order)
+		if !s.leftBehind(p, slot, k.order.ordinal) {
+			f.keys = append(f.keys, k.order)
+		}
 		return len(f.keys) < n, nil
 	})
 	if err == nil && len(f.keys) < n {

@@ -39,7 +39,7 @@ const (
 )
 
 // layout is the version of keys and values that this package writes; Open refuses others.
-const layout = 9
+const layout = 10
 
 // shardsPrefix begins every key of the package, so that a store can hold other things.
 const shardsPrefix = 'F'

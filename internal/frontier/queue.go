@@ -170,6 +170,12 @@ func (s *Shard) put(e *entry, p int, generation uint32) error {
 	return nil
 }
 
+// leftBehind says that a key in a queue of policy p is one that a sweep has left behind: its entry was moved, and the key stays where it
+// is until the pass ends and clears all that are left.
+func (s *Shard) leftBehind(p, slot int, ordinal uint64) bool {
+	return slot == slotOld && ordinal <= s.c.swept && s.generations[p].passing()
+}
+
 // remove deletes the queue key that the entry has under policy p and place was.
 func (s *Shard) remove(e *entry, p int, was placed) error {
 	if !was.In {
@@ -181,8 +187,10 @@ func (s *Shard) remove(e *entry, p int, was placed) error {
 	}
 	h := s.hosts[e.host]
 	o := order{tier: was.Tier, tries: e.tries, score: was.Score, ordinal: e.ordinal}
-	if err := s.store.Delete(s.keys.queue(uint8(p), was.generation, e.host, o)); err != nil {
-		return err
+	if !s.leftBehind(p, slot, e.ordinal) {
+		if err := s.store.Delete(s.keys.queue(uint8(p), was.generation, e.host, o)); err != nil {
+			return err
+		}
 	}
 	s.queued[p][slot]--
 	f := &h.queues[p].fronts[slot]
@@ -214,6 +222,9 @@ func (s *Shard) loadQueues() error {
 		slot, err := s.generations[k.policy].slot(k.generation)
 		if err != nil {
 			return false, err
+		}
+		if s.leftBehind(int(k.policy), slot, k.order.ordinal) {
+			return true, nil
 		}
 		h := s.hosts[k.host]
 		h.queues[k.policy].fronts[slot].append(k.order, s.frontSize)

@@ -47,7 +47,7 @@ func (s *Shard) rerank(shape schemas.ID) error {
 		s.generations[p] = generations{current: s.c.generation, next: s.c.generation}
 	}
 	s.queued = make([][slots]int, len(s.policies))
-	s.swept, s.stretch = 0, nil
+	s.c.swept, s.stretch = 0, nil
 	s.rebuildHeaps()
 	if s.using.model == nil {
 		// Not given yet after Open: entries are placed without a model, and SetModel starts over.

@@ -66,7 +66,7 @@ func (s *Shard) nextPass() error {
 	if s.c.unranked > 0 || s.passing() || (s.using.number == s.newest.number && !s.c.mixed) {
 		return nil
 	}
-	s.using, s.c.mixed, s.swept, s.stretch = s.newest, false, 0, nil
+	s.using, s.c.mixed, s.c.swept, s.stretch = s.newest, false, 0, nil
 	s.c.model, s.c.modelPages = s.using.number, s.using.pages
 	if !s.learns {
 		return nil

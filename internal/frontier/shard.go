@@ -95,8 +95,6 @@ type Shard struct {
 	settling *prepared
 	// stale are scores made ahead of the entries that their links lead to.
 	stale highs
-	// swept is the ordinal up to which a pass has gone in the order of discovery.
-	swept uint64
 	// rerankFirst is the constant but in tests.
 	rerankFirst int
 	// stretch is what was scored ahead of it.

@@ -76,11 +76,11 @@ func (b *stretch) ready() bool { return b.ordered() && b.done == len(b.pages) }
 // returns, or a slice has had enough of it.
 func (s *Shard) readyStretch() (ready bool, err error) {
 	b := s.stretch
-	if b != nil && b.full && s.swept >= b.end {
+	if b != nil && b.full && s.c.swept >= b.end {
 		b = b.next
 	}
 	if b == nil || b.scoring != s.scoring() {
-		b = s.newStretch(s.swept)
+		b = s.newStretch(s.c.swept)
 	}
 	s.stretch = b
 	nothing := func() error { return nil }
@@ -108,7 +108,7 @@ func (s *Shard) moveBeside(moves []move, behind uint64) error {
 	if b.next == nil && b.end < s.c.entries {
 		b.next = s.newStretch(b.end)
 	}
-	passed, left := s.swept-behind, b.end-behind
+	passed, left := s.c.swept-behind, b.end-behind
 	switch next := b.next; {
 	case next == nil || next.ready() || passed == 0:
 		return move()

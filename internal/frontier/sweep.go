@@ -33,14 +33,14 @@ type move struct {
 // sweep scores up to n ≥ 1 entries of the old generation again, in the order of discovery, and
 // returns their number; end says that none is left.
 func (s *Shard) sweep(n int) (done int, end bool, err error) {
-	for reach := s.swept + sweepReach; done < n && s.swept < reach; {
-		if s.swept >= s.c.entries {
+	for reach := s.c.swept + sweepReach; done < n && s.c.swept < reach; {
+		if s.c.swept >= s.c.entries {
 			return done, true, nil
 		}
 		if ready, err := s.readyStretch(); err != nil || !ready {
 			return done, false, err
 		}
-		behind := s.swept
+		behind := s.c.swept
 		moves, err := s.sweepEntries(n - done)
 		if err != nil {
 			return done, false, err
@@ -55,9 +55,9 @@ func (s *Shard) sweep(n int) (done int, end bool, err error) {
 
 // sweepEntries reads the next entries and prepares the moves of those, at most n, that the pass has not scored.
 func (s *Shard) sweepEntries(n int) ([]move, error) {
-	last := min(s.swept+uint64(min(max(sweepLeast, n), sweepChunk)), s.stretch.end)
+	last := min(s.c.swept+uint64(min(max(sweepLeast, n), sweepChunk)), s.stretch.end)
 	parts := make([][]move, sweepRead)
-	err := s.inParts(s.swept+1, last, sweepRead, func(part int, from, to uint64) error {
+	err := s.inParts(s.c.swept+1, last, sweepRead, func(part int, from, to uint64) error {
 		return s.scanEntries(from, to, func(e *entry) { parts[part] = append(parts[part], move{e: e}) })
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Shard) sweepEntries(n int) ([]move, error) {
 		last = moves[n].e.ordinal - 1
 		moves = moves[:n]
 	}
-	s.swept = last
+	s.c.swept = last
 	if len(moves) == 0 {
 		return nil, nil
 	}
