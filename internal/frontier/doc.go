@@ -55,7 +55,8 @@
 //
 // Each host has a queue a policy. The keys of a queue sort as the order does. In memory stand
 // the first keys of every queue (front.go) and, for each policy, a heap of the hosts that may be
-// asked now by their heads; hosts at their window, at their cap or told to wait are not in it.
+// asked now by their heads; where the keys in memory are used up, the next ones
+// are read when the host's turn comes. Hosts at their window, at their cap or told to wait are not in it.
 //
 // # Re-scoring
 //
@@ -183,9 +184,10 @@
 // again. Most entries never have 8, and a third of all keys were links. Scores of several links are folded
 // (internal/rank), so it does not read them either.
 //
-// 2026-11-21: queue keys are deleted one by one as a pass moves entries, and the range delete
-// only clears their tombstones: a key in the store always stands for a queued entry, so opening
-// a shard in the middle of a pass needs no cross-check.
+// 2026-11-22: a sweep leaves the queue keys of the entries that it moves where they are, and the range delete at the end of
+// the pass takes them along; they were deleted one by one, a third of all that a pass wrote. How far the sweep has
+// come is stored with the counters, and whatever reads keys of the old generation goes past those up to there; all others
+// stand for queued entries. A shard that is opened in the middle of a pass goes on where that was.
 //
 // 2026-11-21: a shard's clock goes into every FetchRequest. "u was judged before v was
 // dispatched" is then a comparison of two numbers that comes out the same after a crash, when a
