@@ -36,10 +36,7 @@ func Open(p *schemas.Page, s text.Settings) (*Page, error) {
 	return t, nil
 }
 
-func (t *Page) whole() *text.Surface {
-	p := t.page
-	return text.SurfaceOf(p)
-}
+func (t *Page) whole() *text.Surface { return text.SurfaceOf(t.page) }
 
 // Page adds the words of the whole page to counts.
 func (t *Page) Page(counts map[string]uint32) {
