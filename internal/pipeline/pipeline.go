@@ -115,8 +115,8 @@ func (s *Stages) Process(stage string) Process {
 type Process struct {
 	// Metrics is the address of the Prometheus endpoint and of Go's profiles; empty = none.
 	Metrics string `yaml:"metrics"`
-	// MemoryBytes is a soft limit of Go's memory: the nearer it is, the more often memory is
-	// collected. It bounds what garbage may add, not what is in use; 0 = none.
+	// MemoryBytes is a soft limit of the process's memory, of which Go gets all but 32 MiB: the nearer it is, the
+	// more often garbage is collected. It bounds what garbage may add, not what is in use; 0 = none.
 	MemoryBytes int64 `yaml:"memory_bytes"`
 	// GCPercent is how far the heap grows beyond what is in use before it is collected, in per
 	// cent of that: more costs memory and saves time. 0 = Go's own, 100. Not said, it is 200 for stages
