@@ -139,3 +139,40 @@ func TestEveryClientLibraryHasOneOwner(t *testing.T) {
 		}
 	}
 }
+
+// TestTheModuleRequiresWhatItImports: every module that go.mod requires directly is imported, tests and build tags
+// included, and no other one is.
+func TestTheModuleRequiresWhatItImports(t *testing.T) {
+	out, err := exec.Command("go", "mod", "edit", "-json").Output()
+	if err != nil {
+		t.Fatalf("go mod edit: %v", err)
+	}
+	var mod struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		t.Fatal(err)
+	}
+	const each = `{{range .Imports}}{{println .}}{{end}}{{range .TestImports}}{{println .}}{{end}}{{range .XTestImports}}{{println .}}{{end}}`
+	if out, err = exec.Command("go", "list", "-tags", "webs,kafka", "-f", each, "forager/...").Output(); err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	imported := make(map[string]bool) // modules
+	for _, path := range strings.Fields(string(out)) {
+		module := ""
+		for _, r := range mod.Require {
+			if under(path, r.Path) && len(r.Path) > len(module) {
+				module = r.Path
+			}
+		}
+		imported[module] = true
+	}
+	for _, r := range mod.Require {
+		if imported[r.Path] == r.Indirect {
+			t.Errorf("go.mod says indirect: %t of %s, imported: %t; run go mod tidy", r.Indirect, r.Path, imported[r.Path])
+		}
+	}
+}
