@@ -78,8 +78,8 @@ func Renewed(ctl *CrawlControl) *Policy {
 // TargetFrom is R(u), raw, from which a page is a target of such a guide.
 const TargetFrom = .5
 
-// RenewalDue says whether a new guide is due behind so many pages delivered, targets of them, if there are targets that the last
-// one did not know.
+// RenewalDue says whether a new guide is due behind so many pages delivered, targets of them, if there are targets
+// that the last one did not know.
 func RenewalDue(ctl *CrawlControl, pages, targets uint64) bool {
 	policy, r := Renewed(ctl), ctl.GetRenewal()
 	if policy == nil || ctl.GetBudget().GetPages() > 0 && pages >= ctl.GetBudget().GetPages() {

@@ -11,8 +11,8 @@ type BrokenPart struct {
 	Table, Part string
 	// Problem is what the server says of it; empty where it was set aside before.
 	Problem string
-	// Replaced: parts that hold the first and the last of its rows are in use, so that what it was merged from seems to have taken its
-	// place. Otherwise its rows are missing.
+	// Replaced: parts that hold the first and the last of its rows are in use, so that what it was merged from seems
+	// to have taken its place. Otherwise its rows are missing.
 	Replaced bool
 }
 

@@ -10,7 +10,8 @@ import (
 	"forager/internal/analytics"
 )
 
-// TestBrokenParts: parts whose files are empty are found, and are told apart by whether what they were merged from took their place.
+// TestBrokenParts: parts whose files are empty are found, and are told apart by whether what they were merged from
+// took their place.
 func TestBrokenParts(t *testing.T) {
 	d := migrated(t)
 	do := func(sql string) {

@@ -259,8 +259,8 @@ func TestCountingRefuses(t *testing.T) {
 	}
 }
 
-// TestLengthsAreOfWhatWasSeen: words that were not seen, at an offset between two that were or without one, make no link longer,
-// and a word among ever so many is seen.
+// TestLengthsAreOfWhatWasSeen: words that were not seen, at an offset between two that were or without one, make no
+// link longer, and a word among ever so many is seen.
 func TestLengthsAreOfWhatWasSeen(t *testing.T) {
 	s, err := SettingsOf(&schemas.Learning{Count: schemas.Counting_COUNTING_NORMALISED})
 	if err != nil {

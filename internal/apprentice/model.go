@@ -215,8 +215,8 @@ func (m *Model) Score(features []*schemas.Feature) float64 {
 	return sigmoid(m.prior + sum)
 }
 
-// amount is what a feature of a weight adds by its count in parts of a unit: rounded as weights are where it is a fraction, so that sums
-// stay exact.
+// amount is what a feature of a weight adds by its count in parts of a unit: rounded as weights are where it is a
+// fraction, so that sums stay exact.
 func amount(weight float64, count, unit uint32) float64 {
 	if unit == 1 {
 		return float64(count) * weight

@@ -13,7 +13,8 @@ type Tally struct {
 	Term string `json:"term"`
 	// Offset is d; schemas.NoOffset for a term without one.
 	Offset int32 `json:"offset"`
-	// Low and High are how often it came with leaps to targets below and from the cut on, as counted (Settings.Count), rounded up.
+	// Low and High are how often it came with leaps to targets below and from the cut on, as counted
+	// (Settings.Count), rounded up.
 	Low  uint64 `json:"low"`
 	High uint64 `json:"high"`
 	// Weight is what it adds to the log odds of high, log θ(high,τ)/θ(low,τ) of naive Bayes: above 0

@@ -19,7 +19,8 @@ type Numbered struct {
 	Edges, Vertices func() (io.ReadCloser, error)
 	// Broken is the share of the lines of each that may be broken, [0,1].
 	Broken float64
-	// Named says what the file of vertices held, and Nameless of how many vertices with links it has no name, once they were read.
+	// Named says what the file of vertices held, and Nameless of how many vertices with links it has no name, once
+	// they were read.
 	Named    edgefile.Counts
 	Nameless int
 }

@@ -98,8 +98,8 @@ func NewTable(edges Edges) (*Table, edgefile.Counts, error) {
 // Targets is the number of pages of which parents are known.
 func (t *Table) Targets() int { return len(t.targets) }
 
-// Parents answers as Source says; it knows no failure. Where nothing links to a page at the root of a host, what links to the host's
-// vertex does.
+// Parents answers as Source says; it knows no failure. Where nothing links to a page at the root of a host, what
+// links to the host's vertex does.
 func (t *Table) Parents(_ context.Context, url string) ([]string, error) {
 	parents := t.of(url)
 	if v := edgefile.Vertex(url); parents == nil && v != "" {

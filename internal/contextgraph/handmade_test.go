@@ -9,8 +9,9 @@ import (
 	"forager/internal/tfidf"
 )
 
-// TestHandMadeWeb was worked out on paper: 20 pages, of which 16 lie in the graph of page 0 (its layers are those of the test of
-// package localgraph). Its words are call (of 4 pages of the graph), paper (of 6) and date (of 3); log(16/f) is 1.39, .98 and 1.67.
+// TestHandMadeWeb was worked out on paper: 20 pages, of which 16 lie in the graph of page 0 (its layers are those of
+// the test of package localgraph). Its words are call (of 4 pages of the graph), paper (of 6) and date (of 3);
+// log(16/f) is 1.39, .98 and 1.67.
 func TestHandMadeWeb(t *testing.T) {
 	web := map[uint32][]uint32{
 		1: {0}, 2: {0, 1}, 4: {0, 3},

@@ -50,8 +50,8 @@ type File struct {
 		Source string `yaml:"source"`
 		Ration uint64 `yaml:"ration"`
 	} `yaml:"backlinks"`
-	// ContextGraph lets the crawl make its context graph anew, of what it fetches itself: behind every RebuildEvery pages, and the
-	// first one as soon as Bootstrap targets are met, until when it goes breadth first.
+	// ContextGraph lets the crawl make its context graph anew, of what it fetches itself: behind every RebuildEvery
+	// pages, and the first one as soon as Bootstrap targets are met, until when it goes breadth first.
 	ContextGraph struct {
 		RebuildEvery uint64 `yaml:"rebuild_every"`
 		Bootstrap    uint64 `yaml:"bootstrap"`

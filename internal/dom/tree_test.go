@@ -49,7 +49,8 @@ func common(a, b []*html.Node) (depth int) {
 	return depth
 }
 
-// TestTreesFollowTheirDefinition: any two leaves have the common ancestor, and every leaf and link the depth, that the tree says.
+// TestTreesFollowTheirDefinition: any two leaves have the common ancestor, and every leaf and link the depth, that
+// the tree says.
 func TestTreesFollowTheirDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := strings.Repeat("<div>", rapid.SampledFrom([]int{0, 0, 0, 250}).Draw(t, "deep")) + markup().Draw(t, "body")

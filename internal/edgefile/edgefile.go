@@ -151,7 +151,8 @@ func Numbers(ctx context.Context, r io.Reader, broken float64, f func(from, to u
 	})
 }
 
-// Vertex is what Vertices calls the host of a page where the page is at its root, by any scheme, with www. or without; or else empty.
+// Vertex is what Vertices calls the host of a page where the page is at its root, by any scheme, with www. or
+// without; or else empty.
 func Vertex(url string) string {
 	host := weburl.Host(url)
 	if _, after, ok := strings.Cut(url, "://"); !ok || after != host+"/" {

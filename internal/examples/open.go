@@ -136,8 +136,8 @@ func Open(path string) (io.ReadCloser, error) {
 	return OpenThrough(path, func(r io.Reader) io.Reader { return r })
 }
 
-// OpenParts is Open of a file, or of all files of a folder, in the order of their names and as one, but for those whose names begin with
-// "_" or ".".
+// OpenParts is Open of a file, or of all files of a folder, in the order of their names and as one, but for those
+// whose names begin with "_" or ".".
 func OpenParts(path string) (io.ReadCloser, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return Open(path)

@@ -101,8 +101,8 @@ func TestQueriesFindTargets(t *testing.T) {
 	}
 }
 
-// TestRewardsAreLearntElsewhere: what anchors of the other site say of the pages behind them holds here: first the pages that are
-// targets, then those that lead to one, then the rest.
+// TestRewardsAreLearntElsewhere: what anchors of the other site say of the pages behind them holds here: first the
+// pages that are targets, then those that lead to one, then the rest.
 func TestRewardsAreLearntElsewhere(t *testing.T) {
 	w := worldtest.Random(81, 30)
 	site := func(host, label string, n int) {
@@ -129,8 +129,8 @@ func TestRewardsAreLearntElsewhere(t *testing.T) {
 	}
 }
 
-// TestArmsOfAnyKind: a mixture of arms that rank by guides, by what they learn and by neither follows each of them; what holds for a
-// whole crawl is no arm.
+// TestArmsOfAnyKind: a mixture of arms that rank by guides, by what they learn and by neither follows each of them;
+// what holds for a whole crawl is no arm.
 func TestArmsOfAnyKind(t *testing.T) {
 	g := ground(t, worldtest.Random(21, 150))
 	name := "tiered-soft-focus+context-graph+memm-viterbi+rennie-mccallum+interest+tag-bandit"

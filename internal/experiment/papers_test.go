@@ -88,8 +88,8 @@ func TestPageRankersTakeTheBestPage(t *testing.T) {
 	}
 }
 
-// TestPathsAreInherited replays crawls by MEMMs: a page inherits the path of the link of the highest score that was known when it was
-// fetched, and no link of a higher score was left waiting.
+// TestPathsAreInherited replays crawls by MEMMs: a page inherits the path of the link of the highest score that was
+// known when it was fetched, and no link of a higher score was left waiting.
 func TestPathsAreInherited(t *testing.T) {
 	type led struct {
 		score float64

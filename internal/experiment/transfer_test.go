@@ -51,8 +51,8 @@ func TestTransferredLearnsFromOtherSites(t *testing.T) {
 	}
 }
 
-// TestTransferIsRefusedWithoutOtherSites: where all pages may be fetched nobody can have learnt elsewhere; the bench leaves such
-// runs out and says so.
+// TestTransferIsRefusedWithoutOtherSites: where all pages may be fetched nobody can have learnt elsewhere; the bench
+// leaves such runs out and says so.
 func TestTransferIsRefusedWithoutOtherSites(t *testing.T) {
 	w := worldtest.Random(41, 60)
 	w.Pages, w.NotCounted = "all", []string{}

@@ -131,8 +131,8 @@ func count[K comparable](m map[K]*chances, key K, good bool) {
 	m[key].add(good)
 }
 
-// TestScoresAreTheDefinition: with all scores made anew after each page, every known page has the score that the pages visited give
-// it.
+// TestScoresAreTheDefinition: with all scores made anew after each page, every known page has the score that the
+// pages visited give it.
 func TestScoresAreTheDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, urls := drawWorld(t), rapid.Bool().Draw(t, "URLs")
@@ -165,8 +165,8 @@ func upTo(n int) (all []int) {
 	return all
 }
 
-// TestWhatChanges: a page scores what it links to, and after enough of them all that is known; what comes twice, or failed, changes
-// nothing.
+// TestWhatChanges: a page scores what it links to, and after enough of them all that is known; what comes twice, or
+// failed, changes nothing.
 func TestWhatChanges(t *testing.T) {
 	r := New(true)
 	page := func(i int, links ...int) *schemas.LinkFound {

@@ -28,12 +28,12 @@ type Table struct {
 	leafAt, endAt, tokenAt, linkAt, linkEndAt, linkTermAt, countAt, termAt, textAt int
 }
 
-// A table's bytes: version, wide (0 or 1), numbers of four bytes (terms, terms of the page among them,
-// leaves, tokens; from version 2 on also links, names and terms of links), then lists of numbers, of
-// two bytes each where all fit: the leaves; where the tokens of each end; the tokens; from version 2 on the
-// first leaves of links; where the terms of each end; these terms, as numbers behind those of the
-// page's; in version 3 what each term of the page counts; where each term and name ends in the text, which comes last. Numbers are little-endian.
-// Version 1 is written where links have no terms, version 3 where terms of the page have counts.
+// A table's bytes: version, wide (0 or 1), numbers of four bytes (terms, terms of the page among them, leaves,
+// tokens; from version 2 on also links, names and terms of links), then lists of numbers, of two bytes each where all
+// fit: the leaves; where the tokens of each end; the tokens; from version 2 on the first leaves of links; where the
+// terms of each end; these terms, as numbers behind those of the page's; in version 3 what each term of the page
+// counts; where each term and name ends in the text, which comes last. Numbers are little-endian. Version 1 is
+// written where links have no terms, version 3 where terms of the page have counts.
 const (
 	plainVersion, plainHead = 1, 2 + 4*4
 	linkVersion, linkHead   = 2, 2 + 7*4

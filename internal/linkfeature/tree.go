@@ -15,7 +15,8 @@ type tree struct {
 	dMax  int
 }
 
-// treeOf is nil for a page without a tree (Page.leaf_depths), of which those families have nothing, and where none is asked for.
+// treeOf is nil for a page without a tree (Page.leaf_depths), of which those families have nothing, and where none is
+// asked for.
 func treeOf(p *schemas.Page, s Settings) *tree {
 	if s.Families&ofTree == 0 || len(p.GetLeafDepths()) == 0 {
 		return nil

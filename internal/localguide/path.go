@@ -180,7 +180,8 @@ func (j *path) keywordIn(r *reading, url string) (found bool) {
 // apart is a name with its words apart: an underscore joins words in a text.
 func apart(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// observation is the page on a path: with the anchor that led to it, nil at the begin, and the one that leads on, nil at the end.
+// observation is the page on a path: with the anchor that led to it, nil at the begin, and the one that leads on, nil
+// at the end.
 func (s *pathSight) observation(into, on keywords) *memm.Observation {
 	o := &memm.Observation{Index: slices.Clone(s.page.Index), Value: slices.Clone(s.page.Value)}
 	s.observe(o, into, ObserveAnchorIn)

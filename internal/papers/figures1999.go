@@ -245,7 +245,8 @@ func mean(x []float64) float64 {
 	return stat.Mean(x, nil)
 }
 
-// authorities are the top authorities of a crawl with their distances from its seeds, through pages of the crawl, and the number of links that counted. Sites are hosts.
+// authorities are the top authorities of a crawl with their distances from its seeds, through pages of the crawl, and
+// the number of links that counted. Sites are hosts.
 func (s *session) authorities(k crawlKey) (map[string]int, int, error) {
 	g, c := s.w.Grounds[k.task], s.w.made[k]
 	number, sites := make(map[string]uint32, len(c.Steps)), make(map[string]uint32)

@@ -236,8 +236,8 @@ func (s *session) figure13() error {
 	return nil
 }
 
-// rates are the loss rates in the quarter of the budget before the apprentice takes over, in the one after, and in that one of a
-// baseline that goes on; tasks averaged.
+// rates are the loss rates in the quarter of the budget before the apprentice takes over, in the one after, and in
+// that one of a baseline that goes on; tasks averaged.
 func (s *session) rates() (before, after, rest float64) {
 	w := s.w
 	window := func(how how, ranker string, from, to float64) float64 {
@@ -268,8 +268,8 @@ func (s *session) figure14() {
 // prospect is an unvisited page of a frontier.
 type prospect struct{ baseline, apprentice, truth float64 }
 
-// frontier is that of a soft-focus crawl after a quarter of its budget, with what the baseline and an apprentice trained on the crawl
-// so far expect of each page, and what it is.
+// frontier is that of a soft-focus crawl after a quarter of its budget, with what the baseline and an apprentice
+// trained on the crawl so far expect of each page, and what it is.
 func (s *session) frontier(k crawlKey) ([]prospect, error) {
 	g, c := s.w.Grounds[k.task], s.w.made[k]
 	n := min(len(c.Steps), int(k.task.Budget/4))

@@ -8,8 +8,9 @@ import (
 	"forager/schemas"
 )
 
-// perceptron is the linear unit that the authors of 2002 tried first (§2.3): y = b + Σ w_i x_i, x_i being how often a feature of
-// a link comes. The delta rule, gradient descent on (t − y)²/2 with t = 1 for high and 0 for low, takes a step an instance.
+// perceptron is the linear unit that the authors of 2002 tried first (§2.3): y = b + Σ w_i x_i, x_i being how often a
+// feature of a link comes. The delta rule, gradient descent on (t − y)²/2 with t = 1 for high and 0 for low, takes a
+// step an instance.
 type perceptron struct {
 	bias    float64
 	weights map[pair]float64
@@ -83,7 +84,8 @@ func (m *perceptrons) add(all []instance) {
 	}
 }
 
-// best returns the rate and the number of passes, as indices, of the highest accuracy: the fewest passes, then the smallest rate.
+// best returns the rate and the number of passes, as indices, of the highest accuracy: the fewest passes, then the
+// smallest rate.
 func (m *perceptrons) best() (rate, pass int) {
 	for at := range passes {
 		for r := range rates {

@@ -27,7 +27,8 @@ type World struct {
 	Draws []int
 	// Prior is the model that another synthetic web taught (protocol T), nil where experiment knows what taught elsewhere.
 	Prior []byte
-	// Leaves are the tasks' grounds with leaves numbered as the paper of 2002 did (schemas.LEAF_MODE_PAPER); nil = there are none.
+	// Leaves are the tasks' grounds with leaves numbered as the paper of 2002 did (schemas.LEAF_MODE_PAPER); nil =
+	// there are none.
 	Leaves map[*experiment.Task]*experiment.Ground
 	// MEMM is the number of tasks on which MEMMs are tried, as each is trained for a task (2008).
 	MEMM int
@@ -144,8 +145,8 @@ func (w *World) others(t *experiment.Task, draw int) []string {
 // starts is the number of pages that a crawl from far away begins with.
 const starts = 5
 
-// far draws pages from which the nearest target is so many hops away, and says how many; where they are fewer than starts, nearer
-// ones come in, one layer after another.
+// far draws pages from which the nearest target is so many hops away, and says how many; where they are fewer than
+// starts, nearer ones come in, one layer after another.
 func (w *World) far(t *experiment.Task, draw, least, most int) (seeds []string, nearest int) {
 	byLayer := make(map[int][]string)
 	distances := w.Grounds[t].Distances()

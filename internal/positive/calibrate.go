@@ -20,10 +20,10 @@ func (c Curve) LogOdds(score float64) float64 { return c.Slope*score + c.Interce
 // that all lie above most of the rest would else make a step of it.
 const steep = 2.5
 
-// Calibrate finds the curve of greatest presence-only likelihood (Ward et al. 2009, eq. 7, for two
-// samples of equal weight, times what is believed of the slope): a page drawn from positives and unlabelled alike is one of the positives with
-// probability f/(f + π), f the probability that it is on topic. Scores are held out. A score
-// that says the opposite of what it should has the slope 0.
+// Calibrate finds the curve of greatest presence-only likelihood (Ward et al. 2009, eq. 7, for two samples of equal
+// weight, times what is believed of the slope): a page drawn from positives and unlabelled alike is one of the
+// positives with probability f/(f + π), f the probability that it is on topic. Scores are held out. A score that says
+// the opposite of what it should has the slope 0.
 func Calibrate(positives, unlabelled []float64, prior float64) (Curve, error) {
 	if len(positives) == 0 || len(unlabelled) == 0 {
 		return Curve{}, errors.New("calibrate: positives and unlabelled pages are both needed")

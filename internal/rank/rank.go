@@ -40,8 +40,8 @@ type Guided struct {
 	Score float64
 }
 
-// guided is the score that a guide gives the link, or the last one of another version of the guide where this one was not asked; ok
-// is false where there is neither.
+// guided is the score that a guide gives the link, or the last one of another version of the guide where this one was
+// not asked; ok is false where there is neither.
 func (s *Source) guided(guide string) (score float64, ok bool) {
 	name := schemas.ModelName(guide)
 	for i := range s.Guided {

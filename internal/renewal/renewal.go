@@ -31,7 +31,8 @@ func Document(p *schemas.Page) (*schemas.Document, error) {
 
 func words() text.Settings { return settings().Words }
 
-// Pages are what a shard of a crawl has fetched, with their words. Below their prefix the store holds, beside what distill.Graph does,
+// Pages are what a shard of a crawl has fetched, with their words. Below their prefix the store holds, beside what
+// distill.Graph does,
 //
 //	'd' number u64 → schemas.Document of the page that was noted under that number
 //	't'            → targets

@@ -76,8 +76,8 @@ func (r *Ranker) Score(v string, s *rank.Source) float64 {
 	return 0
 }
 
-// Observe rewards the group that led to a page, takes in its links and draws the next pages. It returns those that were drawn, or
-// given up. See frontier.Learner.
+// Observe rewards the group that led to a page, takes in its links and draws the next pages. It returns those that
+// were drawn, or given up. See frontier.Learner.
 func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 	u := rec.GetUrl()
 	if rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {

@@ -129,8 +129,9 @@ func inWords(eight uint64) (lower, in uint64) {
 	return eight | capitals>>2, (letters | digits | underscores) &^ eight & highs
 }
 
-// nextASCII takes the word at z.at, unless that touches a byte beyond ASCII and is not a run of characters
-// that need no algorithm (nextApart): then known is false and nothing is taken. found is false for a word without letter and digit.
+// nextASCII takes the word at z.at, unless that touches a byte beyond ASCII and is not a run of characters that need
+// no algorithm (nextApart): then known is false and nothing is taken. found is false for a word without letter and
+// digit.
 func (z *Scanner) nextASCII() (found, known bool) {
 	s, i, n := z.text, z.at, 0
 	if class[s[i]] == beyond {

@@ -10,8 +10,8 @@ import (
 	"forager/internal/tfidf"
 )
 
-// cosineCase are documents as counts by word, those that make the corpus and those that are compared, and the cosine of each of the
-// latter to each other.
+// cosineCase are documents as counts by word, those that make the corpus and those that are compared, and the cosine
+// of each of the latter to each other.
 type cosineCase struct {
 	Corpus  [][]uint32  `json:"corpus"`
 	Texts   [][]uint32  `json:"texts"`
