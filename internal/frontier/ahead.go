@@ -30,6 +30,14 @@ type ahead struct {
 	leaf  schemas.Link
 }
 
+// ahead returns one that nobody uses.
+func (s *Shard) ahead() *ahead {
+	if a, ok := s.aheads.Get().(*ahead); ok {
+		return a
+	}
+	return &ahead{shard: s, keys: newKeys(shardPrefix(s.name))}
+}
+
 // inParallel does n pieces of work on all processors, and returns an error of those that failed;
 // others may be left out then.
 func (s *Shard) inParallel(n int, do func(a *ahead, i int) error) error {
@@ -42,10 +50,7 @@ func (s *Shard) alongside(n int, do func(a *ahead, i int) error, meanwhile func(
 	m := s.scoredAheadBy()
 	var next atomic.Int64
 	work := func() error {
-		a, ok := s.aheads.Get().(*ahead)
-		if !ok {
-			a = &ahead{shard: s, keys: newKeys(shardPrefix(s.name))}
-		}
+		a := s.ahead()
 		defer s.aheads.Put(a)
 		a.model = m
 		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {

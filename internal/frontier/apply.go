@@ -23,8 +23,9 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	}
 	var effects Effects
 	var err error
-	s.sends, s.settling = nil, s.prepared[rec]
+	s.sends, s.settling = nil, s.await(s.prepared[rec])
 	delete(s.prepared, rec)
+	s.takeTables(s.settling)
 	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE {
 		effects.Settled, err = s.applyNote(rec)
 	} else {

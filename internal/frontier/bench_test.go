@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // an owner in the pipeline does it.
 type pebbleStore struct {
 	db    *pebble.DB
+	mu    sync.Mutex // of batch
 	batch *pebble.Batch
 }
 
@@ -52,7 +54,7 @@ func (quiet) Fatalf(f string, a ...any) {
 	panic(fmt.Sprintf(f, a...))
 }
 
-func (s *pebbleStore) Get(key []byte) ([]byte, bool, error) { return s.read(s.batch, key, nil) }
+func (s *pebbleStore) Get(key []byte) ([]byte, bool, error) { return s.Read(key, nil) }
 
 func (s *pebbleStore) read(from pebble.Reader, key, buf []byte) ([]byte, bool, error) {
 	v, closer, err := from.Get(key)
@@ -65,7 +67,11 @@ func (s *pebbleStore) read(from pebble.Reader, key, buf []byte) ([]byte, bool, e
 	return append(buf, v...), true, closer.Close()
 }
 
-func (s *pebbleStore) Read(key, buf []byte) ([]byte, bool, error) { return s.read(s.batch, key, buf) }
+func (s *pebbleStore) Read(key, buf []byte) ([]byte, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read(s.batch, key, buf)
+}
 
 func (s *pebbleStore) ReadCommitted(keys [][]byte, f func(i int, value []byte) error) error {
 	for i, key := range keys {
@@ -80,11 +86,23 @@ func (s *pebbleStore) ReadCommitted(keys [][]byte, f func(i int, value []byte) e
 	return nil
 }
 
-func (s *pebbleStore) Set(key, value []byte) error { return s.batch.Set(key, value, nil) }
+func (s *pebbleStore) Set(key, value []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.batch.Set(key, value, nil)
+}
 
-func (s *pebbleStore) Delete(key []byte) error { return s.batch.Delete(key, nil) }
+func (s *pebbleStore) Delete(key []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.batch.Delete(key, nil)
+}
 
-func (s *pebbleStore) DeleteRange(from, to []byte) error { return s.batch.DeleteRange(from, to, nil) }
+func (s *pebbleStore) DeleteRange(from, to []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.batch.DeleteRange(from, to, nil)
+}
 
 func (s *pebbleStore) Scan(from, to []byte, f func(key, value []byte) (bool, error)) error {
 	return s.scan(s.batch, from, to, f)
@@ -110,6 +128,8 @@ func (s *pebbleStore) scan(in pebble.Reader, from, to []byte, f func(key, value 
 }
 
 func (s *pebbleStore) commit(tb testing.TB) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.batch.Commit(pebble.NoSync); err != nil {
 		tb.Fatal(err)
 	}

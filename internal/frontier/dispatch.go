@@ -18,6 +18,7 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
+	s.forgetPrepared()
 	ms := unixMilli(now)
 	if err := s.wakeHosts(ms); err != nil {
 		return nil, fmt.Errorf("wake hosts: %w", err)

@@ -1,7 +1,9 @@
 package frontier
 
 import (
+	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"forager/internal/apprentice"
 	"forager/internal/linkfeature"
@@ -9,36 +11,59 @@ import (
 )
 
 // A verdict is applied by reading a good deal: each link's place in the seen-set and its entry,
-// and for leaps that are settled the leaf tables of the pages that they are on. Prepare reads that
-// for many verdicts at once, on all processors, and scores their links. What it finds goes where
-// Apply would have put it, so that Apply does the same with or without.
+// and for leaps that are settled the leaf tables of the pages that they are on. Prepare begins with that
+// for many verdicts at once, on all processors, and with scoring their links; it goes on while the first of them
+// are applied. What it finds is what Apply would have found, so that Apply does the same with or without.
+//
+// Prepare itself looks at what is in memory. What goes on beside Apply reads the store, the record and the model, and
+// of the shard nothing that changes. An entry that was stored since then may have been read before or after: what was
+// read of it is no answer.
 
 // prepared is what was made of a verdict ahead.
 type prepared struct {
+	rec *schemas.LinkFound
+	// ready is closed when all of it is there. Until then it is that of who makes it.
+	ready chan struct{}
+	// failed: it is of no use. What is wrong is for Apply to say.
+	failed bool
+
 	table *linkfeature.Table
 	// found are its links, scored under model, with features of families, both at dMax.
 	found    []found
 	model    *apprentice.Model
 	families linkfeature.Families
 	dMax     int
-	// features of leaps into the verdict's entry.
+	// leaps into the verdict's entry, which it settles, and their features.
+	leaps    []leapAhead
 	features map[leafRange][]*schemas.Feature
 
 	// What was read, to be kept in memory.
-	entries []*entry
-	pages   []*page
-	tables  []pageTable
+	entry  *entry
+	pages  []*page
+	tables []pageTable
 }
 
 // found is a link as it was found ahead.
 type found struct {
 	id schemas.ID
-	// entry of its URL; nil = that was not seen.
+	// entry of its URL, in memory when Prepare looked, or read since; nil = that was not seen. final: it is visited.
 	entry *entry
+	final bool
+	// ordinal that it most likely has, if it is to be read; 0 = that is not known.
+	ordinal uint64
+	// seen is false where the URL was not seen for sure.
+	seen bool
 	// high is what it scores, where its URL was not visited; features are made where that was.
 	high     float64
 	scored   bool
 	features []*schemas.Feature
+}
+
+// leapAhead is a leap that a verdict settles, with the leaf table of its page if that was in memory.
+type leapAhead struct {
+	at    leafRange
+	page  *page
+	table *linkfeature.Table
 }
 
 // leafRange names a link by its page and its leaves.
@@ -52,23 +77,98 @@ type pageTable struct {
 	table *linkfeature.Table
 }
 
+// preparing is what goes on beside Apply for the verdicts of a step, by what the shard was when that began.
+type preparing struct {
+	made  []prepared
+	next  atomic.Int64
+	model *apprentice.Model
+	// scores: links are scored by the model.
+	scores, forward bool
+	dMax            int
+	families        linkfeature.Families
+	hosts           int
+}
+
+// since is what was stored since the last call of Prepare, as long as something that it made is to be used.
+type since struct {
+	entries map[uint64]bool
+	urls    map[schemas.ID]bool
+}
+
 // Prepare does ahead what it can for verdicts that Apply will be given next, in any order or not at
-// all. It changes nothing but the time that Apply takes.
+// all; they must not be changed. It changes nothing but the time that Apply takes.
 func (s *Shard) Prepare(recs []*schemas.LinkFound) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	made := make([]prepared, len(recs))
-	if err := s.inParallel(len(recs), func(a *ahead, i int) error { return a.prepare(recs[i], &made[i]) }); err != nil {
+	work := &preparing{
+		made: make([]prepared, len(recs)), model: s.scoredAheadBy(), forward: s.limits.forward,
+		dMax: s.limits.dMax, families: s.limits.families, hosts: len(s.hosts),
+	}
+	work.scores = work.model != nil && s.learns
+	if err := s.inParallel(len(recs), func(a *ahead, i int) error {
+		work.made[i] = prepared{rec: recs[i], ready: make(chan struct{}), dMax: work.dMax, families: work.families}
+		return a.look(&work.made[i])
+	}); err != nil {
 		return err
 	}
-	s.prepared = make(map[*schemas.LinkFound]*prepared, len(recs))
-	for i, rec := range recs {
-		s.take(&made[i])
-		s.prepared[rec] = &made[i]
+	s.since = since{entries: make(map[uint64]bool), urls: make(map[schemas.ID]bool)}
+	s.preparing, s.prepared = work, make(map[*schemas.LinkFound]*prepared, len(recs))
+	for i := range work.made {
+		m := &work.made[i]
+		s.prepared[m.rec] = m
+		s.take(m)
 	}
-	return s.scoreStale(made)
+	for range min(runtime.GOMAXPROCS(0)-1, len(recs)) {
+		go func() {
+			a := s.ahead()
+			defer s.aheads.Put(a)
+			for work.one(a) {
+			}
+		}()
+	}
+	return s.scoreStale(work)
 }
+
+// one prepares the next verdict that nobody prepares; more is false where none is left.
+func (w *preparing) one(a *ahead) (more bool) {
+	i := w.next.Add(1) - 1
+	if i >= int64(len(w.made)) {
+		return false
+	}
+	m := &w.made[i]
+	m.failed = a.prepare(w, m) != nil
+	close(m.ready)
+	return true
+}
+
+// await returns what was prepared of a verdict, nil where that is nothing. Until it is there it lends a hand.
+func (s *Shard) await(m *prepared) *prepared {
+	if m == nil {
+		return nil
+	}
+	a := s.ahead()
+	defer s.aheads.Put(a)
+	for {
+		select {
+		case <-m.ready:
+			if m.failed {
+				return nil
+			}
+			return m
+		default:
+		}
+		if !s.preparing.one(a) {
+			<-m.ready
+		}
+	}
+}
+
+// forgetPrepared forgets what was prepared.
+func (s *Shard) forgetPrepared() { s.preparing, s.prepared, s.since = nil, nil, since{} }
+
+// awaited says that something that was prepared is to be used.
+func (s *Shard) awaited() bool { return len(s.prepared) > 0 || s.settling != nil }
 
 // highs are scores of links under a model, at dMax.
 type highs struct {
@@ -85,15 +185,19 @@ type linkName struct {
 
 // scoreStale scores what a pass has yet to score of the entries that links of verdicts lead to: they are placed anew
 // by the first of those.
-func (s *Shard) scoreStale(made []prepared) error {
+func (s *Shard) scoreStale(work *preparing) error {
 	s.stale = highs{}
 	if !s.passing() || s.c.unranked > 0 {
 		return nil
 	}
 	seen := make(map[uint64]bool)
 	var entries []*entry
-	for i := range made {
-		for _, f := range made[i].found {
+	for i := range work.made {
+		m := s.await(&work.made[i])
+		if m == nil {
+			continue
+		}
+		for _, f := range m.found {
 			if e := f.entry; e != nil && e.state == stateQueued && !seen[e.ordinal] && !s.fresh(e) {
 				seen[e.ordinal] = true
 				// Of copies: the entry's own links would stay scored if it is not placed after all.
@@ -124,26 +228,27 @@ func (s *Shard) staleHigh(l *link) (high float64, ok bool) {
 	return high, ok
 }
 
-// take keeps in memory what was read.
+// take keeps in memory what Prepare read.
 func (s *Shard) take(m *prepared) {
-	for i := range m.found {
-		if f := &m.found[i]; f.entry != nil {
-			f.entry = s.keepRead(f.entry)
-			s.known.ordinals.put(f.id, f.entry.ordinal)
-		}
-	}
-	for _, e := range m.entries {
-		s.keepRead(e)
+	if m.entry != nil {
+		s.keepRead(m.entry)
 	}
 	for _, p := range m.pages {
 		if _, ok := s.pages.peek(p.number); !ok {
 			s.holdPage(p)
 		}
 	}
+	m.entry, m.pages = nil, nil
+}
+
+// takeTables keeps in memory the leaf tables that were read of a verdict that is applied.
+func (s *Shard) takeTables(m *prepared) {
+	if m == nil {
+		return
+	}
 	for _, t := range m.tables {
 		s.holdTable(t.page, t.table)
 	}
-	m.entries, m.pages, m.tables = nil, nil, nil
 }
 
 // keepRead keeps an entry in memory, unless one of its ordinal is there, which it returns then.
@@ -159,125 +264,157 @@ func (s *Shard) keepRead(e *entry) *entry {
 	return e
 }
 
-// prepare reads what a verdict needs. What is wrong with a record is for Apply to say.
-func (a *ahead) prepare(rec *schemas.LinkFound, m *prepared) error {
-	var err error
-	m.found = make([]found, len(rec.GetLinks()))
-	for i, l := range rec.GetLinks() {
-		f := &m.found[i]
-		f.id = schemas.URLID(l.GetUrl())
-		if f.entry, err = a.find(l.GetUrl(), f.id); err != nil {
+// look finds in memory what a verdict needs. What is wrong with a record is for Apply to say.
+func (a *ahead) look(m *prepared) error {
+	links := m.rec.GetLinks()
+	m.found = make([]found, len(links))
+	for i, l := range links {
+		a.lookFor(l.GetUrl(), &m.found[i])
+	}
+	return a.lookForLeaps(m)
+}
+
+// lookFor finds the URL of a link in memory, or how it is to be read.
+func (a *ahead) lookFor(url string, f *found) {
+	s := a.shard
+	f.id = schemas.URLID(url)
+	if ordinal, ok := s.known.ordinals.peek(f.id); ok {
+		e, held := s.entries.peek(ordinal)
+		switch {
+		case !held:
+			f.ordinal = ordinal
+		case e.url == url:
+			f.entry, f.final, f.seen = e, e.state == stateFinal, true
+			return
+		}
+	}
+	f.seen = f.ordinal != 0 || s.known.filter.has(f.id)
+}
+
+// lookForLeaps finds the leaps that a final verdict settles.
+func (a *ahead) lookForLeaps(m *prepared) error {
+	s, outcome := a.shard, m.rec.GetOutcome()
+	id, err := schemas.ParseID(m.rec.GetId())
+	if err != nil {
+		return nil
+	}
+	f, ok := s.flights[id]
+	if !ok || f.ordinal == 0 || schemas.Outcomes[outcome].Retry || outcome == schemas.Outcome_OUTCOME_REDIRECTED {
+		return nil
+	}
+	e, ok := s.entries.peek(f.ordinal)
+	if !ok {
+		if e, err = readEntry(a.get, &a.keys, f.ordinal, len(s.hosts)); err != nil {
 			return err
 		}
+		m.entry = e
 	}
-	if m.table, err = linkfeature.Open(rec.GetTable()); err != nil {
-		m.table = nil
-		return nil
-	}
-	m.dMax, m.families = a.shard.limits.dMax, a.shard.limits.families
-	if len(rec.GetLinks()) > 0 && rec.GetOutcome() != schemas.Outcome_OUTCOME_SEEDS {
-		a.prepareLinks(rec.GetLinks(), m)
-	}
-	return a.prepareLeaps(rec, m)
-}
-
-// prepareLinks scores the links that may give their URLs a place, and makes the features of those that settle at once.
-func (a *ahead) prepareLinks(links []*schemas.Link, m *prepared) {
-	scores := a.model != nil && a.shard.learns
-	if scores {
-		m.model = a.model
-		a.page.Turn(a.model, m.table, m.dMax)
-	}
-	for i, l := range links {
-		f := &m.found[i]
-		switch {
-		case f.entry != nil && f.entry.state == stateFinal:
-			if !a.shard.limits.forward {
-				f.features = m.table.FeaturesOf(l, m.dMax, m.families)
-			}
-		case scores:
-			f.high, f.scored = a.score(l.GetFirstLeaf(), l.GetLastLeaf()), true
-		}
-	}
-}
-
-// find is Shard.seenBy beside others.
-func (a *ahead) find(url string, id schemas.ID) (*entry, error) {
-	s := a.shard
-	if ordinal, ok := s.known.ordinals.peek(id); ok {
-		if e, err := a.entry(ordinal); err != nil || e.url == url {
-			return e, err
-		}
-	}
-	if !s.known.filter.has(id) {
-		return nil, nil
-	}
-	ordinal, ok, err := readSeen(a.get, &a.keys, id)
-	if err != nil || !ok {
-		return nil, err
-	}
-	return a.entry(ordinal)
-}
-
-// entry returns an entry, held in memory or read.
-func (a *ahead) entry(ordinal uint64) (*entry, error) {
-	if e, ok := a.shard.entries.peek(ordinal); ok {
-		return e, nil
-	}
-	return readEntry(a.get, &a.keys, ordinal, len(a.shard.hosts))
-}
-
-// prepareLeaps makes the features of the leaps that a final verdict settles.
-func (a *ahead) prepareLeaps(rec *schemas.LinkFound, m *prepared) error {
-	id, err := schemas.ParseID(rec.GetId())
-	if err != nil {
-		return nil
-	}
-	f, ok := a.shard.flights[id]
-	if !ok || f.ordinal == 0 || schemas.Outcomes[rec.GetOutcome()].Retry || rec.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
-		return nil
-	}
-	e, err := a.entry(f.ordinal)
-	if err != nil {
-		return err
-	}
-	m.entries = append(m.entries, e)
-	m.features = make(map[leafRange][]*schemas.Feature)
 	for i := range e.links { // those that are not loaded are rare
 		l := &e.links[i]
-		p, inMemory := a.shard.pages.peek(l.page)
-		if !inMemory {
-			var ok bool
+		p, ok := s.pages.peek(l.page)
+		if !ok {
 			if p, ok, err = readPage(a.get, &a.keys, l.page); err != nil || !ok {
 				return err
 			}
 			m.pages = append(m.pages, p)
 		}
-		if p.seeds {
-			continue
+		if !p.seeds {
+			t, _ := s.tables.peek(l.page)
+			m.leaps = append(m.leaps, leapAhead{at: leafRange{l.page, l.first, l.last}, page: p, table: t})
 		}
-		t, inMemory := a.shard.tables.peek(l.page)
-		if !inMemory {
-			if t, err = readTable(a.get, &a.keys, p); err != nil {
+	}
+	return nil
+}
+
+// prepare reads what was not in memory of what a verdict needs, and makes of it what Apply will ask for.
+func (a *ahead) prepare(w *preparing, m *prepared) error {
+	for i, l := range m.rec.GetLinks() {
+		if err := a.find(w, l.GetUrl(), &m.found[i]); err != nil {
+			return err
+		}
+	}
+	var err error
+	if m.table, err = linkfeature.Open(m.rec.GetTable()); err != nil {
+		m.table = nil
+		return nil
+	}
+	if len(m.found) > 0 && m.rec.GetOutcome() != schemas.Outcome_OUTCOME_SEEDS {
+		a.prepareLinks(w, m)
+	}
+	return a.prepareLeaps(m)
+}
+
+// find is Shard.seenBy beside Apply, for a URL whose entry is not in memory.
+func (a *ahead) find(w *preparing, url string, f *found) (err error) {
+	if f.entry != nil || !f.seen {
+		return nil
+	}
+	if f.ordinal != 0 {
+		if f.entry, err = readEntry(a.get, &a.keys, f.ordinal, w.hosts); err != nil {
+			return err
+		}
+	}
+	if f.entry == nil || f.entry.url != url { // once in some thousands of times another URL's ordinal is known by its tag
+		f.entry = nil
+		ordinal, ok, err := readSeen(a.get, &a.keys, f.id)
+		if f.seen = ok; err != nil || !ok {
+			return err
+		}
+		if f.entry, err = readEntry(a.get, &a.keys, ordinal, w.hosts); err != nil {
+			return err
+		}
+	}
+	f.final = f.entry.state == stateFinal
+	return nil
+}
+
+// prepareLinks scores the links that may give their URLs a place, and makes the features of those that settle at once.
+func (a *ahead) prepareLinks(w *preparing, m *prepared) {
+	if w.scores {
+		m.model = w.model
+		a.page.Turn(w.model, m.table, w.dMax)
+	}
+	for i, l := range m.rec.GetLinks() {
+		f := &m.found[i]
+		switch {
+		case f.final:
+			if !w.forward {
+				f.features = m.table.FeaturesOf(l, w.dMax, w.families)
+			}
+		case w.scores:
+			f.high, f.scored = a.score(l.GetFirstLeaf(), l.GetLastLeaf()), true
+		}
+	}
+}
+
+// prepareLeaps makes the features of the leaps that a final verdict settles.
+func (a *ahead) prepareLeaps(m *prepared) (err error) {
+	m.features = make(map[leafRange][]*schemas.Feature, len(m.leaps))
+	for _, l := range m.leaps {
+		if l.table == nil {
+			if l.table, err = readTable(a.get, &a.keys, l.page); err != nil {
 				return err
 			}
-			m.tables = append(m.tables, pageTable{p, t})
+			m.tables = append(m.tables, pageTable{l.page, l.table})
 		}
-		a.leaf.FirstLeaf, a.leaf.LastLeaf = l.first, l.last
-		m.features[leafRange{l.page, l.first, l.last}] = t.FeaturesOf(&a.leaf, m.dMax, m.families)
+		a.leaf.FirstLeaf, a.leaf.LastLeaf = l.at.first, l.at.last
+		m.features[l.at] = l.table.FeaturesOf(&a.leaf, m.dMax, m.families)
 	}
 	return nil
 }
 
 // foundAhead is seen for the URL of a link, which mostly was found ahead.
 func (s *Shard) foundAhead(url string, l *link, m *prepared) (*entry, error) {
-	if m == nil || m.found == nil {
+	if m == nil {
 		return s.seen(url)
 	}
-	f := m.found[l.index]
-	if f.entry != nil && f.entry.held() {
-		s.entries.touch(f.entry.place)
-		return f.entry, nil
+	f := &m.found[l.index]
+	if !f.seen && !s.since.urls[f.id] {
+		return nil, nil
+	}
+	if f.entry != nil && (f.entry.held() || !s.since.entries[f.entry.ordinal]) {
+		s.known.ordinals.put(f.id, f.entry.ordinal) // as the one used last
+		return s.keepRead(f.entry), nil
 	}
 	return s.seenBy(url, f.id)
 }

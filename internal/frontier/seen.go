@@ -72,6 +72,9 @@ func (s *Shard) see(url string, ordinal uint64) error {
 	id := schemas.URLID(url)
 	s.known.ordinals.put(id, ordinal)
 	s.known.filter.add(id)
+	if s.awaited() {
+		s.since.urls[id] = true
+	}
 	s.value = binary.AppendUvarint(s.value[:0], ordinal)
 	return s.store.Set(s.keys.id(kindSeen, id), s.value)
 }

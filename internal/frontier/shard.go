@@ -90,9 +90,12 @@ type Shard struct {
 	sleeping *heap[*host]       // hosts that wait, by notBefore
 	latency  latency
 	scored   scored
-	// prepared is what was made ahead of verdicts (prepare.go), settling that of the one being applied.
-	prepared map[*schemas.LinkFound]*prepared
-	settling *prepared
+	// prepared is what is made ahead of verdicts by preparing (prepare.go), settling that of the one being applied; since
+	// what was stored meanwhile.
+	prepared  map[*schemas.LinkFound]*prepared
+	preparing *preparing
+	settling  *prepared
+	since     since
 	// stale are scores made ahead of the entries that their links lead to.
 	stale highs
 	// rerankFirst is the constant but in tests.
@@ -253,7 +256,15 @@ func (s *Shard) saveEntry(e *entry) error {
 // storeEntry is saveEntry for an entry that need not be in memory afterwards.
 func (s *Shard) storeEntry(e *entry) error {
 	s.value = e.append(s.value[:0])
-	return s.store.Set(s.keys.u64(kindEntry, e.ordinal), s.value)
+	return s.setEntry(e.ordinal, s.value)
+}
+
+// setEntry stores an entry's value.
+func (s *Shard) setEntry(ordinal uint64, value []byte) error {
+	if s.awaited() {
+		s.since.entries[ordinal] = true
+	}
+	return s.store.Set(s.keys.u64(kindEntry, ordinal), value)
 }
 
 // keep holds an entry in memory, with its links if they are.

@@ -396,16 +396,30 @@ func (m *machine) forget(t *rapid.T) {
 	}
 }
 
-func (m *machine) apply(t *rapid.T, rec *schemas.LinkFound) {
-	if rapid.IntRange(0, 3).Draw(t, "forgets") == 0 {
-		m.forget(t)
-	}
+// apply applies the records of a step, which mostly are prepared together, with some that are not applied.
+func (m *machine) apply(t *rapid.T, recs ...*schemas.LinkFound) {
 	if ahead := rapid.IntRange(0, 3).Draw(t, "prepared"); ahead > 0 {
-		recs := append(slices.Clone(m.old[max(0, len(m.old)-ahead):]), rec)
-		if err := m.shard.Prepare(recs); err != nil {
+		if err := m.shard.Prepare(append(slices.Clone(m.old[max(0, len(m.old)-ahead):]), recs...)); err != nil {
 			t.Fatalf("prepare: %v", err)
 		}
+		if rapid.Bool().Draw(t, "at once") { // before anything is applied, not beside that
+			for i := range m.shard.preparing.made {
+				m.shard.await(&m.shard.preparing.made[i])
+			}
+		}
 	}
+	for i, rec := range recs {
+		if i > 0 && rapid.IntRange(0, 7).Draw(t, "between") == 0 {
+			m.rescore(t, rapid.IntRange(0, 4).Draw(t, "n"))
+		}
+		if rapid.IntRange(0, 3).Draw(t, "forgets") == 0 {
+			m.forget(t)
+		}
+		m.applyOne(t, rec)
+	}
+}
+
+func (m *machine) applyOne(t *rapid.T, rec *schemas.LinkFound) {
 	effects := must[Effects](t, "apply")(m.shard.Apply(rec, time.UnixMilli(m.now)))
 	settled, duplicate := m.naive.apply(rec, m.now)
 	if effects.Duplicate != duplicate {
@@ -500,9 +514,11 @@ func (m *machine) step(t *rapid.T) {
 		for range rapid.IntRange(1, 8).Draw(t, "rounds") {
 			m.dispatch(t, 100)
 			m.now += d.Int64N(2_000)
+			var recs []*schemas.LinkFound
 			for _, r := range m.flying() {
-				m.apply(t, d.verdict(r, m.urls, m.now))
+				recs = append(recs, d.verdict(r, m.urls, m.now))
 			}
+			m.apply(t, recs...)
 		}
 	case "seeds":
 		m.seeds++

@@ -9,8 +9,7 @@ package frontier
 type Store interface {
 	// Get returns the value of key; ok is false where there is none.
 	Get(key []byte) (value []byte, ok bool, err error)
-	// Read is Get, with the value appended to buf. Several goroutines may call it while nobody
-	// calls anything else.
+	// Read is Get, with the value appended to buf. Several goroutines may call it beside anything.
 	Read(key, buf []byte) (value []byte, ok bool, err error)
 	Set(key, value []byte) error
 	Delete(key []byte) error

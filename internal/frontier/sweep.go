@@ -112,7 +112,7 @@ func (s *Shard) moveSwept(moves []move) error {
 		if err := s.requeue(m.e, m.before); err != nil {
 			return err
 		}
-		if err := s.store.Set(s.keys.u64(kindEntry, m.e.ordinal), m.value); err != nil {
+		if err := s.setEntry(m.e.ordinal, m.value); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -35,6 +36,9 @@ type Store struct {
 	tx      *changes
 	writing *changes
 	written chan error
+	// changing is held by who changes tx or writing, and by who reads them beside that; open by who reads beside Close.
+	changing, open sync.RWMutex
+	closed         bool
 
 	marks Marks
 	fresh bool
@@ -261,19 +265,18 @@ func (s *Store) Get(key []byte) (value []byte, ok bool, err error) {
 	return value, ok, err
 }
 
-// Read is Get, with the value appended to buf. Several goroutines may call it while nobody calls
-// anything else.
+// Read is Get, with the value appended to buf. Several goroutines may call it beside anything; behind Close it fails.
 func (s *Store) Read(key, buf []byte) (value []byte, ok bool, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, false, err
 	}
-	if x, said := s.tx.get(key); said {
-		return append(buf, x.value...), !x.deleted, nil
+	s.open.RLock()
+	defer s.open.RUnlock()
+	if s.closed {
+		return nil, false, fmt.Errorf("state: get %x: %w", key, pebble.ErrClosed)
 	}
-	if s.writing != nil {
-		if x, said := s.writing.get(key); said {
-			return append(buf, x.value...), !x.deleted, nil
-		}
+	if x, said := s.changed(key); said {
+		return append(buf, x.value...), !x.deleted, nil
 	}
 	v, closer, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -287,6 +290,16 @@ func (s *Store) Read(key, buf []byte) (value []byte, ok bool, err error) {
 		return nil, false, fmt.Errorf("state: get %x: %w", key, err)
 	}
 	return value, true, nil
+}
+
+// changed is what was said of a key that Pebble may not have yet.
+func (s *Store) changed(key []byte) (x change, said bool) {
+	s.changing.RLock()
+	defer s.changing.RUnlock()
+	if x, said = s.tx.get(key); !said && s.writing != nil {
+		x, said = s.writing.get(key)
+	}
+	return x, said
 }
 
 // ReadCommitted calls f for those of ascending keys that were there at the last commit, with the position of the key and
@@ -338,7 +351,9 @@ func (s *Store) Set(key, value []byte) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
+	s.changing.Lock()
 	s.tx.set(key, value)
+	s.changing.Unlock()
 	return nil
 }
 
@@ -347,7 +362,9 @@ func (s *Store) Delete(key []byte) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
+	s.changing.Lock()
 	s.tx.delete(key)
+	s.changing.Unlock()
 	return nil
 }
 
@@ -356,7 +373,9 @@ func (s *Store) DeleteRange(from, to []byte) error {
 	if err := checkKey(from); err != nil {
 		return err
 	}
+	s.changing.Lock()
 	s.tx.clear(span{from, to})
+	s.changing.Unlock()
 	return nil
 }
 
@@ -419,8 +438,10 @@ func (s *Store) Commit(m Marks) error {
 	if err := s.wait(); err != nil {
 		return err
 	}
+	s.changing.Lock()
 	s.tx.set(marksKey, []byte(m.String()))
 	s.writing, s.tx, s.written = s.tx, newChanges(), make(chan error, 1)
+	s.changing.Unlock()
 	s.marks = m.clone()
 	opts := pebble.NoSync
 	if s.sync != nil && s.sync() {
@@ -443,7 +464,9 @@ func (s *Store) wait() error {
 	if err != nil {
 		return Broken(fmt.Errorf("state: commit: %w", err))
 	}
+	s.changing.Lock()
 	s.writing = nil
+	s.changing.Unlock()
 	return nil
 }
 
@@ -473,7 +496,11 @@ func (s *Store) write(c *changes, opts *pebble.WriteOptions) error {
 
 // Close drops what was not committed and closes the Store. Everything committed is on disk then.
 func (s *Store) Close() error {
-	err := errors.Join(s.wait(), s.db.Close())
+	err := s.wait()
+	s.open.Lock() // whoever reads beside it is done then
+	s.closed = true
+	s.open.Unlock()
+	err = errors.Join(err, s.db.Close())
 	s.room.giveBack()
 	if err != nil {
 		return fmt.Errorf("close state: %w", err)

@@ -8,9 +8,12 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
@@ -355,5 +358,51 @@ func BenchmarkStoreQueueHead(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+	}
+}
+
+// TestStoreIsReadBesideAnything: whoever reads beside what changes a Store finds a value that the key has had, no
+// older than the one it had when reading began; behind Close it is an error.
+func TestStoreIsReadBesideAnything(t *testing.T) {
+	s := openStore(t, StoreOptions{Dir: t.TempDir(), Identity: "a", FS: vfs.NewMem()})
+	const keys, rounds = 16, 400
+	var written [keys]atomic.Int64
+	var readers errgroup.Group
+	for range 3 {
+		readers.Go(func() error {
+			for n := 0; ; n++ {
+				k := n % keys
+				least := written[k].Load()
+				b, ok, err := s.Read([]byte{'k', byte(k)}, nil)
+				switch {
+				case errors.Is(err, pebble.ErrClosed):
+					return nil
+				case err != nil:
+					return err
+				case !ok && least > 0:
+					return fmt.Errorf("key %d has lost its value", k)
+				}
+				if got, _ := strconv.ParseInt(string(b), 10, 64); got < least {
+					return fmt.Errorf("key %d has %d behind %d", k, got, least)
+				}
+			}
+		})
+	}
+	for n := range int64(rounds) {
+		for k := range keys {
+			if err := s.Set([]byte{'k', byte(k)}, strconv.AppendInt(nil, n, 10)); err != nil {
+				t.Fatal(err)
+			}
+			written[k].Store(n)
+		}
+		if err := s.Commit(Marks{Input: n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := readers.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
