@@ -45,6 +45,10 @@ func (r *rig) testDelete(t *testing.T, crawl, other string) {
 			t.Errorf("rows of %s: %v, %v", table, rows, err)
 		}
 	}
+	wait(t, "room on the disk for what was deleted", func() bool {
+		rows, err := db.Query(r.s, "SELECT count() FROM system.parts WHERE database = currentDatabase() AND active AND has_lightweight_delete", nil)
+		return err == nil && fmt.Sprint(rows.Rows) == "[[0]]"
+	})
 	for _, dir := range []string{"scopes", "models/apprentice"} {
 		if left, err := os.ReadDir(filepath.Join(bucket, dir, crawl)); err == nil && len(left) > 0 {
 			t.Errorf("%v is left of %s", left, dir)

@@ -149,7 +149,7 @@ func (c *exportCommand) write(s *session, cfg *pipeline.Config, db *analytics.DB
 	}
 	switch {
 	case !target.Streaming():
-		return 0, 0, fmt.Errorf("export to %s: %w; nothing was left there", c.To, err)
+		return 0, 0, fmt.Errorf("export to %s: %w; nothing of it is left", c.To, err)
 	case o.Gzip && o.Format != export.WARC:
 		return 0, 0, fmt.Errorf("export: %w; what was written is a gzip file that breaks off", err)
 	}

@@ -113,7 +113,7 @@ func (r *rig) testExportDamaged(t *testing.T, crawl string) {
 		defer os.Rename(s+".away", s)
 	}
 	file := filepath.Join(r.dir, "damaged.warc")
-	r.fails(t, exitFailure, []string{"export", crawl, "-o", file}, "not found", "--lossy", "nothing was left there")
+	r.fails(t, exitFailure, []string{"export", crawl, "-o", file}, "not found", "--lossy", "nothing of it is left")
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a file of an export that failed")
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 // DeleteCrawl deletes the rows of a crawl from every table that has the column crawl, and says
-// how many rows each had, doubles included. When it returns they are gone for good.
+// how many rows each had, doubles included. When it returns no query finds them; their room on the disk is given
+// back in the background.
 func (d *DB) DeleteCrawl(ctx context.Context, crawl string) (map[string]uint64, error) {
 	var names []string
 	err := d.Each(ctx, `SELECT c.table FROM system.columns AS c JOIN system.tables AS t ON t.database = c.database AND t.name = c.table
@@ -25,7 +26,10 @@ func (d *DB) DeleteCrawl(ctx context.Context, crawl string) (map[string]uint64, 
 			return nil
 		})
 		if err == nil && deleted[table] > 0 {
-			err = d.Exec(ctx, "ALTER TABLE "+quoted(table)+" DELETE WHERE crawl = {crawl:String} SETTINGS mutations_sync = 2", Params{"crawl": crawl})
+			err = d.Exec(ctx, "DELETE FROM "+quoted(table)+" WHERE crawl = {crawl:String} SETTINGS lightweight_deletes_sync = 2", Params{"crawl": crawl})
+		}
+		if err == nil && deleted[table] > 0 {
+			err = d.Exec(ctx, "ALTER TABLE "+quoted(table)+" APPLY DELETED MASK SETTINGS mutations_sync = 0", nil)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("delete the rows of crawl %s from %s: %w", crawl, table, err)
