@@ -253,6 +253,12 @@ func twoReplicas(t *testing.T, budget uint64) {
 	for _, name := range crawls {
 		r.verified(name)
 	}
+	// What was taken over of the topics that feed no other stage is whole, too.
+	r.sameAsTopics(t)
+	r.learnt(crawls[1], budget)
+	if said := r.retrain(crawls[1]); !said.Live || said.Pages != budget {
+		t.Errorf("the newest model is not that of all leaps: %+v", said)
+	}
 }
 
 func TestTwoReplicas(t *testing.T) { twoReplicas(t, 140) }
