@@ -183,6 +183,11 @@ func recordsOf(random *rand.Rand, stored answered) map[string][][]byte {
 		Guidance: []*schemas.Guidance{
 			{Guide: "near/1", Scores: []float64{random.NormFloat64(), random.NormFloat64()}, States: [][]byte{{0, 255}, []byte("ü")}}, {Guide: "far/1", Failure: "timeout"},
 		}[:random.IntN(3)],
+		Marking: random.Uint64(), Degraded: []string{"", "the service did not answer"}[random.IntN(2)],
+		Shadows: []*schemas.Shadow{
+			{Critic: "rules/1", Raw: random.Float64(), Tempered: random.Float64(), Calibrated: random.Float64(), BestIsFocus: random.IntN(2) == 0, KnownTokens: random.Uint64()},
+			{Critic: "slow/1", Failure: "timeout"},
+		}[:random.IntN(3)],
 	}
 	outcome := schemas.Outcome_OUTCOME_DELIVERED
 	parsed := &schemas.PageParsed{Crawl: "webkb", Id: id, Outcome: outcome, Status: 200, FetchedAt: random.Int64N(1 << 40), Page: page}
@@ -225,6 +230,7 @@ func recordsOf(random *rand.Rand, stored answered) map[string][][]byte {
 	}
 	judged.Parsed = marshal("", parsed)
 	marshal(schemas.TopicPageJudged, judged)
+	found.Role = []schemas.LinkRole{schemas.LinkRole_LINK_ROLE_VERDICT, schemas.LinkRole_LINK_ROLE_LINKS, schemas.LinkRole_LINK_ROLE_NOTE}[random.IntN(3)]
 	marshal(schemas.TopicLinkFound, found)
 	return out
 }
