@@ -31,14 +31,15 @@ type soakCommand struct {
 
 func (c *soakCommand) Help() string {
 	return `A long crawl of a synthetic web with the embedded parts and every stage as processes. Each second the
-resident memory, open files, goroutines and CPU time of every process are noted; for each tenth of the pages the table gives
-the largest memory and the means of the others, and the last tenth over the first. Behind it stands the largest
-memory ever, and its bound: memory_bytes of the pipeline file. Rate and CPU stand apart for the seconds in which
-entries of the frontier were scored again under a new model, and for the others. Disk is what lies in the folders at
-the end of each tenth. Interrupted, it reports the tenths of what it has crawled. Records of page.fetched, page.parsed and page.judged are kept for five minutes.
+resident memory, open files, goroutines and CPU time of every process are noted; for each tenth of the pages the
+table gives the largest memory and the means of the others, and the last tenth over the first. Behind it stands the
+largest memory ever, and its bound: memory_bytes of the pipeline file. Rate and CPU stand apart for the seconds in
+which entries of the frontier were scored again under a new model, and for the others. Disk is what lies in the
+folders at the end of each tenth. Interrupted, it reports the tenths of what it has crawled. Records of
+page.fetched, page.parsed and page.judged are kept for five minutes.
 
-As shipped, the caches of the frontier are full after some 40,000 pages, and until then prioritize takes more from tenth to tenth. With
-smaller ones memory is the same from the first to the last:
+As shipped, the caches of the frontier are full after some 40,000 pages, and until then prioritize takes more from
+tenth to tenth. With smaller ones memory is the same from the first to the last:
 
   forager soak
   forager soak --pages 20000 --cores 2

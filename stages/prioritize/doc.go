@@ -19,8 +19,8 @@
 // and nothing is dispatched before the end of link.found, as of the start, is reached.
 //
 // Memory: frontier_bytes, divided evenly among the shards that are awake (package frontier says
-// what that bounds and what not); Pebble's block cache, cache_bytes; and for each partition two
-// write buffers of an eighth of frontier_bytes, 64 MiB at most.
+// what that bounds and what not); Pebble's block cache, cache_bytes; and for each partition that is written
+// two write buffers of an eighth of frontier_bytes, 64 MiB at most. Go's garbage comes on top, up to as much again.
 //
 // A crawl that lacks something waits, the others go on: without a control record or its URL
 // list, or while the model that its state ranks by is being fetched, its records (and decisions to be
@@ -58,6 +58,11 @@
 // 2026-11-21: of 768 MiB the frontier has 160, not 256. At 4,000,000 URLs the process took 816 MiB
 // with 256, and 617 with 160 at about the same rate (58,000 and 73,000 links a second in two runs, 65,000
 // before): near its limit the collector costs what memory saves in reads.
+//
+// 2026-11-22: how memory grows, and what it saves, in crawls of 60,000 pages (290,000 URLs; forager soak): as shipped, 260 MiB
+// in use and 550 taken, reached after 40,000 pages; with 32 MiB of frontier and 16 of cache 100 in use and 240 taken, most
+// of it after 6,000. A page then takes 1.2 times the CPU here, and 1.05 times that of all processes (beside the stages
+// that the frontier does not touch, in the same run). So the settings stay.
 //
 // 2026-11-21: after many entries were scored again under a new model, the next model is taken only
 // after twice the time that took. Models come every 100 pages; scoring 300,000 entries takes longer
