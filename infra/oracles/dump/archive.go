@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -176,6 +177,10 @@ func recordsOf(random *rand.Rand, stored answered) map[string][][]byte {
 	if err != nil {
 		return nil
 	}
+	if random.IntN(4) == 0 { // what few of these pages say
+		page.Noindex, page.Cut, page.TokenizerOnly, page.Fingerprint = random.IntN(2) == 0, random.IntN(2) == 0, random.IntN(2) == 0, math.MaxUint64
+		page.Canonical, page.Language = url+"#ü", "de"
+	}
 	id := schemas.RequestID("webkb", url, 1).Bytes()
 	judgement := &schemas.Judgement{
 		Raw: random.Float64(), Tempered: random.Float64(), Calibrated: random.Float64(), BestIsFocus: random.IntN(2) == 0, Critic: "schools/0123456789ab", KnownTokens: uint64(len(page.Tokens)),
@@ -213,6 +218,10 @@ func recordsOf(random *rand.Rand, stored answered) map[string][][]byte {
 		found.Table, found.Links, found.Cut, err = linkfeature.Extract(page, judgement, s)
 		if err != nil {
 			panic(err)
+		}
+		found.Cut = found.Cut || random.IntN(4) == 0
+		for i, l := range found.Links {
+			l.Nofollow = i%3 == 1
 		}
 		for _, l := range found.Links[:min(3, len(found.Links))] {
 			leap := &schemas.LeapSettled{
