@@ -1,5 +1,6 @@
 // Package predicate asks an HTTP service of the operator's what pages are about, so that anything
-// that can answer a POST may be the critic (2002 §1.1: any black-box predicate), or rank the links.
+// that can answer a POST may be the critic (2002 §1.1: any black-box predicate), rank the links, or say who links
+// to a page.
 //
 // # Protocol, version 1
 //
@@ -38,6 +39,15 @@
 // with one score a link or one for all, any finite numbers, the higher ones fetched first, and as many
 // states of at most 256 bytes, one for all, or none. It waits for one answer as with a fallback;
 // links that got none are fetched last, in the order of R(u).
+//
+// # Backlinks
+//
+// A service may know who links to a page (BacklinkService; package backlink). A request is about one page, as each is
+// charged:
+//
+//	{"version": 1, "url": "https://…"}
+//
+// and the answer {"parents": ["https://…"]}; a list without a page is one, too.
 //
 // # When it does not answer as it should
 //
