@@ -29,7 +29,7 @@
 //
 // Config.Hazards switches them on, each with its share of hosts, pages or links (hazard.go,
 // answer.go); Truth says of every URL what a correct crawler must come to (truth.go). The server
-// (serve.go) is an HTTP proxy.
+// (serve.go) is an HTTP proxy, and answers questions about the webs (tell.go).
 //
 // # What it is for
 //

@@ -65,7 +65,7 @@ func links(t testing.TB, url, html string) []string {
 func TestURLsAndPagesAreOneToOne(t *testing.T) {
 	for name, w := range map[string]*Web{
 		"plain": made(t, nil), "hostile": hostile(t, nil), "topics in URLs": hostile(t, func(c *Config) { c.TopicURLs = true }),
-		"small": made(t, func(c *Config) { c.Pages = 1000 }),
+		"small": made(t, func(c *Config) { c.Pages = 1000 }), "immense": hostile(t, func(c *Config) { c.Pages = 1e12 }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
