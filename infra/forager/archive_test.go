@@ -128,7 +128,11 @@ func (r *rig) archiveQueries(t *testing.T, count map[string]int) {
 			t.Errorf("query --list lacks %s", q.Name)
 		}
 		var result struct{ Data []map[string]any }
-		if err := json.Unmarshal([]byte(r.mustRun("--json", "query", "--example", q.Name, "--crawl", "first")), &result); err != nil {
+		args := []string{"--json", "query", "--example", q.Name}
+		if q.OfCrawl {
+			args = append(args, "--crawl", "first")
+		}
+		if err := json.Unmarshal([]byte(r.mustRun(args...)), &result); err != nil {
 			t.Errorf("query --example %s: %v", q.Name, err)
 		}
 		if len(result.Data) == 0 {
