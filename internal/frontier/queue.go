@@ -170,8 +170,8 @@ func (s *Shard) put(e *entry, p int, generation uint32) error {
 	return nil
 }
 
-// leftBehind says that a key in a queue of policy p is one that a sweep has left behind: its entry was moved, and the key stays where it
-// is until the pass ends and clears all that are left.
+// leftBehind says that a key in a queue of policy p is one that a sweep has left behind: its entry was moved, and the key
+// stays where it is until the pass ends and clears all that are left.
 func (s *Shard) leftBehind(p, slot int, ordinal uint64) bool {
 	return slot == slotOld && ordinal <= s.c.swept && s.generations[p].passing()
 }

@@ -123,18 +123,16 @@ func (s *Shard) Rescore(n int) (more bool, err error) {
 // rescoreSome scores up to n entries of the pass under way, takes them off n and says whether
 // some are left.
 func (s *Shard) rescoreSome(n *int) (left bool, err error) {
-	for range (*n + bestShare - 1) / bestShare {
-		e, err := s.bestOld()
-		if err != nil || e == nil {
-			return false, err
-		}
-		*n--
-		if err := s.replace(e); err != nil {
-			return false, err
-		}
+	best, done := (*n+bestShare-1)/bestShare, 0
+	err = s.besideScoring(func() (err error) {
+		done, err = s.rescoreBest(best)
+		return err
+	})
+	if *n -= done; err != nil || done < best {
+		return false, err
 	}
 	if *n > 0 {
-		done, _, err := s.sweep(*n)
+		done, _, err = s.sweep(*n)
 		if err != nil {
 			return false, err
 		}
@@ -146,6 +144,20 @@ func (s *Shard) rescoreSome(n *int) (left bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// rescoreBest scores the n best entries that the pass has not scored yet, or as many as there are.
+func (s *Shard) rescoreBest(n int) (done int, err error) {
+	for ; done < n; done++ {
+		e, err := s.bestOld()
+		if err != nil || e == nil {
+			return done, err
+		}
+		if err := s.replace(e); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
 }
 
 // bestOld returns the best entry that the pass has not scored yet, or nil.

@@ -58,6 +58,8 @@ const (
 	collectPart, pagesPart = 512, 16
 	// What a slice does of a stretch while there is none to be moved, at most: entries collected, pages scored.
 	collectAlone, scoreAlone = 1 << 12, 1 << 9
+	// pagesBeside is how many pages of the next stretch are scored, at most, while the best entries are placed anew.
+	pagesBeside = 1 << 7
 	// collectPace is how many entries of the next stretch are collected for each that is moved.
 	collectPace = 4
 )
@@ -120,6 +122,15 @@ func (s *Shard) moveBeside(moves []move, behind uint64) error {
 		pages := uint64(len(next.pages) - next.done)
 		return s.scorePages(next, int((pages*passed+left-1)/left), move)
 	}
+}
+
+// besideScoring does something that may move any entries, and scores some pages of the next stretch meanwhile if that has
+// come so far.
+func (s *Shard) besideScoring(do func() error) error {
+	if b := s.stretch; b != nil && b.next != nil && b.next.ordered() && b.next.scoring == s.scoring() {
+		return s.scorePages(b.next, pagesBeside, do)
+	}
+	return do()
 }
 
 // collected are the links of a range of entries: how many each has, and leaves and pages of all.
