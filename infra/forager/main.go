@@ -10,11 +10,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"forager/internal/analytics"
+	"forager/internal/objects"
 	"forager/internal/pipeline"
 )
 
@@ -37,15 +40,15 @@ type commands struct {
 	Reload     reloadCommand     `cmd:"" help:"Load ClickHouse's tables anew from the topics."`
 	Up         upCommand         `cmd:"" help:"Start the embedded parts that are needed and all stages, as processes."`
 	Down       downCommand       `cmd:"" help:"Stop what up started."`
-	Critic     criticCommand     `cmd:"" help:"Train critics."`
+	Critic     criticCommand     `cmd:"" help:"Train, publish, correct and explain critics."`
 	Guide      guideCommand      `cmd:"" help:"Train and publish guides: rankers that look at pages."`
 	Localgraph localgraphCommand `cmd:"" help:"Show the graph of links around known targets."`
-	Crawl      crawlCommand      `cmd:"" help:"Start, watch and stop crawls."`
+	Crawl      crawlCommand      `cmd:"" help:"Start, watch, steer, stop and delete crawls."`
 	Models     modelsCommand     `cmd:"" help:"List and inspect models; roll a crawl back to an older one."`
-	Dead       deadCommand       `cmd:"" help:"Records that no stage could handle."`
+	Dead       deadCommand       `cmd:"" help:"List, show and replay records that no stage could handle."`
 	Report     reportCommand     `cmd:"" help:"Harvest and loss of a crawl, what it learned, where its data is."`
 	Export     exportCommand     `cmd:"" help:"Write the pages of a crawl as WARC, JSON Lines or URLs."`
-	Query      queryCommand      `cmd:"" help:"Ask ClickHouse."`
+	Query      queryCommand      `cmd:"" help:"Ask ClickHouse about pages, links and what was learned."`
 	Retrain    retrainCommand    `cmd:"" help:"Train a crawl's apprentice again from the topics or the archive."`
 	Verify     verifyCommand     `cmd:"" help:"Audit a crawl from outside the stages."`
 	ServeWeb   serveWebCommand   `cmd:"" help:"Serve a WARC file as a web, behind an HTTP proxy."`
@@ -128,6 +131,15 @@ func (e errUsage) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return errUsage{fmt.Errorf(format, args...)} }
 
+// remedy is what to do about a part that does not answer, where the command has not said it.
+func remedy(err error) string {
+	away := errors.Is(err, objects.ErrUnavailable) || analytics.Unavailable(err)
+	if !away || strings.Contains(err.Error(), "forager doctor") {
+		return ""
+	}
+	return " (forager up starts what is needed, forager doctor finds the fault)"
+}
+
 // errLeft is an interruption behind which something goes on.
 type errLeft struct {
 	error
@@ -194,7 +206,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, "forager:", said)
 			return exitFailure
 		}
-		fmt.Fprintf(stderr, "forager: %v\n", err)
+		fmt.Fprintf(stderr, "forager: %v%s\n", err, remedy(err))
 		if usage := (errUsage{}); errors.As(err, &usage) {
 			return exitUsage
 		}

@@ -362,7 +362,8 @@ func (c *modelsUse) Run(s *session) error {
 			return st.GetModel() == want || ended(st), nil
 		})
 		if err == nil && !ok {
-			err = fmt.Errorf("crawl %q is to rank by %s, but does not yet after %s: %s; does prioritize run? (forager up starts it)", c.Crawl, cmp.Or(want, "no model"), c.Wait, b.status(c.Crawl).GetActivity())
+			err = fmt.Errorf("crawl %q is to rank by %s, but does not yet after %s (%s); a newer model waits until a large frontier was scored and for twice as long, else: does prioritize run? (forager up starts it)",
+				c.Crawl, cmp.Or(want, "no model"), c.Wait, cmp.Or(b.status(c.Crawl).GetActivity(), "no pass is under way"))
 		}
 		if err != nil {
 			return leaving(err, "crawl %q ranks by %s all the same, before long", c.Crawl, cmp.Or(want, "no model"))

@@ -246,6 +246,8 @@ func (r *rig) testSetup(t *testing.T) {
 	r.fails(t, exitFailure, []string{"setup", "--config", other}, want)
 	r.fails(t, exitFailure, []string{"doctor", "--config", other}, want)
 	r.doctor(t, exitOK)
+	away := r.file("away.yaml", strings.Replace(string(good), r.cfg.S3.Endpoint, "http://127.0.0.1:9", 1))
+	r.fails(t, exitFailure, []string{"models", "list", "--config", away}, "object store unavailable", "forager up", "forager doctor")
 }
 
 func (r *rig) testCriticTrain(t *testing.T) {
