@@ -95,6 +95,15 @@ type since struct {
 	urls    map[schemas.ID]bool
 }
 
+// begin forgets what was stored, and keeps the room for it.
+func (s *since) begin() {
+	if s.entries == nil {
+		s.entries, s.urls = make(map[uint64]bool), make(map[schemas.ID]bool)
+	}
+	clear(s.entries)
+	clear(s.urls)
+}
+
 // Prepare does ahead what it can for verdicts that Apply will be given next, in any order or not at
 // all; they must not be changed. It changes nothing but the time that Apply takes.
 func (s *Shard) Prepare(recs []*schemas.LinkFound) error {
@@ -112,7 +121,7 @@ func (s *Shard) Prepare(recs []*schemas.LinkFound) error {
 	}); err != nil {
 		return err
 	}
-	s.since = since{entries: make(map[uint64]bool), urls: make(map[schemas.ID]bool)}
+	s.since.begin()
 	s.preparing, s.prepared = work, make(map[*schemas.LinkFound]*prepared, len(recs))
 	for i := range work.made {
 		m := &work.made[i]
@@ -165,7 +174,7 @@ func (s *Shard) await(m *prepared) *prepared {
 }
 
 // forgetPrepared forgets what was prepared.
-func (s *Shard) forgetPrepared() { s.preparing, s.prepared, s.since = nil, nil, since{} }
+func (s *Shard) forgetPrepared() { s.preparing, s.prepared = nil, nil }
 
 // awaited says that something that was prepared is to be used.
 func (s *Shard) awaited() bool { return len(s.prepared) > 0 || s.settling != nil }
