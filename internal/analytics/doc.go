@@ -21,6 +21,8 @@
 // To rewrite whole rows at once took 25 to 45 MiB a part: in the embedded ClickHouse, which had that much no more after
 // 600,000 leaps, the statement failed and was tried for ever, beside merges that failed by it; marking takes 2 MiB.
 //
+// 2026-11-22: the driver is given columns, .65 of the CPU that it takes for rows, of which it makes maps.
+//
 // 2026-11-21: no insert tokens and no asynchronous inserts: batches differ after a crash, and
 // what is not in the table may not be acknowledged.
 package analytics

@@ -57,6 +57,10 @@
 // web, compressed, 378 of 615 bytes a leap (1,168 before compression), 1,703 of 1,881 bytes a record of
 // page.judged and 1,635 of 1,899 of link.found, whose pages and tables have no columns.
 //
+// 2026-11-22: a record's headers are put in order once, for its row, and the digest takes them from there; a check makes no
+// records; the encoder is kept from file to file. To write and check the files of a crawl of webkb with its dead links takes
+// .85 of the CPU that it took.
+//
 // 2026-11-21: offsets that a topic does not have (a real broker's transaction markers; Forager
 // writes none) would look like a gap if they fell between two files. Within a file they do not.
 package archive

@@ -68,7 +68,7 @@ func defaults() *Config {
 			Prioritize:      Prioritize{Common: one(768), CacheBytes: 64 << 20, FrontierBytes: 160 << 20, RetryDelay: 30 * time.Second, RescoreBatch: 2048},
 			ApprenticeTrain: ApprenticeTrain{Common: one(256), CacheBytes: 32 << 20},
 			Distill:         Distill{Common: one(768), CacheBytes: 16 << 20},
-			LoadClickHouse:  LoadClickHouse{Common: light(512), BatchRows: 50_000, Flush: 2 * time.Second},
+			LoadClickHouse:  LoadClickHouse{Common: light(512), BatchRows: 50_000, Flush: 4 * time.Second},
 			ArchiveParquet:  ArchiveParquet{Common: one(256), FileBytes: 32 << 20, FileAge: time.Minute},
 		},
 	}
