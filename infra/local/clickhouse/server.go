@@ -54,6 +54,7 @@ const config = `<clickhouse>
   <primary_index_cache_size>16777216</primary_index_cache_size>
   <uncompressed_cache_size>0</uncompressed_cache_size>
   <background_pool_size>2</background_pool_size>
+  <background_merges_mutations_concurrency_ratio>1</background_merges_mutations_concurrency_ratio>
   <background_schedule_pool_size>4</background_schedule_pool_size>
   <max_parts_cleaning_thread_pool_size>2</max_parts_cleaning_thread_pool_size>
   <max_thread_pool_free_size>16</max_thread_pool_free_size>
