@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,10 +165,12 @@ func (c *exportCommand) complete(s *session, b *books, db *analytics.DB) error {
 		fmt.Fprintf(s.err, "%s has not finished: these are its pages so far\n", c.Crawl)
 		return nil
 	}
+	outcome := cmp.Or(c.Outcome, schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED))
 	var have uint64
+	want := st.GetOutcomes()[outcome]
 	ok, err := poll(s, c.Wait, func() (bool, error) {
-		err := countDelivered(s, db, c.Crawl, &have)
-		return have >= st.GetPages(), err
+		err := countWhole(s, db, c.Crawl, outcome, &have)
+		return have >= want, err
 	})
 	switch {
 	case analytics.Unavailable(err):
@@ -175,13 +178,20 @@ func (c *exportCommand) complete(s *session, b *books, db *analytics.DB) error {
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("ClickHouse knows %d of the %d pages of %s after %s; does load-clickhouse run? (forager up starts it)", have, st.GetPages(), c.Crawl, c.Wait)
+		return fmt.Errorf("ClickHouse knows %d of the %d pages of %s after %s; does load-clickhouse run? (forager up starts it)", have, want, c.Crawl, c.Wait)
 	}
 	return nil
 }
 
-func countDelivered(ctx context.Context, db *analytics.DB, crawl string, n *uint64) error {
-	return db.Each(ctx, "SELECT count() FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered'", analytics.Params{"crawl": crawl},
+// countWhole counts the pages of an outcome of which ClickHouse has every row: a page is put together of the rows of several
+// topics, which are loaded one after another.
+func countWhole(ctx context.Context, db *analytics.DB, crawl, outcome string, n *uint64) error {
+	const of = "(SELECT id FROM %s WHERE crawl = {crawl:String})"
+	sql := "SELECT count() FROM verdicts WHERE crawl = {crawl:String} AND outcome = {outcome:String} AND id IN " + fmt.Sprintf(of, "requests")
+	if outcome == schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED) {
+		sql += " AND id IN " + fmt.Sprintf(of, "fetches") + " AND id IN " + fmt.Sprintf(of, "judgements")
+	}
+	return db.Each(ctx, sql, analytics.Params{"crawl": crawl, "outcome": outcome},
 		func(row []any) error { *n = row[0].(uint64); return nil })
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/analytics"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -97,7 +99,40 @@ func (r *rig) testExport(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(r.dir, ".*partial*")); err != nil || len(left) > 0 {
 		t.Errorf("%q is left", left)
 	}
+	r.testExportUnloaded(t, crawl)
 	r.testExportDamaged(t, crawl)
+}
+
+// testExportUnloaded exports while ClickHouse lacks one of the rows that a page is put together of: of a crawl that has finished
+// nothing is exported without it.
+func (r *rig) testExportUnloaded(t *testing.T, crawl string) {
+	db, err := analytics.Open(r.cfg.ClickHouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	page := r.verdictsOf(t, crawl)[0].GetId()
+	exec := func(sql string) {
+		t.Helper()
+		if err := db.Exec(r.s, sql, analytics.Params{"crawl": crawl, "id": hex.EncodeToString(page)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(r.dir, "unloaded.warc")
+	for _, table := range []string{"fetches_rows", "judgements_rows", "requests_rows"} {
+		one := "crawl = {crawl:String} AND id = unhex({id:String})"
+		exec("CREATE TABLE away_" + table + " ENGINE = Memory AS SELECT * FROM " + table + " WHERE " + one)
+		exec("DELETE FROM " + table + " WHERE " + one + " SETTINGS lightweight_deletes_sync = 2")
+		r.fails(t, exitFailure, []string{"export", crawl, "-o", file, "--wait", "1ms"}, "ClickHouse knows 59 of the 60 pages of small after 1ms")
+		exec("INSERT INTO " + table + " SELECT * FROM away_" + table)
+		exec("DROP TABLE away_" + table)
+	}
+	if out := r.mustRun("export", crawl, "-o", file); !strings.Contains(out, "60 pages of small") {
+		t.Errorf("export of what is loaded: %s", out)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // testExportDamaged exports while a segment is away: nothing, or all the rest.

@@ -84,6 +84,8 @@ const columns = "url, outcome, status, relevance, tempered, topics, posteriors, 
 func (s *Selection) query(format Format) (sql string, params analytics.Params) {
 	params = analytics.Params{"crawl": s.Crawl, "outcome": s.Outcome, "above": s.Above}
 	sql = " FROM pages WHERE (crawl = {crawl:String} OR {crawl:String} = '') AND outcome = {outcome:String} AND relevance >= {above:Float64}"
+	// Of a page that is being loaded there may be a verdict, and no word yet of where its bytes are.
+	sql += " AND (outcome != 'delivered' OR object != '')"
 	if s.Topic != "" {
 		sql += " AND (topics[1] = {topic:String} OR startsWith(topics[1], concat({topic:String}, '/')))"
 		params["topic"] = s.Topic
