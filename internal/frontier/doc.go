@@ -302,6 +302,8 @@
 // that was; that costs a note for each entry that is stored. A URL that was not seen when Prepare or who reads for it looked
 // is not looked up again, unless it was seen since: the filter takes some new URLs for known, and the lowest level of the
 // store is slowest at finding nothing. During a pass Prepare waits for all, as it scores what is stale of them together. In
+// With 640 MiB for the frontier 55,000 links a second were taken at 10⁷ URLs (67,000 at 8·10⁶), and 45,000 (54,000) before,
+// each in one run on four processors with nothing else to do.
 // a frontier that grows to 400,000 URLs with 32 MiB, what Prepare keeps the shard waiting for is 4 % of the CPU time, not 39
 // %; a new URL takes as much of it as before (five runs of each build in turns: .98 in the mean of all, .96 at best).
 //
