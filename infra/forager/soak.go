@@ -39,7 +39,7 @@ folders at the end of each tenth. Interrupted, it reports the tenths of what it 
 page.fetched, page.parsed and page.judged are kept for five minutes.
 
 As shipped, the caches of the frontier are full after some 40,000 pages, and until then prioritize takes more from
-tenth to tenth. With smaller ones memory is the same from the first to the last:
+tenth to tenth. Smaller ones are full within the first tenth:
 
   forager soak
   forager soak --pages 20000 --cores 2

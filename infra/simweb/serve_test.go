@@ -104,12 +104,9 @@ func TestTheServerDoesWhatTheTruthSays(t *testing.T) {
 	}
 }
 
-// TestRobotsSayWhatTheTruthSays: each kind of robots.txt, read by package robots, keeps crawlers from the pages that are
-// said to be disallowed and from no others.
-func TestRobotsSayWhatTheTruthSays(t *testing.T) {
-	w := made(t, func(c *Config) { c.Pages, c.Hazards = 20_000, Hazards{Robots: 1} })
-	_, client := served(t, nil, w)
-	get := func(url string) (int, string, http.Header) {
+// getter asks a client for URLs: status, body and header of the answer.
+func getter(t *testing.T, client *http.Client) func(url string) (int, string, http.Header) {
+	return func(url string) (int, string, http.Header) {
 		t.Helper()
 		resp, err := client.Get(url)
 		if err != nil {
@@ -122,6 +119,14 @@ func TestRobotsSayWhatTheTruthSays(t *testing.T) {
 		}
 		return resp.StatusCode, string(b), resp.Header
 	}
+}
+
+// TestRobotsSayWhatTheTruthSays: each kind of robots.txt, read by package robots, keeps crawlers from the pages that are
+// said to be disallowed and from no others.
+func TestRobotsSayWhatTheTruthSays(t *testing.T) {
+	w := made(t, func(c *Config) { c.Pages, c.Hazards = 20_000, Hazards{Robots: 1} })
+	_, client := served(t, nil, w)
+	get := getter(t, client)
 	disallowed := make(map[robots]int)
 	for h := w.hostOf(0); ; h = w.hostOf(h.hi) {
 		kind, origin := w.robotsOf(h), strings.TrimSuffix(string(w.appendOrigin(nil, h)), "/")
@@ -261,19 +266,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 func TestTheServerIsAProxy(t *testing.T) {
 	w := made(t, nil)
 	address, client := served(t, nil, w, made(t, func(c *Config) { c.Seed = 2 }))
-	get := func(u string) (int, string, string) {
-		t.Helper()
-		resp, err := client.Get(u)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		b, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(b), resp.Header.Get("Location")
-	}
+	get := getter(t, client)
 	u := w.URL(7)
 	origin := u[:strings.LastIndexByte(u, '/')]
 	want, _, _ := w.Page(u)
@@ -281,8 +274,8 @@ func TestTheServerIsAProxy(t *testing.T) {
 		t.Errorf("%s: %d", u, code)
 	}
 	alias := string(w.appendAlias(nil, "go", 1, w.unscramble(7)))
-	if code, _, location := get(alias); code != 301 || location != u {
-		t.Errorf("alias: %d %s", code, location)
+	if code, _, header := get(alias); code != 301 || header.Get("Location") != u {
+		t.Errorf("alias: %d %s", code, header.Get("Location"))
 	}
 	if code, _, _ := get(origin + "/gone/1.html"); code != 404 {
 		t.Errorf("dead: %d", code)

@@ -150,7 +150,7 @@
 // shard's clock, which counts applied records of link.found. A score is the float's bits, sign
 // flipped for positive and all bits for negative numbers, then complemented, so that larger
 // scores come first; −0 is 0 and NaN is refused. Values begin with a version byte; what they
-// hold stands at their append functions. Layout 9 is the only one that is read: state is rebuilt
+// hold stands at their append functions. Layout 10 is the only one that is read: state is rebuilt
 // from the topics, so it is never converted.
 //
 // # Memory
