@@ -5,13 +5,13 @@
 #   make test-kafka    the stream runtime and a crawl on a real Apache Kafka (Java 17, Maven)
 #   make test-oracles  checks against programs that were not written here (Python 3.11)
 #   make test-race     the concurrent rooms under the race detector (a C compiler)
-#   make explore [CHECKS=2000 RAPID_SEED=n PACKAGES=./internal/shards]   the property tests with other draws than those of
-#                      the targets above, which draw the same every time (RAPID_SEED=1)
+#   make explore [SECONDS=120 FROM=n PACKAGES=./internal/shards]   the property tests and simulations for so long with other draws
+#                      than those of the targets above, which draw the same every time; a failure says how to repeat it
 #   make bench [WEB=file.warc.gz TASK=name CORES=2]   whole crawls at full speed: CPU, memory and latency of every
 #                      process; then benchmarks of the rooms, each as a ratio to a floor measured in the same run
 #   make soak [PAGES=200000 CORES=2 SMALL=1]   a long crawl: rate, memory, open files and goroutines by tenths of its pages;
 #                      SMALL: with caches of the frontier that are full within the first tenth
-#   make bench-frontier [URLS=10000000] [RANKER=mixture] [MEMORY=160]   what a URL costs in a frontier of a tenth of so many,
+#   make bench-frontier [URLS=10000000 | HOSTS=1000000] [RANKER=mixture] [MEMORY=160]   what a URL costs in a frontier of a tenth of so many,
 #                      of all, and between, on disk, with so many MiB of memory for the frontier; re-scoring, a switch of
 #                      policies; peak memory (10 GB in TMPDIR, half an hour)
 #   make bench-import [BYTES=5000000000]   a made-up dump of a directory, imported: speed and peak memory (12 GB in TMPDIR)
@@ -90,10 +90,8 @@ bench-others: build
 test-race: deps
 	CGO_ENABLED=1 $(GOTEST) -race -short -timeout 15m ./internal/stream/... ./internal/frontier/... ./stages/... | $(REPORT)
 
-# Every package with property tests but infra/forager, whose tests are whole crawls.
-explore: PACKAGES ?= $(shell go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/pgregory.net\/rapid/ && $$1 !~ /infra\/forager$$/ {print $$1}')
 explore: deps
-	RAPID_SEED=$(if $(filter file,$(origin RAPID_SEED)),0,$(RAPID_SEED)) RAPID_CHECKS=$(or $(CHECKS),2000) go test -json -count=1 -timeout 2h $(PACKAGES) | $(REPORT)
+	go run ./infra/explore $(if $(SECONDS),-seconds '$(SECONDS)') $(if $(FROM),-seed '$(FROM)') $(PACKAGES)
 
 # The frozen web is that of FORAGER_WEBS where that is set.
 bench: WEB ?= $(addsuffix /webkb.warc.gz,$(FORAGER_WEBS))
@@ -109,7 +107,7 @@ bench-import:
 	FORAGER_BENCH_DUMP=$(or $(BYTES),5000000000) go test -run '^$$' -bench Import -benchtime 1x -timeout 2h ./internal/examples
 
 bench-frontier:
-	FORAGER_BENCH_URLS=$(or $(URLS),10000000) FORAGER_BENCH_RANKER=$(RANKER) FORAGER_BENCH_MEMORY=$(MEMORY) go test -run '^$$' -bench Frontier -benchtime 1x -timeout 12h -v ./stages/prioritize
+	FORAGER_BENCH_URLS=$(or $(URLS),10000000) FORAGER_BENCH_HOSTS=$(HOSTS) FORAGER_BENCH_RANKER=$(RANKER) FORAGER_BENCH_MEMORY=$(MEMORY) go test -run '^$$' -bench Frontier -benchtime 1x -timeout 12h -v ./stages/prioritize
 
 # STUDY names the folder of a finished study, whose tables are added: that of make rankers, if it was run.
 papers: STUDY ?= $(wildcard build/all-rankers)

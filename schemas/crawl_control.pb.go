@@ -823,7 +823,10 @@ type CrawlControl struct {
 	// with layers say which pages are targets.
 	Backlinks *BacklinkSource `protobuf:"bytes,45,opt,name=backlinks,proto3" json:"backlinks,omitempty"`
 	// Its context graph is made anew of what it fetches (2000 §3.3, §5), for crawls of one shard; not set = by operators only.
-	Renewal       *Renewal `protobuf:"bytes,52,opt,name=renewal,proto3" json:"renewal,omitempty"`
+	Renewal *Renewal `protobuf:"bytes,52,opt,name=renewal,proto3" json:"renewal,omitempty"`
+	// How long a host that cannot be connected to is tried again, seconds, before its URLs count as failed and keep the
+	// crawl from ending no more; 0 = 10,800 (3 hours), at most 31,622,400 (366 days).
+	HostPatienceS uint32 `protobuf:"varint,60,opt,name=host_patience_s,json=hostPatienceS,proto3" json:"host_patience_s,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1038,6 +1041,13 @@ func (x *CrawlControl) GetRenewal() *Renewal {
 		return x.Renewal
 	}
 	return nil
+}
+
+func (x *CrawlControl) GetHostPatienceS() uint32 {
+	if x != nil {
+		return x.HostPatienceS
+	}
+	return 0
 }
 
 // Renewal is how stage distill makes the guide of a crawl's policy context-graph.
@@ -1942,13 +1952,68 @@ func (x *Logistic) GetL2() float64 {
 	return 0
 }
 
+// ModelSchedule is after how many delivered pages of a crawl a model of its apprentice is due.
+type ModelSchedule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Pages before the first one, at least 1; 0 = no policy and no shadow ranks by the apprentice.
+	First uint64 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`
+	// Pages between two models at least (package schedule); 0 = 1.
+	Every         uint64 `protobuf:"varint,2,opt,name=every,proto3" json:"every,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModelSchedule) Reset() {
+	*x = ModelSchedule{}
+	mi := &file_crawl_control_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelSchedule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelSchedule) ProtoMessage() {}
+
+func (x *ModelSchedule) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_control_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelSchedule.ProtoReflect.Descriptor instead.
+func (*ModelSchedule) Descriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ModelSchedule) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *ModelSchedule) GetEvery() uint64 {
+	if x != nil {
+		return x.Every
+	}
+	return 0
+}
+
 var File_crawl_control_proto protoreflect.FileDescriptor
 
 const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
 	"forager.v1\x1a\n" +
-	"page.proto\"\xc8\b\n" +
+	"page.proto\"\xf0\b\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -1981,7 +2046,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x10labels_from_urls\x182 \x01(\bR\x0elabelsFromUrls\x129\n" +
 	"\x0eranker_shadows\x183 \x03(\v2\x12.forager.v1.PolicyR\rrankerShadows\x128\n" +
 	"\tbacklinks\x18- \x01(\v2\x1a.forager.v1.BacklinkSourceR\tbacklinks\x12-\n" +
-	"\arenewal\x184 \x01(\v2\x13.forager.v1.RenewalR\arenewal\x1a:\n" +
+	"\arenewal\x184 \x01(\v2\x13.forager.v1.RenewalR\arenewal\x12&\n" +
+	"\x0fhost_patience_s\x18< \x01(\rR\rhostPatienceS\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"{\n" +
@@ -2052,7 +2118,10 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\bLogistic\x12\x12\n" +
 	"\x04rate\x18\x01 \x01(\x01R\x04rate\x12\x0e\n" +
 	"\x02l1\x18\x02 \x01(\x01R\x02l1\x12\x0e\n" +
-	"\x02l2\x18\x03 \x01(\x01R\x02l2*\x8c\x01\n" +
+	"\x02l2\x18\x03 \x01(\x01R\x02l2\";\n" +
+	"\rModelSchedule\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x14\n" +
+	"\x05every\x18\x02 \x01(\x04R\x05every*\x8c\x01\n" +
 	"\n" +
 	"CrawlState\x12\x1b\n" +
 	"\x17CRAWL_STATE_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -2144,7 +2213,7 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 }
 
 var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_crawl_control_proto_goTypes = []any{
 	(CrawlState)(0),        // 0: forager.v1.CrawlState
 	(Expand)(0),            // 1: forager.v1.Expand
@@ -2170,8 +2239,9 @@ var file_crawl_control_proto_goTypes = []any{
 	(*Politeness)(nil),     // 21: forager.v1.Politeness
 	(*Learning)(nil),       // 22: forager.v1.Learning
 	(*Logistic)(nil),       // 23: forager.v1.Logistic
-	nil,                    // 24: forager.v1.CrawlControl.WeightsEntry
-	(LeafMode)(0),          // 25: forager.v1.LeafMode
+	(*ModelSchedule)(nil),  // 24: forager.v1.ModelSchedule
+	nil,                    // 25: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),          // 26: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
@@ -2180,8 +2250,8 @@ var file_crawl_control_proto_depIdxs = []int32{
 	20, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
 	21, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
 	22, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	25, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	24, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	26, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	25, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
 	18, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
 	14, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
 	17, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
@@ -2220,7 +2290,7 @@ func file_crawl_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -92,6 +92,7 @@ type CrawlStatus struct {
 	State ShardState `protobuf:"varint,3,opt,name=state,proto3,enum=forager.v1.ShardState" json:"state,omitempty"`
 	// Why state is SHARD_STATE_FINISHED; empty otherwise. One of "pages budget spent",
 	// "requests budget spent", "frontier empty", "stagnated: the gate let no link through", "stopped",
+	// "unreachable: only hosts that do not answer are left",
 	// "deleted" (the last word on the crawl: its state is gone), "refused: …".
 	EndReason string `protobuf:"bytes,4,opt,name=end_reason,json=endReason,proto3" json:"end_reason,omitempty"`
 	// Epoch of the owner that wrote this.
@@ -156,7 +157,11 @@ type CrawlStatus struct {
 	Shards uint32 `protobuf:"varint,29,opt,name=shards,proto3" json:"shards,omitempty"`
 	// The policies of a mixture in the order of CrawlControl.policies; empty where there is none. Each
 	// shard has its own.
-	Arms          []*Arm `protobuf:"bytes,50,rep,name=arms,proto3" json:"arms,omitempty"`
+	Arms []*Arm `protobuf:"bytes,50,rep,name=arms,proto3" json:"arms,omitempty"`
+	// Set while the crawl holds its requests because the network cannot be used.
+	Outage *Outage `protobuf:"bytes,60,opt,name=outage,proto3" json:"outage,omitempty"`
+	// Set while hosts are tried again because they could not be connected to.
+	Unreachable   *UnreachableHosts `protobuf:"bytes,61,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -422,6 +427,194 @@ func (x *CrawlStatus) GetArms() []*Arm {
 	return nil
 }
 
+func (x *CrawlStatus) GetOutage() *Outage {
+	if x != nil {
+		return x.Outage
+	}
+	return nil
+}
+
+func (x *CrawlStatus) GetUnreachable() *UnreachableHosts {
+	if x != nil {
+		return x.Unreachable
+	}
+	return nil
+}
+
+// Outage says that requests are held: the proxy, the resolver or many hosts at once did not answer. Nothing is charged
+// and no try is counted meanwhile; the crawl goes on by itself.
+type Outage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Since when, Unix milliseconds.
+	Since int64 `protobuf:"varint,1,opt,name=since,proto3" json:"since,omitempty"`
+	// What failed, one line.
+	Cause string `protobuf:"bytes,2,opt,name=cause,proto3" json:"cause,omitempty"`
+	// When the next request is sent as a probe, Unix milliseconds.
+	NextProbe     int64 `protobuf:"varint,3,opt,name=next_probe,json=nextProbe,proto3" json:"next_probe,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Outage) Reset() {
+	*x = Outage{}
+	mi := &file_crawl_status_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Outage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Outage) ProtoMessage() {}
+
+func (x *Outage) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_status_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Outage.ProtoReflect.Descriptor instead.
+func (*Outage) Descriptor() ([]byte, []int) {
+	return file_crawl_status_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Outage) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Outage) GetCause() string {
+	if x != nil {
+		return x.Cause
+	}
+	return ""
+}
+
+func (x *Outage) GetNextProbe() int64 {
+	if x != nil {
+		return x.NextProbe
+	}
+	return 0
+}
+
+// UnreachableHosts are the hosts of a shard that could not be connected to when they were asked last.
+type UnreachableHosts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Hosts that the crawl waits for.
+	Hosts uint64 `protobuf:"varint,1,opt,name=hosts,proto3" json:"hosts,omitempty"`
+	// Their URLs, which are among CrawlStatus.queued.
+	Urls uint64 `protobuf:"varint,2,opt,name=urls,proto3" json:"urls,omitempty"`
+	// Hosts that have been unreachable for CrawlControl.host_patience_s: they keep the crawl from ending no more.
+	GivenUpHosts uint64 `protobuf:"varint,3,opt,name=given_up_hosts,json=givenUpHosts,proto3" json:"given_up_hosts,omitempty"`
+	// Their URLs; not in CrawlStatus.queued.
+	GivenUpUrls uint64 `protobuf:"varint,4,opt,name=given_up_urls,json=givenUpUrls,proto3" json:"given_up_urls,omitempty"`
+	// One of the hosts, the one that failed last, and how; empty where that is not known.
+	Host string `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`
+	// How it failed, one line.
+	Cause string `protobuf:"bytes,6,opt,name=cause,proto3" json:"cause,omitempty"`
+	// When one of the hosts is asked next, Unix milliseconds; 0 = it is being asked, or not at all.
+	NextTry int64 `protobuf:"varint,7,opt,name=next_try,json=nextTry,proto3" json:"next_try,omitempty"`
+	// When the last host that the crawl waits for is given up, unless it answers, Unix milliseconds; 0 = it waits for none.
+	Until         int64 `protobuf:"varint,8,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnreachableHosts) Reset() {
+	*x = UnreachableHosts{}
+	mi := &file_crawl_status_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnreachableHosts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnreachableHosts) ProtoMessage() {}
+
+func (x *UnreachableHosts) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_status_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnreachableHosts.ProtoReflect.Descriptor instead.
+func (*UnreachableHosts) Descriptor() ([]byte, []int) {
+	return file_crawl_status_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *UnreachableHosts) GetHosts() uint64 {
+	if x != nil {
+		return x.Hosts
+	}
+	return 0
+}
+
+func (x *UnreachableHosts) GetUrls() uint64 {
+	if x != nil {
+		return x.Urls
+	}
+	return 0
+}
+
+func (x *UnreachableHosts) GetGivenUpHosts() uint64 {
+	if x != nil {
+		return x.GivenUpHosts
+	}
+	return 0
+}
+
+func (x *UnreachableHosts) GetGivenUpUrls() uint64 {
+	if x != nil {
+		return x.GivenUpUrls
+	}
+	return 0
+}
+
+func (x *UnreachableHosts) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *UnreachableHosts) GetCause() string {
+	if x != nil {
+		return x.Cause
+	}
+	return ""
+}
+
+func (x *UnreachableHosts) GetNextTry() int64 {
+	if x != nil {
+		return x.NextTry
+	}
+	return 0
+}
+
+func (x *UnreachableHosts) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
 // Arm is how one policy of a mixture has done in a shard.
 type Arm struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -444,7 +637,7 @@ type Arm struct {
 
 func (x *Arm) Reset() {
 	*x = Arm{}
-	mi := &file_crawl_status_proto_msgTypes[1]
+	mi := &file_crawl_status_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +649,7 @@ func (x *Arm) String() string {
 func (*Arm) ProtoMessage() {}
 
 func (x *Arm) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_status_proto_msgTypes[1]
+	mi := &file_crawl_status_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +662,7 @@ func (x *Arm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Arm.ProtoReflect.Descriptor instead.
 func (*Arm) Descriptor() ([]byte, []int) {
-	return file_crawl_status_proto_rawDescGZIP(), []int{1}
+	return file_crawl_status_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Arm) GetPolicy() string {
@@ -532,7 +725,7 @@ type TopicSpan struct {
 
 func (x *TopicSpan) Reset() {
 	*x = TopicSpan{}
-	mi := &file_crawl_status_proto_msgTypes[2]
+	mi := &file_crawl_status_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -544,7 +737,7 @@ func (x *TopicSpan) String() string {
 func (*TopicSpan) ProtoMessage() {}
 
 func (x *TopicSpan) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_status_proto_msgTypes[2]
+	mi := &file_crawl_status_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -557,7 +750,7 @@ func (x *TopicSpan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicSpan.ProtoReflect.Descriptor instead.
 func (*TopicSpan) Descriptor() ([]byte, []int) {
-	return file_crawl_status_proto_rawDescGZIP(), []int{2}
+	return file_crawl_status_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TopicSpan) GetFirst() map[uint32]int64 {
@@ -593,7 +786,7 @@ var File_crawl_status_proto protoreflect.FileDescriptor
 const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"\x12crawl_status.proto\x12\n" +
-	"forager.v1\"\x83\n" +
+	"forager.v1\"\xef\n" +
 	"\n" +
 	"\vCrawlStatus\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x14\n" +
@@ -637,7 +830,9 @@ const file_crawl_status_proto_rawDesc = "" +
 	"diskNeeded\x128\n" +
 	"\x05spans\x18\x1c \x03(\v2\".forager.v1.CrawlStatus.SpansEntryR\x05spans\x12\x16\n" +
 	"\x06shards\x18\x1d \x01(\rR\x06shards\x12#\n" +
-	"\x04arms\x182 \x03(\v2\x0f.forager.v1.ArmR\x04arms\x1a;\n" +
+	"\x04arms\x182 \x03(\v2\x0f.forager.v1.ArmR\x04arms\x12*\n" +
+	"\x06outage\x18< \x01(\v2\x12.forager.v1.OutageR\x06outage\x12>\n" +
+	"\vunreachable\x18= \x01(\v2\x1c.forager.v1.UnreachableHostsR\vunreachable\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a:\n" +
@@ -647,7 +842,21 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"SpansEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12+\n" +
-	"\x05value\x18\x02 \x01(\v2\x15.forager.v1.TopicSpanR\x05value:\x028\x01\"\x93\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x15.forager.v1.TopicSpanR\x05value:\x028\x01\"S\n" +
+	"\x06Outage\x12\x14\n" +
+	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x14\n" +
+	"\x05cause\x18\x02 \x01(\tR\x05cause\x12\x1d\n" +
+	"\n" +
+	"next_probe\x18\x03 \x01(\x03R\tnextProbe\"\xe1\x01\n" +
+	"\x10UnreachableHosts\x12\x14\n" +
+	"\x05hosts\x18\x01 \x01(\x04R\x05hosts\x12\x12\n" +
+	"\x04urls\x18\x02 \x01(\x04R\x04urls\x12$\n" +
+	"\x0egiven_up_hosts\x18\x03 \x01(\x04R\fgivenUpHosts\x12\"\n" +
+	"\rgiven_up_urls\x18\x04 \x01(\x04R\vgivenUpUrls\x12\x12\n" +
+	"\x04host\x18\x05 \x01(\tR\x04host\x12\x14\n" +
+	"\x05cause\x18\x06 \x01(\tR\x05cause\x12\x19\n" +
+	"\bnext_try\x18\a \x01(\x03R\anextTry\x12\x14\n" +
+	"\x05until\x18\b \x01(\x03R\x05until\"\x93\x01\n" +
 	"\x03Arm\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x16\n" +
 	"\x06chosen\x18\x02 \x01(\x04R\x06chosen\x12\x1a\n" +
@@ -688,32 +897,36 @@ func file_crawl_status_proto_rawDescGZIP() []byte {
 }
 
 var file_crawl_status_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_crawl_status_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_crawl_status_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_crawl_status_proto_goTypes = []any{
-	(ShardState)(0),     // 0: forager.v1.ShardState
-	(*CrawlStatus)(nil), // 1: forager.v1.CrawlStatus
-	(*Arm)(nil),         // 2: forager.v1.Arm
-	(*TopicSpan)(nil),   // 3: forager.v1.TopicSpan
-	nil,                 // 4: forager.v1.CrawlStatus.OutcomesEntry
-	nil,                 // 5: forager.v1.CrawlStatus.RefusedEntry
-	nil,                 // 6: forager.v1.CrawlStatus.SpansEntry
-	nil,                 // 7: forager.v1.TopicSpan.FirstEntry
-	nil,                 // 8: forager.v1.TopicSpan.LastEntry
+	(ShardState)(0),          // 0: forager.v1.ShardState
+	(*CrawlStatus)(nil),      // 1: forager.v1.CrawlStatus
+	(*Outage)(nil),           // 2: forager.v1.Outage
+	(*UnreachableHosts)(nil), // 3: forager.v1.UnreachableHosts
+	(*Arm)(nil),              // 4: forager.v1.Arm
+	(*TopicSpan)(nil),        // 5: forager.v1.TopicSpan
+	nil,                      // 6: forager.v1.CrawlStatus.OutcomesEntry
+	nil,                      // 7: forager.v1.CrawlStatus.RefusedEntry
+	nil,                      // 8: forager.v1.CrawlStatus.SpansEntry
+	nil,                      // 9: forager.v1.TopicSpan.FirstEntry
+	nil,                      // 10: forager.v1.TopicSpan.LastEntry
 }
 var file_crawl_status_proto_depIdxs = []int32{
-	0, // 0: forager.v1.CrawlStatus.state:type_name -> forager.v1.ShardState
-	4, // 1: forager.v1.CrawlStatus.outcomes:type_name -> forager.v1.CrawlStatus.OutcomesEntry
-	5, // 2: forager.v1.CrawlStatus.refused:type_name -> forager.v1.CrawlStatus.RefusedEntry
-	6, // 3: forager.v1.CrawlStatus.spans:type_name -> forager.v1.CrawlStatus.SpansEntry
-	2, // 4: forager.v1.CrawlStatus.arms:type_name -> forager.v1.Arm
-	7, // 5: forager.v1.TopicSpan.first:type_name -> forager.v1.TopicSpan.FirstEntry
-	8, // 6: forager.v1.TopicSpan.last:type_name -> forager.v1.TopicSpan.LastEntry
-	3, // 7: forager.v1.CrawlStatus.SpansEntry.value:type_name -> forager.v1.TopicSpan
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	0,  // 0: forager.v1.CrawlStatus.state:type_name -> forager.v1.ShardState
+	6,  // 1: forager.v1.CrawlStatus.outcomes:type_name -> forager.v1.CrawlStatus.OutcomesEntry
+	7,  // 2: forager.v1.CrawlStatus.refused:type_name -> forager.v1.CrawlStatus.RefusedEntry
+	8,  // 3: forager.v1.CrawlStatus.spans:type_name -> forager.v1.CrawlStatus.SpansEntry
+	4,  // 4: forager.v1.CrawlStatus.arms:type_name -> forager.v1.Arm
+	2,  // 5: forager.v1.CrawlStatus.outage:type_name -> forager.v1.Outage
+	3,  // 6: forager.v1.CrawlStatus.unreachable:type_name -> forager.v1.UnreachableHosts
+	9,  // 7: forager.v1.TopicSpan.first:type_name -> forager.v1.TopicSpan.FirstEntry
+	10, // 8: forager.v1.TopicSpan.last:type_name -> forager.v1.TopicSpan.LastEntry
+	5,  // 9: forager.v1.CrawlStatus.SpansEntry.value:type_name -> forager.v1.TopicSpan
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_crawl_status_proto_init() }
@@ -727,7 +940,7 @@ func file_crawl_status_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_status_proto_rawDesc), len(file_crawl_status_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -77,7 +77,11 @@ type FetchRequest struct {
 	// as a page that is replayed. Copied to leap.settled.
 	Shadows []*ShadowPlace `protobuf:"bytes,34,rep,name=shadows,proto3" json:"shadows,omitempty"`
 	// CrawlControl.revision that it was chosen under, where the crawl has a renewal: its page is judged under no lower one.
-	Revision      uint64 `protobuf:"varint,35,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision uint64 `protobuf:"varint,35,opt,name=revision,proto3" json:"revision,omitempty"`
+	// When models were due as of dispatch. The verdict on the request is counted by it, not by the control record that is in
+	// force then, which is another one when verdicts are applied again. Not set by older versions: then the control
+	// record in force counts.
+	Models        *ModelSchedule `protobuf:"bytes,36,opt,name=models,proto3" json:"models,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -280,6 +284,13 @@ func (x *FetchRequest) GetRevision() uint64 {
 	return 0
 }
 
+func (x *FetchRequest) GetModels() *ModelSchedule {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
 // ShadowPlace is where a policy sees a URL that did not choose it.
 type ShadowPlace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -367,7 +378,7 @@ var File_fetch_request_proto protoreflect.FileDescriptor
 const file_fetch_request_proto_rawDesc = "" +
 	"\n" +
 	"\x13fetch_request.proto\x12\n" +
-	"forager.v1\x1a\x13crawl_control.proto\"\xfc\x04\n" +
+	"forager.v1\x1a\x13crawl_control.proto\"\xaf\x05\n" +
 	"\fFetchRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -397,7 +408,8 @@ const file_fetch_request_proto_rawDesc = "" +
 	"\aordinal\x18\x15 \x01(\x04R\aordinal\x12\x14\n" +
 	"\x05clock\x18\x16 \x01(\x04R\x05clock\x121\n" +
 	"\ashadows\x18\" \x03(\v2\x17.forager.v1.ShadowPlaceR\ashadows\x12\x1a\n" +
-	"\brevision\x18# \x01(\x04R\brevision\"\x7f\n" +
+	"\brevision\x18# \x01(\x04R\brevision\x121\n" +
+	"\x06models\x18$ \x01(\v2\x19.forager.v1.ModelScheduleR\x06models\"\x7f\n" +
 	"\vShadowPlace\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x18\n" +
 	"\adropped\x18\x02 \x01(\bR\adropped\x12\x12\n" +
@@ -419,18 +431,20 @@ func file_fetch_request_proto_rawDescGZIP() []byte {
 
 var file_fetch_request_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_fetch_request_proto_goTypes = []any{
-	(*FetchRequest)(nil), // 0: forager.v1.FetchRequest
-	(*ShadowPlace)(nil),  // 1: forager.v1.ShadowPlace
-	(*Politeness)(nil),   // 2: forager.v1.Politeness
+	(*FetchRequest)(nil),  // 0: forager.v1.FetchRequest
+	(*ShadowPlace)(nil),   // 1: forager.v1.ShadowPlace
+	(*Politeness)(nil),    // 2: forager.v1.Politeness
+	(*ModelSchedule)(nil), // 3: forager.v1.ModelSchedule
 }
 var file_fetch_request_proto_depIdxs = []int32{
 	2, // 0: forager.v1.FetchRequest.politeness:type_name -> forager.v1.Politeness
 	1, // 1: forager.v1.FetchRequest.shadows:type_name -> forager.v1.ShadowPlace
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	3, // 2: forager.v1.FetchRequest.models:type_name -> forager.v1.ModelSchedule
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_fetch_request_proto_init() }

@@ -124,7 +124,7 @@ type LinkFound struct {
 	Moved *MovedLink `protobuf:"bytes,23,opt,name=moved,proto3" json:"moved,omitempty"`
 	// Set exactly where role is NOTE.
 	Note *ShardNote `protobuf:"bytes,24,opt,name=note,proto3" json:"note,omitempty"`
-	// For outcome REPLAY: RequestID, 16 bytes, of a request for url that a stage could not handle
+	// (An id of outcome RETRY_FAILED is schemas.RetryFailed's.) For outcome REPLAY: RequestID, 16 bytes, of a request for url that a stage could not handle
 	// (its outcome is failed:…) and that is to be tried once more, as its next attempt.
 	Replay        []byte `protobuf:"bytes,26,opt,name=replay,proto3" json:"replay,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -649,7 +649,12 @@ type ShardReport struct {
 	// Offset in its partition of link.found behind everything that it has applied.
 	Next int64 `protobuf:"varint,13,opt,name=next,proto3" json:"next,omitempty"`
 	// Largest offset, by shard, in that one's partition, at which links that it sent there stand.
-	Sent          map[uint32]int64 `protobuf:"bytes,14,rep,name=sent,proto3" json:"sent,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Sent map[uint32]int64 `protobuf:"bytes,14,rep,name=sent,proto3" json:"sent,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// When models are due by its control record; shard 0 counts the pages of this report by it. Not set by older
+	// versions: then shard 0's control record in force counts.
+	Models *ModelSchedule `protobuf:"bytes,15,opt,name=models,proto3" json:"models,omitempty"`
+	// Unvisited entries of hosts that were given up (UnreachableHosts); not in backlog.
+	GivenUp       uint64 `protobuf:"varint,30,opt,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -780,6 +785,20 @@ func (x *ShardReport) GetSent() map[uint32]int64 {
 		return x.Sent
 	}
 	return nil
+}
+
+func (x *ShardReport) GetModels() *ModelSchedule {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
+func (x *ShardReport) GetGivenUp() uint64 {
+	if x != nil {
+		return x.GivenUp
+	}
+	return 0
 }
 
 // LeafTable holds the leaves of a page that lie within d_max of some link, once.
@@ -916,7 +935,7 @@ var File_link_found_proto protoreflect.FileDescriptor
 const file_link_found_proto_rawDesc = "" +
 	"\n" +
 	"\x10link_found.proto\x12\n" +
-	"forager.v1\x1a\x12page_fetched.proto\x1a\x11page_judged.proto\x1a\n" +
+	"forager.v1\x1a\x13crawl_control.proto\x1a\x12page_fetched.proto\x1a\x11page_judged.proto\x1a\n" +
 	"page.proto\"\xae\x05\n" +
 	"\tLinkFound\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
@@ -969,7 +988,7 @@ const file_link_found_proto_rawDesc = "" +
 	"\x05pages\x18\x02 \x01(\x04R\x05pages\x12\x1a\n" +
 	"\brequests\x18\x03 \x01(\x04R\brequests\x12\x16\n" +
 	"\x06window\x18\x04 \x01(\x04R\x06window\x12\x10\n" +
-	"\x03end\x18\x05 \x01(\tR\x03end\"\xe6\x03\n" +
+	"\x03end\x18\x05 \x01(\tR\x03end\"\xb4\x04\n" +
 	"\vShardReport\x12\x1f\n" +
 	"\vlease_epoch\x18\x01 \x01(\x04R\n" +
 	"leaseEpoch\x12%\n" +
@@ -986,7 +1005,9 @@ const file_link_found_proto_rawDesc = "" +
 	"\astopped\x18\v \x01(\bR\astopped\x12\x14\n" +
 	"\x05seeds\x18\f \x01(\x04R\x05seeds\x12\x12\n" +
 	"\x04next\x18\r \x01(\x03R\x04next\x125\n" +
-	"\x04sent\x18\x0e \x03(\v2!.forager.v1.ShardReport.SentEntryR\x04sent\x1a7\n" +
+	"\x04sent\x18\x0e \x03(\v2!.forager.v1.ShardReport.SentEntryR\x04sent\x121\n" +
+	"\x06models\x18\x0f \x01(\v2\x19.forager.v1.ModelScheduleR\x06models\x12\x19\n" +
+	"\bgiven_up\x18\x1e \x01(\x04R\agivenUp\x1a7\n" +
 	"\tSentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xb6\x02\n" +
@@ -1027,17 +1048,18 @@ func file_link_found_proto_rawDescGZIP() []byte {
 var file_link_found_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_link_found_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_link_found_proto_goTypes = []any{
-	(LinkRole)(0),       // 0: forager.v1.LinkRole
-	(*LinkFound)(nil),   // 1: forager.v1.LinkFound
-	(*MovedLink)(nil),   // 2: forager.v1.MovedLink
-	(*ShardNote)(nil),   // 3: forager.v1.ShardNote
-	(*ShardLease)(nil),  // 4: forager.v1.ShardLease
-	(*ShardReport)(nil), // 5: forager.v1.ShardReport
-	(*LeafTable)(nil),   // 6: forager.v1.LeafTable
-	nil,                 // 7: forager.v1.ShardReport.SentEntry
-	(Outcome)(0),        // 8: forager.v1.Outcome
-	(*Judgement)(nil),   // 9: forager.v1.Judgement
-	(*Link)(nil),        // 10: forager.v1.Link
+	(LinkRole)(0),         // 0: forager.v1.LinkRole
+	(*LinkFound)(nil),     // 1: forager.v1.LinkFound
+	(*MovedLink)(nil),     // 2: forager.v1.MovedLink
+	(*ShardNote)(nil),     // 3: forager.v1.ShardNote
+	(*ShardLease)(nil),    // 4: forager.v1.ShardLease
+	(*ShardReport)(nil),   // 5: forager.v1.ShardReport
+	(*LeafTable)(nil),     // 6: forager.v1.LeafTable
+	nil,                   // 7: forager.v1.ShardReport.SentEntry
+	(Outcome)(0),          // 8: forager.v1.Outcome
+	(*Judgement)(nil),     // 9: forager.v1.Judgement
+	(*Link)(nil),          // 10: forager.v1.Link
+	(*ModelSchedule)(nil), // 11: forager.v1.ModelSchedule
 }
 var file_link_found_proto_depIdxs = []int32{
 	8,  // 0: forager.v1.LinkFound.outcome:type_name -> forager.v1.Outcome
@@ -1051,11 +1073,12 @@ var file_link_found_proto_depIdxs = []int32{
 	4,  // 8: forager.v1.ShardNote.lease:type_name -> forager.v1.ShardLease
 	4,  // 9: forager.v1.ShardReport.lease:type_name -> forager.v1.ShardLease
 	7,  // 10: forager.v1.ShardReport.sent:type_name -> forager.v1.ShardReport.SentEntry
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	11, // 11: forager.v1.ShardReport.models:type_name -> forager.v1.ModelSchedule
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_link_found_proto_init() }
@@ -1063,6 +1086,7 @@ func file_link_found_proto_init() {
 	if File_link_found_proto != nil {
 		return
 	}
+	file_crawl_control_proto_init()
 	file_page_fetched_proto_init()
 	file_page_judged_proto_init()
 	file_page_proto_init()

@@ -16,7 +16,21 @@ type Consequence struct {
 	// Retry: prioritize tries again while Politeness allows: with Charged tries counted
 	// against max_attempts where Request is true, without a limit where it is false.
 	Retry bool
+	// Unreachable: no web server was reached, through no fault of the URL.
+	Unreachable Unreachable
 }
+
+// Unreachable says what could not be reached.
+type Unreachable int
+
+const (
+	// UnreachableNothing: the outcome does not say so.
+	UnreachableNothing Unreachable = iota
+	// UnreachableHost: the URL's host alone; its URLs wait for it (CrawlControl.host_patience_s).
+	UnreachableHost
+	// UnreachableNetwork: no host; the crawl waits.
+	UnreachableNetwork
+)
 
 // Outcomes is the one table of what follows from every outcome. A retried outcome becomes
 // final when the tries are used up.
@@ -42,11 +56,23 @@ var Outcomes = map[Outcome]Consequence{
 	Outcome_OUTCOME_FAILED_FEATURE_EXTRACT: {Request: true, Final: true},
 	Outcome_OUTCOME_SEEDS:                  {},
 	Outcome_OUTCOME_REPLAY:                 {},
+	Outcome_OUTCOME_NETWORK_UNREACHABLE:    {Retry: true, Unreachable: UnreachableNetwork},
+	Outcome_OUTCOME_HOST_UNREACHABLE:       {Retry: true, Unreachable: UnreachableHost},
+	Outcome_OUTCOME_RETRY_FAILED:           {},
 }
 
 // Virtual says that a record of link.found with this outcome answers no request: it comes from
 // an operator.
-func Virtual(o Outcome) bool { return o == Outcome_OUTCOME_SEEDS || o == Outcome_OUTCOME_REPLAY }
+func Virtual(o Outcome) bool {
+	return o == Outcome_OUTCOME_SEEDS || o == Outcome_OUTCOME_REPLAY || o == Outcome_OUTCOME_RETRY_FAILED
+}
+
+// Deferred says that a request with this outcome counts for no limit and is made again.
+func Deferred(o Outcome) bool { return Outcomes[o].Retry && !Outcomes[o].Request }
+
+// Repeatable says whether a URL whose tries were used up with this outcome may be tried again by
+// OUTCOME_RETRY_FAILED: the failure may have passed since.
+func Repeatable(o Outcome) bool { return Outcomes[o].Retry && Outcomes[o].Request }
 
 // Failed says that a stage could not handle a record of the request, which is in dead.letter.
 func Failed(o Outcome) bool {

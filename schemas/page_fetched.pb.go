@@ -36,7 +36,7 @@ const (
 	Outcome_OUTCOME_SERVER_ERROR Outcome = 4
 	// No answer in time; retried.
 	Outcome_OUTCOME_TIMEOUT Outcome = 5
-	// Name not resolved, connection refused or broken, TLS or HTTP broken; retried.
+	// The name does not exist, or a connection broke, or TLS or HTTP is broken; retried.
 	Outcome_OUTCOME_CONNECTION_FAILED Outcome = 6
 	// 3xx with a usable target; prioritize decides about it.
 	Outcome_OUTCOME_REDIRECTED Outcome = 7
@@ -63,6 +63,14 @@ const (
 	Outcome_OUTCOME_BAD_REDIRECT Outcome = 17
 	// Not a request: somebody asks for one more attempt at a request that a stage could not handle.
 	Outcome_OUTCOME_REPLAY Outcome = 18
+	// The network could not be used: the proxy, the resolver, or many hosts at once did not answer. It says nothing of
+	// the URL or its host; the crawl holds its requests until not_before.
+	Outcome_OUTCOME_NETWORK_UNREACHABLE Outcome = 19
+	// The host could not be connected to (refused, no route, no answer, its name not resolved for a reason that may pass),
+	// while others could. All its URLs wait.
+	Outcome_OUTCOME_HOST_UNREACHABLE Outcome = 20
+	// Not a request: an operator wants the URLs that failed, and the hosts that did not answer, to be tried again.
+	Outcome_OUTCOME_RETRY_FAILED Outcome = 21
 )
 
 // Enum value maps for Outcome.
@@ -87,6 +95,9 @@ var (
 		16: "OUTCOME_SEEDS",
 		17: "OUTCOME_BAD_REDIRECT",
 		18: "OUTCOME_REPLAY",
+		19: "OUTCOME_NETWORK_UNREACHABLE",
+		20: "OUTCOME_HOST_UNREACHABLE",
+		21: "OUTCOME_RETRY_FAILED",
 	}
 	Outcome_value = map[string]int32{
 		"OUTCOME_UNSPECIFIED":            0,
@@ -108,6 +119,9 @@ var (
 		"OUTCOME_SEEDS":                  16,
 		"OUTCOME_BAD_REDIRECT":           17,
 		"OUTCOME_REPLAY":                 18,
+		"OUTCOME_NETWORK_UNREACHABLE":    19,
+		"OUTCOME_HOST_UNREACHABLE":       20,
+		"OUTCOME_RETRY_FAILED":           21,
 	}
 )
 
@@ -365,7 +379,7 @@ const file_page_fetched_proto_rawDesc = "" +
 	"\n" +
 	"fetched_at\x18\x11 \x01(\x03R\tfetchedAt\x12\x1f\n" +
 	"\vduration_ms\x18\x12 \x01(\rR\n" +
-	"durationMs*\xee\x03\n" +
+	"durationMs*\xc7\x04\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_DELIVERED\x10\x01\x12\x14\n" +
@@ -386,7 +400,10 @@ const file_page_fetched_proto_rawDesc = "" +
 	"\x1eOUTCOME_FAILED_FEATURE_EXTRACT\x10\x0f\x12\x11\n" +
 	"\rOUTCOME_SEEDS\x10\x10\x12\x18\n" +
 	"\x14OUTCOME_BAD_REDIRECT\x10\x11\x12\x12\n" +
-	"\x0eOUTCOME_REPLAY\x10\x12B\x11Z\x0fforager/schemasb\x06proto3"
+	"\x0eOUTCOME_REPLAY\x10\x12\x12\x1f\n" +
+	"\x1bOUTCOME_NETWORK_UNREACHABLE\x10\x13\x12\x1c\n" +
+	"\x18OUTCOME_HOST_UNREACHABLE\x10\x14\x12\x18\n" +
+	"\x14OUTCOME_RETRY_FAILED\x10\x15B\x11Z\x0fforager/schemasb\x06proto3"
 
 var (
 	file_page_fetched_proto_rawDescOnce sync.Once

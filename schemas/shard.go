@@ -3,6 +3,7 @@ package schemas
 import (
 	"hash/fnv"
 	"strconv"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -40,6 +41,24 @@ func HostWindow(ctl *CrawlControl) uint32 {
 		return 2
 	}
 	return MaxHostWindow
+}
+
+// MaxHostPatience bounds CrawlControl.host_patience_s.
+const MaxHostPatience = 366 * 24 * time.Hour
+
+// HostPatience is how long a crawl waits for a host that cannot be connected to.
+func HostPatience(ctl *CrawlControl) time.Duration {
+	if s := ctl.GetHostPatienceS(); s > 0 {
+		return time.Duration(s) * time.Second
+	}
+	return 3 * time.Hour
+}
+
+// RetryFailed is the record of link.found that lets a shard try again what has failed; one control record of a crawl
+// brings one at most.
+func RetryFailed(crawl string, shard uint32, revision uint64) *LinkFound {
+	id := makeID("retry failed", crawl, strconv.FormatUint(uint64(shard), 10), strconv.FormatUint(revision, 10))
+	return &LinkFound{Id: id.Bytes(), Crawl: crawl, Shard: shard, Outcome: Outcome_OUTCOME_RETRY_FAILED}
 }
 
 // LinksID names the record that brings links of the page judged by a request (or of the page of
@@ -97,6 +116,13 @@ func (sum *CrawlStatus) add(st *CrawlStatus) {
 		sum.Activity = st.GetActivity()
 		sum.DiskDir, sum.DiskFree, sum.DiskNeeded = st.GetDiskDir(), st.GetDiskFree(), st.GetDiskNeeded()
 	}
+	sum.Outage = longerOutage(sum.GetOutage(), st.GetOutage())
+	if u := st.GetUnreachable(); u != nil {
+		if sum.Unreachable == nil {
+			sum.Unreachable = new(UnreachableHosts)
+		}
+		sum.Unreachable.add(u)
+	}
 	sum.Epoch = max(sum.Epoch, st.GetEpoch())
 	sum.At = max(sum.At, st.GetAt())
 	if at := st.GetStartedAt(); at > 0 && (sum.StartedAt == 0 || at < sum.StartedAt) {
@@ -134,6 +160,29 @@ func (sum *CrawlStatus) add(st *CrawlStatus) {
 		}
 		sum.Spans[topic].add(s)
 	}
+}
+
+// longerOutage is the one of two that began first.
+func longerOutage(a, b *Outage) *Outage {
+	if a == nil || b != nil && b.GetSince() < a.GetSince() {
+		return b
+	}
+	return a
+}
+
+// add adds the unreachable hosts of one more shard.
+func (sum *UnreachableHosts) add(u *UnreachableHosts) {
+	sum.Hosts += u.GetHosts()
+	sum.Urls += u.GetUrls()
+	sum.GivenUpHosts += u.GetGivenUpHosts()
+	sum.GivenUpUrls += u.GetGivenUpUrls()
+	if sum.Host == "" {
+		sum.Host, sum.Cause = u.GetHost(), u.GetCause()
+	}
+	if at := u.GetNextTry(); at > 0 && (sum.NextTry == 0 || at < sum.NextTry) {
+		sum.NextTry = at
+	}
+	sum.Until = max(sum.Until, u.GetUntil())
 }
 
 // add adds what another shard's arm of the same policy has counted. Shards may follow another revision of

@@ -80,6 +80,9 @@ const (
 	// HeaderTrail names the records of page.* through which an answer came, see ParseTrail. Only
 	// link.found has all of them; prioritize, which reads no other topic, counts by it.
 	HeaderTrail = "trail"
+	// HeaderSkipped is on a dead letter about a record that a stateful stage skipped, and within the stage on
+	// the record itself: why.
+	HeaderSkipped = "skipped"
 )
 
 // ShardKey is the key of link.found, crawl.status and hub.ranked.

@@ -225,9 +225,10 @@ func (b *bench) start() error {
 	}
 	b.proxy = "http://" + addresses[0]
 	const anyPort = "127.0.0.1:0" // its log says which
-	more := append(b.more, setting{anyPort, []string{"local", "metrics"}})
+	profiles := b.command.Profiles
+	more := append(b.more, setting{anyPort, []string{"local", "metrics"}}, setting{profiles, []string{"local", "profiles"}})
 	for _, stage := range stageNames {
-		more = append(more, setting{anyPort, []string{"stages", stage, "metrics"}})
+		more = append(more, setting{anyPort, []string{"stages", stage, "metrics"}}, setting{profiles, []string{"stages", stage, "profiles"}})
 	}
 	if err := b.demo.start(b.proxy, more...); err != nil {
 		return err

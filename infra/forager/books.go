@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -78,9 +79,9 @@ func (b *books) read(r stream.Record) error {
 	if r.Value == nil {
 		return nil // compaction forgets a key; what is known of it stays so here
 	}
-	m := schemas.Record(r.Topic)
-	if err := proto.Unmarshal(r.Value, m); err != nil {
-		return fmt.Errorf("record at %s/%d/%d cannot be read: %w", r.Topic, r.Partition, r.Offset, err)
+	m, err := readFollowed(r)
+	if err != nil {
+		return err // the record is skipped
 	}
 	b.take(m)
 	return nil
@@ -106,8 +107,8 @@ func (b *books) take(m proto.Message) {
 			shards = make(map[uint32]*schemas.CrawlStatus)
 			b.statuses[m.GetCrawl()] = shards
 		}
-		// A stalled owner may write after its successor: the higher epoch counts.
-		if old := shards[m.GetShard()]; old == nil || old.GetEpoch() <= m.GetEpoch() {
+		// A stalled owner may write after its successor: the higher epoch counts, then the later time.
+		if old := shards[m.GetShard()]; old == nil || cmp.Or(cmp.Compare(old.GetEpoch(), m.GetEpoch()), cmp.Compare(old.GetAt(), m.GetAt())) <= 0 {
 			shards[m.GetShard()] = m
 		}
 	case *schemas.ModelPublished:

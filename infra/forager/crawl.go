@@ -24,7 +24,7 @@ type crawlCommand struct {
 	Watch  crawlWatch  `cmd:"" help:"Follow a crawl until it has finished."`
 	Seeds  crawlSeeds  `cmd:"" help:"Give a crawl more seeds."`
 	Pause  crawlPause  `cmd:"" help:"Let a crawl rest; requests in flight end."`
-	Resume crawlResume `cmd:"" help:"Let a paused crawl go on."`
+	Resume crawlResume `cmd:"" help:"Let a crawl go on that is paused, or has finished."`
 	Ranker crawlRanker `cmd:"" help:"Let another ranker order the frontier of a crawl."`
 	Focus  crawlFocus  `cmd:"" help:"Mark topics of a running crawl good or bad, or weigh them anew."`
 	Critic crawlCritic `cmd:"" help:"Let another critic judge a running crawl, or one beside it."`
@@ -194,7 +194,9 @@ func (c *crawlStatus) Run(s *session) error {
 	}
 	list := make([]standing, 0, len(names))
 	for _, n := range names {
-		list = append(list, stand(n, b.status(n)))
+		x := stand(n, b.status(n))
+		x.JudgedBy = b.judgedBy(n)
+		list = append(list, x)
 	}
 	return s.print(list, func(w io.Writer) {
 		if len(list) == 0 {
@@ -204,22 +206,31 @@ func (c *crawlStatus) Run(s *session) error {
 		fmt.Fprintf(w, "%-24s %-9s %8s %8s %8s %8s %7s %7s  %s\n", "CRAWL", "STATE", "PAGES", "REQUESTS", "QUEUED", "FLIGHT", "HARVEST", "LOSS", "")
 		for _, x := range list {
 			fmt.Fprintf(w, "%-24s %-9s %8d %8d %8d %8d %7.3f %7.3f  %s\n",
-				x.Crawl, x.State, x.Pages, x.Requests, x.Queued, x.InFlight, x.Harvest, x.Loss, x.Reason)
+				x.Crawl, x.State, x.Pages, x.Requests, x.Queued, x.InFlight, x.Harvest, x.Loss, x.why())
+		}
+		for _, x := range list {
+			if x.JudgedBy != "" {
+				fmt.Fprintf(w, "harvest and loss of %s are by %s\n", x.Crawl, x.JudgedBy)
+			}
 		}
 	})
 }
 
 // standing is how a crawl stands, as people read it.
 type standing struct {
-	Crawl    string            `json:"crawl"`
-	State    string            `json:"state"`
-	Reason   string            `json:"reason,omitempty"`
-	Pages    uint64            `json:"pages"`
-	Requests uint64            `json:"requests"`
-	Queued   uint64            `json:"queued"`
-	InFlight uint64            `json:"in_flight"`
-	Harvest  float64           `json:"harvest"`
-	Loss     float64           `json:"loss"`
+	Crawl  string `json:"crawl"`
+	State  string `json:"state"`
+	Reason string `json:"reason,omitempty"`
+	// Waiting says what does not answer, so that the crawl waits for it, or has given it up.
+	Waiting  string  `json:"waiting,omitempty"`
+	Pages    uint64  `json:"pages"`
+	Requests uint64  `json:"requests"`
+	Queued   uint64  `json:"queued"`
+	InFlight uint64  `json:"in_flight"`
+	Harvest  float64 `json:"harvest"`
+	Loss     float64 `json:"loss"`
+	// JudgedBy describes the critic that harvest and loss come from; empty of a crawl that only fetches.
+	JudgedBy string            `json:"judged_by,omitempty"`
 	Outcomes map[string]uint64 `json:"outcomes"`
 	Refused  map[string]uint64 `json:"refused"`
 	Leaps    uint64            `json:"leaps"`
@@ -239,6 +250,7 @@ func stand(crawl string, st *schemas.CrawlStatus) standing {
 		Outcomes: st.GetOutcomes(), Refused: st.GetRefused(), Leaps: st.GetLeaps(), Trained: st.GetTrained(),
 		Model: st.GetModel(), Latency: st.GetLatencyP50Ms(), Activity: st.GetActivity(),
 	}
+	x.Waiting = waitingFor(st)
 	if st.GetDiskNeeded() > 0 {
 		x.Reason = st.GetActivity()
 	}
@@ -271,9 +283,13 @@ func watch(s *session, b *books, crawl string) error {
 	if err != nil {
 		return err
 	}
+	x.JudgedBy = b.judgedBy(crawl)
 	return s.print(x, func(w io.Writer) {
-		fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f\nsee it:  forager report %s\n",
-			crawl, x.Reason, x.Pages, x.Harvest, x.Loss, crawl)
+		fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f\n", crawl, x.why(), x.Pages, x.Harvest, x.Loss)
+		if x.JudgedBy != "" {
+			fmt.Fprintf(w, "harvest and loss are by %s\n%s\n", x.JudgedBy, checkJudgement(crawl))
+		}
+		fmt.Fprintf(w, "see it:  forager report %s\n", crawl)
 	})
 }
 
@@ -301,21 +317,17 @@ func followWith(s *session, b *books, crawl string, tell func(standing) error) (
 			rate = float64(x.Pages-last.Pages) / now.Sub(lastAt).Seconds()
 		}
 		finished := ended(st)
-		if !s.json && (terminal || x.Pages != last.Pages || finished || lastAt.IsZero()) {
+		if !s.json && (terminal || x.Pages != last.Pages || x.Waiting != last.Waiting || finished || lastAt.IsZero()) {
 			harvest := "" // of a crawl that only fetches there is none
 			if ctl, err := b.control(crawl); err == nil && ctl.GetCritic() != "" {
 				harvest = fmt.Sprintf("harvest %.3f  loss %.3f  ", x.Harvest, x.Loss)
 			}
 			line := fmt.Sprintf("%s  %6.0fs  %s  pages %d  %.0f/s  %squeued %d  in flight %d  loop %d ms %s",
-				crawl, now.Sub(begun).Seconds(), x.State, x.Pages, rate, harvest, x.Queued, x.InFlight, x.Latency, x.Activity)
+				crawl, now.Sub(begun).Seconds(), x.State, x.Pages, rate, harvest, x.Queued, x.InFlight, x.Latency, strings.TrimSpace(x.Activity+" "+x.Waiting))
 			if st == nil {
 				line = fmt.Sprintf("%s  %6.0fs  %s: %s", crawl, now.Sub(begun).Seconds(), x.State, x.Reason)
 			}
-			if terminal {
-				fmt.Fprintf(s.err, "\r\x1b[K%s", line)
-			} else {
-				fmt.Fprintln(s.err, line)
-			}
+			s.status("%s", line)
 		}
 		if finished {
 			if terminal && !s.json {

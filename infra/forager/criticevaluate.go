@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -61,7 +62,7 @@ func (c *criticEvaluate) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	model, trained, held, err := critic.Validate(set.Examples, settings)
+	model, trained, held, err := critic.Validate(s, set.Examples, settings)
 	if err != nil {
 		return err
 	}
@@ -80,10 +81,10 @@ func (c *criticEvaluate) Run(s *session) error {
 		}
 	}
 	report.Learning = append(report.Learning, wholeLesson(report))
-	if err := c.write(c.HTML, report.WriteHTML); err != nil {
+	if err := c.write(s, c.HTML, report.WriteHTML); err != nil {
 		return err
 	}
-	if err := c.write(c.Pages, func(w io.Writer) error { return evaluate.WritePages(w, report.Classes, pagesOf(held)) }); err != nil {
+	if err := c.write(s, c.Pages, func(w io.Writer) error { return evaluate.WritePages(w, report.Classes, pagesOf(held)) }); err != nil {
 		return err
 	}
 	return s.print(report, func(w io.Writer) {
@@ -112,11 +113,11 @@ func (c *criticEvaluate) how(r *critic.Report) []evaluate.Property {
 }
 
 // write writes a file, which appears when it is whole; no name, no file.
-func (c *criticEvaluate) write(name string, by func(io.Writer) error) error {
+func (c *criticEvaluate) write(ctx context.Context, name string, by func(io.Writer) error) error {
 	if name == "" {
 		return nil
 	}
-	target, err := export.Create(name, c.Force)
+	target, err := export.Create(ctx, name, c.Force)
 	if err != nil {
 		return err
 	}
@@ -158,7 +159,7 @@ func learningCurve(s *session, c *criticEvaluate, settings critic.Settings) ([]e
 		if err != nil {
 			return nil, err
 		}
-		if _, report, err := critic.Train(part.Examples, smaller.settings); err == nil {
+		if _, report, err := critic.Train(s, part.Examples, smaller.settings); err == nil {
 			brief := func(m critic.Measures) evaluate.Brief {
 				return evaluate.Brief{Accuracy: m.Accuracy, LogLoss: m.LogLoss, ECE: m.ECE}
 			}

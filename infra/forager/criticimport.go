@@ -29,7 +29,8 @@ func (c *criticImport) Help() string {
                        fetched by the running stages, politely
   dump/                content.rdf.u8 and structure.rdf.u8 of DMOZ or Curlie, also .gz: titles and descriptions
 
-What was refused is listed with its reasons. The same sources, in any order, give the same bytes. A file called
+What was refused is listed with its file, line and reason: an example needs a URL and 1 to 1,000 topics, a list has at
+most a million URLs. The same sources, in any order, give the same bytes. A file called
 x.urls gets the URLs and topics only, to be fetched.
 
   forager critic import pages/ -o examples.jsonl.gz
@@ -43,10 +44,10 @@ func (c *criticImport) Run(s *session) error {
 	if !urls && c.To != "-" && !strings.HasSuffix(name, ".jsonl") && !strings.HasSuffix(name, ".ndjson") {
 		return usagef("-o %q: call it x.jsonl or x.urls, or these with .gz", c.To)
 	}
-	target := export.Stream(s.out)
+	target := export.Stream(s.data)
 	if c.To != "-" {
 		var err error
-		if target, err = export.Create(c.To, c.Force); err != nil {
+		if target, err = export.Create(s, c.To, c.Force); err != nil {
 			return err
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"forager/internal/critic"
 	"forager/internal/dom"
 	"forager/internal/examples"
+	"forager/internal/progress"
 	"forager/internal/text"
 )
 
@@ -29,14 +29,18 @@ type sourceFlags struct {
 	otherwise string // the topic of examples without one
 }
 
-// gather reads all sources together and tells of its progress on standard error.
+// gather reads all sources together.
 func (f *sourceFlags) gather(s *session, sources []string) (*examples.Intake, error) {
-	progress := &importProgress{s: s, next: time.Now().Add(time.Second)}
-	in, err := examples.NewIntake(examples.Settings{Only: f.Only, Without: f.Without, Lossy: f.Lossy, Otherwise: f.otherwise, Progress: progress.tell})
+	dir, remove, err := s.tempDir("", "forager-examples-*")
+	if err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, remove)
+	in, err := examples.NewIntake(examples.Settings{Only: f.Only, Without: f.Without, Lossy: f.Lossy, Otherwise: f.otherwise, Temp: dir})
 	if err != nil {
 		return nil, errUsage{fmt.Errorf("--only, --without: %w", err)}
 	}
-	err = f.fill(s, in, sources, progress)
+	err = f.fill(s, in, sources)
 	if err == nil && f.Strict && len(in.Refused()) > 0 {
 		tellCounts(s.err, "refused", in.Refused())
 		err = errors.New("examples were refused, and --strict was asked for; nothing was made of the others")
@@ -48,7 +52,8 @@ func (f *sourceFlags) gather(s *session, sources []string) (*examples.Intake, er
 	return in, nil
 }
 
-func (f *sourceFlags) fill(s *session, in *examples.Intake, sources []string, progress *importProgress) error {
+func (f *sourceFlags) fill(s *session, in *examples.Intake, sources []string) error {
+	var size int64 // of the files
 	kinds := make([]examples.Kind, len(sources))
 	for i, path := range sources {
 		if kinds[i] = examples.Kind(f.Kind); f.Kind == "auto" || f.Kind == "" {
@@ -59,20 +64,26 @@ func (f *sourceFlags) fill(s *session, in *examples.Intake, sources []string, pr
 				return err
 			}
 		}
-		progress.expect(path, kinds[i])
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && kinds[i] != examples.URLs {
+			size += info.Size()
+		}
+	}
+	ctx, end := progress.Start(s, "reading examples", size)
+	defer end()
+	open := func(path string) (io.ReadCloser, error) {
+		return examples.OpenThrough(path, func(r io.Reader) io.Reader { return progress.Reader(ctx, r) })
 	}
 	for i, path := range sources {
 		var err error
 		if kinds[i] == examples.URLs {
 			err = f.fetch(s, path, in)
 		} else {
-			err = examples.Read(s, path, kinds[i], in, progress.open)
+			err = examples.Read(ctx, path, kinds[i], in, open)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	progress.done()
 	return nil
 }
 
@@ -221,58 +232,6 @@ func namesOf(sources []string) string {
 		names[i] = filepath.Base(path)
 	}
 	return strings.Join(names, ", ")
-}
-
-// importProgress tells how far the reading of sources has come.
-type importProgress struct {
-	s           *session
-	size, bytes int64 // of the files; 0 = nobody knows
-	next        time.Time
-	told        bool
-}
-
-// expect adds the size of a source.
-func (p *importProgress) expect(path string, kind examples.Kind) {
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && kind != examples.URLs {
-		p.size += info.Size()
-	}
-}
-
-// open opens a file whose bytes count as progress.
-func (p *importProgress) open(path string) (io.ReadCloser, error) {
-	return examples.OpenThrough(path, func(r io.Reader) io.Reader { return io.TeeReader(r, (*progressBytes)(p)) })
-}
-
-// progressBytes counts bytes.
-type progressBytes importProgress
-
-func (p *progressBytes) Write(b []byte) (int, error) {
-	p.bytes += int64(len(b))
-	return len(b), nil
-}
-
-func (p *importProgress) tell(read, taken int64) {
-	now := time.Now()
-	if p.s.json || now.Before(p.next) {
-		return
-	}
-	line := fmt.Sprintf("%d examples read, %d taken", read, taken)
-	if p.size > 0 && p.bytes > 0 {
-		line += fmt.Sprintf(", %.0f %%", min(100, 100*float64(p.bytes)/float64(p.size)))
-	}
-	if interactive(p.s.err) {
-		p.next, p.told = now.Add(200*time.Millisecond), true
-		fmt.Fprintf(p.s.err, "\r\x1b[K%s", line)
-		return
-	}
-	p.next = now.Add(5 * time.Second)
-	fmt.Fprintln(p.s.err, line)
-}
-
-func (p *importProgress) done() {
-	if p.told {
-		fmt.Fprint(p.s.err, "\r\x1b[K")
-	}
 }
 
 // tellSummary says what became of examples.

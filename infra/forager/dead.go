@@ -191,7 +191,7 @@ func (c *deadShow) Run(s *session) error {
 	}
 	l := found[0]
 	if c.Raw {
-		_, err := s.out.Write(l.record.GetValue())
+		_, err := s.data.Write(l.record.GetValue())
 		return err
 	}
 	text, problem := decoded(l.record)
@@ -404,7 +404,7 @@ func ask(l letter, now time.Time) (*schemas.LinkFound, error) {
 // replay sends the asks of one crawl and counts what became of them.
 func (b *books) replay(ctx context.Context, crawl string, asks []*schemas.LinkFound, wait time.Duration, result *replayed) error {
 	before := b.status(crawl)
-	var last stream.Position
+	last := make(map[int]int64) // of the asks, by partition: shards lie in several
 	for _, rec := range asks {
 		shard := rec.GetShard()
 		headers := map[string]string{schemas.HeaderCrawl: crawl, schemas.HeaderShard: strconv.FormatUint(uint64(shard), 10)}
@@ -412,7 +412,7 @@ func (b *books) replay(ctx context.Context, crawl string, asks []*schemas.LinkFo
 		if err != nil {
 			return fmt.Errorf("ask for a replay of %s: %w", rec.GetUrl(), err)
 		}
-		last = at
+		last[at.Partition] = at.Offset
 		result.Asked++
 	}
 	if wait == 0 {

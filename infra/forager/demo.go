@@ -388,7 +388,7 @@ func simCritic(w *simweb.Web) (*critic.Model, error) {
 		}
 	}
 	from := fmt.Sprintf("synthetic web, seed %d", w.Config().Seed)
-	model, _, err := critic.Train(&set, critic.Settings{Exact: true, Cap: 300, Provenance: map[string]string{"examples": from}})
+	model, _, err := critic.Train(context.Background(), &set, critic.Settings{Exact: true, Cap: 300, Provenance: map[string]string{"examples": from}})
 	return model, err
 }
 
@@ -420,7 +420,7 @@ func frozenGround(c *demoCommand) (*demoGround, error) {
 	if err != nil {
 		return nil, err
 	}
-	archive, err := webarchive.Open(c.Web)
+	archive, err := webarchive.Open(context.Background(), c.Web)
 	if err != nil {
 		return nil, err
 	}
@@ -512,11 +512,8 @@ func (d *demo) follow(name string, began time.Time) (*schemas.CrawlStatus, error
 			line := fmt.Sprintf("%4.0fs  pages %5d  %4.0f/s  harvest %.3f  loss %.3f  frontier %6d  in flight %3d  lag %s",
 				now.Sub(began).Seconds(), x.Pages, rate, x.Harvest, x.Loss, x.Queued, x.InFlight, d.lag())
 			if terminal && !finished {
-				fmt.Fprintf(d.s.err, "\r\x1b[K%s", line)
+				d.s.status("%s", line)
 			} else {
-				if terminal {
-					fmt.Fprint(d.s.err, "\r\x1b[K")
-				}
 				d.say("%s", line)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 type doctorCommand struct {
 	Timeout time.Duration `help:"How long to wait for each part." default:"5s"`
+	Repair  bool          `help:"Replace or remove records of compacted topics that cannot be read."`
 	Tables  bool          `help:"Read all of ClickHouse's tables, to find what is broken; takes as long as that does."`
 }
 
@@ -69,14 +70,18 @@ func (c *doctorCommand) examine(s *session) []finding {
 		findings = append(findings, f)
 	}
 	if p, err := openProcesses(cfg.Data); err != nil || len(p.List) > 0 { // else up started none here
+		detail := ""
 		if err == nil {
-			err = p.ended()
+			detail, err = checkRestarts(cfg.Data, p)
 		}
-		add("processes", "all that forager up started run", "their logs say why; forager up starts them again, and nothing is lost", err)
+		add("processes", detail, "their logs say why; forager up starts them again, and nothing is lost", err)
 	}
 	detail, err := checkDisk(cfg)
 	add("disk", detail, "free space there, or lower disk.pause_below; crawls go on by themselves", err)
 	ctx, cancel := context.WithTimeout(s, c.Timeout)
+	checkNetwork(ctx, cfg, add)
+	cancel()
+	ctx, cancel = context.WithTimeout(s, c.Timeout)
 	states, err := checkTopics(ctx, cfg, s.log)
 	cancel()
 	add("kafka", fmt.Sprint(cfg.Kafka.Brokers), "start the broker (forager up --parts), or correct kafka.brokers", err)
@@ -88,7 +93,20 @@ func (c *doctorCommand) examine(s *session) []finding {
 				wrong = errors.Join(wrong, errors.New(t.String()))
 			}
 		}
+		ctx, cancel = context.WithTimeout(s, c.Timeout)
+		checkCrawls(ctx, s, cfg, add)
+		cancel()
 		add("topics", detail, "forager setup creates what is missing; other differences are yours to decide", wrong)
+		ctx, cancel := context.WithTimeout(s, c.Timeout)
+		detail, err := checkRecords(ctx, cfg, s.log, c.Repair)
+		cancel()
+		add("records", detail, "forager doctor --repair writes the newest readable record of each key again, or removes the key; then change or start the crawl again if it is not as it was", err)
+		if wrong == nil {
+			ctx, cancel := context.WithTimeout(s, c.Timeout)
+			err = checkParked(ctx, cfg, s.log)
+			cancel()
+			add("parked", "no crawl lacks a critic, a guide or a control record", "put the object back (forager critic or guide publishes it again); the crawl then goes on by itself", err)
+		}
 	}
 	ctx, cancel = context.WithTimeout(s, c.Timeout)
 	add("s3", cfg.S3.Endpoint+" bucket "+cfg.S3.Bucket, "start the store (forager up --parts), run forager setup, or correct s3.*", checkBucket(ctx, cfg))
@@ -167,7 +185,7 @@ func checkParts(ctx context.Context, cfg *pipeline.Config) (findings []finding) 
 		} else {
 			f.Detail, f.Fix = f.Detail+"its rows are missing", loadAnew
 		}
-		f.Detail += fmt.Sprintf("; to be told no more: forager query \"ALTER TABLE %s DROP DETACHED PART '%s' SETTINGS allow_drop_detached = 1\" --format Null", p.Table, p.Part)
+		f.Detail += fmt.Sprintf("; to be told no more: forager query \"ALTER TABLE %s DROP DETACHED PART '%s' SETTINGS allow_drop_detached = 1\" --write", p.Table, p.Part)
 		findings = append(findings, f)
 	}
 	return findings

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"forager/internal/critic"
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
+	"forager/internal/progress"
 	"forager/schemas"
 )
 
@@ -53,6 +56,8 @@ func (c *experimentCompare) Help() string {
 prints for each group of tasks ("webkb-uni": what stands before ":") a table of means with 95 %
 intervals over the draws, then the differences between rankers over tasks with p-values. The
 same command prints the same numbers every time.
+
+The task file is described in docs/experiments.md.
 
   forager experiment tasks.json.gz --list
   forager experiment tasks.json.gz --task 'webkb-uni:*'
@@ -109,13 +114,14 @@ func (c *experimentCompare) Run(s *session) error {
 	if c.List {
 		return c.list(s, tasks)
 	}
-	progress := c.progress(s)
 	var cost *runCosts
+	ctx, crawls, end := progress.StartTask(s, "crawls")
+	defer end()
 	b := &experiment.Bench{
 		Tasks: tasks, Variants: experiment.Variants(rankers, learning), RandomRuns: c.RandomRuns,
 		Done: func(_ experiment.Job, r *experiment.Result, cpu time.Duration, done, all int) error {
 			cost.add(r, cpu)
-			progress(done, all)
+			crawls.Reach(int64(done), int64(all))
 			return nil
 		},
 	}
@@ -134,11 +140,25 @@ func (c *experimentCompare) Run(s *session) error {
 		fmt.Fprintln(s.err, sentence)
 	}
 	cost = newRunCosts()
-	results, err := b.Run(s)
+	results, err := b.Run(ctx)
 	if err != nil {
 		return err
 	}
 	cost.print(s.err)
+	jobs, err := b.Jobs()
+	if err != nil {
+		return err
+	}
+	var failed []string
+	if jobs, results, failed = experiment.Whole(jobs, results); len(jobs) == 0 {
+		return fmt.Errorf("of every task a run failed, such as: %s", failed[0])
+	}
+	for _, sentence := range failed {
+		fmt.Fprintln(s.err, "failed:", sentence)
+	}
+	tasks = slices.DeleteFunc(tasks, func(t *experiment.Task) bool {
+		return !slices.ContainsFunc(jobs, func(j experiment.Job) bool { return j.Task == t })
+	})
 	groups, err := experiment.Summarise(tasks, results)
 	if err != nil {
 		return err
@@ -146,7 +166,7 @@ func (c *experimentCompare) Run(s *session) error {
 	for i := range results {
 		results[i].Course = experiment.Course{} // a table of numbers is asked for
 	}
-	return s.print(map[string]any{"groups": groups, "results": results}, func(w io.Writer) {
+	err = s.print(map[string]any{"groups": groups, "results": results, "failed": failed}, func(w io.Writer) {
 		for i, g := range groups {
 			if i > 0 {
 				fmt.Fprintln(w)
@@ -154,6 +174,7 @@ func (c *experimentCompare) Run(s *session) error {
 			fmt.Fprint(w, g.Table())
 		}
 	})
+	return cmp.Or(err, failedRuns(len(failed)))
 }
 
 func (c *experimentCompare) learning() (*schemas.Learning, error) {
@@ -175,23 +196,6 @@ func (c *experimentCompare) learning() (*schemas.Learning, error) {
 		return l, usageError(err)
 	}
 	return l, nil
-}
-
-// progress tells how many crawls are done: a line that is written over on a terminal, else a
-// line a hundred crawls.
-func (c *experimentCompare) progress(s *session) func(done, all int) {
-	terminal := interactive(s.err)
-	return func(done, all int) {
-		switch {
-		case terminal:
-			fmt.Fprintf(s.err, "\r\x1b[K%d of %d crawls", done, all)
-			if done == all {
-				fmt.Fprintln(s.err)
-			}
-		case done%100 == 0 || done == all:
-			fmt.Fprintf(s.err, "%d of %d crawls\n", done, all)
-		}
-	}
 }
 
 // taskLine is a task as --list shows it.

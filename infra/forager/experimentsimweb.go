@@ -295,7 +295,7 @@ func syntheticGround(w *simweb.Web, name, topic string, budget uint64, seeds [][
 		computed.Labels[url] = w.Truth(url).Topic
 		computed.Redirects[w.Alias(n)] = url
 	}
-	task := &experiment.Task{Name: name, Pages: "all", TargetLabel: topic, FocusClass: topic, Budget: budget, Seeds: seeds}
+	task := &experiment.Task{Name: name, Pages: experiment.PageSet{All: true}, TargetLabel: topic, FocusClass: topic, Budget: budget, Seeds: seeds}
 	g, err := experiment.NewComputedGround(task, computed, model, linkfeature.Settings{DMax: dMax})
 	return task, g, err
 }

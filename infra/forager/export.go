@@ -89,9 +89,9 @@ func (c *exportCommand) Run(s *session) error {
 	if err := c.complete(s, b, db); err != nil {
 		return err
 	}
-	target := export.Stream(s.out)
+	target := export.Stream(s.data)
 	if c.To != "-" {
-		if target, err = export.Create(c.To, c.Force); err != nil {
+		if target, err = export.Create(s, c.To, c.Force); err != nil {
 			return err
 		}
 	}

@@ -71,7 +71,7 @@ func fetchList(s *session, cfg *pipeline.Config, b *books, urls []string, p poli
 		if err != nil {
 			return nil, err
 		}
-		if err := b.taken(s, f.crawl, at, time.Minute); err != nil {
+		if err := b.taken(s, f.crawl, map[int]int64{at.Partition: at.Offset}, time.Minute); err != nil {
 			return nil, err
 		}
 	}

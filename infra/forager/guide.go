@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -186,7 +187,7 @@ func (c *guideTrain) trainRewards(s *session, around *surroundings, from map[str
 // keep writes the file and publishes it.
 func (c *guideTrain) keep(s *session, file []byte) (version string, err error) {
 	if c.To != "" {
-		if err := writeGuide(c.To, c.Force, file); err != nil {
+		if err := writeGuide(s, c.To, c.Force, file); err != nil {
 			return "", err
 		}
 	}
@@ -197,8 +198,8 @@ func (c *guideTrain) keep(s *session, file []byte) (version string, err error) {
 }
 
 // writeGuide writes a guide's file, over one that is there already only where that is wanted.
-func writeGuide(path string, force bool, file []byte) error {
-	out, err := export.Create(path, force)
+func writeGuide(ctx context.Context, path string, force bool, file []byte) error {
+	out, err := export.Create(ctx, path, force)
 	if err != nil {
 		return err
 	}

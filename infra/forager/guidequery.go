@@ -55,7 +55,7 @@ func (c *guideQuery) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if err := writeGuide(c.To, c.Force, guide); err != nil {
+	if err := writeGuide(s, c.To, c.Force, guide); err != nil {
 		return err
 	}
 	out := &queried{c.Kind, c.To, query.Words()}

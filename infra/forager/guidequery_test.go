@@ -24,7 +24,7 @@ func TestGuideQuery(t *testing.T) {
 	if err := examples.AddText("http://h/3", []string{"farm"}, "cow grass"); err != nil {
 		t.Fatal(err)
 	}
-	m, _, err := critic.Train(&examples, critic.Settings{Exact: true})
+	m, _, err := critic.Train(t.Context(), &examples, critic.Settings{Exact: true})
 	if err != nil {
 		t.Fatal(err)
 	}

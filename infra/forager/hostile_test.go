@@ -85,10 +85,7 @@ func TestAHostileWeb(t *testing.T) {
 	r.begin(c)
 	st := r.until("hostile", "finished", 2*time.Minute, finished)
 	r.verified("hostile")
-	e, err := gatherEvidence(r.s, r.cfg, r.books, "hostile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := r.evidence("hostile")
 	o := newOutcomes(t, w, e)
 	o.compare(met)
 	o.leaps()

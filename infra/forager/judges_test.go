@@ -121,7 +121,7 @@ func TestARunningCrawlIsJudgedAnew(t *testing.T) {
 	r.mustRun("critic", "predicate", r.file("alone.yaml", asking+"patience: 300ms\n"), "--name", "alone")
 	r.begin(r.crawl(g, "alone", "soft-focus", 100, func(ctl *schemas.CrawlControl) { ctl.Critic = "alone" }))
 	r.mustRun("crawl", "critic", crawl, "test", "--no-shadow")
-	more(crawl, 30)
+	more(crawl, 90)
 	if st := r.until("alone", "finished", time.Minute, finished); st.GetPages() != 0 || st.GetOutcomes()["failed:critic-score"] != uint64(len(g.seeds)) {
 		t.Errorf("without a fallback: %v", st)
 	}

@@ -87,7 +87,7 @@ func (p *likedCritic) train(ctx context.Context, set []samples.Sample) (*schemas
 	if err != nil {
 		return nil, nil, err
 	}
-	c, report, err := positive.Train(p.topic, &e, map[string]string{fromExamples: key})
+	c, report, err := positive.Train(ctx, p.topic, &e, map[string]string{fromExamples: key})
 	if err != nil {
 		return nil, nil, err
 	}

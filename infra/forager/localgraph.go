@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,11 +99,11 @@ func (f *graphFlags) open(s *session) (*surroundings, error) {
 	}
 	path := f.Warc
 	if f.Crawl != "" {
-		dir, err := os.MkdirTemp("", "forager-crawl-*")
+		dir, remove, err := s.tempDir("", "forager-crawl-*")
 		if err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(dir) // the file stays readable while it is open
+		defer remove() // the file stays readable while it is open
 		judged, err := f.store(s, filepath.Join(dir, "crawl.warc.gz"))
 		if err != nil {
 			return nil, err
@@ -211,7 +210,7 @@ func (f *graphFlags) store(s *session, path string) (judged []string, err error)
 	if err != nil {
 		return nil, err
 	}
-	out, err := export.Create(path, false)
+	out, err := export.Create(s, path, false)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"forager/internal/analytics"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
+	"forager/internal/progress"
 )
 
 // Exit codes of the command.
@@ -39,6 +40,7 @@ type commands struct {
 	Setup      setupCommand      `cmd:"" help:"Create topics, bucket and tables; report what differs."`
 	Reload     reloadCommand     `cmd:"" help:"Load ClickHouse's tables anew from the topics."`
 	Up         upCommand         `cmd:"" help:"Start the embedded parts that are needed and all stages, as processes."`
+	Supervise  superviseCommand  `cmd:"" hidden:""`
 	Down       downCommand       `cmd:"" help:"Stop what up started."`
 	Critic     criticCommand     `cmd:"" help:"Train, publish, correct and explain critics."`
 	Guide      guideCommand      `cmd:"" help:"Train and publish guides: rankers that look at pages."`
@@ -68,10 +70,14 @@ type commands struct {
 // session is what every command is given.
 type session struct {
 	context.Context
-	out, err io.Writer
-	json     bool
-	config   string
-	log      *slog.Logger
+	// out and err take text; data is standard output for bytes that are no text.
+	out, err, data io.Writer
+	console        *console
+	json           bool
+	config         string
+	log            *slog.Logger
+	// ends are called when the command has ended.
+	ends []func()
 	// within bounds the first answer of the broker; 0 = half a minute.
 	within time.Duration
 }
@@ -87,6 +93,37 @@ func (s *session) patience() time.Duration {
 // pipeline reads the pipeline file.
 func (s *session) pipeline() (*pipeline.Config, error) { return pipeline.Load(s.config) }
 
+// status shows a line in the place of the one before on a terminal, and below it elsewhere.
+func (s *session) status(format string, args ...any) {
+	if s.console != nil {
+		s.console.status(format, args...)
+		return
+	}
+	fmt.Fprintf(s.err, format+"\n", args...)
+}
+
+// tempDir makes a folder for temporary files; remove removes it with all that it holds.
+func (s *session) tempDir(parent, pattern string) (dir string, remove func(), err error) {
+	return tempDir(s, parent, pattern)
+}
+
+func tempDir(ctx context.Context, parent, pattern string) (dir string, remove func(), err error) {
+	done, err := progress.Leave(ctx, func() (func(), error) {
+		dir, err = os.MkdirTemp(parent, pattern)
+		return func() { removeAll(dir) }, err
+	})
+	return dir, func() { removeAll(dir); done() }, err
+}
+
+// removeAll removes a folder into which somebody may still write.
+func removeAll(dir string) {
+	for range 10 {
+		if os.RemoveAll(dir) == nil {
+			return
+		}
+	}
+}
+
 // print writes v as JSON, or text by calling f.
 func (s *session) print(v any, f func(w io.Writer)) error {
 	if !s.json {
@@ -97,31 +134,6 @@ func (s *session) print(v any, f func(w io.Writer)) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
-}
-
-// interactive reports whether w is a terminal.
-func interactive(w io.Writer) bool {
-	if o, ok := w.(*output); ok {
-		w = o.Writer
-	}
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// output is standard output, and remembers that something could not be written there: most commands do not look.
-type output struct {
-	io.Writer
-	err error
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	n, err := o.Writer.Write(b)
-	o.err = cmp.Or(o.err, err)
-	return n, err
 }
 
 // errUsage marks an error that the way the command was called is to blame for.
@@ -156,10 +168,20 @@ func leaving(err error, format string, args ...any) error {
 	return errLeft{err, fmt.Sprintf(format, args...)}
 }
 
+// grace is how long a command may take to end after a signal.
+const grace = 1500 * time.Millisecond
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	left := new(progress.Leftovers)
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal ends the process at once
+		time.Sleep(grace)
+		left.Remove()
+		fmt.Fprintln(os.Stderr, "forager: interrupted")
+		os.Exit(exitFailure)
+	})
+	os.Exit(run(progress.Keep(ctx, left), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run is the whole command but for the process around it.
@@ -189,13 +211,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "forager: %v\nTry: forager --help\n", err)
 		return exitUsage
 	}
-	out := &output{Writer: stdout}
+	console := newConsole(stderr)
+	out := &printer{console: console, to: stdout, json: c.JSON}
+	data := &printer{console: console, to: stdout, raw: !interactive(stdout)}
+	told := &printer{console: console, to: stderr}
 	s := &session{
-		Context: ctx, out: out, err: stderr, json: c.JSON, config: c.Config, within: c.Within,
-		log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Context: progress.Observe(ctx, console), out: out, err: told, data: data, console: console, json: c.JSON, config: c.Config, within: c.Within,
+		log: slog.New(slog.NewTextHandler(told, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
-	if err = k.Run(s); err == nil && out.err != nil {
-		err = fmt.Errorf("standard output: %w", out.err)
+	err = k.Run(s)
+	for _, end := range s.ends {
+		end()
+	}
+	console.close()
+	for _, t := range []*printer{out, data, told} {
+		t.flush()
+	}
+	if failed := cmp.Or(out.err, data.err); err == nil && failed != nil {
+		err = fmt.Errorf("standard output: %w", failed)
 	}
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
@@ -203,10 +236,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			if left := (errLeft{}); errors.As(err, &left) {
 				said += "; " + left.what
 			}
-			fmt.Fprintln(stderr, "forager:", said)
+			fmt.Fprintln(told, "forager:", said)
 			return exitFailure
 		}
-		fmt.Fprintf(stderr, "forager: %v%s\n", err, remedy(err))
+		fmt.Fprintf(told, "forager: %v%s\n", err, remedy(err))
 		if usage := (errUsage{}); errors.As(err, &usage) {
 			return exitUsage
 		}

@@ -31,10 +31,10 @@ func copyOf(e *audit.Evidence) *audit.Evidence {
 	for id, p := range e.Pages {
 		c.Pages[id] = p
 	}
-	c.Rows = make(audit.Tables)
-	for table, rows := range e.Rows {
+	c.Tables = make(audit.Tables)
+	for table, rows := range e.Tables {
 		for _, row := range rows {
-			c.Rows[table] = append(c.Rows[table], append([]string(nil), row...))
+			c.Tables[table] = append(c.Tables[table], append([]string(nil), row...))
 		}
 	}
 	return &c
@@ -91,7 +91,7 @@ func without[M any](all []M, i int) []M { return append(append([]M(nil), all[:i]
 // auditMutations alters the evidence about a sound crawl, one thing at a time, and wants each
 // alteration to be named.
 func auditMutations(t *testing.T, e *audit.Evidence) {
-	if r := e.Judge(); !r.OK {
+	if r := judged(t, e); !r.OK {
 		t.Fatalf("the crawl is not sound: %v", r.Problems)
 	}
 	for name, m := range map[string]struct {
@@ -111,7 +111,7 @@ func auditMutations(t *testing.T, e *audit.Evidence) {
 			again := proto.Clone(e.Requests[0]).(*schemas.FetchRequest)
 			again.Epoch++
 			e.Requests = append(e.Requests, again)
-		}, "stands there twice and the two differ"},
+		}, "is there twice and the two differ"},
 		"attempt skipped": {func(_ *testing.T, e *audit.Evidence) { e.Requests[0].Attempt = 3 }, "should have the id"},
 		"outcome altered": {func(t *testing.T, e *audit.Evidence) {
 			e.Verdicts[delivered(t, e)].Outcome = schemas.Outcome_OUTCOME_TIMEOUT
@@ -131,7 +131,7 @@ func auditMutations(t *testing.T, e *audit.Evidence) {
 				delete(e.Pages, id)
 				return
 			}
-		}, "was not read from the store"},
+		}, "the store does not have it"},
 		"digest altered": {func(_ *testing.T, e *audit.Evidence) {
 			for id, p := range e.Pages {
 				p.Digest = "sha1:AAAA"
@@ -166,22 +166,24 @@ func auditMutations(t *testing.T, e *audit.Evidence) {
 			e.Statuses[0].Spans[schemas.TopicPageFetched].Xor[15]++
 		}, "page.fetched has"},
 		"books miscount": {func(_ *testing.T, e *audit.Evidence) {
-			for _, row := range e.Rows["books"] {
+			for _, row := range e.Tables["books"] {
 				row[1] = "7"
 			}
 		}, "ClickHouse has 7 records"},
 		"status miscounts": {func(_ *testing.T, e *audit.Evidence) { e.Statuses[0].Pages++ }, "a recount gives"},
-		"row deleted":      {func(_ *testing.T, e *audit.Evidence) { e.Rows["leaps"] = without(e.Rows["leaps"], 0) }, "leaps lacks the row"},
-		"row doubled":      {func(_ *testing.T, e *audit.Evidence) { e.Rows["links"] = append(e.Rows["links"], e.Rows["links"][0]) }, "links has the row"},
-		"row altered":      {func(_ *testing.T, e *audit.Evidence) { e.Rows["judgements"][0][2] = "0" }, "judgements row"},
+		"row deleted":      {func(_ *testing.T, e *audit.Evidence) { e.Tables["leaps"] = without(e.Tables["leaps"], 0) }, "leaps lacks the row"},
+		"row doubled": {func(_ *testing.T, e *audit.Evidence) {
+			e.Tables["links"] = append(e.Tables["links"], e.Tables["links"][0])
+		}, "links has the row"},
+		"row altered": {func(_ *testing.T, e *audit.Evidence) { e.Tables["judgements"][0][2] = "0" }, "judgements row"},
 		"row invented": {func(_ *testing.T, e *audit.Evidence) {
-			e.Rows["fetches"] = append(e.Rows["fetches"], append([]string{strings.Repeat("0", 32)}, e.Rows["fetches"][0][1:]...))
+			e.Tables["fetches"] = append(e.Tables["fetches"], append([]string{strings.Repeat("0", 32)}, e.Tables["fetches"][0][1:]...))
 		}, "for which there is no record"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := copyOf(e)
 			m.alter(t, c)
-			r := c.Judge()
+			r := judged(t, c)
 			if r.OK || !strings.Contains(strings.Join(r.Problems, "\n"), m.want) {
 				t.Errorf("no %q among %d problems: %v", m.want, len(r.Problems), r.Problems)
 			}
@@ -192,7 +194,7 @@ func auditMutations(t *testing.T, e *audit.Evidence) {
 		c.Requests = append(c.Requests, c.Requests[0])
 		c.Verdicts = append(c.Verdicts, c.Verdicts[0])
 		c.Leaps = append(c.Leaps, c.Leaps[0])
-		if r := c.Judge(); !r.OK {
+		if r := judged(t, c); !r.OK {
 			t.Errorf("problems: %v", r.Problems)
 		}
 	})
@@ -206,13 +208,17 @@ func lastOf(all []*schemas.FetchRequest) *schemas.FetchRequest {
 // forget plays retention: it deletes all records of a topic.
 func (r *rig) forget(topics ...string) {
 	r.t.Helper()
+	login, err := r.cfg.Kafka.Login()
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	for _, topic := range topics {
 		for p := range r.cfg.Topics[topic].Partitions {
 			_, end, err := r.books.client.Offsets(r.s, topic, p)
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			streamtest.DeleteBelow(r.t, r.cfg.Kafka.Brokers[0], topic, p, end)
+			streamtest.DeleteBelow(r.t, r.cfg.Kafka.Brokers[0], topic, p, end, login.User, login.Password)
 		}
 	}
 }
@@ -336,7 +342,7 @@ func (r *rig) damage(crawl string) {
 func (r *rig) reloads(crawl string, db *analytics.DB) {
 	t := r.t
 	t.Helper()
-	if err := db.Exec(r.s, "SYSTEM STOP MERGES links_rows", nil); err != nil {
+	if err := db.Exec(r.s, "ALTER TABLE links_rows MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1", nil); err != nil {
 		t.Fatal(err)
 	}
 	var paths []string // of the largest part, and of those that it was merged from
@@ -381,4 +387,36 @@ func (r *rig) reloads(crawl string, db *analytics.DB) {
 	}
 	r.start(stageNames)
 	r.verified(crawl)
+}
+
+// leaseMutations alters what the shards of a crawl said to one another of the window.
+func (r *rig) leaseMutations(crawl string) {
+	t := r.t.(*testing.T)
+	e := r.evidence(crawl)
+	for name, m := range map[string]struct {
+		alter func(n *schemas.ShardNote)
+		want  string
+	}{
+		"lease lowered": {func(n *schemas.ShardNote) {
+			if n.GetLease() != nil {
+				n.Lease.Window = 0
+			}
+		}, "its share of the window is 0"},
+		"more held": {func(n *schemas.ShardNote) {
+			if n.GetReport() != nil {
+				n.Report.InFlight += 1000
+			}
+		}, "the shards might have"},
+	} {
+		c := copyOf(e)
+		for _, v := range c.Verdicts {
+			m.alter(v.GetNote())
+		}
+		if r := judged(t, c); r.OK || !strings.Contains(strings.Join(r.Problems, "\n"), m.want) {
+			t.Errorf("%s: no %q among %d problems: %v", name, m.want, len(r.Problems), r.Problems)
+		}
+	}
+	if r := judged(t, e); !r.OK {
+		t.Errorf("unaltered: %v", r.Problems)
+	}
 }

@@ -158,7 +158,7 @@ func (r *rig) testBadPipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := r.file("bad.yaml", strings.NewReplacer("hold: 30s", "hold: soon", "partitions: 1\n", "partitions: 0\n", "bucket: forager", "bucked: forager", "endpoint: http", "endpoynt: http").Replace(string(good)))
-	for _, command := range []string{"setup", "up", "crawl status", "query x", "doctor"} {
+	for _, command := range []string{"setup", "up", "crawl status", "query SHOW", "doctor"} {
 		args := append(strings.Fields(command), "--config", bad)
 		r.fails(t, exitFailure, args, bad, "stages.fetch.hold", "topics.crawl.control.partitions", "s3.bucked", "s3.endpoint: is missing")
 	}
@@ -168,7 +168,7 @@ func (r *rig) testBadPipeline(t *testing.T) {
 
 func (r *rig) testPartsAway(t *testing.T) {
 	r.fails(t, exitFailure, []string{"doctor", "--timeout", "500ms"},
-		"kafka.brokers", "correct s3.*", "correct clickhouse.*", "forager up --parts", "3 of 5 checks failed")
+		"kafka.brokers", "correct s3.*", "correct clickhouse.*", "forager up --parts", "3 of 6 checks failed")
 	r.fails(t, exitFailure, []string{"crawl", "status", "--within", "500ms"}, "forager up", "forager doctor", r.cfg.Kafka.Brokers[0])
 	r.fails(t, exitFailure, []string{"setup", "--timeout", "500ms"}, "forager up --parts")
 	r.fails(t, exitFailure, []string{"query", "SELECT 1"}, "forager up")
@@ -265,7 +265,7 @@ func (r *rig) testCriticTrain(t *testing.T) {
 	}
 	r.fails(t, exitFailure, []string{"critic", "propose", good, "--critic", "none"}, `no critic "none"`)
 	first := r.mustRun(args...)
-	physics := r.file("physics.jsonl", `{"url":"mine","text":"physics words of science"}`+"\n"+`{"url":"too","topics":["mine"],"text":"Science/Physics"}`)
+	physics := r.file("physics.jsonl", `{"url":"http://mine.test/","text":"physics words of science"}`+"\n"+`{"url":"http://too.test/","topics":["mine"],"text":"Science/Physics"}`)
 	if out := r.mustRun("critic", "propose", physics, "--critic", "small"); !strings.Contains(out, "2/2") || !strings.HasSuffix(out, "\nfocus: [Science/Physics]\n") {
 		t.Errorf("critic propose: %s", out)
 	}
@@ -321,7 +321,7 @@ func (r *rig) testNoStages(t *testing.T, g *demoGround) {
 	if code != exitFailure || !strings.Contains(errs.String(), "waiting: prioritize has not taken it up yet (forager up") {
 		t.Errorf("crawl watch: exit %d, %s%s", code, &out, &errs)
 	}
-	r.fails(t, exitFailure, []string{"verify", "idle"}, `"idle" has not finished`)
+	r.fails(t, exitFailure, []string{"verify", "idle"}, `crawl "idle" has not begun`, "forager crawl watch idle")
 	r.fails(t, exitFailure, []string{"crawl", "stop", "idle", "--wait", "200ms"}, "nobody has done so", "forager up")
 }
 
@@ -428,6 +428,18 @@ func (r *rig) testUpTwice(t *testing.T) {
 	if second := r.again(t); !slices.Equal(first, second) || len(first) != len(before)+1 {
 		t.Errorf("there were %v, after up %v, after another %v", before, first, second)
 	}
+	killed := r.pid("feature-extract-0")
+	if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "feature-extract to come back", func() bool {
+		r.again(t)
+		x, ok := r.stack.processes.running("feature-extract-0")
+		return ok && x.PID != killed
+	})
+	if out := r.mustRun("doctor"); !strings.Contains(out, "feature-extract-0 was started again 1 times") {
+		t.Errorf("doctor does not tell:\n%s", out)
+	}
 }
 
 // testHalfCritic publishes a critic of which half was stored: the command refuses it, and the
@@ -485,6 +497,10 @@ func (r *rig) testHalfCritic(t *testing.T, g *demoGround) {
 	if now := r.pid("critic-score-0"); now != pid {
 		t.Errorf("critic-score is process %d, it was %d", now, pid)
 	}
+	wait(t, "the parked crawl in the report", func() bool {
+		return strings.Contains(r.mustRun("report", "half"), "parked: 1 pages of crawl half wait in critic-score")
+	})
+	r.fails(t, exitFailure, []string{"doctor"}, "crawl half wait in critic-score", half.GetVersion(), "digest")
 	announce(whole)
 	r.until("half", "finished once its critic is whole", 30*time.Second, finished)
 	r.verified("half")
@@ -515,7 +531,8 @@ func (r *rig) testSmallCrawl(t *testing.T, g *demoGround) {
 }
 
 func (r *rig) testQueries(t *testing.T) {
-	r.fails(t, exitFailure, []string{"query", "SELEC 1"}, "Syntax error")
+	r.fails(t, exitUsage, []string{"query", "SELEC 1"}, "this is no SELECT", "--write")
+	r.fails(t, exitFailure, []string{"query", "SELECT 1 1"}, "Syntax error")
 	r.fails(t, exitFailure, []string{"query", "SELECT nothing FROM pages"}, "nothing")
 	r.fails(t, exitFailure, []string{"query", "SELECT {c:String}"}, "c")
 	if out := r.mustRun("query", "--format", "CSV", "SELECT {c:String}, 2", "--param", "c=chemistry"); out != "\"chemistry\",2\n" {
@@ -644,7 +661,9 @@ func (r *rig) testStop(t *testing.T, g *demoGround) {
 	r.mustRun("crawl", "start", r.file("long.yaml", strings.Replace(crawlFile("long", "sim", g.topic, g.seeds[0]), "pages: 60", "pages: 50000", 1)))
 	r.until("long", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 20 })
 	r.testPause(t, "long", g)
-	r.fails(t, exitFailure, []string{"verify", "long"}, `"long" has not finished`, "forager crawl watch long")
+	if out := r.mustRun("verify", "long"); !strings.Contains(out, "The crawl runs: ") || !strings.Contains(out, "everything agrees") {
+		t.Errorf("verify of a running crawl: %s", out)
+	}
 	r.fails(t, exitFailure, []string{"crawl", "delete", "long"}, `"long" is running`, "forager crawl stop long", "--stop")
 	out := r.mustRun("--json", "crawl", "stop", "long")
 	var x standing

@@ -77,12 +77,12 @@ func (c *experimentPapers) Run(s *session) error {
 	}
 	var page bytes.Buffer
 	err = report.WriteMarkdown(&page, filepath.Base(folder), func(name, svg string) error {
-		return writeWhole(filepath.Join(folder, name), func(w io.Writer) error { _, err := io.WriteString(w, svg); return err })
+		return writeWhole(s, filepath.Join(folder, name), func(w io.Writer) error { _, err := io.WriteString(w, svg); return err })
 	})
 	if err != nil {
 		return err
 	}
-	return writeWhole(c.Out, func(w io.Writer) error { _, err := w.Write(page.Bytes()); return err })
+	return writeWhole(s, c.Out, func(w io.Writer) error { _, err := w.Write(page.Bytes()); return err })
 }
 
 // frozen are the worlds of the task file: its groups of tasks on which rankers may be judged.

@@ -22,6 +22,8 @@ type process struct {
 	PID     int    `json:"pid"`
 	Started string `json:"started"`
 	Log     string `json:"log"`
+	// Command is the program with its arguments, a JSON list.
+	Command string `json:"command,omitempty"`
 }
 
 // processes is the list of programs that up started for one data folder.
@@ -49,11 +51,11 @@ func openProcesses(data string) (*processes, error) {
 func (p *processes) save() error {
 	b, err := json.MarshalIndent(p, "", "  ")
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(p.file), 0o755)
+		err = os.MkdirAll(filepath.Dir(p.file), 0o700)
 	}
 	tmp := p.file + ".new"
 	if err == nil {
-		err = os.WriteFile(tmp, append(b, '\n'), 0o644)
+		err = os.WriteFile(tmp, append(b, '\n'), 0o600)
 	}
 	if err == nil {
 		err = os.Rename(tmp, p.file)
@@ -79,20 +81,6 @@ func (x process) alive() bool {
 	return err == nil && started == x.Started && state != "Z"
 }
 
-// ended is an error that names those that are no longer there.
-func (p *processes) ended() error {
-	var gone []string
-	for _, x := range p.List {
-		if !x.alive() {
-			gone = append(gone, fmt.Sprintf("%s (%s)", x.Name, x.Log))
-		}
-	}
-	if gone == nil {
-		return nil
-	}
-	return fmt.Errorf("ended by themselves or killed: %s", strings.Join(gone, ", "))
-}
-
 // procStat returns the start time and the state of a process.
 func procStat(pid int) (started, state string, err error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -111,19 +99,12 @@ func procStat(pid int) (started, state string, err error) {
 // start runs a program in a session of its own, its output appended to a log file, and
 // notes it in the list. Environment variables in env are added to the caller's.
 func (p *processes) start(name, logDir string, env []string, program string, args ...string) error {
-	if err := os.MkdirAll(logDir, 0o755); err != nil {
-		return err
-	}
 	path := filepath.Join(logDir, name+".log")
-	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	cmd, log, err := p.command(path, env, program, args...)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
@@ -134,12 +115,32 @@ func (p *processes) start(name, logDir string, env []string, program string, arg
 	// Reap it should it end while this command still runs.
 	go cmd.Wait()
 	p.List = slices.DeleteFunc(p.List, func(x process) bool { return x.Name == name })
-	p.List = append(p.List, process{Name: name, PID: cmd.Process.Pid, Started: started, Log: path})
+	command, err := json.Marshal(append([]string{program}, args...))
+	if err != nil {
+		return errors.Join(err, cmd.Process.Kill())
+	}
+	p.List = append(p.List, process{Name: name, PID: cmd.Process.Pid, Started: started, Log: path, Command: string(command)})
 	if err := p.save(); err != nil {
 		// Nobody would find it to stop it.
 		return errors.Join(fmt.Errorf("%s is not started: %w", name, err), cmd.Process.Kill())
 	}
 	return nil
+}
+
+// command prepares a program that runs in a session of its own, with its output appended to a log file.
+func (p *processes) command(path string, env []string, program string, args ...string) (*exec.Cmd, *os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, nil, err
+	}
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd, log, nil
 }
 
 // stop asks the named processes to end (SIGTERM), all at once, and waits for them; those

@@ -103,7 +103,7 @@ func TestProcessesWithoutAList(t *testing.T) {
 		t.Errorf("started without a list: %v", err)
 	}
 	wait(t, "the second has ended", func() bool { return !p.List[1].alive() })
-	if err := p.ended(); err == nil || !strings.Contains(err.Error(), "two (") || strings.Contains(err.Error(), "one (") {
+	if _, err := checkRestarts(data, p); err == nil || !strings.Contains(err.Error(), "two has ended") || strings.Contains(err.Error(), "one has") {
 		t.Errorf("ended: %v", err)
 	}
 	if killed, err := p.stop(t.Context(), []string{"one"}, 5*time.Second); len(killed) != 0 || err == nil || !strings.Contains(err.Error(), "one ended, but ") || one.alive() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,16 +14,18 @@ import (
 )
 
 type queryCommand struct {
-	SQL     string            `arg:"" optional:"" help:"The query; it must name no format."`
+	SQL     string            `arg:"" optional:"" help:"The query. A FORMAT clause of its own takes precedence over --format."`
 	Example string            `help:"A documented query by its name instead."`
 	List    bool              `help:"List the documented queries."`
 	Crawl   string            `help:"The crawl that a documented query is about; {crawl:String} in another one."`
 	Param   map[string]string `help:"Values of {name:Type} places of the query (name=value)."`
 	Format  string            `help:"Format of the result (CSV, JSONEachRow, Parquet, …)." default:"PrettyCompactMonoBlock"`
+	Write   bool              `help:"Permit statements that change tables or data."`
 }
 
 func (c *queryCommand) Help() string {
-	return `Documented queries are answered in SQL that can be read in schemas/clickhouse/queries.sql.
+	return `Documented queries are answered in SQL that can be read in schemas/clickhouse/queries.sql. Without --write,
+ClickHouse refuses statements that change anything.
 
   forager query "SELECT crawl, avg(relevance) AS harvest FROM pages WHERE outcome = 'delivered' GROUP BY crawl"
   forager query --list
@@ -73,18 +76,21 @@ func (c *queryCommand) Run(s *session) error {
 	case c.Crawl != "":
 		params["crawl"] = c.Crawl
 	}
+	if !c.Write && !reads.MatchString(sql) {
+		return usagef("this is no SELECT, WITH, SHOW, DESCRIBE, EXPLAIN, EXISTS or VALUES; --write permits other statements")
+	}
 	cfg, err := s.pipeline()
 	if err != nil {
 		return err
 	}
 	q, _ := documented(c.Example)
 	if q.OfArchive {
-		access, secret, err := cfg.S3.Keys()
+		login, err := cfg.S3.Login()
 		if err != nil {
 			return err
 		}
-		params["archive"] = strings.TrimRight(cfg.S3.Endpoint, "/") + "/" + cfg.S3.Bucket + "/" + archive.Folder
-		params["access_key"], params["secret_key"] = access, secret
+		params["archive"] = cfg.S3.URL(archive.Folder)
+		params["access_key"], params["secret_key"] = login.User, login.Password
 	}
 	db, err := analytics.Open(cfg.ClickHouse)
 	if err != nil {
@@ -100,15 +106,24 @@ func (c *queryCommand) Run(s *session) error {
 	if s.json {
 		format = "JSON"
 	}
-	if err := db.Copy(s, s.out, format, sql, params); analytics.Unavailable(err) {
+	ctx := s.Context
+	if !c.Write {
+		ctx = analytics.ReadOnly(ctx)
+	}
+	if err := db.Copy(ctx, s.data, format, sql, params); analytics.Unavailable(err) {
 		return errAway(err)
 	} else if err != nil && q.OfArchive && strings.Contains(err.Error(), ".parquet") {
 		return fmt.Errorf("a file of the archive is damaged; restore it from a copy, or take it out of the bucket to ask the others: %w", err)
+	} else if err != nil && !c.Write && strings.Contains(err.Error(), "readonly mode") {
+		return fmt.Errorf("the statement changes something; give --write to permit it: %w", err)
 	} else if err != nil {
 		return err
 	}
 	return nil
 }
+
+// reads matches the begin of statements that read. ClickHouse refuses changes in its read-only mode, but not SYSTEM and KILL.
+var reads = regexp.MustCompile(`(?is)^(\s|\(|--[^\n]*(\n|$)|#[^\n]*(\n|$)|/\*.*?\*/)*(SELECT|WITH|SHOW|DESC|DESCRIBE|EXPLAIN|EXISTS|VALUES|FROM)\b`)
 
 func errAway(err error) error {
 	return fmt.Errorf("ClickHouse does not answer (forager up starts what is needed, forager doctor finds the fault): %w", err)

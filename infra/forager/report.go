@@ -157,6 +157,7 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 		Started: time.UnixMilli(ctl.GetCreatedAt()), Window: st.GetWindow(), Spans: make(map[string]span),
 		Data: dataReport{Bucket: cfg.S3.Endpoint + "/" + cfg.S3.Bucket},
 	}
+	r.JudgedBy = b.judgedBy(crawl)
 	r.Budget.Pages, r.Budget.Requests = ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()
 	r.Latency.P50, r.Latency.P95 = st.GetLatencyP50Ms(), st.GetLatencyP95Ms()
 	r.Ranker, r.Arms = crawlfile.NameOf(ctl), armsOf(st)
@@ -166,7 +167,11 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 			r.raising = append(r.raising, p.GetName())
 		}
 	}
-	r.Notes = shardNotes(ctl)
+	parked, err := parkedNotes(ctx, b.client, crawl)
+	if err != nil {
+		return nil, err
+	}
+	r.Notes = append(shardNotes(ctl), parked...)
 	for topic, sp := range st.GetSpans() {
 		r.Spans[topic] = span{sp.GetCount(), sp.GetFirst(), sp.GetLast()}
 	}
@@ -277,8 +282,8 @@ func (r *crawlReport) ask(ctx context.Context, db *analytics.DB, crawl string) e
 
 func printReport(w io.Writer, r *crawlReport) {
 	fmt.Fprintf(w, "%s  %s", r.Crawl, r.State)
-	if r.Reason != "" {
-		fmt.Fprintf(w, ": %s", r.Reason)
+	if why := r.why(); why != "" {
+		fmt.Fprintf(w, ": %s", why)
 	}
 	fmt.Fprintf(w, "\nfocus %s, critic %s, ranker %s, started %s\n", focusLine(r.Focus, r.Weights, r.Bad), r.Critic,
 		r.Ranker, r.Started.Format(time.RFC3339))
@@ -286,6 +291,9 @@ func printReport(w io.Writer, r *crawlReport) {
 		fmt.Fprintf(w, "(%s)\n", note)
 	}
 	fmt.Fprintf(w, "\n%d pages, %d requests, %d hosts; harvest %.3f, loss %.3f\n", r.Pages, r.Requests, r.Hosts, r.Harvest, r.Loss)
+	if r.JudgedBy != "" {
+		fmt.Fprintf(w, "harvest and loss are by %s\n%s\n", r.JudgedBy, checkJudgement(r.Crawl))
+	}
 	if r.Behind > 0 {
 		fmt.Fprintf(w, "(%d records are still on their way to ClickHouse: what follows is not up to date)\n", r.Behind)
 	}

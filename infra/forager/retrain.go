@@ -352,7 +352,7 @@ func (c *retrainCommand) keep(s *session, b *books, store *objects.Store, h hist
 		said.Live = err == nil
 	}
 	if c.Output != "" {
-		if err := writeWhole(c.Output, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
+		if err := writeWhole(s, c.Output, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
 			return err
 		}
 		said.File = c.Output
@@ -403,8 +403,8 @@ func (r *retrained) text(w io.Writer, crawl string) {
 }
 
 // writeWhole writes a file that is there whole or, after an error, not at all or as it was.
-func writeWhole(path string, write func(io.Writer) error) error {
-	t, err := export.Create(path, true)
+func writeWhole(ctx context.Context, path string, write func(io.Writer) error) error {
+	t, err := export.Create(ctx, path, true)
 	if err != nil {
 		return err
 	}

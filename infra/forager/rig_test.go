@@ -15,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"forager/infra/forager/audit"
 	"forager/infra/simweb"
 	"forager/internal/crawlfile"
+	"forager/internal/frontier"
 	"forager/internal/pipeline"
 	"forager/schemas"
 )
@@ -225,7 +227,7 @@ func finished(st *schemas.CrawlStatus) bool {
 }
 
 // verified waits until everything has been read and audits the crawl.
-func (r *rig) verified(crawl string) {
+func (r *rig) verified(crawl string) *audit.Result {
 	r.t.Helper()
 	if err := r.books.settle(r.s, time.Minute); err != nil {
 		r.t.Fatal(err)
@@ -240,6 +242,43 @@ func (r *rig) verified(crawl string) {
 	if !result.OK {
 		r.t.Errorf("verify: %d differences:\n%s", len(result.Problems)+result.More, strings.Join(result.Problems, "\n"))
 	}
+	if left, err := filepath.Glob(filepath.Join(r.cfg.Data, "verify-*")); err != nil || len(left) > 0 {
+		r.t.Errorf("verify left %s (%v)", left, err)
+	}
+	return result
+}
+
+// evidence is all that an audit of a crawl that has ended reads, in memory.
+func (r *rig) evidence(crawl string) *audit.Evidence {
+	r.t.Helper()
+	statuses, _, err := r.books.shardStatuses(crawl)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	live, closeLive, err := (&audition{cfg: r.cfg, books: r.books, crawl: crawl, statuses: statuses}).open(r.s)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer closeLive()
+	e, err := audit.Collect(r.s, live.Case, live)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return e
+}
+
+// memoryStore is a store of an audit in memory.
+type memoryStore struct{ frontier.Store }
+
+func (memoryStore) Commit() error { return nil }
+
+func judged(t *testing.T, e *audit.Evidence) *audit.Result {
+	t.Helper()
+	r, err := e.Judge(memoryStore{frontier.NewMemory()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // run calls the whole command as a user would and returns what it printed.

@@ -63,7 +63,7 @@ func (c *crawlSeeds) Run(s *session) error {
 		return err
 	}
 	if c.Wait > 0 {
-		if err := b.taken(s, c.Crawl, at, c.Wait); err != nil {
+		if err := b.taken(s, c.Crawl, map[int]int64{at.Partition: at.Offset}, c.Wait); err != nil {
 			return err
 		}
 	}
@@ -124,8 +124,10 @@ func goesOn(ctl *schemas.CrawlControl, st *schemas.CrawlStatus) error {
 	switch {
 	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED:
 		return fmt.Errorf("crawl %q was stopped, which is for good; start another crawl (forager crawl start)", crawl)
-	case ended(st) && st.GetEndReason() != frontier.EndEmpty && st.GetEndReason() != frontier.EndStagnated:
-		return fmt.Errorf("crawl %q has finished: %s; it fetches nothing more: start another crawl (forager crawl start)", crawl, st.GetEndReason())
+	case ended(st) && (st.GetEndReason() == frontier.EndPages || st.GetEndReason() == frontier.EndRequests):
+		return fmt.Errorf("crawl %q has finished: %s; give it a larger budget with the seeds (forager crawl resume)", crawl, st.GetEndReason())
+	case ended(st) && st.GetEndReason() != frontier.EndEmpty && st.GetEndReason() != frontier.EndStagnated && st.GetEndReason() != frontier.EndUnreachable:
+		return fmt.Errorf("crawl %q has finished: %s; start another crawl (forager crawl start)", crawl, st.GetEndReason())
 	}
 	return nil
 }
@@ -188,10 +190,15 @@ func portions(list []string, most int) (runs [][]string) {
 }
 
 // taken waits until a crawl has read the record of link.found at a place.
-func (b *books) taken(ctx context.Context, crawl string, at stream.Position, wait time.Duration) error {
+func (b *books) taken(ctx context.Context, crawl string, last map[int]int64, wait time.Duration) error {
 	ok, err := poll(ctx, wait, func() (bool, error) {
-		last, known := b.status(crawl).GetSpans()[schemas.TopicLinkFound].GetLast()[uint32(at.Partition)]
-		return known && last >= at.Offset, nil
+		taken := b.status(crawl).GetSpans()[schemas.TopicLinkFound].GetLast()
+		for partition, offset := range last {
+			if at, known := taken[uint32(partition)]; !known || at < offset {
+				return false, nil
+			}
+		}
+		return true, nil
 	})
 	if err == nil && !ok {
 		err = fmt.Errorf("crawl %q has not taken it after %s, but will: it stands in %s; does prioritize run? (forager up starts it)", crawl, wait, schemas.TopicLinkFound)

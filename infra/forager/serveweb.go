@@ -29,7 +29,7 @@ are not in the file are answered with 404.
 }
 
 func (c *serveWebCommand) Run(s *session) error {
-	archive, err := webarchive.Open(c.File)
+	archive, err := webarchive.Open(s, c.File)
 	if err != nil {
 		return err
 	}

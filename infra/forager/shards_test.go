@@ -23,6 +23,9 @@ func TestACrawlOfFourShards(t *testing.T) {
 		c.Learning.Features = []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}
 	}))
 	r.until("four", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 50 })
+	if out := r.mustRun("verify", "four"); !strings.Contains(out, "link.found       checked by its records, as of the offsets ") || !strings.Contains(out, "everything agrees") {
+		t.Errorf("verify of a crawl that runs:\n%s", out)
+	}
 	if err := syscall.Kill(r.pid("prioritize-0"), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +47,10 @@ func TestACrawlOfFourShards(t *testing.T) {
 		}
 	}
 	r.verified("four")
+	if out := r.mustRun("verify", "four", "--sample", "0.5"); !strings.Contains(out, "damage to 1 of them is found with probability 0.500, to 10 with 0.999") {
+		t.Errorf("verify by a sample:\n%s", out)
+	}
+	r.leaseMutations("four")
 	var standing []standing
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "status", "four")), &standing); err != nil || len(standing) != 1 || standing[0].Pages != 400 {
 		t.Errorf("crawl status: %v (%v)", standing, err)

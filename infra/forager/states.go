@@ -67,7 +67,7 @@ func (c *crawlList) Run(s *session) error {
 func listing(ctl *schemas.CrawlControl, st *schemas.CrawlStatus) listed {
 	at := stand(ctl.GetCrawl(), st)
 	x := listed{
-		Crawl: at.Crawl, State: at.State, Reason: at.Reason, Pages: at.Pages, Budget: ctl.GetBudget().GetPages(),
+		Crawl: at.Crawl, State: at.State, Reason: at.why(), Pages: at.Pages, Budget: ctl.GetBudget().GetPages(),
 		Critic: ctl.GetCritic(), Focus: ctl.GetFocus(), Started: time.UnixMilli(ctl.GetCreatedAt()).UTC(),
 	}
 	x.Ranker = crawlfile.NameOf(ctl)
@@ -96,24 +96,14 @@ func (c *crawlPause) Run(s *session) error {
 	})
 }
 
-type crawlResume struct {
-	Crawl string        `arg:"" help:"Name of the crawl."`
-	Wait  time.Duration `help:"How long to wait until it goes on; 0 = do not wait." default:"60s"`
-}
-
-func (c *crawlResume) Run(s *session) error {
-	return steer(s, c.Crawl, schemas.CrawlState_CRAWL_STATE_RUNNING, c.Wait, func(st *schemas.CrawlStatus) bool {
-		return st.GetState() == schemas.ShardState_SHARD_STATE_RUNNING
-	})
-}
-
 type crawlStop struct {
 	Crawl string        `arg:"" help:"Name of the crawl."`
 	Wait  time.Duration `help:"How long to wait until nothing is in flight; 0 = do not wait." default:"60s"`
 }
 
 func (c *crawlStop) Help() string {
-	return `A stopped crawl has finished: it cannot be resumed (forager crawl pause can). Its pages stay.`
+	return `A stopped crawl has finished for good: it cannot be resumed, as one that is paused, or has finished by itself, can. Its
+pages stay.`
 }
 
 func (c *crawlStop) Run(s *session) error {
@@ -142,7 +132,13 @@ func steer(s *session, crawl string, state schemas.CrawlState, wait time.Duratio
 	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED && state != ctl.GetState():
 		return fmt.Errorf("crawl %q is being stopped, which is for good (forager crawl watch %s)", crawl, crawl)
 	}
-	if ctl.GetState() != state {
+	again := false // a newer control record lets a stage try a crawl again that it has left aside
+	if state == schemas.CrawlState_CRAWL_STATE_RUNNING {
+		if again, err = leftAside(s, b.client, crawl); err != nil {
+			return err
+		}
+	}
+	if ctl.GetState() != state || again {
 		if _, err := b.revise(s, crawl, func(next *schemas.CrawlControl) { next.State = state }); err != nil {
 			return err
 		}

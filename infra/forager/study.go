@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"forager/internal/experiment"
+	"forager/internal/progress"
 	"forager/internal/study"
 )
 
@@ -29,9 +30,9 @@ type webCache struct {
 	NoCache bool   `help:"Parse webs anew, keep nothing."`
 }
 
-// softMemory is how much memory an experiment may come to before it is collected more often, bytes: a web of 50,000 pages stays
-// within 2 GB. It is no bound, as what is in use may be more. GOMEMLIMIT takes its place.
-const softMemory = 1800 << 20
+// softMemory is the memory from which garbage is collected more often, bytes. A web takes some 3 KB a page, and what is kept of
+// its pages is bounded; crawls take memory by their budgets. It is not a bound. GOMEMLIMIT takes its place.
+const softMemory = 512 << 20
 
 // loader brings webs, and says how it did.
 func (c *webCache) loader(to io.Writer) (experiment.Loader, error) {
@@ -121,23 +122,37 @@ func (c *experimentRun) Run(s *session) error {
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return fmt.Errorf("make the folder of results: %w", err)
 	}
-	progress := &studyProgress{to: s.err, terminal: interactive(s.err)}
-	rep, err := study.Run(s, plan, filepath.Join(c.Out, studyLog), progress)
+	ctx, task, end := progress.StartTask(s, "runs")
+	defer end()
+	told := &studyProgress{to: s.err, task: task}
+	rep, err := study.Run(ctx, plan, filepath.Join(c.Out, studyLog), told)
 	if err != nil {
 		return err
 	}
-	progress.cost.print(s.err)
+	end()
+	told.cost.print(s.err)
 	for name, write := range map[string]func(io.Writer) error{
 		studyCSV:     func(w io.Writer) error { return study.WriteCSV(w, rep.Rows()) },
 		studyParquet: func(w io.Writer) error { return study.WriteParquet(w, rep.Rows()) },
 		studyReport:  func(w io.Writer) error { return json.NewEncoder(w).Encode(rep) },
 		studyPage:    rep.WriteHTML,
 	} {
-		if err := writeWhole(filepath.Join(c.Out, name), write); err != nil {
+		if err := writeWhole(s, filepath.Join(c.Out, name), write); err != nil {
 			return err
 		}
 	}
-	return s.print(rep, rep.Print)
+	if err := s.print(rep, rep.Print); err != nil {
+		return err
+	}
+	return failedRuns(len(rep.Failed))
+}
+
+// failedRuns is the error of an experiment of which runs failed.
+func failedRuns(n int) error {
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d runs failed; the same command makes them again, and what is printed is of the other tasks", n)
 }
 
 type experimentReport struct {
@@ -151,52 +166,32 @@ func (c *experimentReport) Run(s *session) error {
 		return err
 	}
 	if c.HTML != "" {
-		if err := writeWhole(c.HTML, rep.WriteHTML); err != nil {
+		if err := writeWhole(s, c.HTML, rep.WriteHTML); err != nil {
 			return err
 		}
 	}
 	return s.print(rep, rep.Print)
 }
 
-// studyProgress tells how far a study is: a line that is written over on a terminal, else a
-// line every hundred runs.
+// studyProgress tells how far a study is.
 type studyProgress struct {
-	to       io.Writer
-	terminal bool
-	began    time.Time
-	known    int
-	cost     *runCosts
+	to   io.Writer
+	task *progress.Task
+	cost *runCosts
 }
 
 func (p *studyProgress) Prepared(known, all int, torn int64) {
-	p.began, p.known, p.cost = time.Now(), known, newRunCosts()
+	p.cost = newRunCosts()
 	if torn > 0 {
 		fmt.Fprintf(p.to, "the last run of the log was not whole (%d bytes): it is made again\n", torn)
 	}
 	fmt.Fprintf(p.to, "%d runs, %d of them made before\n", all, known)
+	p.task.Begin(int64(known), int64(all))
 }
 
 func (p *studyProgress) Ran(r *experiment.Result, cpu time.Duration, done, all int) {
 	p.cost.add(r, cpu)
-	spent := time.Since(p.began)
-	left := time.Duration(float64(spent) / float64(done-p.known) * float64(all-done)).Round(time.Second)
-	switch {
-	case p.terminal:
-		const width = 30
-		bar := make([]rune, width)
-		for i := range bar {
-			bar[i] = '·'
-			if i < width*done/all {
-				bar[i] = '█'
-			}
-		}
-		fmt.Fprintf(p.to, "\r\x1b[K%s %d of %d runs, %s left", string(bar), done, all, left)
-		if done == all {
-			fmt.Fprintln(p.to)
-		}
-	case done%100 == 0 || done == all:
-		fmt.Fprintf(p.to, "%d of %d runs, %s left\n", done, all, left)
-	}
+	p.task.Reach(int64(done), int64(all))
 }
 
 // readStudy reads the report in the folder of a study.

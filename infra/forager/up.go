@@ -48,7 +48,9 @@ type upCommand struct {
 func (c *upCommand) Help() string {
 	return `Embedded parts are started for those addresses of the pipeline file that are loopback addresses at
 which nobody answers; then topics, bucket and tables are set up and each stage is started as often as
-its setting "replicas" says. Logs go to DATA/logs, state to DATA/state.
+its setting "replicas" says. Logs go to DATA/logs, state to DATA/state. A program that ends by itself is
+started again, after a pause that grows from one second to a minute (DATA/logs/supervisor.log; forager doctor
+says how often). forager down ends everything.
 
   forager up                    everything
   forager up --parts            only Kafka, S3 and ClickHouse
@@ -64,10 +66,24 @@ func (c *upCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if err := cfg.MakeData(); err != nil {
+		return err
+	}
 	say := func(format string, args ...any) {
 		if !s.json {
 			fmt.Fprintf(s.out, format+"\n", args...)
 		}
+	}
+	// The list of processes has one writer at a time.
+	before, err := readSupervision(cfg.Data)
+	if err != nil {
+		return err
+	}
+	if err := stopSupervisor(s, cfg.Data); err != nil {
+		return err
+	}
+	if st.processes, err = openProcesses(cfg.Data); err != nil {
+		return err
 	}
 	if !c.External {
 		started, err := st.startParts(s, c.Wait)
@@ -88,9 +104,15 @@ func (c *upCommand) Run(s *session) error {
 			return err
 		}
 	}
+	if err := st.startSupervisor(s); err != nil {
+		return err
+	}
 	return s.print(st.processes, func(w io.Writer) {
 		for _, p := range st.processes.List {
 			fmt.Fprintf(w, "%-20s process %-8d log %s\n", p.Name, p.PID, p.Log)
+			if text := before.of(p.Name); text != "" {
+				fmt.Fprintf(w, "%-20s %s\n", "", text)
+			}
 		}
 	})
 }
@@ -106,6 +128,12 @@ func (c *downCommand) Run(s *session) error {
 	}
 	st, err := newStack(s.config, cfg, "")
 	if err != nil {
+		return err
+	}
+	if err := stopSupervisor(s, cfg.Data); err != nil {
+		return err
+	}
+	if st.processes, err = openProcesses(cfg.Data); err != nil {
 		return err
 	}
 	n := len(st.processes.List)
@@ -187,14 +215,7 @@ func answers(address string) bool {
 
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return err == nil && pipeline.Loopback(host)
 }
 
 // startParts starts the embedded servers that are needed and waits until they answer. It

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"forager/internal/freeport"
 	"forager/internal/pipeline"
@@ -89,12 +90,27 @@ func (p *program) until(t *testing.T, last string) (lines []string) {
 	return nil
 }
 
-func get(t *testing.T, url string) (int, string) {
+// load reads the pipeline file, with the logins that local generated.
+func load(t *testing.T, config string) *pipeline.Config {
+	t.Helper()
+	cfg, err := pipeline.Load(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func get(t *testing.T, config, url string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "POST", url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	login, err := load(t, config).ClickHouse.Login()
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-ClickHouse-Key", login.Password)
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -116,10 +132,10 @@ func TestServesAndStops(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("it said %q, want %q", lines, want)
 	}
-	if code, body := get(t, "http://"+tables+"/?query=CREATE+DATABASE+kept"); code != 200 {
+	if code, body := get(t, config, "http://"+tables+"/?query=CREATE+DATABASE+kept"); code != 200 {
 		t.Errorf("ClickHouse answers %d %s", code, body)
 	}
-	if code, body := get(t, "http://"+tables+"/?query=SELECT+uniqExact(number)+FROM+numbers(100000000)"); code == 200 || !strings.Contains(body, "Code: 241") || !strings.Contains(body, "maximum: 256.00 MiB") {
+	if code, body := get(t, config, "http://"+tables+"/?query=SELECT+uniqExact(number)+FROM+numbers(100000000)"); code == 200 || !strings.Contains(body, "Code: 241") || !strings.Contains(body, "maximum: 256.00 MiB") {
 		t.Errorf("with local.clickhouse_bytes of 256 MiB, a query that needs more is answered %d %s", code, body)
 	}
 	second := launch(t, "-config", config)
@@ -133,17 +149,18 @@ func TestServesAndStops(t *testing.T) {
 	}
 	p = launch(t, "-config", config, "-parts", "clickhouse")
 	p.until(t, "ready")
-	if code, body := get(t, "http://"+tables+"/?query=SHOW+CREATE+DATABASE+kept"); code != 200 {
+	if code, body := get(t, config, "http://"+tables+"/?query=SHOW+CREATE+DATABASE+kept"); code != 200 {
 		t.Errorf("after the restart ClickHouse answers %d %s", code, body)
 	}
 	// A second signal does not wait for anybody.
 	slow := make(chan struct{})
 	go func() {
 		defer close(slow)
-		http.Post("http://"+tables+"/?query=SELECT+sleep(3)", "", nil)
+		login, _ := load(t, config).ClickHouse.Login()
+		http.Post("http://"+tables+"/?query=SELECT+sleep(3)&password="+login.Password, "", nil)
 	}()
-	for {
-		if _, body := get(t, "http://"+tables+"/?query=SELECT+count()+FROM+system.processes"); body == "2\n" {
+	for begin := time.Now(); time.Since(begin) < time.Minute; {
+		if _, body := get(t, config, "http://"+tables+"/?query=SELECT+count()+FROM+system.processes"); body == "2\n" {
 			break
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"forager/infra/local/clickhouse"
 	"forager/infra/local/kafka"
 	"forager/infra/local/s3"
+	"forager/internal/archive"
 	"forager/internal/pipeline"
 )
 
@@ -39,10 +40,10 @@ func choose(cfg *pipeline.Config, wanted []string) ([]part, error) {
 	all[0].addresses, problems[0] = httpAddress(cfg.ClickHouse.URL)
 	all[1].addresses, problems[1] = httpAddress(cfg.S3.Endpoint)
 	if cfg.Kafka.TLS.Enabled || cfg.Kafka.SASL.Mechanism != "" {
-		problems[2] = errors.New("the embedded broker has neither TLS nor passwords; take kafka.tls and kafka.sasl out of the pipeline file")
+		problems[2] = errors.New("the embedded broker has no TLS and generates its password by itself; take kafka.tls and kafka.sasl out of the pipeline file")
 	}
 	if c := cfg.ClickHouse; (c.User != "" && c.User != "default") || c.PasswordEnv != "" {
-		problems[0] = errors.Join(problems[0], errors.New("the embedded ClickHouse knows the user default without a password only; mend clickhouse.user and clickhouse.password_env"))
+		problems[0] = errors.Join(problems[0], errors.New("the embedded ClickHouse has the user default only and generates its password by itself; take clickhouse.user and clickhouse.password_env out of the pipeline file"))
 	}
 	for _, w := range wanted {
 		if !slices.ContainsFunc(all, func(p part) bool { return p.name == w }) {
@@ -112,17 +113,16 @@ func httpAddress(raw string) ([]string, error) {
 
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+	return err == nil && pipeline.Loopback(host)
 }
 
 // serve runs the parts of the plan until ctx ends or one of them does.
 func serve(ctx context.Context, cfg *pipeline.Config, plan []part, out io.Writer, log *slog.Logger) (err error) {
+	if err := cfg.MakeData(); err != nil {
+		return err
+	}
 	dir := filepath.Join(cfg.Data, "local")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	unlock, err := lock(filepath.Join(dir, "lock"))
@@ -145,26 +145,30 @@ func serve(ctx context.Context, cfg *pipeline.Config, plan []part, out io.Writer
 			continue
 		}
 		at := p.addresses[0]
+		login, err := cfg.MakeSecret(p.name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
 		switch p.name {
 		case "clickhouse":
-			s, err := clickhouse.Start(ctx, filepath.Join(dir, p.name), at, clickhouse.Settings{MemoryBytes: cfg.Local.ClickHouseBytes, Log: log})
+			s, err := clickhouse.Start(ctx, filepath.Join(dir, p.name), at, clickhouse.Settings{
+				MemoryBytes: cfg.Local.ClickHouseBytes, Password: login.Password, Archive: cfg.S3.URL(archive.Folder), Log: log,
+			})
 			if err != nil {
 				return busy(err, "clickhouse.url", at)
 			}
 			stops = append(stops, s.Close)
 		case "s3":
-			access, secret, err := cfg.S3.Keys()
-			if err != nil {
-				return fmt.Errorf("s3: %w", err)
-			}
-			e, err := s3.Start(ctx, filepath.Join(dir, p.name), at, s3.Settings{AccessKey: access, SecretKey: secret, Region: cfg.S3.Region})
+			e, err := s3.Start(ctx, filepath.Join(dir, p.name), at, s3.Settings{AccessKey: login.User, SecretKey: login.Password, Region: cfg.S3.Region})
 			if err != nil {
 				return busy(err, "s3.endpoint", at)
 			}
 			ended = e.Ended()
 			stops = append(stops, e.Close)
 		case "kafka":
-			b, err := kafka.Start(ctx, filepath.Join(dir, p.name), p.addresses, kafka.Settings{Log: log})
+			b, err := kafka.Start(ctx, filepath.Join(dir, p.name), p.addresses, kafka.Settings{
+				User: login.User, Password: login.Password, MaxRequestBytes: largestRequest(cfg), Log: log,
+			})
 			if err != nil {
 				return busy(err, "kafka.brokers", strings.Join(p.addresses, ", "))
 			}
@@ -180,6 +184,16 @@ func serve(ctx context.Context, cfg *pipeline.Config, plan []part, out io.Writer
 	case <-ended:
 		return errors.New("the S3 endpoint ended by itself")
 	}
+}
+
+// largestRequest is room for the largest record of any topic, twice, in bytes: records of a batch may be larger than they
+// are compressed.
+func largestRequest(cfg *pipeline.Config) int {
+	largest := 0
+	for _, t := range cfg.Topics {
+		largest = max(largest, t.MaxMessageBytes)
+	}
+	return 2 * largest
 }
 
 // busy says what to do about an address that is taken.
@@ -203,7 +217,7 @@ func stopAll(stops []func() error) error {
 
 // lock makes sure that nobody else serves the folder.
 func lock(path string) (func(), error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			s.tell(rw, r)
 			return
 		}
+		rw.Header().Set(webarchive.OfflineHeader, "simweb")
 		http.Error(rw, "no such host", http.StatusBadGateway)
 		return
 	}
@@ -87,6 +88,7 @@ func (s *Server) serve(rw http.ResponseWriter, r *http.Request, w *Web, url stri
 	}
 	at, ok := w.locate(url)
 	if !ok {
+		rw.Header().Set(webarchive.OfflineHeader, "simweb")
 		http.Error(rw, "no such host", http.StatusBadGateway)
 		return http.StatusBadGateway, 0
 	}

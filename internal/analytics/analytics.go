@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -37,20 +39,23 @@ func Open(cfg pipeline.ClickHouse) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse.url: %w", err)
 	}
-	password, err := pipeline.Password(cfg.PasswordEnv)
+	login, err := cfg.Login()
 	if err != nil {
-		return nil, fmt.Errorf("clickhouse.password_env: %w", err)
+		return nil, err
 	}
 	options := clickhouse.Options{
 		Protocol:    clickhouse.HTTP,
 		Addr:        []string{hostPort(u)},
 		HttpUrlPath: strings.TrimSuffix(u.Path, "/"),
-		Auth:        clickhouse.Auth{Username: cfg.User, Password: password},
+		Auth:        clickhouse.Auth{Username: login.User, Password: login.Password},
 		Compression: &clickhouse.Compression{Method: clickhouse.CompressionLZ4},
 		DialTimeout: 5 * time.Second,
 		// Nothing comes before a query ended where results are held in memory.
 		ReadTimeout:  10 * time.Minute,
 		MaxOpenConns: 16, MaxIdleConns: 4,
+	}
+	if login.Password == "" {
+		options.TransportFunc = func(t *http.Transport) (http.RoundTripper, error) { return &lateLogin{next: t, cfg: cfg}, nil }
 	}
 	if u.Scheme == "https" {
 		options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -64,6 +69,32 @@ func Open(cfg pipeline.ClickHouse) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("clickhouse: %w", err), d.admin.Close())
 	}
 	return d, nil
+}
+
+// lateLogin adds the login of the embedded server, which may be generated after this process has started; it is read again
+// until there is one.
+type lateLogin struct {
+	next  http.RoundTripper
+	cfg   pipeline.ClickHouse
+	known atomic.Pointer[pipeline.Login]
+}
+
+func (l *lateLogin) RoundTrip(r *http.Request) (*http.Response, error) {
+	login := l.known.Load()
+	if login == nil {
+		now, err := l.cfg.Login()
+		if err != nil {
+			return nil, err
+		}
+		if now.Password == "" {
+			return l.next.RoundTrip(r)
+		}
+		login = &now
+		l.known.Store(login)
+	}
+	r = r.Clone(r.Context())
+	r.SetBasicAuth(login.User, login.Password)
+	return l.next.RoundTrip(r)
 }
 
 func hostPort(u *url.URL) string {

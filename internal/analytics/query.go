@@ -122,9 +122,16 @@ func plain(v reflect.Value) any {
 	return v.Interface()
 }
 
+// ReadOnly returns a context whose statements can read and change settings, nothing else.
+func ReadOnly(ctx context.Context) context.Context {
+	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"readonly": 2}))
+}
+
 // Copy runs a query and writes its result in one of ClickHouse's formats (CSV, JSONEachRow,
-// PrettyCompact, Parquet …). The query must name no format itself.
+// PrettyCompact, Parquet …). A FORMAT clause of the query takes precedence.
 func (d *DB) Copy(ctx context.Context, w io.Writer, format, sql string, params Params) error {
+	// The driver refuses a query that ends with a FORMAT clause; one that a comment follows it sends as it is.
+	sql = strings.TrimRight(sql, "; \t\r\n") + "\n--"
 	r, err := d.conn.QueryFormat(ctx, format, sql, params.args()...)
 	if err != nil {
 		return d.failed(ctx, "query", err)

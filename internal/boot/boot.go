@@ -73,6 +73,11 @@ func start(stage string, args []string, stderr io.Writer, run func(context.Conte
 	if *check {
 		return exitOK
 	}
+	syscall.Umask(0o077) // state is the operator's alone
+	if err := cfg.MakeData(); err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", stage, err)
+		return exitError
+	}
 	ctx, interrupted, stop := untilSignal()
 	defer stop()
 	err = serve(ctx, cfg, stage, *replica, stderr, run)

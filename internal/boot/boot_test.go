@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 }
 
 // pipelineFile writes a copy of the shipped pipeline.yaml with a metrics address.
-func pipelineFile(t *testing.T, metrics string) string {
+func pipelineFile(t *testing.T, metrics string, more ...string) string {
 	t.Helper()
 	b, err := os.ReadFile("../../pipeline.yaml")
 	if err != nil {
@@ -73,7 +73,7 @@ func pipelineFile(t *testing.T, metrics string) string {
 		t.Fatal("pipeline.yaml has no line for parse-dom")
 	}
 	path := filepath.Join(t.TempDir(), "pipeline.yaml")
-	if err := os.WriteFile(path, re.ReplaceAll(b, fmt.Appendf(nil, "parse-dom: {metrics: %q, ", metrics)), 0o644); err != nil {
+	if err := os.WriteFile(path, re.ReplaceAll(b, fmt.Appendf(nil, "parse-dom: {metrics: %q, %s", metrics, strings.Join(more, ""))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -194,7 +194,14 @@ func TestFlags(t *testing.T) {
 
 func TestMetricsEndpoint(t *testing.T) {
 	t.Parallel()
-	p := launch(t, "drains", "-config", pipelineFile(t, "127.0.0.1:0"), "-replica", "2")
+	metricsEndpoint(t, pipelineFile(t, "127.0.0.1:0"), false)
+	metricsEndpoint(t, pipelineFile(t, "127.0.0.1:0", "profiles: true, "), true)
+}
+
+// metricsEndpoint reads metrics, and profiles where the pipeline file asks for them.
+func metricsEndpoint(t *testing.T, config string, profiles bool) {
+	t.Helper()
+	p := launch(t, "drains", "-config", config, "-replica", "2")
 	lines := bufio.NewScanner(p.stderr)
 	var addr string
 	for addr == "" && lines.Scan() {
@@ -215,6 +222,14 @@ func TestMetricsEndpoint(t *testing.T) {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("no %s in the metrics", want)
 		}
+	}
+	resp, err = http.Get("http://" + addr + "/debug/pprof/goroutine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if (resp.StatusCode == http.StatusOK) != profiles {
+		t.Errorf("profiles %t: %s", profiles, resp.Status)
 	}
 	p.line(t, "up")
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {

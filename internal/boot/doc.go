@@ -13,8 +13,5 @@
 // moves to another process of this machine finds its store there; Pebble's lock keeps it from
 // two owners.
 //
-// 2026-11-21: Go's profiles are served beside the metrics, always: they cost nothing until they
-// are asked for, and whoever may read a stage's metrics may see where its time goes.
-//
 // 2026-11-21: replica n of a stage has its metrics at the configured port + n.
 package boot

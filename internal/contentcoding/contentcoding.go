@@ -9,7 +9,6 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 )
@@ -23,11 +22,18 @@ const maxCodings = 3
 // maxWindow bounds the memory of a zstd decoder, bytes (RFC 9659 grants 8 MB).
 const maxWindow = 8 << 20
 
-// errUnknown is the class of codings that NewReader does not know.
-var errUnknown = errors.New("unknown content coding")
+// errUnknown is the class of codings that NewReader does not undo.
+var errUnknown = errors.New("content coding that is not supported")
 
-// NewReader returns the decoded body of an answer with the given Content-Encoding header; "" and
-// "identity" return r itself. An empty body is empty in every coding.
+// unknown are codings that NewReader does not undo: the others of IANA's registry, and some in use without it. Every
+// other word is not a coding but a mistake, most often a charset.
+var unknown = map[string]bool{
+	"aes128gcm": true, "compress": true, "x-compress": true, "dcb": true, "dcz": true, "exi": true, "pack200-gzip": true,
+	"sdch": true, "bzip2": true, "x-bzip2": true, "bzip": true, "xz": true, "x-xz": true, "lzma": true, "x-lzma": true, "lz4": true,
+}
+
+// NewReader returns the decoded body of an answer with the given Content-Encoding header, as browsers read it: words
+// that are no coding count as "identity". An empty body is empty in every coding.
 func NewReader(r io.Reader, contentEncoding string) (io.ReadCloser, error) {
 	codings := codingsOf(contentEncoding)
 	if len(codings) > maxCodings {
@@ -51,16 +57,19 @@ func NewReader(r io.Reader, contentEncoding string) (io.ReadCloser, error) {
 	return &d, nil
 }
 
-// codingsOf lists the codings of a Content-Encoding header without "identity".
+// codingsOf lists the codings of a Content-Encoding header, at most one more than maxCodings.
 func codingsOf(header string) []string {
 	var codings []string
 	for name := range strings.SplitSeq(header, ",") {
-		if name = strings.ToLower(strings.TrimSpace(name)); name != "" && name != "identity" {
+		name = strings.ToLower(strings.Trim(name, " \t\"'"))
+		if (known[name] || unknown[name]) && len(codings) <= maxCodings {
 			codings = append(codings, name)
 		}
 	}
 	return codings
 }
+
+var known = map[string]bool{"gzip": true, "x-gzip": true, "deflate": true, "br": true, "zstd": true}
 
 // decoder is a row of decoders.
 type decoder struct {
@@ -71,7 +80,7 @@ type decoder struct {
 func (d *decoder) under(coding string) error {
 	switch coding {
 	case "gzip", "x-gzip":
-		gz, err := gzip.NewReader(d.r)
+		gz, err := newGzipReader(bufio.NewReader(d.r))
 		if err != nil {
 			return err
 		}

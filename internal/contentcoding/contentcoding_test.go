@@ -47,6 +47,8 @@ func TestNewReader(t *testing.T) {
 		}
 		return b
 	}
+	wholeHeader := append([]byte("\x1f\x8b\x08\x1e\x00\x00\x00\x00\x00\xff\x04\x00abcd"+strings.Repeat("long ", 2000)+"name\x00comment\x00ss"),
+		encode(t, "flate", "hello\n")...)
 	for _, test := range []struct {
 		name, header string
 		body         []byte
@@ -64,6 +66,27 @@ func TestNewReader(t *testing.T) {
 		{"one over the other", "br, gzip", encode(t, "gzip", string(encode(t, "br", text))), text},
 		{"identity between", "gzip,identity,", encode(t, "gzip", text), text},
 		{"nothing", "gzip", nil, ""},
+		// What browsers take.
+		{"no coding at all", "utf-8", []byte(text), text},
+		{"the word none", "none", []byte(text), text},
+		{"the word binary", "Binary", []byte(text), text},
+		{"a charset", "ISO-8859-1", []byte(text), text},
+		{"8bit, quoted", `"8bit"`, []byte(text), text},
+		{"a charset and a coding", "utf-8, gzip", encode(t, "gzip", text), text},
+		{"many that are none", "a, b, c, d, gzip, e", encode(t, "gzip", text), text},
+		{"bytes behind gzip", "gzip", append(encode(t, "gzip", text), "<!-- garbage -->"...), text},
+		{"zeros behind gzip", "gzip", append(encode(t, "gzip", text), 0, 0, 0), text},
+		{"half a magic behind gzip", "gzip", append(encode(t, "gzip", text), 0x1f, 0x8b), text},
+		{"gzip with a wrong checksum", "gzip", damaged(encode(t, "gzip", text), 7), text},
+		{"gzip with a wrong length", "gzip", damaged(encode(t, "gzip", text), 2), text},
+		{"gzip without its end", "gzip", encode(t, "gzip", text)[:len(encode(t, "gzip", text))-8], text},
+		{"gzip with half its end", "gzip", encode(t, "gzip", text)[:len(encode(t, "gzip", text))-3], text},
+		{"plain body labelled gzip", "gzip", []byte("<html>plain"), "<html>plain"},
+		{"plain body labelled x-gzip", "x-gzip", []byte("x"), "x"},
+		{"gzip said twice", "gzip, gzip", encode(t, "gzip", text), text},
+		{"gzip with all of its header", "gzip", wholeHeader, "hello\n"},
+		{"bytes behind zlib", "deflate", append(encode(t, "zlib", text), "garbage"...), text},
+		{"bytes behind bare deflate", "deflate", append(encode(t, "flate", text), "garbage"...), text},
 		{"gzip of another", "gzip", foreign("H4sIAAAAAAAAA8tIzcnJ5wIAIDA6NgYAAAA="), "hello\n"},
 	} {
 		r, err := NewReader(bytes.NewReader(test.body), test.header)
@@ -79,14 +102,22 @@ func TestNewReader(t *testing.T) {
 	}
 }
 
+// damaged has another byte i places before its end.
+func damaged(b []byte, i int) []byte {
+	b[len(b)-i] ^= 0xff
+	return b
+}
+
 func TestNewReaderRefuses(t *testing.T) {
-	if _, err := NewReader(strings.NewReader("x"), "compress"); !errors.Is(err, errUnknown) {
-		t.Errorf("compress: %v", err)
+	for _, coding := range []string{"compress", "X-Compress", "aes128gcm", "exi", "pack200-gzip", "dcb", "dcz", "sdch", "xz", "x-bzip2", "lzma", "utf-8, compress"} {
+		if _, err := NewReader(strings.NewReader("x"), coding); !errors.Is(err, errUnknown) {
+			t.Errorf("%s: %v", coding, err)
+		}
 	}
 	if _, err := NewReader(strings.NewReader("x"), "gzip, gzip, gzip, gzip"); err == nil {
 		t.Error("four codings were taken")
 	}
-	for _, coding := range []string{"gzip", "deflate", "br", "zstd"} {
+	for _, coding := range []string{"deflate", "br", "zstd"} {
 		r, err := NewReader(strings.NewReader("<html>not coded at all"), coding)
 		if err == nil {
 			_, err = io.ReadAll(r)

@@ -22,7 +22,7 @@ func (f *File) control() *schemas.CrawlControl {
 		Scope: &schemas.Scope{
 			Hosts: f.Scope.Hosts, Prefixes: f.Scope.Prefixes, MaxDepth: f.Scope.MaxDepth, HostCap: f.Scope.HostCap,
 		},
-		Window: f.Window, HostWindow: f.HostWindow, MaxAttempts: f.MaxAttempts, Shards: f.Shards, RandomSeed: f.RandomSeed,
+		Window: f.Window, HostWindow: f.HostWindow, MaxAttempts: f.MaxAttempts, HostPatienceS: uint32(max(0, min(f.HostPatience, schemas.MaxHostPatience)) / time.Second), Shards: f.Shards, RandomSeed: f.RandomSeed,
 		Politeness: politeness(f.Politeness.Delay, f.Politeness.Contact, f.Politeness.IgnoreRobots),
 		Learning: &schemas.Learning{
 			DMax: f.Learning.DMax, SwitchPages: f.Learning.SwitchPages, RefitPages: f.Learning.RefitPages,
@@ -46,6 +46,9 @@ func (f *File) check(r *strictyaml.Report) {
 		r.Problem("budget", "is missing; set budget.pages, budget.requests or both")
 	}
 	polite(r, f.Politeness.Delay, f.Politeness.Contact)
+	if f.HostPatience < 0 || f.HostPatience > schemas.MaxHostPatience || f.HostPatience%time.Second != 0 {
+		r.Problem("host_patience", "is %s; it must be a number of seconds, 366 days (8784h) at most", f.HostPatience)
+	}
 	if f.Shards > 256 {
 		r.Problem("shards", "is %d; it must lie between 1 and 256", f.Shards)
 	}

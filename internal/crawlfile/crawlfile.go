@@ -70,6 +70,9 @@ type File struct {
 	Window      uint32 `yaml:"window"`
 	HostWindow  uint32 `yaml:"host_window"`
 	MaxAttempts uint32 `yaml:"max_attempts"`
+	// HostPatience is how long a host that cannot be connected to is tried again before its URLs count as failed, whole seconds;
+	// 0 = 3h, at most 366 days.
+	HostPatience time.Duration `yaml:"host_patience"`
 	// Shards of the frontier, 1–256; more than one for crawls that one process cannot keep up with.
 	Shards     uint32 `yaml:"shards"`
 	Politeness struct {

@@ -50,16 +50,16 @@ func asWritten(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
 
 func TestWholeFile(t *testing.T) {
 	dir := folder(t, map[string]string{
-		"crawl.yaml": whole, "seeds.txt": "# seeds\n\nhttp://b.example/\n", "list.txt": "http://example.org/a\nhttp://b.example\n",
+		"crawl.yaml": whole, "seeds.txt": "# seeds\n\nhttp://example.org/b\n", "list.txt": "http://example.org/a\nhttp://example.org/b\n",
 	})
 	c, err := Load(filepath.Join(dir, "crawl.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"http://example.org/a", "http://b.example/"}, c.Seeds); diff != "" {
+	if diff := cmp.Diff([]string{"http://example.org/a", "http://example.org/b"}, c.Seeds); diff != "" {
 		t.Errorf("seeds: %s", diff)
 	}
-	if diff := cmp.Diff([]string{"http://example.org/a", "http://b.example/"}, c.URLList); diff != "" {
+	if diff := cmp.Diff([]string{"http://example.org/a", "http://example.org/b"}, c.URLList); diff != "" {
 		t.Errorf("URL list: %s", diff)
 	}
 	ctl := c.Control
@@ -131,7 +131,7 @@ func TestLogisticRegressionIsSetUp(t *testing.T) {
 	for settings, want := range map[string]*schemas.Logistic{
 		"learner: bayes": nil, "learner: logistic": {Rate: .1, L2: 1}, "learner: logistic, logistic: {rate: 0.5, l1: 2}": {Rate: .5, L1: 2, L2: 1},
 	} {
-		c, problems := asWritten([]byte(strings.Replace(whole, "learner: logistic, logistic: {rate: 0.2}", settings, 1)), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""}))
+		c, problems := asWritten([]byte(strings.Replace(whole, "learner: logistic, logistic: {rate: 0.2}", settings, 1)), folder(t, map[string]string{"seeds.txt": "http://example.org/b", "list.txt": "http://example.org/a\nhttp://example.org/b\n"}))
 		families := []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_NEAR_TEXT, schemas.FeatureFamily_FEATURE_FAMILY_ANCHOR}
 		if l := c.Control.Learning; !slices.Equal(l.GetFeatures(), families) || l.GetActive() != .25 {
 			t.Errorf("features %v, active %v", l.GetFeatures(), l.GetActive())
@@ -140,7 +140,7 @@ func TestLogisticRegressionIsSetUp(t *testing.T) {
 			t.Errorf("%s: %v\n%s", settings, problems, diff)
 		}
 	}
-	if c, problems := asWritten([]byte(strings.Replace(whole, "features: [near-text, anchor], active: 0.25, learner: logistic, logistic: {rate: 0.2}", "count: binary, smooth: 3", 1)), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""})); c.Control.Learning.GetCount() != schemas.Counting_COUNTING_BINARY || c.Control.Learning.GetSmooth() != 3 || len(problems) > 0 {
+	if c, problems := asWritten([]byte(strings.Replace(whole, "features: [near-text, anchor], active: 0.25, learner: logistic, logistic: {rate: 0.2}", "count: binary, smooth: 3", 1)), folder(t, map[string]string{"seeds.txt": "http://example.org/b", "list.txt": "http://example.org/a\nhttp://example.org/b\n"})); c.Control.Learning.GetCount() != schemas.Counting_COUNTING_BINARY || c.Control.Learning.GetSmooth() != 3 || len(problems) > 0 {
 		t.Errorf("count and smooth: %v, %v", c.Control.Learning, problems)
 	}
 	_, problems := asWritten([]byte("learning: {learner: logistic, logistic: {rate: 11}}"), "")
@@ -201,7 +201,7 @@ func TestRankersWithGuides(t *testing.T) {
 		}
 	}
 	text := strings.Replace(whole, "ranker: apprentice-gated", "ranker: mine\nguides: {mine: links}\nlabels_from_urls: true", 1)
-	c, problems := asWritten([]byte(text), folder(t, map[string]string{"seeds.txt": "http://b.example/", "list.txt": ""}))
+	c, problems := asWritten([]byte(text), folder(t, map[string]string{"seeds.txt": "http://example.org/b", "list.txt": "http://example.org/a\nhttp://example.org/b\n"}))
 	if len(problems) > 0 || c.Control.GetPolicies()[0].GetGuide() != "links" || !c.Control.GetLabelsFromUrls() {
 		t.Errorf("%v, %v", c.Control.GetPolicies(), problems)
 	}

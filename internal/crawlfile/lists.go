@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"forager/internal/scope"
 	"forager/internal/strictyaml"
 	"forager/internal/weburl"
 	"forager/schemas"
@@ -27,6 +28,41 @@ func (f *File) lists(r *strictyaml.Report, dir string, c *Crawl) {
 	}
 	if f.Scope.URLList != "" {
 		c.URLList = canonical(r, "scope.url_list", lines(r, "scope.url_list", dir, f.Scope.URLList))
+	}
+	c.seedsInScope(r)
+}
+
+// mostOutside is the number of seeds outside the scope that are named.
+const mostOutside = 10
+
+// seedsInScope refuses seeds that the crawl would never fetch.
+func (c *Crawl) seedsInScope(r *strictyaml.Report) {
+	s, err := scope.New(&schemas.Scope{Hosts: c.Control.Scope.Hosts, Prefixes: c.Control.Scope.Prefixes, MaxDepth: c.Control.Scope.MaxDepth}, nil)
+	if err != nil {
+		return // reported as a problem of its own
+	}
+	var listed map[string]bool
+	if c.URLList != nil {
+		listed = make(map[string]bool, len(c.URLList))
+		for _, u := range c.URLList {
+			listed[u] = true
+		}
+	}
+	outside := 0
+	for _, seed := range c.Seeds {
+		reason := s.Check(seed, 0)
+		if reason == "" && listed != nil && !listed[seed] {
+			reason = scope.OutOfList
+		}
+		if reason == "" {
+			continue
+		}
+		if outside++; outside <= mostOutside {
+			r.Problem("seeds", "%s is outside the scope (%s) and would never be fetched", seed, reason)
+		}
+	}
+	if outside > mostOutside {
+		r.Problem("seeds", "%d more are outside the scope", outside-mostOutside)
 	}
 }
 

@@ -103,7 +103,7 @@ func cpu(b *testing.B) time.Duration {
 func BenchmarkTrain(b *testing.B) {
 	e := examples(b, sentences(200, "A/B", "A/C", "D", "E"))
 	for b.Loop() {
-		if _, _, err := Train(e, Settings{Minimum: 100}); err != nil {
+		if _, _, err := Train(b.Context(), e, Settings{Minimum: 100}); err != nil {
 			b.Fatal(err)
 		}
 	}

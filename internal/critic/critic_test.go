@@ -68,7 +68,7 @@ func examples(t testing.TB, all []labelled) *Examples {
 
 func train(t testing.TB, all []labelled, s Settings) (*Model, *Report) {
 	t.Helper()
-	m, r, err := Train(examples(t, all), s)
+	m, r, err := Train(t.Context(), examples(t, all), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestRepeatedURLAddsItsTopics(t *testing.T) {
 	if err := e.AddText("http://h/A/0", []string{"B", "/A/"}, "another text"); err != nil {
 		t.Fatal(err)
 	}
-	m, r, err := Train(e, Settings{})
+	m, r, err := Train(t.Context(), e, Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +362,7 @@ func TestOrderOfExamplesChangesNoByte(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		m, _, err := Train(e, s)
+		m, _, err := Train(t.Context(), e, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -383,7 +383,7 @@ func TestTrainRefuses(t *testing.T) {
 		"negative minimum": {sentences(3, "A", "B"), Settings{Minimum: -1}, "minimum is -1"},
 		"nothing":          {nil, Settings{}, "0 examples"},
 	} {
-		if _, _, err := Train(examples(t, c.all), c.s); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, _, err := Train(t.Context(), examples(t, c.all), c.s); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -37,7 +37,7 @@ func mainSubject(topics []string) []string {
 func TestWebsAccuracyOnSchools(t *testing.T) {
 	e := schools(t, mainSubject)
 	for name, s := range map[string]Settings{"all examples": {Exact: true}, "at most 300 a class": {Exact: true, Cap: 300}} {
-		m, r, err := Train(e, s)
+		m, r, err := Train(t.Context(), e, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestWebsAccuracyOnSchools(t *testing.T) {
 
 // TestWebsPrunedSchools trains as the paper does, with a smaller minimum.
 func TestWebsPrunedSchools(t *testing.T) {
-	m, r, err := Train(schools(t, func(topics []string) []string { return topics }), Settings{Minimum: 50, Cap: 300})
+	m, r, err := Train(t.Context(), schools(t, func(topics []string) []string { return topics }), Settings{Minimum: 50, Cap: 300})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestPagesAreCutAsTheExamplesWere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		m, _, err := Train(e, Settings{Exact: true})
+		m, _, err := Train(t.Context(), e, Settings{Exact: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func heldOutUniversities(t testing.TB, pages []universityPage, cut text.Settings
 				}
 			}
 		}
-		m, _, err := Train(e, s)
+		m, _, err := Train(t.Context(), e, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestWebsSettingsOfWords(t *testing.T) {
 		}
 		e := NewExamples(cut)
 		schoolsInto(t, e, mainSubject)
-		m, _, all, err := Validate(e, Settings{Exact: true})
+		m, _, all, err := Validate(t.Context(), e, Settings{Exact: true})
 		if err != nil {
 			t.Fatal(err)
 		}

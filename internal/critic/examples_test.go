@@ -35,11 +35,11 @@ func TestNeededPagesMakeTheSameModel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want, _, err := Train(&all, s)
+	want, _, err := Train(t.Context(), &all, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := Train(&some, s)
+	got, _, err := Train(t.Context(), &some, s)
 	if err != nil || string(got.Marshal()) != string(want.Marshal()) {
 		t.Errorf("of %d pages another model is made, %v", n, err)
 	}
@@ -67,7 +67,7 @@ func FuzzExamplesTrainACritic(f *testing.F) {
 				t.Fatalf("%q: %v, %d examples, then %d", line, err, before, e.Len()+e.Repeated())
 			}
 		}
-		m, _, err := Train(&e, Settings{})
+		m, _, err := Train(t.Context(), &e, Settings{})
 		if err != nil {
 			return
 		}

@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(a)+math.Abs(b)) }
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-7*(1+math.Abs(a)+math.Abs(b)) }
 
 // TestExplain: the terms of a page are what its log-odds lose without them, by judging it without them.
 func TestExplain(t *testing.T) {
@@ -144,7 +144,7 @@ func TestExplainManyWords(t *testing.T) {
 func TestDecidingWords(t *testing.T) {
 	e := examples(t, sentences(60, "A", "B", "C"))
 	for _, method := range Methods {
-		m, r, held, err := Validate(e, Settings{Method: method})
+		m, r, held, err := Validate(t.Context(), e, Settings{Method: method})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,11 +171,11 @@ func TestDecidingWords(t *testing.T) {
 func TestValidateIsTrain(t *testing.T) {
 	e := examples(t, sentences(30, "A", "B/C", "B/D"))
 	for _, method := range Methods {
-		_, r, held, err := Validate(e, Settings{Method: method})
+		_, r, held, err := Validate(t.Context(), e, Settings{Method: method})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, want, err := Train(e, Settings{Method: method})
+		_, want, err := Train(t.Context(), e, Settings{Method: method})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package critic
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"runtime"
@@ -61,7 +62,7 @@ func hashWords(words []string, classes int) (features []uint32, n int) {
 
 func hashedLarge(t *training) bool { return t.featureCount*len(t.classes) > largeModel }
 
-func learnHashed(t *training, want func(example int) bool) (learned, error) {
+func learnHashed(ctx context.Context, t *training, want func(example int) bool) (learned, error) {
 	h := &hashed{features: t.features, idf: make([]float32, t.featureCount)}
 	var examples []logistic.Example
 	seen := make([]uint32, t.featureCount) // documents that have a feature
@@ -94,7 +95,7 @@ func learnHashed(t *training, want func(example int) bool) (learned, error) {
 	if t.lanes() == 1 {
 		s.Workers = runtime.GOMAXPROCS(0)
 	}
-	m, err := logistic.Fit(examples, s)
+	m, err := logistic.Fit(ctx, examples, s)
 	if err != nil {
 		return nil, err
 	}

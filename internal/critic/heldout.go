@@ -2,6 +2,7 @@ package critic
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -74,7 +75,7 @@ type heldVerdicts struct{ raw, tempered, calibrated []verdict }
 
 // holdOut judges every page by a model of the other folds, keeps what these say of it and fits
 // the calibration to it.
-func (m *Model) holdOut(t *training) (*heldVerdicts, error) {
+func (m *Model) holdOut(ctx context.Context, t *training) (*heldVerdicts, error) {
 	n := len(t.used)
 	pages := make([]heldPage, n)
 	v := &heldVerdicts{make([]verdict, n), make([]verdict, n), make([]verdict, n)}
@@ -83,7 +84,7 @@ func (m *Model) holdOut(t *training) (*heldVerdicts, error) {
 	g.SetLimit(t.lanes())
 	for fold := range Folds {
 		g.Go(func() error {
-			judge, err := t.learn(func(example int) bool { return t.folds[example] != fold })
+			judge, err := t.learn(ctx, func(example int) bool { return t.folds[example] != fold })
 			if err != nil {
 				return err
 			}
@@ -91,6 +92,9 @@ func (m *Model) holdOut(t *training) (*heldVerdicts, error) {
 			for at, example := range t.used {
 				if t.folds[example] != fold {
 					continue
+				}
+				if err := ctx.Err(); err != nil {
+					return err
 				}
 				// Words in the order of the vocabulary: the sums do not depend on how the page was given.
 				judge.opine(o, ascending(t.bags[example]))

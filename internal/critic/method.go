@@ -1,6 +1,7 @@
 package critic
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -43,14 +44,14 @@ type learned interface {
 }
 
 // learn trains on the examples that are wanted.
-func (t *training) learn(want func(example int) bool) (learned, error) {
+func (t *training) learn(ctx context.Context, want func(example int) bool) (learned, error) {
 	switch t.settings.Method {
 	case Bayes, "":
 		return learnFlat(t, want)
 	case BayesTree:
-		return learnTree(t, want)
+		return learnTree(ctx, t, want)
 	case Logistic:
-		return learnHashed(t, want)
+		return learnHashed(ctx, t, want)
 	}
 	return nil, fmt.Errorf("method %q is none of %s", t.settings.Method, strings.Join(MethodNames(), ", "))
 }

@@ -19,7 +19,7 @@ func TestWebsMainSubjects(t *testing.T) {
 	e := schools(t, mainSubject)
 	for _, s := range learners {
 		s.Exact = true
-		_, r, err := Train(e, s)
+		_, r, err := Train(t.Context(), e, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestWebsTaxonomy(t *testing.T) {
 	for _, minimum := range []int{300, 60} {
 		for _, s := range learners {
 			s.Minimum, s.Cap = minimum, 300
-			_, r, err := Train(e, s)
+			_, r, err := Train(t.Context(), e, s)
 			if err != nil {
 				t.Fatal(err)
 			}

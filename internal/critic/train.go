@@ -2,6 +2,7 @@ package critic
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"forager/internal/bayes"
+	"forager/internal/logistic"
+	"forager/internal/progress"
 	"forager/internal/taxonomy"
 	"forager/schemas"
 )
@@ -63,17 +66,19 @@ type ClassReport struct {
 }
 
 // Train prunes the taxonomy of the examples and trains a critic on what is left.
-func Train(e *Examples, s Settings) (*Model, *Report, error) {
-	m, r, _, err := fit(e, s, false)
+func Train(ctx context.Context, e *Examples, s Settings) (*Model, *Report, error) {
+	m, r, _, err := fit(ctx, e, s, false)
 	return m, r, err
 }
 
 // Validate is Train, and returns what the models of the other folds say of every example that
 // trained, in the order of URLs: 3 numbers for each class and example. Where that would be more than
 // 100 million of them it is every n-th example.
-func Validate(e *Examples, s Settings) (*Model, *Report, []Held, error) { return fit(e, s, true) }
+func Validate(ctx context.Context, e *Examples, s Settings) (*Model, *Report, []Held, error) {
+	return fit(ctx, e, s, true)
+}
 
-func fit(e *Examples, s Settings, keep bool) (*Model, *Report, []Held, error) {
+func fit(ctx context.Context, e *Examples, s Settings, keep bool) (*Model, *Report, []Held, error) {
 	for name, v := range map[string]int{"minimum": s.Minimum, "cap": s.Cap} {
 		if v < 0 || v > countLimit {
 			return nil, nil, nil, fmt.Errorf("train critic: %s is %d", name, v)
@@ -93,22 +98,38 @@ func fit(e *Examples, s Settings, keep bool) (*Model, *Report, []Held, error) {
 	if m.words, err = newVocabulary(t.vocabulary()); err != nil {
 		return nil, nil, nil, fmt.Errorf("train critic: %w", err)
 	}
+	ctx, end := progress.Start(ctx, "training", t.units())
+	defer end()
 	r := &Report{Examples: e.Len() + e.Repeated(), Repeated: e.Repeated(), Pruned: tree.Pruned, Words: m.Words()}
 	for _, i := range t.used {
 		r.Tokens += total(t.bags[i]) * uint64(len(t.of[i]))
 	}
-	if m.judge, err = t.learn(func(int) bool { return true }); err != nil {
+	if m.judge, err = t.learn(ctx, func(int) bool { return true }); err != nil {
 		return nil, nil, nil, fmt.Errorf("train critic: %w", err)
 	}
 	held := new(heldVerdicts)
 	if s.Unmeasured {
 		m.calibration, m.unseen = &calibration{takes: schemas.Posterior_POSTERIOR_RAW}, new(unseen)
-	} else if held, err = m.holdOut(t); err != nil {
+	} else if held, err = m.holdOut(ctx, t); err != nil {
 		return nil, nil, nil, fmt.Errorf("train critic on held-out folds: %w", err)
 	}
 	r.measure(tree, t, held)
 	m.measures = r.Measured
 	return newModel(m), r, t.held, nil
+}
+
+// units of progress are the steps over examples: only Logistic has many.
+func (t *training) units() int64 {
+	if t.settings.Method != Logistic {
+		return 0
+	}
+	n := len(t.used)
+	units := n * logistic.Epochs(n)
+	if !t.settings.Unmeasured {
+		others := n - n/Folds // each fold's model is fitted to the others
+		units += Folds * others * logistic.Epochs(others)
+	}
+	return int64(units)
 }
 
 // grow makes the classes.

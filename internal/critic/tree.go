@@ -2,6 +2,7 @@ package critic
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -79,11 +80,14 @@ func treeOf(classes []string) []*node {
 	return nodes
 }
 
-func learnTree(t *training, want func(example int) bool) (learned, error) {
+func learnTree(ctx context.Context, t *training, want func(example int) bool) (learned, error) {
 	x := &tree{nodes: treeOf(t.classes), start: make([]uint32, t.words+1)}
 	chosen := make([][]uint32, len(x.nodes))
 	for at, n := range x.nodes {
-		var err error
+		err := ctx.Err()
+		if err != nil {
+			return nil, err
+		}
 		if chosen[at], err = n.learn(t, want); err != nil {
 			return nil, err
 		}

@@ -75,8 +75,7 @@ var ErrRecord = errors.New("not a verdict that can be ranked")
 // An error that is ErrRecord is the record's.
 func (g *Graph) Note(rec *schemas.LinkFound, offset int64) error {
 	foreign := rec.GetRole() == schemas.LinkRole_LINK_ROLE_LINKS
-	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE || rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS ||
-		rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE || schemas.Virtual(rec.GetOutcome()) {
 		return nil
 	}
 	id, err := schemas.ParseID(rec.GetId())

@@ -22,26 +22,30 @@ type encodingOf struct {
 var byteOrderMark = []byte("\uFEFF")
 
 // detect finds the encoding of a body as browsers do: a byte order mark, else the charset of
-// Content-Type, else that of a <meta> in the first 1,024 bytes, else UTF-8 for what is valid and
+// Content-Type, else what the first 1,024 bytes declare (prescan), else UTF-8 for what is valid and
 // not plain ASCII, else windows-1252.
 func detect(body []byte, contentType string) encodingOf {
-	header := ""
-	if label := charsetParameter(contentType); label != "" {
-		if _, name := charset.Lookup(label); name != "" {
-			header = "text/html; charset=" + name
+	for _, mark := range []struct{ bytes, label string }{{"\xef\xbb\xbf", "utf-8"}, {"\xfe\xff", "utf-16be"}, {"\xff\xfe", "utf-16le"}} {
+		if bytes.HasPrefix(body, []byte(mark.bytes)) {
+			return encodingNamed(mark.label)
 		}
 	}
-	e, name, _ := charset.DetermineEncoding(body, header)
-	guess := encodingOf{enc: e, name: name}
-	// The library looks at 1,024 bytes. It has two answers when those name no encoding, and
-	// returns neither of them otherwise.
-	if guess.guessed = e == encoding.Nop && name == "utf-8" || e == encoding.Encoding(charmap.Windows1252); guess.guessed {
-		guess.enc, guess.name = charmap.Windows1252, "windows-1252"
-		if !isASCII(body) && utf8.Valid(body) {
-			guess.enc, guess.name = encoding.Nop, "utf-8"
-		}
+	if e := encodingNamed(charsetParameter(contentType)); e.enc != nil {
+		return e
 	}
-	return guess
+	if enc, name := prescan(body); enc != nil {
+		return encodingOf{enc: enc, name: name}
+	}
+	if !isASCII(body) && utf8.Valid(body) {
+		return encodingOf{enc: encoding.Nop, name: "utf-8", guessed: true}
+	}
+	return encodingOf{enc: charmap.Windows1252, name: "windows-1252", guessed: true}
+}
+
+// encodingNamed is the encoding of a label; enc is nil where it is none.
+func encodingNamed(label string) encodingOf {
+	enc, name := charset.Lookup(label)
+	return encodingOf{enc: enc, name: name}
 }
 
 // charsetParameter finds charset in a Content-Type as servers send it, which is often none by
@@ -62,10 +66,7 @@ func (e encodingOf) corrected(label string) (encodingOf, bool) {
 	if !e.guessed || label == "" {
 		return e, false
 	}
-	enc, name := charset.Lookup(label)
-	if strings.HasPrefix(name, "utf-16") { // a meta that can be read is not in UTF-16
-		enc, name = charset.Lookup("utf-8")
-	}
+	enc, name := declared(label)
 	if enc == nil || name == e.name {
 		return e, false
 	}

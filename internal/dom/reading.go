@@ -182,7 +182,7 @@ func (r *reading) meta(e element) {
 	if label, ok := e.attribute("charset"); ok {
 		r.declare(label)
 	} else if pragma, _ := e.attribute("http-equiv"); hasContent && strings.EqualFold(pragma, "content-type") {
-		r.declare(charsetParameter(content))
+		r.declare(metaCharset(content))
 	} else if hasContent && strings.EqualFold(pragma, "content-language") && r.page.Language == "" {
 		r.speak(content)
 	}

@@ -23,6 +23,8 @@ const (
 	MaxText = 16 << 20
 	// maxName is the length of the longest name of a page that is no URL, bytes.
 	maxName = 4096
+	// maxTopics is the number of topics of an example.
+	maxTopics = 1000
 )
 
 // Example is a labelled page.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -23,8 +24,6 @@ type Settings struct {
 	Otherwise string
 	// Lossy takes a source that breaks off for whole.
 	Lossy bool
-	// Progress is called now and then, by the goroutine that calls Add; nil = by nobody.
-	Progress func(read, taken int64)
 }
 
 // Reason is why something was refused or repaired.
@@ -93,8 +92,19 @@ func (t *tally) add(r Reason, at Place, what string) {
 	}
 	c := &(*t)[i]
 	if c.Count++; len(c.First) < maxShown {
-		c.First = append(c.First, Case{at.String(), what})
+		c.First = append(c.First, Case{at.String(), excerpt(what)})
 	}
+}
+
+// maxExcerpt is the length of what is shown of a case, bytes.
+const maxExcerpt = 1 << 10
+
+// excerpt is the beginning of a text that may be as long as a line, in memory of its own.
+func excerpt(s string) string {
+	if len(s) > maxExcerpt {
+		s = strings.ToValidUTF8(s[:maxExcerpt], "") + "…"
+	}
+	return strings.Clone(s)
 }
 
 // Summary says what became of the examples of an Intake.
@@ -156,14 +166,8 @@ func NewIntake(s Settings) (*Intake, error) {
 // Close removes what lies on disk.
 func (in *Intake) Close() error { return in.sorter.close() }
 
-// progressEvery is the number of examples between two calls of Settings.Progress.
-const progressEvery = 1000
-
 // Add gives an example. What is wrong with it is counted; an error is one of the disk.
 func (in *Intake) Add(at Place, url string, topics []string, page string) error {
-	if in.settings.Progress != nil && in.sum.Read > 0 && in.sum.Read%progressEvery == 0 {
-		in.settings.Progress(in.sum.Read, in.sum.Read-in.sum.LeftOut-in.refusals())
-	}
 	in.sum.Read++
 	clean, ok := in.choose(at, topics)
 	if !ok {
@@ -191,6 +195,10 @@ func (in *Intake) choose(at Place, topics []string) ([]string, bool) {
 	}
 	if len(topics) == 0 {
 		in.refused.add(NoTopic, at, "topics is empty")
+		return nil, false
+	}
+	if len(topics) > maxTopics {
+		in.refused.add(TooLong, at, errTooManyTopics.Error())
 		return nil, false
 	}
 	clean := make([]string, 0, len(topics))
@@ -282,6 +290,8 @@ type same struct {
 	count, alike int64
 }
 
+// add adds an example. Of more topics than an example can have those that come first by their names are kept, so that
+// the order of the sources does not matter.
 func (s *same) add(e Example) {
 	s.count++
 	switch c := cmp.Or(cmp.Compare(len(s.Text), len(e.Text)), cmp.Compare(e.Text, s.Text)); {
@@ -290,9 +300,6 @@ func (s *same) add(e Example) {
 	case c < 0:
 		s.Text, s.alike = e.Text, 1
 	}
-	for _, t := range e.Topics {
-		if i, ok := slices.BinarySearch(s.Topics, t); !ok {
-			s.Topics = slices.Insert(s.Topics, i, t)
-		}
-	}
+	s.Topics = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Topics, e.Topics))))
+	s.Topics = s.Topics[:min(len(s.Topics), maxTopics)]
 }

@@ -240,20 +240,6 @@ func TestOtherwise(t *testing.T) {
 	}
 }
 
-func TestProgress(t *testing.T) {
-	var calls []int64
-	in := intake(t, Settings{Progress: func(read, taken int64) { calls = append(calls, read, taken) }})
-	defer in.Close()
-	for i := range 2*progressEvery + 1 {
-		if err := in.Add(Place{}, "u", []string{"A"}, []string{"x", ""}[i%2]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff([]int64{progressEvery, progressEvery / 2, 2 * progressEvery, progressEvery}, calls); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestReadLines(t *testing.T) {
 	lines := []struct{ line, says string }{
 		{`{"url":"http://h/1","topics":["A/B","C"],"text":"One two, two","more":1}`, ""},
@@ -263,7 +249,7 @@ func TestReadLines(t *testing.T) {
 		{`{"url":"http://h/1"`, "line 5: unexpected end"},
 		{`[]`, "line 6: json"},
 		{`{"url":"","topics":["A"],"text":"x"}`, "line 7: url is empty"},
-		{`{"url":"http://h/1","topics":"A","text":"x"}`, "line 8: json: cannot unmarshal string"},
+		{`{"url":"http://h/1","topics":"A","text":"x"}`, `line 8: topics is "A", not a list of strings`},
 		{`{"url":"http://h/1","topics":[],"text":"x"}`, "line 9: topics is empty"},
 		{`{"url":"http://h/1","topics":["A//B"],"text":"x"}`, `line 10: topic "A//B"`},
 		{`{"url":"http://h/1","topics":["A"]}`, "line 11: http://h/1: there is no word in it"},

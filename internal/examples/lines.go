@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strings"
 
 	"forager/internal/dom"
 )
@@ -16,7 +18,7 @@ import (
 const maxLine = 64 << 20
 
 // ReadLines reads JSON Lines; name is what the source is called. Fields other than url, topics, text and
-// html say nothing, and neither do empty lines. The error is one of reading or of the intake.
+// html say nothing, and neither do empty lines. A line has at most 64 MiB. The error is one of reading or of the intake.
 func ReadLines(ctx context.Context, r io.Reader, name string, in *Intake) error {
 	lines := bufio.NewReaderSize(r, 1<<20)
 	var line []byte
@@ -62,18 +64,55 @@ func readLine(in *bufio.Reader, buf []byte) (line []byte, tooLong bool, err erro
 
 // labelled is an example as JSON has it.
 type labelled struct {
-	URL    string   `json:"url"`
-	Topics []string `json:"topics"`
-	Text   string   `json:"text"`
-	HTML   string   `json:"html"`
+	URL    string    `json:"url"`
+	Topics topicList `json:"topics"`
+	Text   string    `json:"text"`
+	HTML   string    `json:"html"`
 }
+
+// topicList is at most maxTopics names. It is decoded one by one: a line of a few megabytes would else become a slice
+// of gigabytes.
+type topicList []string
+
+var errTooManyTopics = fmt.Errorf("an example has more than %d topics", maxTopics)
+
+// UnmarshalJSON reads null or a list of strings.
+func (t *topicList) UnmarshalJSON(b []byte) error {
+	*t = nil
+	d := json.NewDecoder(bytes.NewReader(b))
+	if begin, err := d.Token(); err != nil || begin == nil {
+		return err
+	} else if begin != json.Delim('[') {
+		return fmt.Errorf("topics is %.40s, not a list of strings", b)
+	}
+	for d.More() {
+		if len(*t) == maxTopics {
+			return errTooManyTopics
+		}
+		var name string
+		if err := d.Decode(&name); err != nil {
+			return fmt.Errorf("topics: %w", err)
+		}
+		*t = append(*t, name)
+	}
+	return nil
+}
+
+// absoluteURL is what a URL begins with. URLs that cannot be crawled, such as those of files, still name a page.
+var absoluteURL = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^\s]+$`)
 
 func addLine(in *Intake, at Place, line []byte) error {
 	var x labelled
 	err := json.Unmarshal(line, &x)
 	switch {
+	case errors.Is(err, errTooManyTopics):
+		in.Refuse(TooLong, at, err.Error())
+		return nil
 	case err != nil:
 		in.Refuse(BadLine, at, err.Error())
+		return nil
+	case x.URL != "" && !absoluteURL.MatchString(strings.TrimSpace(x.URL)):
+		in.Refuse(BadURL, at, fmt.Sprintf("url %.200q is not a URL such as https://example.org/page", x.URL))
 		return nil
 	case x.Text != "" && x.HTML != "":
 		in.Refuse(BadLine, at, "text and html are both given")

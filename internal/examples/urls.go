@@ -2,7 +2,7 @@ package examples
 
 import (
 	"bufio"
-	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,8 +22,15 @@ type Listed struct {
 	Topics []string
 }
 
-// maxURLLine is the longest line of a list of URLs, bytes.
-const maxURLLine = 1 << 20
+// Bounds of a list of URLs.
+const (
+	// maxURLLine is the longest line, bytes.
+	maxURLLine = 1 << 20
+	// maxListed is the number of URLs.
+	maxListed = 1_000_000
+	// maxYAML is the size of a YAML file, bytes; it takes some fifty times as much memory.
+	maxYAML = 4 << 20
+)
 
 // ReadURLs reads URLs with topics and returns each URL once, sorted. Lines that say neither are refused by
 // the intake. There are two forms. Lines:
@@ -39,15 +46,12 @@ const maxURLLine = 1 << 20
 //	Science/Chemistry:
 //	  - https://example.org/acids
 func ReadURLs(r io.Reader, name string, in *Intake) ([]Listed, error) {
-	b, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
+	var err error
 	l := urlList{in: in, topics: make(map[string][]string)}
 	if suffix := strings.ToLower(name); strings.HasSuffix(suffix, ".yaml") || strings.HasSuffix(suffix, ".yml") {
-		err = l.yaml(b, name)
+		err = l.yaml(r, name)
 	} else {
-		err = l.lines(b, name)
+		err = l.lines(r, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -55,8 +59,7 @@ func ReadURLs(r io.Reader, name string, in *Intake) ([]Listed, error) {
 	var out []Listed
 	for _, url := range slices.Sorted(maps.Keys(l.topics)) {
 		topics := l.topics[url]
-		slices.Sort(topics)
-		out = append(out, Listed{URL: url, Topics: slices.Compact(topics)})
+		out = append(out, Listed{URL: url, Topics: distinctTopics(topics)})
 	}
 	return out, nil
 }
@@ -67,26 +70,47 @@ type urlList struct {
 	topics map[string][]string // by URL
 }
 
-func (l *urlList) add(at Place, raw string, topics []string) {
+// distinctTopics sorts topics; of more than an example can have the first ones are kept.
+func distinctTopics(topics []string) []string {
+	slices.Sort(topics)
+	topics = slices.Compact(topics)
+	return topics[:min(len(topics), maxTopics)]
+}
+
+func (l *urlList) add(at Place, raw string, topics []string) error {
 	u, err := weburl.Parse(raw)
 	if err != nil {
 		l.in.Refuse(BadURL, at, err.Error())
-		return
+		return nil
 	}
 	chosen, ok := l.in.choose(at, topics)
-	if ok {
-		l.topics[u.String()] = append(l.topics[u.String()], chosen...)
-	} else {
+	if !ok {
 		l.in.sum.Read++
+		return nil
 	}
+	all, known := l.topics[u.String()]
+	if !known && len(l.topics) == maxListed {
+		return fmt.Errorf("%s: more than %d URLs; divide the list", at, maxListed)
+	}
+	if all = append(all, chosen...); len(all) > 2*maxTopics {
+		all = distinctTopics(all)
+	}
+	l.topics[u.String()] = all
+	return nil
 }
 
-func (l *urlList) lines(b []byte, name string) error {
-	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))))
+func (l *urlList) lines(r io.Reader, name string) error {
+	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxURLLine)
 	var heading []string
+	next := int64(1)
 	for at := (Place{Source: name, Unit: "line", At: 1}); lines.Scan(); at.At++ {
-		line := strings.TrimSpace(lines.Text())
+		next = at.At + 1
+		line := lines.Text()
+		if at.At == 1 {
+			line = strings.TrimPrefix(line, "\xef\xbb\xbf")
+		}
+		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}
@@ -101,17 +125,31 @@ func (l *urlList) lines(b []byte, name string) error {
 			heading = []string{topic}
 			continue
 		}
-		fields := strings.Split(line, "\t")
+		fields := strings.SplitN(line, "\t", maxTopics+2)
 		topics := slices.DeleteFunc(fields[1:], func(t string) bool { return strings.TrimSpace(t) == "" })
 		if len(topics) == 0 {
 			topics = heading
 		}
-		l.add(at, fields[0], topics)
+		if err := l.add(at, fields[0], topics); err != nil {
+			return err
+		}
 	}
-	return lines.Err()
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("line %d: more than %d bytes", next, maxURLLine)
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
-func (l *urlList) yaml(b []byte, name string) error {
+func (l *urlList) yaml(r io.Reader, name string) error {
+	b, err := io.ReadAll(io.LimitReader(r, maxYAML+1))
+	if err != nil {
+		return err
+	}
+	if len(b) > maxYAML {
+		return fmt.Errorf("more than %d bytes of YAML; write long lists in lines, topics after tabs", maxYAML)
+	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(b, &doc); err != nil {
 		return err
@@ -128,10 +166,12 @@ func (l *urlList) yaml(b []byte, name string) error {
 		for _, u := range urls.Content {
 			at := Place{Source: name, Unit: "line", At: int64(u.Line)}
 			if u.Kind != yaml.ScalarNode {
-				l.in.Refuse(BadURL, at, "neither a URL nor anything else on one line")
+				l.in.Refuse(BadURL, at, "not a URL on one line")
 				continue
 			}
-			l.add(at, u.Value, []string{topic.Value})
+			if err := l.add(at, u.Value, []string{topic.Value}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

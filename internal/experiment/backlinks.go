@@ -22,7 +22,18 @@ type engine struct {
 
 // Parents are the pages of the index that link to a page; who asks takes the first backlink.Most.
 func (e engine) Parents(_ context.Context, url string) ([]string, error) {
-	indexed := slices.DeleteFunc(slices.Clone(e.ground.parents()[url]), func(u string) bool { return !e.indexes(u) })
+	links, err := e.ground.linked()
+	if err != nil {
+		return nil, err
+	}
+	var indexed []string
+	if v, ok := e.ground.number[url]; ok {
+		for _, u := range links.parents[v] {
+			if u := e.ground.urls[u]; e.indexes(u) {
+				indexed = append(indexed, u)
+			}
+		}
+	}
 	slices.SortFunc(indexed, func(a, b string) int {
 		return cmp.Or(cmp.Compare(xxhash.Sum64String(url+" "+a), xxhash.Sum64String(url+" "+b)), cmp.Compare(a, b))
 	})

@@ -13,12 +13,14 @@ import (
 // TestAnIndexHasItsShare: an engine shows parents that are in its index, the same ones in every index that has more.
 func TestAnIndexHasItsShare(t *testing.T) {
 	const pages = 4000
-	parents := make([]string, pages)
-	for i := range parents {
-		parents[i] = fmt.Sprintf("http://web.test/%d", i)
+	p := &part{number: map[string]uint32{"http://web.test/t": pages}}
+	links := &graph{parents: make([][]uint32, pages+1)}
+	for i := range uint32(pages) {
+		p.urls = append(p.urls, fmt.Sprintf("http://web.test/%d", i))
+		links.parents[pages] = append(links.parents[pages], i)
 	}
-	g := &Ground{parentsOf: map[string][]string{"http://web.test/t": parents}}
-	g.parentsOnce.Do(func() {})
+	p.linked = func() (*graph, error) { return links, nil }
+	g := &Ground{part: p}
 	before := make(map[string]bool)
 	for _, coverage := range []float64{.2, .5, 1} {
 		shown, err := (engine{g, coverage}).Parents(t.Context(), "http://web.test/t")

@@ -95,6 +95,8 @@ type Result struct {
 	Similarity *Similarity `json:"similarity,omitempty"`
 	// Course of the crawl; see Ground.Course.
 	Course Course `json:"course,omitzero"`
+	// Failed says why the run could not be made; nothing else of it is known then.
+	Failed string `json:"failed,omitempty"`
 }
 
 // Jobs are the runs of the bench in a fixed order: by task, draw, variant and seed. What a task cannot be
@@ -141,7 +143,8 @@ func (b *Bench) Refused() []string {
 }
 
 // Run makes all crawls, as many at once as there are processors, and returns the results in
-// the order of Jobs.
+// the order of Jobs. A crawl that fails is a result that says so (Result.Failed, see Whole), of which Done is not told; where all
+// fail, or ctx ends, there is an error.
 func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 	jobs, err := b.Jobs()
 	if err != nil {
@@ -160,6 +163,7 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
+	var failed []error
 	done := len(jobs) - len(left)
 	for _, i := range left {
 		group.Go(func() error {
@@ -167,14 +171,16 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 				return nil
 			}
 			r, spent, err := b.timed(&jobs[i])
-			if err != nil {
-				return err
-			}
-			results[i] = *r
 			mu.Lock()
 			defer mu.Unlock()
 			done++
 			remaining.made(jobs[i].Task)
+			if err != nil {
+				results[i].Failed = err.Error()
+				failed = append(failed, err)
+				return nil
+			}
+			results[i] = *r
 			if b.Done == nil {
 				return nil
 			}
@@ -184,7 +190,33 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 	if err := cmp.Or(group.Wait(), context.Cause(ctx)); err != nil {
 		return nil, err
 	}
+	if len(failed) > 0 && len(failed) == len(jobs) {
+		return nil, fmt.Errorf("every run failed, such as %w", failed[0])
+	}
 	return results, nil
+}
+
+// Whole leaves out the tasks of which a run failed, as rankers are compared over the same tasks, and returns a sentence for
+// each run that did.
+func Whole(jobs []Job, results []Result) (_ []Job, _ []Result, failed []string) {
+	broken := make(map[*Task]bool)
+	for i := range results {
+		if results[i].Failed != "" {
+			broken[jobs[i].Task] = true
+			failed = append(failed, fmt.Sprintf("%s; the task is left out", results[i].Failed))
+		}
+	}
+	if failed == nil {
+		return jobs, results, nil
+	}
+	var wholeJobs []Job
+	var whole []Result
+	for i, j := range jobs {
+		if !broken[j.Task] {
+			wholeJobs, whole = append(wholeJobs, j), append(whole, results[i])
+		}
+	}
+	return wholeJobs, whole, failed
 }
 
 // known is what is known of a job beforehand, nil where nothing is.
@@ -209,12 +241,13 @@ type remaining struct {
 	grounds map[*Task]*Ground
 	tasks   map[*Task]int
 	lessons map[lessonKey]int
+	parts   map[*part]int
 }
 
 // remaining counts the jobs left, and puts tasks that share guides one after the other: their guides are in memory for
 // as short as can be. A crawl takes no notice of those before it.
 func (b *Bench) remaining(jobs []Job, left []int) *remaining {
-	r := &remaining{b.Grounds, make(map[*Task]int), make(map[lessonKey]int)}
+	r := &remaining{b.Grounds, make(map[*Task]int), make(map[lessonKey]int), make(map[*part]int)}
 	first := make(map[lessonKey]int)
 	for at, i := range left {
 		key := b.Grounds[jobs[i].Task].lessonKey()
@@ -223,6 +256,7 @@ func (b *Bench) remaining(jobs []Job, left []int) *remaining {
 		}
 		r.tasks[jobs[i].Task]++
 		r.lessons[key]++
+		r.parts[b.Grounds[jobs[i].Task].part]++
 	}
 	slices.SortStableFunc(left, func(x, y int) int {
 		return cmp.Compare(first[b.Grounds[jobs[x].Task].lessonKey()], first[b.Grounds[jobs[y].Task].lessonKey()])
@@ -235,6 +269,9 @@ func (r *remaining) made(t *Task) {
 	g := r.grounds[t]
 	if r.tasks[t]--; r.tasks[t] == 0 {
 		g.rest()
+	}
+	if r.parts[g.part]--; r.parts[g.part] == 0 {
+		g.part.forgetTexts()
 	}
 	key := g.lessonKey()
 	if r.lessons[key]--; r.lessons[key] == 0 {

@@ -42,7 +42,11 @@ func worth(g *Ground) (guide.Guide, error) {
 		if len(l.links[i]) == 0 {
 			continue // or it asks not to follow its links
 		}
-		lesson := qvalue.Lesson{Page: p.parsed}
+		parsed, err := p.parsed()
+		if err != nil {
+			return nil, err
+		}
+		lesson := qvalue.Lesson{Page: parsed}
 		for _, to := range l.links[i] {
 			q := math.NaN()
 			if to >= 0 {

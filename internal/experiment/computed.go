@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"forager/internal/critic"
 	"forager/internal/dom"
@@ -40,7 +39,7 @@ func newWeb(c *Computed) *Web {
 // NewComputedGround prepares a task on a computed web, with a critic that was trained elsewhere:
 // every page counts.
 func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
-	return newGround(task, &CriticSet{NotCounted: []byte("[]")}, newWeb(c), model, settings)
+	return newGround(task, new(CriticSet), newWeb(c), model, settings)
 }
 
 // refuses says why a ranker cannot be tried.
@@ -69,52 +68,27 @@ func reads(ranker string) bool {
 	return err == nil && schemas.Learns(&schemas.CrawlControl{Policies: ranking.Policies})
 }
 
-// madeVerdict is made once, by whoever asks first.
-type madeVerdict struct {
-	once sync.Once
-	rec  *schemas.LinkFound
-	size int // of the body, bytes
-	err  error
-}
-
 // size is that of the body of a page whose verdict was given, bytes.
 func (g *Ground) size(url string) int {
 	if v, ok := g.made.Load(url); ok {
-		return v.(*madeVerdict).size
+		return v.(*verdict).size
 	}
 	return g.web.pages[url].size
 }
 
 // parsed is a page that was delivered; of a computed web it is made once more.
 func (g *Ground) parsed(url string) (*schemas.Page, error) {
-	if g.web.compute == nil {
-		return g.web.pages[url].parsed, nil
-	}
-	body, kind := g.web.compute(url)
-	return dom.Parse(body, kind, url, dom.Settings{TagPaths: true, Tree: true})
+	parsed, _, err := g.read(g.web.pages[url])
+	return parsed, err
 }
 
-// verdictOn is the verdict on a page in scope, nil for any other.
-func (g *Ground) verdictOn(url string) (*schemas.LinkFound, error) {
-	p := g.web.pages[url]
-	if g.web.compute == nil || p == nil || !g.inScope[url] {
-		return g.verdicts[url], nil
+// read is a page parsed, and the size of its body, bytes.
+func (g *Ground) read(p *page) (*schemas.Page, int, error) {
+	if g.web.compute == nil {
+		parsed, err := p.parsed()
+		return parsed, p.size, err
 	}
-	held, _ := g.made.LoadOrStore(url, new(madeVerdict))
-	v := held.(*madeVerdict)
-	v.once.Do(func() {
-		var parsed *schemas.Page
-		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED {
-			body, kind := g.web.compute(url)
-			v.size = len(body)
-			if parsed, v.err = dom.Parse(body, kind, url, dom.Settings{TagPaths: true, Tree: true}); v.err != nil {
-				return
-			}
-		}
-		// The parsed page is not kept.
-		v.rec, v.err = g.judge(p, parsed, func(s linkfeature.Settings) (*schemas.LeafTable, []*schemas.Link, bool, error) {
-			return linkfeature.Extract(parsed, nil, s)
-		})
-	})
-	return v.rec, v.err
+	body, kind := g.web.compute(p.url)
+	parsed, err := dom.Parse(body, kind, p.url, dom.Settings{TagPaths: true, Tree: true})
+	return parsed, len(body), err
 }

@@ -269,7 +269,7 @@ func TestBench(t *testing.T) {
 	for name, c := range map[string]*Bench{
 		"no draw 2":        {Tasks: tasks, Draws: []int{2}, Variants: Variants([]string{"random"}, nil), Grounds: grounds},
 		`no ranker "best"`: {Tasks: tasks, Draws: []int{0}, Variants: Variants([]string{"best"}, nil), Grounds: grounds},
-		"prepared for 5":   {Tasks: tasks, Draws: []int{0, 1}, Variants: Variants(Rankers, &schemas.Learning{DMax: 9}), Grounds: grounds},
+		"prepared for 5":   {Tasks: tasks, Draws: []int{0, 1}, Variants: Variants([]string{"apprentice"}, &schemas.Learning{DMax: 9}), Grounds: grounds},
 	} {
 		if _, err := c.Run(context.Background()); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -279,6 +279,33 @@ func TestBench(t *testing.T) {
 	stop()
 	if _, err := b.Run(stopped); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
+	}
+}
+
+// TestARunThatFailsEndsNoOther makes one that asks for features that were not prepared.
+func TestARunThatFailsEndsNoOther(t *testing.T) {
+	g := ground(t, worldtest.Random(7, 60))
+	b := &Bench{
+		Tasks: []*Task{g.task}, Draws: []int{0, 1}, Grounds: map[*Task]*Ground{g.task: g},
+		Variants: []Variant{{Name: "soft-focus", Ranker: "soft-focus"}, {Name: "farther", Ranker: "apprentice", Learning: &schemas.Learning{DMax: 9}}},
+	}
+	results, err := b.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		if farther := i%2 == 1; farther != strings.Contains(r.Failed, "prepared for 5") || farther == (r.Pages > 0) {
+			t.Errorf("run %d: %+v", i, r)
+		}
+	}
+	jobs, err := b.Jobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := Job{Task: &Task{Name: "other"}}
+	kept, whole, failed := Whole(append(jobs, other), append(results, Result{Task: "other"}))
+	if len(kept) != 1 || kept[0] != other || len(whole) != 1 || whole[0].Task != "other" || len(failed) != 2 || !strings.Contains(failed[0], "prepared for 5") {
+		t.Errorf("%v, %v, %q", kept, whole, failed)
 	}
 }
 

@@ -4,6 +4,7 @@ package experiment
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"encoding/json"
@@ -132,10 +133,10 @@ func encyclopedia(t testing.TB, all []*article) *Web {
 		return []byte(b.String())
 	}
 	web := &Web{pages: make(map[string]*page), labels: make(map[string]string), unescaped: make(map[string]*page)}
-	made, errs := make([]*page, len(all)), make([]error, len(all))
+	made, bodies, errs := make([]*page, len(all)), make([][]byte, len(all)), make([]error, len(all))
 	each(len(all), func(i int) {
 		stored := &webarchive.Page{URL: all[i].URL, Status: 200, Header: warc.Header{{Name: "Content-Type", Value: "text/html; charset=utf-8"}}, Body: body(all[i])}
-		made[i], errs[i] = newPage(stored, dom.Settings{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT})
+		made[i], bodies[i], errs[i] = newPage(stored, dom.Settings{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT})
 	})
 	for i, a := range all {
 		if errs[i] != nil {
@@ -145,6 +146,7 @@ func encyclopedia(t testing.TB, all []*article) *Web {
 		if xxhash.Sum64String("half "+a.URL)%2 == 0 {
 			half = "/crawl"
 		}
+		made[i].stored = section{bytes.NewReader(bodies[i]), 0, len(bodies[i])}
 		web.pages[a.URL], web.labels[a.URL] = made[i], a.subject()+half
 	}
 	return web
@@ -156,7 +158,7 @@ func encyclopedia(t testing.TB, all []*article) *Web {
 func TestWebsEncyclopediaByLikes(t *testing.T) {
 	all := articles(t)
 	web := encyclopedia(t, all)
-	set := CriticSet{Examples: make(map[string][]string), NotCounted: json.RawMessage("[]")}
+	set := CriticSet{Examples: make(map[string][]string)}
 	var crawled []*article
 	for _, a := range all {
 		if strings.HasSuffix(web.labels[a.URL], "/learn") {
@@ -165,7 +167,7 @@ func TestWebsEncyclopediaByLikes(t *testing.T) {
 			crawled = append(crawled, a)
 		}
 	}
-	model, err := web.trainCritic(&set)
+	model, err := web.trainCritic(&set, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +177,7 @@ func TestWebsEncyclopediaByLikes(t *testing.T) {
 		subjects = subjects[:1]
 	}
 	for _, subject := range subjects {
-		task := &Task{Name: "encyclopedia:" + subject, Pages: "label ends in /crawl", TargetLabel: subject, Critic: "subjects", FocusClass: subject, Budget: 300}
+		task := &Task{Name: "encyclopedia:" + subject, Pages: PageSet{LabelSuffix: "/crawl"}, TargetLabel: subject, Critic: "subjects", FocusClass: subject, Budget: 300}
 		for draw := range 30 {
 			place := func(a *article) uint64 { return xxhash.Sum64String(strconv.Itoa(draw) + " " + a.URL) }
 			slices.SortFunc(crawled, func(a, b *article) int { return cmp.Compare(place(a), place(b)) })

@@ -1,17 +1,45 @@
 package experiment
 
-import "forager/schemas"
+import (
+	"google.golang.org/protobuf/proto"
+
+	"forager/schemas"
+)
 
 // Verdict is what the stages say of a page in scope, without a request: its judgement, its links and
 // the table of their features; nil for any other URL. It must not be changed.
-func (g *Ground) Verdict(url string) (*schemas.LinkFound, error) { return g.verdictOn(url) }
+func (g *Ground) Verdict(url string) (*schemas.LinkFound, error) {
+	v, err := g.judged(url)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	x, err := g.extraction(v, g.settings)
+	if err != nil {
+		return nil, err
+	}
+	rec := proto.CloneOf(v.rec)
+	rec.Links, rec.Table, rec.Cut = x.links, x.table, rec.Cut || x.cut
+	return rec, nil
+}
 
 // Resolve follows redirects inside the web to a page in scope; "" where there is none.
 func (g *Ground) Resolve(url string) string { return g.resolve(url) }
 
 // Distances are the hops from pages in scope to the nearest target, through pages in scope; pages from which none can be
 // reached are missing. On webs that are computed there are none.
-func (g *Ground) Distances() map[string]int { return newPathOracle(g).distance }
+func (g *Ground) Distances() (map[string]int, error) {
+	o, err := newPathOracle(g)
+	if err != nil {
+		return nil, err
+	}
+	hops := make(map[string]int)
+	for n, d := range o.distance {
+		if d != unreachable {
+			hops[g.urls[n]] = int(d)
+		}
+	}
+	return hops, nil
+}
 
 // Lessons is the number of targets among the pages from which rankers learn before a crawl, 0 where there are none.
 func (g *Ground) Lessons() int {

@@ -68,7 +68,7 @@ var further = []furtherRanker{
 	{name: "shark-search", kept: true, prepare: guidedBy(sharks)},
 	{name: "rennie-mccallum", kept: true, prepare: guidedBy(worth)},
 	{name: "oracle-labels", whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return labelOracle{r.Ground}, nil })},
-	{name: "oracle", kept: true, whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return newPathOracle(r.Ground), nil })},
+	{name: "oracle", kept: true, whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return newPathOracle(r.Ground) })},
 }
 
 // furtherBy finds one of them; nil = there is none of that name.

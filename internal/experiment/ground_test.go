@@ -1,12 +1,18 @@
 package experiment
 
 import (
+	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"forager/internal/examples"
 	"forager/internal/experiment/worldtest"
 	"forager/internal/linkfeature"
 	"forager/schemas"
@@ -71,8 +77,8 @@ func TestPrepare(t *testing.T) {
 			t.Error("what counts is not what the task file says")
 		}
 	}
-	if j := g.verdicts["http://a.test/good2"].Judgement; g.verdicts["http://a.test/text"].Outcome != schemas.Outcome_OUTCOME_NOT_HTML || j == nil {
-		t.Errorf("verdicts: %v", g.verdicts)
+	if j := g.found("http://a.test/good2").Judgement; g.found("http://a.test/text").Outcome != schemas.Outcome_OUTCOME_NOT_HTML || j == nil {
+		t.Errorf("verdicts: %v", g.found("http://a.test/good2"))
 	}
 	// Three classes; the page with two names in the lists has both of them.
 	if got := g.Critic().Classes(); !slices.Equal(got, []string{"bad", "good", "worse"}) {
@@ -124,7 +130,7 @@ func TestPrepareRefuses(t *testing.T) {
 		"another number of targets": {func(w *worldtest.World, dir string) { w.Targets = 7 }, "names 7 targets, its web has 2"},
 		"unknown examples": {func(w *worldtest.World, _ string) {
 			w.Critic["bad"] = append(w.Critic["bad"], "http://two.test/nix", "http://a.test/gone")
-		}, "2 of its examples are no pages of the web, such as http://two.test/nix"},
+		}, "2 of its examples are not pages of the web, such as http://two.test/nix"},
 		"labels": {func(_ *worldtest.World, dir string) {
 			os.WriteFile(filepath.Join(dir, "web.labels.tsv"), []byte("http://a.test/ good\n"), 0o600)
 		}, "line 1: want URL, tab, label"},
@@ -165,7 +171,7 @@ func TestDamagedWeb(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	const a, b, p, x, y = "http://a.example/", "http://b.example/", "http://b.example/p", "http://b.example/x", "http://b.example/y"
 	g := &Ground{
-		task: &Task{Budget: 8}, urls: []string{a, b, p, x, y},
+		task: &Task{Budget: 8}, part: &part{urls: []string{a, b, p, x, y}},
 		targets: map[string]bool{a: true, b: true, "http://c.example/": true, "http://d.example/": true},
 	}
 	crawl := &Crawl{
@@ -199,4 +205,97 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("at %d %%: found %d, loss rate %v, %d requests, %d bytes; want %+v", k, c.Found[k], c.LossRate[k], c.Requests[k], c.Bytes[k], at)
 		}
 	}
+}
+
+// TestLabelsWithSlashes: classes and labels are paths of topics, and examples may come from files of their own.
+func TestLabelsWithSlashes(t *testing.T) {
+	w := worldtest.Random(9, 80)
+	dir := w.Write(t)
+	rename := func(name string, pairs ...string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, []byte(strings.NewReplacer(pairs...).Replace(string(b))), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func() *Ground {
+		t.Helper()
+		g, err := prepare(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	plain := open()
+	wantSteps := try(t, plain, "context-graph", 0, 0).Steps
+	rename("web.labels.tsv", "\tgood", "\tWeb/Very good", "\tbad", "\tWeb/Bad", "\thub", "\tHub")
+	rename("tasks.json", `"target_label":"good"`, `"target_label":"Web/Very good"`, `"focus_class":"good"`, `"focus_class":"Web/Very good"`,
+		`"good":[`, `"Web/Very good":[`, `"bad":[`, `"Web/Bad":[`, `"hub":[`, `"Hub":[`)
+	slashed := open()
+	if d := cmp.Diff(plain.targetList, slashed.targetList); d != "" || len(plain.targetList) == 0 {
+		t.Errorf("targets:\n%s", d)
+	}
+	if d := cmp.Diff(wantSteps, try(t, slashed, "context-graph", 0, 0).Steps, cmpopts.EquateApprox(0, 1e-9)); d != "" {
+		t.Errorf("another crawl:\n%s", d)
+	}
+	// The same examples as a file.
+	var lines bytes.Buffer
+	out := examples.NewWriter(&lines)
+	set := slashed.task.set(t, dir)
+	for _, class := range set.classes() {
+		for _, u := range set.Examples[class] {
+			p := slashed.web.example(u).text()
+			var words []string
+			for _, n := range p.GetTokens() {
+				words = append(words, p.GetTerms()[n])
+			}
+			if err := out.Write(&examples.Example{URL: u, Topics: []string{class}, Text: strings.Join(words, " ")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "more.jsonl"), lines.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	model, err := slashed.web.trainCritic(&CriticSet{Files: []string{"more.jsonl"}}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(slashed.model.Classes(), model.Classes()); d != "" {
+		t.Error(d)
+	}
+	for _, u := range slashed.targetList {
+		a, err := slashed.model.Judge(slashed.web.pages[u].text(), []string{"Web/Very good"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := model.Judge(slashed.web.pages[u].text(), []string{"Web/Very good"})
+		if err != nil || math.Abs(a.GetRaw()-b.GetRaw()) > 1e-6 {
+			t.Fatalf("%s: %v by pages, %v by a file, %v", u, a.GetRaw(), b.GetRaw(), err)
+		}
+	}
+	if _, err := slashed.web.trainCritic(&CriticSet{Files: []string{"none.jsonl"}}, dir); err == nil || !strings.Contains(err.Error(), "none.jsonl") {
+		t.Errorf("a missing file: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "more.jsonl"), append(lines.Bytes(), "{}\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := slashed.web.trainCritic(&CriticSet{Files: []string{"more.jsonl"}}, dir); err == nil || !strings.Contains(err.Error(), "more.jsonl") {
+		t.Errorf("a bad line: %v", err)
+	}
+}
+
+// set is the critic's of a task file in a folder.
+func (t *Task) set(tb testing.TB, dir string) *CriticSet {
+	tb.Helper()
+	file, err := LoadTasks(filepath.Join(dir, "tasks.json"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	set := file.Critics[t.Critic]
+	return &set
 }

@@ -27,8 +27,8 @@ func (g *Ground) lessons() (*lessons, error) {
 		}
 	}
 	target := func(url string) bool {
-		class, _, _ := strings.Cut(g.web.labels[url], "/") // "class/university"
-		return class == g.task.FocusClass
+		rest, ok := strings.CutPrefix(g.web.labels[url], g.task.FocusClass) // "class" or "class/university"
+		return ok && (rest == "" || rest[0] == '/')
 	}
 	return g.lessonsOf(pages, target, func(string) bool { return true })
 }
@@ -48,7 +48,7 @@ func (g *Ground) lessonsOf(pages []*page, target, known func(url string) bool) (
 		return nil, errors.New("no page that it may learn from is a target")
 	}
 	for i, p := range l.pages {
-		_, links, _, err := p.extract(g.settings)
+		links, err := p.links()
 		if err != nil {
 			return nil, fmt.Errorf("links of %s: %w", p.url, err)
 		}
@@ -91,7 +91,7 @@ func (g *Ground) learn() (*localguide.Lessons, error) {
 // local are the lessons as package localguide wants them.
 func (l *lessons) local() *localguide.Lessons {
 	out := &localguide.Lessons{
-		Page:    func(p uint32) (*schemas.Page, error) { return l.pages[p].parsed, nil },
+		Page:    func(p uint32) (*schemas.Page, error) { return l.pages[p].parsed() },
 		Targets: l.targets,
 	}
 	children, parents := l.children(), make([][]uint32, len(l.pages))

@@ -46,7 +46,7 @@ type naiveLeap struct {
 	bin      int
 }
 
-func (n *naive) judgement(u string) *schemas.Judgement { return n.g.verdicts[u].Judgement }
+func (n *naive) judgement(u string) *schemas.Judgement { return n.g.found(u).Judgement }
 
 // features of a link by "term offset".
 func features(p *schemas.Page, l *schemas.Link) map[string]int {
@@ -232,7 +232,7 @@ func (n *naive) crawl(draw int) []string {
 			t.links = append(t.links, from.links...)
 			continue
 		}
-		n.visit(best, page.parsed, aliases)
+		n.visit(best, page.text(), aliases)
 	}
 	return n.out
 }

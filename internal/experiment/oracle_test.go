@@ -17,7 +17,7 @@ func hops(g *Ground, from string, visited map[string]bool) int {
 			if g.targets[u] {
 				return d
 			}
-			for _, l := range g.verdicts[u].Links {
+			for _, l := range g.found(u).Links {
 				v := l.Url
 				if p := g.web.pages[v]; p != nil && p.outcome == schemas.Outcome_OUTCOME_REDIRECTED {
 					v = p.redirect
@@ -62,7 +62,7 @@ func TestOracleTakesShortestPaths(t *testing.T) {
 				}
 				visited[s.URL] = true
 				delete(frontier, s.URL)
-				for _, l := range g.verdicts[s.URL].Links {
+				for _, l := range g.found(s.URL).Links {
 					if v := g.resolve(l.Url); v != "" && !visited[v] {
 						frontier[v] = true
 					}
@@ -90,7 +90,7 @@ func TestLabelOracle(t *testing.T) {
 				}
 			}
 			visited[s.URL] = true
-			for _, l := range g.verdicts[s.URL].Links {
+			for _, l := range g.found(s.URL).Links {
 				known[g.resolve(l.Url)] = true
 			}
 		}

@@ -16,7 +16,7 @@ import (
 func frontierOf(g *Ground, fetched []string) map[string][]string {
 	found := make(map[string][]string)
 	for _, u := range fetched {
-		for _, l := range g.verdicts[u].GetLinks() {
+		for _, l := range g.found(u).GetLinks() {
 			if v := g.resolve(l.GetUrl()); v != "" && !slices.Contains(fetched, v) && !slices.Contains(found[v], u) {
 				found[v] = append(found[v], u)
 			}
@@ -46,10 +46,10 @@ func TestPageRankersTakeTheBestPage(t *testing.T) {
 		}
 		scores := make(map[string]float64)
 		for _, u := range g.urls {
-			if g.web.pages[u].parsed == nil { // a redirect
+			if !g.web.pages[u].hasText() { // a redirect
 				continue
 			}
-			said, err := taught.Guide(t.Context(), &guide.View{Page: g.web.pages[u].parsed})
+			said, err := taught.Guide(t.Context(), &guide.View{Page: g.web.pages[u].text()})
 			if err != nil || len(said.GetScores()) != 1 {
 				t.Fatalf("%s: %v, %v", u, said, err)
 			}
@@ -112,7 +112,7 @@ func TestPathsAreInherited(t *testing.T) {
 				}
 			}
 			fetched[step.URL] = true
-			page := g.web.pages[step.URL].parsed
+			page := g.web.pages[step.URL].text()
 			path := best[step.URL].state
 			if seeds[step.URL] {
 				path = nil
@@ -183,7 +183,7 @@ func TestDistilledTakesNeighboursOfHubs(t *testing.T) {
 			var pages []distill.Page
 			for _, u := range fetched {
 				host := strings.TrimPrefix(u, "http://h")
-				pages = append(pages, distill.Page{Site: uint32(host[0]), R: g.verdicts[u].GetJudgement().GetRaw()})
+				pages = append(pages, distill.Page{Site: uint32(host[0]), R: g.found(u).GetJudgement().GetRaw()})
 			}
 			r, err := distill.Rank(pages, func(yield func(distill.Link, error) bool) {
 				for v, sources := range linksAmong(g, fetched) {
@@ -216,7 +216,7 @@ func TestDistilledTakesNeighboursOfHubs(t *testing.T) {
 func linksAmong(g *Ground, fetched []string) map[string][]string {
 	to := make(map[string][]string)
 	for _, u := range fetched {
-		for _, l := range g.verdicts[u].GetLinks() {
+		for _, l := range g.found(u).GetLinks() {
 			if v := g.resolve(l.GetUrl()); slices.Contains(fetched, v) {
 				to[v] = append(to[v], u)
 			}

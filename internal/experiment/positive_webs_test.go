@@ -25,9 +25,9 @@ import (
 
 // document is a page of the web as package positive counts it.
 func (w *Web) document(p *page) positive.Document {
-	words := make([]string, 0, len(p.parsed.GetTokens()))
-	for _, t := range p.parsed.GetTokens() {
-		words = append(words, p.parsed.Terms[t])
+	words := make([]string, 0, len(p.text().GetTokens()))
+	for _, t := range p.text().GetTokens() {
+		words = append(words, p.text().Terms[t])
 	}
 	return positive.Read(p.url, strings.Join(words, " "))
 }
@@ -44,10 +44,7 @@ func likeExamples(t testing.TB, web *Web, task *Task, set *CriticSet, n int) *po
 	}
 	for _, u := range slices.SortedFunc(maps.Keys(web.pages), byHash) {
 		p := web.pages[u]
-		fetched, err := task.allows(web.labels[u])
-		if err != nil {
-			t.Fatal(err)
-		}
+		fetched := task.Pages.has(web.labels[u])
 		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !fetched && web.labels[u] != "" && len(e.Background) < 1000 {
 			e.Background = append(e.Background, web.document(p))
 		}
@@ -57,7 +54,7 @@ func likeExamples(t testing.TB, web *Web, task *Task, set *CriticSet, n int) *po
 
 func likeCritic(t testing.TB, task *Task, e *positive.Examples) *positive.Critic {
 	t.Helper()
-	c, r, err := positive.Train(task.FocusClass, e, nil)
+	c, r, err := positive.Train(t.Context(), task.FocusClass, e, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +62,8 @@ func likeCritic(t testing.TB, task *Task, e *positive.Examples) *positive.Critic
 	return c
 }
 
-// judged is the ground as another judge sees it.
-func (g *Ground) judged(t testing.TB, task *Task, set *CriticSet, by critic.Judge) *Ground {
+// underCritic is the ground as another judge sees it.
+func (g *Ground) underCritic(t testing.TB, task *Task, set *CriticSet, by critic.Judge) *Ground {
 	t.Helper()
 	other, err := newGround(task, set, g.web, g.model, g.settings)
 	if err != nil {
@@ -83,12 +80,12 @@ func (g *Ground) logistic(t testing.TB, task *Task, set *CriticSet) *Ground {
 	for _, class := range set.classes() {
 		for _, raw := range set.Examples[class] {
 			p := g.web.example(raw)
-			if err := e.AddPage(p.url, []string{class}, p.parsed); err != nil {
+			if err := e.AddPage(p.url, []string{class}, p.text()); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	model, _, err := critic.Train(&e, critic.Settings{Exact: true, Method: critic.Logistic})
+	model, _, err := critic.Train(t.Context(), &e, critic.Settings{Exact: true, Method: critic.Logistic})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +100,16 @@ func (g *Ground) logistic(t testing.TB, task *Task, set *CriticSet) *Ground {
 func (g *Ground) heed(t testing.TB, by critic.Judge) {
 	o := critic.NewOpinion(2)
 	at := slices.Index(by.Classes(), g.task.FocusClass)
-	for u, rec := range g.verdicts {
+	for _, u := range g.urls {
+		v, err := g.judged(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := v.rec
 		if rec.Judgement == nil {
 			continue
 		}
-		if err := by.Opine(context.Background(), o, g.web.pages[u].parsed); err != nil {
+		if err := by.Opine(context.Background(), o, g.web.pages[u].text()); err != nil {
 			t.Fatal(err)
 		}
 		rec.Judgement.Raw, rec.Judgement.Tempered, rec.Judgement.Calibrated = o.Raw[at], o.Tempered[at], o.Calibrated[at]
@@ -211,7 +213,7 @@ func (b *likeBench) compare(t testing.TB, grounds map[*Task]*Ground, better stri
 			name = strconv.Itoa(n) + " likes"
 		}
 		m := b.run(t, name, as(func(g *Ground, task *Task, set *CriticSet) *Ground {
-			return g.judged(t, task, set, likeCritic(t, task, likeExamples(t, g.web, task, set, n)))
+			return g.underCritic(t, task, set, likeCritic(t, task, likeExamples(t, g.web, task, set, n)))
 		}), guided...)[better]
 		if m.AUC/m.runs <= random.AUC/random.runs {
 			t.Errorf("%s: the AUC of %s is %.3f, random order's %.3f", name, better, m.AUC/m.runs, random.AUC/random.runs)
@@ -249,7 +251,7 @@ func TestWebsCrawlsByLikes(t *testing.T) {
 		for d := range 5 {
 			g, crawl := learningOn(t, grounds[task], task, &set, first+d, learning)
 			on.add(g.Measure(crawl))
-			g = g.judged(t, task, &set, likeCritic(t, task, likeExamples(t, g.web, task, &set, 10)))
+			g = g.underCritic(t, task, &set, likeCritic(t, task, likeExamples(t, g.web, task, &set, 10)))
 			for sum, ground := range map[*means]*Ground{&fixed: g, &supervised: grounds[task]} {
 				if crawl, err = ground.Try("apprentice", first+d, 0, learning); err != nil {
 					t.Fatal(err)
@@ -268,7 +270,7 @@ func TestWebsCrawlsByLikes(t *testing.T) {
 func learningOn(t testing.TB, g *Ground, task *Task, set *CriticSet, draw int, learning *schemas.Learning) (*Ground, *Crawl) {
 	t.Helper()
 	e := likeExamples(t, g.web, task, set, 10)
-	own := g.judged(t, task, set, likeCritic(t, task, e))
+	own := g.underCritic(t, task, set, likeCritic(t, task, e))
 	policy, err := crawlfile.Policy("apprentice")
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +279,7 @@ func learningOn(t testing.TB, g *Ground, task *Task, set *CriticSet, draw int, l
 	crawl, err := (&Run{
 		Ground: own, Seeds: task.Seeds[draw], Policies: []*schemas.Policy{policy}, Learning: learning,
 		Observe: func(_ *frontier.Shard, u string) error {
-			rec := own.verdicts[u]
+			rec := own.found(u)
 			if rec.GetJudgement() == nil {
 				return nil
 			}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"forager/internal/critic"
 	"forager/internal/linkfeature"
@@ -30,9 +32,12 @@ func PrepareFrom(load Loader, f *TaskFile, dir string, tasks []*Task, settings l
 		}
 		if models[t.Critic] == nil {
 			set := f.Critics[t.Critic]
-			m, err := webs[t.Warc].trainCritic(&set)
+			m, err := webs[t.Warc].trainCritic(&set, dir)
 			if err != nil {
 				return nil, fmt.Errorf("critic %q: %w", t.Critic, err)
+			}
+			if !slices.Contains(m.Classes(), t.FocusClass) {
+				return nil, fmt.Errorf("task %s: its critic %q has no class %q; it has %s", t.Name, t.Critic, t.FocusClass, strings.Join(m.Classes(), ", "))
 			}
 			models[t.Critic] = m
 		}

@@ -1,12 +1,15 @@
 package experiment
 
 import (
+	"cmp"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
 
 	"forager/internal/experiment/worldtest"
+	"forager/internal/linkfeature"
 	"forager/schemas"
 )
 
@@ -17,10 +20,10 @@ func TestGuidesAreForgotten(t *testing.T) {
 		Tasks: []*Task{g.task}, Draws: []int{0, 1}, Grounds: map[*Task]*Ground{g.task: g},
 		Variants: Variants([]string{"context-graph", "memm-marginal", "apprentice-topics"}, &schemas.Learning{DMax: 5}),
 	}
-	kept := func() (guides, tables int) {
+	kept := func() (guides, verdicts int) {
 		g.web.taught.Range(func(any, any) bool { guides++; return true })
-		g.extracted.Range(func(any, any) bool { tables++; return true })
-		return guides, tables
+		g.made.Range(func(any, any) bool { verdicts++; return true })
+		return guides, verdicts
 	}
 	var most int
 	bench.Done = func(Job, *Result, time.Duration, int, int) error {
@@ -32,8 +35,8 @@ func TestGuidesAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if guides, tables := kept(); most == 0 || guides != 0 || tables != 0 || g.alike.Load() != nil {
-		t.Errorf("at most %d guides were kept; at the end there are %d, and %d sets of tables", most, guides, tables)
+	if guides, verdicts := kept(); most == 0 || guides != 0 || verdicts != 0 || g.alike.Load() != nil || g.part.texts != nil {
+		t.Errorf("at most %d guides were kept; at the end there are %d, and %d verdicts", most, guides, verdicts)
 	}
 	again, err := bench.Run(t.Context())
 	if err != nil {
@@ -44,18 +47,29 @@ func TestGuidesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestTermsOfAWebAreShared without a page that changes.
-func TestTermsOfAWebAreShared(t *testing.T) {
-	var s shared
-	a := &schemas.Page{Terms: []string{"apple", "pear"}, Tokens: []uint32{1, 0}}
-	b := &schemas.Page{Terms: append(make([]string, 0, 9), string([]byte("pear")), "fig")}
-	s.share(a)
-	s.share(b)
-	s.share(nil)
-	if !reflect.DeepEqual(a.GetTerms(), []string{"apple", "pear"}) || !reflect.DeepEqual(b.GetTerms(), []string{"pear", "fig"}) {
-		t.Errorf("%v, %v", a, b)
+// TestExtractionsAreBounded: the terms of extractions are shared, and no more bytes of extractions are kept than the bound.
+func TestExtractionsAreBounded(t *testing.T) {
+	var e extractions
+	key := func(i int) extractionKey { return extractionKey{settings: linkfeature.Settings{DMax: i}} }
+	some := func() *extraction {
+		return &extraction{table: &schemas.LeafTable{Terms: []string{string([]byte("pear"))}, Tokens: make([]uint32, 1<<20)}}
 	}
-	if unsafe.StringData(a.GetTerms()[1]) != unsafe.StringData(b.GetTerms()[0]) || cap(b.Terms) != 2 {
-		t.Error("the term is there twice, or room is kept behind the terms")
+	const all = 200
+	for i := range all {
+		e.put(key(i), some())
+		if e.get(key(0)) == nil {
+			t.Fatalf("what was used last is gone after %d more", i)
+		}
+	}
+	var kept, bytes int
+	var pears []*byte
+	for i := range all {
+		if x := e.young[key(i)]; x != nil || e.old[key(i)] != nil {
+			x = cmp.Or(x, e.old[key(i)])
+			kept, bytes, pears = kept+1, bytes+x.size(), append(pears, unsafe.StringData(x.table.Terms[0]))
+		}
+	}
+	if bytes > extractedBytes || bytes < extractedBytes/3 || len(slices.Compact(pears)) != 1 {
+		t.Errorf("%d extractions of %d bytes are kept, with %d copies of a term", kept, bytes, len(slices.Compact(pears)))
 	}
 }

@@ -1,13 +1,11 @@
 package experiment
 
 import (
-	"errors"
+	"maps"
 	"slices"
 	"sync"
 
-	"forager/internal/localguide"
 	"forager/internal/tfidf"
-	"forager/schemas"
 )
 
 // Gammas are the cosines from which a page counts as relevant (2008 §4.1: 0.5 to 0.8).
@@ -25,7 +23,7 @@ type Similarity struct {
 // likeness is the pages in scope as texts.
 type likeness struct {
 	once    sync.Once
-	vectors map[string]tfidf.Vector
+	texts   *texts
 	targets []tfidf.Vector
 	nearest map[string]float64 // largest cosine to a target
 	err     error
@@ -46,7 +44,7 @@ func (g *Ground) Similarity(c *Crawl) (*Similarity, error) {
 		if !step.Counted {
 			continue
 		}
-		texts = append(texts, l.vectors[step.URL])
+		texts = append(texts, l.texts.corpus.Weigh(l.texts.of[step.URL]))
 		for i, gamma := range Gammas {
 			if l.nearest[step.URL] >= gamma {
 				s.Precision[i]++
@@ -72,53 +70,18 @@ func (g *Ground) likeness() *likeness {
 
 // compareAll compares every page in scope with every target.
 func (g *Ground) compareAll(l *likeness) error {
-	if g.web.compute != nil {
-		return errors.New("pages of webs that are computed are not kept")
-	}
-	var urls []string
-	for _, u := range g.urls {
-		if g.web.pages[u].outcome == schemas.Outcome_OUTCOME_DELIVERED {
-			urls = append(urls, u)
-		}
-	}
-	words := localguide.Default().Words
-	var failed error
-	corpus, err := tfidf.NewCorpus(func(yield func(tfidf.Document) bool) {
-		// In parts, and read again for its vector: the words of all pages at once are as large as the web.
-		for part := range slices.Chunk(urls, 512) {
-			documents, errs := make([]tfidf.Document, len(part)), make([]error, len(part))
-			each(len(part), func(i int) { documents[i], errs[i] = localguide.Document(g.web.pages[part[i]].parsed, words) })
-			if failed = errors.Join(errs...); failed != nil {
-				return
-			}
-			for _, d := range documents {
-				if !yield(d) {
-					return
-				}
-			}
-		}
-	})
-	if err := errors.Join(failed, err); err != nil {
+	var err error
+	if l.texts, err = g.compared(); err != nil {
 		return err
 	}
-	l.vectors, l.nearest = make(map[string]tfidf.Vector, len(urls)), make(map[string]float64, len(urls))
-	vectors, nearest, errs := make([]tfidf.Vector, len(urls)), make([]float64, len(urls)), make([]error, len(urls))
-	each(len(urls), func(i int) {
-		var d tfidf.Document
-		if d, errs[i] = localguide.Document(g.web.pages[urls[i]].parsed, words); errs[i] == nil {
-			vectors[i] = corpus.Vector(d)
-		}
-	})
-	if err := errors.Join(errs...); err != nil {
-		return err
+	for _, u := range g.targetList {
+		l.targets = append(l.targets, l.texts.corpus.Weigh(l.texts.of[u]))
 	}
-	for i, u := range urls {
-		l.vectors[u] = vectors[i]
-		if g.targets[u] {
-			l.targets = append(l.targets, vectors[i])
-		}
-	}
-	each(len(urls), func(i int) { nearest[i] = tfidf.Likest(vectors[i], l.targets) })
+	to := tfidf.NewNeighbours(l.targets)
+	urls := slices.Collect(maps.Keys(l.texts.of))
+	nearest := make([]float64, len(urls))
+	each(len(urls), func(i int) { nearest[i] = to.Likest(l.texts.corpus.Weigh(l.texts.of[urls[i]])) })
+	l.nearest = make(map[string]float64, len(urls))
 	for i, u := range urls {
 		l.nearest[u] = nearest[i]
 	}

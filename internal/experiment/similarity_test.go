@@ -15,10 +15,10 @@ func cosines(t *testing.T, g *Ground) map[string]map[string]float64 {
 	counts, having := make(map[string]map[string]float64), make(map[string]float64)
 	for _, u := range g.urls {
 		p := g.web.pages[u]
-		if p.parsed == nil {
+		if !p.hasText() {
 			continue
 		}
-		d, err := localguide.Document(p.parsed, localguide.Default().Words)
+		d, err := localguide.Document(p.text(), localguide.Default().Words)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -23,14 +25,116 @@ type TaskFile struct {
 	Tasks   []Task               `json:"tasks"`
 }
 
-// CriticSet are the examples of a critic: URLs by class.
+// CriticSet are the examples of a critic.
 type CriticSet struct {
+	// Examples are URLs of pages of the web by class.
 	Examples map[string][]string `json:"examples"`
-	// NotCounted are pages that count neither as targets nor in the harvest: a list of URLs, or
-	// a sentence about labels of pages that no task may fetch.
-	NotCounted json.RawMessage `json:"not_counted"`
+	// Files are further examples: JSON Lines in the folder of the task file, as "forager critic import" writes them. Their
+	// topics are classes.
+	Files []string `json:"files"`
+	// NotCounted are pages that count neither as targets nor in the harvest.
+	NotCounted NotCounted `json:"not_counted"`
 	// Method is how the critic learns; "" = naive Bayes.
 	Method critic.Method `json:"method"`
+}
+
+// PageSet is the pages that may be fetched: "all", or {"label_suffix": S} for those whose label ends in S.
+type PageSet struct {
+	All         bool
+	LabelSuffix string
+	wrong       string // the JSON value, where it has neither form
+}
+
+// has says whether a page with that label is one of them.
+func (p PageSet) has(label string) bool { return p.All || strings.HasSuffix(label, p.LabelSuffix) }
+
+// Sentences that task files had in the place of the objects; they are still read.
+const (
+	oldPages      = "label ends in "
+	oldNotCounted = "every page whose label does not end in "
+)
+
+// UnmarshalJSON reads either form; check tells what is wrong, with the task.
+func (p *PageSet) UnmarshalJSON(b []byte) error {
+	var word string
+	var object struct {
+		LabelSuffix string `json:"label_suffix"`
+	}
+	switch {
+	case json.Unmarshal(b, &word) != nil:
+		strictly(b, &object)
+		*p = PageSet{LabelSuffix: object.LabelSuffix}
+	case word == "all":
+		*p = PageSet{All: true}
+	default:
+		*p = PageSet{LabelSuffix: after(word, oldPages)}
+	}
+	if !p.All && p.LabelSuffix == "" {
+		p.wrong = string(b)
+	}
+	return nil
+}
+
+func (p PageSet) check() error {
+	if p.All || p.LabelSuffix != "" {
+		return nil
+	}
+	return fmt.Errorf(`pages is %s, want "all" or {"label_suffix": "..."}`, cmp.Or(p.wrong, "missing"))
+}
+
+// after is what follows a prefix, "" where it is another one.
+func after(s, prefix string) string {
+	rest, _ := strings.CutPrefix(s, prefix)
+	if rest == s {
+		return ""
+	}
+	return rest
+}
+
+// NotCounted is a list of URLs, or {"label_without_suffix": S} for the pages whose label does not end in S.
+type NotCounted struct {
+	URLs               []string
+	LabelWithoutSuffix string // "" = URLs counts
+	wrong              string // the JSON value, where it has neither form
+}
+
+// UnmarshalJSON reads either form; check tells what is wrong, with the critic.
+func (n *NotCounted) UnmarshalJSON(b []byte) error {
+	*n = NotCounted{}
+	if json.Unmarshal(b, &n.URLs) == nil {
+		return nil
+	}
+	n.URLs = nil
+	var sentence string
+	var object struct {
+		LabelWithoutSuffix string `json:"label_without_suffix"`
+	}
+	if json.Unmarshal(b, &sentence) == nil {
+		n.LabelWithoutSuffix = after(sentence, oldNotCounted)
+	} else {
+		strictly(b, &object)
+		n.LabelWithoutSuffix = object.LabelWithoutSuffix
+	}
+	if n.LabelWithoutSuffix == "" {
+		n.wrong = string(b)
+	}
+	return nil
+}
+
+func (n *NotCounted) check() error {
+	if n.wrong == "" {
+		return nil
+	}
+	return fmt.Errorf(`not_counted is %s, want a list of URLs or {"label_without_suffix": "..."}`, n.wrong)
+}
+
+// strictly reads a JSON object of known fields alone; of any other value nothing is read.
+func strictly[T any](b []byte, to *T) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if d.Decode(to) != nil {
+		*to = *new(T)
+	}
 }
 
 // Judge lets all critics learn by one method, in the place of what the file says.
@@ -46,8 +150,8 @@ type Task struct {
 	Name string `json:"name"`
 	// Warc is the web's file; labels lie beside it (NAME.labels.tsv).
 	Warc string `json:"warc"`
-	// Pages that may be fetched: "all" or "label ends in SUFFIX".
-	Pages string `json:"pages"`
+	// Pages that may be fetched.
+	Pages PageSet `json:"pages"`
 	// TargetLabel is the label of the target pages, or what stands before a "/" in it.
 	TargetLabel string `json:"target_label"`
 	Critic      string `json:"critic"`
@@ -105,8 +209,16 @@ func readTasks(r io.Reader) (*TaskFile, error) {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(t.Critics)) {
 		set := t.Critics[name]
-		if _, err := set.notCounted(); err != nil {
+		if err := set.NotCounted.check(); err != nil {
 			errs = append(errs, fmt.Errorf("critic %q: %w", name, err))
+		}
+		if len(set.Examples)+len(set.Files) == 0 {
+			errs = append(errs, fmt.Errorf("critic %q: it has neither examples nor files", name))
+		}
+		for _, file := range set.Files {
+			if filepath.Base(file) != file {
+				errs = append(errs, fmt.Errorf("critic %q: files has %q, want names of files in the same folder", name, file))
+			}
 		}
 		if set.Method != "" && !slices.Contains(critic.Methods, set.Method) {
 			errs = append(errs, fmt.Errorf("critic %q: method %q is none of %s", name, set.Method, strings.Join(critic.MethodNames(), ", ")))
@@ -128,14 +240,20 @@ func readTasks(r io.Reader) (*TaskFile, error) {
 }
 
 func (t *Task) check(f *TaskFile) error {
+	var set *CriticSet
+	if s, ok := f.Critics[t.Critic]; ok {
+		set = &s
+	}
 	switch {
 	case t.Name == "" || t.Warc == "" || t.TargetLabel == "" || t.FocusClass == "":
 		return errors.New("name, warc, target_label and focus_class must be set")
 	case filepath.Base(t.Warc) != t.Warc:
 		return fmt.Errorf("warc is %q, want the name of a file in the same folder", t.Warc)
-	case f.Critics[t.Critic].Examples == nil:
+	case set == nil:
 		return fmt.Errorf("its critic %q is not in the file", t.Critic)
-	case f.Critics[t.Critic].Examples[t.FocusClass] == nil:
+	case t.Pages.check() != nil:
+		return t.Pages.check()
+	case set.Examples[t.FocusClass] == nil && len(set.Files) == 0:
 		return fmt.Errorf("its critic %q has no class %q", t.Critic, t.FocusClass)
 	case t.Budget == 0 || t.Budget > maxBudget:
 		return fmt.Errorf("budget is %d pages, want 1 to %d", t.Budget, maxBudget)
@@ -152,20 +270,7 @@ func (t *Task) check(f *TaskFile) error {
 			}
 		}
 	}
-	_, err := t.allows("x")
-	return err
-}
-
-// allows says whether a page with that label may be fetched.
-func (t *Task) allows(label string) (bool, error) {
-	if t.Pages == "all" {
-		return true, nil
-	}
-	suffix, ok := strings.CutPrefix(t.Pages, "label ends in ")
-	if !ok || suffix == "" {
-		return false, fmt.Errorf("pages is %q; known are \"all\" and \"label ends in SUFFIX\"", t.Pages)
-	}
-	return strings.HasSuffix(label, suffix), nil
+	return nil
 }
 
 // wants says whether a page with that label is a target.
@@ -225,27 +330,18 @@ func readLabels(path string) (map[string]string, error) {
 	return labels, nil
 }
 
-// notCounted says whether a page is left out of every measure.
-func (c *CriticSet) notCounted() (func(url, label string) bool, error) {
-	var list []string
-	if json.Unmarshal(c.NotCounted, &list) == nil {
-		urls := make(map[string]bool, len(list))
-		for _, raw := range list {
-			if u, err := weburl.Parse(raw); err == nil {
-				urls[u.String()] = true
-			}
+// has says whether a page is left out of every measure.
+func (n *NotCounted) has() func(url, label string) bool {
+	if n.LabelWithoutSuffix != "" {
+		return func(_, label string) bool { return !strings.HasSuffix(label, n.LabelWithoutSuffix) }
+	}
+	urls := make(map[string]bool, len(n.URLs))
+	for _, raw := range n.URLs {
+		if u, err := weburl.Parse(raw); err == nil {
+			urls[u.String()] = true
 		}
-		return func(url, _ string) bool { return urls[url] }, nil
 	}
-	var sentence string
-	if err := json.Unmarshal(c.NotCounted, &sentence); err != nil {
-		return nil, fmt.Errorf("not_counted is neither a list nor a sentence: %w", err)
-	}
-	suffix, ok := strings.CutPrefix(sentence, "every page whose label does not end in ")
-	if !ok || suffix == "" {
-		return nil, fmt.Errorf("not_counted is %q; known is \"every page whose label does not end in SUFFIX\"", sentence)
-	}
-	return func(_, label string) bool { return !strings.HasSuffix(label, suffix) }, nil
+	return func(url, _ string) bool { return urls[url] }
 }
 
 // classes are the classes of a critic set in a fixed order.

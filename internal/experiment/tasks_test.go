@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -72,11 +73,16 @@ func TestBadTasks(t *testing.T) {
 		{`[["http://x.test/"]]`, `[]`, "no seeds"},
 		{`[["http://x.test/"]]`, `[[]]`, "draw 0 has no seeds"},
 		{`[["http://x.test/"]]`, `[["mailto:x"]]`, "draw 0: seed"},
-		{`"pages": "all"`, `"pages": "some"`, `"some"; known are`},
-		{`"label ends in /one"`, `"label ends in "`, "known are"},
-		{"every page whose label does not end in /one", "all others", `critic "rest": not_counted is "all others"`},
+		{`"pages": "all"`, `"pages": "some"`, `pages is "some", want`},
+		{`"label ends in /one"`, `"label ends in "`, "pages is \"label ends in \""},
+		{"every page whose label does not end in /one", "all others", `critic "rest": not_counted is "all others", want`},
 		{`["http://x.test/", "no URL"]`, `7`, `critic "list"`},
 		{`"not_counted"`, `"method": "magic", "not_counted"`, `method "magic" is none of bayes, bayes-tree, logistic`},
+		{`"pages": "all"`, `"pages": {"label_sufix": "/one"}`, `pages is {"label_sufix": "/one"}, want`},
+		{`"pages": "all", `, ``, "pages is missing"},
+		{`"every page whose label does not end in /one"`, `{"label_without_suffix": ""}`, `critic "rest": not_counted is {"label_without_suffix": ""}, want`},
+		{`"not_counted"`, `"files": ["../x.jsonl"], "not_counted"`, `files has "../x.jsonl"`},
+		{`"examples": {"a": ["http://x.test/"]}, `, ``, `critic "rest": it has neither examples nor files`},
 		{`"about"`, `"abuot"`, "abuot"},
 		{`true}]}`, `true}]} {}`, "more behind"},
 		{`"tasks": [`, `"tasks": `, "invalid"},
@@ -118,10 +124,25 @@ func TestNotCounted(t *testing.T) {
 		{"rest", "http://x.test/", "a/one", false}, {"rest", "http://x.test/", "a/two", true}, {"rest", "http://x.test/", "", true},
 	} {
 		set := f.Critics[c.critic]
-		left, err := set.notCounted()
-		if err != nil || left(c.url, c.label) != c.want {
-			t.Errorf("%+v: %v", c, err)
+		if set.NotCounted.has()(c.url, c.label) != c.want {
+			t.Errorf("%+v", c)
 		}
+	}
+}
+
+// TestOldSentencesAreRead: task files had sentences where objects are now.
+func TestOldSentencesAreRead(t *testing.T) {
+	now := strings.NewReplacer(`"label ends in /one"`, `{"label_suffix": "/one"}`, `"every page whose label does not end in /one"`, `{"label_without_suffix": "/one"}`).Replace(goodTasks)
+	if now == goodTasks {
+		t.Fatal("the file has no sentences")
+	}
+	old, err := readTasks(strings.NewReader(goodTasks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := readTasks(strings.NewReader(now))
+	if err != nil || !reflect.DeepEqual(have, old) {
+		t.Errorf("%+v and %+v, %v", have, old, err)
 	}
 }
 
@@ -139,11 +160,11 @@ func FuzzLoadTasks(f *testing.F) {
 		for i := range file.Tasks {
 			task := &file.Tasks[i]
 			set, ok := file.Critics[task.Critic]
-			if _, err := set.notCounted(); err != nil || !ok || len(set.classes()) == 0 {
-				t.Fatalf("task %q: critic %v, %v", task.Name, ok, err)
+			if !ok || len(set.classes())+len(set.Files) == 0 {
+				t.Fatalf("task %q: critic %v", task.Name, ok)
 			}
-			if _, err := task.allows("label"); err != nil || task.Budget == 0 || task.Budget > maxBudget {
-				t.Fatalf("task %+v: %v", task, err)
+			if task.Pages.check() != nil || task.Budget == 0 || task.Budget > maxBudget {
+				t.Fatalf("task %+v", task)
 			}
 			for _, seeds := range task.Seeds {
 				if _, err := canonical(seeds); err != nil || len(seeds) == 0 {

@@ -71,21 +71,25 @@ func (g *Ground) teach(settings apprentice.Settings, l *schemas.Learning) (appre
 	}
 	learner, settled, relevance := apprentice.New(settings), make(map[string]int), make(map[string]float64)
 	for _, u := range urls {
-		table, links, _, err := g.web.pages[u].extract(extraction)
+		x, err := g.web.extract(g.web.pages[u], extraction)
+		if err != nil {
+			return nil, err
+		}
+		opened, err := linkfeature.Open(x.table)
 		if err != nil {
 			return nil, fmt.Errorf("links of %s: %w", u, err)
 		}
-		opened, err := linkfeature.Open(table)
-		if err != nil {
-			return nil, fmt.Errorf("links of %s: %w", u, err)
-		}
-		for _, link := range links {
+		for _, link := range x.links {
 			v := g.web.resolve(link.GetUrl(), func(string) bool { return true })
 			if v == u || !there[v] || settled[v] == pairs {
 				continue
 			}
 			if settled[v]++; settled[v] == 1 {
-				j, err := g.model.Judge(g.web.pages[v].parsed, []string{g.task.FocusClass})
+				parsed, err := g.web.pages[v].parsed()
+				if err != nil {
+					return nil, err
+				}
+				j, err := g.model.Judge(parsed, []string{g.task.FocusClass})
 				if err != nil {
 					return nil, fmt.Errorf("judge %s: %w", v, err)
 				}

@@ -28,15 +28,19 @@ func TestTransferredLearnsFromOtherSites(t *testing.T) {
 		if !strings.HasPrefix(u, "http://two.test/") {
 			continue
 		}
-		for _, l := range p.parsed.GetLinks() {
+		table, links, _, err := linkfeature.Extract(p.text(), nil, linkfeature.Settings{DMax: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range links {
 			if l.GetUrl() == u {
 				continue
 			}
-			j, err := g.model.Judge(g.web.pages[l.GetUrl()].parsed, []string{g.task.FocusClass})
+			j, err := g.model.Judge(g.web.pages[l.GetUrl()].text(), []string{g.task.FocusClass})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := want.Add(linkfeature.Features(p.table, l, 5), j.GetRaw()); err != nil {
+			if err := want.Add(linkfeature.Features(table, l, 5), j.GetRaw()); err != nil {
 				t.Fatal(err)
 			}
 		}

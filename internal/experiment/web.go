@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"html"
@@ -9,24 +10,26 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"weak"
 
 	"forager/internal/answer"
 	"forager/internal/critic"
 	"forager/internal/dom"
-	"forager/internal/interest"
-	"forager/internal/linkfeature"
+	"forager/internal/examples"
 	"forager/internal/warc"
 	"forager/internal/webarchive"
 	"forager/internal/weburl"
 	"forager/schemas"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
 )
 
 // maxBody bounds the body of a page that is no URL's, bytes.
 const maxBody = 64 << 20
 
-// Web is a frozen web in memory: every page parsed once, with its label. It is safe for
+// Web is a frozen web: what is known of each page without its contents, and where its parsed form is stored. It is safe for
 // concurrent use.
 type Web struct {
 	pages  map[string]*page  // by canonical URL
@@ -35,10 +38,12 @@ type Web struct {
 	unescaped map[string]*page
 	// strays are pages that no crawler can ask for, by what stands in the place of their URL.
 	strays map[string]*page
-	// compute makes the body of a page where pages are not kept (Computed); nil = they are.
+	// compute makes the body of a page where pages are not stored (Computed); nil = they are.
 	compute func(url string) (body []byte, contentType string)
 
-	taught sync.Map // of *taughtGuide by guideKey
+	extracted extractions
+	parts     sync.Map // of *part by PageSet
+	taught    sync.Map // of *taughtGuide by guideKey
 }
 
 // page is one answer of a web.
@@ -49,104 +54,56 @@ type page struct {
 	redirect string
 	detail   string
 	size     int // of the body, bytes
-	// parsed where outcome is DELIVERED; also of plain text, which can train a critic.
-	parsed *schemas.Page
-
-	// Its words, for rankers that read them; see interest.Words.
-	wordsOnce sync.Once
-	words     []uint32
-	wordsErr  error
-
-	// What extract keeps, for its first settings.
-	once  sync.Once
-	kept  linkfeature.Settings
-	table *schemas.LeafTable
-	links []*schemas.Link
-	cut   bool
-	err   error
+	// stored is the parsed page where outcome is DELIVERED; also of plain text, which can train a critic.
+	stored section
+	// recent is the page as it was read last, while it is in use: it is read for its judgement, its links and their texts in turn.
+	recent atomic.Pointer[weak.Pointer[schemas.Page]]
 }
 
-// extract returns what linkfeature.Extract does without topic features; that is the same for all
-// critics, and is made once.
-func (p *page) extract(s linkfeature.Settings) (*schemas.LeafTable, []*schemas.Link, bool, error) {
-	p.once.Do(func() {
-		p.kept = s
-		if p.table, p.links, p.cut, p.err = linkfeature.Extract(p.parsed, nil, s); p.table != nil {
-			p.table.Terms, p.table.Leaves = exact(p.table.Terms), exact(p.table.Leaves)
-			p.table.Tokens, p.table.LeafLengths = exact(p.table.Tokens), exact(p.table.LeafLengths)
-		}
-	})
-	if p.kept != s {
-		return linkfeature.Extract(p.parsed, nil, s)
+// hasText says whether there is a parsed page.
+func (p *page) hasText() bool { return p.stored.file != nil }
+
+// parsed returns the parsed page, which must not be changed; nil where there is none.
+func (p *page) parsed() (*schemas.Page, error) {
+	if !p.hasText() {
+		return nil, nil
 	}
-	return p.table, p.links, p.cut, p.err
+	if recent := p.recent.Load(); recent != nil {
+		if parsed := recent.Value(); parsed != nil {
+			return parsed, nil
+		}
+	}
+	parsed, err := p.stored.page()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.url, err)
+	}
+	recent := weak.Make(parsed)
+	p.recent.Store(&recent)
+	return parsed, nil
 }
 
-// wordsOf are the words of the page, read once.
-func (p *page) wordsOf(parsed func() (*schemas.Page, error)) ([]uint32, error) {
-	p.wordsOnce.Do(func() {
-		var read *schemas.Page
-		if read, p.wordsErr = parsed(); p.wordsErr == nil {
-			p.words, p.wordsErr = interest.Words(read)
-		}
-	})
-	return p.words, p.wordsErr
+// links are the links of a delivered page that may be followed.
+func (p *page) links() ([]*schemas.Link, error) {
+	parsed, err := p.parsed()
+	if err != nil || parsed.GetNofollow() {
+		return nil, err
+	}
+	return parsed.GetLinks(), nil
 }
 
 // LoadWeb reads a WARC file and its labels (NAME.labels.tsv beside NAME.warc.gz) and parses
-// the pages, several at once. What stands at which URL is decided by package webarchive, as for
+// the pages, several at once, into a file without a name. What is at which URL is decided by package webarchive, as for
 // the proxy that serves the same file; damaged records are missing.
 func LoadWeb(path string, leaves schemas.LeafMode) (*Web, error) {
-	p, err := parseWeb(path, leaves)
+	p, err := parseAside(path, leaves)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the web %s: %w", path, err)
 	}
 	return p.web(path)
 }
 
-// parsedWeb is what a WARC file says of a web, parsed.
-type parsedWeb struct {
-	pages  []*page          // in the order of the archive
-	strays map[string]*page // by what stands in the place of their URL
-}
-
-// parseWeb reads and parses a WARC file.
-func parseWeb(path string, leaves schemas.LeafMode) (*parsedWeb, error) {
-	p := new(parsedWeb)
-	var err error
-	if p.pages, err = parsePages(path, dom.Settings{Leaves: leaves, TagPaths: true, Tree: true}); err == nil {
-		p.strays, err = readStrays(path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the web %s: %w", path, err)
-	}
-	return p, nil
-}
-
-func parsePages(path string, settings dom.Settings) ([]*page, error) {
-	archive, err := webarchive.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer archive.Close()
-	var terms shared
-	urls := archive.URLs()
-	pages, errs := make([]*page, len(urls)), make([]error, len(urls))
-	each(len(urls), func(i int) {
-		stored, _, err := archive.Lookup(urls[i])
-		if err == nil {
-			pages[i], err = newPage(stored, settings)
-		}
-		if err == nil {
-			terms.share(pages[i].parsed)
-		}
-		errs[i] = err
-	})
-	return pages, errors.Join(errs...)
-}
-
 // web is the web of a WARC file, with the labels beside it.
-func (p *parsedWeb) web(path string) (*Web, error) {
+func (p *pageFile) web(path string) (*Web, error) {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".warc")
 	labels, err := readLabels(filepath.Join(filepath.Dir(path), name+".labels.tsv"))
 	if err != nil {
@@ -191,23 +148,28 @@ func each(n int, f func(i int)) {
 	g.Wait() // f has no error
 }
 
-// newPage turns a stored answer into what fetch and parse-dom would make of it.
-func newPage(stored *webarchive.Page, settings dom.Settings) (*page, error) {
+// newPage turns a stored answer into what fetch and parse-dom would make of it: the parsed page is encoded, nil where there is none.
+func newPage(stored *webarchive.Page, settings dom.Settings) (*page, []byte, error) {
 	p := &page{url: stored.URL, status: stored.Status, size: len(stored.Body)}
 	u, err := weburl.Parse(stored.URL)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	kind := stored.Header.Get("Content-Type")
 	meaning := answer.Of(u, stored.Status, stored.Location, kind, stored.Body)
 	p.outcome, p.redirect, p.detail = meaning.Outcome, meaning.Redirect, meaning.Detail
+	var parsed *schemas.Page
 	switch {
 	case p.outcome == schemas.Outcome_OUTCOME_DELIVERED:
-		p.parsed, err = dom.Parse(stored.Body, kind, p.url, settings)
+		parsed, err = dom.Parse(stored.Body, kind, p.url, settings)
 	case p.outcome == schemas.Outcome_OUTCOME_NOT_HTML && strings.HasPrefix(kind, "text/plain"):
-		p.parsed, err = parseText(stored.Body, kind, p.url)
+		parsed, err = parseText(stored.Body, kind, p.url)
 	}
-	return p, err
+	if parsed == nil || err != nil {
+		return p, nil, err
+	}
+	body, err := proto.Marshal(parsed)
+	return p, body, err
 }
 
 // parseText parses a page of plain text.
@@ -215,10 +177,16 @@ func parseText(body []byte, kind, at string) (*schemas.Page, error) {
 	return dom.Parse([]byte(html.EscapeString(string(body))), kind, at, dom.Settings{})
 }
 
+// stray is a page without a URL, and its parsed form encoded.
+type stray struct {
+	page *page
+	body []byte
+}
+
 // readStrays reads the pages whose target URI is no URL ("ftp_//host/path"): no link leads to
 // them, but they may train critics.
-func readStrays(path string) (map[string]*page, error) {
-	strays := make(map[string]*page)
+func readStrays(path string) (map[string]stray, error) {
+	strays := make(map[string]stray)
 	for record, err := range warc.Responses(path) {
 		var damaged *warc.DamagedError
 		switch {
@@ -227,7 +195,7 @@ func readStrays(path string) (map[string]*page, error) {
 		case err != nil:
 			return nil, err
 		}
-		if _, err := weburl.Parse(record.TargetURI); err == nil || strays[record.TargetURI] != nil {
+		if _, err := weburl.Parse(record.TargetURI); err == nil || strays[record.TargetURI].page != nil {
 			continue
 		}
 		stored, err := record.Response()
@@ -238,12 +206,16 @@ func readStrays(path string) (map[string]*page, error) {
 		if err != nil {
 			return nil, fmt.Errorf("body of %s: %w", record.TargetURI, err)
 		}
-		p := &page{url: record.TargetURI}
 		const nowhere = "http://stray.invalid/" // its links are not followed
-		if p.parsed, err = dom.Parse(body, stored.Header.Get("Content-Type"), nowhere, dom.Settings{}); err != nil {
+		parsed, err := dom.Parse(body, stored.Header.Get("Content-Type"), nowhere, dom.Settings{})
+		if err != nil {
 			return nil, err
 		}
-		strays[p.url] = p
+		encoded, err := proto.Marshal(parsed)
+		if err != nil {
+			return nil, err
+		}
+		strays[record.TargetURI] = stray{&page{url: record.TargetURI}, encoded}
 	}
 	return strays, nil
 }
@@ -268,15 +240,15 @@ func (w *Web) example(raw string) *page {
 	if p == nil {
 		p = w.strays[raw]
 	}
-	if p == nil || p.parsed == nil {
+	if p == nil || !p.hasText() {
 		return nil
 	}
 	return p
 }
 
-// trainCritic trains a critic on pages of a web, its classes as they stand.
-func (w *Web) trainCritic(set *CriticSet) (*critic.Model, error) {
-	var examples critic.Examples
+// trainCritic trains a critic on pages of a web and on the files of examples in a folder, its classes as they are given.
+func (w *Web) trainCritic(set *CriticSet, dir string) (*critic.Model, error) {
+	var all critic.Examples
 	var missing []string
 	for _, class := range set.classes() {
 		for _, raw := range set.Examples[class] {
@@ -285,14 +257,44 @@ func (w *Web) trainCritic(set *CriticSet) (*critic.Model, error) {
 				missing = append(missing, raw)
 				continue
 			}
-			if err := examples.AddPage(p.url, []string{class}, p.parsed); err != nil {
+			parsed, err := p.parsed()
+			if err == nil {
+				err = all.AddPage(p.url, []string{class}, parsed)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%d of its examples are no pages of the web, such as %s", len(missing), missing[0])
+		return nil, fmt.Errorf("%d of its examples are not pages of the web, such as %s", len(missing), missing[0])
 	}
-	model, _, err := critic.Train(&examples, critic.Settings{Exact: true, Method: set.Method})
+	if err := addFiles(&all, set.Files, dir); err != nil {
+		return nil, err
+	}
+	model, _, err := critic.Train(context.Background(), &all, critic.Settings{Exact: true, Method: set.Method})
 	return model, err
+}
+
+// addFiles adds the examples of files, whose topics are classes.
+func addFiles(all *critic.Examples, files []string, dir string) error {
+	if len(files) == 0 {
+		return nil
+	}
+	in, err := examples.NewIntake(examples.Settings{})
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	for _, name := range files {
+		path := filepath.Join(dir, name)
+		if err := examples.Read(context.Background(), path, examples.Lines, in, examples.Open); err != nil {
+			return fmt.Errorf("read the examples %s: %w", path, err)
+		}
+	}
+	if refused := in.Refused(); len(refused) > 0 {
+		return fmt.Errorf("files %s: %d lines were refused: %s", strings.Join(files, ", "), refused[0].Count, refused[0].Reason)
+	}
+	_, err = in.Finish(func(x *examples.Example) error { return all.AddText(x.URL, x.Topics, x.Text) })
+	return err
 }

@@ -37,3 +37,21 @@ func try(t testing.TB, g *Ground, ranker string, draw int, seed uint64) *Crawl {
 	}
 	return c
 }
+
+// found is the verdict on a page in scope.
+func (g *Ground) found(u string) *schemas.LinkFound {
+	rec, err := g.Verdict(u)
+	if err != nil {
+		panic(err)
+	}
+	return rec
+}
+
+// text is the parsed page, nil where there is none.
+func (p *page) text() *schemas.Page {
+	parsed, err := p.parsed()
+	if err != nil {
+		panic(err)
+	}
+	return parsed
+}

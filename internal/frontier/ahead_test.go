@@ -15,7 +15,7 @@ func TestAheadScoresAsOneByOne(t *testing.T) {
 	for _, memory := range []int{1, 500 << 10, DefaultMemory} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) { testAhead(t, NewMemory(), memory) })
 	}
-	t.Run("committed", func(t *testing.T) { testAhead(t, newPebbleStore(t), 500<<10) })
+	t.Run("committed", func(t *testing.T) { testAhead(t, shippedFor(t), 500<<10) })
 }
 
 func testAhead(t *testing.T, store Store, memory int) {

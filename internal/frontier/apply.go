@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"forager/internal/scope"
 	"forager/internal/weburl"
 	"forager/schemas"
@@ -57,6 +59,8 @@ func (s *Shard) applyNamed(rec *schemas.LinkFound, now int64, effects *Effects) 
 		effects.Settled, effects.Duplicate, err = s.applyForeign(id, rec)
 	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
 		effects.Duplicate, err = s.applySeeds(id, rec)
+	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_RETRY_FAILED {
+		effects.Duplicate, err = s.applyRetryFailed(id)
 	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
 		effects.Duplicate, err = s.applyReplay(id, rec)
 	} else if f, ok := s.flights[id]; ok {
@@ -118,10 +122,15 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 	queries := uint64(rec.GetJudgement().GetBacklinks().GetQueries())
 	s.c.queries += queries
 	s.c.requests += queries
-	if err := s.measure(now, now-f.at); err != nil {
+	if consequence.Unreachable == schemas.UnreachableNothing { // else it says nothing of how fast the loop is
+		if err := s.measure(now, now-f.at); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.reach(f.host, rec, now); err != nil {
 		return nil, err
 	}
-	e, err := s.land(id, f, outcome == schemas.Outcome_OUTCOME_DEFERRED)
+	e, err := s.land(id, f, schemas.Deferred(outcome))
 	if err != nil {
 		return nil, err
 	}
@@ -135,14 +144,17 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 	default:
 		settled, err = s.finish(e, rec)
 	}
-	if err == nil {
-		err = tellShadows(rec, settled)
-	}
-	if err != nil {
+	if err != nil || len(settled) == 0 && !consequence.Page {
 		return nil, err
 	}
+	// What follows from the control record that the request was chosen under is in the request.
+	var request schemas.FetchRequest
+	if err := proto.Unmarshal(rec.GetRequest(), &request); err != nil {
+		return nil, fmt.Errorf("the request in it: %w", err)
+	}
+	tellShadows(&request, rec, settled)
 	if consequence.Page {
-		settled = append(settled, s.boundaries()...)
+		settled = append(settled, s.boundaries(request.GetModels())...)
 	}
 	return settled, nil
 }
@@ -156,9 +168,7 @@ func probability(p float64) bool { return p >= 0 && p <= 1 }
 // the leaps into it.
 func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
 	e.state, e.outcome, e.places = stateFinal, rec.GetOutcome(), nil
-	if _, err := s.unmark(e); err != nil {
-		return nil, err
-	}
+	e.unmark()
 	var settled []*schemas.LeapSettled
 	if e.outcome == schemas.Outcome_OUTCOME_DELIVERED {
 		j := rec.GetJudgement()
@@ -217,6 +227,9 @@ func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFou
 		}
 		if leap != nil {
 			settled = append(settled, leap)
+		}
+		if err := s.evictHosts(); err != nil {
+			return nil, err
 		}
 	}
 	if err := s.sendLinks(p, others, depth, rec); err != nil {
@@ -299,9 +312,15 @@ func (s *Shard) enter(e *entry, p *page, l *link) error {
 
 // admit discovers a URL unless its host has reached its cap; then the entry is nil.
 func (s *Shard) admit(url string, depth, hops uint32) (*entry, error) {
-	if h, ok := s.hostByName[weburl.Host(url)]; ok && s.capped(h) && len(s.unplaced[url]) == 0 {
-		s.c.refused[scope.HostCap]++
-		return nil, nil
+	if s.limits.hostCap > 0 && len(s.unplaced[url]) == 0 {
+		h, err := s.knownHost(weburl.Host(url))
+		if err != nil {
+			return nil, err
+		}
+		if h != nil && s.full(h) {
+			s.c.refused[scope.HostCap]++
+			return nil, nil
+		}
 	}
 	return s.discover(url, depth, hops)
 }

@@ -3,148 +3,14 @@ package frontier
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"forager/internal/apprentice"
 	"forager/internal/linkfeature"
 	"forager/internal/scope"
 	"forager/schemas"
 )
-
-// pebbleStore is a Store over an indexed batch of Pebble, committed every so many records, as
-// an owner in the pipeline does it.
-type pebbleStore struct {
-	db    *pebble.DB
-	mu    sync.Mutex // of batch
-	batch *pebble.Batch
-}
-
-func newPebbleStore(tb testing.TB) *pebbleStore {
-	options := &pebble.Options{FS: vfs.NewMem(), Logger: quiet{}}
-	for i := range options.Levels {
-		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-	}
-	db, err := pebble.Open("state", options)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s := &pebbleStore{db: db, batch: db.NewIndexedBatch()}
-	tb.Cleanup(func() {
-		if err := s.batch.Close(); err != nil {
-			tb.Error(err)
-		}
-		if err := db.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return s
-}
-
-type quiet struct{}
-
-func (quiet) Infof(string, ...any)  {}
-func (quiet) Errorf(string, ...any) {}
-func (quiet) Fatalf(f string, a ...any) {
-	panic(fmt.Sprintf(f, a...))
-}
-
-func (s *pebbleStore) Get(key []byte) ([]byte, bool, error) { return s.Read(key, nil) }
-
-func (s *pebbleStore) read(from pebble.Reader, key, buf []byte) ([]byte, bool, error) {
-	v, closer, err := from.Get(key)
-	if err == pebble.ErrNotFound {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	return append(buf, v...), true, closer.Close()
-}
-
-func (s *pebbleStore) Read(key, buf []byte) ([]byte, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.read(s.batch, key, buf)
-}
-
-func (s *pebbleStore) ReadCommitted(keys [][]byte, f func(i int, value []byte) error) error {
-	for i, key := range keys {
-		v, ok, err := s.read(s.db, key, nil)
-		if err == nil && ok {
-			err = f(i, v)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *pebbleStore) Set(key, value []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.batch.Set(key, value, nil)
-}
-
-func (s *pebbleStore) Delete(key []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.batch.Delete(key, nil)
-}
-
-func (s *pebbleStore) DeleteRange(from, to []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.batch.DeleteRange(from, to, nil)
-}
-
-func (s *pebbleStore) Scan(from, to []byte, f func(key, value []byte) (bool, error)) error {
-	return s.scan(s.batch, from, to, f)
-}
-
-func (s *pebbleStore) ScanCommitted(from, to []byte, f func(key, value []byte) (bool, error)) error {
-	return s.scan(s.db, from, to, f)
-}
-
-func (s *pebbleStore) scan(in pebble.Reader, from, to []byte, f func(key, value []byte) (bool, error)) error {
-	it, err := in.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
-	if err != nil {
-		return err
-	}
-	for ok := it.First(); ok; ok = it.Next() {
-		more, err := f(it.Key(), it.Value())
-		if err != nil || !more {
-			it.Close()
-			return err
-		}
-	}
-	return it.Close()
-}
-
-func (s *pebbleStore) commit(tb testing.TB) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.batch.Commit(pebble.NoSync); err != nil {
-		tb.Fatal(err)
-	}
-	if err := s.batch.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	s.batch = s.db.NewIndexedBatch()
-}
-
-// commit does for a Pebble store what an owner does behind every step.
-func commit(tb testing.TB, s Store) {
-	if p, ok := s.(*pebbleStore); ok {
-		p.commit(tb)
-	}
-}
 
 // bench is a crawl of made-up pages: linksPerPage links each, one in three to a new URL, 16
 // hosts, leaves of three words out of a thousand.
@@ -261,7 +127,7 @@ func (b *bench) model(tb testing.TB) *apprentice.Model {
 
 func stores(b *testing.B, run func(b *testing.B, store func() Store)) {
 	b.Run("memory", func(b *testing.B) { run(b, func() Store { return NewMemory() }) })
-	b.Run("pebble", func(b *testing.B) { run(b, func() Store { return newPebbleStore(b) }) })
+	b.Run("pebble", func(b *testing.B) { run(b, func() Store { return shippedFor(b) }) })
 }
 
 // BenchmarkCrawl measures pages through Dispatch and Apply, 30 links each, with a floor: the
@@ -331,7 +197,7 @@ func BenchmarkRescore(b *testing.B) {
 			if err := s.shard.SetModel(fmt.Sprint(i), models[i%2], uint64(i+1)); err != nil {
 				b.Fatal(err)
 			}
-			entries += s.shard.queued[0][slotOld]
+			entries += int(s.shard.generations[0].keys[slotOld])
 			for more := true; more; {
 				var err error
 				if more, err = s.shard.Rescore(512); err != nil {
@@ -382,11 +248,11 @@ func BenchmarkOpen(b *testing.B) {
 		}
 		perOpen := b.Elapsed() / time.Duration(b.N)
 		begin, keys := time.Now(), 0
-		err := s.store.Scan([]byte{0}, []byte{0xff}, func(_, _ []byte) (bool, error) { keys++; return true, nil })
+		err := s.store.Scan([]byte{1}, []byte{0xff}, func(_, _ []byte) (bool, error) { keys++; return true, nil })
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(perOpen)/float64(time.Since(begin)), "×floor")
-		b.ReportMetric(float64(s.shard.backlog), "entries")
+		b.ReportMetric(float64(s.shard.backlog()), "entries")
 	})
 }

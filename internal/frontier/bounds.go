@@ -32,7 +32,8 @@ func (s *Shard) SetMemory(bytes int) {
 	}
 	s.memory = bytes
 	s.entries.limit(bytes / 4)
-	s.tables.limit(bytes / 4)
+	s.tables.limit(bytes * 3 / 16)
+	s.hostMemory = bytes / 8
 	s.known.filter.limit(bytes / 8)
 	s.known.ordinals.limit(bytes / 16)
 	s.fitFronts()
@@ -40,14 +41,16 @@ func (s *Shard) SetMemory(bytes int) {
 
 // fitFronts makes every front as long as the memory for all of them allows.
 func (s *Shard) fitFronts() {
-	queues := max(1, len(s.hosts)*len(s.generations))
+	queues := max(1, len(s.hosts.at)*len(s.generations))
 	s.frontSize = min(max(minFront, s.memory/16/frontCost/queues/2), maxFront)
-	s.fittedHosts = len(s.hosts)
-	for _, h := range s.hosts {
+	s.fittedHosts = len(s.hosts.at)
+	for _, x := range s.hosts.at {
+		h := x.item
 		for p := range h.queues {
 			for slot := range h.queues[p].fronts {
 				h.queues[p].fronts[slot].cut(s.frontSize)
 			}
 		}
+		s.weigh(h)
 	}
 }

@@ -113,9 +113,9 @@ func scoreBeside(features map[string]uint32) float64 {
 // flight and restarts, and asks an onlooker for the co-citation features of every leap and the score of
 // every request.
 func TestCocitationIsWhatWasKnownAtTheRequest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	onStores(t, func(t *rapid.T, store committer) {
 		dMax := rapid.IntRange(0, 4).Draw(t, "d_max")
-		store, now := NewMemory(), time.Unix(1000, 0)
+		now := time.Unix(1000, 0)
 		ctl := &schemas.CrawlControl{
 			Crawl: "c", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Budget: &schemas.Budget{Pages: 1000},
 			Window: uint32(rapid.IntRange(1, 4).Draw(t, "window")), HostWindow: 100,
@@ -137,7 +137,9 @@ func TestCocitationIsWhatWasKnownAtTheRequest(t *testing.T) {
 		var flying []*schemas.FetchRequest
 		ranked := false
 		for step := 0; step < 200; step++ {
-			switch rapid.IntRange(0, 5).Draw(t, "step") {
+			switch rapid.IntRange(0, 6).Draw(t, "step") {
+			case 6:
+				store.commit(t)
 			case 0:
 				shard = opened(t, store, ctl)
 				if ranked {

@@ -57,6 +57,20 @@ func (r *reader) byte() byte {
 	return c
 }
 
+// order reads what appendOrder wrote.
+func (r *reader) order() (o order) {
+	if len(r.b) < orderBytes {
+		r.fail(errShort)
+		return o
+	}
+	o = readOrder(r.b)
+	r.b = r.b[orderBytes:]
+	if math.IsNaN(o.score) {
+		r.fail(errNaN)
+	}
+	return o
+}
+
 func (r *reader) bool() bool {
 	c := r.byte()
 	if c > 1 {

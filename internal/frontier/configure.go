@@ -63,6 +63,7 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	s.follow(shadows, ctl.GetRankerShadows())
 	s.limits, s.policies, s.learns, s.mixture = limits, policies, learns, mixture
 	s.shadows, s.asksModel = shadows, learns || slices.ContainsFunc(shadows, (*rank.Policy).Learns)
+	s.models = modelSchedule(s.asksModel, &s.limits)
 	s.expands = slices.ContainsFunc(policies, (*rank.Policy).ExpandsPages)
 	s.SetMemory(o.Memory)
 	s.c.stopped = s.c.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
@@ -78,6 +79,9 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		return err
 	}
 	if err := s.noteWhole(); err != nil {
+		return err
+	}
+	if err := s.countHosts(); err != nil {
 		return err
 	}
 	if shape != s.c.shape {
@@ -145,14 +149,10 @@ func (s *Shard) rebuildHeaps() {
 		ready, old := newHeaps(p)
 		s.ready, s.old = append(s.ready, ready), append(s.old, old)
 	}
-	s.backlog = 0
-	for _, h := range s.hosts {
-		for p := range h.queues {
-			h.queues[p].ready, h.queues[p].old = -1, -1
+	for _, x := range s.hosts.at {
+		for p := range x.item.queues {
+			x.item.queues[p].ready, x.item.queues[p].old = -1, -1
 		}
-		s.refresh(h)
-		if !s.capped(h) {
-			s.backlog += h.backlog
-		}
+		s.refresh(x.item)
 	}
 }

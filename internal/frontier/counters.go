@@ -41,15 +41,21 @@ type counters struct {
 	model      uint32
 	modelPages uint64
 	mixed      bool
-	// shape of the policies that the queues were built for; mixes: they are the arms of a mixture.
+	// shape of the policies that the queues were built for.
 	shape schemas.ID
-	mixes bool
 	// unranked entries were queued under another shape, and are in no queue until they are placed under
 	// this one, which began with a generation of queues (rerank.go).
 	unranked   uint64
 	shapeBegan uint32
 	// swept is the ordinal up to which a pass, or that placing, has gone in the order of discovery.
 	swept uint64
+	// hosts known, and the cap and the patience under which their backlog was counted. class is that of the cap (hostindex.go).
+	hosts, class          uint32
+	hostCap, hostPatience uint64
+	// backlog is what hosts still have to fetch, by their standing; failing are the unreachable ones, by that which they would have
+	// without a cap.
+	backlog [standings]backlog
+	failing [standings]uint64
 	// latency samples so far, and how the window was found, see window.go.
 	samples, windowNow, bestRate, tunedAt, widened uint64
 	// spans by topic.
@@ -76,15 +82,20 @@ const (
 
 var spanNames = [spanTopics]string{schemas.TopicFetchRequested, schemas.TopicLinkFound, schemas.TopicLeapSettled}
 
-const countersVersion = 5
+const countersVersion = 6
 
 // varints lists the counters that are encoded as varints, in their order.
 func (c *counters) varints() []*uint64 {
-	return []*uint64{
+	all := []*uint64{
 		&c.clock, &c.entries, &c.ordinal, &c.dispatched, &c.pages, &c.requests,
 		&c.links, &c.leaps, &c.trained, &c.duplicates, &c.seeds, &c.outside,
 		&c.boundary, &c.answered, &c.modelPages, &c.samples, &c.windowNow, &c.bestRate, &c.tunedAt, &c.widened, &c.unranked, &c.queries, &c.swept,
+		&c.hostCap, &c.hostPatience, &c.failing[unreached], &c.failing[givenUp],
 	}
+	for i := range c.backlog {
+		all = append(all, &c.backlog[i].queued, &c.backlog[i].waiting)
+	}
+	return all
 }
 
 func (c *counters) append(b []byte, g []generations) []byte {
@@ -96,7 +107,9 @@ func (c *counters) append(b []byte, g []generations) []byte {
 	b = binary.AppendUvarint(b, uint64(c.shapeBegan))
 	b = binary.AppendUvarint(b, uint64(c.model))
 	b = binary.AppendUvarint(b, uint64(c.startedAt))
-	b = appendBool(appendBool(appendBool(b, c.stopped), c.mixed), c.mixes)
+	b = binary.AppendUvarint(b, uint64(c.hosts))
+	b = binary.AppendUvarint(b, uint64(c.class))
+	b = appendBool(appendBool(b, c.stopped), c.mixed)
 	b = appendFloat(appendFloat(b, c.raw), c.tempered)
 	b = append(b, c.shape[:]...)
 	for i := range c.spans {
@@ -117,6 +130,9 @@ func (c *counters) append(b []byte, g []generations) []byte {
 	for _, g := range g {
 		b = binary.AppendUvarint(b, uint64(g.current))
 		b = binary.AppendUvarint(b, uint64(g.next))
+		for _, n := range g.keys {
+			b = binary.AppendUvarint(b, n)
+		}
 	}
 	return b
 }
@@ -128,7 +144,8 @@ func decodeCounters(b []byte) (c counters, g []generations, err error) {
 		*n = r.u64()
 	}
 	c.generation, c.shapeBegan, c.model, c.startedAt = r.u32(), r.u32(), r.u32(), r.i64()
-	c.stopped, c.mixed, c.mixes = r.bool(), r.bool(), r.bool()
+	c.hosts, c.class = r.u32(), r.u32()
+	c.stopped, c.mixed = r.bool(), r.bool()
 	c.raw, c.tempered = r.float(), r.float()
 	c.shape = r.id()
 	for i := range c.spans {
@@ -144,7 +161,7 @@ func decodeCounters(b []byte) (c counters, g []generations, err error) {
 		c.refused[reason] = r.u64()
 	}
 	for n := r.u64(); n > 0 && r.err == nil; n-- {
-		g = append(g, generations{current: r.u32(), next: r.u32()})
+		g = append(g, generations{current: r.u32(), next: r.u32(), keys: [slots]uint64{r.u64(), r.u64()}})
 	}
 	if err := r.end(); err != nil {
 		return c, nil, fmt.Errorf("frontier: counters: %w", err)
@@ -152,14 +169,17 @@ func decodeCounters(b []byte) (c counters, g []generations, err error) {
 	return c, g, nil
 }
 
-// save stores the counters.
+// save stores the counters, and the hosts that changed.
 func (s *Shard) save() error {
+	if err := s.saveHosts(); err != nil {
+		return err
+	}
 	s.value = s.c.append(s.value[:0], s.generations)
 	return s.store.Set(s.keys.kind(kindCounters), s.value)
 }
 
 func newCounters() counters {
-	return counters{outcomes: make(map[schemas.Outcome]uint64), refused: make(map[scope.Reason]uint64)}
+	return counters{class: openClass + 1, outcomes: make(map[schemas.Outcome]uint64), refused: make(map[scope.Reason]uint64)}
 }
 
 func (s *Shard) loadCounters() error {
@@ -171,9 +191,6 @@ func (s *Shard) loadCounters() error {
 		s.c = newCounters()
 		return nil
 	}
-	if s.c, s.generations, err = decodeCounters(b); err != nil {
-		return err
-	}
-	s.queued = make([][slots]int, len(s.generations))
-	return nil
+	s.c, s.generations, err = decodeCounters(b)
+	return err
 }

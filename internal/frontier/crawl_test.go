@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
 	"forager/internal/scope"
 	"forager/schemas"
 )
@@ -212,11 +215,11 @@ func TestSeveralPoliciesOrderTheSameEntries(t *testing.T) {
 	s.seed(onA("s"))
 	s.dispatch(1)
 	s.deliver(onA("s"), .5, true, onA("a"), onA("b"))
-	if a, b := s.shard.queued[0][slotOld], s.shard.queued[1][slotOld]; a != 2 || b != 2 {
+	if a, b := int(s.shard.generations[0].keys[slotOld]), int(s.shard.generations[1].keys[slotOld]); a != 2 || b != 2 {
 		t.Fatalf("%d and %d keys, want 2 each", a, b)
 	}
 	s.dispatch(1)
-	if a, b := s.shard.queued[0][slotOld], s.shard.queued[1][slotOld]; a != 1 || b != 1 {
+	if a, b := int(s.shard.generations[0].keys[slotOld]), int(s.shard.generations[1].keys[slotOld]); a != 1 || b != 1 {
 		t.Fatalf("%d and %d keys, want 1 each", a, b)
 	}
 }
@@ -519,12 +522,50 @@ func TestModelsBecomeRareInLongCrawls(t *testing.T) {
 	var at []uint64
 	for s.shard.c.pages < 200_000 {
 		s.shard.c.pages++
-		for _, b := range s.shard.boundaries() {
+		for _, b := range s.shard.boundaries(nil) {
 			at = append(at, b.GetPages())
 		}
 	}
 	if len(at) != 35 || at[0] != 10_000 || at[1] != 11_000 || at[10] != 20_000 || at[11] != 22_000 || at[12] != 24_200 {
 		t.Errorf("%d models, at %d pages", len(at), at)
+	}
+}
+
+// TestRebuiltBelowAHostCap: a URL was admitted before its host reached its cap; it is admitted again when the verdicts are
+// applied again, though the log tells of all dispatches by then.
+func TestRebuiltBelowAHostCap(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) { c.Scope = &schemas.Scope{HostCap: 2} })
+	crawl := func(again bool) (settled []*schemas.LeapSettled) {
+		if s.seed(onA("a")); !again {
+			s.want(s.dispatch(1), onA("a"))
+		}
+		settled = s.deliver(onA("a"), .5, true, onA("b"), onA("c"))
+		if !again {
+			s.want(s.dispatch(1), onA("b"))
+		}
+		return append(settled, s.redirect(onA("b"), onA("c"))...)
+	}
+	first := crawl(false)
+	before := s.shard.Status(s.now)
+
+	s.store, s.seeds = NewMemory(), 0
+	s.open()
+	for _, url := range []string{onA("a"), onA("b")} {
+		if err := s.shard.Recover(s.last[url]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.open() // over what is stored
+	again := crawl(true)
+	if diff := cmp.Diff(first, again, protocmp.Transform()); diff != "" || len(first) > 0 {
+		t.Errorf("settled (-first +again): %s", diff)
+	}
+	if diff := cmp.Diff(before, s.shard.Status(s.now), protocmp.Transform()); diff != "" {
+		t.Errorf("status (-first +again): %s", diff)
+	}
+	s.seed(onA("d")) // the host is full
+	if refused := s.shard.Status(s.now).GetRefused()["host-cap"]; refused != 1 {
+		t.Errorf("%d links were refused", refused)
 	}
 }
 
@@ -658,7 +699,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(s.store, "c", 0)
-	fail("layout", err, "this program reads 10: delete the state directory")
+	fail("layout", err, "this program reads 11: delete the state directory")
 
 	sc, err := scope.New(nil, nil)
 	if err != nil {

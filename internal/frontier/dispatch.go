@@ -27,7 +27,7 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 		return nil, fmt.Errorf("queue what waited: %w", err)
 	}
 	var requests []*schemas.FetchRequest
-	if s.dispatching() {
+	if s.dispatching() && !s.onlyGivenUp() {
 		for more := s.limits.sync; more; {
 			var err error
 			if more, err = s.Rescore(rescoreStep); err != nil {
@@ -35,8 +35,11 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 			}
 		}
 		var held heldBack
-		for len(requests) < max && s.room() {
-			lead, ok := s.lead()
+		for len(requests) < max && s.room() && s.reachable(ms) {
+			lead, ok, err := s.lead()
+			if err != nil {
+				return nil, fmt.Errorf("dispatch: %w", err)
+			}
 			if !ok && s.c.unranked > 0 {
 				if _, err := s.Rescore(rescoreStep); err != nil {
 					return nil, err
@@ -136,7 +139,7 @@ func (s *Shard) dispatchBest(h *host, lead int, now int64) (*schemas.FetchReques
 		Politeness: s.ctl.GetPoliteness(), Score: at.Score, Tier: at.Tier,
 		Policy: s.policies[lead].Name(), Model: version, Depth: e.depth, Via: via, Hops: e.hops,
 		DispatchedAt: now, PathState: path, Ordinal: s.c.ordinal, Clock: s.c.clock,
-		Shadows: shadows, Revision: s.revision(),
+		Shadows: shadows, Revision: s.revision(), Models: s.models,
 	}
 	if err := s.countRequest(id, r); err != nil {
 		return nil, err

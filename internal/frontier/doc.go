@@ -34,8 +34,10 @@
 //	recover.go                            dispatches found in the log
 //	held.go                               slots that are left empty
 //	waiting.go                            failed tries that wait
+//	outage.go unreachable.go              networks and hosts that do not answer
 //	peers.go lease.go                     other shards: links for them and from them, leases
 //	host.go queue.go front.go heap.go     hosts, their queues and heads
+//	hostcache.go hostindex.go rangehead.go  which hosts are in memory, and how the others are found
 //	entry.go link.go page.go              what is known of URLs, links and pages
 //	bounds.go                             what may be in memory
 //	key.go codec.go counters.go names.go  encodings
@@ -53,10 +55,13 @@
 // verdicts and from what the log says chose their requests. So a replay finds the same arms. With several
 // requests in flight an arm is credited late, which Thompson sampling bears: it goes on drawing.
 //
-// Each host has a queue a policy. The keys of a queue sort as the order does. In memory stand
-// the first keys of every queue (front.go) and, for each policy, a heap of the hosts that may be
+// Each host has a queue a policy. The keys of a queue sort as the order does. In memory are the hosts used last, with
+// the first keys of their queues (front.go), and, for each policy, a heap of those that may be
 // asked now by their heads; where the keys in memory are used up, the next ones
 // are read when the host's turn comes. Hosts at their window, at their cap or told to wait are not in it.
+// The other hosts are in the store with the head of each queue, and in an index by these heads (hostindex.go). A dispatch
+// takes the better of the best host in memory and the best one in the index, which is read into memory then; so the order of
+// dispatches does not depend on which hosts are in memory.
 //
 // # Re-scoring
 //
@@ -95,6 +100,9 @@
 // queued, so no attempt is dispatched twice. Until the replay has caught up, more may be
 // reserved than is really in flight, never less.
 //
+// A replay sees the newest control record, whatever was in force when verdicts came first. What it must reproduce
+// therefore follows from the records alone (docs/decisions/0010).
+//
 // # Several shards
 //
 // A crawl may have several shards, each with the hosts whose hash says so (schemas.ShardOf); so
@@ -124,7 +132,12 @@
 //	v                              → layout version, one byte
 //	c                              → counters: all single numbers, outcomes, refusals, spans
 //	m name u32                     → a policy's or model's name; entries say its number
-//	h host u32                     → name, dispatched requests, end of its wait
+//	h host u32                     → host: name, dispatched requests, end of its wait, backlog, heads of its queues
+//	H URLID 16                     → host number, by the host's name
+//	R host u32                     → nothing: a host that is in memory
+//	Q policy u8, generation u32, class u32, tier u8, tries u16, score 8, ordinal u64, host u32 → nothing: index of the other hosts
+//	z unreachable u8, time u64, host u32 → nothing: a host that waits
+//	Z ^time u64, host u32          → nothing: a host that is unreachable, by the time since when
 //	u URLID 16                     → ordinal: the exact seen-set
 //	e ordinal u64                  → entry
 //	l ordinal u64, page u64, index u32 → link: a leap (page, ordinal) that is not settled, behind the entry's first 8
@@ -142,7 +155,8 @@
 //	g                              → the newest note with a lease (schemas.ShardNote)
 //	k shard u32                    → pages delivered that a shard reported, in shard 0
 //	o clock u64                    → what rankers that learn from verdicts were told (schemas.LinkFound)
-//	r ordinal u64                  → nothing: an unvisited entry that hubs link to; 0 → the pages of the last ranking
+//	r                              → the pages of the last ranking of hubs
+//	y                              → outage of the network, and the host that failed last
 //	j                              → targets among the pages delivered, where a guide is made of these
 //	a name u32                     → what a mixture has counted of the policy of that name
 //
@@ -150,7 +164,7 @@
 // shard's clock, which counts applied records of link.found. A score is the float's bits, sign
 // flipped for positive and all bits for negative numbers, then complemented, so that larger
 // scores come first; −0 is 0 and NaN is refused. Values begin with a version byte; what they
-// hold stands at their append functions. Layout 10 is the only one that is read: state is rebuilt
+// hold stands at their append functions. Layout 11 is the only one that is read: state is rebuilt
 // from the topics, so it is never converted.
 //
 // # Memory
@@ -159,23 +173,22 @@
 // store and is read when it is wanted (bounds.go):
 //
 //	1/4   entries used last, with their links
-//	1/4   leaf tables used last
+//	3/16  leaf tables used last
 //	1/8   a stretch of a pass of re-scoring, and the next one
 //	1/8   pages with pending links, used last; half of it for which links they have, where the crawl has
 //	      co-citation features
 //	1/8   the filter of URLs that were seen, 1.5 to 3 bytes each, a third of that where the eighth ends; beyond that it is off
 //	1/16  ordinals of URLs looked up last, 8 bytes each
-//	1/16  begins of the hosts' queues: 1 to 32 keys each, twice that at most
+//	1/8   hosts used last, with the begins of their queues: 1 to 32 keys each, twice that at most
 //
-// Not bounded by it, as every dispatch looks at all of them: the hosts, some 400 bytes and a key or two each,
-// with the heaps over them. Nor are requests in flight (the window bounds them), entries that wait after a
-// failed try (100 bytes each), recovered requests until the replay has caught up, names of policies and models,
+// Not bounded by it are requests in flight, with their hosts (the window bounds them), the hosts that one call touches,
+// recovered requests until the replay has caught up, names of policies and models,
 // what is prepared of the verdicts of a step, and a megabyte for the page being scored.
 //
-// Nor is what rankers that learn from verdicts have learnt (packages interest and tagbandit): it grows with the
-// URLs that are known.
+// Nor is what rankers that learn from verdicts have learnt (packages interest and tagbandit): each takes rank.MaxLearned at
+// most for a shard, and takes in nothing new from then on.
 //
-// Opening a shard reads all queue keys and the seen-set, some 2 µs a key from Pebble, and what such rankers were told.
+// Opening a shard reads the hosts that were in memory and the seen-set, some 2 µs a key from Pebble, and what such rankers were told.
 //
 // # Decisions
 //
@@ -214,7 +227,8 @@
 //
 // 2026-11-21: a replayed URL has two final verdicts. The first one's charge and settled leaps
 // stand, as both were sent and ids are used once; the next attempt is charged anew, under the
-// score of the last dispatch, as the links that led to it are settled.
+// score of the last dispatch, as the links that led to it are settled. Links found since decide
+// instead once one passes the gate; those that do not pass leave the URL where it is.
 //
 // 2026-11-21: rel=nofollow links are followed: they say that a link is no endorsement, not that
 // its target must not be fetched; robots.txt says that.

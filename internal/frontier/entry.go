@@ -38,6 +38,8 @@ type entry struct {
 	state   state
 	// depth is the number of hops from a seed, the least of all links; hops the redirects.
 	depth, hops uint32
+	// raised: hubs link to it, and it is unvisited (raise.go).
+	raised bool
 	// attempt of the newest dispatch, 0 before the first; tries that failed.
 	attempt, tries uint32
 	// places has one element a policy while queued; otherwise it is empty.
@@ -86,7 +88,7 @@ type facts struct {
 	clock         uint64 // of the shard at dispatch
 }
 
-const entryVersion = 4
+const entryVersion = 5
 
 // bits of an encoded place. An entry has a place a policy, and most of a place follows from the rest of it.
 const (
@@ -103,7 +105,7 @@ func (e *entry) append(b []byte) []byte {
 	b = append(b, entryVersion, byte(e.state))
 	b = appendString(b, e.url)
 	b = binary.AppendUvarint(b, uint64(e.host))
-	b = binary.AppendUvarint(b, uint64(e.depth))
+	b = binary.AppendUvarint(b, e.depthAndRaised())
 	b = binary.AppendUvarint(b, uint64(e.hops))
 	b = binary.AppendUvarint(b, uint64(e.attempt))
 	b = binary.AppendUvarint(b, uint64(e.tries))
@@ -136,6 +138,15 @@ func (e *entry) append(b []byte) []byte {
 		b = appendString(b, e.moved)
 	}
 	return e.appendLinks(b)
+}
+
+// depthAndRaised are two things in one number, as most entries are not raised.
+func (e *entry) depthAndRaised() uint64 {
+	n := uint64(e.depth) << 1
+	if e.raised {
+		n |= 1
+	}
+	return n
 }
 
 // bits are what leads an encoded place.
@@ -197,7 +208,12 @@ func (e *entry) decode(ordinal uint64, b []byte) error {
 	r.version(entryVersion)
 	*e = entry{ordinal: ordinal, state: state(r.byte()), places: e.places[:0], links: e.links[:0]}
 	e.url = r.string()
-	e.host, e.depth, e.hops = r.u32(), r.u32(), r.u32()
+	e.host = r.u32()
+	depth := r.u64()
+	if depth>>1 > math.MaxUint32 {
+		r.fail(errNumber)
+	}
+	e.depth, e.raised, e.hops = uint32(depth>>1), depth&1 == 1, r.u32()
 	e.attempt, e.tries = r.u32(), r.u32()
 	if e.attempt > 0 {
 		e.facts = facts{score: r.float(), tier: r.u32(), policy: r.u32(), model: r.u32(), ordinal: r.u64(), clock: r.u64()}

@@ -62,13 +62,13 @@ func decodeFlight(b []byte) (*flight, error) {
 
 // takeOff reserves window, host window and host cap for a request and remembers it.
 func (s *Shard) takeOff(id schemas.ID, f *flight) error {
-	h := s.hosts[f.host]
+	h, err := s.host(f.host)
+	if err != nil {
+		return err
+	}
 	s.hold(id, f)
 	h.inFlight++
 	s.countDispatched(h, 1)
-	if err := s.saveHost(h); err != nil {
-		return err
-	}
 	s.refresh(h)
 	return s.saveFlight(id, f)
 }
@@ -76,13 +76,13 @@ func (s *Shard) takeOff(id schemas.ID, f *flight) error {
 // land gives back what takeOff reserved (the host's cap only where uncounted) and returns the
 // entry that the verdict is about; nil where the URL went on without this attempt.
 func (s *Shard) land(id schemas.ID, f *flight, uncounted bool) (*entry, error) {
-	h := s.hosts[f.host]
+	h, err := s.host(f.host)
+	if err != nil {
+		return nil, err
+	}
 	s.release(id, f)
 	if uncounted {
 		s.countDispatched(h, -1)
-		if err := s.saveHost(h); err != nil {
-			return nil, err
-		}
 	}
 	h.inFlight--
 	s.refresh(h)
@@ -110,7 +110,7 @@ func (s *Shard) saveFlight(id schemas.ID, f *flight) error {
 // loadFlights reads the requests in flight.
 func (s *Shard) loadFlights() error {
 	from := append([]byte(nil), s.keys.kind(kindFlight)...)
-	return s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
+	err := s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
 		id, err := schemas.ParseID(key[len(from):])
 		if err != nil {
 			return false, err
@@ -119,14 +119,21 @@ func (s *Shard) loadFlights() error {
 		if err != nil {
 			return false, err
 		}
-		if int(f.host) >= len(s.hosts) {
-			return false, fmt.Errorf("frontier: request %s is in flight to the unknown host %d", id, f.host)
-		}
 		s.hold(id, f)
-		s.hosts[f.host].inFlight++
 		if f.request != nil {
 			s.unplaced[f.request.GetUrl()] = append(s.unplaced[f.request.GetUrl()], id)
 		}
 		return true, nil
 	})
+	if err != nil {
+		return err
+	}
+	for id, f := range s.flights {
+		h, err := s.host(f.host)
+		if err != nil {
+			return fmt.Errorf("request %s in flight: %w", id, err)
+		}
+		h.inFlight++
+	}
+	return nil
 }

@@ -81,14 +81,6 @@ func (f *front) remove(o order) {
 	}
 }
 
-// append adds the next key of the store.
-func (f *front) append(o order, size int) {
-	f.stored++
-	if len(f.keys) < size {
-		f.keys = append(f.keys, o)
-	}
-}
-
 // fill reads the begin of a host's queue under policy p if its front is unread, and says that it was. The host
 // belongs elsewhere in the heaps then.
 func (s *Shard) fill(h *host, p, slot int) (unread bool, err error) {
@@ -96,10 +88,7 @@ func (s *Shard) fill(h *host, p, slot int) (unread bool, err error) {
 	if !f.unread {
 		return false, nil
 	}
-	generation := s.generations[p].current
-	if slot == slotNew {
-		generation = s.generations[p].next
-	}
+	generation := s.generations[p].of(slot)
 	n := min(int(f.stored), s.frontSize)
 	s.from = append(s.from[:0], s.keys.queue(uint8(p), generation, h.number, f.bound())...)
 	f.keys, f.unread = make([]order, 0, n), false
@@ -116,5 +105,6 @@ func (s *Shard) fill(h *host, p, slot int) (unread bool, err error) {
 	if err == nil && len(f.keys) < n {
 		err = fmt.Errorf("frontier: of %d keys in the queue of host %d only %d are there", f.stored, h.number, len(f.keys))
 	}
+	s.weigh(h)
 	return true, err
 }

@@ -65,6 +65,14 @@ func reopenBench(t *testing.T, b *bench, version string, m Model, pages uint64) 
 	return b.shard
 }
 
+func hostOf(t *testing.T, s *Shard, number uint32) *host {
+	h, err := s.host(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
 // checkHeads compares the heads of all queues with the entries, and says how many of them had to be read.
 func checkHeads(t *testing.T, s *Shard) (unread int) {
 	all, old := make(map[uint32]order), make(map[uint32]order)
@@ -88,11 +96,11 @@ func checkHeads(t *testing.T, s *Shard) (unread int) {
 			least(old, e.host, e.order(0))
 		}
 	}
-	if n := s.queued[0][slotOld] + s.queued[0][slotNew]; n != queued {
+	if n := int(s.generations[0].keys[slotOld] + s.generations[0].keys[slotNew]); n != queued {
 		t.Fatalf("%d keys are queued, want %d", n, queued)
 	}
-	for _, h := range s.hosts {
-		if q := &h.queues[0]; !q.empty() && q.fronts[q.better()].unread {
+	for n := range s.c.hosts {
+		if q := &hostOf(t, s, n).queues[0]; !q.empty() && q.fronts[q.better()].unread {
 			unread++
 		}
 	}
@@ -101,7 +109,8 @@ func checkHeads(t *testing.T, s *Shard) (unread int) {
 	if s.rebuildHeaps(); err != nil || !slices.EqualFunc(heads, best[:4], func(a uint64, b order) bool { return a == b.ordinal }) {
 		t.Fatalf("best heads %v, want %v; %v", heads, best[:4], err)
 	}
-	for _, h := range s.hosts {
+	for n := range s.c.hosts {
+		h := hostOf(t, s, n)
 		q := &h.queues[0]
 		want, some := all[h.number]
 		if q.empty() == some {
@@ -114,8 +123,8 @@ func checkHeads(t *testing.T, s *Shard) (unread int) {
 			t.Fatalf("host %d: head %+v, want %+v; %v", h.number, got, want, err)
 		}
 	}
-	if (s.old[0].len() > 0) != (len(old) > 0) {
-		t.Fatalf("%d hosts have old entries, want %d", s.old[0].len(), len(old))
+	if s.hasOld(0) != (len(old) > 0) {
+		t.Fatalf("old entries: %t, want %d", s.hasOld(0), len(old))
 	}
 	if len(old) > 0 {
 		want := slices.MinFunc(slices.Collect(maps.Values(old)), compareOrders)

@@ -63,7 +63,11 @@ func (s *Shard) lookHeldBack(held *heldBack, now int64) error {
 		}
 	}
 	for _, f := range s.flights {
-		if err := held.add(s, s.hosts[f.host]); err != nil {
+		h, err := s.host(f.host)
+		if err == nil {
+			err = held.add(s, h)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -72,7 +76,7 @@ func (s *Shard) lookHeldBack(held *heldBack, now int64) error {
 
 // add looks at the heads of a host that has something in flight.
 func (held *heldBack) add(s *Shard, h *host) error {
-	if !held.looked || held.late[h.number] || h.inFlight < s.limits.hostWindow || h.notBefore > 0 || s.capped(h) {
+	if !held.looked || held.late[h.number] || h.inFlight < s.hostLimit(h) || h.notBefore > 0 || s.capped(h) {
 		return nil
 	}
 	for p := range h.queues {
@@ -108,12 +112,12 @@ func (s *Shard) patience() int64 {
 // patienceEnds is when the next host becomes late, if slots are left empty; else ok is false. What cannot be read is for
 // the next Dispatch to say.
 func (s *Shard) patienceEnds(now int64) (at int64, ok bool) {
-	if !s.dispatching() || !s.room() {
+	if !s.dispatching() || !s.room() || s.outage.since > 0 {
 		return 0, false
 	}
-	policy, ok := s.lead()
-	if !ok {
-		return 0, false
+	policy, ok, err := s.lead()
+	if err != nil || !ok {
+		return now, err != nil
 	}
 	if h, err := s.choose(new(heldBack), policy, now); err != nil || h != nil {
 		return now, err != nil

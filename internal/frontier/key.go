@@ -16,6 +16,11 @@ const (
 	kindCounters = 'c' // → counters
 	kindName     = 'm' // name number → name
 	kindHost     = 'h' // host number → host
+	kindHostName = 'H' // URLID of a host's name → host number
+	kindIndex    = 'Q' // policy, generation, class, tier, tries, score, ordinal, host number → nothing: a host that is not in memory
+	kindResident = 'R' // host number → nothing: a host that is in memory
+	kindSleeping = 'z' // unreachable, not before, host number → nothing: a host that waits
+	kindFailing  = 'Z' // ^since, host number → nothing: a host that is unreachable
 	kindSeen     = 'u' // URLID → ordinal
 	kindEntry    = 'e' // ordinal → entry
 	kindLink     = 'l' // ordinal of v, page u, index on u → link
@@ -33,13 +38,14 @@ const (
 	kindLease    = 'g' // → the newest lease (schemas.ShardNote)
 	kindPeer     = 'k' // shard → its pages delivered, as it reported
 	kindArm      = 'a' // policy's name number → arm of a mixture
-	kindRaised   = 'r' // ordinal → nothing; 0 → ranked
+	kindRanked   = 'r' // → ranked
 	kindRenewal  = 'j' // → pages delivered that are targets of a guide made of them
+	kindOutage   = 'y' // → outage
 	kindLesson   = 'o' // the shard's clock → what learners were told (schemas.LinkFound)
 )
 
 // layout is the version of keys and values that this package writes; Open refuses others.
-const layout = 10
+const layout = 11
 
 // shardsPrefix begins every key of the package, so that a store can hold other things.
 const shardsPrefix = 'F'
@@ -131,6 +137,38 @@ func (k *keys) waiting(at int64, ordinal uint64) []byte {
 	return binary.BigEndian.AppendUint64(k.u64(kindWaiting, uint64(at)), ordinal)
 }
 
+// sleeping is the key of a host that waits until at (Unix milliseconds, ≥ 0).
+func (k *keys) sleeping(unreachable bool, at int64, host uint32) []byte {
+	b := binary.BigEndian.AppendUint64(k.sleepers(unreachable), uint64(at))
+	return binary.BigEndian.AppendUint32(b, host)
+}
+
+// sleepers is the prefix of the hosts that wait and are unreachable, or of the others that wait.
+func (k *keys) sleepers(unreachable bool) []byte {
+	return appendBool(k.kind(kindSleeping), unreachable)
+}
+
+func (k *keys) parseSleeping(key []byte) (at int64, host uint32, err error) {
+	b := key[min(len(key), k.prefix+1):]
+	if len(b) != 13 {
+		return 0, 0, fmt.Errorf("frontier: sleeping key %x has the wrong length", key)
+	}
+	return int64(binary.BigEndian.Uint64(b[1:])), binary.BigEndian.Uint32(b[9:]), nil
+}
+
+// failing is the key of a host that is unreachable since a time (Unix milliseconds, ≥ 0), the latest first.
+func (k *keys) failing(since int64, host uint32) []byte {
+	return binary.BigEndian.AppendUint32(k.u64(kindFailing, ^uint64(since)), host)
+}
+
+func (k *keys) parseFailing(key []byte) (since int64, host uint32, err error) {
+	b := key[min(len(key), k.prefix+1):]
+	if len(b) != 12 {
+		return 0, 0, fmt.Errorf("frontier: key %x of an unreachable host has the wrong length", key)
+	}
+	return int64(^binary.BigEndian.Uint64(b)), binary.BigEndian.Uint32(b[8:]), nil
+}
+
 func (k *keys) parseWaiting(key []byte) (at int64, ordinal uint64, err error) {
 	b := key[min(len(key), k.prefix+1):]
 	if len(b) != 16 {
@@ -165,17 +203,32 @@ func (k *keys) queueHost(policy uint8, generation, host uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, host)
 }
 
-// generation is the prefix of all queues of a policy and generation.
-func (k *keys) generation(policy uint8, generation uint32) []byte {
-	return binary.BigEndian.AppendUint32(append(k.kind(kindQueue), policy), generation)
+// generation is the prefix of all keys of a kind, queues or index, of a policy and generation.
+func (k *keys) generation(kind byte, policy uint8, generation uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(k.kind(kind), policy), generation)
 }
 
 // queue is the key of an entry in a queue; keys of one host sort as order.less does.
 func (k *keys) queue(policy uint8, generation, host uint32, o order) []byte {
-	b := append(k.queueHost(policy, generation, host), byte(o.tier))
-	b = binary.BigEndian.AppendUint16(b, uint16(o.tries))
+	return appendOrder(k.queueHost(policy, generation, host), o)
+}
+
+// orderBytes is the length of what appendOrder appends.
+const orderBytes = 1 + 2 + 8 + 8
+
+// appendOrder appends bytes that sort as order.less does.
+func appendOrder(b []byte, o order) []byte {
+	b = binary.BigEndian.AppendUint16(append(b, byte(o.tier)), uint16(o.tries))
 	b = binary.BigEndian.AppendUint64(b, ^ascending(o.score))
 	return binary.BigEndian.AppendUint64(b, o.ordinal)
+}
+
+// readOrder reads what appendOrder wrote; b has orderBytes at least.
+func readOrder(b []byte) order {
+	return order{
+		tier: uint32(b[0]), tries: uint32(binary.BigEndian.Uint16(b[1:])),
+		score: fromAscending(^binary.BigEndian.Uint64(b[3:])), ordinal: binary.BigEndian.Uint64(b[11:]),
+	}
 }
 
 // queueKey is a queue key taken apart.
@@ -187,15 +240,12 @@ type queueKey struct {
 
 func (k *keys) parseQueue(key []byte) (queueKey, error) {
 	b := key[min(len(key), k.prefix+1):]
-	if len(b) != 1+4+4+1+2+8+8 {
+	if len(b) != 1+4+4+orderBytes {
 		return queueKey{}, fmt.Errorf("frontier: queue key %x has the wrong length", key)
 	}
 	return queueKey{
 		policy: b[0], generation: binary.BigEndian.Uint32(b[1:]), host: binary.BigEndian.Uint32(b[5:]),
-		order: order{
-			tier: uint32(b[9]), tries: uint32(binary.BigEndian.Uint16(b[10:])),
-			score: fromAscending(^binary.BigEndian.Uint64(b[12:])), ordinal: binary.BigEndian.Uint64(b[20:]),
-		},
+		order: readOrder(b[9:]),
 	}, nil
 }
 

@@ -25,10 +25,22 @@ type Learner interface {
 	// record there are URL, outcome, R and words of the judgement, where it redirects to, and those links and
 	// redirects that lead to URLs of the frontier, with their tag paths. It keeps the record.
 	Observe(rec *schemas.LinkFound) (changed []string)
+	// Bound is what the ranker takes in memory, and what it has not taken in as it was full.
+	Bound() rank.Bound
 }
 
 // autoInFlight stands for the window where that is found by trying.
 const autoInFlight = 32
+
+// Learned is what rankers that learn from verdicts take in memory, bytes, and the verdicts that they did not learn from as they
+// were full (rank.MaxLearned).
+func (s *Shard) Learned() (bytes int, skipped uint64) {
+	for _, l := range s.learners {
+		b := l.Bound()
+		bytes, skipped = bytes+b.Used, skipped+b.Skipped
+	}
+	return bytes, skipped
+}
 
 // newLearners are those that a crawl's policies and shadows rank by.
 func newLearners(ctl *schemas.CrawlControl) map[schemas.Ranker]Learner {

@@ -36,7 +36,7 @@ func (s *Shard) applyNote(rec *schemas.LinkFound) ([]*schemas.LeapSettled, error
 		if err := s.store.Set(s.keys.u32(kindPeer, rec.GetFrom()), s.value); err != nil {
 			return nil, err
 		}
-		return s.boundaries(), nil
+		return s.boundaries(report.GetModels()), nil
 	}
 	if was := s.lease; note.GetEpoch() < was.GetEpoch() || note.GetEpoch() == was.GetEpoch() && note.GetSequence() <= was.GetSequence() {
 		return nil, nil
@@ -87,10 +87,10 @@ func (s *Shard) want() uint64 {
 	if s.ctl.GetState() != schemas.CrawlState_CRAWL_STATE_RUNNING || s.c.stopped {
 		return 0
 	}
-	if _, ok := s.lead(); !ok {
+	if _, ok, err := s.lead(); err != nil || !ok { // an error is for the next Dispatch to return
 		return 0
 	}
-	return uint64(s.backlog)
+	return s.backlog()
 }
 
 // Report is how the shard stands, for shard 0; the offsets are for the caller to add.
@@ -98,8 +98,8 @@ func (s *Shard) Report() *schemas.ShardReport {
 	return &schemas.ShardReport{
 		LeaseEpoch: s.lease.GetEpoch(), LeaseSequence: s.lease.GetSequence(), Lease: proto.CloneOf(s.lease.GetLease()),
 		Pages: s.c.pages, Requests: s.c.requests, InFlight: uint64(len(s.flights)),
-		Want: s.want(), Window: s.window(), Backlog: uint64(s.backlog) + s.c.unranked, Outside: s.c.outside,
-		Stopped: s.c.stopped, Seeds: s.c.seeds,
+		Want: s.want(), Window: s.window(), Backlog: s.backlog() + s.c.unranked, Outside: s.c.outside, GivenUp: s.c.backlog[givenUp].all(),
+		Stopped: s.c.stopped, Seeds: s.c.seeds, Models: s.models,
 	}
 }
 

@@ -124,19 +124,22 @@ func (s *Shard) teaching(u *page, l *link, v *entry) ([]*schemas.Feature, error)
 	return linkfeature.Merge(features, cited), err
 }
 
-// boundaries returns the record that makes a new model due, if the pages that the crawl has
-// delivered have just reached one and a policy or a shadow ranks by it. Of several shards shard 0 says so, by
+// boundaries returns the record that makes a new model due, if the pages that the crawl has delivered have reached one by a
+// schedule, which comes with the verdict or report that is applied. Of several shards shard 0 says so, by
 // what the others have reported; where that is several boundaries at once, it is the last.
-func (s *Shard) boundaries() []*schemas.LeapSettled {
+func (s *Shard) boundaries(by *schemas.ModelSchedule) []*schemas.LeapSettled {
+	if by == nil {
+		by = s.models
+	}
 	pages := s.c.pages
 	for _, n := range s.peers {
 		pages += n
 	}
-	if !s.asksModel || s.name.Shard != 0 || pages < s.limits.switchPages {
+	if by.GetFirst() == 0 || s.name.Shard != 0 {
 		return nil
 	}
-	due := schedule.Last(pages, s.limits.switchPages, s.limits.refitPages)
-	if s.limits.shards == 1 && due != pages || s.limits.shards > 1 && due <= s.c.boundary {
+	due := schedule.Last(pages, by.GetFirst(), by.GetEvery())
+	if due <= s.c.boundary {
 		return nil
 	}
 	s.c.boundary = due
@@ -145,4 +148,12 @@ func (s *Shard) boundaries() []*schemas.LeapSettled {
 	return []*schemas.LeapSettled{{
 		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, Pages: due, Boundary: true,
 	}}
+}
+
+// modelSchedule is when models are due by a control record.
+func modelSchedule(asks bool, l *limits) *schemas.ModelSchedule {
+	if !asks {
+		return new(schemas.ModelSchedule)
+	}
+	return &schemas.ModelSchedule{First: l.switchPages, Every: l.refitPages}
 }

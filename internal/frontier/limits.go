@@ -26,6 +26,7 @@ type limits struct {
 	distillEvery    uint64
 	shards          uint32 // ≥ 1
 	queries         uint64 // of backlinks, by this crawl
+	hostPatience    int64  // milliseconds
 }
 
 func newLimits(ctl *schemas.CrawlControl) (limits, error) {
@@ -38,6 +39,7 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 		sync: learning.GetSync() && learning.GetPinned() == "", pairs: learning.GetMaxPairsPerTarget(),
 		shards: schemas.ShardsOf(ctl), queries: ctl.GetBacklinks().GetRation(),
 	}
+	l.hostPatience = schemas.HostPatience(ctl).Milliseconds()
 	var err error
 	if l.families, err = linkfeature.FamiliesOf(learning.GetFeatures()); err != nil {
 		return l, err
@@ -75,6 +77,8 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 		return l, fmt.Errorf("learning.sync with %d shards: the order of a crawl whose shards run side by side is not fixed anyway; use one shard, or no sync", l.shards)
 	case l.shards > 1 && ctl.GetRenewal() != nil:
 		return l, fmt.Errorf("renewal with %d shards: a guide is made of all pages of a crawl, and each shard has some; use one shard", l.shards)
+	case l.hostPatience > schemas.MaxHostPatience.Milliseconds():
+		return l, fmt.Errorf("host_patience_s %d is above %d", ctl.GetHostPatienceS(), int64(schemas.MaxHostPatience.Seconds()))
 	case ctl.GetMaxAttempts() > 1000:
 		return l, fmt.Errorf("max_attempts %d is above 1,000", ctl.GetMaxAttempts())
 	case l.dMax > 100:

@@ -39,15 +39,19 @@ const linkVersion = 2
 // inlineLinks is the number of links that stand in an entry's value at most.
 const inlineLinks = 8
 
-// appendLinks encodes the links that stand in the entry's value.
-func (e *entry) appendLinks(b []byte) []byte {
-	n := 0
+// inline is the number of links in the entry's value.
+func (e *entry) inline() (n int) {
 	for i := range e.links {
 		if !e.links[i].apart {
 			n++
 		}
 	}
-	b = binary.AppendUvarint(b, uint64(n))
+	return n
+}
+
+// appendLinks encodes the links that stand in the entry's value.
+func (e *entry) appendLinks(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(e.inline()))
 	b = appendBool(b, e.more)
 	page := uint64(0)
 	for i := range e.links {

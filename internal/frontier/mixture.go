@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -10,12 +11,18 @@ import (
 )
 
 // lead says which policy's head is dispatched next; ok is false where no policy that leads has one.
-func (s *Shard) lead() (policy int, ok bool) {
-	open := func(p int) bool { return s.ready[p].len() > 0 }
-	if s.mixture == nil {
-		return 0, open(0)
+func (s *Shard) lead() (policy int, ok bool, err error) {
+	open := func(p int) bool {
+		some, e := s.hasReady(p)
+		err = cmp.Or(err, e)
+		return some
 	}
-	return s.mixture.Choose(s.arms, s.c.ordinal+1, open)
+	if s.mixture == nil {
+		ok = open(0)
+	} else {
+		policy, ok = s.mixture.Choose(s.arms, s.c.ordinal+1, open)
+	}
+	return policy, ok && err == nil, err
 }
 
 // within says that a policy that leads has a place for an entry.
@@ -115,20 +122,4 @@ func (s *Shard) armsStatus() (arms []*schemas.Arm) {
 		})
 	}
 	return arms
-}
-
-// marks is a set of ordinals.
-type marks []uint64
-
-func newMarks(last uint64) marks { return make(marks, last/64+1) }
-
-// mark adds an ordinal and says that it was not in the set; a set that is nil takes none.
-func (m marks) mark(ordinal uint64) bool {
-	if m == nil {
-		return false
-	}
-	bit := uint64(1) << (ordinal % 64)
-	isNew := m[ordinal/64]&bit == 0
-	m[ordinal/64] |= bit
-	return isNew
 }

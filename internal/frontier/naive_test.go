@@ -52,6 +52,8 @@ type naive struct {
 	// ranked is what the distiller knows of, in pages; whole says that it has been there from the beginning.
 	ranked uint64
 	whole  bool
+	// outage of the network: none where since is 0.
+	since, last, until int64
 }
 
 type nModel struct {
@@ -63,6 +65,8 @@ type nModel struct {
 type nHost struct {
 	dispatched uint64
 	notBefore  int64
+	// failingSince and failedAt are 0 where the host is not unreachable.
+	failingSince, failedAt int64
 }
 
 type nPage struct {
@@ -398,6 +402,17 @@ func (n *naive) place(e *nEntry) {
 	for _, p := range n.ctl.GetPolicies() {
 		e.places = append(e.places, n.placeUnder(e, p))
 	}
+	if n.within(e) {
+		if e.attempt == 0 {
+			e.request = nil // that of a redirect to it counts until a link lets it in
+		}
+		return
+	}
+	for i, at := range e.places {
+		if e.request != nil && !at.in {
+			e.places[i] = nPlace{in: true, tier: e.request.GetTier(), score: e.request.GetScore(), model: at.model}
+		}
+	}
 }
 
 func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
@@ -467,9 +482,6 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 		if l.page.seeds {
 			return nPlace{in: true, score: score(l), model: out.model}
 		}
-	}
-	if len(links) == 0 && e.request != nil {
-		return nPlace{in: true, tier: e.request.GetTier(), score: e.request.GetScore(), model: out.model}
 	}
 	passes := func(l nLink) bool {
 		if l.page.seeds {
@@ -756,6 +768,17 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		}
 		return nil, false
 	}
+	if rec.GetOutcome() == schemas.Outcome_OUTCOME_RETRY_FAILED {
+		if n.seedIDs[id] {
+			n.duplicates++
+			return nil, true
+		}
+		n.seedIDs[id] = true
+		n.clock++
+		n.found = append(n.found, id)
+		n.retryFailed()
+		return nil, false
+	}
 	f := n.flights[id]
 	if f == nil {
 		n.duplicates++
@@ -764,8 +787,11 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 	delete(n.flights, id)
 	n.clock++
 	n.found = append(n.found, id)
-	n.latency = append(n.latency, [2]int64{now, now - f.request.GetDispatchedAt()})
 	e, outcome := f.entry, rec.GetOutcome()
+	if schemas.Outcomes[outcome].Unreachable == 0 {
+		n.latency = append(n.latency, [2]int64{now, now - f.request.GetDispatchedAt()})
+	}
+	n.reach(n.host(e.url), rec, now)
 	n.outcomes[schemas.OutcomeName(outcome)]++
 	row := schemas.Outcomes[outcome]
 	if row.Request {
@@ -785,6 +811,10 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		return n.settle(e)
 	}
 	switch {
+	case row.Unreachable != 0:
+		n.host(e.url).dispatched--
+		n.unreachable(e, rec, now)
+		n.queue(e)
 	case outcome == schemas.Outcome_OUTCOME_DEFERRED:
 		n.host(e.url).dispatched--
 		at := notBefore
@@ -813,15 +843,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		}
 		out = n.applyLinks(p, e, rec.GetLinks(), j.GetAnchors())
 		out = append(out, n.settle(e)...)
-		l := n.ctl.GetLearning()
-		first := or(l.GetSwitchPages(), max(30, n.budget()/20))
-		every := or(l.GetRefitPages(), min(max(n.budget()/40, 10), max(100, n.budget()/200)))
-		if n.asksModel() && n.pages >= first && (n.pages-first)%every == 0 {
-			n.boundary = n.pages
-			id := schemas.LeapID(n.crawl, "boundary", strconv.Itoa(int(n.pages)))
-			n.settled = append(n.settled, id)
-			out = append(out, &schemas.LeapSettled{Id: id.Bytes(), Crawl: n.crawl, Pages: n.pages, Boundary: true})
-		}
+		out = append(out, n.boundaries(f.request)...)
 	default:
 		out = final(outcome)
 	}
@@ -831,6 +853,36 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		}
 	}
 	return out, false
+}
+
+// schedule is when models are due by the control record.
+func (n *naive) schedule() *schemas.ModelSchedule {
+	l := n.ctl.GetLearning()
+	if !n.asksModel() {
+		return &schemas.ModelSchedule{}
+	}
+	return &schemas.ModelSchedule{
+		First: or(l.GetSwitchPages(), max(30, n.budget()/20)),
+		Every: or(l.GetRefitPages(), min(max(n.budget()/40, 10), max(100, n.budget()/200))),
+	}
+}
+
+// boundaries is the record that makes a model due by the schedule of a request whose page was delivered.
+func (n *naive) boundaries(r *schemas.FetchRequest) []*schemas.LeapSettled {
+	by, due := r.GetModels(), n.pages
+	if by.GetFirst() == 0 {
+		return nil
+	}
+	for due > n.boundary && (due < by.GetFirst() || (due-by.GetFirst())%by.GetEvery() != 0) {
+		due--
+	}
+	if due <= n.boundary {
+		return nil
+	}
+	n.boundary = due
+	id := schemas.LeapID(n.crawl, "boundary", strconv.Itoa(int(due)))
+	n.settled = append(n.settled, id)
+	return []*schemas.LeapSettled{{Id: id.Bytes(), Crawl: n.crawl, Pages: due, Boundary: true}}
 }
 
 func (n *naive) redirect(v *nEntry, target string, final func(schemas.Outcome) []*schemas.LeapSettled) []*schemas.LeapSettled {
@@ -941,7 +993,11 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 	if n.ctl.GetLearning().GetSync() {
 		n.rescore(1 << 30)
 	}
-	for len(out) < most && n.room() {
+	inside, _ := n.backlog()
+	if inside == 0 && len(n.unranked()) == 0 && n.givenUpURLs() > 0 {
+		return nil
+	}
+	for len(out) < most && n.room() && n.reachable(now) {
 		lead, e := n.choose()
 		if e == nil && len(n.unranked()) > 0 {
 			n.rescore(rescoreStep)
@@ -960,7 +1016,7 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 			Epoch: n.options.Epoch, Owner: n.options.Owner, Politeness: n.ctl.GetPoliteness(),
 			Score: at.score, Tier: at.tier, Policy: n.ctl.GetPolicies()[lead].GetName(), Model: at.model,
 			Depth: e.depth, Via: at.via, Hops: e.hops, DispatchedAt: now, Ordinal: uint64(len(n.log) + 1), Clock: n.clock,
-			PathState: n.pathTo(e, shadowed), Shadows: said,
+			PathState: n.pathTo(e, shadowed), Shadows: said, Models: n.schedule(),
 		}
 		if len(n.log) == 0 || now < n.startedAt {
 			n.startedAt = now
@@ -1018,6 +1074,9 @@ func (n *naive) full(e *nEntry) bool {
 		most = 2
 	} else if most == 0 {
 		most = 100
+	}
+	if n.host(e.url).failingSince > 0 {
+		most = 1
 	}
 	return n.inFlight(weburl.Host(e.url)) >= most
 }
@@ -1091,7 +1150,7 @@ func (n *naive) backlog() (inside, outside uint64) {
 		case e.state == stateQueued && e.unranked:
 		case e.state == stateQueued && !n.within(e):
 			outside++
-		case (e.state == stateQueued || e.state == stateWaiting) && !n.capped(e.url):
+		case (e.state == stateQueued || e.state == stateWaiting) && !n.capped(e.url) && !n.givenUp(n.host(e.url)):
 			inside++
 		}
 	}
@@ -1112,6 +1171,8 @@ func (n *naive) finished() (string, bool) {
 		return EndRequests, true
 	case n.seeds == 0 || inside > 0 || len(n.unranked()) > 0:
 		return "", false
+	case n.givenUpURLs() > 0:
+		return EndUnreachable, true
 	case outside > 0:
 		return EndStagnated, true
 	}
@@ -1120,7 +1181,10 @@ func (n *naive) finished() (string, bool) {
 
 func (n *naive) wake(now int64) (time.Time, bool) {
 	var times []int64
-	if lead, e := n.choose(); n.dispatching() && n.room() {
+	if inside, _ := n.backlog(); n.since > 0 && inside > 0 && n.until > now {
+		return time.UnixMilli(n.until), true
+	}
+	if lead, e := n.choose(); n.dispatching() && n.room() && n.since == 0 {
 		if until, waits := n.waits(lead, e, now); waits {
 			times = append(times, until)
 		}
@@ -1178,6 +1242,7 @@ func (n *naive) status(now int64) *schemas.CrawlStatus {
 			})
 		}
 	}
+	st.Unreachable = n.unreachableStatus(now)
 	switch {
 	case ended:
 		st.State = schemas.ShardState_SHARD_STATE_FINISHED
@@ -1196,7 +1261,12 @@ func (n *naive) status(now int64) *schemas.CrawlStatus {
 			done += len(n.order(p, func(e *nEntry) bool { return e.done }))
 		}
 	}
-	if n.modelDue() {
+	if n.since > 0 {
+		st.Outage = &schemas.Outage{Since: n.since, Cause: "no network", NextProbe: n.until}
+	}
+	if n.since > 0 {
+		st.Activity = "waiting for the network"
+	} else if n.modelDue() {
 		st.Activity = "model wait"
 	} else if n.hubsDue() {
 		st.Activity = "hub wait"

@@ -42,20 +42,18 @@ func (s *Shard) modelOf(p int) uint32 {
 }
 
 // place gives an unvisited entry the places that all its links add up to, under the newest
-// generation and the model in use. It changes no queue.
+// generation and the model in use. An entry that no link lets in is pinned where it was requested
+// or pinned before. It changes no queue.
 func (s *Shard) place(e *entry) error {
 	links, err := s.links(e)
 	if err != nil {
 		return err
 	}
-	tier, score, linkless := e.facts.tier, e.facts.score, len(links) == 0 && e.attempt > 0
-	if len(links) == 0 && e.attempt == 0 && len(e.places) > 0 && e.places[0].Pinned {
-		tier, score, linkless = e.places[0].Tier, e.places[0].Score, true
+	tier, score, pinned := e.facts.tier, e.facts.score, e.attempt > 0
+	if !pinned && len(e.places) > 0 && e.places[0].linkless() {
+		tier, score, pinned = e.places[0].Tier, e.places[0].Score, true
 	}
 	e.places = s.noPlaces(e.places)
-	if linkless {
-		s.pin(e, tier, score)
-	}
 	for i := range links {
 		p := links[i].from
 		if links[i].from = nil; p == nil || s.expands {
@@ -67,17 +65,25 @@ func (s *Shard) place(e *entry) error {
 			return err
 		}
 	}
+	if pinned && !s.within(e.places) {
+		s.pin(e, tier, score)
+	}
 	return nil
 }
 
-// pin places an entry that has no links: it came in by the verdict on a recovered request
-// (landUnplaced), is replayed, or is where such a one redirected to. What that request was chosen
-// by is all there is, until a link is found.
+// pin places an entry by what its request was chosen by, under each policy that no link places it under. The entry came in
+// by the verdict on a recovered request (landUnplaced), is replayed, or is where such a one redirected to: the links
+// that let it in are settled or unknown, so a gate that keeps out later links must not keep out the entry.
 func (s *Shard) pin(e *entry, tier uint32, score float64) {
 	for p := range e.places {
-		e.places[p].Place = rank.Place{In: true, Pinned: true, Tier: tier, Score: score, Best: score}
+		if !e.places[p].In {
+			e.places[p].Place = rank.Place{In: true, Pinned: true, Tier: tier, Score: score, Best: score}
+		}
 	}
 }
+
+// linkless says that no link placed the entry there, but pin.
+func (p *placed) linkless() bool { return p.Pinned && p.Via == 0 }
 
 // noPlaces returns the places of an entry without links.
 func (s *Shard) noPlaces(reuse []placed) []placed {
@@ -94,7 +100,7 @@ func (s *Shard) addPlace(e *entry, p *page, l *link) error {
 	if err != nil {
 		return err
 	}
-	src.Raised = s.raised[e.ordinal]
+	src.Raised = e.raised
 	for i, policy := range s.policies {
 		if e.places[i].Place, err = policy.Add(e.places[i].Place, e.url, &src, p.number); err != nil {
 			return err
@@ -108,8 +114,7 @@ func (s *Shard) addPlace(e *entry, p *page, l *link) error {
 func (s *Shard) fresh(e *entry) bool {
 	for p := range s.policies {
 		at := &e.places[p]
-		linkless := at.Pinned && at.Via == 0 // see place
-		if at.generation != s.generations[p].next || at.model != s.modelOf(p) || linkless {
+		if at.generation != s.generations[p].next || at.model != s.modelOf(p) || at.linkless() {
 			return false
 		}
 	}

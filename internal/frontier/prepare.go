@@ -86,7 +86,7 @@ type preparing struct {
 	scores, forward bool
 	dMax            int
 	families        linkfeature.Families
-	hosts           int
+	hosts           uint32
 }
 
 // since is what was stored since the last call of Prepare, as long as something that it made is to be used.
@@ -112,7 +112,7 @@ func (s *Shard) Prepare(recs []*schemas.LinkFound) error {
 	}
 	work := &preparing{
 		made: make([]prepared, len(recs)), model: s.scoredAheadBy(), forward: s.limits.forward,
-		dMax: s.limits.dMax, families: s.limits.families, hosts: len(s.hosts),
+		dMax: s.limits.dMax, families: s.limits.families, hosts: s.c.hosts,
 	}
 	work.scores = work.model != nil && s.learns
 	if err := s.inParallel(len(recs), func(a *ahead, i int) error {
@@ -313,7 +313,7 @@ func (a *ahead) lookForLeaps(m *prepared) error {
 	}
 	e, ok := s.entries.peek(f.ordinal)
 	if !ok {
-		if e, err = readEntry(a.get, &a.keys, f.ordinal, len(s.hosts)); err != nil {
+		if e, err = readEntry(a.get, &a.keys, f.ordinal, s.c.hosts); err != nil {
 			return err
 		}
 		m.entry = e

@@ -4,12 +4,17 @@ import "fmt"
 
 // generations of a policy's queues. They differ while a pass of re-scoring moves entries from
 // current to next.
-type generations struct{ current, next uint32 }
+type generations struct {
+	current, next uint32
+	// keys in the queues, by slot.
+	keys [slots]uint64
+}
 
-func (g generations) passing() bool { return g.current != g.next }
+// passing has a pointer receiver: a copy would read keys, which the shard may be writing meanwhile.
+func (g *generations) passing() bool { return g.current != g.next }
 
 // slot says which of the two a generation is.
-func (g generations) slot(generation uint32) (int, error) {
+func (g *generations) slot(generation uint32) (int, error) {
 	switch {
 	case generation == g.current:
 		return slotOld, nil
@@ -19,7 +24,15 @@ func (g generations) slot(generation uint32) (int, error) {
 	return 0, fmt.Errorf("frontier: queue generation %d is neither %d nor %d", generation, g.current, g.next)
 }
 
-// newHeaps makes the heaps of one policy: hosts that may be asked now by the best of their
+// of is the generation of a slot.
+func (g generations) of(slot int) uint32 {
+	if slot == slotNew {
+		return g.next
+	}
+	return g.current
+}
+
+// newHeaps makes the heaps of one policy over the hosts in memory: those that may be asked now by the best of their
 // heads, and, for a pass, all hosts by the head of their old generation.
 func newHeaps(p int) (ready, old *heap[*host]) {
 	ready = &heap[*host]{
@@ -49,6 +62,16 @@ func (s *Shard) head(h *host, p int) (order, error) {
 // bestReady is the host with the best head of those that may be asked now, of which there are some. Its bound is its head.
 func (s *Shard) bestReady(p int) (*host, error) {
 	for {
+		x, ok, err := s.leastIndexed(p, true, slotOld, slotNew)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (s.ready[p].len() == 0 || x.less(s.ready[p].top().queues[p].bound())) {
+			if _, err := s.host(x.host); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		h := s.ready[p].top()
 		unread, err := s.fill(h, p, h.queues[p].better())
 		if err != nil || !unread {
@@ -58,9 +81,38 @@ func (s *Shard) bestReady(p int) (*host, error) {
 	}
 }
 
+// hasReady says that a host that may be asked now has an entry in the queue of policy p. Then one of them is in memory.
+func (s *Shard) hasReady(p int) (bool, error) {
+	for s.ready[p].len() == 0 {
+		x, ok, err := s.leastIndexed(p, true, slotOld, slotNew)
+		if err != nil || !ok {
+			return false, err
+		}
+		if _, err := s.host(x.host); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// hasOld says that a pass of re-scoring has entries left under policy p.
+func (s *Shard) hasOld(p int) bool {
+	return s.generations[p].passing() && s.generations[p].keys[slotOld] > 0
+}
+
 // oldHead is the best key in the old generation of policy p, which has some.
 func (s *Shard) oldHead(p int) (order, error) {
 	for {
+		x, ok, err := s.leastIndexed(p, false, slotOld)
+		if err != nil {
+			return order{}, err
+		}
+		if ok && (s.old[p].len() == 0 || x.less(s.old[p].top().queues[p].fronts[slotOld].bound())) {
+			if _, err := s.host(x.host); err != nil {
+				return order{}, err
+			}
+			continue
+		}
 		h := s.old[p].top()
 		unread, err := s.fill(h, p, slotOld)
 		if err != nil || !unread {
@@ -73,7 +125,7 @@ func (s *Shard) oldHead(p int) (order, error) {
 // refresh puts the host where it belongs in every heap.
 func (s *Shard) refresh(h *host) {
 	open := s.open(h)
-	for p := range s.generations {
+	for p := range s.ready {
 		s.refreshQueue(h, p, open)
 	}
 }
@@ -91,8 +143,7 @@ func (s *Shard) enqueue(e *entry) error {
 			return err
 		}
 	}
-	s.countQueued(e, 1)
-	return nil
+	return s.countQueued(e, 1)
 }
 
 // dequeue takes the entry out of all queues.
@@ -106,8 +157,7 @@ func (s *Shard) dequeue(e *entry) error {
 			return err
 		}
 	}
-	s.countQueued(e, -1)
-	return nil
+	return s.countQueued(e, -1)
 }
 
 // requeue moves a queued entry from where its places were before to where they are now.
@@ -128,25 +178,33 @@ func (s *Shard) requeue(e *entry, before []placed) error {
 			return err
 		}
 	}
-	if is := s.within(e.places); is != s.within(before) {
-		if is {
-			s.c.outside--
-			s.countBacklog(s.hosts[e.host], 1)
-		} else {
-			s.c.outside++
-			s.countBacklog(s.hosts[e.host], -1)
-		}
+	is := s.within(e.places)
+	if is == s.within(before) {
+		return nil
 	}
-	return nil
+	by := 1
+	if !is {
+		by = -1
+	}
+	s.c.outside -= uint64(by)
+	h, err := s.host(e.host)
+	if err == nil {
+		s.countBacklog(h, by, 0)
+	}
+	return err
 }
 
 // countQueued counts the entry as one that can be fetched, or as left outside.
-func (s *Shard) countQueued(e *entry, by int) {
-	if s.within(e.places) {
-		s.countBacklog(s.hosts[e.host], by)
-	} else {
-		s.c.outside = uint64(int64(s.c.outside) + int64(by))
+func (s *Shard) countQueued(e *entry, by int) error {
+	if !s.within(e.places) {
+		s.c.outside += uint64(by)
+		return nil
 	}
+	h, err := s.host(e.host)
+	if err == nil {
+		s.countBacklog(h, by, 0)
+	}
+	return err
 }
 
 // put writes the queue key of the entry under policy p.
@@ -158,15 +216,20 @@ func (s *Shard) put(e *entry, p int, generation uint32) error {
 	if err != nil {
 		return err
 	}
-	h, o := s.hosts[e.host], e.order(p)
+	h, err := s.host(e.host)
+	if err != nil {
+		return err
+	}
+	o := e.order(p)
 	if err := s.store.Set(s.keys.queue(uint8(p), generation, e.host, o), nil); err != nil {
 		return err
 	}
-	s.queued[p][slot]++
+	s.generations[p].keys[slot]++
 	f := &h.queues[p].fronts[slot]
 	if f.insert(o, s.frontSize); f.bound() == o {
 		s.refreshQueue(h, p, s.open(h))
 	}
+	s.change(h)
 	return nil
 }
 
@@ -185,14 +248,17 @@ func (s *Shard) remove(e *entry, p int, was placed) error {
 	if err != nil {
 		return err
 	}
-	h := s.hosts[e.host]
+	h, err := s.host(e.host)
+	if err != nil {
+		return err
+	}
 	o := order{tier: was.Tier, tries: e.tries, score: was.Score, ordinal: e.ordinal}
 	if !s.leftBehind(p, slot, e.ordinal) {
 		if err := s.store.Delete(s.keys.queue(uint8(p), was.generation, e.host, o)); err != nil {
 			return err
 		}
 	}
-	s.queued[p][slot]--
+	s.generations[p].keys[slot]--
 	f := &h.queues[p].fronts[slot]
 	if f.empty() {
 		return fmt.Errorf("frontier: entry %d is not in the queue of its host %d", e.ordinal, h.number)
@@ -201,37 +267,6 @@ func (s *Shard) remove(e *entry, p int, was placed) error {
 	if f.remove(o); f.empty() || f.bound() != before {
 		s.refreshQueue(h, p, s.open(h))
 	}
+	s.change(h)
 	return nil
-}
-
-// loadQueues reads the begin of every queue and counts the keys: one scan over all of them.
-func (s *Shard) loadQueues() error {
-	var counted marks // the entries of a mixture may be in the queues of some policies only
-	if s.c.mixes {
-		counted = newMarks(s.c.entries)
-	}
-	from := append([]byte(nil), s.keys.kind(kindQueue)...)
-	return s.store.Scan(from, after(from), func(key, _ []byte) (bool, error) {
-		k, err := s.keys.parseQueue(key)
-		if err != nil {
-			return false, err
-		}
-		if int(k.policy) >= len(s.generations) || int(k.host) >= len(s.hosts) || k.order.ordinal > s.c.entries {
-			return false, fmt.Errorf("frontier: queue key %x has an unknown policy, host or entry", key)
-		}
-		slot, err := s.generations[k.policy].slot(k.generation)
-		if err != nil {
-			return false, err
-		}
-		if s.leftBehind(int(k.policy), slot, k.order.ordinal) {
-			return true, nil
-		}
-		h := s.hosts[k.host]
-		h.queues[k.policy].fronts[slot].append(k.order, s.frontSize)
-		s.queued[k.policy][slot]++
-		if counted.mark(k.order.ordinal) || counted == nil && k.policy == 0 {
-			h.backlog++
-		}
-		return true, nil
-	})
 }

@@ -37,6 +37,9 @@ func (s *Shard) Raise(pages uint64, ids []schemas.ID) (taken bool, err error) {
 		if err == nil && e != nil {
 			err = s.raise(e)
 		}
+		if err == nil {
+			err = s.evictHosts()
+		}
 		if err != nil {
 			return false, fmt.Errorf("raise URL %s: %w", id, err)
 		}
@@ -51,35 +54,29 @@ func (s *Shard) Raise(pages uint64, ids []schemas.ID) (taken bool, err error) {
 // raise marks what a URL's entry leads to, if that is unvisited, and places it anew.
 func (s *Shard) raise(e *entry) error {
 	e, err := s.resolve(e)
-	if err != nil {
+	if err != nil || !e.mark() {
 		return err
 	}
-	if fresh, err := s.mark(e); err != nil || !fresh || e.state != stateQueued {
-		return err
+	if e.state == stateQueued {
+		return s.replace(e)
 	}
-	return s.replace(e)
+	return s.saveEntry(e)
 }
 
-// mark notes that hubs link to an entry, unless it is visited.
-func (s *Shard) mark(e *entry) (fresh bool, err error) {
+// mark notes that hubs link to the entry, unless it is visited, and says whether that is new. The caller stores it.
+func (e *entry) mark() (fresh bool) {
 	switch e.state {
 	case stateFinal, stateAlias, stateMoved:
-		return false, nil
+		return false
 	}
-	if s.raised[e.ordinal] {
-		return false, nil
-	}
-	s.raised[e.ordinal] = true
-	return true, s.store.Set(s.keys.u64(kindRaised, e.ordinal), nil)
+	fresh, e.raised = !e.raised, true
+	return fresh
 }
 
-// unmark forgets an entry that is visited, and says whether hubs linked to it.
-func (s *Shard) unmark(e *entry) (was bool, err error) {
-	if !s.raised[e.ordinal] {
-		return false, nil
-	}
-	delete(s.raised, e.ordinal)
-	return true, s.store.Delete(s.keys.u64(kindRaised, e.ordinal))
+// unmark forgets that hubs link to the entry, and says whether they did. The caller stores it.
+func (e *entry) unmark() (was bool) {
+	was, e.raised = e.raised, false
+	return was
 }
 
 // raises says that a policy raises what hubs link to.
@@ -102,28 +99,20 @@ func (s *Shard) hubsDue() bool {
 
 func (s *Shard) saveRanked() error {
 	s.value = appendBool(binary.AppendUvarint(append(s.value[:0], rankedVersion), s.ranked.pages), s.ranked.whole)
-	return s.store.Set(s.keys.u64(kindRaised, 0), s.value)
+	return s.store.Set(s.keys.kind(kindRanked), s.value)
 }
 
-// loadRaised reads what mark and saveRanked wrote.
-func (s *Shard) loadRaised() error {
-	s.raised = make(map[uint64]bool)
-	from := append([]byte(nil), s.keys.kind(kindRaised)...)
-	return s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
-		ordinal, err := s.keys.parseU64(key)
-		if err != nil {
-			return false, err
-		}
-		if ordinal > 0 {
-			s.raised[ordinal] = true
-			return true, nil
-		}
-		r := reader{b: value}
-		r.version(rankedVersion)
-		s.ranked = ranked{pages: r.u64(), whole: r.bool()}
-		if err := r.end(); err != nil {
-			return false, fmt.Errorf("frontier: ranked hubs: %w", err)
-		}
-		return true, nil
-	})
+// loadRanked reads what saveRanked wrote.
+func (s *Shard) loadRanked() error {
+	value, ok, err := s.store.Get(s.keys.kind(kindRanked))
+	if err != nil || !ok {
+		return err
+	}
+	r := reader{b: value}
+	r.version(rankedVersion)
+	s.ranked = ranked{pages: r.u64(), whole: r.bool()}
+	if err := r.end(); err != nil {
+		return fmt.Errorf("frontier: ranked hubs: %w", err)
+	}
+	return nil
 }

@@ -61,8 +61,10 @@ func TestWhatHubsLinkToComesFirst(t *testing.T) {
 	}
 	s.deliver(onA("w"), 0, false)
 	s.ended(EndEmpty)
-	if n := len(s.shard.raised); n != 0 {
-		t.Errorf("%d entries are still raised", n)
+	for ordinal := uint64(1); ordinal <= s.shard.c.entries; ordinal++ {
+		if e, err := s.shard.entry(ordinal); err != nil || e.raised {
+			t.Errorf("%+v is still raised; %v", e, err)
+		}
 	}
 }
 

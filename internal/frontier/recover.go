@@ -46,6 +46,9 @@ func (s *Shard) Recover(r *schemas.FetchRequest) error {
 	if err := s.takeOff(id, f); err != nil {
 		return err
 	}
+	if s.limits.hostCap > 0 {
+		s.early[h.number] = append(s.early[h.number], r.GetClock())
+	}
 	if err := s.countRequest(id, r); err != nil {
 		return err
 	}
@@ -163,4 +166,43 @@ func (s *Shard) landUnplaced(id schemas.ID, r *schemas.FetchRequest) (*entry, er
 		return nil, err
 	}
 	return e, s.board(e, r)
+}
+
+// full says that the host had reached its cap when the record came that is applied now. While records are applied again, dispatches
+// that followed them are known from the log already, and count for the cap; a URL that was admitted before them must be
+// admitted again, or leaps that depend on it would be settled in another way.
+func (s *Shard) full(h *host) bool {
+	if !s.capped(h) {
+		return false
+	}
+	clocks := s.early[h.number]
+	at, _ := slices.BinarySearch(clocks, s.c.clock)
+	if clocks = clocks[at:]; len(clocks) > 0 {
+		s.early[h.number] = clocks
+	} else {
+		delete(s.early, h.number)
+	}
+	return h.dispatched >= s.limits.hostCap+uint64(len(clocks))
+}
+
+// loadEarly finds the requests in flight whose dispatch followed records that the state has not applied yet.
+func (s *Shard) loadEarly() error {
+	s.early = make(map[uint32][]uint64)
+	for _, f := range s.flights {
+		clock := f.request.GetClock()
+		if f.request == nil {
+			e, err := s.entry(f.ordinal)
+			if err != nil {
+				return err
+			}
+			clock = e.facts.clock
+		}
+		if clock > s.c.clock {
+			s.early[f.host] = append(s.early[f.host], clock)
+		}
+	}
+	for _, clocks := range s.early {
+		slices.Sort(clocks)
+	}
+	return nil
 }

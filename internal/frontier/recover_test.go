@@ -34,12 +34,13 @@ func drawWorld(t *rapid.T) *world {
 		for range rapid.IntRange(0, 2).Draw(t, "troubles") {
 			rec := &schemas.LinkFound{Crawl: "c", Url: u, Outcome: rapid.SampledFrom([]schemas.Outcome{
 				schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_TIMEOUT,
+				schemas.Outcome_OUTCOME_NETWORK_UNREACHABLE, schemas.Outcome_OUTCOME_HOST_UNREACHABLE,
 			}).Draw(t, "trouble")}
 			w.answers[u] = append(w.answers[u], rec)
 		}
 		last := drawDice(t).verdict(r, w.urls, 0)
 		// Nothing is deferred for ever, and only six URLs redirect, so that no chain is too long.
-		if o := last.GetOutcome(); o == schemas.Outcome_OUTCOME_DEFERRED ||
+		if o := last.GetOutcome(); schemas.Deferred(o) ||
 			(o == schemas.Outcome_OUTCOME_REDIRECTED && !strings.HasPrefix(u, "http://h0.")) {
 			last.Outcome = schemas.Outcome_OUTCOME_NOT_HTML
 		}
@@ -51,8 +52,12 @@ func drawWorld(t *rapid.T) *world {
 func (w *world) answer(r *schemas.FetchRequest) *schemas.LinkFound {
 	as := w.answers[r.GetUrl()]
 	a := as[min(int(r.GetAttempt()), len(as))-1]
+	status := uint32(200) // a web server has answered
+	if schemas.Deferred(a.GetOutcome()) || a.GetOutcome() == schemas.Outcome_OUTCOME_TIMEOUT {
+		status = 0
+	}
 	return &schemas.LinkFound{
-		Id: r.GetId(), Crawl: "c", Url: r.GetUrl(), Request: encoded(r), Outcome: a.GetOutcome(), Redirect: a.GetRedirect(),
+		Id: r.GetId(), Crawl: "c", Url: r.GetUrl(), Request: encoded(r), Status: status, Outcome: a.GetOutcome(), Redirect: a.GetRedirect(),
 		NotBefore: a.GetNotBefore(), Judgement: a.GetJudgement(), Links: a.GetLinks(), Table: a.GetTable(),
 	}
 }
@@ -62,7 +67,7 @@ func (w *world) answer(r *schemas.FetchRequest) *schemas.LinkFound {
 type owner struct {
 	ctl       *schemas.CrawlControl
 	shard     *Shard
-	live      *memory
+	live      *lagging
 	input     []*schemas.LinkFound    // link.found
 	log       []*schemas.FetchRequest // fetch.requested
 	next      int                     // input read by the running owner
@@ -76,7 +81,7 @@ type owner struct {
 }
 
 func (o *owner) start(t *rapid.T) {
-	o.live = &memory{tree: *o.committed.store.tree.Copy()}
+	o.live = &lagging{memory: o.committed.store.clone(), last: o.committed.store}
 	o.next = o.committed.next
 	o.shard = must[*Shard](t, "open")(Open(o.live, "c", 0))
 	o.configure(t)
@@ -98,14 +103,20 @@ func (o *owner) start(t *rapid.T) {
 func (o *owner) configure(t *rapid.T) {
 	sc := must[*scope.Scope](t, "scope")(scope.New(o.ctl.GetScope(), nil))
 	o.shard.rerankFirst = rapid.IntRange(0, 3).Draw(t, "placed at once")
-	if err := o.shard.Configure(o.ctl, sc, Options{Epoch: 1, RetryDelay: time.Second}); err != nil {
+	if err := o.shard.Configure(o.ctl, sc, Options{Epoch: 1, RetryDelay: time.Second, Memory: rapid.SampledFrom([]int{0, 1, 32 << 10}).Draw(t, "memory")}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (o *owner) commit() {
-	o.committed.store = &memory{tree: *o.live.tree.Copy()}
+	o.live.commit(nil)
+	o.committed.store = o.live.last
 	o.committed.next, o.committed.log = o.next, len(o.log)
+}
+
+// lose takes everything but the topics.
+func (o *owner) lose() {
+	o.committed.store, o.committed.next, o.committed.log = new(memory), 0, 0
 }
 
 func (o *owner) apply(t *rapid.T, most int) {
@@ -199,7 +210,7 @@ func (o *owner) check(t *rapid.T, ended bool) {
 		if row.Request {
 			requests++
 		}
-		if rec.GetOutcome() == schemas.Outcome_OUTCOME_DEFERRED {
+		if schemas.Deferred(rec.GetOutcome()) {
 			hostCount[weburl.Host(rec.GetUrl())]--
 		}
 	}
@@ -266,17 +277,19 @@ func (w *world) reachable(seeds []*schemas.Link, attempts uint32) map[string]boo
 	return all
 }
 
-// TestRecovery runs an owner that dies again and again, before it commits what it did. From
+// TestRecovery runs an owner that dies again and again, before it commits what it did, and sometimes loses all that it
+// committed, while the control record changes. From
 // outside, every attempt is dispatched at most once, budgets, windows and caps are kept,
 // leaps that are settled twice say the same, the crawl ends, and no entry is lost.
 func TestRecovery(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		ctl := drawControl(t, "c")
+		ctl.HostPatienceS = 0 // no host is given up
 		ctl.Window, ctl.HostWindow = rapid.Uint32Range(1, 6).Draw(t, "window"), rapid.Uint32Range(1, 2).Draw(t, "host window")
 		ctl.Budget = &schemas.Budget{Pages: rapid.SampledFrom([]uint64{3, 8, 1000}).Draw(t, "pages"), Requests: rapid.SampledFrom([]uint64{0, 0, 6}).Draw(t, "requests")}
 		o := &owner{ctl: ctl, settled: map[schemas.ID]*schemas.LeapSettled{}, now: 1_000}
-		o.committed.store = &memory{}
+		o.committed.store = new(memory)
 		seeds := rapid.SliceOfNDistinct(rapid.SampledFrom(w.urls), 1, 4, rapid.ID).Draw(t, "seeds")
 		var links []*schemas.Link
 		for _, u := range seeds {
@@ -292,7 +305,7 @@ func TestRecovery(t *testing.T) {
 			}
 			op := "go on"
 			if steps < 300 {
-				op = rapid.SampledFrom([]string{"apply", "apply", "dispatch", "dispatch", "fetch", "fetch", "again", "commit", "crash", "model", "hubs", "rescore", "policies"}).Draw(t, "op")
+				op = rapid.SampledFrom([]string{"apply", "apply", "dispatch", "dispatch", "fetch", "fetch", "again", "commit", "crash", "model", "hubs", "rescore", "policies", "budget"}).Draw(t, "op")
 			}
 			switch op {
 			case "apply":
@@ -309,6 +322,9 @@ func TestRecovery(t *testing.T) {
 				o.commit()
 			case "crash":
 				if crashes--; crashes >= 0 {
+					if rapid.IntRange(0, 3).Draw(t, "its state is lost") == 0 {
+						o.lose()
+					}
 					o.start(t)
 				}
 			case "model":
@@ -319,11 +335,15 @@ func TestRecovery(t *testing.T) {
 				other := proto.CloneOf(o.ctl)
 				other.Revision++
 				other.Policies, other.Mixture, other.RankerShadows = drawPolicies(t), drawMixture(t), drawShadows(t)
-				// A boundary that a policy of before made due is not sent by policies that do not learn.
-				if schemas.Learns(other) == schemas.Learns(o.ctl) {
-					o.ctl = other
-					o.configure(t)
-				}
+				o.ctl = other
+				o.configure(t)
+			case "budget": // the times at which models are due follow from it, too
+				o.ctl = proto.CloneOf(o.ctl)
+				o.ctl.Revision++
+				o.ctl.Budget.Pages += rapid.Uint64Range(0, 400).Draw(t, "more")
+				o.ctl.Learning.RefitPages = rapid.Uint64Range(0, 4).Draw(t, "refit")
+				o.ctl.Window = rapid.Uint32Range(max(1, uint32(len(o.flying()))), 6).Draw(t, "window")
+				o.configure(t)
 			case "rescore":
 				must[bool](t, "rescore")(o.shard.Rescore(rapid.IntRange(1, 5).Draw(t, "n")))
 			default:

@@ -20,10 +20,7 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 		v.state, v.outcome = stateFinal, o
 		return s.settle(v)
 	}
-	raised, err := s.unmark(v)
-	if err != nil {
-		return nil, err
-	}
+	raised := v.unmark()
 	u, err := weburl.Parse(target)
 	if err != nil || v.hops+1 > maxHops {
 		return end(schemas.Outcome_OUTCOME_BAD_REDIRECT)
@@ -66,10 +63,8 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 	if err := s.saveEntry(v); err != nil {
 		return nil, err
 	}
-	if raised { // a hub links to where v leads
-		if _, err := s.mark(t); err != nil {
-			return nil, err
-		}
+	if raised { // a hub links to where v leads, which is saved below
+		t.mark()
 	}
 	if t.state == stateMoved {
 		return s.moveAll(t, v, links)

@@ -77,3 +77,42 @@ func TestReplayIsRecovered(t *testing.T) {
 		t.Errorf("status %v", st)
 	}
 }
+
+// A URL to be replayed stays in the frontier when a gate keeps out the links to it that are found since, also when its
+// next attempt is deferred. A link that passes the gate decides again.
+func TestReplayPassesGate(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) {
+		c.Window, c.HostWindow = 9, 9
+		c.Policies[0].Gate = &schemas.Gate{Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Action: schemas.GateAction_GATE_ACTION_DROP, Threshold: .4}
+	})
+	s.seed(onA("v"), onA("low"), onA("late"), onA("high"))
+	s.want(s.dispatch(1), onA("v"))
+	failed := s.last[onA("v")]
+	s.want(s.dispatch(1), onA("low"))
+	s.want(s.dispatch(1), onA("late"))
+	s.want(s.dispatch(1), onA("high"))
+	s.apply(s.answer(onA("v"), schemas.Outcome_OUTCOME_FAILED_PARSE_DOM))
+	s.apply(replayOf(failed))
+	s.deliver(onA("low"), .1, false, onA("v"))
+	if st := s.shard.Status(s.now); st.GetQueued() != 1 {
+		t.Fatalf("after a link below the gate: %v", st)
+	}
+	s.open()
+	s.want(s.dispatch(1), onA("v"))
+	if again := s.last[onA("v")]; again.GetAttempt() != 2 || again.GetScore() != failed.GetScore() {
+		t.Errorf("replayed as %v, the first attempt was %v", again, failed)
+	}
+	s.deliver(onA("late"), .2, false, onA("v"))
+	deferred := s.answer(onA("v"), schemas.Outcome_OUTCOME_DEFERRED)
+	deferred.NotBefore = s.now.UnixMilli()
+	s.apply(deferred)
+	s.deliver(onA("high"), .5, false, onA("v"))
+	s.want(s.dispatch(1), onA("v"))
+	if again := s.last[onA("v")]; again.GetAttempt() != 3 || again.GetScore() != .5 {
+		t.Errorf("after a link that passes the gate: %v", again)
+	}
+	if settled := s.deliver(onA("v"), .5, true); len(settled) != 3 {
+		t.Errorf("settled %v", settled)
+	}
+	s.ended(EndEmpty)
+}

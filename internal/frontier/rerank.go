@@ -26,28 +26,31 @@ func (s *Shard) rerank(shape schemas.ID) error {
 	if err != nil {
 		return err
 	}
-	from := append([]byte(nil), s.keys.kind(kindQueue)...)
-	if err := s.store.DeleteRange(from, after(from)); err != nil {
-		return err
+	for _, kind := range []byte{kindQueue, kindIndex} {
+		from := append([]byte(nil), s.keys.kind(kind)...)
+		if err := s.store.DeleteRange(from, after(from)); err != nil {
+			return err
+		}
 	}
 	s.c.unranked += s.c.outside
-	for _, h := range s.hosts {
-		s.c.unranked += uint64(h.backlog)
-		h.queues, h.backlog = newHostQueues(len(s.policies)), 0
+	for i := range s.c.backlog {
+		s.c.unranked += s.c.backlog[i].queued
+		s.c.backlog[i].queued = 0
 	}
-	s.c.unranked -= uint64(len(s.waiters))
-	for _, w := range s.waiters {
-		s.hosts[w.host].backlog++
+	for _, x := range s.hosts.at { // those that are not in memory have the generation of their queues with them
+		h := x.item
+		h.queues, h.backlog.queued = newHostQueues(len(s.policies)), 0
+		s.change(h)
 	}
-	s.c.shape, s.c.mixes, s.c.outside, s.c.mixed = shape, s.mixture != nil, 0, false
+	s.c.shape, s.c.outside, s.c.mixed = shape, 0, false
 	s.c.generation++
 	s.c.shapeBegan = s.c.generation
 	s.generations = make([]generations, len(s.policies))
 	for p := range s.generations {
 		s.generations[p] = generations{current: s.c.generation, next: s.c.generation}
 	}
-	s.queued = make([][slots]int, len(s.policies))
 	s.c.swept, s.stretch = 0, nil
+	s.newIndex()
 	s.rebuildHeaps()
 	if s.using.model == nil {
 		// Not given yet after Open: entries are placed without a model, and SetModel starts over.
@@ -79,11 +82,27 @@ func (s *Shard) bestHeads(n int) (ordinals []uint64, err error) {
 		return nil, nil // the first policies
 	}
 	all, _ := newHeaps(0)
-	for _, h := range s.hosts {
-		h.queues[0].ready = -1
-		all.fix(h, !h.queues[0].empty())
+	s.ready, s.old = nil, nil
+	for _, x := range s.hosts.at {
+		x.item.queues[0].ready = -1
+		all.fix(x.item, !x.item.queues[0].empty())
 	}
-	for len(ordinals) < n && all.len() > 0 {
+	for len(ordinals) < n {
+		x, ok, err := s.leastIndexed(0, false, slotOld, slotNew)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (all.len() == 0 || x.less(all.top().queues[0].bound())) {
+			h, err := s.host(x.host)
+			if err != nil {
+				return nil, err
+			}
+			all.fix(h, true)
+			continue
+		}
+		if all.len() == 0 {
+			break
+		}
 		h := all.top()
 		unread, err := s.fill(h, 0, h.queues[0].better())
 		if err != nil {

@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"fmt"
-	"slices"
 
 	"forager/internal/apprentice"
 )
@@ -58,7 +57,12 @@ func (s *Shard) SetModel(version string, m Model, pages uint64) error {
 
 // passing says that a pass of re-scoring is under way.
 func (s *Shard) passing() bool {
-	return slices.ContainsFunc(s.generations, generations.passing)
+	for p := range s.generations {
+		if s.generations[p].passing() {
+			return true
+		}
+	}
+	return false
 }
 
 // nextPass begins a pass where one is due and none is under way.
@@ -75,15 +79,14 @@ func (s *Shard) nextPass() error {
 	for p, policy := range s.policies {
 		if policy.Learns() {
 			s.generations[p].next = s.c.generation
+			s.index[p][slotNew] = s.newClasses(p, s.c.generation)
 		}
 	}
-	for _, h := range s.hosts {
-		s.refresh(h)
+	for _, x := range s.hosts.at {
+		s.refresh(x.item)
 	}
-	for p := range s.policies {
-		if s.old[p].len() > 0 {
-			return nil
-		}
+	if s.hasOldEntries() {
+		return nil
 	}
 	return s.endPass()
 }
@@ -138,12 +141,17 @@ func (s *Shard) rescoreSome(n *int) (left bool, err error) {
 		}
 		*n -= done
 	}
-	for p := range s.old {
-		if s.old[p].len() > 0 {
-			return true, nil
+	return s.hasOldEntries(), nil
+}
+
+// hasOldEntries says that a pass of re-scoring has entries left.
+func (s *Shard) hasOldEntries() bool {
+	for p := range s.policies {
+		if s.hasOld(p) {
+			return true
 		}
 	}
-	return false, nil
+	return false
 }
 
 // rescoreBest scores the n best entries that the pass has not scored yet, or as many as there are.
@@ -163,7 +171,7 @@ func (s *Shard) rescoreBest(n int) (done int, err error) {
 // bestOld returns the best entry that the pass has not scored yet, or nil.
 func (s *Shard) bestOld() (*entry, error) {
 	for p := range s.policies {
-		if s.old[p].len() > 0 {
+		if s.hasOld(p) {
 			o, err := s.oldHead(p)
 			if err != nil {
 				return nil, err
@@ -198,14 +206,16 @@ func (s *Shard) endPass() error {
 			continue
 		}
 		// The keys were deleted one by one; the range takes their tombstones along.
-		from := append([]byte(nil), s.keys.generation(uint8(p), g.current)...)
-		if err := s.store.DeleteRange(from, after(from)); err != nil {
-			return err
+		for _, kind := range []byte{kindQueue, kindIndex} {
+			from := append([]byte(nil), s.keys.generation(kind, uint8(p), g.current)...)
+			if err := s.store.DeleteRange(from, after(from)); err != nil {
+				return err
+			}
 		}
-		g.current = g.next
-		s.queued[p] = [slots]int{slotOld: s.queued[p][slotNew]}
-		for _, h := range s.hosts {
-			q := &h.queues[p]
+		*g = generations{current: g.next, next: g.next, keys: [slots]uint64{slotOld: g.keys[slotNew]}}
+		s.index[p] = [slots][]*rangeHead[indexed]{slotOld: s.index[p][slotNew]}
+		for _, x := range s.hosts.at {
+			q := &x.item.queues[p]
 			q.fronts = [slots]front{slotOld: q.fronts[slotNew]}
 		}
 	}
@@ -233,6 +243,9 @@ func (s *Shard) reconsider(urls []string) error {
 		if e != nil && e.state == stateQueued {
 			if err := s.replace(e); err != nil {
 				return fmt.Errorf("reconsider %s: %w", url, err)
+			}
+			if err := s.evictHosts(); err != nil {
+				return err
 			}
 		}
 	}

@@ -10,12 +10,28 @@ import (
 // wait, a failed try only its own URL.
 func (s *Shard) again(e *entry, rec *schemas.LinkFound, charged bool, now int64) error {
 	at := min(rec.GetNotBefore(), now+longestWait)
+	h, err := s.host(e.host)
+	if err != nil {
+		return err
+	}
+	switch schemas.Outcomes[rec.GetOutcome()].Unreachable {
+	case schemas.UnreachableHost:
+		if err := s.hostFailed(h, rec, now); err != nil {
+			return err
+		}
+		return s.queue(e)
+	case schemas.UnreachableNetwork:
+		if err := s.networkFailed(h, rec, now); err != nil {
+			return err
+		}
+		return s.queue(e)
+	}
 	if !charged {
 		if at <= 0 {
 			at = later(now, s.options.RetryDelay.Milliseconds(), 0)
 		}
 		if at > now {
-			if err := s.sleep(s.hosts[e.host], at); err != nil {
+			if err := s.sleep(h, at); err != nil {
 				return err
 			}
 		}

@@ -79,12 +79,18 @@ func (s *Shard) see(url string, ordinal uint64) error {
 	return s.store.Set(s.keys.id(kindSeen, id), s.value)
 }
 
-// loadSeen fills the filter.
+// loadSeen fills the filter, which also knows the hosts that were seen.
 func (s *Shard) loadSeen() error {
-	from := append([]byte(nil), s.keys.kind(kindSeen)...)
-	return s.store.Scan(from, after(from), func(key, _ []byte) (bool, error) {
-		id, err := schemas.ParseID(key[len(from):])
-		s.known.filter.add(id)
-		return err == nil && !s.known.filter.off, err
-	})
+	for _, kind := range []byte{kindSeen, kindHostName} {
+		from := append([]byte(nil), s.keys.kind(kind)...)
+		err := s.store.Scan(from, after(from), func(key, _ []byte) (bool, error) {
+			id, err := schemas.ParseID(key[len(from):])
+			s.known.filter.add(id)
+			return err == nil && !s.known.filter.off, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

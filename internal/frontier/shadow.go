@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"forager/internal/rank"
 	"forager/schemas"
 )
@@ -56,7 +54,7 @@ func (s *Shard) shadowed(e *entry) ([]rank.Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		src.Raised = s.raised[e.ordinal]
+		src.Raised = e.raised
 		for k, shadow := range s.shadows {
 			if places[k], err = shadow.Add(places[k], e.url, &src, p.number); err != nil {
 				return nil, fmt.Errorf("shadow: %w", err)
@@ -82,20 +80,11 @@ func (s *Shard) shadowPlaces(places []rank.Place) ([]*schemas.ShadowPlace, error
 	return said, nil
 }
 
-// tellShadows puts what shadows said at a dispatch into the leaps that the verdict on it settles. The request is
-// asked, not the control record, which is another one when verdicts are applied again.
-func tellShadows(rec *schemas.LinkFound, settled []*schemas.LeapSettled) error {
-	if len(settled) == 0 {
-		return nil
-	}
-	var request schemas.FetchRequest
-	if err := proto.Unmarshal(rec.GetRequest(), &request); err != nil {
-		return fmt.Errorf("the request in it: %w", err)
-	}
+// tellShadows puts what shadows said at the dispatch of a request into the leaps that the verdict on it settles.
+func tellShadows(request *schemas.FetchRequest, rec *schemas.LinkFound, settled []*schemas.LeapSettled) {
 	for _, leap := range settled {
 		if bytes.Equal(leap.GetRequest(), rec.GetId()) {
 			leap.Shadows = request.GetShadows()
 		}
 	}
-	return nil
 }

@@ -3,6 +3,7 @@ package frontier
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -60,36 +61,43 @@ type Shard struct {
 	value, from []byte
 	before      []placed
 	targets     []uint64 // entries that the links of the page being applied lead to
-	// memory is its bound; frontSize the keys that a front reads at a time, for fittedHosts hosts.
-	memory, frontSize, fittedHosts int
-	leafRange                      schemas.Link
+	// memory is its bound, hostMemory that of hosts; frontSize the keys that a front reads at a time, for fittedHosts hosts.
+	memory, hostMemory, frontSize, fittedHosts int
+	leafRange                                  schemas.Link
 
 	// What is kept in memory beside the store; Open reads it from there.
 	c           counters
 	generations []generations // by policy
 	names       names
-	hosts       []*host // by number
-	hostByName  map[string]*host
-	flights     map[schemas.ID]*flight
+	// hosts in memory, by number; changed are those to be stored at the end of the call; index has the begins of the
+	// index of the others.
+	hosts      *lru[uint32, *host]
+	hostByName map[string]*host
+	changed    []*host
+	index      hostIndex
+	fronts     []storedFront // scratch
+	flights    map[schemas.ID]*flight
 	// asking is the number of flights that may ask the source of backlinks.
 	asking uint64
 	// unplaced are recovered requests that no entry answers for yet, by URL.
 	unplaced map[string][]schemas.ID
-	known    known
-	entries  *lru[uint64, *entry]             // by ordinal
-	pages    *lru[uint64, *page]              // with pending links, by number
-	tables   *lru[uint64, *linkfeature.Table] // by page
+	// early are, by host, the clocks of dispatches that the log has told of before the records came that led to them, ascending;
+	// where hosts have a cap.
+	early   map[uint32][]uint64
+	known   known
+	entries *lru[uint64, *entry]             // by ordinal
+	pages   *lru[uint64, *page]              // with pending links, by number
+	tables  *lru[uint64, *linkfeature.Table] // by page
 	// siblings are which links pages have, by number (cocitation.go); touched are unvisited entries whose links
 	// have others beside them of which more is known now.
 	siblings *lru[uint64, []sibling]
 	touched  []uint64
 	// applying is the page whose links are being applied.
 	applying *page
-	waiting  *heap[*waiter]
-	waiters  map[uint64]*waiter // by ordinal
-	sleeping *heap[*host]       // hosts that wait, by notBefore
-	latency  latency
-	scored   scored
+	// waiting are entries that wait, sleeping hosts that do; latestFailing are unreachable hosts, by the time since when.
+	waiting, sleeping, sleepingUnreached, latestFailing rangeHead[timed]
+	latency                                             latency
+	scored                                              scored
 	// prepared is what is made ahead of verdicts by preparing (prepare.go), settling that of the one being applied; since
 	// what was stored meanwhile.
 	prepared  map[*schemas.LinkFound]*prepared
@@ -105,8 +113,7 @@ type Shard struct {
 	// aheads are those that nobody uses.
 	aheads sync.Pool
 
-	// raised are the unvisited entries that hubs link to; ranked says how far that was ranked.
-	raised map[uint64]bool
+	// ranked says how far hubs were ranked.
 	ranked ranked
 
 	// onTopic are the pages delivered that guides are made around (renew.go).
@@ -132,16 +139,17 @@ type Shard struct {
 	// learns: a policy ranks by the apprentice's model. asksModel: one does, or a shadow.
 	learns, asksModel bool
 	shadows           []*rank.Policy
+	models            *schemas.ModelSchedule // when they are due; not to be changed
 	limits            limits
 	using, newest     model
 	expands           bool // a policy orders pages
 
 	// What follows from both; built by Configure.
 	ready, old []*heap[*host] // by policy
-	queued     [][slots]int   // keys by policy and slot
-	// backlog is the number of entries that can still be fetched: queued under a policy that leads, or
-	// waiting, at hosts that have not reached their cap.
-	backlog int
+
+	// outage of the network (outage.go) and failing hosts (unreachable.go).
+	outage  outage
+	failing failing
 }
 
 // model is an apprentice's model as the frontier ranks by it.
@@ -171,16 +179,13 @@ func Open(store Store, crawl string, number uint32) (*Shard, error) {
 		hostByName: make(map[string]*host), flights: make(map[schemas.ID]*flight),
 		unplaced: make(map[string][]schemas.ID),
 		entries:  newLRU[uint64, *entry](0), pages: newLRU[uint64, *page](0), tables: newLRU[uint64, *linkfeature.Table](0), siblings: newLRU[uint64, []sibling](0),
-		waiting: newWaiting(), waiters: make(map[uint64]*waiter), rerankFirst: rerankFirst,
-		sleeping: &heap[*host]{
-			less: func(a, b *host) bool { return a.notBefore < b.notBefore },
-			at:   func(h *host) *int { return &h.sleeping },
-		},
+		hosts: newLRU[uint32, *host](math.MaxInt), rerankFirst: rerankFirst,
 	}
+	s.waiting, s.sleeping, s.sleepingUnreached, s.latestFailing = s.newWaiting(), s.newSleeping(false), s.newSleeping(true), s.newFailing()
 	s.SetMemory(DefaultMemory)
 	for _, load := range []func() error{
-		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadQueues, s.loadWaiting, s.loadFlights,
-		s.loadLatency, s.loadSeen, s.loadPeers, s.loadRaised, s.loadRenewal,
+		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadFlights, s.loadEarly,
+		s.loadLatency, s.loadOutage, s.loadSeen, s.loadPeers, s.loadRanked, s.loadRenewal,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)
@@ -222,7 +227,7 @@ func (s *Shard) entry(ordinal uint64) (*entry, error) {
 	if e, ok := s.entries.get(ordinal); ok {
 		return e, nil
 	}
-	e, err := readEntry(s.store.Get, &s.keys, ordinal, len(s.hosts))
+	e, err := readEntry(s.store.Get, &s.keys, ordinal, s.c.hosts)
 	if err == nil {
 		s.keep(e)
 	}
@@ -230,7 +235,7 @@ func (s *Shard) entry(ordinal uint64) (*entry, error) {
 }
 
 // readEntry reads an entry of one of so many hosts from the store.
-func readEntry(get func(key []byte) ([]byte, bool, error), keys *keys, ordinal uint64, hosts int) (*entry, error) {
+func readEntry(get func(key []byte) ([]byte, bool, error), keys *keys, ordinal uint64, hosts uint32) (*entry, error) {
 	b, ok, err := get(keys.u64(kindEntry, ordinal))
 	if err != nil {
 		return nil, err
@@ -242,7 +247,7 @@ func readEntry(get func(key []byte) ([]byte, bool, error), keys *keys, ordinal u
 	if err != nil {
 		return nil, err
 	}
-	if int(e.host) >= hosts {
+	if e.host >= hosts {
 		return nil, fmt.Errorf("frontier: entry %d has the unknown host %d", ordinal, e.host)
 	}
 	return e, nil

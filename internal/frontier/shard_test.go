@@ -42,15 +42,21 @@ func (m moody) Score(v string, s *rank.Source) float64 {
 	return 3*m[v] - 1 + s.Raw/8 + float64(len(s.URL)%2)/16
 }
 
-// universe lists the URLs that links of a test name: of four hosts, and two out of scope.
-func universe(paths int) []string {
+// universe lists the URLs that links of a test name: of so many hosts, and two out of scope.
+func universe(hosts, paths int) []string {
 	var urls []string
-	for h := range 4 {
+	for h := range hosts {
 		for p := range paths {
 			urls = append(urls, fmt.Sprintf("http://h%d.example/%d", h, p))
 		}
 	}
 	return append(urls, "http://elsewhere.test/", "http://h1.example/"+strings.Repeat("a/", 30))
+}
+
+func drawUniverse(t *rapid.T) []string {
+	sizes := [][2]int{{4, 4}, {4, 12}, {4, 200}, {30, 2}, {30, 20}, {200, 4}}
+	size := rapid.SampledFrom(sizes).Draw(t, "hosts and paths")
+	return universe(size[0], size[1])
 }
 
 var eighths = rapid.Map(rapid.IntRange(0, 8), func(n int) float64 { return float64(n) / 8 })
@@ -124,7 +130,8 @@ func drawControl(t *rapid.T, crawl string) *schemas.CrawlControl {
 			Pairs:             schemas.Pairs(rapid.IntRange(0, 2).Draw(t, "pairs")),
 			MaxPairsPerTarget: rapid.Uint32Range(0, 2).Draw(t, "a target"),
 		},
-		MaxAttempts: rapid.Uint32Range(0, 4).Draw(t, "attempts"), RandomSeed: 5,
+		HostPatienceS: rapid.SampledFrom([]uint32{0, 1, 60}).Draw(t, "host patience"),
+		MaxAttempts:   rapid.Uint32Range(0, 4).Draw(t, "attempts"), RandomSeed: 5,
 	}
 	if rapid.Bool().Draw(t, "backlinks") {
 		ctl.Backlinks = &schemas.BacklinkSource{Source: "engine/1", Ration: rapid.SampledFrom([]uint64{0, 3, 1000}).Draw(t, "ration")}
@@ -213,6 +220,7 @@ func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schema
 	rec := &schemas.LinkFound{Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl(), Request: encoded(r)}
 	outcomes := []schemas.Outcome{
 		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 7, 7, 7, 7, 8, 8, 8, 9, 10, 11, 12, 13, 14, 15, 15, 17,
+		19, 20, 20,
 	}
 	rec.Outcome = outcomes[d.IntN(len(outcomes))]
 	switch rec.Outcome {
@@ -227,6 +235,11 @@ func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schema
 		}
 	case schemas.Outcome_OUTCOME_REDIRECTED:
 		rec.Redirect = d.url(append([]string{"", "not a URL"}, urls...))
+	case schemas.Outcome_OUTCOME_NETWORK_UNREACHABLE, schemas.Outcome_OUTCOME_HOST_UNREACHABLE:
+		rec.Detail, rec.NotBefore = "no network", []int64{0, now - 5, now, now + 7_000, math.MaxInt64 / 2}[d.IntN(5)]
+		rec.FetchedAt = []int64{0, now - 500, now, now + 500}[d.IntN(4)]
+	case schemas.Outcome_OUTCOME_CLIENT_ERROR:
+		rec.Status, rec.FetchedAt = 404, now
 	case schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_SERVER_ERROR:
 		rec.NotBefore = []int64{0, now - 5, now, now + 7_000, now + 60_000, math.MaxInt64}[d.IntN(6)]
 	}
@@ -275,7 +288,14 @@ func (m *machine) compare(t *rapid.T, what string, got, want any) {
 }
 
 func (m *machine) check(t *rapid.T) {
-	m.compare(t, "status", m.shard.Status(time.UnixMilli(m.now)), m.naive.status(m.now))
+	status := m.shard.Status(time.UnixMilli(m.now))
+	if u := status.GetUnreachable(); u != nil {
+		if h := m.naive.hosts[u.GetHost()]; u.GetHost() != "" && (h.failingSince == 0 || u.GetCause() != "no network") {
+			t.Fatalf("the unreachable host of the status is %s: %q", u.GetHost(), u.GetCause())
+		}
+		u.Host, u.Cause = "", ""
+	}
+	m.compare(t, "status", status, m.naive.status(m.now))
 	reason, ended := m.shard.Finished()
 	wantReason, wantEnded := m.naive.finished()
 	if reason != wantReason || ended != wantEnded {
@@ -348,6 +368,7 @@ func (m *machine) checkStore(t *rapid.T) {
 			t.Fatalf("entry %+v is not what is stored: %x, %v", kept, b, err)
 		}
 	}
+	checkHosts(t, m.shard)
 	if _, outside := m.naive.backlog(); m.shard.c.outside != outside || len(stored) != len(pages) {
 		t.Fatalf("%d entries outside, want %d; %d pages, want %d", m.shard.c.outside, outside, len(stored), len(pages))
 	}
@@ -389,7 +410,7 @@ func storedPages(t interface{ Fatal(...any) }, s *Shard) map[uint64]*page {
 // forget makes memory so small that next to nothing stays, or large again, and lets the shard take a URL for
 // another.
 func (m *machine) forget(t *rapid.T) {
-	m.shard.SetMemory(rapid.SampledFrom([]int{1, 1 << 14, DefaultMemory}).Draw(t, "memory"))
+	m.shard.SetMemory(rapid.SampledFrom([]int{1, 1 << 14, 1 << 15, DefaultMemory}).Draw(t, "memory"))
 	if m.shard.c.entries > 0 && rapid.Bool().Draw(t, "mistakes") {
 		url := rapid.SampledFrom(m.urls).Draw(t, "url")
 		m.shard.known.ordinals.put(schemas.URLID(url), rapid.Uint64Range(1, m.shard.c.entries).Draw(t, "ordinal"))
@@ -500,7 +521,7 @@ func (m *machine) flying() []*schemas.FetchRequest {
 
 func (m *machine) step(t *rapid.T) {
 	switch op := rapid.SampledFrom([]string{
-		"dispatch", "dispatch", "verdict", "verdict", "verdict", "crawl", "crawl", "seeds", "replay", "duplicate", "time",
+		"dispatch", "dispatch", "verdict", "verdict", "verdict", "crawl", "crawl", "seeds", "replay", "retry failed", "duplicate", "time",
 		"model", "model", "models", "empty model", "raise", "raise", "rescore", "configure", "policies", "reopen", "mood",
 	}).Draw(t, "op"); op {
 	case "dispatch":
@@ -527,6 +548,8 @@ func (m *machine) step(t *rapid.T) {
 		if len(m.naive.log) > 0 {
 			m.apply(t, replayOf(rapid.SampledFrom(m.naive.log).Draw(t, "request")))
 		}
+	case "retry failed":
+		m.apply(t, schemas.RetryFailed(m.ctl.GetCrawl(), 0, rapid.Uint64Range(0, 50).Draw(t, "revision")))
 	case "duplicate":
 		if len(m.old) > 0 {
 			m.apply(t, rapid.SampledFrom(m.old).Draw(t, "again"))
@@ -612,9 +635,9 @@ func (m *machine) drawOverride(t *rapid.T) {
 
 func newMachine(t *rapid.T, store Store) *machine {
 	m := &machine{
-		store: store, naive: newNaive("c"), ctl: drawControl(t, "c"), now: 1_000_000, urls: universe(rapid.SampledFrom([]int{4, 12, 200}).Draw(t, "paths")), moods: moody{},
+		store: store, naive: newNaive("c"), ctl: drawControl(t, "c"), now: 1_000_000, urls: drawUniverse(t), moods: moody{},
 		// With next to no memory everything is read again and again.
-		options: Options{Epoch: 3, Owner: 1, RetryDelay: 10 * time.Second, Memory: rapid.SampledFrom([]int{0, 1, 4 << 10, 1 << 20}).Draw(t, "memory")},
+		options: Options{Epoch: 3, Owner: 1, RetryDelay: 10 * time.Second, Memory: rapid.SampledFrom([]int{0, 1, 4 << 10, 32 << 10, 1 << 20}).Draw(t, "memory")},
 	}
 	m.drawOverride(t)
 	m.shard = must[*Shard](t, "open")(Open(store, "c", 0))
@@ -626,14 +649,17 @@ func newMachine(t *rapid.T, store Store) *machine {
 }
 
 // TestShardAgreesWithTheNaiveFrontier applies random operations to a Shard, which is opened
-// again over its store at random points, and to the naive frontier: dispatches, settled
+// again over its store at random points, and to the naive frontier; the store commits at others: dispatches, settled
 // leaps, status, wake-up times and the end must be the same.
 func TestShardAgreesWithTheNaiveFrontier(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newMachine(t, NewMemory())
+	onStores(t, func(t *rapid.T, store committer) {
+		m := newMachine(t, store)
 		m.apply(t, seedPage("c", 0, drawDice(t).links(m.urls)))
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			m.step(t)
+			if rapid.Bool().Draw(t, "commit") {
+				store.commit(t)
+			}
 			m.check(t)
 		}
 	})

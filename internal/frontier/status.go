@@ -14,6 +14,8 @@ const (
 	EndEmpty     = "frontier empty"
 	EndStagnated = "stagnated: the gate let no link through"
 	EndStopped   = "stopped"
+	// EndUnreachable: hosts that did not answer for the crawl's patience still have URLs.
+	EndUnreachable = "unreachable: only hosts that do not answer are left"
 )
 
 // Finished says whether the crawl has ended, and why. A crawl that ended goes on when seeds
@@ -31,8 +33,10 @@ func (s *Shard) Finished() (reason string, ok bool) {
 		return EndPages, true
 	case s.limits.requests > 0 && s.c.requests >= s.limits.requests:
 		return EndRequests, true
-	case s.c.seeds == 0 || s.backlog > 0 || s.c.unranked > 0:
+	case s.c.seeds == 0 || s.backlog() > 0 || s.c.unranked > 0:
 		return "", false
+	case s.c.backlog[givenUp].all() > 0:
+		return EndUnreachable, true
 	case s.c.outside > 0:
 		return EndStagnated, true
 	}
@@ -43,7 +47,7 @@ func (s *Shard) Finished() (reason string, ok bool) {
 func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
 	st := &schemas.CrawlStatus{
 		Crawl: s.name.Crawl, Shard: s.name.Shard, Epoch: s.options.Epoch,
-		Dispatched: s.c.dispatched, InFlight: uint64(len(s.flights)), Queued: uint64(s.backlog) + s.c.unranked,
+		Dispatched: s.c.dispatched, InFlight: uint64(len(s.flights)), Queued: s.backlog() + s.c.unranked,
 		Outcomes: make(map[string]uint64), Refused: make(map[string]uint64),
 		Pages: s.c.pages, RelevanceRaw: s.c.raw, RelevanceTempered: s.c.tempered, Requests: s.c.requests,
 		Links: s.c.links, Leaps: s.c.leaps, Trained: s.c.trained, Duplicates: s.c.duplicates,
@@ -71,7 +75,7 @@ func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
 	if s.policies[0].Learns() || s.mixture != nil && s.learns {
 		st.Model, _ = s.Model()
 	}
-	st.Arms = s.armsStatus()
+	st.Arms, st.Unreachable = s.armsStatus(), s.unreachable(now)
 	var ended bool
 	st.EndReason, ended = s.Finished()
 	switch {
@@ -85,7 +89,7 @@ func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
 		st.State = schemas.ShardState_SHARD_STATE_RUNNING
 	}
 	if !ended {
-		st.Activity = s.activity()
+		st.Activity, st.Outage = s.activity(), s.outageStatus()
 	}
 	return st
 }
@@ -103,6 +107,9 @@ const Rescoring = "re-scoring"
 
 // activity says what the shard is busy with beside dispatching.
 func (s *Shard) activity() string {
+	if s.outage.since > 0 {
+		return "waiting for the network"
+	}
 	if s.modelDue() {
 		return "model wait"
 	}
@@ -118,11 +125,11 @@ func (s *Shard) activity() string {
 	if n := s.c.unranked; n > 0 {
 		return fmt.Sprintf("other policies: %d entries still to be placed", n)
 	}
-	var done, all int
-	for p, g := range s.generations {
+	var done, all uint64
+	for _, g := range s.generations {
 		if g.passing() {
-			done += s.queued[p][slotNew]
-			all += s.queued[p][slotOld] + s.queued[p][slotNew]
+			done += g.keys[slotNew]
+			all += g.keys[slotOld] + g.keys[slotNew]
 		}
 	}
 	if all == 0 {

@@ -303,16 +303,19 @@ func (a *ahead) readEach(kind byte, b *stretch, pages []int, f func(at int, valu
 	return a.shard.store.ReadCommitted(a.batch, func(i int, value []byte) error { return f(pages[i], value) })
 }
 
-// give gives the links of an entry of the stretch what is known of them. They are those that were collected, as a verdict
-// that adds one has the pass done with the entry.
+// give gives the links of an entry of the stretch what is known of them. An entry that has other links than were
+// collected, from the last commit, gets nothing: links are only added while an entry is queued, so their number tells.
 func (b *stretch) give(e *entry) {
 	at, end := b.first[e.ordinal-b.begin-1], b.first[e.ordinal-b.begin]
+	if e.inline() != int(end-at) {
+		return
+	}
 	for i := range e.links {
 		l := &e.links[i]
 		if l.apart {
 			continue
 		}
-		if at == end || !b.knows(b.page[at], l.page) {
+		if !b.knows(b.page[at], l.page) {
 			return
 		}
 		if l.from = &b.pages[b.page[at]-1]; b.ahead && !l.from.seeds {

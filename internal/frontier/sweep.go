@@ -157,7 +157,7 @@ func (s *Shard) sweepEntry(key, value []byte) (*entry, error) {
 		if e, err = decodeEntry(ordinal, value); err != nil {
 			return nil, err
 		}
-		if int(e.host) >= len(s.hosts) {
+		if e.host >= s.c.hosts {
 			return nil, fmt.Errorf("frontier: entry %d has the unknown host %d", ordinal, e.host)
 		}
 	}
@@ -173,12 +173,14 @@ func isQueued(value []byte) bool { return len(value) >= 2 && state(value[1]) == 
 // isOld says that a queued entry is unranked, or has a key in the old generation of a pass.
 func (s *Shard) isOld(e *entry) bool { return s.isOldWhile(s.c.unranked > 0, e) }
 
-// isOldWhile is isOld while there are entries that are unranked, or not.
+// isOldWhile is isOld while there are entries that are unranked, or not. An entry read from the last commit may still have
+// the places of other policies, in any number, although it has been ranked since; it is old then.
 func (s *Shard) isOldWhile(ranking bool, e *entry) bool {
-	if ranking {
-		return e.places[0].generation < s.c.shapeBegan
+	if other := e.places[0].generation < s.c.shapeBegan; other || ranking {
+		return other
 	}
-	for p, g := range s.generations {
+	for p := range s.generations {
+		g := &s.generations[p]
 		if g.passing() && e.places[p].In && e.places[p].generation == g.current {
 			return true
 		}

@@ -25,6 +25,7 @@ type Ranker struct {
 	order   []string             // known pages that were not visited when they became known
 	aliases weburl.Redirects     // where redirects lead
 	next    int                  // visited pages at which all are scored anew
+	bound   rank.Bound
 }
 
 // chances are a number of pages, or links, and how many of them are relevant.
@@ -56,6 +57,8 @@ const (
 	mostInterest = 1000
 	// growth by a part of the visited pages, at least so many, makes all scores stale.
 	growth, leastGrowth = 20, 10
+	// prospectCost is what a page takes in memory, bytes, beside its URL, links and words.
+	prospectCost = 96 + rank.MapCost
 	// seedScore is above every other.
 	seedScore = mostInterest + 1
 )
@@ -79,9 +82,16 @@ func (r *Ranker) Score(v string, s *rank.Source) float64 {
 	return 0
 }
 
+// Bound is what it takes in memory. Once that is full, verdicts teach nothing more and scores stay as they are.
+func (r *Ranker) Bound() rank.Bound { return r.bound }
+
 // Observe learns from a verdict and returns the pages that it scored anew: those that the page links to, from time to
 // time all that are known. See frontier.Learner.
 func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
+	if r.bound.Full() {
+		r.bound.Skipped++
+		return nil
+	}
 	var open []string
 	switch u := rec.GetUrl(); rec.GetOutcome() {
 	case schemas.Outcome_OUTCOME_REDIRECTED:
@@ -118,9 +128,13 @@ func (r *Ranker) unvisited() []string {
 func (r *Ranker) learn(u string, j *schemas.Judgement) {
 	good := j.GetRaw() >= relevantFrom
 	r.relevant[u] = good
+	r.bound.Used += rank.MapCost
 	r.overall.add(good)
 	for token := range r.tokens(u) {
 		c := r.token[token]
+		if c.all == 0 {
+			r.bound.Used += rank.MapCost + len(token)
+		}
 		c.add(good)
 		r.token[token] = c
 	}
@@ -128,8 +142,10 @@ func (r *Ranker) learn(u string, j *schemas.Judgement) {
 	if p == nil { // a seed
 		p = new(prospect)
 		r.known[u] = p
+		r.bound.Used += prospectCost + len(u)
 	}
 	p.words = j.GetWords()
+	r.bound.Used += 4 * len(p.words)
 	seen := make(map[uint32]bool)
 	for i, parent := range p.parents {
 		r.linked[side(r.relevant[parent])].add(good)
@@ -142,6 +158,9 @@ func (r *Ranker) learn(u string, j *schemas.Judgement) {
 			if !seen[w] {
 				seen[w] = true
 				c := r.word[w]
+				if c.all == 0 {
+					r.bound.Used += rank.MapCost
+				}
 				c.add(good)
 				r.word[w] = c
 			}
@@ -170,8 +189,10 @@ func (r *Ranker) link(u, v string) (open bool) {
 		p = new(prospect)
 		r.known[v] = p
 		r.order = append(r.order, v)
+		r.bound.Used += prospectCost + rank.TextCost + len(v)
 	}
 	p.parents = append(p.parents, u)
+	r.bound.Used += 2 * rank.TextCost // a slice has up to twice the room
 	good, visited := r.relevant[v]
 	if visited {
 		r.linked[side(r.relevant[u])].add(good)
@@ -188,6 +209,7 @@ func (r *Ranker) redirect(u, to string) (open []string) {
 		return nil
 	}
 	r.aliases[u] = v
+	r.bound.Used += rank.MapCost
 	for _, parent := range p.parents {
 		if q := r.known[v]; parent == v || q != nil && slices.Contains(q.parents, parent) {
 			continue

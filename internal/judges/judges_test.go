@@ -29,11 +29,11 @@ func TestOpenKnowsEveryKind(t *testing.T) {
 		liked.Liked = append(liked.Liked, positive.Read(url, text))
 		liked.Background = append(liked.Background, positive.Read(url+"/b", text+" and others"))
 	}
-	bayes, _, err := critic.Train(&labelled, critic.Settings{})
+	bayes, _, err := critic.Train(t.Context(), &labelled, critic.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	like, _, err := positive.Train("topic", &liked, nil)
+	like, _, err := positive.Train(t.Context(), "topic", &liked, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

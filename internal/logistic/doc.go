@@ -10,11 +10,12 @@
 // # Decisions
 //
 // 2026-11-21: gradient descent over small batches, not a quasi-Newton method: 500 classes times
-// 200,000 features leave no room for ten copies of the weights, and after ten epochs held-out
-// log loss no longer falls.
+// 200,000 features leave no room for ten copies of the weights, and held-out
+// log loss falls no further after some epochs.
 //
-// 2026-11-21: a batch is judged in parallel by example and applied in parallel by feature, each
-// sum in the order of the batch. So the weights are the same bits for any number of workers.
+// Examples are fitted in blocks, which read and write each weight once, however many batches they have; a block's inner
+// products give each batch the scores that it would have if the weights had moved before. Workers share the
+// classes, each sum in the order of the block, so the weights are the same bits for any number of workers.
 //
 // 2026-11-21: files keep two bytes a weight (Packed): 500 classes times 200,000 features are 200 MB,
 // and the scores of documents differ by less than a thousandth.

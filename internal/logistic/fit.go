@@ -1,12 +1,17 @@
 package logistic
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"runtime"
-	"sync"
+
+	"forager/internal/progress"
 )
+
+// Epochs is how often each of n examples is fitted by default: three times, and few examples up to ten times.
+func Epochs(n int) int { return min(max(15_000/max(n, 1), 3), 10) }
 
 // interceptRate is the step of the intercepts beside that of the weights: they move with every
 // example, a weight only with its feature's (Bottou 2012, §5.2, does it likewise).
@@ -31,10 +36,10 @@ type Settings struct {
 	Classes, Features int
 	// L2 is λ of mean loss + λ/2·‖W‖²; 0 = 0.01 / examples. The intercepts are not held back.
 	L2 float64
-	// Epochs is how often every example is looked at; 0 = 10. The weights are averaged over
+	// Epochs is how often every example is fitted; 0 = Epochs(examples). The weights are averaged over
 	// the second half of them.
 	Epochs int
-	// Rate is the first step; 0 = 4. Step t is Rate / (1 + Rate·L2·examples seen).
+	// Rate is the first step; 0 = 8. Step t is Rate / (1 + Rate·L2·examples seen).
 	Rate float64
 	// Batch is the number of examples that are judged by the same weights; 0 = 16.
 	Batch int
@@ -60,10 +65,10 @@ func (s *Settings) complete(examples []Example) error {
 		s.L2 = .01 / float64(len(examples))
 	}
 	if s.Rate == 0 {
-		s.Rate = 4
+		s.Rate = 8
 	}
 	if s.Epochs == 0 {
-		s.Epochs = 10
+		s.Epochs = Epochs(len(examples))
 	}
 	if s.Batch == 0 {
 		s.Batch = 16
@@ -106,21 +111,22 @@ func (s *Settings) check(x *Example) error {
 // are averaged = carried × weights + sums (the same paper, §5.3).
 type fitting struct {
 	Settings
-	examples  []Example
-	weights   []float32 // feature-major: Classes numbers a feature
-	sums      []float32
-	scale     float64
-	carried   float64
-	averaged  float64 // steps that are averaged
-	bias      []float64
-	biasSums  []float64
-	seen      uint64
-	residuals []float64 // of a batch: Pr(c|u) − target
+	examples []Example
+	weights  []float32 // feature-major: Classes numbers a feature
+	sums     []float32
+	scale    float64
+	carried  float64
+	averaged float64 // steps that are averaged
+	bias     []float64
+	biasSums []float64
+	seen     uint64
+	tables
 }
 
 // Fit finds the weights. An error names the example that cannot be used. The same examples in
-// the same order with the same settings give the same bits, with any number of workers.
-func Fit(examples []Example, s Settings) (*Model, error) {
+// the same order with the same settings give the same bits, with any number of workers. Each example
+// of each epoch is a unit of progress; Fit ends with the error of ctx.
+func Fit(ctx context.Context, examples []Example, s Settings) (*Model, error) {
 	if err := s.complete(examples); err != nil {
 		return nil, err
 	}
@@ -128,30 +134,28 @@ func Fit(examples []Example, s Settings) (*Model, error) {
 		Settings: s, examples: examples, scale: 1,
 		weights: make([]float32, s.Classes*s.Features), sums: make([]float32, s.Classes*s.Features),
 		bias: make([]float64, s.Classes), biasSums: make([]float64, s.Classes),
-		residuals: make([]float64, s.Batch*s.Classes),
 	}
-	order := make([]int, len(examples))
-	for i := range order {
-		order[i] = i
-	}
+	blocks := f.divide()
 	for epoch := range s.Epochs {
-		shuffle(order, s.Seed+uint64(epoch))
-		for lo := 0; lo < len(order); lo += s.Batch {
-			f.step(order[lo:min(lo+s.Batch, len(order))], epoch*2 >= s.Epochs)
+		shuffle(blocks, s.Seed+uint64(epoch))
+		for i, b := range blocks {
+			shuffle(b.order, s.Seed+uint64(epoch*len(blocks)+i))
+			f.fit(b, epoch*2 >= s.Epochs)
+			if err := progress.Add(ctx, int64(len(b.order))); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return f.model(), nil
 }
 
-// step moves the weights by the gradient of a batch.
-func (f *fitting) step(batch []int, average bool) {
-	f.each(func(worker int) {
-		for b := worker; b < len(batch); b += f.Workers {
-			f.judge(b, &f.examples[batch[b]])
-		}
-	})
+// step moves the weights by the gradient of a batch, of rows of the tables.
+func (f *fitting) step(b *block, batch []int, average bool) {
 	rate := f.Rate / (1 + f.Rate*f.L2*float64(f.seen))
 	f.seen += uint64(len(batch))
+	for _, i := range batch {
+		f.judge(i, f.examples[b.examples[i]].Classes)
+	}
 	f.scale *= 1 - rate*f.L2*float64(len(batch))
 	if average {
 		f.averaged++
@@ -159,10 +163,11 @@ func (f *fitting) step(batch []int, average bool) {
 	// A weight moves by −rate/scale × residual × value; its past steps in the average are
 	// put right, so that carried × the new weight is what it would be without the move.
 	by, back := rate/f.scale, f.carried
-	f.each(func(worker int) { f.move(batch, worker, by, back) })
-	for b := range batch {
-		for k := range f.bias {
-			f.bias[k] -= rate * interceptRate * f.residuals[b*f.Classes+k]
+	for _, i := range batch {
+		moves, past := f.moves.row(i), f.past.row(i)
+		for k, r := range f.residuals(i) {
+			f.bias[k] -= rate * interceptRate * r
+			moves[k], past[k] = float32(-by*r), float32(by*back*r)
 		}
 	}
 	if average {
@@ -171,77 +176,27 @@ func (f *fitting) step(batch []int, average bool) {
 			f.biasSums[k] += w
 		}
 	}
-	if f.scale < 1e-6 {
-		f.rescale()
-	}
 }
 
-// each runs a part of the work on every worker.
-func (f *fitting) each(part func(worker int)) {
-	if f.Workers == 1 {
-		part(0)
-		return
-	}
-	var wg sync.WaitGroup
-	for worker := range f.Workers {
-		wg.Go(func() { part(worker) })
-	}
-	wg.Wait()
-}
-
-// judge sets the residuals of example b of the batch.
-func (f *fitting) judge(b int, x *Example) {
-	p := f.residuals[b*f.Classes : (b+1)*f.Classes]
-	clear(p)
-	for i, feature := range x.Features {
-		v := float64(x.Values[i])
-		row := f.weights[int(feature)*f.Classes:][:len(p)]
-		for k, w := range row {
-			p[k] += float64(v * float64(w))
-		}
-	}
-	for k := range p {
-		p[k] = p[k]*f.scale + f.bias[k]
+// judge sets the residuals of a row: Pr(c|u) − target.
+func (f *fitting) judge(i int, classes []int) {
+	p := f.residuals(i)
+	for k, score := range f.scores.row(i) {
+		p[k] = float64(float64(score)*f.scale) + f.bias[k]
 	}
 	softmax(p)
-	share := 1 / float64(len(x.Classes))
-	for _, k := range x.Classes {
+	share := 1 / float64(len(classes))
+	for _, k := range classes {
 		p[k] -= share
-	}
-}
-
-// move changes the weights of the features that belong to a worker: the sum over the batch is
-// always taken in its order.
-func (f *fitting) move(batch []int, worker int, by, back float64) {
-	for b, i := range batch {
-		x := &f.examples[i]
-		residual := f.residuals[b*f.Classes : (b+1)*f.Classes]
-		for j, feature := range x.Features {
-			if int(feature)%f.Workers != worker {
-				continue
-			}
-			v := by * float64(x.Values[j])
-			row := f.weights[int(feature)*f.Classes:][:len(residual)]
-			if back == 0 {
-				for k, r := range residual {
-					row[k] -= float32(v * r)
-				}
-				continue
-			}
-			sums := f.sums[int(feature)*f.Classes:][:len(residual)]
-			for k, r := range residual {
-				d := float64(v * r)
-				row[k] -= float32(d)
-				sums[k] += float32(d * back)
-			}
-		}
 	}
 }
 
 // rescale makes scale 1 again before it vanishes.
 func (f *fitting) rescale() {
-	for i := range f.weights {
-		f.weights[i] = float32(float64(f.weights[i]) * f.scale)
+	for _, numbers := range [][]float32{f.weights, f.scores.numbers, f.moves.numbers} {
+		for i := range numbers {
+			numbers[i] = float32(float64(numbers[i]) * f.scale)
+		}
 	}
 	f.carried /= f.scale
 	f.scale = 1
@@ -260,7 +215,7 @@ func (f *fitting) model() *Model {
 
 // shuffle orders by a generator of its own (SplitMix64, Fisher–Yates), so that the order is the
 // same in every version of Go.
-func shuffle(order []int, seed uint64) {
+func shuffle[E any](order []E, seed uint64) {
 	state := seed*0x9e3779b97f4a7c15 + 1
 	for i := len(order) - 1; i > 0; i-- {
 		state += 0x9e3779b97f4a7c15

@@ -98,7 +98,7 @@ func TestFitComesCloseToTheOptimum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		examples, classes, features := problem(t)
 		const l2 = .02
-		m, err := Fit(examples, Settings{Classes: classes, Features: features, L2: l2, Epochs: 3000 / len(examples) * 10, Batch: 4, Workers: 1})
+		m, err := Fit(t.Context(), examples, Settings{Classes: classes, Features: features, L2: l2, Epochs: 3000 / len(examples) * 10, Batch: 4, Workers: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestFitDoesNotDependOnWorkers(t *testing.T) {
 		s := Settings{Classes: classes, Features: features, Batch: rapid.IntRange(1, 9).Draw(t, "batch"), Seed: 3}
 		var first *Model
 		for _, s.Workers = range []int{1, 2, 3, 7} {
-			m, err := Fit(examples, s)
+			m, err := Fit(t.Context(), examples, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func TestRescaling(t *testing.T) {
 	examples := []Example{
 		{Row{[]uint32{0}, []float32{1}}, []int{0}}, {Row{[]uint32{1}, []float32{1}}, []int{1}},
 	}
-	m, err := Fit(examples, Settings{Classes: 2, Features: 2, L2: .1, Epochs: 20000, Rate: 2, Batch: 2, Workers: 1})
+	m, err := Fit(t.Context(), examples, Settings{Classes: 2, Features: 2, L2: .1, Epochs: 20000, Rate: 2, Batch: 2, Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestRescaling(t *testing.T) {
 func TestPosteriorSumsToOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		examples, classes, features := problem(t)
-		m, err := Fit(examples, Settings{Classes: classes, Features: features, Workers: 1})
+		m, err := Fit(t.Context(), examples, Settings{Classes: classes, Features: features, Workers: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestFitRefuses(t *testing.T) {
 		"not a number":       {[]Example{{Row{[]uint32{0}, []float32{nan}}, []int{0}}}, Settings{Classes: 1, Features: 1}, "NaN"},
 		"negative rate":      {[]Example{good}, Settings{Classes: 1, Features: 1, Rate: -1}, "rate -1"},
 	} {
-		if _, err := Fit(c.examples, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Fit(t.Context(), c.examples, c.s); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", name, err, c.want)
 		}
 	}
@@ -204,7 +204,7 @@ func TestFitRefuses(t *testing.T) {
 func TestPackedSaysAlmostTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		examples, classes, features := problem(t)
-		m, err := Fit(examples, Settings{Classes: classes, Features: features, Workers: 1})
+		m, err := Fit(t.Context(), examples, Settings{Classes: classes, Features: features, Workers: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,9 +41,8 @@ func Open(cfg pipeline.S3) (*Store, error) {
 	if cfg.Bucket == "" {
 		return nil, errors.New("s3.bucket is empty")
 	}
-	access, key, err := cfg.Keys()
-	if err != nil {
-		return nil, fmt.Errorf("s3 keys: %w", err)
+	if _, err := cfg.Login(); err != nil {
+		return nil, err
 	}
 	region := cfg.Region
 	if region == "" {
@@ -56,7 +55,7 @@ func Open(cfg pipeline.S3) (*Store, error) {
 	}
 	transport.Proxy = nil // addresses are those of pipeline.yaml, whatever the environment says
 	client, err := minio.New(endpoint.Host, &minio.Options{
-		Creds:        credentials.NewStaticV4(access, key, ""),
+		Creds:        credentials.New(&keys{cfg: cfg}),
 		Secure:       secure,
 		Transport:    transport,
 		Region:       region,
@@ -68,6 +67,31 @@ func Open(cfg pipeline.S3) (*Store, error) {
 	}
 	return &Store{core: minio.Core{Client: client}, bucket: cfg.Bucket, region: region}, nil
 }
+
+// keys provides the keys of a server. Those of the embedded one may be generated after this process has started; they are
+// read again until there are some.
+type keys struct {
+	cfg   pipeline.S3
+	known atomic.Bool
+}
+
+// Retrieve returns the keys, none where the server wants none.
+func (k *keys) Retrieve() (credentials.Value, error) {
+	login, err := k.cfg.Login()
+	k.known.Store(login.User != "")
+	if err != nil || login.User == "" {
+		return credentials.Value{SignerType: credentials.SignatureAnonymous}, err
+	}
+	return credentials.Value{AccessKeyID: login.User, SecretAccessKey: login.Password, SignerType: credentials.SignatureV4}, nil
+}
+
+// RetrieveWithCredContext is Retrieve.
+func (k *keys) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
+	return k.Retrieve()
+}
+
+// IsExpired is true while there are no keys.
+func (k *keys) IsExpired() bool { return !k.known.Load() }
 
 // lookup: servers other than Amazon's have the bucket in the path.
 func lookup(endpoint *url.URL) minio.BucketLookupType {

@@ -81,7 +81,11 @@ func (s *session) targets2000(rankers []string) {
 func (s *session) starts() string {
 	fewest, tasks := 4, 0
 	for _, t := range s.w.Tasks {
-		if _, nearest := s.w.far(t, s.w.Draws[0], 3, 4); nearest < 3 {
+		_, nearest, err := s.w.far(t, s.w.Draws[0], 3, 4)
+		if err != nil {
+			return fmt.Sprintf("how far is unknown: %v", err)
+		}
+		if nearest < 3 {
 			tasks++
 			fewest = min(fewest, nearest)
 		}

@@ -111,7 +111,11 @@ func (s *session) precision2008(rankers []string) error {
 func (s *session) startsAt4() string {
 	nearer := 0
 	for _, t := range s.w.Tasks {
-		if _, nearest := s.w.far(t, s.w.Draws[0], 4, 4); nearest < 4 {
+		_, nearest, err := s.w.far(t, s.w.Draws[0], 4, 4)
+		if err != nil {
+			return fmt.Sprintf("how far is unknown: %v", err)
+		}
+		if nearest < 4 {
 			nearer++
 		}
 	}

@@ -123,25 +123,28 @@ func TestVerdictsFollowFromWhatHolds(t *testing.T) {
 func TestCrawlsBeginFarAway(t *testing.T) {
 	w := tiny(t, 63)
 	g := w.Grounds[w.Tasks[0]]
-	distances := g.Distances()
+	distances, err := g.Distances()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for u, d := range distances {
 		if g.Target(u) != (d == 0) {
 			t.Errorf("%s lies %d links from a target", u, d)
 		}
 	}
-	seeds, nearest := w.far(w.Tasks[0], 0, 1, 1)
-	if len(seeds) != starts || nearest != 1 {
-		t.Errorf("seeds %v, nearest %d", seeds, nearest)
+	seeds, nearest, err := w.far(w.Tasks[0], 0, 1, 1)
+	if err != nil || len(seeds) != starts || nearest != 1 {
+		t.Errorf("seeds %v, nearest %d, %v", seeds, nearest, err)
 	}
 	for _, s := range seeds {
 		if distances[s] != 1 {
 			t.Errorf("%s lies %d links from a target", s, distances[s])
 		}
 	}
-	if again, _ := w.far(w.Tasks[0], 0, 1, 1); !slices.Equal(seeds, again) {
+	if again, _, _ := w.far(w.Tasks[0], 0, 1, 1); !slices.Equal(seeds, again) {
 		t.Error("the same draw gives other seeds")
 	}
-	if seeds, nearest := w.far(w.Tasks[0], 0, 9, 9); len(seeds) != starts || nearest >= 9 {
+	if seeds, nearest, _ := w.far(w.Tasks[0], 0, 9, 9); len(seeds) != starts || nearest >= 9 {
 		t.Errorf("where nothing is so far: %v, nearest %d", seeds, nearest)
 	}
 }

@@ -128,10 +128,14 @@ func (w *World) crawl(k crawlKey) (*experiment.Crawl, error) {
 			run.Learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
 			run.Learning.Features = []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}
 		}
-	case layers34:
-		run.Seeds, _ = w.far(k.task, k.draw, 3, 4)
-	case layer4:
-		run.Seeds, _ = w.far(k.task, k.draw, 4, 4)
+	case layers34, layer4:
+		least := 3
+		if k.how == layer4 {
+			least = 4
+		}
+		if run.Seeds, _, err = w.far(k.task, k.draw, least, 4); err != nil {
+			return nil, err
+		}
 	}
 	return run.Crawl()
 }
@@ -147,9 +151,12 @@ const starts = 5
 
 // far draws pages from which the nearest target is so many hops away, and says how many; where they are fewer than
 // starts, nearer ones come in, one layer after another.
-func (w *World) far(t *experiment.Task, draw, least, most int) (seeds []string, nearest int) {
+func (w *World) far(t *experiment.Task, draw, least, most int) (seeds []string, nearest int, err error) {
 	byLayer := make(map[int][]string)
-	distances := w.Grounds[t].Distances()
+	distances, err := w.Grounds[t].Distances()
+	if err != nil {
+		return nil, 0, err
+	}
 	for _, u := range slices.Sorted(maps.Keys(distances)) {
 		byLayer[distances[u]] = append(byLayer[distances[u]], u)
 	}
@@ -160,7 +167,7 @@ func (w *World) far(t *experiment.Task, draw, least, most int) (seeds []string, 
 	}
 	r := rand.New(rand.NewPCG(2000, uint64(draw)))
 	r.Shuffle(len(pool), func(i, j int) { pool[i], pool[j] = pool[j], pool[i] })
-	return pool[:min(starts, len(pool))], nearest
+	return pool[:min(starts, len(pool))], nearest, nil
 }
 
 // every are the crawls of a ranker on all tasks and draws.

@@ -203,6 +203,7 @@ func (k checks) fetch(f *Fetch) {
 	if f.Proxy != "" {
 		k.httpURL("stages.fetch.proxy", f.Proxy)
 	}
+	k.hosts("stages.fetch.allow_private", f.AllowPrivate)
 }
 
 func (k checks) archive(a *ArchiveParquet) {

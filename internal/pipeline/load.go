@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,6 +27,7 @@ func Load(path string) (*Config, error) {
 		}
 		c.Data = filepath.Join(dir, c.Data)
 	}
+	c.findSecrets()
 	return c, nil
 }
 
@@ -72,32 +72,4 @@ func defaults() *Config {
 			ArchiveParquet:  ArchiveParquet{Common: one(256), FileBytes: 32 << 20, FileAge: time.Minute},
 		},
 	}
-}
-
-// Password reads the password of an environment variable; no name means no password.
-func Password(env string) (string, error) {
-	if env == "" {
-		return "", nil
-	}
-	p, ok := os.LookupEnv(env)
-	if !ok {
-		return "", errors.New("the environment variable " + env + " named by the pipeline file is not set")
-	}
-	return p, nil
-}
-
-// Keys returns the access key and the secret key of the store.
-func (s S3) Keys() (access, secret string, err error) {
-	access, secret = s.AccessKey, s.SecretKey
-	if s.AccessKeyEnv != "" {
-		if access, err = Password(s.AccessKeyEnv); err != nil {
-			return "", "", err
-		}
-	}
-	if s.SecretKeyEnv != "" {
-		if secret, err = Password(s.SecretKeyEnv); err != nil {
-			return "", "", err
-		}
-	}
-	return access, secret, nil
 }

@@ -105,12 +105,12 @@ func TestMissingFileAndForeignFile(t *testing.T) {
 func TestKeysComeFromTheEnvironment(t *testing.T) {
 	t.Setenv("FORAGER_TEST_KEY", "k")
 	s := S3{AccessKey: "a", SecretKey: "b", AccessKeyEnv: "FORAGER_TEST_KEY"}
-	access, secret, err := s.Keys()
-	if err != nil || access != "k" || secret != "b" {
-		t.Errorf("%q %q %v", access, secret, err)
+	l, err := s.Login()
+	if err != nil || l != (Login{User: "k", Password: "b"}) {
+		t.Errorf("%+v %v", l, err)
 	}
 	s.SecretKeyEnv = "FORAGER_TEST_NOT_SET"
-	if _, _, err := s.Keys(); err == nil || !strings.Contains(err.Error(), "FORAGER_TEST_NOT_SET") {
+	if _, err := s.Login(); err == nil || !strings.Contains(err.Error(), "FORAGER_TEST_NOT_SET") {
 		t.Errorf("error %v does not name the variable", err)
 	}
 }
@@ -158,5 +158,38 @@ func TestMissingTopicComesWithItsLine(t *testing.T) {
 		if err := load("  " + line + "\n"); err != nil {
 			t.Errorf("with %s: %v", line, err)
 		}
+	}
+}
+
+func TestAllowPrivateIsAList(t *testing.T) {
+	for value, want := range map[string]string{
+		"[10.1.0.0/16, 127.0.0.1, '::1', intranet.example]": "", "[]": "",
+		"true": "a list of networks and hosts", "false": "a list of networks and hosts", "10.0.0.0/8": "a list of networks and hosts",
+		"[10.0.0.0/33]": `"10.0.0.0/33"`, "['http://a.test/']": "neither a network", "[300.1.2.3]": "neither a network", "[Ä.test]": "xn--",
+	} {
+		_, problems := parse([]byte("stages: {fetch: {allow_private: " + value + "}}"))
+		var got string
+		for _, p := range problems {
+			if p.Path == "stages.fetch.allow_private" {
+				got = p.Message
+			}
+		}
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", value, got, want)
+		}
+	}
+}
+
+func TestServices(t *testing.T) {
+	c := defaults()
+	c.Kafka.Brokers = []string{"127.0.0.1:19092", "k.example:9093"}
+	c.S3.Endpoint, c.ClickHouse.URL = "https://s3.example", "http://[::1]:18123"
+	c.Local.Metrics, c.Stages.Fetch.Metrics, c.Stages.Fetch.Replicas, c.Stages.Fetch.Proxy = ":9100", "0.0.0.0:9101", 2, "http://127.0.0.1:18080"
+	want := []Service{
+		{"0.0.0.0:9101", false}, {"0.0.0.0:9102", false}, {"127.0.0.1:18080", false}, {"127.0.0.1:19092", false}, {":9100", false},
+		{"[::1]:18123", false}, {"k.example:9093", false}, {"s3.example:443", true},
+	}
+	if diff := cmp.Diff(want, c.Services()); diff != "" {
+		t.Error(diff)
 	}
 }

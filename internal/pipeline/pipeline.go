@@ -28,6 +28,8 @@ type Kafka struct {
 	SessionTimeout time.Duration `yaml:"session_timeout"`
 	// Group is the prefix of consumer group names ("forager" gives forager.parse-dom).
 	Group string `yaml:"group"`
+
+	embedded embedded
 }
 
 // TLS switches on TLS; CA is a PEM file to trust beside the system's.
@@ -44,8 +46,8 @@ type SASL struct {
 	PasswordEnv string `yaml:"password_env"`
 }
 
-// S3 is the object store. Keys come from the environment variables named, or else from
-// AccessKey and SecretKey.
+// S3 is the object store. Keys come from the environment variables named, or else from AccessKey and SecretKey; those
+// of the embedded store are generated.
 type S3 struct {
 	Endpoint     string `yaml:"endpoint"` // http://host:port or https://host
 	Region       string `yaml:"region"`
@@ -54,6 +56,8 @@ type S3 struct {
 	SecretKey    string `yaml:"secret_key"`
 	AccessKeyEnv string `yaml:"access_key_env"`
 	SecretKeyEnv string `yaml:"secret_key_env"`
+
+	embedded embedded
 }
 
 // ClickHouse is the HTTP interface of a ClickHouse server.
@@ -62,6 +66,8 @@ type ClickHouse struct {
 	Database    string `yaml:"database"`
 	User        string `yaml:"user"`
 	PasswordEnv string `yaml:"password_env"`
+
+	embedded embedded
 }
 
 // Disk says how much room must be left below the data folder.
@@ -113,8 +119,11 @@ func (s *Stages) Process(stage string) Process {
 
 // Process are the settings that every program has.
 type Process struct {
-	// Metrics is the address of the Prometheus endpoint and of Go's profiles; empty = none.
+	// Metrics is the address of the Prometheus endpoint; empty = none.
 	Metrics string `yaml:"metrics"`
+	// Profiles serves Go's profiles beside the metrics: they tell what the process does to whoever reaches the address,
+	// and taking them costs time.
+	Profiles bool `yaml:"profiles"`
 	// MemoryBytes is a soft limit of the process's memory, of which Go gets all but 32 MiB: the nearer it is, the
 	// more often garbage is collected. It bounds what garbage may add, not what is in use; 0 = none.
 	MemoryBytes int64 `yaml:"memory_bytes"`
@@ -151,8 +160,8 @@ type Fetch struct {
 	Linger time.Duration `yaml:"linger"`
 	// Proxy is an HTTP proxy for every request ("http://127.0.0.1:8080"); empty = none.
 	Proxy string `yaml:"proxy"`
-	// AllowPrivate permits private, loopback and link-local addresses.
-	AllowPrivate bool `yaml:"allow_private"`
+	// AllowPrivate are the private networks and hosts that may be fetched.
+	AllowPrivate Hosts `yaml:"allow_private"`
 	// RobotsTTL is how long robots.txt is kept (RFC 9309 §2.4: at most 24 h).
 	RobotsTTL time.Duration `yaml:"robots_ttl"`
 }

@@ -1,6 +1,7 @@
 package positive
 
 import (
+	"context"
 	"errors"
 	"math"
 )
@@ -24,7 +25,7 @@ const steep = 2.5
 // weight, times what is believed of the slope): a page drawn from positives and unlabelled alike is one of the
 // positives with probability f/(f + π), f the probability that it is on topic. Scores are held out. A score that says
 // the opposite of what it should has the slope 0.
-func Calibrate(positives, unlabelled []float64, prior float64) (Curve, error) {
+func Calibrate(ctx context.Context, positives, unlabelled []float64, prior float64) (Curve, error) {
 	if len(positives) == 0 || len(unlabelled) == 0 {
 		return Curve{}, errors.New("calibrate: positives and unlabelled pages are both needed")
 	}
@@ -42,7 +43,7 @@ func Calibrate(positives, unlabelled []float64, prior float64) (Curve, error) {
 		return level, nil
 	}
 	l := presence{positives, unlabelled, prior, mean, unit, 1 / (steep * steep * float64(len(positives)))}
-	x, err := minimise([]float64{0, level.Intercept}, l.value, l.slope)
+	x, err := minimise(ctx, []float64{0, level.Intercept}, l.value, l.slope)
 	if err != nil {
 		return Curve{}, err
 	}

@@ -50,7 +50,7 @@ const telling = 12
 
 // Train learns a topic from examples. Provenance says where they come from, in the user's words. The same
 // examples in any order give the same critic.
-func Train(topic string, e *Examples, provenance map[string]string) (*Critic, *Report, error) {
+func Train(ctx context.Context, topic string, e *Examples, provenance map[string]string) (*Critic, *Report, error) {
 	name, err := taxonomy.ParseTopic(topic)
 	if err == nil && (name == "" || name == taxonomy.Other) {
 		err = fmt.Errorf("%q is the name of everything else", topic)
@@ -62,7 +62,7 @@ func Train(topic string, e *Examples, provenance map[string]string) (*Critic, *R
 		return nil, nil, fmt.Errorf("train critic: %w", err)
 	}
 	v := newVocabulary(e)
-	m, err := Learn(&Sample{v.rows(e.Liked), v.rows(e.Background), v.rows(e.Wrong)}, Settings{Features: max(1, len(v.words))})
+	m, err := Learn(ctx, &Sample{v.rows(e.Liked), v.rows(e.Background), v.rows(e.Wrong)}, Settings{Features: max(1, len(v.words))})
 	if err != nil {
 		return nil, nil, fmt.Errorf("train critic: %w", err)
 	}

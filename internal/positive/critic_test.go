@@ -55,7 +55,7 @@ func parsed(t testing.TB, url, text string) *schemas.Page {
 }
 
 func TestCriticJudgesPages(t *testing.T) {
-	c, r, err := Train("science/chemistry", examples(1, 10, 200, .2), map[string]string{"from": "a test"})
+	c, r, err := Train(t.Context(), "science/chemistry", examples(1, 10, 200, .2), map[string]string{"from": "a test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestAPageOfTheExamplesIsJudgedByOthers(t *testing.T) {
 	for i := range e.Wrong {
 		e.Wrong[i].URL += "/wrong"
 	}
-	c, _, err := Train("like", e, nil)
+	c, _, err := Train(t.Context(), "like", e, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,13 +128,13 @@ func TestAPageOfTheExamplesIsJudgedByOthers(t *testing.T) {
 func TestTheSameExamplesGiveTheSameBytes(t *testing.T) {
 	e := examples(3, 8, 60, .3)
 	e.Background = append(e.Background, e.Liked[0]) // a like that the crawl met
-	first, _, err := Train("like", e, nil)
+	first, _, err := Train(t.Context(), "like", e, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(e.Liked)
 	slices.Reverse(e.Background)
-	second, r, err := Train("like", e, nil)
+	second, r, err := Train(t.Context(), "like", e, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestTheSameExamplesGiveTheSameBytes(t *testing.T) {
 		t.Errorf("%d pages of background: the like among them counts as like", r.Background)
 	}
 	e.Wrong = e.Liked[:1]
-	if _, _, err := Train("like", e, nil); err == nil || !strings.Contains(err.Error(), e.Liked[0].URL) {
+	if _, _, err := Train(t.Context(), "like", e, nil); err == nil || !strings.Contains(err.Error(), e.Liked[0].URL) {
 		t.Errorf("a page that is right and wrong: %v", err)
 	}
 }
@@ -156,7 +156,7 @@ func TestTrainRefuses(t *testing.T) {
 		"": whole, "Other": whole, "a//b": whole,
 		"few": {Liked: whole.Liked[:4], Background: whole.Background}, "nothing": {Liked: whole.Liked},
 	} {
-		if _, _, err := Train(topic, e, nil); err == nil {
+		if _, _, err := Train(t.Context(), topic, e, nil); err == nil {
 			t.Errorf("topic %q was learnt from %d and %d pages", topic, len(e.Liked), len(e.Background))
 		}
 	}
@@ -181,7 +181,7 @@ func TestFileComesBack(t *testing.T) {
 	for _, d := range slices.Concat(e.Liked, e.Background) {
 		d.words["everywhere"] = 3 // a word that tells nothing
 	}
-	c, _, err := Train("like", e, map[string]string{"b": "2", "a": "1"})
+	c, _, err := Train(t.Context(), "like", e, map[string]string{"b": "2", "a": "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func BenchmarkTrain(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if _, _, err := Train("like", e, nil); err != nil {
+		if _, _, err := Train(b.Context(), "like", e, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package positive
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -51,11 +52,11 @@ type Scores struct{ Positives, Unlabelled, Negatives []float64 }
 
 // Learn finds a model; the same sample gives the same bits. An error names what is missing, or a
 // page that cannot be used.
-func Learn(s *Sample, o Settings) (*Model, error) {
+func Learn(ctx context.Context, s *Sample, o Settings) (*Model, error) {
 	if err := o.complete(s); err != nil {
 		return nil, fmt.Errorf("learn from positives: %w", err)
 	}
-	m, err := o.learn(s)
+	m, err := o.learn(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("learn from positives: %w", err)
 	}
@@ -93,7 +94,7 @@ func (o *Settings) complete(s *Sample) error {
 	return nil
 }
 
-func (o *Settings) learn(s *Sample) (*Model, error) {
+func (o *Settings) learn(ctx context.Context, s *Sample) (*Model, error) {
 	m := &Model{Prior: o.Prior}
 	estimate := func(h *Scores) (err error) {
 		if o.Prior == 0 {
@@ -101,7 +102,7 @@ func (o *Settings) learn(s *Sample) (*Model, error) {
 		}
 		return err
 	}
-	first, err := o.heldOut(s, func(s *Sample) (*Linear, error) { return o.separate(s) })
+	first, err := o.heldOut(ctx, s, func(ctx context.Context, s *Sample) (*Linear, error) { return o.separate(ctx, s) })
 	if err != nil {
 		return nil, err
 	}
@@ -109,34 +110,34 @@ func (o *Settings) learn(s *Sample) (*Model, error) {
 		return nil, err
 	}
 	share := m.Prior
-	h, err := o.heldOut(s, func(s *Sample) (*Linear, error) { return o.discard(s, share) })
+	h, err := o.heldOut(ctx, s, func(ctx context.Context, s *Sample) (*Linear, error) { return o.discard(ctx, s, share) })
 	if err != nil {
 		return nil, err
 	}
 	if err := estimate(h); err != nil {
 		return nil, err
 	}
-	l, err := o.discard(s, share)
+	l, err := o.discard(ctx, s, share)
 	if err != nil {
 		return nil, err
 	}
 	m.Linear, m.HeldOut = *l, *h
-	m.Curve, err = Calibrate(h.Positives, h.Unlabelled, m.Prior)
+	m.Curve, err = Calibrate(ctx, h.Positives, h.Unlabelled, m.Prior)
 	return m, err
 }
 
 // heldOut scores every page by a classifier of the other folds, all folds at once.
-func (o *Settings) heldOut(s *Sample, classifier func(*Sample) (*Linear, error)) (*Scores, error) {
+func (o *Settings) heldOut(ctx context.Context, s *Sample, classifier func(context.Context, *Sample) (*Linear, error)) (*Scores, error) {
 	h := &Scores{make([]float64, len(s.Positives)), make([]float64, len(s.Unlabelled)), make([]float64, len(s.Negatives))}
 	score := func(fold int, l *Linear, rows []Row, scores []float64) {
 		for i := fold; i < len(rows); i += Folds {
 			scores[i] = l.Score(&rows[i])
 		}
 	}
-	var g errgroup.Group
+	g, ctx := errgroup.WithContext(ctx)
 	for fold := range Folds {
 		g.Go(func() error {
-			l, err := classifier(&Sample{others(s.Positives, fold), others(s.Unlabelled, fold), others(s.Negatives, fold)})
+			l, err := classifier(ctx, &Sample{others(s.Positives, fold), others(s.Unlabelled, fold), others(s.Negatives, fold)})
 			if err != nil {
 				return fmt.Errorf("without fold %d: %w", fold, err)
 			}
@@ -160,20 +161,20 @@ func others(rows []Row, fold int) []Row {
 }
 
 // separate tells positives from unlabelled pages and negatives, either side of the same weight.
-func (o *Settings) separate(s *Sample) (*Linear, error) {
-	return o.tell(s.Positives, .5, slices.Concat(s.Unlabelled, s.Negatives))
+func (o *Settings) separate(ctx context.Context, s *Sample) (*Linear, error) {
+	return o.tell(ctx, s.Positives, .5, slices.Concat(s.Unlabelled, s.Negatives))
 }
 
 // discard tells positives, of weight prior, from the unlabelled pages that look least like them,
 // round after round, and from negatives (Garg et al. 2021, Algorithm 2).
-func (o *Settings) discard(s *Sample, prior float64) (*Linear, error) {
-	l, err := o.separate(s)
+func (o *Settings) discard(ctx context.Context, s *Sample, prior float64) (*Linear, error) {
+	l, err := o.separate(ctx, s)
 	keep := max(1, int((1-prior)*float64(len(s.Unlabelled))+.5))
 	for range o.Rounds {
 		if err != nil {
 			return nil, err
 		}
-		l, err = o.tell(s.Positives, prior, append(lowest(l, s.Unlabelled, keep), s.Negatives...))
+		l, err = o.tell(ctx, s.Positives, prior, append(lowest(l, s.Unlabelled, keep), s.Negatives...))
 	}
 	return l, err
 }
@@ -203,7 +204,7 @@ func lowest(l *Linear, rows []Row, keep int) []Row {
 }
 
 // tell fits a classifier of pages on topic, of the given weight together, and off topic.
-func (o *Settings) tell(on []Row, weight float64, off []Row) (*Linear, error) {
+func (o *Settings) tell(ctx context.Context, on []Row, weight float64, off []Row) (*Linear, error) {
 	pages := make([]labelled, 0, len(on)+len(off))
 	for i := range on {
 		pages = append(pages, labelled{&on[i], weight / float64(len(on)), true})
@@ -211,5 +212,5 @@ func (o *Settings) tell(on []Row, weight float64, off []Row) (*Linear, error) {
 	for i := range off {
 		pages = append(pages, labelled{&off[i], (1 - weight) / float64(len(off)), false})
 	}
-	return fit(pages, o.Features, o.L2)
+	return fit(ctx, pages, o.Features, o.L2)
 }

@@ -1,6 +1,7 @@
 package positive
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -61,10 +62,10 @@ func logistic(z float64) float64 {
 
 // fit finds the score of least Σ loss + l2/2·‖Weights‖². The problem is convex; the bias is not
 // held back.
-func fit(pages []labelled, features int, l2 float64) (*Linear, error) {
+func fit(ctx context.Context, pages []labelled, features int, l2 float64) (*Linear, error) {
 	l := &Linear{Weights: make([]float64, features)}
 	read := func(x []float64) { copy(l.Weights, x); l.Bias = x[features] }
-	x, err := minimise(make([]float64, features+1), func(x []float64) (sum float64) {
+	x, err := minimise(ctx, make([]float64, features+1), func(x []float64) (sum float64) {
 		read(x)
 		for i := range pages {
 			value, _ := pages[i].loss(l.Score(pages[i].row))
@@ -103,10 +104,19 @@ const (
 	level = 1e-7
 )
 
-// minimise goes downhill from a place by L-BFGS until the function is level.
-func minimise(from []float64, value func(x []float64) float64, slope func(slope, x []float64)) ([]float64, error) {
+// minimise goes downhill from a place by L-BFGS until the function is level, or ctx ends.
+func minimise(ctx context.Context, from []float64, value func(x []float64) float64, slope func(slope, x []float64)) ([]float64, error) {
 	settings := &optimize.Settings{GradientThreshold: level, MajorIterations: steps, Converger: optimize.NeverTerminate{}}
-	r, err := optimize.Minimize(optimize.Problem{Func: value, Grad: slope}, from, settings, &optimize.LBFGS{Store: 10})
+	going := func() (optimize.Status, error) {
+		if err := ctx.Err(); err != nil {
+			return optimize.Failure, err
+		}
+		return optimize.NotTerminated, nil
+	}
+	r, err := optimize.Minimize(optimize.Problem{Func: value, Grad: slope, Status: going}, from, settings, &optimize.LBFGS{Store: 10})
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("minimise: %w", ctx.Err())
+	}
 	if r == nil {
 		return nil, fmt.Errorf("minimise: %w", err)
 	}

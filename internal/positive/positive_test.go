@@ -1,6 +1,7 @@
 package positive
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -118,7 +119,7 @@ func TestRiskIsUnbiased(t *testing.T) {
 func TestCalibrateFindsTheTruth(t *testing.T) {
 	for _, prior := range []float64{.1, .5, .8} {
 		random := rand.New(rand.NewPCG(4, 5))
-		c, err := Calibrate(normal(random, 20_000, 1), mixture(random, 20_000, prior, 2), prior)
+		c, err := Calibrate(t.Context(), normal(random, 20_000, 1), mixture(random, 20_000, prior, 2), prior)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func TestCalibrateFindsTheTruth(t *testing.T) {
 	for name, scores := range map[string][2][]float64{
 		"backwards": {{-1, -2, -3}, {1, 2, 3, 2, -1}}, "all equal": {{1, 1}, {1, 1, 1}},
 	} {
-		c, err := Calibrate(scores[0], scores[1], .25)
+		c, err := Calibrate(t.Context(), scores[0], scores[1], .25)
 		if err != nil || c.Slope != 0 || math.Abs(c.Probability(7)-.25) > 1e-12 {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
@@ -171,7 +172,7 @@ func TestFitIsLevel(t *testing.T) {
 			}
 			pages = append(pages, labelled{r, rapid.Float64Range(.05, 1).Draw(t, "weight"), i%2 == 0})
 		}
-		l, err := fit(pages, features, l2)
+		l, err := fit(t.Context(), pages, features, l2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +241,7 @@ func world(seed uint64, positives, unlabelled int, prior float64) (s *Sample, on
 func TestLearnFindsTheTopic(t *testing.T) {
 	for _, prior := range []float64{.1, .4} {
 		s, _ := world(1, 60, 600, prior)
-		m, err := Learn(s, Settings{Features: words})
+		m, err := Learn(t.Context(), s, Settings{Features: words})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +249,7 @@ func TestLearnFindsTheTopic(t *testing.T) {
 		if math.Abs(m.Prior-prior) > .1 {
 			t.Errorf("prior %.3f, want %g", m.Prior, prior)
 		}
-		naive, err := (&Settings{Features: words, L2: defaultL2}).separate(s)
+		naive, err := (&Settings{Features: words, L2: defaultL2}).separate(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +300,7 @@ func TestHeldOutScoresHaveNotSeenThePage(t *testing.T) {
 	s.Negatives = s.Unlabelled[50:]
 	s.Unlabelled = s.Unlabelled[:50]
 	o := Settings{Features: words, Prior: .3}
-	m, err := Learn(s, o)
+	m, err := Learn(t.Context(), s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +311,7 @@ func TestHeldOutScoresHaveNotSeenThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for fold := range Folds {
-		l, err := o.discard(&Sample{others(s.Positives, fold), others(s.Unlabelled, fold), others(s.Negatives, fold)}, .3)
+		l, err := o.discard(t.Context(), &Sample{others(s.Positives, fold), others(s.Unlabelled, fold), others(s.Negatives, fold)}, .3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +326,7 @@ func TestHeldOutScoresHaveNotSeenThePage(t *testing.T) {
 			}
 		}
 	}
-	again, err := Learn(s, Settings{Features: words, Prior: .3})
+	again, err := Learn(t.Context(), s, Settings{Features: words, Prior: .3})
 	if err != nil || !slices.Equal(again.Weights, m.Weights) || again.Bias != m.Bias || again.Curve != m.Curve {
 		t.Errorf("the same sample gave another model (%v)", err)
 	}
@@ -338,14 +339,14 @@ func TestNegativesAreHeeded(t *testing.T) {
 	o := Settings{Features: words, L2: defaultL2, Rounds: 1}
 	marked := *s
 	marked.Negatives = slices.Repeat([]Row{mark}, 40)
-	for name, classifier := range map[string]func(*Sample) (*Linear, error){
-		"separate": o.separate, "discard": func(s *Sample) (*Linear, error) { return o.discard(s, .3) },
+	for name, classifier := range map[string]func(context.Context, *Sample) (*Linear, error){
+		"separate": o.separate, "discard": func(ctx context.Context, s *Sample) (*Linear, error) { return o.discard(ctx, s, .3) },
 	} {
-		before, err := classifier(s)
+		before, err := classifier(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, err := classifier(&marked)
+		after, err := classifier(t.Context(), &marked)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -363,19 +364,19 @@ func TestLearnRefuses(t *testing.T) {
 		"bad feature":    {Positives: whole.Positives, Unlabelled: append(slices.Clone(whole.Unlabelled), Row{Features: []uint32{words}, Values: []float32{1}})},
 		"torn row":       {Positives: whole.Positives, Unlabelled: whole.Unlabelled, Negatives: []Row{{Features: []uint32{1}}}},
 	} {
-		if m, err := Learn(s, Settings{Features: words}); err == nil {
+		if m, err := Learn(t.Context(), s, Settings{Features: words}); err == nil {
 			t.Errorf("%s: learnt %v", name, m.Curve)
 		}
 	}
 	if _, err := bestBin(nil, []float64{1}); err == nil {
 		t.Error("a prior without positives")
 	}
-	if _, err := Calibrate(nil, []float64{1}, .5); err == nil {
+	if _, err := Calibrate(t.Context(), nil, []float64{1}, .5); err == nil {
 		t.Error("a curve without positives")
 	}
 	// Pages that are all alike teach nothing, and that is what the model says.
 	same := &Sample{Positives: slices.Repeat(whole.Positives[:1], 6), Unlabelled: slices.Repeat(whole.Positives[:1], 9)}
-	m, err := Learn(same, Settings{Features: words})
+	m, err := Learn(t.Context(), same, Settings{Features: words})
 	if err != nil || math.IsNaN(m.Probability(m.Score(&whole.Positives[0]))) {
 		t.Errorf("pages that are all alike: %v, %v", m, err)
 	}

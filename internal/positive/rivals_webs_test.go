@@ -4,6 +4,7 @@ package positive
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"os"
 	"slices"
@@ -84,7 +85,7 @@ func schools(t testing.TB) *corpus {
 }
 
 func webkb(t testing.TB) *corpus {
-	a, err := webarchive.Open(frozen.Path(t, frozen.Webs, "webkb.warc.gz"))
+	a, err := webarchive.Open(t.Context(), frozen.Path(t, frozen.Webs, "webkb.warc.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,13 +219,13 @@ func share(on []bool) float64 {
 
 func (x *trial) compare(t *testing.T) {
 	o := Settings{Features: x.features, L2: defaultL2}
-	m, err := Learn(&x.Sample, o)
+	m, err := Learn(t.Context(), &x.Sample, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	x.row(t, "discarding (Learn)", m.Prior, &m.Linear, m.Curve)
 
-	h, err := o.heldOut(&x.Sample, o.separate)
+	h, err := o.heldOut(t.Context(), &x.Sample, o.separate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,28 +233,28 @@ func (x *trial) compare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := o.separate(&x.Sample)
+	l, err := o.separate(t.Context(), &x.Sample)
 	if err != nil {
 		t.Fatal(err)
 	}
 	x.row(t, "unlabelled as negative, best bin", first, l, Curve{1, math.Log(first)})
-	c, err := Calibrate(h.Positives, h.Unlabelled, first)
+	c, err := Calibrate(t.Context(), h.Positives, h.Unlabelled, first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	x.row(t, "the same, calibrated", first, l, c)
 	elkan := elkanNoto(h.Positives, len(x.Unlabelled))
 	x.row(t, "Elkan and Noto 2008", elkan, l, Curve{1, math.Log(elkan)})
-	convex := func(s *Sample) (*Linear, error) { return o.convex(s, first) }
-	h, err = o.heldOut(&x.Sample, convex)
+	convex := func(ctx context.Context, s *Sample) (*Linear, error) { return o.convex(ctx, s, first) }
+	h, err = o.heldOut(t.Context(), &x.Sample, convex)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, err = convex(&x.Sample); err != nil {
+	if l, err = convex(t.Context(), &x.Sample); err != nil {
 		t.Fatal(err)
 	}
 	x.row(t, "du Plessis et al. 2015", first, l, Curve{1, 0})
-	if c, err = Calibrate(h.Positives, h.Unlabelled, first); err != nil {
+	if c, err = Calibrate(t.Context(), h.Positives, h.Unlabelled, first); err != nil {
 		t.Fatal(err)
 	}
 	x.row(t, "du Plessis et al. 2015, calibrated", first, l, c)
@@ -262,7 +263,7 @@ func (x *trial) compare(t *testing.T) {
 	for i := range x.Unlabelled {
 		pages = append(pages, labelled{&x.Unlabelled[i], 1 / float64(len(x.on)), x.on[i]})
 	}
-	if l, err = fit(pages, x.features, o.L2); err != nil {
+	if l, err = fit(t.Context(), pages, x.features, o.L2); err != nil {
 		t.Fatal(err)
 	}
 	x.row(t, "supervised, the same pages", share(x.on), l, Curve{1, 0})
@@ -314,7 +315,7 @@ func elkanNoto(positives []float64, unlabelled int) float64 {
 
 // convex minimises the unbiased risk of du Plessis et al. 2015 (eq. 3) with the logistic loss:
 // −π·mean over positives of f + mean over unlabelled of log(1 + eᶠ).
-func (o *Settings) convex(s *Sample, prior float64) (*Linear, error) {
+func (o *Settings) convex(ctx context.Context, s *Sample, prior float64) (*Linear, error) {
 	l := &Linear{Weights: make([]float64, o.Features)}
 	read := func(x []float64) { copy(l.Weights, x); l.Bias = x[o.Features] }
 	each := func(f func(r *Row, all, on float64)) {
@@ -325,7 +326,7 @@ func (o *Settings) convex(s *Sample, prior float64) (*Linear, error) {
 			f(&s.Unlabelled[i], 1/float64(len(s.Unlabelled)), 0)
 		}
 	}
-	x, err := minimise(make([]float64, o.Features+1), func(x []float64) (sum float64) {
+	x, err := minimise(ctx, make([]float64, o.Features+1), func(x []float64) (sum float64) {
 		read(x)
 		each(func(r *Row, all, on float64) {
 			f := l.Score(r)

@@ -24,4 +24,10 @@
 //   - Common misspellings of disallow and user-agent are understood: whoever wrote them meant it.
 //   - Of a file beyond 500 KiB only the whole lines within are read. A byte order mark is
 //     skipped, and a file in UTF-16 with one is understood.
+//
+// # Limits
+//
+// Parse takes time and memory linear in the length of a file. So does Allowed, besides a fixed amount of work for
+// patterns with asterisks (matchBudget). A file with more of them than a request pays for is read strictly: what is
+// left of its disallow rules counts as far as their first asterisk, what is left of its allow rules does not count.
 package robots

@@ -1,7 +1,7 @@
 package robots
 
 import (
-	"slices"
+	"cmp"
 	"strings"
 	"time"
 )
@@ -10,24 +10,50 @@ import (
 // ("/a/b?c"; "" means "/"). RFC 9309 §2.2.2: the longest match decides, allow wins ties, and
 // no match means yes.
 func (f *File) Allowed(productToken, pathAndQuery string) bool {
+	allowed, _ := f.allowed(productToken, pathAndQuery)
+	return allowed
+}
+
+// matchBudget bounds the work of one call of Allowed on patterns with asterisks: bytes of patterns and paths compared.
+// Patterns without asterisks need no bound: each costs no more than its own length. A file of a thousand patterns with
+// asterisks stays within it for paths of 8,000 bytes.
+const matchBudget = 8 << 20
+
+// allowed also returns the work, bytes compared at most.
+func (f *File) allowed(productToken, pathAndQuery string) (allowed bool, work int) {
 	pathAndQuery, _, _ = strings.Cut(pathAndQuery, "#")
 	if pathAndQuery == "" {
 		pathAndQuery = "/"
 	}
 	if pathAndQuery == "/robots.txt" {
-		return true
+		return true, 0
 	}
 	path := forms(pathAndQuery, "")
-	length, allowed := 0, true
-	f.each(productToken, func(g *group) {
-		for i := range g.rules {
-			r := &g.rules[i]
-			if (r.length > length || r.length == length && r.allow && !allowed) && r.matches(path) {
+	path[0] += "$"
+	path[1] += "$"
+	length, allowed, wild := 0, true, 0
+	for _, group := range f.agents[f.agent(productToken)] {
+		for i := range f.groups[group] {
+			r := &f.groups[group][i]
+			if r.length < length || r.length == length && (allowed || !r.allow) {
+				continue
+			}
+			matches := r.begins(path)
+			work += 2 * r.length
+			if matches && r.wild {
+				if cost := r.size() + len(path[0]) + len(path[1]); wild+cost <= matchBudget {
+					wild += cost
+					matches = r.matches(path)
+				} else {
+					matches = !r.allow
+				}
+			}
+			if matches {
 				length, allowed = r.length, r.allow
 			}
 		}
-	})
-	return allowed
+	}
+	return allowed, work + wild
 }
 
 // CrawlDelay returns the pause between requests that the file asks this crawler for, at most
@@ -37,90 +63,77 @@ func (f *File) CrawlDelay(productToken string) (delay time.Duration, ok bool) {
 	return delay, ok
 }
 
-// each calls do for the groups that a crawler obeys.
-func (f *File) each(productToken string, do func(*group)) {
-	agent := f.agent(productToken)
-	for i := range f.groups {
-		if slices.Contains(f.groups[i].agents, agent) {
-			do(&f.groups[i])
-		}
-	}
-}
-
 // agent returns the name of the groups that a crawler obeys: its own where the file has it, or
 // else "*" (RFC 9309 §2.2.1).
 func (f *File) agent(productToken string) string {
 	name := strings.ToLower(productToken)
-	for _, g := range f.groups {
-		if name != "" && slices.Contains(g.agents, name) {
-			return name
-		}
+	if _, ok := f.agents[name]; ok && name != "" {
+		return name
 	}
 	return "*"
 }
 
 // rule is an allow or disallow line.
 type rule struct {
-	allow    bool
-	anchored bool // ends in "$": the end of the path must match, too
-	length   int  // octets of the pattern's normal form
-	// Pieces between the asterisks, in both normal forms; the second is nil where the two
-	// are the same.
-	pieces [2][]string
+	allow bool
+	wild  bool // the pattern has asterisks
+	// length of the pattern's first normal form, octets.
+	length int
+	// pattern in both normal forms; the second is "" where the two are the same. A "$" is that at the end of every
+	// path: in a normal form all others are escapes.
+	pattern [2]string
 }
 
 func newRule(pattern string, allow bool) rule {
-	r := rule{allow: allow}
-	pattern, r.anchored = strings.CutSuffix(pattern, "$")
+	pattern, anchored := strings.CutSuffix(pattern, "$")
 	f := forms(pattern, "*")
-	r.length = len(f[0])
-	if r.anchored {
-		r.length++
+	if anchored {
+		f[0] += "$"
+		f[1] += "$"
 	}
-	r.pieces[0] = strings.Split(f[0], "*")
-	if f[1] != f[0] {
-		r.pieces[1] = strings.Split(f[1], "*")
+	r := rule{allow: allow, wild: strings.Contains(pattern, "*"), length: len(f[0]), pattern: f}
+	if f[1] == f[0] {
+		r.pattern[1] = ""
 	}
 	return r
 }
 
-// matches compares like with like: the first form of pattern and path, then the second.
-func (r *rule) matches(path [2]string) bool {
-	if matchPieces(r.pieces[0], r.anchored, path[0]) {
-		return true
-	}
-	if r.pieces[1] == nil && path[1] == path[0] {
-		return false
-	}
-	second := r.pieces[1]
-	if second == nil {
-		second = r.pieces[0]
-	}
-	return matchPieces(second, r.anchored, path[1])
+// size is the length of both forms, bytes.
+func (r *rule) size() int { return len(r.pattern[0]) + len(r.pattern[1]) }
+
+// begins says whether a path begins with what the pattern has before its first asterisk; a path that the pattern
+// matches does.
+func (r *rule) begins(path [2]string) bool {
+	return r.either(path, func(pattern, path string) bool {
+		first, _, _ := strings.Cut(pattern, "*")
+		return strings.HasPrefix(path, first)
+	})
 }
 
-// matchPieces says whether s consists of the pieces with anything between them and, unless
-// anchored, behind them. Taking each piece where it first occurs leaves most for the others.
-func matchPieces(pieces []string, anchored bool, s string) bool {
-	s, ok := strings.CutPrefix(s, pieces[0])
-	if !ok {
+// matches says whether the pattern matches a path.
+func (r *rule) matches(path [2]string) bool { return r.either(path, matchPattern) }
+
+// either compares like with like: the first form of pattern and path, then the second.
+func (r *rule) either(path [2]string, match func(pattern, path string) bool) bool {
+	if match(r.pattern[0], path[0]) {
+		return true
+	}
+	if r.pattern[1] == "" && path[1] == path[0] {
 		return false
 	}
-	if len(pieces) == 1 {
-		return !anchored || s == ""
+	return match(cmp.Or(r.pattern[1], r.pattern[0]), path[1])
+}
+
+// matchPattern says whether s consists of the pieces between the asterisks with anything between them and behind
+// them. Taking each piece where it first occurs leaves most for the others, and makes the time linear.
+func matchPattern(pattern, s string) bool {
+	piece, pattern, more := strings.Cut(pattern, "*")
+	s, ok := strings.CutPrefix(s, piece)
+	for ok && more {
+		piece, pattern, more = strings.Cut(pattern, "*")
+		_, s, ok = strings.Cut(s, piece)
 	}
-	last := len(pieces) - 1
-	for _, piece := range pieces[1:last] {
-		at := strings.Index(s, piece)
-		if at < 0 {
-			return false
-		}
-		s = s[at+len(piece):]
-	}
-	if anchored {
-		return strings.HasSuffix(s, pieces[last])
-	}
-	return strings.Contains(s, pieces[last])
+	return ok
 }
 
 // forms returns the two normal forms of a path or pattern (RFC 9309 §2.2.2). In both every octet

@@ -148,7 +148,10 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("crawl-delay %v, %v", delay, ok)
 		}
 		path, _, _ = strings.Cut(path, "#")
-		got := file.Allowed("a", path)
+		got, work := file.allowed("a", path)
+		if work > workBound(b) {
+			t.Errorf("%d bytes compared, file of %d", work, len(b))
+		}
 		if file.Allowed("A", path+"#x") != got {
 			t.Errorf("case of the token or a fragment changes the answer for %q", path)
 		}

@@ -18,15 +18,24 @@ const maxDelay = 24 * time.Hour
 
 // File is a robots.txt that was read. It does not change and may be shared.
 type File struct {
-	groups []group
-	delays map[string]time.Duration // by agent, as in group
+	// groups are the rules that follow one or more user-agent lines.
+	groups [][]rule
+	// agents has the indexes of the groups of every agent, ascending. Names are in lower case; "*" applies where no
+	// other group does.
+	agents map[string][]int32
+	delays map[string]time.Duration // by agent
+	size   int
 }
 
-// group is one or more user-agent lines and the rules that follow them.
-type group struct {
-	agents []string // in lower case; "*" applies where no other group does
-	rules  []rule
-}
+// Size is about how much memory the file takes, bytes: at most some 20 times the length of its text.
+func (f *File) Size() int { return f.size }
+
+// Memory of an entry of File besides its text, bytes.
+const (
+	agentSize = 128
+	ruleSize  = 48
+	groupSize = 48
+)
 
 var fields = map[string]func(*parser, string){
 	"user-agent": (*parser).userAgent,
@@ -50,9 +59,11 @@ var fields = map[string]func(*parser, string){
 type parser struct {
 	file   File
 	closed bool // the newest group has seen a rule: a user-agent line begins another
-	// Agents of the newest user-agent lines, for Crawl-delay: a rule or a Crawl-delay ends them.
+	// Agents of the newest user-agent lines and the longest Crawl-delay behind them. A rule or a Crawl-delay ends
+	// the run: the next user-agent line begins another.
 	run      []string
 	runEnded bool
+	delay    time.Duration // -1 = none
 }
 
 // Parse reads a robots.txt. Every sequence of bytes is one: what cannot be read is passed over,
@@ -62,7 +73,7 @@ func Parse(b []byte) *File {
 		b = b[:MaxSize]
 		b = b[:bytes.LastIndexAny(b, "\r\n")+1] // half a line would forbid more, or less, than it says
 	}
-	p := parser{file: File{delays: make(map[string]time.Duration)}, closed: true}
+	p := parser{file: File{agents: make(map[string][]int32), delays: make(map[string]time.Duration), size: len(b)}, closed: true, delay: -1}
 	for rest := decode(b); rest != ""; {
 		var line string
 		if end := strings.IndexAny(rest, "\r\n"); end >= 0 {
@@ -79,6 +90,7 @@ func Parse(b []byte) *File {
 			read(&p, strings.Trim(value, " \t"))
 		}
 	}
+	p.endRun()
 	return &p.file
 }
 
@@ -103,17 +115,35 @@ func decode(b []byte) string {
 }
 
 func (p *parser) userAgent(value string) {
+	f := &p.file
 	if p.closed {
-		p.file.groups = append(p.file.groups, group{})
+		f.groups = append(f.groups, nil)
+		f.size += groupSize
 		p.closed = false
 	}
 	if p.runEnded {
-		p.run, p.runEnded = nil, false
+		p.endRun()
 	}
-	name := agentName(value)
-	g := &p.file.groups[len(p.file.groups)-1]
-	g.agents = append(g.agents, name)
+	name, group := agentName(value), int32(len(f.groups)-1)
 	p.run = append(p.run, name)
+	groups, ok := f.agents[name]
+	if ok && groups[len(groups)-1] == group {
+		return
+	}
+	f.agents[name] = append(groups, group)
+	if f.size += 4; !ok {
+		f.size += agentSize
+	}
+}
+
+// endRun gives the agents of the run its delay. It looks at each once, however many delays the run has.
+func (p *parser) endRun() {
+	if p.delay >= 0 {
+		for _, agent := range p.run {
+			p.file.delays[agent] = max(p.file.delays[agent], p.delay)
+		}
+	}
+	p.run, p.runEnded, p.delay = p.run[:0], false, -1
 }
 
 // agentName returns the product token that a user-agent line names, in lower case, "*", or ""
@@ -142,8 +172,9 @@ func (p *parser) rule(value string, allow bool) {
 	if value == "" || value[0] != '/' && value[0] != '*' {
 		return
 	}
-	g := &p.file.groups[len(p.file.groups)-1]
-	g.rules = append(g.rules, newRule(value, allow))
+	r, rules := newRule(value, allow), &p.file.groups[len(p.file.groups)-1]
+	*rules = append(*rules, r)
+	p.file.size += ruleSize + r.size()
 }
 
 func (p *parser) crawlDelay(value string) {
@@ -156,7 +187,5 @@ func (p *parser) crawlDelay(value string) {
 	if seconds < maxDelay.Seconds() {
 		delay = time.Duration(seconds * float64(time.Second))
 	}
-	for _, agent := range p.run {
-		p.file.delays[agent] = max(p.file.delays[agent], delay)
-	}
+	p.delay = max(p.delay, delay)
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/json"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -173,6 +174,24 @@ func TestTheModuleRequiresWhatItImports(t *testing.T) {
 	for _, r := range mod.Require {
 		if imported[r.Path] == r.Indirect {
 			t.Errorf("go.mod says indirect: %t of %s, imported: %t; run go mod tidy", r.Indirect, r.Path, imported[r.Path])
+		}
+	}
+}
+
+// TestWhoDecodesTheRequest: a new field of the fetch request concerns these stages and no other (docs/decisions/0030).
+func TestWhoDecodesTheRequest(t *testing.T) {
+	allowed := []string{"fetch", "prioritize", "critic-score", "load-clickhouse"}
+	for _, path := range tracked(t) {
+		parts := strings.Split(path, "/")
+		if parts[0] != "stages" || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || slices.Contains(allowed, parts[1]) {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join("../..", path))
+		if err != nil {
+			continue // deleted and not yet committed
+		}
+		if strings.Contains(string(b), "schemas.FetchRequest") {
+			t.Errorf("%s decodes the fetch request", path)
 		}
 	}
 }

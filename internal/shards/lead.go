@@ -14,7 +14,7 @@ import (
 type Limits struct{ Pages, Requests, Window uint64 }
 
 // Ends are the reasons for which a crawl can end, as CrawlStatus.end_reason has them.
-type Ends struct{ Stopped, Pages, Requests, Empty, Stagnated string }
+type Ends struct{ Stopped, Pages, Requests, Empty, Stagnated, Unreachable string }
 
 // resource is one of the things that are leased.
 type resource int
@@ -231,7 +231,7 @@ func set(lease *schemas.ShardLease, of resource, level uint64) {
 
 // end says why the crawl has ended; empty while it has not.
 func (l *Lead) end(limits Limits) string {
-	var charged, requested, want, backlog, outside uint64
+	var charged, requested, want, backlog, outside, givenUp uint64
 	stopped := true
 	for k := range l.shards {
 		r := l.shards[k].report
@@ -243,6 +243,7 @@ func (l *Lead) end(limits Limits) string {
 		want += r.GetWant()
 		backlog += r.GetBacklog()
 		outside += r.GetOutside()
+		givenUp += r.GetGivenUp()
 		stopped = stopped && r.GetStopped()
 	}
 	switch {
@@ -254,6 +255,8 @@ func (l *Lead) end(limits Limits) string {
 		return l.ends.Requests
 	case want > 0 || backlog > 0 || l.shards[0].report.GetSeeds() == 0:
 		return ""
+	case givenUp > 0:
+		return l.ends.Unreachable
 	case outside > 0:
 		return l.ends.Stagnated
 	}

@@ -71,12 +71,12 @@ func (m *Member) news(r *schemas.ShardReport) bool {
 }
 
 // mood is what of a report changes decisions whatever its numbers are.
-type mood struct{ wants, full, rests, stopped, backlog, outside bool }
+type mood struct{ wants, full, rests, stopped, backlog, outside, givenUp bool }
 
 func moodOf(r *schemas.ShardReport) mood {
 	return mood{
 		wants: r.GetWant() > 0, full: full(r), rests: atRest(r), stopped: r.GetStopped(),
-		backlog: r.GetBacklog() > 0, outside: r.GetOutside() > 0,
+		backlog: r.GetBacklog() > 0, outside: r.GetOutside() > 0, givenUp: r.GetGivenUp() > 0,
 	}
 }
 

@@ -279,7 +279,7 @@ func TestQueryOfACritic(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, _, err := critic.Train(e, critic.Settings{Exact: true})
+	m, _, err := critic.Train(t.Context(), e, critic.Settings{Exact: true})
 	if err != nil {
 		t.Fatal(err)
 	}

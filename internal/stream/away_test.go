@@ -31,8 +31,7 @@ type network struct {
 // through makes the client use the network.
 func (n *network) through(c *Client) {
 	n.conns = map[net.Conn]bool{}
-	c.transport.Dial = n.dial
-	c.dialer.DialFunc = n.dial
+	c.transport.Load().Dial = n.dial
 }
 
 func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -167,6 +166,47 @@ func TestBrokerAwayAtStartAndStoppedInTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkCopies(t, feeder, "late", in, out, 1, 200)
+}
+
+// TestAnAbsentBrokerIsNamed: what a client logs while its broker is down names the broker, whatever kafka-go makes of it.
+func TestAnAbsentBrokerIsNamed(t *testing.T) {
+	t.Parallel()
+	b := streamtest.Embedded(t)
+	w := newWorld(t, b)
+	in, out := w.topic(t, "in", 2), w.topic(t, "out", 2)
+	c, l := w.dial(t)
+	send(t, c, numbers(in, 0, 10))
+	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("named", in, out)) })
+	eventually(t, func() bool { at, _ := committed(t, c, "named", in, 0); return at == 10 })
+	b.Stop()
+	wrote := make(chan error, 1)
+	ctx := within(t, 60*time.Second)
+	go func() {
+		_, err := c.Produce(ctx, numbers(in, 0, 1))
+		wrote <- err
+	}()
+	var lines []string
+	eventually(t, func() bool {
+		lines = nil
+		for line := range strings.Lines(l.String()) {
+			if strings.Contains(line, "msg=waiting") {
+				lines = append(lines, line)
+			}
+		}
+		return len(lines) >= 4
+	})
+	for _, line := range lines {
+		if !strings.Contains(line, "no connection to the Kafka broker at "+b.Addr) || !strings.Contains(line, "connection refused") || !strings.Contains(line, "forager up --parts") {
+			t.Errorf("the line does not say that the broker is away: %s", line)
+		}
+	}
+	b.Restart(t)
+	if err := <-wrote; err != nil {
+		t.Fatal(err)
+	}
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestIdleConnectionsOfAnAbsentBrokerCostOneTry: a client that had many connections open when its broker went away is back at the

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-
-	"forager/schemas"
 )
 
 // Batched is a stage that takes many records at a time and writes to a store of its own: the
@@ -275,7 +273,7 @@ func (p *pot) settle(b *batch) error {
 
 // take hands records on until all are taken or poison; it waits while something is unavailable.
 func (p *pot) take(rs []Record) error {
-	unversioned := func(r Record) bool { _, ok := r.Headers[schemas.HeaderVersion]; return !ok }
+	unversioned := func(r Record) bool { return !hasVersion(&r) }
 	if p.stage.Unversioned || !slices.ContainsFunc(rs, unversioned) {
 		return p.split(rs)
 	}

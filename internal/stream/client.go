@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,8 +33,7 @@ type Client struct {
 	log       *slog.Logger
 	metrics   *metrics
 	kafka     *kafka.Client
-	transport *kafka.Transport
-	dialer    *kafka.Dialer
+	transport transport
 	conns     *connections
 
 	// life ends with Close, or with the error of a Follower: every Run method returns it.
@@ -48,6 +49,44 @@ type Client struct {
 
 // requestTimeout is the time that one request may take; a broker that takes longer is away.
 const requestTimeout = 10 * time.Second
+
+// dialTimeout is the time that a connection may take.
+const dialTimeout = 5 * time.Second
+
+// transport is the transport in use.
+type transport struct {
+	atomic.Pointer[kafka.Transport]
+}
+
+// RoundTrip sends a request by the transport in use.
+func (t *transport) RoundTrip(ctx context.Context, addr net.Addr, request kafka.Request) (kafka.Response, error) {
+	return t.Load().RoundTrip(ctx, addr, request)
+}
+
+// dialer makes the connections of consumer groups.
+func (c *Client) dialer() *kafka.Dialer {
+	t := c.transport.Load()
+	return &kafka.Dialer{ClientID: t.ClientID, Timeout: dialTimeout, DialFunc: t.Dial, TLS: t.TLS, SASLMechanism: t.SASL}
+}
+
+// logIn looks for the login of the embedded broker where there was none: it may be generated after this process has started.
+func (c *Client) logIn() {
+	old := c.transport.Load()
+	if old.SASL != nil {
+		return
+	}
+	mechanism, err := saslOf(c.cfg)
+	if err != nil {
+		c.log.Warn("no login", "part", "kafka", "err", err)
+	}
+	if mechanism == nil {
+		return
+	}
+	now := &kafka.Transport{ClientID: old.ClientID, TLS: old.TLS, SASL: mechanism, Dial: old.Dial, DialTimeout: old.DialTimeout, MetadataTTL: old.MetadataTTL}
+	if c.transport.CompareAndSwap(old, now) {
+		old.CloseIdleConnections()
+	}
+}
 
 // errClosed is the cause of life's end after Close.
 var errClosed = errors.New("the Kafka client is closed")
@@ -65,7 +104,7 @@ func Dial(cfg pipeline.Kafka, topics map[string]pipeline.Topic, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	mechanism, err := saslOf(cfg.SASL)
+	mechanism, err := saslOf(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -76,19 +115,18 @@ func Dial(cfg pipeline.Kafka, topics map[string]pipeline.Topic, log *slog.Logger
 	conns := &connections{open: map[*connection]bool{}}
 	c := &Client{
 		conns: conns, cfg: cfg, topics: maps.Clone(topics), log: log, metrics: m,
-		transport: &kafka.Transport{
-			ClientID: "forager", TLS: tlsConfig, SASL: mechanism,
-			Dial:        conns.dial,
-			DialTimeout: 5 * time.Second,
-			// A leader's change or a new topic is seen after this time at most.
-			MetadataTTL: time.Second,
-		},
-		dialer:     &kafka.Dialer{ClientID: "forager", Timeout: 5 * time.Second, DualStack: true, TLS: tlsConfig, SASLMechanism: mechanism},
 		partitions: map[string]int{},
 		lanes:      map[lane]*laneQueue{},
 		produce:    newProduceLimit(),
 	}
-	c.kafka = &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: requestTimeout, Transport: c.transport}
+	c.transport.Store(&kafka.Transport{
+		ClientID: "forager", TLS: tlsConfig, SASL: mechanism,
+		Dial:        conns.dial,
+		DialTimeout: dialTimeout,
+		// A leader's change or a new topic is seen after this time at most.
+		MetadataTTL: time.Second,
+	})
+	c.kafka = &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: requestTimeout, Transport: &c.transport}
 	c.life, c.fail = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -97,7 +135,7 @@ func Dial(cfg pipeline.Kafka, topics map[string]pipeline.Topic, log *slog.Logger
 func (c *Client) Close() {
 	c.fail(errClosed)
 	c.running.Wait()
-	c.transport.CloseIdleConnections()
+	c.transport.Load().CloseIdleConnections()
 	c.conns.close()
 }
 
@@ -121,23 +159,22 @@ func tlsOf(cfg pipeline.TLS) (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
-func saslOf(cfg pipeline.SASL) (sasl.Mechanism, error) {
-	if cfg.Mechanism == "" {
+func saslOf(cfg pipeline.Kafka) (sasl.Mechanism, error) {
+	login, err := cfg.Login()
+	if err != nil {
+		return nil, err
+	}
+	switch strings.ToLower(login.Mechanism) {
+	case "":
 		return nil, nil
-	}
-	password, ok := os.LookupEnv(cfg.PasswordEnv)
-	if !ok {
-		return nil, fmt.Errorf("kafka.sasl.password_env: environment variable %q is not set", cfg.PasswordEnv)
-	}
-	switch strings.ToLower(cfg.Mechanism) {
 	case "plain":
-		return plain.Mechanism{Username: cfg.User, Password: password}, nil
+		return plain.Mechanism{Username: login.User, Password: login.Password}, nil
 	case "scram-sha-256":
-		return scram.Mechanism(scram.SHA256, cfg.User, password)
+		return scram.Mechanism(scram.SHA256, login.User, login.Password)
 	case "scram-sha-512":
-		return scram.Mechanism(scram.SHA512, cfg.User, password)
+		return scram.Mechanism(scram.SHA512, login.User, login.Password)
 	}
-	return nil, fmt.Errorf("kafka.sasl.mechanism: %q is none of plain, scram-sha-256, scram-sha-512", cfg.Mechanism)
+	return nil, fmt.Errorf("kafka.sasl.mechanism: %q is none of plain, scram-sha-256, scram-sha-512", login.Mechanism)
 }
 
 // Partitions is the number of partitions of a topic. It waits while the topic does not exist
@@ -250,7 +287,8 @@ func (c *Client) retry(ctx context.Context, what string, f func(context.Context)
 func (c *Client) failed(err error) class {
 	class := brokerClass(err)
 	if err != nil && class == unavailable && !errors.As(err, new(kafka.Error)) {
-		c.transport.CloseIdleConnections()
+		c.transport.Load().CloseIdleConnections()
+		c.logIn()
 	}
 	return class
 }
@@ -282,13 +320,14 @@ func (w *waiting) note(cause error) {
 	// What passes in a moment (a new topic, a new leader) is not worth a line.
 	if now.Sub(w.began) >= 4*firstPause && now.Sub(w.logged) >= logPause {
 		w.logged = now
-		w.client.log.Warn("waiting", "for", w.what(), "since", w.began.UTC(), "cause", cause)
+		w.client.log.Warn("waiting", "for", w.what(), "since", w.began.UTC(), "cause", w.client.conns.explain(cause))
 	}
 }
 
 // wait sleeps; it returns an error, which holds cause, when ctx or the client ended meanwhile.
 func (w *waiting) wait(ctx context.Context, cause error) error {
 	w.note(cause)
+	cause = w.client.conns.explain(cause)
 	timer := time.NewTimer(w.pause)
 	defer timer.Stop()
 	w.pause = min(2*w.pause, longestPause)

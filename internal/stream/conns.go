@@ -2,10 +2,14 @@ package stream
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"sync"
 	"time"
+
+	"github.com/segmentio/kafka-go"
 )
 
 // connections dials, and knows what is open: kafka-go leaves a connection open until a request
@@ -13,6 +17,8 @@ import (
 type connections struct {
 	mu   sync.Mutex
 	open map[*connection]bool // nil = closed
+	// unreachable is why the last attempt to connect failed; nil after one that succeeded.
+	unreachable error
 }
 
 type connection struct {
@@ -30,17 +36,38 @@ func (c *connection) Close() error {
 func (cs *connections) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: 3 * time.Second}).DialContext(ctx, network, addr)
 	if err != nil {
+		if ctx.Err() == nil {
+			cs.mu.Lock()
+			cs.unreachable = fmt.Errorf("no connection to the Kafka broker at %s; start it (forager up --parts) or correct kafka.brokers: %w", addr, err)
+			cs.mu.Unlock()
+		}
 		return nil, err
 	}
 	c := &connection{Conn: conn, of: cs}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
+	cs.unreachable = nil
 	if cs.open == nil {
 		conn.Close()
 		return nil, net.ErrClosed
 	}
 	cs.open[c] = true
 	return c, nil
+}
+
+// explain returns why a call to the broker failed. While no connection can be made kafka-go reports what it
+// does not know then, such as "topic not found"; the failed connection is the cause.
+func (cs *connections) explain(err error) error {
+	var c *classified
+	if err == nil || errors.As(err, &c) || errors.As(err, new(kafka.Error)) || full(err) {
+		return err
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.unreachable != nil {
+		return cs.unreachable
+	}
+	return err
 }
 
 func (cs *connections) close() {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"forager/schemas"
 )
 
 // Follower goes on reading a topic that Follow has read to its end.
@@ -24,9 +26,11 @@ func (f *Follower) Close() {
 // each record in order, and then goes on in the background, one call of f at a time, until
 // Close or the client's end. No consumer group is concerned: every process reads everything.
 //
-// While f returns Unavailable it is called again with the same record. Any other error of f
-// ends Follow; in the background it ends the follower and every Run method of the client,
-// which return it. A tombstone has a nil Value.
+// While f returns Unavailable it is called again with the same record. A record that f refuses (any
+// error that is not marked, or a panic) is skipped, logged and counted: it stays without effect until a
+// newer record of its key replaces it. An error that f marks as Broken, and a record of a schema version
+// that this program does not know, end Follow; in the background they end the follower and every Run
+// method of the client, which return it. A tombstone has a nil Value.
 func (c *Client) Follow(ctx context.Context, topic string, f func(Record) error) (*Follower, error) {
 	n, err := c.Partitions(ctx, topic)
 	if err != nil {
@@ -99,6 +103,10 @@ func (c *Client) Follow(ctx context.Context, topic string, f func(Record) error)
 func (c *Client) followed(ctx context.Context, r *Record, f func(Record) error) error {
 	w := waiting{client: c, what: func() string { return fmt.Sprintf("what %s offset %d needs", r.Topic, r.Offset) }}
 	defer w.over()
+	if _, ok := r.Headers[schemas.HeaderVersion]; ok && !hasVersion(r) {
+		c.skipped(r, errNoVersion)
+		return nil
+	}
 	if err := checkVersion(r); err != nil {
 		return err
 	}
@@ -107,11 +115,23 @@ func (c *Client) followed(ctx context.Context, r *Record, f func(Record) error) 
 		if err == nil {
 			return nil
 		}
-		if classOf(err) != unavailable {
+		switch classOf(err) {
+		case perRecord:
+			c.skipped(r, err)
+			return nil
+		case unavailable:
+		default:
 			return fmt.Errorf("offset %d: %w", r.Offset, err)
 		}
 		if err := w.wait(ctx, err); err != nil {
 			return err
 		}
 	}
+}
+
+// skipped reports a record of a followed topic that cannot be read. It concerns its key alone.
+func (c *Client) skipped(r *Record, cause error) {
+	c.metrics.skipped.WithLabelValues(r.Topic).Inc()
+	c.log.Error("record skipped", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "key", string(r.Key), "error", cause,
+		"remedy", "forager doctor names such records, forager doctor --repair replaces or removes them")
 }

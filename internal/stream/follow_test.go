@@ -91,7 +91,7 @@ func TestFollowerErrors(t *testing.T) {
 		t.Errorf("a topic of one partition: %v", err)
 	}
 	put(c, "1")
-	if _, err := c.Follow(ctx, topic, func(Record) error { return errors.New("unreadable") }); err == nil || !strings.Contains(err.Error(), "offset 0: unreadable") {
+	if _, err := c.Follow(ctx, topic, func(Record) error { return Broken(errors.New("broken promise")) }); err == nil || !strings.Contains(err.Error(), "offset 0: broken promise") {
 		t.Errorf("an error before the end: %v", err)
 	}
 	f, err := c.Follow(ctx, topic, func(Record) error { return nil })
@@ -110,6 +110,54 @@ func TestFollowerErrors(t *testing.T) {
 	}
 	if _, err := c.Follow(ctx, topic, func(Record) error { return nil }); err == nil {
 		t.Error("a client that failed goes on")
+	}
+}
+
+// TestFollowSkipsWhatCannotBeRead: a record of another program costs its own key, and no stage.
+func TestFollowSkipsWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	topic, in, out := w.compacted(t, "control"), w.topic(t, "in", 1), w.topic(t, "out", 1)
+	c, l := w.dial(t)
+	put := func(key, value, version string) {
+		send(t, c, []Out{{Topic: topic, Key: []byte(key), Value: []byte(value), Headers: map[string]string{schemas.HeaderVersion: version}}})
+	}
+	put("a", "good", "1")
+	put("b", "bad", "1")
+	put("d", "good", "none")
+	var seen atomic.Int64
+	f, err := c.Follow(within(t, 60*time.Second), topic, func(r Record) error {
+		switch string(r.Value) {
+		case "bad":
+			return errors.New("unreadable")
+		case "worse":
+			panic("cannot happen")
+		}
+		seen.Add(1)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("followed", in, out)) })
+	put("b", "worse", "1")
+	put("c", "good", "1")
+	eventually(t, func() bool { return seen.Load() == 2 })
+	select {
+	case <-f.done:
+		t.Fatalf("the follower ended with %v", f.err)
+	default:
+	}
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+	if got := count(c.metrics.skipped.WithLabelValues(topic)); got != 3 {
+		t.Errorf("%v records counted as skipped, want 3", got)
+	}
+	for _, want := range []string{"offset=1 key=b error=unreadable", "offset=2 key=d", "offset=3 key=b", "forager doctor --repair"} {
+		if !strings.Contains(l.String(), want) {
+			t.Errorf("the log lacks %q", want)
+		}
 	}
 }
 

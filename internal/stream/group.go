@@ -140,7 +140,7 @@ func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, 
 	}
 	name := c.groupName(stage)
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
-		ID: name, Brokers: c.cfg.Brokers, Dialer: c.dialer, Topics: topics,
+		ID: name, Brokers: c.cfg.Brokers, Dialer: c.dialer(), Topics: topics,
 		SessionTimeout: c.cfg.SessionTimeout,
 		// The others wait for our draining, not for longer than we may take.
 		RebalanceTimeout:  c.cfg.SessionTimeout,

@@ -69,28 +69,9 @@ func (c *Client) lag(ctx context.Context, stage string, topics []string, limit f
 }
 
 func (c *Client) lagOnce(ctx context.Context, group string, partitions map[string][]int, ends *kafka.ListOffsetsRequest, limit func(string, int, int64) int64) (int64, error) {
-	committed, err := c.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: partitions})
-	if err == nil {
-		err = committed.Error
-	}
-	if errors.Is(err, kafka.GroupIdNotFound) { // the stage was never there
-		committed, err = new(kafka.OffsetFetchResponse), nil
-	}
+	read, err := c.committed(ctx, group, partitions)
 	if err != nil {
-		return 0, fmt.Errorf("offsets of group %s: %w", group, err)
-	}
-	type place struct {
-		topic     string
-		partition int
-	}
-	read := make(map[place]int64)
-	for topic, ps := range committed.Topics {
-		for _, p := range ps {
-			if p.Error != nil {
-				return 0, fmt.Errorf("offset of group %s in %s/%d: %w", group, topic, p.Partition, p.Error)
-			}
-			read[place{topic, p.Partition}] = p.CommittedOffset
-		}
+		return 0, err
 	}
 	listed, err := c.kafka.ListOffsets(ctx, ends)
 	if err != nil {
@@ -106,4 +87,56 @@ func (c *Client) lagOnce(ctx context.Context, group string, partitions map[strin
 		}
 	}
 	return lag, nil
+}
+
+// place is a partition of a topic.
+type place struct {
+	topic     string
+	partition int
+}
+
+// committed are the offsets that a group has committed, where it has.
+func (c *Client) committed(ctx context.Context, group string, partitions map[string][]int) (map[place]int64, error) {
+	committed, err := c.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: partitions})
+	if err == nil {
+		err = committed.Error
+	}
+	if errors.Is(err, kafka.GroupIdNotFound) { // the stage was never there
+		committed, err = new(kafka.OffsetFetchResponse), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("offsets of group %s: %w", group, err)
+	}
+	read := make(map[place]int64)
+	for topic, ps := range committed.Topics {
+		for _, p := range ps {
+			if p.Error != nil {
+				return nil, fmt.Errorf("offset of group %s in %s/%d: %w", group, topic, p.Partition, p.Error)
+			}
+			read[place{topic, p.Partition}] = p.CommittedOffset
+		}
+	}
+	return read, nil
+}
+
+// Committed are the offsets that the group of a stage has committed, by partition; 0 or less where it has none.
+func (c *Client) Committed(ctx context.Context, stage, topic string) (offsets []int64, err error) {
+	n, err := c.Partitions(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	offsets = make([]int64, n)
+	partitions := map[string][]int{topic: make([]int, n)}
+	for p := range n {
+		partitions[topic][p] = p
+	}
+	group := c.groupName(stage)
+	err = c.retry(ctx, "the offsets of group "+group, func(ctx context.Context) error {
+		read, err := c.committed(ctx, group, partitions)
+		for p := range offsets {
+			offsets[p] = read[place{topic, p}]
+		}
+		return err
+	})
+	return offsets, err
 }

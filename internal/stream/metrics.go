@@ -8,12 +8,13 @@ import (
 
 // metrics of a process, which runs one stage. Labels are bounded: topics, partitions, classes.
 type metrics struct {
-	in, out, poison, void *prometheus.CounterVec
-	errors                *prometheus.CounterVec
-	lag                   *prometheus.GaugeVec
-	waiting               prometheus.Gauge
-	handle                prometheus.Histogram
-	generations           prometheus.Counter
+	in, out, poison, void, skipped *prometheus.CounterVec
+	errors                         *prometheus.CounterVec
+	lag                            *prometheus.GaugeVec
+	waiting                        prometheus.Gauge
+	parked                         *prometheus.GaugeVec
+	handle                         prometheus.Histogram
+	generations                    prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -21,13 +22,16 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: name, Help: help}, labels)
 	}
 	m := &metrics{
-		in:     counter("records_in_total", "Records read from an input topic.", "topic"),
-		out:    counter("records_out_total", "Records acknowledged by the broker.", "topic"),
-		poison: counter("poison_total", "Records that went to dead.letter.", "topic"),
-		void:   counter("void_total", "Records that were void behind an epoch marker.", "topic"),
-		errors: counter("errors_total", "Errors by what was done about them: record (tried again or poison), unavailable (waited), lost (generation over), broken (stopped).", "class"),
+		in:      counter("records_in_total", "Records read from an input topic.", "topic"),
+		out:     counter("records_out_total", "Records acknowledged by the broker.", "topic"),
+		poison:  counter("poison_total", "Records that went to dead.letter.", "topic"),
+		void:    counter("void_total", "Records that were void behind an epoch marker.", "topic"),
+		skipped: counter("skipped_total", "Records of followed topics that cannot be read and are without effect.", "topic"),
+		errors:  counter("errors_total", "Errors by what was done about them: record (tried again or poison), unavailable (waited), lost (generation over), broken (stopped).", "class"),
 		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: "lag_records",
 			Help: "Records of a partition that are not dealt with yet."}, []string{"topic", "partition"}),
+		parked: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: "parked_records",
+			Help: "Records of a crawl that wait for an object that is missing; absent where none does."}, []string{"topic", "partition", "crawl", "object"}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: "waiting",
 			Help: "Waits under way for something unavailable (broker, store, model); 0 = none."}),
 		handle: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "forager", Subsystem: "stage", Name: "handle_seconds",
@@ -39,7 +43,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.in, m.out, m.poison, m.void, m.errors, m.lag, m.waiting, m.handle, m.generations} {
+	for _, c := range []prometheus.Collector{m.in, m.out, m.poison, m.void, m.skipped, m.errors, m.lag, m.parked, m.waiting, m.handle, m.generations} {
 		errs = append(errs, reg.Register(c))
 	}
 	return m, errors.Join(errs...)

@@ -57,6 +57,9 @@ type Work struct {
 type Result struct {
 	// Outs are sent in order and acknowledged before the state is committed.
 	Outs []Out
+	// Statuses are records of compacted topics. They are sent after the outputs, once the owner has looked for a
+	// newer one, as the last record of a key is the one that stays.
+	Statuses []Out
 	// Wake is when the Processor wants a step without records; zero = when records come.
 	Wake time.Time
 	// Look: though there may be no outputs, the log is looked at for a newer owner's claim before
@@ -83,6 +86,10 @@ type OwnerOptions struct {
 	Logger     *slog.Logger
 	// Failpoint is passed between the steps that a crash may part; nil = Failpoint.
 	Failpoint func(name string)
+	// Letters is the topic of dead letters, from which a fresh Store learns which records were skipped; empty = none.
+	Letters string
+	// Skip are records, by offset, that are skipped, with the cause.
+	Skip map[int64]string
 	// Poison is told of records that went to dead.letter; nil = nobody is.
 	Poison func(r *Record, cause error)
 }
@@ -96,16 +103,16 @@ type OwnerOptions struct {
 //     whatever stands there of this partition's owners and is not void is recovered.
 //   - Step: state changes in the Store's transaction; outputs are produced and acknowledged;
 //     behind outputs, and where the Processor asks for it, partition 0 of the log is looked at for a claim of a newer owner; then
-//     state, input offset and log offsets are committed at once.
+//     statuses are sent; then state, input offset and log offsets are committed at once.
 //
 // What an older owner writes behind a newer one's markers is void for every reader (Fence).
 // What it wrote before them the newer one has recovered. The look at the claims keeps a void
 // decision from ever being committed: a newer owner's claim is acknowledged before its first
 // marker is sent, so a decision that stands behind such a marker was acknowledged after the
 // claim, and the look comes later still. So a directory that its owner left at any moment holds
-// a true past of the partition, and whoever opens it again can go on from there. (The look
-// follows outputs to other topics too, so that the last record of a compacted topic, a status
-// say, is not left to an owner of the past.)
+// a true past of the partition, and whoever opens it again can go on from there. A
+// status is sent after the look only. An owner that is held up between the two can still write it after
+// its successor's, so a Processor repeats a status of its own that one of an older epoch followed.
 //
 // An Owner is used by one goroutine. After an error it is dead: its Store must be closed.
 type Owner struct {
@@ -115,6 +122,7 @@ type Owner struct {
 	marks     Marks
 	// replayed is the end of the input when the owner started.
 	replayed int64
+	skipped  map[int64]skipped
 	// looked is the offset in partition 0 of the log below which no newer claim stands.
 	looked int64
 	rested time.Time
@@ -168,6 +176,9 @@ func (o *Owner) start(ctx context.Context) error {
 		return err
 	}
 	if o.marks.Input, err = o.begin(o.Input, o.Partition, o.marks.Input, first, end); err != nil {
+		return err
+	}
+	if err := o.loadSkipped(ctx); err != nil {
 		return err
 	}
 	if o.Log == "" {
@@ -236,7 +247,11 @@ func (o *Owner) begin(topic string, partition int, offset, first, end int64) (in
 
 func (o *Owner) open(end int64) error {
 	o.replayed = end
-	p, err := o.Open(o.epoch)
+	var p Processor
+	err := guarded(nil, func() (err error) {
+		p, err = o.Open(o.epoch)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("open the state of %s, partition %d of %s: %w", o.Stage, o.Partition, o.Input, err)
 	}
@@ -296,7 +311,7 @@ func (o *Owner) readLog(ctx context.Context, k int, marker int64, recovered *int
 				return err
 			}
 			if kind == Decision {
-				if err := o.processor.Recover(r); err != nil {
+				if err := guarded(nil, func() error { return o.processor.Recover(r) }); err != nil {
 					return fmt.Errorf("recover %s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
 				}
 				*recovered++
@@ -383,8 +398,11 @@ func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake
 	if err != nil {
 		return time.Time{}, err
 	}
-	r, err := o.processor.Step(ctx, Work{Records: records, Next: next, Now: now, Replaying: next < o.replayed})
-	if err != nil {
+	var r Result
+	if err := guarded(records, func() (err error) {
+		r, err = o.processor.Step(ctx, Work{Records: records, Next: next, Now: now, Replaying: next < o.replayed})
+		return err
+	}); err != nil {
 		return time.Time{}, err
 	}
 	r.Outs = append(r.Outs, letters...)
@@ -404,13 +422,19 @@ func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake
 			}
 		}
 		if w, ok := o.processor.(Witness); ok {
-			if err := w.Acked(r.Outs, at); err != nil {
+			if err := guarded(records, func() error { return w.Acked(r.Outs, at) }); err != nil {
 				return time.Time{}, err
 			}
 		}
 	}
-	if len(r.Outs) > 0 || r.Look {
+	if len(r.Outs) > 0 || len(r.Statuses) > 0 || r.Look {
 		if err := o.look(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if len(r.Statuses) > 0 {
+		o.Failpoint("owner-looked-before-statuses")
+		if _, err := o.Broker.Produce(ctx, r.Statuses); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -441,7 +465,7 @@ func (o *Owner) screen(records []Record) (kept []Record, letters []Out, next int
 		if err := checkVersion(r); err != nil {
 			return nil, nil, 0, err
 		}
-		if _, ok := r.Headers[schemas.HeaderVersion]; !ok {
+		if !hasVersion(r) {
 			letter, err := deadLetter(o.Stage, *r, errNoVersion, 1)
 			if err != nil {
 				return nil, nil, 0, Broken(err)
@@ -453,7 +477,12 @@ func (o *Owner) screen(records []Record) (kept []Record, letters []Out, next int
 		if err := o.answered(r); err != nil {
 			return nil, nil, 0, err
 		}
-		kept = append(kept, *r)
+		handed, about, err := o.strip(*r)
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		letters = append(letters, about...)
+		kept = append(kept, handed)
 	}
 	return kept, letters, next, nil
 }

@@ -117,4 +117,4 @@ func deadLetter(stage string, r Record, cause error, tries int) (Out, error) {
 	return Out{Topic: schemas.TopicDeadLetter, Partition: -1, Key: letter.Key, Value: value, Headers: headers}, nil
 }
 
-var errNoVersion = errors.New("the record has no header " + strconv.Quote(schemas.HeaderVersion) + ": no program of Forager wrote it")
+var errNoVersion = errors.New("the record has no header " + strconv.Quote(schemas.HeaderVersion) + " with a schema version: no program of Forager wrote it")

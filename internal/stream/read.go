@@ -74,14 +74,18 @@ func (c *Client) Read(ctx context.Context, topic string, partition int, from, to
 	})
 }
 
-// checkVersion is Broken for a record of a schema version that this program does not know. A
-// record without a version is left to its reader.
+// hasVersion reports whether the record has the schema version of some version of Forager. Another program wrote
+// a record that has none.
+func hasVersion(r *Record) bool {
+	v, err := strconv.Atoi(r.Headers[schemas.HeaderVersion])
+	return err == nil && v > 0
+}
+
+// checkVersion is Broken for a record of a newer schema version than this program knows. A record
+// without a version is left to its reader.
 func checkVersion(r *Record) error {
-	text, ok := r.Headers[schemas.HeaderVersion]
-	if !ok {
-		return nil
-	}
-	if v, err := strconv.Atoi(text); err != nil || v < 1 || v > schemas.Version {
+	text := r.Headers[schemas.HeaderVersion]
+	if v, err := strconv.Atoi(text); err == nil && v > schemas.Version {
 		return Broken(fmt.Errorf("%s/%d offset %d: schema version %q, and this program knows 1 to %d: run the version of Forager that wrote it, or a newer one",
 			r.Topic, r.Partition, r.Offset, text, schemas.Version))
 	}

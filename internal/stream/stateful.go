@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"forager/schemas"
 )
 
 // Stateful is a stage that keeps state for each partition of its input: prioritize and
@@ -34,6 +37,9 @@ type Stateful struct {
 	// Rest is how long nothing is read behind the n records that there were just now, where more are worth
 	// waiting for: taken many at once they cost a tenth. nil = no time.
 	Rest func(n int) time.Duration
+	// Revision is the newest revision of a crawl's control record: a crawl that was parked for a fault is tried
+	// again under a newer one. nil: never.
+	Revision func(crawl string) uint64
 	// MaxBatch is the number of records of one step at most; 0 = 256.
 	MaxBatch int
 }
@@ -65,7 +71,7 @@ func (c *Client) RunStateful(ctx context.Context, s Stateful, dir string) error 
 	return c.runGroup(ctx, s.Stage, []string{s.Input}, func(ctx context.Context, cl *claim) error {
 		run := &statefulClaim{
 			client: c, stage: &s, claim: cl, dir: dir, cache: cache,
-			lag: c.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition)),
+			lag: c.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition)), faults: newFaults(),
 		}
 		return run.run(ctx)
 	})
@@ -78,6 +84,7 @@ type statefulClaim struct {
 	dir    string
 	cache  *Cache
 	lag    interface{ Set(float64) }
+	faults *faults
 	end    int64 // of the input, as of the last fetch
 }
 
@@ -91,6 +98,10 @@ func (s *statefulClaim) run(ctx context.Context) error {
 	for superseded := 0; ; {
 		err := s.own(ctx, w.over)
 		class := classOf(err)
+		if errors.Is(err, errResume) {
+			s.faults = newFaults()
+			continue
+		}
 		if err == nil || ctx.Err() != nil && (class == ended || class == lost || class == unavailable) {
 			return nil
 		}
@@ -114,7 +125,18 @@ func (s *statefulClaim) run(ctx context.Context) error {
 			case <-timer.C:
 			}
 		case class == perRecord:
-			return Broken(err) // nothing says which record is to blame, and the state is half changed
+			var x *fault
+			if ctx.Err() != nil {
+				return nil
+			}
+			if !errors.As(err, &x) {
+				return Broken(err)
+			}
+			decision, ok := s.faults.note(x)
+			s.client.log.Error("fault", "stage", s.stage.Stage, "partition", s.claim.partition, "records", len(x.records), "decision", decision, "error", err)
+			if !ok {
+				return Broken(err) // nothing says which record or crawl is to blame
+			}
 		default:
 			return err
 		}
@@ -129,6 +151,15 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := store.park(s.faults.park, s.stage.Revision); err != nil {
+		return err
+	}
+	if len(s.faults.park) > 0 {
+		if err := store.Commit(store.Marks()); err != nil {
+			return err
+		}
+		clear(s.faults.park)
+	}
 	_, statErr := os.Stat(filepath.Join(s.dir, AcceptLossFile))
 	owner := NewOwner(OwnerOptions{
 		Stage: s.stage.Stage, Input: s.stage.Input, Partition: s.claim.partition, Log: s.stage.Log,
@@ -136,7 +167,7 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 		Open: func(epoch uint64) (Processor, error) {
 			return s.stage.Open(s.claim.partition, epoch, store)
 		},
-		Poison: s.client.notePoison,
+		Poison: s.client.notePoison, Letters: schemas.TopicDeadLetter, Skip: s.faults.skip,
 	})
 	if err := owner.Start(ctx, time.Now()); err != nil {
 		return err
@@ -157,7 +188,8 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 			}
 		})
 	}()
-	err = s.work(ctx, owner, chunks, working)
+	s.showParked(store)
+	err = s.work(ctx, owner, store, chunks, working)
 	stop()
 	for range chunks { // until the reader is gone
 	}
@@ -214,7 +246,7 @@ func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 
 // work takes the owner's steps until ctx ends, which is no error. A step that was begun may go
 // on until the claim's hard end.
-func (s *statefulClaim) work(ctx context.Context, owner *Owner, chunks <-chan chunk, working func()) error {
+func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, chunks <-chan chunk, working func()) error {
 	var changed <-chan struct{}
 	if s.stage.Notify != nil {
 		var cancel func()
@@ -232,8 +264,9 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, chunks <-chan ch
 		}
 		s.client.metrics.handle.Observe(time.Since(began).Seconds())
 		in.Add(float64(len(records)))
+		s.faults.passed(records)
 		working()
-		s.claim.commit(owner.Next(), "")
+		s.claim.commit(owner.Next(), parkedCommit(store.Parked()))
 		s.lag.Set(float64(max(0, s.end-owner.Next())))
 		// An owner that has nothing to do still looks, now and then, whether it is the last to have
 		// claimed the partition.
@@ -254,6 +287,9 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, chunks <-chan ch
 			s.end = ch.end
 			for records := ch.records; len(records) > 0 && ctx.Err() == nil; {
 				n := min(len(records), s.stage.MaxBatch)
+				if records[0].Offset < s.faults.careful {
+					n = 1
+				}
 				if err := step(records[:n]); err != nil {
 					return err
 				}
@@ -264,10 +300,22 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, chunks <-chan ch
 				return err
 			}
 		case <-changed:
+			if store.resumes(s.stage.Revision) {
+				return errResume
+			}
 			if err := step(nil); err != nil {
 				return err
 			}
 		}
+	}
+}
+
+// showParked sets the metric of parked crawls.
+func (s *statefulClaim) showParked(store *Store) {
+	g, partition := s.client.metrics.parked, strconv.Itoa(s.claim.partition)
+	g.DeletePartialMatch(prometheus.Labels{"topic": s.stage.Input, "partition": partition})
+	for crawl := range store.Parked() {
+		g.WithLabelValues(s.stage.Input, partition, crawl, "").Set(1)
 	}
 }
 

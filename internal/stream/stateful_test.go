@@ -334,8 +334,8 @@ func TestStatefulBeginsAgainFromTheLastCommit(t *testing.T) {
 	}
 	checkLots(t, c, in, log, dir, 1, n)
 
-	bug := errors.New("a bug")
-	errs = []error{bug}
+	bug := errors.New("a bug") // that concerns no record and no crawl
+	errs = []error{bug, bug}
 	if err := c.RunStateful(within(t, 60*time.Second), stage, dir); !IsBroken(err) || !errors.Is(err, bug) {
 		t.Errorf("a bug: %v, want broken", err)
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
-
-	"forager/schemas"
 )
 
 // Stateless is a stage whose outputs depend on one record alone.
@@ -33,6 +33,9 @@ type Stateless struct {
 	MaxInFlight int
 	// Tries of a record before it is poison; 0 = 3.
 	Tries int
+	// Unit is what a record belongs to, its crawl. A record for which Handle returns Unavailable is parked with all
+	// later ones of its unit, and the other units go on (see Missing). nil: the partition waits.
+	Unit func(r *Record) string
 }
 
 // inFlightBytes bounds the bytes of a partition's records that were read and not sent on.
@@ -61,7 +64,7 @@ func (s *Stateless) apply(ctx context.Context, r Record, check func([]Out) error
 		return nil, nil, err
 	}
 	made := 0
-	if _, ok := r.Headers[schemas.HeaderVersion]; !ok {
+	if !hasVersion(&r) {
 		cause = errNoVersion
 	} else {
 		tries := s.Tries
@@ -104,6 +107,13 @@ func (c *Client) RunStateless(ctx context.Context, s Stateless) error {
 			room:  semaphore.NewWeighted(int64(s.MaxInFlight)),
 			bytes: semaphore.NewWeighted(inFlightBytes),
 			lag:   c.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition)),
+			park:  newParking(cl.offset),
+		}
+		if s.Unit != nil {
+			var err error
+			if cl.offset, err = run.park.restore(cl.offset, cl.metadata); err != nil {
+				return Broken(fmt.Errorf("%s/%d: %w", cl.topic, cl.partition, err))
+			}
 		}
 		return run.run(ctx)
 	})
@@ -116,6 +126,11 @@ type slot struct {
 	last   bool          // of the records that one fetch brought
 	done   chan struct{} // closed when outs or err is set
 	outs   []Out
+	// unit is that of the record; parked is why it waits, and absent says that Handle was not called, as others of
+	// the unit wait.
+	unit   string
+	parked error
+	absent bool
 	err    error
 }
 
@@ -133,6 +148,7 @@ type statelessClaim struct {
 	room    *semaphore.Weighted
 	bytes   *semaphore.Weighted
 	lag     interface{ Set(float64) }
+	park    *parking
 
 	mu  sync.Mutex
 	end int64 // of the partition, as of the last fetch
@@ -147,6 +163,14 @@ func (s *statelessClaim) run(ctx context.Context) error {
 	go func() {
 		defer stop()
 		sent <- s.emit()
+	}()
+	drained := make(chan error, 1)
+	go func() {
+		err := s.drain(reading)
+		if err != nil {
+			stop()
+		}
+		drained <- err
 	}()
 	in := s.client.metrics.in.WithLabelValues(s.claim.topic)
 	err := s.client.consume(reading, s.claim.source(), func(ch chunk) error {
@@ -170,7 +194,15 @@ func (s *statelessClaim) run(ctx context.Context) error {
 	})
 	stop() // nothing more is begun, also when reading failed
 	close(s.slots)
-	if serr := <-sent; serr != nil {
+	serr, derr := <-sent, <-drained
+	if ferr := s.claim.flush(s.claim.hard); serr == nil {
+		serr = ferr
+	}
+	s.client.metrics.parked.DeletePartialMatch(prometheus.Labels{"topic": s.claim.topic, "partition": strconv.Itoa(s.claim.partition)})
+	switch {
+	case derr != nil:
+		return derr
+	case serr != nil:
 		return serr
 	}
 	return err
@@ -241,6 +273,14 @@ func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
 	r := &sl.record
 	w := waiting{client: s.client, what: func() string { return fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset) }}
 	defer w.over()
+	if s.stage.Unit != nil {
+		sl.unit = s.stage.Unit(r)
+		if parked, full := s.park.holds(sl.unit); parked && !full {
+			<-s.workers
+			sl.absent = true
+			return
+		}
+	}
 	for {
 		began := time.Now()
 		outs, cause, err := s.stage.apply(s.claim.hard, *r, s.client.checkSizes)
@@ -258,6 +298,12 @@ func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
 		if class != unavailable {
 			sl.err = err
 			return
+		}
+		if s.stage.Unit != nil {
+			if _, full := s.park.holds(sl.unit); !full {
+				sl.parked = err
+				return
+			}
 		}
 		if sl.err = w.wait(ctx, err); sl.err != nil {
 			return
@@ -369,18 +415,40 @@ func (s *statelessClaim) succeeds(sl *slot, due <-chan struct{}) bool {
 func (s *statelessClaim) sendBatch(ctx context.Context, batch []*slot) error {
 	var outs []Out
 	var bytes int64
+	var parked []*slot
 	for _, sl := range batch {
-		outs = append(outs, sl.outs...)
 		bytes += sl.bytes
+		if s.mustPark(sl, parked) {
+			parked = append(parked, sl)
+			continue
+		}
+		outs = append(outs, sl.outs...)
 	}
 	if _, err := s.client.Produce(ctx, outs); err != nil {
 		return err
 	}
 	Failpoint("acked-before-commit")
+	for _, sl := range parked { // after the outputs of earlier records of their units
+		if s.park.park(sl.unit, sl.record.Offset, sl.parked) && sl.parked != nil {
+			s.client.log.Warn("parked", "topic", s.claim.topic, "partition", s.claim.partition, "crawl", sl.unit, "cause", sl.parked)
+		}
+	}
 	last := batch[len(batch)-1].record.Offset + 1
-	s.claim.commit(last, "")
+	s.commit(last)
 	s.setLag(-1, last)
 	s.room.Release(int64(len(batch)))
 	s.bytes.Release(bytes)
 	return nil
+}
+
+// mustPark reports whether the record of a slot waits: for what it needs, or for an earlier record of its unit.
+func (s *statelessClaim) mustPark(sl *slot, parked []*slot) bool {
+	if s.stage.Unit == nil {
+		return false
+	}
+	if sl.parked != nil || sl.absent || slices.ContainsFunc(parked, func(x *slot) bool { return x.unit == sl.unit }) {
+		return true
+	}
+	held, _ := s.park.holds(sl.unit)
+	return held
 }

@@ -42,9 +42,11 @@ type Store struct {
 
 	marks Marks
 	fresh bool
-	value []byte
-	sync  func() bool
-	room  *room
+	// parked crawls, see park.
+	parked map[string]ParkedCrawl
+	value  []byte
+	sync   func() bool
+	room   *room
 }
 
 // Marks say how far the state of a Store has come.

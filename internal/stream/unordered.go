@@ -220,7 +220,7 @@ func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 	f := &flight{run: u, record: r, bytes: bytes, waiting: waiting{client: u.client, what: func() string { return fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset) }}}
 	u.flying.Add(1)
 	u.flights.Add(1)
-	if _, ok := r.Headers[schemas.HeaderVersion]; !ok && ferr == nil {
+	if !hasVersion(&r) && ferr == nil {
 		ferr = errNoVersion
 	}
 	if ferr != nil {

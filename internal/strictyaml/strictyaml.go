@@ -186,6 +186,9 @@ func tag(f reflect.StructField) (name string, inline bool) {
 }
 
 func kindName(t reflect.Type) string {
+	if v, ok := reflect.Zero(t).Interface().(interface{ Wanted() string }); ok {
+		return v.Wanted()
+	}
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return `a duration ("250ms", "30s", "24h")`

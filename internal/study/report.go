@@ -22,6 +22,8 @@ type Report struct {
 	Groups []Group `json:"groups"`
 	// Refused says which variants some tasks cannot be tried with, and why.
 	Refused []string `json:"refused,omitempty"`
+	// Failed says which runs failed, and why; their tasks are not in the report.
+	Failed []string `json:"failed,omitempty"`
 
 	rows []Row
 }
@@ -89,6 +91,9 @@ func (r *Report) Print(w io.Writer) {
 	}
 	for _, sentence := range r.Refused {
 		fmt.Fprintln(w, sentence)
+	}
+	for _, sentence := range r.Failed {
+		fmt.Fprintln(w, "failed:", sentence)
 	}
 }
 

@@ -85,10 +85,15 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	if err != nil {
 		return nil, err
 	}
+	jobs, results, failed := experiment.Whole(jobs, results)
+	if len(jobs) == 0 {
+		return nil, fmt.Errorf("of every task a run failed, such as: %s", failed[0])
+	}
 	rep, err := newReport(p, origin, jobs, results, grounds)
 	if err != nil {
 		return nil, err
 	}
+	rep.Failed = failed
 	rep.Refused = b.Refused()
 	return rep, nil
 }

@@ -28,6 +28,7 @@ type Ranker struct {
 	pages   int              // that groups have led to
 	drawn   []string         // and not visited, in the order in which they were drawn
 	passed  int              // verdicts on other pages since the first of them was drawn, or the last one visited
+	bound   rank.Bound
 }
 
 // group are links whose tag paths are alike.
@@ -53,6 +54,8 @@ const (
 	alike = .75
 	// patience is the number of pages that may come before one that is drawn.
 	patience = 10
+	// What a page that waits, and a group, take in memory, bytes.
+	waitingCost, groupCost = 48, 256
 	// A drawn page is before all others, a seed before it.
 	seedScore, drawnScore = 2, 1
 )
@@ -76,13 +79,23 @@ func (r *Ranker) Score(v string, s *rank.Source) float64 {
 	return 0
 }
 
+// Bound is what it takes in memory. Once that is full, no pages and groups become known any more; those that are known are drawn.
+func (r *Ranker) Bound() rank.Bound { return r.bound }
+
 // Observe rewards the group that led to a page, takes in its links and draws the next pages. It returns those that
 // were drawn, or given up. See frontier.Learner.
 func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 	u := rec.GetUrl()
+	full := r.bound.Full()
+	if full {
+		r.bound.Skipped++
+	}
 	if rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
 		for _, l := range rec.GetLinks() {
-			r.seeds[l.GetUrl()] = true
+			if !full && !r.seeds[l.GetUrl()] {
+				r.seeds[l.GetUrl()] = true
+				r.bound.Used += rank.MapCost + len(l.GetUrl())
+			}
 		}
 		return nil
 	}
@@ -103,7 +116,9 @@ func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 			g.pages++
 			g.reward += rec.GetJudgement().GetRaw()
 		}
-		r.expand(rec.GetLinks())
+		if !full {
+			r.expand(rec.GetLinks())
+		}
 	}
 	switch r.passed++; {
 	case wanted || len(r.drawn) == 0 || r.seeds[u]:
@@ -132,7 +147,10 @@ func (r *Ranker) place(v string, group int) (number uint64) {
 
 // visit takes a page out of those that wait.
 func (r *Ranker) visit(u string) {
-	r.visited[u] = true
+	if _, known := r.known[u]; known || !r.bound.Full() {
+		r.visited[u] = true
+		r.bound.Used += rank.MapCost
+	}
 	r.drawn = slices.DeleteFunc(r.drawn, func(v string) bool { return v == u })
 	r.remove(u)
 }
@@ -150,10 +168,11 @@ func (r *Ranker) remove(v string) {
 func (r *Ranker) redirect(u, to string, wanted bool) (drawn bool) {
 	v := r.aliases.End(to)
 	at, ok := r.known[u]
-	if to == "" || v == u || !ok {
+	if to == "" || v == u || !ok || r.bound.Full() {
 		return false
 	}
 	r.aliases[u] = v
+	r.bound.Used += rank.MapCost
 	r.enter(v, func() int { return at.group })
 	if !wanted || r.visited[v] || r.seeds[v] || slices.Contains(r.drawn, v) {
 		return false
@@ -175,6 +194,7 @@ func (r *Ranker) enter(v string, of func() int) {
 		return
 	}
 	at := of()
+	r.bound.Used += 2*rank.MapCost + len(v) + waitingCost
 	r.groups[at].waiting.Set(r.place(v, at), v)
 }
 
@@ -194,10 +214,12 @@ func (r *Ranker) group(path []uint32) int {
 	if best < 0 {
 		best = len(r.groups)
 		r.groups = append(r.groups, &group{sum: make(map[uint32]float64)})
+		r.bound.Used += groupCost
 	}
 	for pair, times := range vector {
 		r.groups[best].sum[pair] += times
 	}
+	r.bound.Used += rank.MapCost + len(key) + rank.MapCost*len(vector) // at most: a pair may be known
 	r.groupOf[key] = best
 	return best
 }

@@ -1,12 +1,12 @@
 package tfidf
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"maps"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Document is a text as words with their counts; words are distinct.
@@ -23,25 +23,71 @@ type Corpus struct {
 
 // NewCorpus counts documents; at least one.
 func NewCorpus(documents iter.Seq[Document]) (*Corpus, error) {
-	having := make(map[string]int)
+	c, _, err := index(documents, false)
+	return c, err
+}
+
+// Index is NewCorpus, and returns the documents as texts of the corpus, in their order.
+func Index(documents iter.Seq[Document]) (*Corpus, []Text, error) {
+	return index(documents, true)
+}
+
+func index(documents iter.Seq[Document], keep bool) (*Corpus, []Text, error) {
+	number := make(map[string]uint32) // of words, in the order in which they came
+	var having []int
+	var texts []Text
 	n := 0
 	for d := range documents {
 		n++
+		var t Text
 		for i, w := range d.Words {
-			if d.Counts[i] > 0 {
-				having[w]++
+			if d.Counts[i] == 0 {
+				continue
 			}
+			at, ok := number[w]
+			if !ok {
+				at = uint32(len(having))
+				number[w], having = at, append(having, 0)
+			}
+			having[at]++
+			if keep {
+				t.words, t.counts = append(t.words, at), append(t.counts, d.Counts[i])
+			}
+		}
+		if keep {
+			texts = append(texts, t)
 		}
 	}
 	if n == 0 {
-		return nil, fmt.Errorf("a corpus wants documents; there are none")
+		return nil, nil, fmt.Errorf("a corpus wants documents; there are none")
 	}
-	c := &Corpus{index: make(map[string]uint32, len(having))}
-	for i, w := range slices.Sorted(maps.Keys(having)) {
-		c.index[w] = uint32(i)
-		c.weight = append(c.weight, math.Log(float64(n)/float64(having[w])))
+	c := &Corpus{index: number, weight: make([]float64, len(having))}
+	final := make([]uint32, len(having)) // number of a word in the order of the words, by the one it had so far
+	for i, w := range slices.Sorted(maps.Keys(number)) {
+		old := number[w]
+		final[old], number[w] = uint32(i), uint32(i)
+		c.weight[i] = math.Log(float64(n) / float64(having[old]))
 	}
-	return c, nil
+	for _, t := range texts {
+		for i, w := range t.words {
+			t.words[i] = final[w]
+		}
+		sort.Sort(t)
+	}
+	return c, texts, nil
+}
+
+// Text is a document of a corpus: the numbers of its words, ascending, and their counts.
+type Text struct {
+	words, counts []uint32
+}
+
+// Len, Less and Swap sort a text by its words.
+func (t Text) Len() int           { return len(t.words) }
+func (t Text) Less(i, j int) bool { return t.words[i] < t.words[j] }
+func (t Text) Swap(i, j int) {
+	t.words[i], t.words[j] = t.words[j], t.words[i]
+	t.counts[i], t.counts[j] = t.counts[j], t.counts[i]
 }
 
 // Vector is a text of a corpus, of length 1 or 0.
@@ -52,22 +98,26 @@ type Vector struct {
 
 // Vector weighs the words of a document.
 func (c *Corpus) Vector(d Document) Vector {
-	type component struct {
-		word   uint32
-		weight float64
-	}
-	var all []component
+	var t Text
 	for i, w := range d.Words {
-		if k, ok := c.index[w]; ok && d.Counts[i] > 0 && c.weight[k] > 0 {
-			all = append(all, component{k, float64(d.Counts[i]) * c.weight[k]})
+		if k, ok := c.index[w]; ok && d.Counts[i] > 0 {
+			t.words, t.counts = append(t.words, k), append(t.counts, d.Counts[i])
 		}
 	}
-	slices.SortFunc(all, func(a, b component) int { return cmp.Compare(a.word, b.word) })
+	sort.Sort(t)
+	return c.Weigh(t)
+}
+
+// Weigh weighs the words of a text.
+func (c *Corpus) Weigh(t Text) Vector {
+	v := Vector{make([]uint32, 0, len(t.words)), make([]float64, 0, len(t.words))}
 	var square float64
-	v := Vector{make([]uint32, len(all)), make([]float64, len(all))}
-	for i, x := range all {
-		v.words[i], v.weights[i] = x.word, x.weight
-		square += x.weight * x.weight
+	for i, w := range t.words {
+		if c.weight[w] > 0 {
+			x := float64(t.counts[i]) * c.weight[w]
+			v.words, v.weights = append(v.words, w), append(v.weights, x)
+			square += x * x
+		}
 	}
 	for i := range v.weights {
 		v.weights[i] /= math.Sqrt(square)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -51,6 +53,20 @@ func TestCosineIsTheDefinition(t *testing.T) {
 		va, vb := c.Vector(a), c.Vector(b)
 		if got := Cosine(va, vb); math.Abs(got-want) > 1e-12 || got != Cosine(vb, va) {
 			t.Errorf("%v and %v: %v, by the definition %v", a, b, got, want)
+		}
+		_, texts, err := Index(slices.Values(append(slices.Clone(corpus), a)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		with, err := NewCorpus(slices.Values(append(slices.Clone(corpus), a)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(with.Vector(a), with.Weigh(texts[len(corpus)]), cmp.AllowUnexported(Vector{}), cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("a document weighed by its words and by their numbers:\n%s", d)
+		}
+		if got, want := NewNeighbours([]Vector{vb, va}).Likest(va), Likest(va, []Vector{vb, va}); got != want {
+			t.Errorf("likest %v by postings, %v by pairs", got, want)
 		}
 		if got := Likest(va, []Vector{vb, va, vb}); aa > 0 && math.Abs(got-1) > 1e-12 {
 			t.Errorf("likeness to itself is %v", got)

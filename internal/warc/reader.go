@@ -3,9 +3,11 @@ package warc
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -91,6 +93,8 @@ type Reader struct {
 	zipped bool
 	block  *block // of the record handed out last
 	probe  prober
+	window []byte // of the file, in search
+	wasted int64  // bytes of the file that were read of damaged members
 }
 
 // NewReader reads a file of the given size, gzipped or bare, which it does by itself.
@@ -104,8 +108,9 @@ func NewReader(file io.ReaderAt, size int64, limits Limits) *Reader {
 
 // Reset begins with another file and keeps the reader's memory.
 func (r *Reader) Reset(file io.ReaderAt, size int64) {
-	r.file, r.size, r.block = file, size, nil
+	r.file, r.size, r.block, r.wasted = file, size, nil, 0
 	r.seek(0)
+	r.in.most = maxRead
 }
 
 // Next returns the next record; io.EOF at the end of the file; *DamagedError for a stretch that
@@ -157,7 +162,7 @@ func (r *Reader) leave() error {
 func (r *Reader) offset() int64 { return r.in.at - int64(r.raw.Buffered()) }
 
 func (r *Reader) seek(offset int64) {
-	r.in = counter{file: r.file, at: offset, end: r.size}
+	r.in = counter{file: r.file, at: offset, end: r.size, most: minRead}
 	r.raw.Reset(&r.in)
 	r.member = -1
 }
@@ -309,9 +314,20 @@ func (b *block) end() error {
 	return nil
 }
 
+// Damaged members may lie in one another. What is read of them is read again, until that was freeWaste bytes and
+// wasteFactor times the part of the file that was gone through; from then on each byte is read once.
+const (
+	freeWaste   = 1 << 20
+	wasteFactor = 4
+)
+
 // skip goes to the next place behind a damaged member where a record begins, or to the end.
 func (r *Reader) skip(damaged int64) error {
-	offset, err := r.search(damaged + 1)
+	from, consumed := damaged+1, r.offset()
+	if r.wasted += consumed - damaged; r.wasted > freeWaste+wasteFactor*consumed {
+		from = max(from, consumed)
+	}
+	offset, err := r.search(from)
 	if err != nil {
 		return err
 	}
@@ -320,25 +336,32 @@ func (r *Reader) skip(damaged int64) error {
 }
 
 // search looks from the offset on for a gzip member that holds a record, or for a bare record
-// at the begin of a line; without one it returns the size of the file.
+// at the begin of a line; without one it returns the size of the file. It reads not much more than
+// the stretch it passes over, as a damaged file may need it every few bytes.
 func (r *Reader) search(from int64) (int64, error) {
-	const chunk, overlap = 256 << 10, len(recordEnd) + len(bareStart)
-	buf := make([]byte, chunk+overlap)
-	for at := max(0, from-int64(len(recordEnd))); at < r.size; at += chunk {
-		n, err := r.file.ReadAt(buf[:min(int64(len(buf)), r.size-at)], at)
+	const overlap = len(recordEnd) + len(bareStart)
+	chunk := minRead
+	for at := max(0, from-int64(len(recordEnd))); at < r.size; {
+		if len(r.window) < chunk+overlap {
+			r.window = make([]byte, chunk+overlap)
+		}
+		piece := r.window[:min(int64(chunk+overlap), r.size-at)]
+		n, err := r.file.ReadAt(piece, at)
 		if err != nil && err != io.EOF {
 			return 0, err
 		}
-		for _, i := range candidates(buf[:n]) {
+		for i := range candidates(piece[:n]) {
 			offset := at + int64(i)
 			if offset < from {
 				continue
 			}
-			if buf[i] == gzipMagic[0] && !r.probe.holdsRecord(r.file, offset, r.size) {
+			if piece[i] == gzipMagic[0] && !r.probe.holdsRecord(r.file, offset, r.size) {
 				continue
 			}
 			return offset, nil
 		}
+		at += int64(chunk)
+		chunk = min(2*chunk, 4*maxRead)
 	}
 	return r.size, nil
 }
@@ -348,43 +371,53 @@ const (
 	bareStart   = "WARC/1."
 )
 
-// candidates lists where in a piece of the file a member or a bare record may begin, ascending.
-func candidates(piece []byte) []int {
+// candidates are the places in a piece of the file where a member or a bare record may begin, ascending.
+func candidates(piece []byte) iter.Seq[int] {
 	next := func(i int, what string) int {
 		if k := bytes.Index(piece[i:], []byte(what)); k >= 0 {
 			return i + k
 		}
 		return len(piece)
 	}
-	var found []int
-	zip, bare := next(0, memberStart), next(0, "\n"+bareStart)
-	for zip < len(piece) || bare < len(piece) {
-		if zip < bare {
-			found = append(found, zip)
-			zip = next(zip+1, memberStart)
-		} else {
-			found = append(found, bare+1)
-			bare = next(bare+1, "\n"+bareStart)
+	return func(yield func(int) bool) {
+		zip, bare := next(0, memberStart), next(0, "\n"+bareStart)
+		for zip < len(piece) || bare < len(piece) {
+			if zip < bare {
+				if !yield(zip) {
+					return
+				}
+				zip = next(zip+1, memberStart)
+			} else {
+				if !yield(bare + 1) {
+					return
+				}
+				bare = next(bare+1, "\n"+bareStart)
+			}
 		}
 	}
-	return found
 }
 
 // prober looks whether a gzip member holds a record; it reads a few hundred bytes at most, so
 // that a file full of gzip headers costs no more than its size times a constant.
 type prober struct {
-	gz gzip.Reader
-	br *bufio.Reader
+	gz   gzip.Reader
+	head [probed]byte
+	br   bytes.Reader
 }
 
+const (
+	probed    = 512
+	flagExtra = 1 << 2 // of a gzip header: a field follows, with its length before it
+)
+
 func (p *prober) holdsRecord(file io.ReaderAt, offset, size int64) bool {
-	section := io.NewSectionReader(file, offset, min(512, size-offset))
-	if p.br == nil {
-		p.br = bufio.NewReaderSize(section, 512)
-	} else {
-		p.br.Reset(section)
+	n, _ := file.ReadAt(p.head[:min(probed, size-offset)], offset)
+	head := p.head[:n]
+	if n > 11 && head[3]&flagExtra != 0 && binary.LittleEndian.Uint16(head[10:]) > probed {
+		return false // gzip.Reader would make as much memory as the field claims
 	}
-	if p.gz.Reset(p.br) != nil {
+	p.br.Reset(head)
+	if p.gz.Reset(&p.br) != nil {
 		return false
 	}
 	p.gz.Multistream(false)
@@ -397,8 +430,15 @@ func (p *prober) holdsRecord(file io.ReaderAt, offset, size int64) bool {
 type counter struct {
 	file    io.ReaderAt
 	at, end int64
+	most    int   // bytes of the next read
 	err     error // of the file; io.EOF is none
 }
+
+// Reads behind damage begin small, as more damage may follow at once, and grow.
+const (
+	minRead = 256
+	maxRead = 64 << 10
+)
 
 func (c *counter) Read(p []byte) (int, error) {
 	if c.err != nil {
@@ -407,7 +447,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	if c.at >= c.end {
 		return 0, io.EOF
 	}
-	n, err := c.file.ReadAt(p[:min(int64(len(p)), c.end-c.at)], c.at)
+	n, err := c.file.ReadAt(p[:min(int64(len(p)), int64(c.most), c.end-c.at)], c.at)
+	c.most = min(2*c.most, maxRead)
 	c.at += int64(n)
 	if n > 0 {
 		return n, nil

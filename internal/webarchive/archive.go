@@ -2,21 +2,27 @@ package webarchive
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"forager/internal/contentcoding"
+	"forager/internal/progress"
 	"forager/internal/warc"
 	"forager/internal/weburl"
 )
 
 // maxBlock bounds a stored answer, bytes; larger ones count as damaged.
 const maxBlock = 256 << 20
+
+// maxShared bounds the answers that are kept in memory because their gzip member holds others too, bytes.
+const maxShared = 256 << 20
 
 // Archive is the web of one WARC file. It may be used by many goroutines at once.
 type Archive struct {
@@ -61,7 +67,7 @@ type Page struct {
 }
 
 // Open reads a WARC file for its index.
-func Open(path string) (*Archive, error) {
+func Open(ctx context.Context, path string) (*Archive, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open web archive: %w", err)
@@ -71,17 +77,23 @@ func Open(path string) (*Archive, error) {
 		file.Close()
 		return nil, fmt.Errorf("open web archive: %w", err)
 	}
-	a, err := New(file, info.Size())
+	ctx, end := progress.Start(ctx, "indexing "+filepath.Base(path), info.Size())
+	defer end()
+	a, err := New(progress.ReaderAt(ctx, file), info.Size())
 	if err != nil {
 		file.Close()
 		return nil, fmt.Errorf("web archive %s: %w", path, err)
 	}
-	a.close = file.Close
+	a.file, a.close = file, file.Close
 	return a, nil
 }
 
 // New reads a WARC file of the given size for its index. It is an error that it holds no answer.
 func New(file io.ReaderAt, size int64) (*Archive, error) {
+	return index(file, size, maxShared)
+}
+
+func index(file io.ReaderAt, size, maxShared int64) (*Archive, error) {
 	a := &Archive{file: file, entries: map[string]entry{}, close: func() error { return nil }}
 	r := warc.NewReader(file, size, warc.Limits{Block: maxBlock})
 	var last struct { // the answer before, whose end is where the next record begins
@@ -90,6 +102,7 @@ func New(file io.ReaderAt, size int64) (*Archive, error) {
 		block  []byte
 		shared bool
 	}
+	keptBytes := int64(0)
 	ends := func(at int64) {
 		if last.url == "" {
 			return
@@ -97,6 +110,7 @@ func New(file io.ReaderAt, size int64) (*Archive, error) {
 		e := a.entries[last.url]
 		if e.length = at - e.offset; last.shared || e.length == 0 {
 			e.block, e.length = last.block, 0
+			keptBytes += int64(len(last.block))
 		}
 		a.entries[last.url] = e
 		last.url = ""
@@ -118,6 +132,9 @@ func New(file io.ReaderAt, size int64) (*Archive, error) {
 			return nil, err
 		}
 		ends(record.Offset)
+		if keptBytes > maxShared {
+			return nil, fmt.Errorf("gzip members of several records hold more than %d bytes of answers; write the file with one record a member", maxShared)
+		}
 		shared := record.Offset == before
 		before = record.Offset
 		block, err := io.ReadAll(record.Block)

@@ -17,6 +17,10 @@ import (
 // absolute https URLs over its plain connection.
 const AbsoluteFormHeader = "Forager-Absolute-Form"
 
+// OfflineHeader stands in the answer to OPTIONS / of a proxy that serves stored pages and asks nobody: host names need
+// not exist.
+const OfflineHeader = "Forager-Offline"
+
 // Access is one line of the access log, a JSON object.
 type Access struct {
 	// Begin and End of the answer, to the nanosecond.
@@ -45,6 +49,11 @@ type proxy struct {
 }
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodOptions {
+		w.Header().Set(OfflineHeader, "archive")
+		refuse(w, http.StatusMethodNotAllowed, readOnly)
+		return
+	}
 	line := Access{Begin: time.Now(), Method: r.Method, URL: asked(r), UserAgent: r.UserAgent()}
 	if u, err := weburl.Parse(line.URL); err == nil {
 		line.URL, line.Host = u.String(), u.Host()
@@ -74,6 +83,8 @@ func asked(r *http.Request) string {
 	return r.RequestURI
 }
 
+const readOnly = "A frozen web is read only: GET and HEAD."
+
 // answer writes the answer and returns its status and the length of its body.
 func (p *proxy) answer(w http.ResponseWriter, r *http.Request, url string) (status, length int) {
 	switch r.Method {
@@ -83,7 +94,7 @@ func (p *proxy) answer(w http.ResponseWriter, r *http.Request, url string) (stat
 		return refuse(w, http.StatusNotImplemented,
 			"This proxy serves a WARC file and opens no tunnels. Ask for https pages in absolute form: GET https://host/path HTTP/1.1")
 	default:
-		return refuse(w, http.StatusMethodNotAllowed, "A frozen web is read only: GET and HEAD.")
+		return refuse(w, http.StatusMethodNotAllowed, readOnly)
 	}
 	stored, ok, err := p.archive.stored(url)
 	if !ok && err == nil && strings.HasPrefix(r.RequestURI, "/") {

@@ -122,19 +122,19 @@ func TestArchive(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.warc.gz")
-	if _, err := Open(path); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(t.Context(), path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	if err := os.WriteFile(path, []byte("<html>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "offset 0") {
+	if _, err := Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "offset 0") {
 		t.Errorf("no WARC: %v", err)
 	}
 	if err := os.WriteFile(path, []byte(file()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(path)
+	a, err := Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestFrozenWebs(t *testing.T) {
 		"webkb":       {Pages: 8215, Redirects: 1229, Duplicates: 225, Skipped: 53},
 		"webplatform": {Pages: 5194, Redirects: 4749, Skipped: 1},
 	} {
-		a, err := Open(frozen.Path(t, frozen.Webs, name+".warc.gz"))
+		a, err := Open(t.Context(), frozen.Path(t, frozen.Webs, name+".warc.gz"))
 		if err != nil {
 			t.Fatal(err)
 		}

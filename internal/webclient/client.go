@@ -13,7 +13,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"forager/internal/contentcoding"
@@ -31,6 +33,10 @@ var ErrTimeout = errors.New("no answer in time")
 // Request.Anew it does not come.
 var ErrHungUp = errors.New("the server hung up before it answered")
 
+// ErrMalformed is the class of errors that say that the bytes of an answer came and are not HTTP, or are not in the coding that
+// the answer names. The next answer will be the same, most often; the server is well.
+var ErrMalformed = errors.New("malformed answer")
+
 // Settings of a Client.
 type Settings struct {
 	// HeaderTimeout is the time from the begin of a request to the end of the answer's header,
@@ -40,8 +46,13 @@ type Settings struct {
 	BodyTimeout time.Duration
 	// Proxy is an HTTP proxy ("http://host:port") for every request; "" = none.
 	Proxy string
-	// AllowPrivate permits addresses that are not public.
-	AllowPrivate bool
+	// AllowPrivate are networks ("10.1.0.0/16"), addresses and host names that may be asked though their addresses
+	// are not public. A host name permits that host, at any address but those of Own.
+	AllowPrivate []string
+	// Own are the services of the pipeline itself, which are never asked.
+	Own []Service
+	// Dials watches connections that are made without a proxy; nil = nothing does.
+	Dials Dials
 	// Connections kept open at most while not in use.
 	Connections int
 }
@@ -49,10 +60,15 @@ type Settings struct {
 // Client asks web servers. It may be used by many goroutines at once.
 type Client struct {
 	set       Settings
+	guard     *guard
 	transport *http.Transport
 	proxy     *url.URL
 	toProxy   *http.Transport // for absolute https URLs; nil without a proxy
 	absolute  atomic.Bool     // the proxy takes them
+	names     *names          // of hosts that the proxy asks
+
+	probing         sync.Mutex
+	probed, offline bool // the proxy has said whether it is offline
 }
 
 const (
@@ -62,21 +78,23 @@ const (
 
 // New makes a client; it connects to nobody yet.
 func New(set Settings) (*Client, error) {
-	c := &Client{set: set}
+	g, err := newGuard(set.AllowPrivate, set.Own)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{set: set, guard: g, names: newNames()}
 	dialer := &net.Dialer{Timeout: set.HeaderTimeout}
-	c.transport = newTransport(dialer, set)
 	if set.Proxy == "" {
-		if !set.AllowPrivate {
-			dialer.Control = control
-		}
+		c.transport = newTransport(c.watched(g.dial(dialer, set.Dials)), set)
 		return c, nil
 	}
+	c.transport = newTransport(c.watched(dialer.DialContext), set)
 	proxy, err := url.Parse(set.Proxy)
 	if err != nil || proxy.Scheme != "http" && proxy.Scheme != "https" || proxy.Host == "" {
 		return nil, fmt.Errorf("proxy %q is not http://host:port", set.Proxy)
 	}
 	c.proxy = proxy
-	c.toProxy = newTransport(dialer, set)
+	c.toProxy = newTransport(c.watched(dialer.DialContext), set)
 	c.transport.Proxy = http.ProxyURL(proxy)
 	c.transport.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
 		if r.StatusCode != http.StatusOK && r.Header.Get(webarchive.AbsoluteFormHeader) == "https" {
@@ -89,13 +107,13 @@ func New(set Settings) (*Client, error) {
 
 var errAbsoluteForm = errors.New("the proxy takes https URLs in absolute form only")
 
-func newTransport(dialer *net.Dialer, set Settings) *http.Transport {
+func newTransport(dial dialFunc, set Settings) *http.Transport {
 	perHost := 2
 	if set.Proxy != "" {
 		perHost = set.Connections
 	}
 	return &http.Transport{
-		DialContext:            dialer.DialContext,
+		DialContext:            dial,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    set.HeaderTimeout,
 		DisableCompression:     true, // codings are undone here, within limits
@@ -164,14 +182,18 @@ func (a *Answer) Page(id [16]byte, url string, began time.Time) *warc.Page {
 const acceptPages = "text/html,application/xhtml+xml,*/*;q=0.5"
 
 // Get makes the request. The end of ctx ends it as long as the header has not come; from then
-// on the limits alone do. Errors: *RefusedError (nobody was asked), ErrTimeout, ErrHungUp, the error of
-// ctx; any other is a connection, TLS or HTTP that failed.
+// on the limits alone do. Errors: *RefusedError (nobody was asked), *UnreachableError (nobody could be), ErrTimeout, ErrHungUp, ErrMalformed, the error of
+// ctx; any other is a connection, TLS or HTTP that failed. Where the body could not be read to its end, the answer with
+// as much as could be read comes beside the error.
 func (c *Client) Get(ctx context.Context, r Request) (*Answer, error) {
 	if err := checkPort(r.URL); err != nil {
 		return nil, err
 	}
-	if !c.set.AllowPrivate {
-		if err := checkHost(r.URL); err != nil {
+	if err := c.guard.checkURL(ctx, r.URL); err != nil {
+		return nil, err
+	}
+	if c.proxy != nil {
+		if err := c.checkProxied(ctx, r.URL); err != nil {
 			return nil, err
 		}
 	}
@@ -194,10 +216,13 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 	defer header.Stop()
 
 	answer := &Answer{}
-	var sent atomic.Bool
+	var sent, heard, connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(info httptrace.WroteRequestInfo) { sent.Store(sent.Load() || info.Err == nil) },
+		GotFirstResponseByte: func() { heard.Store(true) },
+		WroteRequest:         func(info httptrace.WroteRequestInfo) { sent.Store(sent.Load() || info.Err == nil) },
+		ConnectDone:          func(_, _ string, err error) { connected.Store(connected.Load() || err == nil) },
 		GotConn: func(info httptrace.GotConnInfo) {
+			connected.Store(true)
 			switch {
 			case multiplexed(info.Conn):
 			case sent.Load():
@@ -222,7 +247,15 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return nil, failure(ctx, err)
+		err = failure(ctx, malformed(err, heard.Load()))
+		var known *UnreachableError
+		if errors.Is(err, ErrTimeout) && !connected.Load() && !errors.As(err, &known) {
+			err = &UnreachableError{What: c.nearest(), Err: err}
+		}
+		if errors.As(err, &known) && known.What == WhatHost && c.otherPort(outer, r) {
+			return nil, fmt.Errorf("its port cannot be connected to, another one of the host can: %w", known.Err)
+		}
+		return nil, err
 	}
 	defer response.Body.Close()
 	called()
@@ -231,9 +264,38 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 	answer.Status, answer.Reason = response.StatusCode, reason(response)
 	answer.Header, answer.Protocol = sortedHeader(response.Header), protocol(response)
 	if err := readBody(answer, r, response); err != nil {
-		return nil, failure(ctx, err)
+		return answer, failure(ctx, err)
 	}
 	return answer, nil
+}
+
+// nearest is what a request without a connection has waited for.
+func (c *Client) nearest() What {
+	if c.proxy != nil {
+		return WhatProxy
+	}
+	return WhatHost
+}
+
+// malformed adds ErrMalformed to an error of reading what came, unless it is one of the connection.
+func malformed(err error, came bool) error {
+	var network net.Error
+	var system syscall.Errno
+	if !came || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network) || errors.As(err, &system) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrMalformed, err)
+}
+
+// source is a body before its codings are undone.
+type source struct {
+	io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (n int, err error) {
+	n, s.err = s.Reader.Read(p)
+	return n, s.err
 }
 
 // multiplexed: the connection speaks HTTP/2, under which only requests are sent again that the
@@ -284,7 +346,16 @@ func readBody(answer *Answer, r Request, response *http.Response) error {
 		return nil
 	}
 	// Compressed bytes are bounded too: there are streams that never decode to anything.
-	raw := io.LimitReader(response.Body, r.MaxBody+drainAtMost)
+	raw := &source{Reader: io.LimitReader(response.Body, r.MaxBody+drainAtMost)}
+	err := decode(answer, r, response, raw)
+	if err != nil && (raw.err == nil || raw.err == io.EOF) {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return malformed(err, err != nil && response.ProtoMajor == 1)
+}
+
+// decode undoes the codings of raw.
+func decode(answer *Answer, r Request, response *http.Response, raw io.Reader) error {
 	decoded, err := contentcoding.NewReader(raw, strings.Join(response.Header.Values("Content-Encoding"), ","))
 	if err != nil {
 		return err
@@ -303,14 +374,13 @@ func readBody(answer *Answer, r Request, response *http.Response) error {
 	if err == nil {
 		body, err = readTo(int(r.MaxBody)+1, body, decoded)
 	}
-	if err != nil && err != io.EOF {
-		return err
-	}
 	if int64(len(body)) > r.MaxBody {
 		body, answer.Truncated = body[:r.MaxBody], true
 	}
-	answer.Body = body
-	return nil
+	if answer.Body = body; err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 // bodyCapacity is how much to allocate for a body whose length the server announced.

@@ -35,7 +35,7 @@ func parse(t testing.TB, s string) weburl.URL {
 	return u
 }
 
-var own = Settings{HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AllowPrivate: true, Connections: 4}
+var own = Settings{HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AllowPrivate: []string{"127.0.0.0/8", "::1"}, Connections: 4}
 
 func client(t *testing.T, set Settings) *Client {
 	t.Helper()
@@ -106,7 +106,7 @@ func TestGet(t *testing.T) {
 			io.WriteString(w, text)
 		case "/broken-coding":
 			h.Set("Content-Encoding", "gzip")
-			io.WriteString(w, text)
+			io.WriteString(w, "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\xff"+text)
 		case "/cut":
 			h.Set("Content-Length", fmt.Sprint(len(text)))
 			io.WriteString(w, text[:100])
@@ -160,7 +160,7 @@ func TestGet(t *testing.T) {
 	}
 	for _, path := range []string{"/unknown-coding", "/broken-coding", "/cut", "/cut-late", "/cut-gzip"} {
 		if a, err := get(path, 1<<20); err == nil || errors.Is(err, ErrTimeout) {
-			t.Errorf("%s: %+v, %v", path, a, err)
+			t.Errorf("%s: %.200v, %v", path, a, err)
 		}
 	}
 	a, err := get("/plain", 100)
@@ -367,7 +367,10 @@ func TestPublic(t *testing.T) {
 		"64:ff9b::808:808": true, "2002:808:808::1": true,
 		"127.0.0.1": false, "127.9.9.9": false, "10.1.2.3": false, "172.16.0.1": false, "172.32.0.1": true,
 		"192.168.1.1": false, "169.254.169.254": false, "0.0.0.0": false, "0.1.2.3": false, "100.64.0.1": false,
-		"192.0.2.1": false, "198.18.0.1": false, "203.0.113.9": false, "224.0.0.1": false, "240.0.0.1": false,
+		"168.63.129.16": false, "168.63.129.17": true, "100.100.100.200": false, "192.0.0.192": false, "169.254.170.2": false,
+		"fd00:ec2::254": false, "fd20:ce::254": false, "fe80::a9fe:a9fe": false, "fd00:42::42": false, "::ffff:168.63.129.16": false,
+		"64:ff9b::a83f:8110": false,
+		"192.0.2.1":          false, "198.18.0.1": false, "203.0.113.9": false, "224.0.0.1": false, "240.0.0.1": false,
 		"255.255.255.255": false,
 		"::1":             false, "::": false, "fe80::1": false, "fe80::1%eth0": false, "fc00::1": false, "fd12::1": false, "ff02::1": false,
 		"::ffff:127.0.0.1": false, "::ffff:10.0.0.1": false, "64:ff9b::7f00:1": false, "64:ff9b::a00:1": false,
@@ -393,7 +396,7 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := own
-	set.AllowPrivate = false
+	set.AllowPrivate = nil
 	c := client(t, set)
 	for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "0", "2130706433", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]", "[::]", "[64:ff9b::7f00:1]"} {
 		_, err := c.Get(t.Context(), Request{URL: parse(t, "http://"+host+":"+port+"/"), MaxBody: 1})
@@ -410,6 +413,88 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 	}
 	if _, err := c.Get(t.Context(), Request{URL: parse(t, "http://a.test/"), MaxBody: 1}); err != nil || !reached {
 		t.Errorf("the proxy's own address: %v", err)
+	}
+}
+
+// TestNamesAreCheckedBeforeAProxy: an ordinary proxy is not asked for a name that is known to lead to a private address.
+func TestNamesAreCheckedBeforeAProxy(t *testing.T) {
+	var asked []string
+	offline := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodOptions {
+			if offline {
+				w.Header().Set(webarchive.OfflineHeader, "x")
+			}
+			return
+		}
+		asked = append(asked, r.Method+" "+r.RequestURI)
+		if r.Method == http.MethodConnect {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	defer server.Close()
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	silence := &net.DNSError{Err: "no answer", IsTimeout: true}
+	lookups := 0
+	get := func(c *Client, url string) (refused bool) {
+		t.Helper()
+		_, err := c.Get(t.Context(), Request{URL: parse(t, url), MaxBody: 1})
+		var e *RefusedError
+		return errors.As(err, &e)
+	}
+	make := func(allow ...string) *Client {
+		c := client(t, Settings{HeaderTimeout: time.Minute, BodyTimeout: time.Minute, Proxy: server.URL, AllowPrivate: allow, Own: []Service{{Address: "127.0.0.1:" + port}}})
+		c.names.lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
+			lookups++
+			switch host {
+			case "public.net":
+				return []netip.Addr{netip.MustParseAddr("8.8.8.8")}, nil
+			case "private.net":
+				return []netip.Addr{netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("::ffff:10.0.0.1")}, nil
+			case "self.net":
+				return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+			case "unknown.net":
+				return nil, &net.DNSError{IsNotFound: true}
+			}
+			return nil, silence
+		}
+		return c
+	}
+	c := make()
+	for url, want := range map[string]bool{
+		"http://public.net/": false, "https://public.net/": false, "http://unknown.net/": false, "http://a.test/": false,
+		"http://private.net/": true, "https://private.net/": true, "http://private.net./": true, "http://self.net/": true,
+		"http://localhost/": true, "http://x.localhost/": true, "http://silent.net/": false,
+	} {
+		before := len(asked)
+		if refused := get(c, url); refused != want || (len(asked) > before) == want {
+			t.Errorf("%s: refused %v, the proxy was asked %q", url, refused, asked[before:])
+		}
+	}
+	if c := make("private.net", "127.0.0.0/8"); get(c, "http://private.net/") || get(c, "http://self.net/") {
+		t.Error("an allowed address is refused")
+	} else if !get(c, "http://self.net:"+port+"/") {
+		t.Error("a service of the pipeline is not refused")
+	}
+	c, lookups = make(), 0
+	get(c, "http://public.net/")
+	get(c, "http://public.net/x")
+	if lookups != 1 {
+		t.Errorf("%d look-ups of one name", lookups)
+	}
+	for i := range 2 * maxSilent {
+		get(c, fmt.Sprintf("http://%d.silent.net/", i))
+	}
+	if lookups != 1+maxSilent {
+		t.Errorf("%d look-ups with a resolver that does not answer", lookups-1)
+	}
+	offline = true
+	c, lookups = make(), 0
+	if get(c, "http://private.net/") || lookups != 0 {
+		t.Errorf("a proxy that is offline: %d look-ups", lookups)
 	}
 }
 
@@ -444,7 +529,7 @@ func TestWebArchive(t *testing.T) {
 	server := httptest.NewServer(archive.Handler(nil))
 	defer server.Close()
 	set := own
-	set.AllowPrivate, set.Proxy = false, server.URL
+	set.AllowPrivate, set.Proxy = nil, server.URL
 	c := client(t, set)
 	for range 2 {
 		for _, url := range []string{"https://s.test/x?y=%2F", "http://a.test/x", "https://s.test:8443/"} {

@@ -10,7 +10,31 @@ import (
 // paths escapes "^" in paths, as the standard has done since 2024 and whatwg-url 0.6.2 does not.
 var paths = whatwg.WithPathPercentEncodeSet(whatwg.PathPercentEncodeSet.Set('^'))
 
-var browserParser = whatwg.NewParser(paths)
+var browserParser = whatwg.NewParser(paths, whatwg.WithPreParseHostFunc(func(u *whatwg.Url, host string) string {
+	if u.IsSpecialScheme() {
+		return lowerSharpS(host)
+	}
+	return host
+}))
+
+// lowerSharpS makes a capital "ẞ", bare or escaped, the small one: so UTS #46 maps it since version 15.1, while the tables
+// of x/net/idna are those of 15.0, in which it is "ss", another host.
+func lowerSharpS(host string) string {
+	const capital, escaped, small = "\u1E9E", "%E1%BA%9E", "\u00DF"
+	var b strings.Builder
+	rest := strings.ReplaceAll(host, capital, small)
+	for i := strings.IndexByte(rest, '%'); i >= 0; i = strings.IndexByte(rest, '%') {
+		b.WriteString(rest[:i])
+		if rest = rest[i:]; len(rest) >= len(escaped) && strings.EqualFold(rest[:len(escaped)], escaped) {
+			b.WriteString(small)
+			rest = rest[len(escaped):]
+		} else {
+			b.WriteByte('%')
+			rest = rest[1:]
+		}
+	}
+	return b.String() + rest
+}
 
 // browse reads a reference as the WHATWG URL standard has it; base may be nil.
 func browse(base *whatwg.Url, ref string) (*whatwg.Url, error) {

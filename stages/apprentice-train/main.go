@@ -27,7 +27,7 @@ func run(ctx context.Context, env *boot.Env) error {
 	}
 	defer client.Close()
 	book := controls.New()
-	take := func(r stream.Record) error { return stream.Broken(book.Take(r.Key, r.Value)) }
+	take := func(r stream.Record) error { return book.Take(r.Key, r.Value) }
 	if _, err := client.Follow(ctx, schemas.TopicCrawlControl, take); err != nil {
 		return err
 	}
@@ -39,9 +39,14 @@ func run(ctx context.Context, env *boot.Env) error {
 			}
 			return unawaitedRest
 		},
-		Notify: func(int) (<-chan struct{}, func()) { return book.Subscribe() },
+		Revision: func(crawl string) uint64 { return book.Look(crawl).GetRevision() },
+		Notify:   func(int) (<-chan struct{}, func()) { return book.Subscribe() },
 		Open: func(_ int, _ uint64, s *stream.Store) (stream.Processor, error) {
-			return newTrainer(s, book, store, env.Log)
+			t, err := newTrainer(s, book, store, env.Log)
+			if err == nil {
+				t.parked = s.Parked()
+			}
+			return t, err
 		},
 	}, env.StateDir)
 }

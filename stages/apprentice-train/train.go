@@ -38,6 +38,8 @@ type trainer struct {
 	log      *slog.Logger
 
 	crawls map[string]*crawl
+	// parked are the crawls that are left aside for a fault: their leaps are noted and not learned.
+	parked map[string]stream.ParkedCrawl
 	clock  uint64 // counts uses of learners
 }
 
@@ -76,12 +78,19 @@ func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error
 		return res, err
 	}
 	for _, r := range w.Records {
-		if err := t.take(r, &res); err != nil {
+		if r.Skipped() {
+			continue
+		}
+		err := stream.GuardRecord(r.Headers[schemas.HeaderCrawl], &r, func() error { return t.take(r, &res) })
+		if err != nil {
 			return res, err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.crawls)) {
 		c := t.crawls[name]
+		if _, parked := t.parked[name]; parked {
+			continue
+		}
 		// Leaps are learnt as they come while the learner is in memory; a boundary fetches it.
 		if due := c.boundary > c.published.GetPages(); c.next == c.end || c.learner == nil && !due {
 			continue
@@ -90,7 +99,11 @@ func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error
 			wakeAt(&res, c.retryAt)
 			continue
 		}
-		more, err := t.learn(ctx, c, w.Now, &res)
+		var more bool
+		err := stream.Guard(name, func() (err error) {
+			more, err = t.learn(ctx, c, w.Now, &res)
+			return err
+		})
 		var await *awaitError
 		switch {
 		case errors.As(err, &await):
@@ -99,7 +112,7 @@ func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error
 			t.log.Warn("waiting", "crawl", name, "tries", c.failures, "cause", err)
 			wakeAt(&res, c.retryAt)
 		case err != nil:
-			return res, fmt.Errorf("crawl %s: %w", name, err)
+			return res, err
 		default:
 			c.retryAt, c.failures = time.Time{}, 0
 			if more {

@@ -33,10 +33,11 @@
 // A new revision of the control record counts from the next page on: another critic is swapped in,
 // topics are marked anew. A judgement says which revision it followed (marking).
 //
-// A crawl without a control record and a critic that is not there yet are waited for. So is a
-// critic whose object is not what was announced, or that this program cannot read: the object
-// can be put right or the program be replaced, and no page is lost meanwhile. It is logged and
-// shown as waiting, never judged by another critic.
+// A crawl whose control record, critic, guide or source of backlinks is missing is parked, and so is one whose object is not what
+// was announced or cannot be read by this program: its pages wait in page.parsed, the other crawls go on, and it is resumed by
+// itself when the object is back. The log, the metric forager_stage_parked_records, forager report and forager doctor name crawl
+// and object. No page is judged by another critic. A page that has waited for half of the retention of page.parsed fails
+// (docs/decisions/0032). Objects are fetched beside the pages.
 //
 // A shadow is waited for by nobody: where it is not there, does not know the focus topics, or is a
 // service that fails, the judgement says so in its place. A shadow that is a service holds up pages

@@ -23,12 +23,12 @@ func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schema
 	}
 	control := s.crawls.Look(parsed.GetCrawl())
 	if control == nil {
-		return nil, stream.Unavailable(fmt.Errorf("crawl %q has no control record yet", parsed.GetCrawl()))
+		return nil, stream.Missing("control record of "+parsed.GetCrawl(), fmt.Errorf("crawl %q has no control record yet", parsed.GetCrawl()))
 	}
 	if err := upToDate(control, parsed); err != nil {
 		return nil, err
 	}
-	if control.GetCritic() == "" {
+	if control.GetCritic() == "" || s.crawls.Deleted(parsed.GetCrawl()) {
 		return new(schemas.Judgement), nil
 	}
 	j, err := s.byCritic(ctx, control, parsed.GetPage())
@@ -69,7 +69,7 @@ func upToDate(control *schemas.CrawlControl, parsed *schemas.PageParsed) error {
 		return fmt.Errorf("decode the request: %w", err)
 	}
 	if request.GetRevision() > control.GetRevision() {
-		return stream.Unavailable(fmt.Errorf("crawl %q: its control record of revision %d is not there yet", parsed.GetCrawl(), request.GetRevision()))
+		return stream.Missing("control record of "+parsed.GetCrawl(), fmt.Errorf("revision %d is not in crawl.control yet", request.GetRevision()))
 	}
 	return nil
 }

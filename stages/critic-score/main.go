@@ -37,7 +37,7 @@ func run(ctx context.Context, env *boot.Env) error {
 		schemas.TopicCrawlControl:   s.crawls.Take,
 		schemas.TopicModelPublished: s.published,
 	} {
-		follow := func(r stream.Record) error { return stream.Broken(take(r.Key, r.Value)) }
+		follow := func(r stream.Record) error { return take(r.Key, r.Value) }
 		if _, err := client.Follow(ctx, topic, follow); err != nil {
 			return err
 		}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -18,8 +20,13 @@ import (
 const (
 	// keep is the number of models of a kind held in memory.
 	keep = 6
-	// retry is the pause between two tries to fetch a model that nobody waits for.
-	retry = 30 * time.Second
+	// retry is the pause between two tries to fetch a model, longRetry that for a model that nobody waits for.
+	retry     = 2 * time.Second
+	longRetry = 30 * time.Second
+	// grace is how long a page waits for the first try to fetch a model; then its crawl is parked.
+	grace = 2 * time.Second
+	// fetchTimeout is how long one try may take.
+	fetchTimeout = 2 * time.Minute
 )
 
 // models fetches models of one kind by version and keeps those used last. It is safe for concurrent
@@ -28,26 +35,31 @@ type models[M any] struct {
 	kind   string
 	get    func(ctx context.Context, key string) ([]byte, error)
 	folder folder[M]
+	// retry is the pause between two tries to fetch a model.
+	retry time.Duration
 
 	mu        sync.Mutex
 	published map[string]*schemas.ModelPublished // by version
 	loaded    []*shelf[M]                        // used last comes last
 }
 
-// shelf is the place of one model; its lock lets one worker fetch it and the others wait.
+// shelf is the place of one model. It is fetched beside the pages, so that a store that does not answer delays
+// no other crawl.
 type shelf[M any] struct {
 	version string
 	mu      sync.Mutex
 	model   M
 	there   bool
-	// failed is why it could not be fetched, retryAt when that may be otherwise.
+	// fetching is closed when the try under way ends; nil = none is.
+	fetching chan struct{}
+	// failed is why it could not be fetched at triedAt.
 	failed  error
-	retryAt time.Time
+	triedAt time.Time
 }
 
 // newModels keeps models of a kind in a folder, where read opens them.
 func newModels[M any](kind string, get func(ctx context.Context, key string) ([]byte, error), dir string, read func(*modelfile.Mapped) (M, error)) models[M] {
-	return models[M]{kind: kind, get: get, folder: folder[M]{dir, read}, published: make(map[string]*schemas.ModelPublished)}
+	return models[M]{kind: kind, get: get, folder: folder[M]{dir, read}, retry: retry, published: make(map[string]*schemas.ModelPublished)}
 }
 
 // take reads a record of model.published.
@@ -68,23 +80,65 @@ func (c *models[M]) take(key, value []byte) error {
 }
 
 // open returns the model of a shelf, which the caller has locked. What keeps it from doing so is
-// Unavailable. For models that nobody waits for, a failed fetch is not repeated at once.
+// Unavailable. Who begins a try waits for it a little, and so do all for the first one; a failed
+// try is repeated after a pause.
 func (c *models[M]) open(ctx context.Context, place *shelf[M], awaited bool) (none M, err error) {
-	if place.there {
-		return place.model, nil
+	pause := longRetry
+	if awaited {
+		pause = c.retry
 	}
-	if !awaited && time.Now().Before(place.retryAt) {
-		return none, place.failed
+	begin := !place.there && place.fetching == nil && (place.failed == nil || time.Since(place.triedAt) >= pause)
+	if begin {
+		fetching := make(chan struct{})
+		place.fetching = fetching
+		go func() {
+			defer close(fetching)
+			c.fill(place)
+		}()
 	}
-	if place.model, err = c.fetch(ctx, place.version); err != nil {
-		if ctx.Err() != nil {
-			return none, ctx.Err()
+	if fetching := place.fetching; fetching != nil && (begin || place.failed == nil) {
+		place.mu.Unlock()
+		wait := time.NewTimer(grace)
+		select {
+		case <-fetching:
+		case <-wait.C:
+		case <-ctx.Done():
 		}
-		place.failed, place.retryAt = stream.Unavailable(fmt.Errorf("%s %s: %w", c.kind, place.version, err)), time.Now().Add(retry)
+		wait.Stop()
+		place.mu.Lock()
+	}
+	switch {
+	case place.there:
+		return place.model, nil
+	case ctx.Err() != nil:
+		return none, ctx.Err()
+	case place.failed != nil:
 		return none, place.failed
 	}
-	place.there = true
-	return place.model, nil
+	return none, stream.Missing(c.kind+" "+place.version, errors.New("the object store has not answered yet"))
+}
+
+// fill tries to fetch the model of a shelf.
+func (c *models[M]) fill(place *shelf[M]) {
+	ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
+	defer cancel()
+	model, err := func() (m M, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+		}()
+		return c.fetch(ctx, place.version)
+	}()
+	place.mu.Lock()
+	defer place.mu.Unlock()
+	place.fetching, place.triedAt = nil, time.Now()
+	if err != nil {
+		// The store's error may be that of a context, which is none of the page's.
+		place.failed = stream.Missing(c.kind+" "+place.version, err)
+		return
+	}
+	place.model, place.there, place.failed = model, true, nil
 }
 
 func (c *models[M]) shelf(version string) *shelf[M] {

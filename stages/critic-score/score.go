@@ -61,7 +61,7 @@ func (s *scorer) published(key, value []byte) error {
 func (s *scorer) stage() stream.Stateless {
 	return stream.Stateless{
 		Stage: "critic-score", Inputs: []string{schemas.TopicPageParsed}, Workers: inHand, Tries: 1,
-		Handle: s.handle, Poison: poison,
+		Handle: s.handle, Poison: poison, Unit: func(r *stream.Record) string { return r.Headers[schemas.HeaderCrawl] },
 	}
 }
 

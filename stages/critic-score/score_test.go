@@ -32,7 +32,7 @@ func trained(t testing.TB, topics ...string) []byte {
 			}
 		}
 	}
-	m, _, err := critic.Train(&e, critic.Settings{})
+	m, _, err := critic.Train(t.Context(), &e, critic.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +64,7 @@ func newWorld(t testing.TB) *world {
 	critics, guides := newCritics(get, t.TempDir(), predicate.Options{}), newGuides(get, t.TempDir(), predicate.Options{})
 	backlinks := newBacklinks(get, t.TempDir(), predicate.Options{})
 	var err error
+	critics.retry, guides.retry, backlinks.retry = 0, 0, 0
 	if w.scorer, err = newScorer(critics, guides, backlinks, 1, prometheus.NewRegistry()); err != nil {
 		panic(err)
 	}

@@ -26,6 +26,8 @@ type distiller struct {
 	models   registry.Store
 	log      *slog.Logger
 	shards   map[string]*shard // by their key
+	// parked are the crawls that are left aside for a fault: their pages are noted and not ranked.
+	parked map[string]stream.ParkedCrawl
 }
 
 // shard is a shard of a crawl that has a distiller, or of which that is not known yet.
@@ -126,7 +128,14 @@ func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, err
 		return res, err
 	}
 	for _, r := range w.Records {
-		s, err := d.take(r)
+		if r.Skipped() {
+			continue // prioritize answers for it
+		}
+		var s *shard
+		err := stream.GuardRecord(r.Headers[schemas.HeaderCrawl], &r, func() (err error) {
+			s, err = d.take(r)
+			return err
+		})
 		if err != nil {
 			return res, err
 		}
@@ -149,10 +158,15 @@ func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, err
 
 // act does what is due for a shard.
 func (d *distiller) act(ctx context.Context, s *shard, res *stream.Result) error {
-	if err := d.rank(ctx, s, res); err != nil {
-		return err
+	if _, parked := d.parked[s.crawl]; parked {
+		return nil
 	}
-	return d.renew(ctx, s, res)
+	return stream.Guard(s.crawl, func() error {
+		if err := d.rank(ctx, s, res); err != nil {
+			return err
+		}
+		return d.renew(ctx, s, res)
+	})
 }
 
 // look brings the shards up to what crawl.control says.

@@ -22,7 +22,7 @@ type extractor struct{ crawls *controls.Book }
 func (x *extractor) stage(workers int) stream.Stateless {
 	return stream.Stateless{
 		Stage: "feature-extract", Inputs: []string{schemas.TopicPageJudged}, Workers: workers,
-		Handle: x.handle, Poison: poison,
+		Handle: x.handle, Poison: poison, Unit: func(r *stream.Record) string { return r.Headers[schemas.HeaderCrawl] },
 	}
 }
 
@@ -74,7 +74,7 @@ func (x *extractor) links(found *schemas.LinkFound, judged *schemas.PageJudged, 
 	}
 	control := x.crawls.Look(judged.GetCrawl())
 	if control == nil {
-		return stream.Unavailable(fmt.Errorf("crawl %q has no control record yet", judged.GetCrawl()))
+		return stream.Missing("control record of "+judged.GetCrawl(), fmt.Errorf("crawl %q has no control record yet", judged.GetCrawl()))
 	}
 	settings, err := linkfeature.SettingsOf(control.GetLearning())
 	if err != nil {

@@ -18,7 +18,7 @@ func run(ctx context.Context, env *boot.Env) error {
 	}
 	defer client.Close()
 	x := &extractor{crawls: controls.New()}
-	follow := func(r stream.Record) error { return stream.Broken(x.crawls.Take(r.Key, r.Value)) }
+	follow := func(r stream.Record) error { return x.crawls.Take(r.Key, r.Value) }
 	if _, err := client.Follow(ctx, schemas.TopicCrawlControl, follow); err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func newBed(t *testing.T, web http.HandlerFunc) *bed {
 	b.cfg.Kafka.SessionTimeout = 2 * time.Second
 	b.cfg.Stages.Fetch = pipeline.Fetch{
 		Concurrency: 16, Hold: 20 * time.Second, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second,
-		MaxBody: 1 << 16, SegmentBytes: 1 << 20, SegmentAge: 20 * time.Millisecond, Proxy: b.web.URL, AllowPrivate: true, RobotsTTL: time.Hour,
+		MaxBody: 1 << 16, SegmentBytes: 1 << 20, SegmentAge: 20 * time.Millisecond, Proxy: b.web.URL, RobotsTTL: time.Hour,
 	}
 	var err error
 	if b.kafka, err = stream.Dial(b.cfg.Kafka, b.cfg.Topics, quiet, nil); err != nil {
@@ -93,7 +93,7 @@ func (b *bed) run() (stop func() error) {
 			return
 		}
 		set := b.cfg.Stages.Fetch
-		client, err := webclient.New(webclient.Settings{HeaderTimeout: set.HeaderTimeout, BodyTimeout: set.BodyTimeout, Proxy: set.Proxy, AllowPrivate: true, Connections: 4})
+		client, err := webclient.New(webclient.Settings{HeaderTimeout: set.HeaderTimeout, BodyTimeout: set.BodyTimeout, Proxy: set.Proxy, Connections: 4})
 		if err != nil {
 			ended <- err
 			return

@@ -35,6 +35,14 @@
 // the request is a SERVER_ERROR, whose tries are counted: without that a host that always
 // refuses would keep its crawl from ending. robots.txt: see robotsBook.
 //
+// # Outages
+//
+// A failure to connect says nothing of a URL. Where the proxy or the resolver cannot be reached, or many sites in a row do not
+// answer, requests are NETWORK_UNREACHABLE, with the time of the next probe; where one host alone does not,
+// HOST_UNREACHABLE (outage.go). Both are answered without trying while a breaker is open, but for one probe a pause, which
+// grows from a second to a minute. prioritize holds the crawl, or the host, meanwhile. A name that does not exist, and a
+// connection that breaks after it was made, are failures of the URL, whose tries are counted.
+//
 // # A new owner of a partition
 //
 // The committed offset is the lowest request under way, so behind it lie requests that were
@@ -50,7 +58,7 @@
 // 2026-11-21: the wait of one session timeout is kept by host, not by partition. Only requests
 // that are in the log and not answered can be under way elsewhere; all other hosts are free.
 //
-// 2026-11-21: robots.txt where nobody can be connected to (no such name, refused, TLS) makes
+// 2026-11-21: robots.txt where the name does not exist or TLS fails makes
 // the request CONNECTION_FAILED at once instead of deferring it. The page could not be had
 // either, and tries of that outcome are counted, so the crawl of a dead host ends. For the same
 // reason the sixth 5xx or time-out of robots.txt in a row disallows the host's requests, which

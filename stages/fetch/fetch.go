@@ -41,6 +41,7 @@ type stage struct {
 	set      settings
 	log      *slog.Logger
 	client   getter
+	outages  *outages
 	robots   *robotsBook
 	segments *segment.Writer
 	schedule *scheduler
@@ -56,7 +57,7 @@ type stage struct {
 // newStage builds a stage; ctx ends its segments without storing them.
 func newStage(ctx context.Context, set settings, store *objects.Store, client getter, log *slog.Logger, reg prometheus.Registerer) (*stage, error) {
 	s := &stage{
-		set: set, log: log, client: client, storing: ctx,
+		set: set, log: log, storing: ctx,
 		stopped: map[string]uint64{}, revisions: map[string]uint64{}, partitions: map[int]*partition{},
 	}
 	s.schedule = newScheduler(set.Concurrency, maxInFlight, set.Hold, func() { s.segments.Flush() })
@@ -64,7 +65,10 @@ func newStage(ctx context.Context, set settings, store *objects.Store, client ge
 	if s.metrics, err = newMetrics(reg, s.schedule.counts); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	s.robots = newRobotsBook(client, set.RobotsTTL, func(result string) { s.metrics.robots.WithLabelValues(result).Inc() })
+	watched := watch(client)
+	watched.outages.report(log, s.metrics.unreachable)
+	s.client = watched
+	s.robots = newRobotsBook(watched, set.RobotsTTL, func(result string) { s.metrics.robots.WithLabelValues(result).Inc() })
 	s.segments = segment.NewWriter(ctx, store, segment.Settings{
 		Bytes: set.SegmentBytes, Age: set.SegmentAge, Linger: set.Linger, Instance: set.Instance, Software: "forager fetch",
 		Stored: s.metrics.stored, Waiting: s.metrics.waiting,
@@ -75,15 +79,20 @@ func newStage(ctx context.Context, set settings, store *objects.Store, client ge
 // run runs the stage until ctx ends or something is broken.
 func run(ctx context.Context, cfg *pipeline.Config, replica int, log *slog.Logger, reg prometheus.Registerer) error {
 	set := cfg.Stages.Fetch
+	var own []webclient.Service
+	for _, s := range cfg.Services() {
+		own = append(own, webclient.Service(s))
+	}
+	outages := newOutages()
 	client, err := webclient.New(webclient.Settings{
 		HeaderTimeout: set.HeaderTimeout, BodyTimeout: set.BodyTimeout,
-		Proxy: set.Proxy, AllowPrivate: set.AllowPrivate, Connections: set.Concurrency,
+		Proxy: set.Proxy, AllowPrivate: set.AllowPrivate, Own: own, Connections: set.Concurrency, Dials: outages,
 	})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	return runWith(ctx, client, cfg, replica, log, reg)
+	return runWith(ctx, &watched{client, outages}, cfg, replica, log, reg)
 }
 
 func runWith(ctx context.Context, client getter, cfg *pipeline.Config, replica int, log *slog.Logger, reg prometheus.Registerer) error {

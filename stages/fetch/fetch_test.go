@@ -72,7 +72,6 @@ func TestOutcomes(t *testing.T) {
 		}
 	})
 	b.cfg.Stages.Fetch.HeaderTimeout = 3 * time.Second // the others must keep it on a busy machine
-	b.cfg.Stages.Fetch.AllowPrivate = false
 	want := map[string]schemas.Outcome{
 		"http://a.test/page":        schemas.Outcome_OUTCOME_DELIVERED,
 		"http://a.test/gzip":        schemas.Outcome_OUTCOME_DELIVERED,

@@ -14,7 +14,7 @@ type metrics struct {
 	wait, answer, upload      prometheus.Histogram
 	bytes, hungUp             prometheus.Counter
 	segments, segmentBytes    prometheus.Counter
-	storeAway                 prometheus.Gauge
+	storeAway, unreachable    prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer, counts func() (hosts, waiting, underWay int)) (*metrics, error) {
@@ -38,7 +38,7 @@ func newMetrics(reg prometheus.Registerer, counts func() (hosts, waiting, underW
 	}
 	m := &metrics{
 		requests:     vec("requests_total", "Requests answered, by outcome.", "outcome"),
-		robots:       vec("robots_total", "robots.txt asked for: read, none (everything allowed), unreachable, refused.", "result"),
+		robots:       vec("robots_total", "robots.txt asked for: read, none (everything allowed), damaged (read in part), unreachable, refused.", "result"),
 		skipped:      vec("skipped_total", "Requests not begun: answered (by an earlier owner of the partition), duplicate.", "reason"),
 		wait:         histogram("wait_seconds", "Time from a request's arrival to its begin."),
 		answer:       histogram("answer_seconds", "Time from a request's begin to the last byte of its answer."),
@@ -49,10 +49,12 @@ func newMetrics(reg prometheus.Registerer, counts func() (hosts, waiting, underW
 		segmentBytes: counter("segment_bytes_total", "Bytes of segments stored."),
 		storeAway: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "store_waiting",
 			Help: "Uploads that wait for the object store to come back."}),
+		unreachable: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "network_unreachable",
+			Help: "1 while requests are held because the proxy, the resolver or many sites in a row cannot be reached."}),
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.requests, m.robots, m.skipped, m.wait, m.answer, m.upload, m.bytes, m.hungUp, m.segments, m.segmentBytes, m.storeAway,
+		m.requests, m.robots, m.skipped, m.wait, m.answer, m.upload, m.bytes, m.hungUp, m.segments, m.segmentBytes, m.storeAway, m.unreachable,
 		gauge("hosts", "Hosts whose politeness is remembered.", 0),
 		gauge("parked_requests", "Requests that wait in memory for their host or a slot.", 1),
 		gauge("under_way_requests", "Requests under way.", 2),

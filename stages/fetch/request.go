@@ -160,7 +160,10 @@ func (r *request) fetch() report {
 	took := time.Since(began)
 	page := &schemas.PageFetched{FetchedAt: began.UnixMilli(), DurationMs: uint32(min(took.Milliseconds(), 1<<31))}
 	var refused *webclient.RefusedError
+	var away *unreachableError
 	switch {
+	case errors.As(err, &away):
+		page.Outcome, page.Detail, page.NotBefore = away.outcome, away.Error(), millis(away.notBefore)
 	case errors.As(err, &refused):
 		page.Outcome, page.Detail = schemas.Outcome_OUTCOME_REFUSED, refused.Reason
 		r.settle(page)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"container/list"
 	"context"
 	"errors"
@@ -36,7 +37,8 @@ type ruling struct {
 // What follows from the answer (RFC 9309 §2.3.1): 2xx is read. 4xx, a redirect without a target
 // or a sixth one: everything is allowed. 5xx, 429 and time-outs: nothing is allowed for a while
 // that doubles with each failure, and requests are deferred; after maxFailures in a row they are
-// disallowed. Where nobody can be connected to, requests fail as their pages would. While a
+// disallowed. Where nobody can be connected to, requests fail as their pages would. Of an answer that is not HTTP, or not in
+// the coding that it names, as much is read as can be; so it is of one that is cut short maxFailures times. While a
 // robots.txt cannot be had, an older one goes on counting (§2.4).
 type robotsBook struct {
 	client getter
@@ -90,6 +92,10 @@ func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string,
 	}
 	var refused *webclient.RefusedError
 	asked = !errors.As(err, &refused)
+	var away *unreachableError
+	if errors.As(err, &away) { // nothing is known of the file, and nothing is kept
+		return ruling{outcome: away.outcome, detail: away.Error(), notBefore: away.notBefore}, true, nil
+	}
 	b.judge(o, answer, err)
 	return o.ruling, asked, nil
 }
@@ -131,14 +137,23 @@ func (b *robotsBook) ask(ctx context.Context, u weburl.URL, userAgent string, an
 	if err != nil {
 		return nil, err
 	}
+	var last *webclient.Answer // which redirected
 	for hop := 0; ; hop++ {
 		answer, err := b.client.Get(ctx, webclient.Request{
 			URL: at, UserAgent: userAgent, Accept: "text/plain,*/*;q=0.5", MaxBody: robots.MaxSize, Anew: anew,
 			Want: func(a *webclient.Answer, _ []byte) bool { return a.Status >= 200 && a.Status < 300 },
 		})
-		if err != nil {
-			return nil, fmt.Errorf("robots.txt: %w", err)
+		var away *unreachableError
+		var refused *webclient.RefusedError
+		switch {
+		case hop > 0 && errors.As(err, &away) && away.outcome == schemas.Outcome_OUTCOME_HOST_UNREACHABLE:
+			return nil, fmt.Errorf("robots.txt: redirect to %s: %v", at, err) // another host is down, not this one
+		case hop > 0 && (errors.As(err, &refused) || errors.Is(err, webclient.ErrMalformed)):
+			return last, nil // a redirect to nowhere
+		case err != nil:
+			return answer, fmt.Errorf("robots.txt: %w", err)
 		}
+		last = answer
 		location := answer.Header.Get("Location")
 		if answer.Status < 300 || answer.Status >= 400 || location == "" || hop == robotsHops {
 			return answer, nil
@@ -147,6 +162,32 @@ func (b *robotsBook) ask(ctx context.Context, u weburl.URL, userAgent string, an
 			return answer, nil // a redirect to nowhere
 		}
 	}
+}
+
+// read makes the ruling of a file.
+func (b *robotsBook) read(o *origin, body []byte) {
+	file := robots.Parse(body)
+	b.mu.Lock()
+	b.bytes += int64(file.Size()) - o.size
+	o.size = int64(file.Size())
+	b.mu.Unlock()
+	o.ruling = ruling{file: file}
+}
+
+// damaged makes the ruling of an answer that cannot be read to its end, and will not be the next time: the server is
+// well, so its pages are not lost. An older file goes on counting; else the whole lines that came do.
+func (b *robotsBook) damaged(o *origin, answer *webclient.Answer) {
+	had := !o.until.IsZero() && o.ruling.outcome == schemas.Outcome_OUTCOME_UNSPECIFIED
+	o.until, o.failures = time.Now().Add(min(b.ttl, lastRetry)), 0
+	b.count("damaged")
+	if had {
+		return
+	}
+	var body []byte
+	if answer != nil && answer.Status >= 200 && answer.Status < 300 {
+		body = answer.Body[:bytes.LastIndexAny(answer.Body, "\r\n")+1]
+	}
+	b.read(o, body)
 }
 
 // judge makes the ruling of an answer.
@@ -163,14 +204,16 @@ func (b *robotsBook) judge(o *origin, answer *webclient.Answer, err error) {
 		return
 	case errors.Is(err, webclient.ErrTimeout):
 		failed, detail = schemas.Outcome_OUTCOME_DEFERRED, err.Error()
+	case errors.Is(err, webclient.ErrMalformed), err != nil && answer != nil && o.failures >= maxFailures:
+		b.damaged(o, answer)
+		return
+	case err != nil && answer != nil:
+		failed, detail = schemas.Outcome_OUTCOME_DEFERRED, err.Error()
 	case err != nil:
 		failed, detail = schemas.Outcome_OUTCOME_CONNECTION_FAILED, err.Error()
 	case answer.Status >= 200 && answer.Status < 300:
-		b.mu.Lock()
-		b.bytes += int64(len(answer.Body)) - o.size
-		o.size = int64(len(answer.Body))
-		b.mu.Unlock()
-		o.ruling, o.until, o.failures = ruling{file: robots.Parse(answer.Body)}, now.Add(b.ttl), 0
+		o.until, o.failures = now.Add(b.ttl), 0
+		b.read(o, answer.Body)
 		b.count("read")
 		return
 	case answer.Status >= 300 && answer.Status < 500 && answer.Status != http.StatusTooManyRequests:

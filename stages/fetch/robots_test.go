@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -89,12 +90,38 @@ func TestRobotsRulings(t *testing.T) {
 		{"too many requests", func(string) (*webclient.Answer, error) { return status(429, "") }, false, schemas.Outcome_OUTCOME_DEFERRED},
 		{"time-out", func(string) (*webclient.Answer, error) { return nil, webclient.ErrTimeout }, false, schemas.Outcome_OUTCOME_DEFERRED},
 		{"no connection", func(string) (*webclient.Answer, error) { return nil, errors.New("refused") }, false, schemas.Outcome_OUTCOME_CONNECTION_FAILED},
+		{"not HTTP", func(string) (*webclient.Answer, error) { return nil, webclient.ErrMalformed }, true, 0},
+		{"a coding that cannot be read", func(string) (*webclient.Answer, error) {
+			a, _ := status(200, "")
+			return a, webclient.ErrMalformed
+		}, true, 0},
+		{"damaged in the middle", func(string) (*webclient.Answer, error) {
+			a, _ := status(200, deny+"\nallow: /pa")
+			return a, webclient.ErrMalformed
+		}, false, 0},
+		{"cut", func(string) (*webclient.Answer, error) {
+			a, _ := status(200, deny)
+			return a, io.ErrUnexpectedEOF
+		}, false, schemas.Outcome_OUTCOME_DEFERRED},
+		{"redirect in a circle", func(url string) (*webclient.Answer, error) { return status(301, "", url) }, true, 0},
+		{"redirect to a private address", func(url string) (*webclient.Answer, error) {
+			if url == hop {
+				return nil, &webclient.RefusedError{Reason: "private"}
+			}
+			return status(301, "", hop)
+		}, true, 0},
+		{"redirect to what is not HTTP", func(url string) (*webclient.Answer, error) {
+			if url == hop {
+				return nil, webclient.ErrMalformed
+			}
+			return status(301, "", hop)
+		}, true, 0},
 		{"private address", func(string) (*webclient.Answer, error) { return nil, &webclient.RefusedError{Reason: "private"} }, false, schemas.Outcome_OUTCOME_REFUSED},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := &fakeWeb{answer: test.answer}
-				b := newRobotsBook(web, time.Hour, func(string) {})
+				b := newRobotsBook(&watched{web, newOutages()}, time.Hour, func(string) {})
 				u := parse(t, "http://a.test/page")
 				r, asked, err := b.ruling(t.Context(), u, "forager/1", false)
 				if err != nil {
@@ -119,6 +146,31 @@ func TestRobotsRulings(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCutRobots: a robots.txt that is always cut short holds its host up for a while; then what there is of it counts.
+func TestCutRobots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := &fakeWeb{answer: func(string) (*webclient.Answer, error) {
+			a, _ := status(200, "user-agent: *\ndisallow: /secret\ndisallow: /p")
+			return a, io.ErrUnexpectedEOF
+		}}
+		b := newRobotsBook(&watched{web, newOutages()}, time.Hour, func(string) {})
+		for try := 0; ; try++ {
+			r, _, err := b.ruling(t.Context(), parse(t, "http://a.test/page"), "forager/1", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.outcome == schemas.Outcome_OUTCOME_DEFERRED && try < maxFailures {
+				time.Sleep(time.Until(r.notBefore))
+				continue
+			}
+			if r.outcome != 0 || try != maxFailures || !r.file.Allowed("forager", "/page") || r.file.Allowed("forager", "/secret") {
+				t.Errorf("after %d tries: %+v", try, r)
+			}
+			return
+		}
+	})
 }
 
 func TestRobotsIsAskedAgain(t *testing.T) {

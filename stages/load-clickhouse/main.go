@@ -27,7 +27,7 @@ func run(ctx context.Context, env *boot.Env) error {
 	}
 	defer client.Close()
 	l := &loader{db: db, crawls: controls.New()}
-	take := func(r stream.Record) error { return stream.Broken(l.crawls.Take(r.Key, r.Value)) }
+	take := func(r stream.Record) error { return l.crawls.Take(r.Key, r.Value) }
 	if _, err := client.Follow(ctx, schemas.TopicCrawlControl, take); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func run(ctx context.Context, env *boot.Env) error {
 	defer client.Close()
 	settings := env.Config.Stages.ParseDOM
 	p := &parser{crawls: controls.New(), store: segment.NewAhead(store, settings.CacheBytes)}
-	follow := func(r stream.Record) error { return stream.Broken(p.crawls.Take(r.Key, r.Value)) }
+	follow := func(r stream.Record) error { return p.crawls.Take(r.Key, r.Value) }
 	if _, err := client.Follow(ctx, schemas.TopicCrawlControl, follow); err != nil {
 		return err
 	}

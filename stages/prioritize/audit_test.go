@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,7 +21,6 @@ import (
 type audit struct {
 	s      *simulation
 	err    error
-	began  map[string]bool
 	crawls map[string]*auditCrawl
 	fences []stream.Fence
 	seen   map[string]int // how often something was met
@@ -46,6 +46,13 @@ type auditCrawl struct {
 	leaps                  map[string]*schemas.LeapSettled
 	leapOrder              []*schemas.LeapSettled
 	statuses               map[uint32]*schemas.CrawlStatus // the newest of each shard
+	last                   map[uint32]*schemas.CrawlStatus // the last record of each shard, which compaction keeps
+	// began: a control record was sent; revised: another one than that of another state, or seeds, since.
+	began, revised bool
+	// most are the largest limits of all control records.
+	most struct{ pages, requests, window, hostWindow uint64 }
+	// ranked is behind how many pages hubs were ranked, by shard.
+	ranked map[uint32]uint64
 	// over: all shards have said that the crawl has ended, and nothing was asked of it since.
 	over bool
 }
@@ -56,12 +63,12 @@ type auditRequest struct {
 }
 
 func newAudit(s *simulation) *audit {
-	a := &audit{s: s, seen: make(map[string]int), began: make(map[string]bool), crawls: make(map[string]*auditCrawl), fences: make([]stream.Fence, s.Partitions(schemas.TopicFetchRequested))}
+	a := &audit{s: s, seen: make(map[string]int), crawls: make(map[string]*auditCrawl), fences: make([]stream.Fence, s.Partitions(schemas.TopicFetchRequested))}
 	for _, ctl := range s.controls {
 		a.crawls[ctl.GetCrawl()] = &auditCrawl{
 			seen: a.seen, ctl: ctl, web: s.down.web[ctl.GetCrawl()], requests: make(map[string]*auditRequest), asked: make(map[string]bool), applied: make(map[string]bool), ticks: make(map[uint32][]*schemas.LinkFound),
 			hostFlying: make(map[string]uint64), hostCount: make(map[string]uint64), hostAll: make(map[string]uint64), outcomes: make(map[string]uint64),
-			leaps: make(map[string]*schemas.LeapSettled), statuses: make(map[uint32]*schemas.CrawlStatus), through: make(map[string]*schemas.TopicSpan),
+			leaps: make(map[string]*schemas.LeapSettled), statuses: make(map[uint32]*schemas.CrawlStatus), last: make(map[uint32]*schemas.CrawlStatus), through: make(map[string]*schemas.TopicSpan), ranked: make(map[uint32]uint64),
 		}
 	}
 	s.OnAppend = func(r stream.Record) {
@@ -120,7 +127,7 @@ func (a *audit) record(r stream.Record) error {
 		}
 		a.crawls[st.GetCrawl()].said(st)
 	case schemas.TopicCrawlControl:
-		a.crawls[string(r.Key)].over = false
+		a.crawls[string(r.Key)].controlled()
 	case schemas.TopicDeadLetter:
 		letter := new(schemas.DeadLetter)
 		if err := proto.Unmarshal(r.Value, letter); err != nil {
@@ -133,8 +140,40 @@ func (a *audit) record(r stream.Record) error {
 	return nil
 }
 
+// controlled takes a control record.
+func (c *auditCrawl) controlled() {
+	c.began, c.over = true, false
+	b, unlimited := c.ctl.GetBudget(), uint64(math.MaxUint64)
+	raise := func(most *uint64, limit uint64) {
+		if limit == 0 {
+			limit = unlimited
+		}
+		*most = max(*most, limit)
+	}
+	raise(&c.most.pages, b.GetPages())
+	raise(&c.most.requests, b.GetRequests())
+	raise(&c.most.window, c.window())
+	raise(&c.most.hostWindow, uint64(schemas.HostWindow(c.ctl)))
+}
+
+// deleted says that the crawl was to be deleted.
+func (c *auditCrawl) deleted() bool {
+	return c.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED
+}
+
+// delivered is the number of pages that a shard has delivered.
+func (c *auditCrawl) delivered(shard uint32) (pages uint64) {
+	for _, rec := range c.ticks[shard] {
+		if rec.GetRole() == schemas.LinkRole_LINK_ROLE_VERDICT && rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+			pages++
+		}
+	}
+	return pages
+}
+
 // said takes a status.
 func (c *auditCrawl) said(st *schemas.CrawlStatus) {
+	c.last[st.GetShard()] = st
 	old := c.statuses[st.GetShard()]
 	if old != nil && (st.GetEpoch() < old.GetEpoch() || st.GetEpoch() == old.GetEpoch() && st.GetAt() < old.GetAt()) {
 		return
@@ -195,7 +234,7 @@ func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
 			return fmt.Errorf("%s, attempt %d, does not follow a failed one: %v", req.GetUrl(), n, before)
 		}
 	}
-	if c.over && c.ctl.GetShards() > 1 {
+	if c.over && c.ctl.GetShards() > 1 && !c.revised {
 		return fmt.Errorf("%s, attempt %d, was dispatched though all shards had said that the crawl has ended", req.GetUrl(), req.GetAttempt())
 	}
 	c.requests[id] = &auditRequest{FetchRequest: req}
@@ -204,29 +243,25 @@ func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
 	c.hostCount[req.GetHost()]++
 	c.hostAll[req.GetHost()]++
 	limit := func(what string, n, most uint64) error {
-		if most > 0 && n > most {
+		if n > most {
 			return fmt.Errorf("%s, attempt %d: %s is %d, and %d are allowed", req.GetUrl(), req.GetAttempt(), what, n, most)
 		}
 		return nil
 	}
-	hostWindow := uint64(c.ctl.GetHostWindow())
-	switch {
-	case hostWindow > 0:
-	case c.ctl.GetPoliteness().GetDelayMs() > 0:
-		hostWindow = 2
-	default:
-		hostWindow = 100
+	hostCap := uint64(c.ctl.GetScope().GetHostCap())
+	if hostCap == 0 {
+		hostCap = math.MaxUint64
 	}
 	return errors.Join(
-		limit("pages and requests in flight", c.pages+c.flying, c.ctl.GetBudget().GetPages()),
-		limit("requests charged and in flight", c.charged+c.flying, c.ctl.GetBudget().GetRequests()),
-		limit("window", c.flying, c.window()),
-		limit("window of the host", c.hostFlying[req.GetHost()], hostWindow),
-		limit("requests of the host", c.hostCount[req.GetHost()], uint64(c.ctl.GetScope().GetHostCap())),
+		limit("pages and requests in flight", c.pages+c.flying, c.most.pages),
+		limit("requests charged and in flight", c.charged+c.flying, c.most.requests),
+		limit("window", c.flying, c.most.window),
+		limit("window of the host", c.hostFlying[req.GetHost()], c.most.hostWindow),
+		limit("requests of the host", c.hostCount[req.GetHost()], hostCap),
 	)
 }
 
-// window is the most requests that may be in flight.
+// window is the most requests that may be in flight by the control record.
 func (c *auditCrawl) window() uint64 {
 	if w := uint64(c.ctl.GetWindow()); w > 0 {
 		return w
@@ -264,7 +299,7 @@ func (c *auditCrawl) answered(rec *schemas.LinkFound, trail string) error {
 		if outcome == schemas.Outcome_OUTCOME_REDIRECTED {
 			c.seen["redirects"]++
 		}
-		if outcome == schemas.Outcome_OUTCOME_DEFERRED {
+		if schemas.Deferred(outcome) {
 			c.seen["deferrals"]++
 			c.hostCount[req.GetHost()]--
 		}
@@ -404,6 +439,15 @@ func (a *audit) check() error {
 
 func (c *auditCrawl) check() error {
 	st := c.whole()
+	if c.deleted() {
+		c.seen["ended: deleted"]++
+		for k := range schemas.ShardsOf(c.ctl) {
+			if st := c.statuses[k]; st.GetEndReason() != endDeleted || len(st.GetSpans()) > 0 {
+				return fmt.Errorf("it was deleted, and the status of shard %d is %v", k, st)
+			}
+		}
+		return nil
+	}
 	var errs []error
 	equal := func(what string, got, want any) {
 		if got != want {
@@ -411,6 +455,7 @@ func (c *auditCrawl) check() error {
 		}
 	}
 	for k := range schemas.ShardsOf(c.ctl) {
+		equal(fmt.Sprintf("epoch of the last status of shard %d", k), c.last[k].GetEpoch(), c.statuses[k].GetEpoch())
 		equal(fmt.Sprintf("end of shard %d", k), c.statuses[k].GetEndReason(), st.GetEndReason())
 	}
 	equal("dispatched", st.GetDispatched(), uint64(len(c.requests)))
@@ -516,8 +561,8 @@ func (c *auditCrawl) checkClock(shard uint32, order []*schemas.LinkFound) error 
 			delete(flying, id)
 		}
 		flying[string(r.GetId())] = true
-		if window := c.window(); uint64(len(flying)) > window {
-			return fmt.Errorf("%d requests were in flight at dispatch %d, the window is %d", len(flying), r.GetOrdinal(), window)
+		if uint64(len(flying)) > c.most.window {
+			return fmt.Errorf("%d requests were in flight at dispatch %d, the window is %d", len(flying), r.GetOrdinal(), c.most.window)
 		}
 	}
 	return nil
@@ -606,9 +651,14 @@ func (c *auditCrawl) checkEnd() error {
 		return fmt.Errorf("it ended for the reason %q", st.GetEndReason())
 	}
 	fates := c.fates()
-	gate := c.ctl.GetPolicies()[0].GetGate()
+	leading := c.ctl.GetPolicies()
+	if c.ctl.GetMixture() == nil {
+		leading = leading[:1]
+	}
 	passes := func(rec *schemas.LinkFound) bool {
-		return rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS || gate.GetAction() != schemas.GateAction_GATE_ACTION_DROP || rec.GetJudgement().GetRaw() >= gate.GetThreshold()
+		return rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS || slices.ContainsFunc(leading, func(p *schemas.Policy) bool {
+			return p.GetGate().GetAction() != schemas.GateAction_GATE_ACTION_DROP || rec.GetJudgement().GetRaw() >= p.GetGate().GetThreshold()
+		})
 	}
 	admitted := make(map[string]bool) // through the gate
 	var admit func(url string)

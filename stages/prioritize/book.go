@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -21,19 +22,25 @@ type book struct {
 	mu     sync.Mutex
 	models map[string]*schemas.ModelPublished // by crawl
 	hubs   map[string]*hubs                   // by shard
+	// epochs are the highest in the statuses of a shard, by unit; outdated are the units whose newest status in the
+	// topic is of a lower one: a former owner, which was held up, wrote it.
+	epochs   map[string]uint64
+	outdated map[string]bool
+	// statuses are the newest of each unit, undecoded.
+	statuses map[string][]byte
 	// changes counts; the bell rings at each.
 	changes uint64
 	bell    controls.Bell
 }
 
 func newBook() *book {
-	return &book{controls: controls.New(), models: make(map[string]*schemas.ModelPublished), hubs: make(map[string]*hubs)}
+	return &book{controls: controls.New(), models: make(map[string]*schemas.ModelPublished), hubs: make(map[string]*hubs), epochs: make(map[string]uint64), outdated: make(map[string]bool), statuses: make(map[string][]byte)}
 }
 
 // control takes a record of crawl.control.
 func (b *book) control(r stream.Record) error {
 	if err := b.controls.Take(r.Key, r.Value); err != nil {
-		return stream.Broken(fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err))
+		return fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,7 +53,7 @@ func (b *book) control(r stream.Record) error {
 func (b *book) model(r stream.Record) error {
 	m := new(schemas.ModelPublished)
 	if err := proto.Unmarshal(r.Value, m); err != nil {
-		return stream.Broken(fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err))
+		return fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err)
 	}
 	if m.GetKind() != "apprentice" || m.GetCrawl() == "" || m.GetRetrained() {
 		return nil
@@ -79,7 +86,7 @@ func (b *book) hub(r stream.Record) error {
 		raised, err = distill.Raised(m)
 	}
 	if err != nil {
-		return stream.Broken(fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err))
+		return fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,6 +97,53 @@ func (b *book) hub(r stream.Record) error {
 	b.hubs[name] = &hubs{pages: m.GetPages(), raised: raised}
 	b.changed()
 	return nil
+}
+
+// status takes a record of crawl.status, of which the headers say enough.
+func (b *book) status(r stream.Record) error {
+	epoch, err := strconv.ParseUint(r.Headers[schemas.HeaderEpoch], 10, 64)
+	if err != nil {
+		return nil // written by an older version of the program
+	}
+	shard, err := shardOf(r.Headers, schemas.HeaderShard)
+	if err != nil {
+		return err
+	}
+	name := unit(r.Headers[schemas.HeaderCrawl], shard)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if epoch >= b.epochs[name] {
+		b.statuses[name] = r.Value
+	}
+	highest := b.epochs[name]
+	b.epochs[name] = max(highest, epoch)
+	if epoch < highest {
+		b.outdated[name] = true
+		b.changed()
+	} else {
+		delete(b.outdated, name)
+	}
+	return nil
+}
+
+// lastStatus is the newest status of a unit in the topic; nil where there is none.
+func (b *book) lastStatus(unit string) (*schemas.CrawlStatus, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	value, ok := b.statuses[unit]
+	if !ok {
+		return nil, nil
+	}
+	st := new(schemas.CrawlStatus)
+	return st, proto.Unmarshal(value, st)
+}
+
+// takeOutdated reports whether the status of a unit must be written again, once.
+func (b *book) takeOutdated(unit string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer delete(b.outdated, unit)
+	return b.outdated[unit]
 }
 
 // ranked returns the newest hubs of a shard; nil where there are none.

@@ -53,6 +53,8 @@ type crawl struct {
 	// sent is the last status that was sent, dirty that it is out of date.
 	sent  *schemas.CrawlStatus
 	dirty bool
+	// repeat: an older owner's status was written after the last one, which is sent again.
+	repeat bool
 	// wrote: this step sends records of the crawl; where they stand is known behind it only.
 	wrote bool
 	peers peers
@@ -66,6 +68,13 @@ func (c *crawl) asleep() bool { return c.shard == nil && c.memo.finished > 0 }
 // prepare brings the crawl up to what the book says: control record, list, model. What is not
 // there yet is awaited; the crawl goes on with what it has where it can.
 func (p *prioritizer) prepare(c *crawl, now time.Time) error {
+	if _, ok := p.parked[c.name]; ok {
+		return nil
+	}
+	return stream.Guard(c.name, func() error { return p.bringUp(c, now) })
+}
+
+func (p *prioritizer) bringUp(c *crawl, now time.Time) error {
 	ctl, published := p.book.look(c.name)
 	if ctl.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED {
 		return p.drop(c, ctl)

@@ -32,7 +32,10 @@ func (p *prioritizer) drop(c *crawl, ctl *schemas.CrawlControl) error {
 		return err
 	}
 	p.library.forget(c.asked)
-	last := &schemas.CrawlStatus{Crawl: c.name, Shard: c.number, State: schemas.ShardState_SHARD_STATE_FINISHED, EndReason: endDeleted}
+	last := &schemas.CrawlStatus{
+		Crawl: c.name, Shard: c.number, State: schemas.ShardState_SHARD_STATE_FINISHED, EndReason: endDeleted,
+		At: c.sent.GetAt(), // it must be later than what was sent
+	}
 	*c = crawl{
 		name: c.name, number: c.number, decisions: c.decisions, records: c.records, unsaved: true,
 		memo: &memo{finished: ctl.GetRevision(), spans: make(map[string]*schemas.TopicSpan), last: proto.CloneOf(last)},

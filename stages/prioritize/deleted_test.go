@@ -12,7 +12,7 @@ import (
 // keys counts what the store holds but for memos.
 func (d *desk) keys() (n int) {
 	d.t.Helper()
-	err := d.store.Scan([]byte{0}, []byte{0xff}, func(key, _ []byte) (bool, error) {
+	err := d.store.Scan([]byte{1}, []byte{0xff}, func(key, _ []byte) (bool, error) {
 		if key[0] != ownPrefix || key[1] != memoKind {
 			n++
 		}
@@ -82,4 +82,24 @@ func TestDeleted(t *testing.T) {
 	d.p, d.store, d.epoch = lost.p, lost.store, lost.epoch
 	d.step()
 	late()
+}
+
+// TestTheWordOfADeletionIsTheLast: statuses of one millisecond have rising times; that which says that the crawl was deleted comes
+// after them, and readers that go by time take no other for the newest.
+func TestTheWordOfADeletionIsTheLast(t *testing.T) {
+	d := newDesk(t)
+	ctl := crawlOf("c")
+	for _, state := range []schemas.CrawlState{
+		schemas.CrawlState_CRAWL_STATE_RUNNING, schemas.CrawlState_CRAWL_STATE_PAUSED, schemas.CrawlState_CRAWL_STATE_RUNNING,
+		schemas.CrawlState_CRAWL_STATE_DELETED,
+	} {
+		ctl.State = state
+		d.control(ctl)
+		d.step()
+		ctl.Revision++
+	}
+	all := d.statuses["c"]
+	if n := len(all); n != 4 || all[n-1].GetEndReason() != endDeleted || all[n-1].GetAt() <= all[n-2].GetAt() {
+		t.Errorf("statuses %v", all)
+	}
 }

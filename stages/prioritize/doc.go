@@ -5,7 +5,8 @@
 // Purpose: the frontier (package frontier) of every crawl, and what the shards of one owe one
 // another (package shards); shards are spread over the partitions of link.found by their key.
 //
-// In: link.found. Followed to their end first, and on: crawl.control, model.published. Out:
+// In: link.found. Followed to their end first, and on: crawl.control, crawl.status (to write a status
+// again that an outdated one of a former owner followed), model.published. Out:
 // fetch.requested, which is also its decision log; leap.settled; crawl.status, at every change of
 // state and at most once a second else; link.found, for other shards of a crawl: links to their
 // hosts, and notes (header "from").
@@ -49,6 +50,10 @@
 // in flight for ever. A control record that cannot be run (other shards than before, unknown policy,
 // no budget): a crawl that never ran gets the status finished, "refused: …"; one that runs goes
 // on as before and says so in its activity.
+//
+// A record that makes the stage fail (a panic) is skipped, and its request answered as failed:feature-extract; a crawl
+// that fails by itself is left aside, with its records, until its control record has a newer revision
+// (docs/decisions/0033).
 //
 // Running twice is safe: see stream.Owner. Verdicts count once, by request id; leaps and
 // boundaries sent again are the same records.

@@ -30,7 +30,7 @@ func run(ctx context.Context, env *boot.Env) error {
 	defer client.Close()
 	book := newBook()
 	for topic, take := range map[string]func(stream.Record) error{
-		schemas.TopicCrawlControl: book.control, schemas.TopicModelPublished: book.model, schemas.TopicHubRanked: book.hub,
+		schemas.TopicCrawlControl: book.control, schemas.TopicModelPublished: book.model, schemas.TopicHubRanked: book.hub, schemas.TopicCrawlStatus: book.status,
 	} {
 		if _, err := client.Follow(ctx, topic, take); err != nil {
 			return err
@@ -49,10 +49,16 @@ func run(ctx context.Context, env *boot.Env) error {
 		book: book, library: newLibrary(store.Get, readModel, book.notify, env.Log), partitions: partitions,
 		retryDelay: conf.RetryDelay, rescoreBatch: conf.RescoreBatch, disk: room, memory: newMemory(conf.FrontierBytes), log: env.Log,
 	}
+	if err := s.memory.register(env.Metrics); err != nil {
+		return err
+	}
 	return client.RunStateful(ctx, stream.Stateful{
 		Stage: stage, Input: schemas.TopicLinkFound, Log: schemas.TopicFetchRequested,
 		CacheBytes: conf.CacheBytes, MemTable: memTable(conf.FrontierBytes), Hits: true, Notify: book.subscribe, Rest: rest,
+		Revision: func(crawl string) uint64 { return book.controls.Look(crawl).GetRevision() },
 		Open: func(partition int, epoch uint64, kv *stream.Store) (stream.Processor, error) {
+			s := s
+			s.parked = kv.Parked()
 			return s.open(partition, epoch, kv)
 		},
 	}, env.StateDir)

@@ -1,6 +1,11 @@
 package main
 
-import "sync"
+import (
+	"errors"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // memory is what the frontiers of the process may keep in memory, shared evenly by its shards
 // that are awake.
@@ -10,9 +15,20 @@ type memory struct {
 	mu sync.Mutex
 	// awake shards by partition. One that was lost counts on: it may come back, and less is safe.
 	awake map[int]int
+	// learned by partition.
+	learned map[int]learned
 }
 
-func newMemory(bytes int64) *memory { return &memory{bytes: bytes, awake: make(map[int]int)} }
+// learned is what rankers that learn from verdicts take in memory, bytes, and the verdicts that they did not learn from as they were
+// full.
+type learned struct {
+	bytes   int
+	skipped uint64
+}
+
+func newMemory(bytes int64) *memory {
+	return &memory{bytes: bytes, awake: make(map[int]int), learned: make(map[int]learned)}
+}
 
 // share returns the bytes of one shard, now that a partition has so many awake.
 func (m *memory) share(partition, awake int) int {
@@ -24,6 +40,48 @@ func (m *memory) share(partition, awake int) int {
 		all += n
 	}
 	return int(max(1, m.bytes/int64(max(1, all))))
+}
+
+// noteLearned takes what the rankers of a partition have learnt.
+func (m *memory) noteLearned(partition int, l learned) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.learned[partition] = l
+}
+
+// allLearned is the sum over the partitions.
+func (m *memory) allLearned() (sum learned) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.learned {
+		sum.bytes, sum.skipped = sum.bytes+l.bytes, sum.skipped+l.skipped
+	}
+	return sum
+}
+
+// register makes metrics of it.
+func (m *memory) register(reg prometheus.Registerer) error {
+	gauge := func(name, help string, value func(learned) float64) error {
+		return reg.Register(prometheus.NewGaugeFunc(
+			prometheus.GaugeOpts{Namespace: "forager", Subsystem: "prioritize", Name: name, Help: help},
+			func() float64 { return value(m.allLearned()) }))
+	}
+	return errors.Join(
+		gauge("learned_bytes", "Memory of rankers that learn from verdicts, estimated.", func(l learned) float64 { return float64(l.bytes) }),
+		gauge("learned_skipped_verdicts", "Verdicts that such rankers did not learn from, as they were full.", func(l learned) float64 { return float64(l.skipped) }),
+	)
+}
+
+// noteLearned adds up what the rankers of all shards of the partition have learnt.
+func (p *prioritizer) noteLearned() {
+	var sum learned
+	for _, c := range p.crawls {
+		if c.shard != nil {
+			bytes, skipped := c.shard.Learned()
+			sum.bytes, sum.skipped = sum.bytes+bytes, sum.skipped+skipped
+		}
+	}
+	p.memory.noteLearned(p.partition, sum)
 }
 
 // shareMemory gives every shard of the partition its share.

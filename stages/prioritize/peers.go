@@ -231,7 +231,7 @@ func (s *step) listen(c *crawl) error {
 // ends are the reasons as the frontier knows them.
 var ends = shards.Ends{
 	Stopped: frontier.EndStopped, Pages: frontier.EndPages, Requests: frontier.EndRequests,
-	Empty: frontier.EndEmpty, Stagnated: frontier.EndStagnated,
+	Empty: frontier.EndEmpty, Stagnated: frontier.EndStagnated, Unreachable: frontier.EndUnreachable,
 }
 
 // lead decides for all shards of the crawl.

@@ -39,6 +39,8 @@ type prioritizer struct {
 	memory                *memory
 	log                   *slog.Logger
 
+	// parked are the crawls that are left aside for a fault.
+	parked map[string]stream.ParkedCrawl
 	// each is the memory of one shard, bytes.
 	each int
 	// crawls are the shards of crawls that the partition has, by unit.
@@ -82,6 +84,7 @@ type settings struct {
 	retryDelay   time.Duration
 	rescoreBatch int
 	disk         watch
+	parked       map[string]stream.ParkedCrawl
 	memory       *memory // nil = one of the default's size for each partition
 	log          *slog.Logger
 }
@@ -90,7 +93,7 @@ type settings struct {
 func (s settings) open(partition int, epoch uint64, store frontier.Store) (*prioritizer, error) {
 	p := &prioritizer{
 		partition: partition, partitions: s.partitions, epoch: epoch, store: store, book: s.book, library: s.library,
-		retryDelay: s.retryDelay, rescoreBatch: s.rescoreBatch, disk: s.disk, memory: s.memory, log: s.log, crawls: make(map[string]*crawl),
+		retryDelay: s.retryDelay, rescoreBatch: s.rescoreBatch, disk: s.disk, memory: s.memory, parked: s.parked, log: s.log, crawls: make(map[string]*crawl),
 	}
 	if p.memory == nil {
 		p.memory = newMemory(frontier.DefaultMemory)
@@ -167,7 +170,9 @@ func (p *prioritizer) readBook(now time.Time) error {
 		}
 	}
 	for _, name := range p.order {
-		if err := p.prepare(p.crawls[name], now); err != nil {
+		c := p.crawls[name]
+		c.repeat = c.repeat || p.book.takeOutdated(name)
+		if err := p.prepare(c, now); err != nil {
 			return err
 		}
 	}
@@ -200,6 +205,7 @@ func (p *prioritizer) Recover(r stream.Record) error {
 
 // Step applies records, and then lets every crawl dispatch and score again.
 func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, error) {
+	defer p.noteLearned()
 	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying, next: w.Next, room: p.disk.Look(w.Now)}
 	if p.read != p.book.version() {
 		if err := p.readBook(w.Now); err != nil {
@@ -213,15 +219,11 @@ func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, err
 			}
 		}
 	}
-	for _, name := range p.order {
-		if err := s.speak(p.crawls[name]); err != nil {
-			return stream.Result{}, err
-		}
+	if err := s.each(s.speak); err != nil {
+		return stream.Result{}, err
 	}
-	for _, name := range p.order {
-		if err := s.unpark(p.crawls[name]); err != nil {
-			return stream.Result{}, err
-		}
+	if err := s.each(s.unpark); err != nil {
+		return stream.Result{}, err
 	}
 	records := decodeAll(w.Records)
 	if err := s.prepare(records); err != nil {
@@ -234,22 +236,23 @@ func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, err
 	}
 	for i := range p.order {
 		c := p.crawls[p.order[(i+p.turn)%len(p.order)]]
-		if err := s.decide(c); err != nil {
-			return stream.Result{}, fmt.Errorf("crawl %s: %w", c.name, err)
+		if err := stream.Guard(c.name, func() error { return s.decide(c) }); err != nil {
+			return stream.Result{}, err
 		}
 	}
 	p.turn++
 	p.shareMemory()
-	for _, name := range p.order {
-		if err := s.listen(p.crawls[name]); err != nil {
-			return stream.Result{}, err
+	err := s.each(func(c *crawl) error {
+		if err := s.listen(c); err != nil {
+			return err
 		}
-		if err := s.close(p.crawls[name]); err != nil {
-			return stream.Result{}, err
-		}
+		return s.close(c)
+	})
+	if err != nil {
+		return stream.Result{}, err
 	}
 	p.next = w.Next
-	return stream.Result{Outs: s.outs, Wake: s.wake, Look: s.look}, nil
+	return stream.Result{Outs: s.outs, Statuses: s.statuses, Wake: s.wake, Look: s.look}, nil
 }
 
 // Acked notes where the records of each crawl stand.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/frontier"
@@ -24,7 +25,7 @@ import (
 type desk struct {
 	t       testing.TB
 	conf    settings
-	store   frontier.Store
+	store   *stream.Store
 	p       *prioritizer
 	now     time.Time
 	objects map[string]string
@@ -41,9 +42,24 @@ type desk struct {
 	log      []stream.Record // fetch.requested
 }
 
+// newStore is an empty Store of a partition, on a file system in memory.
+func newStore(t testing.TB) *stream.Store {
+	t.Helper()
+	s, err := stream.OpenStore(stream.StoreOptions{Dir: "state", Identity: identity, FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
 func newDesk(t testing.TB) *desk {
 	d := &desk{
-		t: t, store: frontier.NewMemory(), now: time.Unix(1_000_000, 0), objects: make(map[string]string),
+		t: t, store: newStore(t), now: time.Unix(1_000_000, 0), objects: make(map[string]string),
 		parts: make([]int64, 3), statuses: make(map[string][]*schemas.CrawlStatus),
 	}
 	d.conf = settings{book: newBook(), partitions: 1, retryDelay: time.Minute, rescoreBatch: 100, disk: roomy, log: slog.New(slog.DiscardHandler)}
@@ -118,8 +134,8 @@ func (d *desk) work(replaying bool, records ...stream.Record) {
 		d.t.Fatal(err)
 	}
 	d.wake, d.requests, d.leaps, d.letters = res.Wake, nil, nil, nil
-	at := make([]stream.Position, len(res.Outs))
-	for i, out := range res.Outs {
+	at := make([]stream.Position, len(res.Outs)+len(res.Statuses))
+	for i, out := range slices.Concat(res.Outs, res.Statuses) {
 		rec := schemas.Record(out.Topic)
 		if err := proto.Unmarshal(out.Value, rec); err != nil {
 			d.t.Fatal(err)
@@ -152,7 +168,23 @@ func (d *desk) work(replaying bool, records ...stream.Record) {
 		}
 	}
 	if len(res.Outs) > 0 {
-		if err := d.p.Acked(res.Outs, at); err != nil {
+		if err := d.p.Acked(res.Outs, at[:len(res.Outs)]); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	if err := d.store.Commit(stream.Marks{Input: d.offset}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// lose opens an empty state, as a new owner does who has nothing but the topics, and recovers the decisions of the log.
+func (d *desk) lose() {
+	d.t.Helper()
+	d.store, d.offset = newStore(d.t), 0
+	log := d.log
+	d.open()
+	for _, r := range log {
+		if err := d.p.Recover(r); err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -205,6 +237,10 @@ func delivered(r *schemas.FetchRequest, links ...string) *schemas.LinkFound {
 	rec := &schemas.LinkFound{
 		Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_DELIVERED,
 		Judgement: &schemas.Judgement{Raw: .5, Tempered: .5},
+	}
+	var err error
+	if rec.Request, err = proto.Marshal(r); err != nil {
+		panic(err)
 	}
 	for _, u := range links {
 		rec.Links = append(rec.Links, &schemas.Link{Url: u})
@@ -803,6 +839,57 @@ func FuzzReadMemo(f *testing.F) {
 	})
 }
 
+// TestAnOutdatedStatusIsFollowedByTheOwners: a former owner that was held up may write its status last, which
+// compaction would keep; the owner writes its own once more, also that of a crawl that has ended.
+func TestAnOutdatedStatusIsFollowedByTheOwners(t *testing.T) {
+	d := newDesk(t)
+	ctl := crawlOf("c")
+	d.control(ctl)
+	written := func(epoch uint64) {
+		t.Helper()
+		out, err := statusOut(&schemas.CrawlStatus{Crawl: "c", Epoch: epoch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.conf.book.status(stream.Record{Topic: out.Topic, Key: out.Key, Value: out.Value, Headers: out.Headers}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repeats := func(when string, want int) {
+		t.Helper()
+		n := len(d.statuses["c"])
+		d.step()
+		d.step()
+		if got := len(d.statuses["c"]) - n; got != want {
+			t.Errorf("%s: %d statuses, want %d", when, got, want)
+		}
+	}
+	d.open()
+	d.step(d.record(seedsOf("c", page+"1")))
+	r := d.requests[0]
+	for d.now = d.now.Add(2 * time.Second); len(d.statuses["c"]) < 2; d.now = d.now.Add(time.Second) {
+		d.step()
+	}
+	written(d.epoch)
+	repeats("its own status", 0)
+	written(d.epoch - 1)
+	repeats("an older epoch's status", 1)
+	written(d.epoch)
+	repeats("its own status again", 0)
+	d.step(d.record(delivered(r)))
+	for d.now = d.now.Add(time.Second); !d.wake.IsZero(); d.now = d.now.Add(time.Second) {
+		d.step()
+	}
+	if !d.p.crawls["c"].asleep() {
+		t.Fatal("the crawl has not ended")
+	}
+	written(d.epoch - 1)
+	repeats("an older epoch's status of an ended crawl", 1)
+	if st := d.status("c"); st.GetEndReason() != frontier.EndEmpty {
+		t.Errorf("repeated %v", st)
+	}
+}
+
 func TestStatusesAreNotMoreThanOneASecond(t *testing.T) {
 	d := newDesk(t)
 	ctl := crawlOf("c")
@@ -848,5 +935,64 @@ func TestCrawlsOfOnePartitionShareIt(t *testing.T) {
 	}
 	if len(first) < 3 {
 		t.Errorf("the first requests of a step are of %v", first)
+	}
+}
+
+// TestACrawlLeftAsideWaitsAndTheOthersGoOn: what comes for a crawl that is parked for a fault is kept in order and
+// applied when it is resumed; its status says so and keeps its counts.
+func TestACrawlLeftAsideWaitsAndTheOthersGoOn(t *testing.T) {
+	d := newDesk(t)
+	d.control(crawlOf("c"))
+	d.control(crawlOf("d"))
+	d.step(d.record(seedsOf("c", page+"1", page+"2")))
+	requests := d.requests
+	for len(d.statuses["c"]) < 2 {
+		d.now = d.now.Add(time.Second)
+		d.step()
+	}
+	last, err := statusOut(d.status("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.conf.book.status(stream.Record{Topic: last.Topic, Key: last.Key, Value: last.Value, Headers: last.Headers}); err != nil {
+		t.Fatal(err)
+	}
+	dispatched := d.status("c").GetDispatched()
+	d.conf.parked = map[string]stream.ParkedCrawl{"c": {Cause: "panic: no such place\ngoroutine 1"}}
+	d.open()
+	d.step(d.record(delivered(requests[0], page+"3")), d.record(seedsOf("d", page+"9")))
+	if got := d.urls(); len(got) != 1 || got[0] != page+"9" {
+		t.Errorf("requested %v", got)
+	}
+	if st := d.status("c"); !strings.Contains(st.GetActivity(), "parked for a fault") || !strings.Contains(st.GetActivity(), "no such place") || st.GetDispatched() != dispatched || dispatched == 0 {
+		t.Errorf("status %v", st)
+	}
+	d.conf.parked = nil
+	d.open()
+	for range 3 {
+		d.step()
+		if len(d.requests) > 0 {
+			break
+		}
+	}
+	if got := d.urls(); len(got) != 1 || got[0] != page+"3" {
+		t.Errorf("resumed, it requests %v", got)
+	}
+}
+
+// TestASkippedRecordIsAnsweredFor: of a record that made the stage fail the request fails, and no second letter is written.
+func TestASkippedRecordIsAnsweredFor(t *testing.T) {
+	d := newDesk(t)
+	d.control(crawlOf("c"))
+	d.step(d.record(seedsOf("c", page+"1")))
+	headers := schemas.RequestHeaders(d.requests[0])
+	headers[schemas.HeaderSkipped] = "panic: out of range"
+	d.now = d.now.Add(2 * time.Second)
+	d.step(d.raw(nil, headers))
+	for d.now = d.now.Add(2 * time.Second); !d.wake.IsZero(); d.now = d.now.Add(time.Second) {
+		d.step()
+	}
+	if st := d.status("c"); st.GetOutcomes()["failed:feature-extract"] != 1 || st.GetInFlight() != 0 || len(d.letters) != 0 {
+		t.Errorf("%d letters, status %v", len(d.letters), st)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -26,6 +27,11 @@ func decodeAll(records []stream.Record) []decoded {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, r := range records {
 		g.Go(func() error {
+			defer func() {
+				if p := recover(); p != nil {
+					all[i] = decoded{err: fmt.Errorf("panic: %v", p)}
+				}
+			}()
 			all[i].rec, all[i].err = decode(r)
 			return nil
 		})
@@ -36,6 +42,9 @@ func decodeAll(records []stream.Record) []decoded {
 
 // decode reads a record of link.found and checks what the frontier relies on.
 func decode(r stream.Record) (*schemas.LinkFound, error) {
+	if r.Skipped() {
+		return nil, errors.New("the record was skipped: " + r.Headers[schemas.HeaderSkipped])
+	}
 	rec := new(schemas.LinkFound)
 	if err := proto.Unmarshal(r.Value, rec); err != nil {
 		return nil, fmt.Errorf("link.found: %w", err)
@@ -144,9 +153,10 @@ func statusOut(s *schemas.CrawlStatus) (stream.Out, error) {
 	if err != nil {
 		return stream.Out{}, fmt.Errorf("status of %s: %w", s.GetCrawl(), err)
 	}
+	h := headers(s.GetCrawl(), s.GetShard())
+	h[schemas.HeaderEpoch] = strconv.FormatUint(s.GetEpoch(), 10)
 	return stream.Out{
-		Topic: schemas.TopicCrawlStatus, Partition: -1, Key: []byte(schemas.ShardKey(s.GetCrawl(), s.GetShard())),
-		Value: value, Headers: headers(s.GetCrawl(), s.GetShard()),
+		Topic: schemas.TopicCrawlStatus, Partition: -1, Key: []byte(schemas.ShardKey(s.GetCrawl(), s.GetShard())), Value: value, Headers: h,
 	}, nil
 }
 

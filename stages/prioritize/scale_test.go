@@ -39,9 +39,10 @@ func benchBudget(b *testing.B) budget {
 	return budget{frontier, shipped.cache * frontier / shipped.frontier, shipped.process * frontier / shipped.frontier}
 }
 
-// Variables that say how many URLs BenchmarkFrontier goes up to, by which of crawlfile.Rankers, and with how much memory.
+// Variables that say how many URLs or hosts BenchmarkFrontier goes up to, by which of crawlfile.Rankers, and with how much memory.
 const (
 	urlsVar   = "FORAGER_BENCH_URLS"
+	hostsVar  = "FORAGER_BENCH_HOSTS"
 	rankerVar = "FORAGER_BENCH_RANKER"
 	memoryVar = "FORAGER_BENCH_MEMORY"
 )
@@ -69,11 +70,16 @@ func number(b *testing.B, variable string, without int) int {
 // tenth of the URLs all entries are scored again under a new model, pages are applied while that goes on and while
 // it does not, and the crawl is switched to other policies and back. Costs are CPU time of the process, user and
 // system, with Pebble's compactions and the garbage collector; what making the pages costs is taken off.
+//
+// With FORAGER_BENCH_HOSTS there are as many URLs as that, each on a host of its own, as a site with wildcard subdomains has
+// them, ranked by the mixture; and the process must stay within its memory.
 func BenchmarkFrontier(b *testing.B) {
 	urls, memory := number(b, urlsVar, 200_000), benchBudget(b)
+	hosts := number(b, hostsVar, 0)
+	urls = cmp.Or(hosts, urls)
 	for b.Loop() {
 		limit := debug.SetMemoryLimit(boot.GoMemory(memory.process))
-		c := newGrowth(b, memory)
+		c := newGrowth(b, memory, hosts > 0)
 		c.rate(b, urls/20) // off the seeds
 		tenth := c.rate(b, urls/10)
 		tenth.report(b, "tenth")
@@ -89,6 +95,9 @@ func BenchmarkFrontier(b *testing.B) {
 		whole := c.rate(b, urls)
 		whole.report(b, "whole")
 		b.ReportMetric(float64(whole.cpu)/float64(tenth.cpu), "whole/tenth")
+		if hosts > 0 && whole.peak > whole.bound {
+			b.Errorf("%d hosts take %d MiB of memory, of %d", hosts, whole.peak>>20, whole.bound>>20)
+		}
 		if err := c.store.Close(); err != nil {
 			b.Fatal(err)
 		}
@@ -111,14 +120,18 @@ type growth struct {
 	models  int
 	ctl     *schemas.CrawlControl
 	scope   *scope.Scope
+	ranker  string
 	// learns: a policy ranks by the apprentice. slice is the longest slice of work beside verdicts, sliced the CPU time of
 	// all slices.
 	learns        bool
 	slice, sliced time.Duration
 }
 
-func newGrowth(b *testing.B, memory budget) *growth {
-	c := &growth{dir: b.TempDir(), memory: memory, cache: stream.NewCache(memory.cache), web: newMadeUp(b), now: time.Unix(1_000_000, 0)}
+func newGrowth(b *testing.B, memory budget, wildcard bool) *growth {
+	c := &growth{ranker: cmp.Or(os.Getenv(rankerVar), "apprentice"), dir: b.TempDir(), memory: memory, cache: stream.NewCache(memory.cache), web: newMadeUp(b), now: time.Unix(1_000_000, 0)}
+	if c.web.wildcard = wildcard; wildcard {
+		c.ranker = cmp.Or(os.Getenv(rankerVar), "mixture")
+	}
 	var err error
 	if c.store, err = stream.OpenStore(stream.StoreOptions{
 		Dir: c.dir, Identity: "bench", Cache: c.cache, MemTable: memTable(memory.frontier), Hits: true,
@@ -135,7 +148,7 @@ func newGrowth(b *testing.B, memory budget) *growth {
 		Crawl: "bench", State: schemas.CrawlState_CRAWL_STATE_RUNNING, Budget: &schemas.Budget{Pages: 1 << 40},
 		Window: 256, HostWindow: 8, Learning: &schemas.Learning{DMax: 5, SwitchPages: 1 << 40},
 	}
-	c.configure(b, cmp.Or(os.Getenv(rankerVar), "apprentice"))
+	c.configure(b, c.ranker)
 	c.learns = schemas.Learns(c.ctl)
 	c.newModel(b)
 	var seeds []string
@@ -302,7 +315,7 @@ func (c *growth) finishScoring(b *testing.B) {
 
 // switchPolicies gives the crawl another ranker, and its own again.
 func (c *growth) switchPolicies(b *testing.B) {
-	for _, ranker := range []string{"soft-focus", cmp.Or(os.Getenv(rankerVar), "apprentice")} {
+	for _, ranker := range []string{"soft-focus", c.ranker} {
 		entries := c.shard.Status(c.now).GetQueued()
 		c.slice = 0
 		began := time.Now()
@@ -320,10 +333,12 @@ func (c *growth) switchPolicies(b *testing.B) {
 // them found not long ago; seven of ten new URLs are on a host of some 60 pages, where the page
 // is.
 type madeUp struct {
-	r      *rand.Rand
-	urls   int
-	tables []*schemas.LeafTable
-	opened []*linkfeature.Table
+	r    *rand.Rand
+	urls int
+	// wildcard: each URL is on a host of its own.
+	wildcard bool
+	tables   []*schemas.LeafTable
+	opened   []*linkfeature.Table
 }
 
 // perStep is the number of verdicts of a step; a step of the stage takes up to 256 at full speed.
@@ -380,7 +395,9 @@ func (w *madeUp) model(b *testing.B, seed uint64) *apprentice.Model {
 // url is the URL of a number.
 func (w *madeUp) url(n int) string {
 	host := n / 60
-	if mixed := uint64(n) * 0x9e3779b97f4a7c15; mixed>>32%10 < 3 {
+	if w.wildcard {
+		host = n
+	} else if mixed := uint64(n) * 0x9e3779b97f4a7c15; mixed>>32%10 < 3 {
 		host = int(mixed % uint64(host+1))
 	}
 	return string(fmt.Appendf(make([]byte, 0, 64), "http://www.site-%d.example/section-%d/page-%d.html", host, n%7, n))
@@ -423,7 +440,7 @@ func (w *madeUp) verdict(r *schemas.FetchRequest) *schemas.LinkFound {
 
 // cost is the CPU time of making n verdicts.
 func (w *madeUp) cost(b *testing.B, n int) time.Duration {
-	other := &madeUp{r: rand.New(rand.NewPCG(4, 5)), urls: w.urls, tables: w.tables}
+	other := &madeUp{r: rand.New(rand.NewPCG(4, 5)), urls: w.urls, wildcard: w.wildcard, tables: w.tables}
 	before := cpuOf(b)
 	for range n {
 		other.verdict(&schemas.FetchRequest{})

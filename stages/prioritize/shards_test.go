@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/frontier"
 	"forager/internal/stream"
 	"forager/internal/stream/crashtest"
 	"forager/schemas"
@@ -19,7 +18,7 @@ import (
 // TestSimulationOfShards is TestSimulation with crawls of two to four shards, some of them in one
 // partition, some with another crawl's.
 func TestSimulationOfShards(t *testing.T) {
-	runSimulations(t, 200, 50, true, 5,
+	runSimulations(t, 400, 50, true, 5,
 		"owners that crashed", "owners that were superseded", "owners that began with nothing", "requests that are void",
 		"requests that came twice", "verdicts that came twice", "leaps that came twice", "boundaries", "models in use",
 		"notes among shards", "links sent to another shard", "redirects to another shard", "links sent on by a third shard",
@@ -82,7 +81,7 @@ func (m meddler) Step(ctx context.Context, w stream.Work) (stream.Result, error)
 type pair struct {
 	t     *testing.T
 	conf  settings
-	store frontier.Store
+	store *stream.Store
 	p     *prioritizer
 	epoch uint64
 	now   time.Time
@@ -95,7 +94,7 @@ type pair struct {
 }
 
 func newPair(t *testing.T) *pair {
-	c := &pair{t: t, conf: newDesk(t).conf, store: frontier.NewMemory(), now: time.Unix(0, 0)}
+	c := &pair{t: t, conf: newDesk(t).conf, store: newStore(t), now: time.Unix(0, 0)}
 	control, err := proto.Marshal(&schemas.CrawlControl{
 		Crawl: "c", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Shards: 2, Window: 4, HostWindow: 9, Budget: &schemas.Budget{Pages: 50},
 		Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_UNFOCUSED}},

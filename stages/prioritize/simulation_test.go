@@ -36,7 +36,9 @@ type simulation struct {
 	spawned  int
 	chaos    bool
 	seeds    []stream.Out // that were not sent yet
-	rest     time.Time    // when everybody had nothing to do for so long that all look around
+	sown     int          // pages of seeds that were drawn
+	lowDisk  bool
+	rest     time.Time // when everybody had nothing to do for so long that all look around
 	audit    *audit
 }
 
@@ -50,10 +52,19 @@ type simOwner struct {
 	next    int64
 	stalled int // turns that it stands still
 	book    *book
-	// controls and models are how many records of these topics it has followed.
-	controls, models int
+	// followed is how many records of the topics in follows it has read.
+	followed [len(follows)]int
 	// stepped is when it took its last step.
 	stepped time.Time
+}
+
+// follows are the topics that an owner follows.
+var follows = [...]struct {
+	topic string
+	take  func(b *book, r stream.Record) error
+}{
+	{schemas.TopicCrawlControl, (*book).control}, {schemas.TopicModelPublished, (*book).model}, {schemas.TopicHubRanked, (*book).hub},
+	{schemas.TopicCrawlStatus, (*book).status},
 }
 
 // restEvery is the longest pause of an owner (RunStateful).
@@ -70,16 +81,15 @@ func (s *simulation) body(o *simOwner) func(*crashtest.Process) error {
 		}
 		o.book = newBook()
 		follow := func() error { // what Client.Follow does
-			for _, r := range s.Records(schemas.TopicCrawlControl, 0)[o.controls:] {
-				o.controls++
-				if err := o.book.control(r); err != nil {
-					return err
-				}
-			}
-			for _, r := range s.Records(schemas.TopicModelPublished, 0)[o.models:] {
-				o.models++
-				if err := o.book.model(r); err != nil {
-					return err
+			for i, f := range follows {
+				for _, r := range s.Records(f.topic, 0)[o.followed[i]:] {
+					o.followed[i]++
+					if f.topic == schemas.TopicCrawlStatus && s.rule == "old statuses stay" {
+						continue
+					}
+					if err := f.take(o.book, r); err != nil {
+						return err
+					}
 				}
 			}
 			return nil
@@ -96,7 +106,7 @@ func (s *simulation) body(o *simOwner) func(*crashtest.Process) error {
 		lib.begin = func(f func()) { f() }
 		conf := settings{
 			book: o.book, library: lib, partitions: s.Partitions(schemas.TopicLinkFound),
-			retryDelay: 30 * time.Second, rescoreBatch: 3, disk: roomy, memory: newMemory(20_000), log: slog.New(slog.DiscardHandler),
+			retryDelay: 30 * time.Second, rescoreBatch: 3, disk: simDisk{s}, memory: newMemory(20_000), log: slog.New(slog.DiscardHandler),
 		}
 		m := &mutant{Process: p, rule: s.rule}
 		owner := stream.NewOwner(stream.OwnerOptions{
@@ -165,7 +175,7 @@ func (m *mutant) Produce(ctx context.Context, outs []stream.Out) ([]stream.Posit
 	switch {
 	case m.rule == "commit before ack" && m.started:
 		// Sent by flush, after the commit; positions are made up.
-		m.pending = outs
+		m.pending = append(m.pending, outs...)
 		at := make([]stream.Position, len(outs))
 		for i := range outs {
 			at[i].Partition = stream.PartitionOf(outs[i].Key, m.World.Partitions(outs[i].Topic))
@@ -210,7 +220,7 @@ func newSimulation(seed uint64, rule string, several bool) *simulation {
 	s := &simulation{
 		World: crashtest.New(seed, map[string]int{
 			schemas.TopicLinkFound: found, schemas.TopicFetchRequested: log, schemas.TopicLeapSettled: 2,
-			schemas.TopicCrawlStatus: 1, schemas.TopicCrawlControl: 1, schemas.TopicModelPublished: 1, schemas.TopicDeadLetter: 1,
+			schemas.TopicCrawlStatus: 1, schemas.TopicCrawlControl: 1, schemas.TopicModelPublished: 1, schemas.TopicHubRanked: 1, schemas.TopicDeadLetter: 1,
 		}, crashtest.Faults{Double: .03, Late: .03, Sync: .3}),
 		rule: rule, chaos: true, dirs: make([][]*crashtest.Dir, found),
 	}
@@ -255,14 +265,8 @@ func drawControl(r *rand.Rand, name string) *schemas.CrawlControl {
 	if r.IntN(5) == 0 {
 		ctl.Scope.HostCap = 1 + uint32(r.IntN(6))
 	}
-	policy := &schemas.Policy{Name: "p", Ranker: schemas.Ranker(1 + r.IntN(4)), Combine: schemas.Combine(r.IntN(5))}
-	if r.IntN(3) == 0 {
-		policy.Gate = &schemas.Gate{Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Threshold: .4, Action: schemas.GateAction(1 + r.IntN(2))}
-	}
-	ctl.Policies = []*schemas.Policy{policy}
-	if r.IntN(4) == 0 {
-		ctl.Policies = append(ctl.Policies, &schemas.Policy{Name: "q", Ranker: schemas.Ranker_RANKER_APPRENTICE})
-	}
+	ctl.Policies, ctl.Mixture, ctl.RankerShadows = drawRanking(r)
+	ctl.Distiller = &schemas.Distiller{Every: 1 + uint64(r.IntN(4))}
 	ctl.Learning.SwitchPages, ctl.Learning.RefitPages = 1+uint64(r.IntN(4)), 1+uint64(r.IntN(3))
 	ctl.Learning.Sync = r.IntN(2) == 0
 	ctl.Learning.Pairs = schemas.Pairs(r.IntN(3))
@@ -282,25 +286,29 @@ func drawShards(r *rand.Rand, ctl *schemas.CrawlControl) {
 }
 
 // drawSeeds makes one or two virtual pages of seeds.
-func (s *simulation) drawSeeds(w *simWeb, crawl string) []stream.Out {
-	var outs []stream.Out
-	for n := range 1 + s.Rand.IntN(2) {
-		rec := &schemas.LinkFound{
-			Id: schemas.RequestID(crawl, fmt.Sprint("seeds:", n), 0).Bytes(), Crawl: crawl, Outcome: schemas.Outcome_OUTCOME_SEEDS,
-		}
-		for range 1 + s.Rand.IntN(3) {
-			rec.Links = append(rec.Links, &schemas.Link{Url: w.urls[s.Rand.IntN(len(w.urls))]})
-		}
-		value, err := proto.Marshal(rec)
-		if err != nil {
-			panic(err)
-		}
-		outs = append(outs, stream.Out{
-			Topic: schemas.TopicLinkFound, Partition: -1, Key: []byte(schemas.ShardKey(crawl, 0)), Value: value,
-			Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: crawl},
-		})
+func (s *simulation) drawSeeds(w *simWeb, crawl string) (outs []stream.Out) {
+	for range 1 + s.Rand.IntN(2) {
+		outs = append(outs, s.drawSeedPage(w, crawl))
 	}
 	return outs
+}
+
+func (s *simulation) drawSeedPage(w *simWeb, crawl string) stream.Out {
+	s.sown++
+	rec := &schemas.LinkFound{
+		Id: schemas.RequestID(crawl, fmt.Sprint("seeds:", s.sown), 0).Bytes(), Crawl: crawl, Outcome: schemas.Outcome_OUTCOME_SEEDS,
+	}
+	for range 1 + s.Rand.IntN(3) {
+		rec.Links = append(rec.Links, &schemas.Link{Url: w.urls[s.Rand.IntN(len(w.urls))]})
+	}
+	value, err := proto.Marshal(rec)
+	if err != nil {
+		panic(err)
+	}
+	return stream.Out{
+		Topic: schemas.TopicLinkFound, Partition: -1, Key: []byte(schemas.ShardKey(crawl, 0)), Value: value,
+		Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: crawl},
+	}
 }
 
 // control writes a crawl's control record.
@@ -312,40 +320,9 @@ func (s *simulation) control(ctl *schemas.CrawlControl) {
 	s.Append(stream.Out{Topic: schemas.TopicCrawlControl, Key: []byte(ctl.GetCrawl()), Value: value, Headers: map[string]string{schemas.HeaderVersion: "1"}})
 }
 
-// operate is what the operator does: crawls begin, their seeds come, they are paused, go on
-// and, rarely, are stopped; what failed is replayed.
-func (s *simulation) operate() {
-	r := s.Rand
-	if r.IntN(6) == 0 && s.replay() {
-		return
-	}
-	if len(s.seeds) > 0 && r.IntN(3) == 0 { // also before the control record
-		i := r.IntN(len(s.seeds))
-		s.Append(s.seeds[i])
-		s.seeds = slices.Delete(s.seeds, i, i+1)
-		return
-	}
-	ctl := s.controls[r.IntN(len(s.controls))]
-	if s.audit.began[ctl.GetCrawl()] {
-		switch roll := r.IntN(30); {
-		case roll == 0 && ctl.GetState() != schemas.CrawlState_CRAWL_STATE_STOPPED:
-			ctl.State = schemas.CrawlState_CRAWL_STATE_STOPPED
-		case roll < 3 && ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING:
-			ctl.State = schemas.CrawlState_CRAWL_STATE_PAUSED
-		case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_PAUSED:
-			ctl.State = schemas.CrawlState_CRAWL_STATE_RUNNING
-		default:
-			return
-		}
-		ctl.Revision++
-	}
-	s.audit.began[ctl.GetCrawl()] = true
-	s.control(ctl)
-}
-
 // replay asks for another attempt at some request, nearly always one that failed.
-func (s *simulation) replay() bool {
-	c := s.audit.crawls[s.controls[s.Rand.IntN(len(s.controls))].GetCrawl()]
+func (s *simulation) replay(ctl *schemas.CrawlControl) bool {
+	c := s.audit.crawls[ctl.GetCrawl()]
 	var some []*auditRequest
 	any := s.Chance(.1)
 	for _, id := range slices.Sorted(maps.Keys(c.requests)) {
@@ -377,8 +354,12 @@ func (s *simulation) alive() []*simOwner {
 
 // waits says that the owner has read everything there is and waits for time or records.
 func (s *simulation) waits(o *simOwner) bool {
-	return !o.Done() && o.idle && o.next == int64(len(s.Records(schemas.TopicLinkFound, o.partition))) &&
-		o.controls == len(s.Records(schemas.TopicCrawlControl, 0)) && o.models == len(s.Records(schemas.TopicModelPublished, 0))
+	for i, f := range follows {
+		if o.followed[i] < len(s.Records(f.topic, 0)) {
+			return false
+		}
+	}
+	return !o.Done() && o.idle && o.next == int64(len(s.Records(schemas.TopicLinkFound, o.partition)))
 }
 
 // newest is the owner of a partition that was started last.
@@ -434,9 +415,9 @@ func (s *simulation) turn() error {
 		s.Deliver()
 	case roll < 44:
 		s.Now = s.Now.Add(time.Duration(s.Rand.IntN(2000)) * time.Millisecond)
-	case roll < 46 && s.chaos:
+	case roll < 49 && s.chaos:
 		s.operate()
-	case roll < 48 && s.chaos:
+	case roll < 51 && s.chaos:
 		o := alive[s.Rand.IntN(len(alive))]
 		if s.Rand.IntN(2) == 0 {
 			o.Kill()
@@ -444,7 +425,7 @@ func (s *simulation) turn() error {
 		} else {
 			o.stalled = s.Rand.IntN(400)
 		}
-	case roll < 49 && s.chaos && len(alive) < 5:
+	case roll < 52 && s.chaos && len(alive) < 5:
 		s.spawn(s.Rand.IntN(len(s.dirs)))
 	default:
 		o := alive[s.Rand.IntN(len(alive))]
@@ -466,7 +447,7 @@ func (s *simulation) turn() error {
 
 // settle is the end of the chaos: everything arrives, every crawl goes on.
 func (s *simulation) settle() {
-	s.chaos = false
+	s.chaos, s.lowDisk = false, false
 	for s.Late() > 0 {
 		s.Deliver()
 	}
@@ -488,6 +469,7 @@ func (s *simulation) settle() {
 
 // jump moves time to when something happens, once everybody waits.
 func (s *simulation) jump() {
+	s.rankDue()
 	if len(s.down.pending) > 0 || s.down.unread() || len(s.train.queue) > 0 {
 		return
 	}
@@ -636,7 +618,7 @@ func TestSimulation(t *testing.T) {
 
 // TestSimulationSeesBrokenOwners shows that the simulation would notice.
 func TestSimulationSeesBrokenOwners(t *testing.T) {
-	for _, rule := range []string{"commit before ack", "log ignored", "no markers", "no look", "no fence", "recover nothing"} {
+	for _, rule := range []string{"commit before ack", "log ignored", "no markers", "no look", "no fence", "recover nothing", "old statuses stay"} {
 		seed, err := crashtest.First(600, func(seed uint64) error {
 			_, err := simulate(seed, rule, false)
 			return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -19,6 +20,7 @@ type step struct {
 	next      int64 // offset behind its records
 	room      disk.State
 	outs      []stream.Out
+	statuses  []stream.Out
 	wake      time.Time
 	look      bool
 }
@@ -28,6 +30,17 @@ func (s *step) wakeAt(at time.Time) {
 	if s.wake.IsZero() || at.Before(s.wake) {
 		s.wake = at
 	}
+}
+
+// each calls f for every crawl; an error names the crawl.
+func (s *step) each(f func(*crawl) error) error {
+	for _, name := range s.order {
+		c := s.crawls[name]
+		if err := stream.Guard(c.name, func() error { return f(c) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepare lets the shards read ahead what they need for records.
@@ -40,8 +53,8 @@ func (s *step) prepare(records []decoded) error {
 		}
 	}
 	for c, recs := range recs {
-		if err := c.shard.Prepare(recs); err != nil {
-			return fmt.Errorf("crawl %s: %w", c.name, err)
+		if err := stream.Guard(c.name, func() error { return c.shard.Prepare(recs) }); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -74,7 +87,7 @@ func (s *step) take(r stream.Record, d decoded) error {
 		c.dirty = true
 		return c.records.put(r)
 	}
-	return s.apply(c, r, rec, err)
+	return stream.GuardRecord(c.name, &r, func() error { return s.apply(c, r, rec, err) })
 }
 
 // apply takes a verdict; cause says why it had to be made from the record's headers.
@@ -131,6 +144,9 @@ func (s *step) sendLeap(c *crawl, l *schemas.LeapSettled) error {
 }
 
 func (s *step) poison(r stream.Record, cause error) error {
+	if r.Skipped() {
+		return nil // its letter is written
+	}
 	letter, err := stream.DeadLetter(stage, r, cause)
 	if err != nil {
 		return stream.Broken(err)
@@ -213,10 +229,13 @@ func (s *step) decide(c *crawl) error {
 
 // close ends the step for a crawl: reminder, status, memo.
 func (s *step) close(c *crawl) error {
+	if parked, ok := s.parked[c.name]; ok {
+		return s.reportParked(c, parked)
+	}
 	if c.asleep() {
-		if c.sent == nil { // a new owner repeats the last word, lest that of an older one stand
+		if c.sent == nil || c.repeat { // a new owner repeats the last word, lest that of an older one stand
 			st := proto.CloneOf(c.memo.last)
-			st.Epoch, st.At = s.epoch, s.now.UnixMilli()
+			st.Epoch, st.At = s.epoch, max(s.now.UnixMilli(), st.GetAt()+1)
 			if err := s.report(c, st); err != nil {
 				return err
 			}
@@ -241,6 +260,24 @@ func (s *step) close(c *crawl) error {
 		// control record brings it back.
 		c.memo.finished, c.memo.last, c.unsaved = c.revision, st, true
 		c.shard, c.ready, c.model, c.list, c.listKey, c.raised = nil, false, "", nil, "", 0
+	}
+	return s.save(c)
+}
+
+// reportParked repeats the last status of a crawl that is left aside, with the reason.
+func (s *step) reportParked(c *crawl, why stream.ParkedCrawl) error {
+	st, err := s.book.lastStatus(unit(c.name, c.number))
+	if err != nil {
+		return err
+	}
+	if st == nil {
+		st = &schemas.CrawlStatus{Crawl: c.name, Shard: c.number, State: schemas.ShardState_SHARD_STATE_RUNNING}
+	}
+	cause, _, _ := strings.Cut(why.Cause, "\n")
+	st.Epoch, st.At = s.epoch, s.now.UnixMilli()
+	st.Activity = fmt.Sprintf("parked for a fault of prioritize since %s: %s (its log has more; forager crawl resume %s tries again)", why.Since.Format(time.RFC3339), cause, c.name)
+	if err := s.report(c, st); err != nil {
+		return err
 	}
 	return s.save(c)
 }
@@ -313,7 +350,7 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 func (s *step) report(c *crawl, st *schemas.CrawlStatus) error {
 	wrote := c.wrote
 	c.dirty, c.wrote = c.dirty || wrote, false
-	changed := c.sent == nil || c.sent.GetState() != st.GetState() || c.sent.GetEndReason() != st.GetEndReason()
+	changed := c.sent == nil || c.repeat || c.sent.GetState() != st.GetState() || c.sent.GetEndReason() != st.GetEndReason()
 	if !changed && !c.dirty {
 		return nil
 	}
@@ -332,8 +369,8 @@ func (s *step) report(c *crawl, st *schemas.CrawlStatus) error {
 	if err != nil {
 		return err
 	}
-	s.outs = append(s.outs, out)
-	c.sent, c.dirty = st, wrote
+	s.statuses = append(s.statuses, out)
+	c.sent, c.dirty, c.repeat = st, wrote, false
 	if c.dirty {
 		s.wakeAt(s.now.Add(statusEvery))
 	}

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,7 +138,7 @@ func newCrawl(t *rapid.T) *crawl {
 	if err := c.shard.Configure(ctl, sc, frontier.Options{Epoch: 1, RetryDelay: time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	c.e = &Evidence{Control: ctl, Scope: sc, Pages: make(map[schemas.ID]StoredPage), Rows: make(Tables)}
+	c.e = &Evidence{Case: Case{Control: ctl, Scope: sc}, Pages: make(map[schemas.ID]StoredPage), Tables: make(Tables)}
 	for _, seeds := range rapid.SliceOfN(rapid.SliceOfN(url, 1, 3), 1, 2).Draw(t, "seeds") {
 		c.apply(schemas.SeedPage("c", seeds))
 	}
@@ -212,22 +211,69 @@ func (c *crawl) evidence() *Evidence {
 	for _, topic := range []string{schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged} {
 		st.Spans[topic] = spanOf(c.e.Fetched)
 	}
+	for _, f := range c.e.Fetched {
+		c.e.Parsed = append(c.e.Parsed, schemas.ID(f.GetId()))
+	}
 	c.e.Statuses = []*schemas.CrawlStatus{st}
 	for _, topic := range audited {
 		s := st.GetSpans()[topic]
-		way := Topic{Topic: topic, Way: ByRecords, Found: Count{N: s.GetCount(), Xor: schemas.ID(s.GetXor())}}
-		c.e.Topics = append(c.e.Topics, way)
-		c.e.Rows["books"] = append(c.e.Rows["books"], []string{topic, strconv.FormatUint(s.GetCount(), 10), way.Found.Xor.String()})
+		c.e.Topics = append(c.e.Topics, Topic{Topic: topic, Way: ByRecords})
+		c.e.Tables["books"] = append(c.e.Tables["books"], []string{topic, strconv.FormatUint(s.GetCount(), 10), schemas.ID(s.GetXor()).String()})
 	}
 	c.rank()
-	j := newJudge(c.e)
-	for _, table := range Compared {
-		rows := j.expected(table.Name)
-		for _, id := range slices.Sorted(maps.Keys(rows)) {
-			c.e.Rows[table.Name] = append(c.e.Rows[table.Name], rows[id])
+	c.e.Tables = rowsOf(c.e)
+	return c.e
+}
+
+// rowsOf are the rows that ClickHouse has of the records.
+func rowsOf(e *Evidence) Tables {
+	t := Tables{"books": e.Tables["books"]}
+	seen := make(map[string]bool)
+	add := func(table string, row []string) {
+		if !seen[table+row[0]] {
+			seen[table+row[0]] = true
+			t[table] = append(t[table], row)
 		}
 	}
-	return c.e
+	for _, r := range e.Requests {
+		add("requests", requestRow(r))
+	}
+	for _, f := range e.Fetched {
+		add("fetches", fetchRow(f))
+	}
+	for _, r := range e.Judged {
+		add("judgements", judgementRow(r))
+	}
+	for _, v := range e.Verdicts {
+		add("found", foundRow(v, len(v.GetLinks())))
+		for _, l := range v.GetLinks() {
+			add("links", linkRow(v, l))
+		}
+	}
+	for _, l := range e.Leaps {
+		if !l.GetBoundary() {
+			add("leaps", leapRow(l))
+		}
+	}
+	for _, h := range e.Rankings {
+		for _, row := range hubRows(h) {
+			add("hubs", row)
+		}
+	}
+	return t
+}
+
+// memory is a Store for small crawls.
+type memory struct{ frontier.Store }
+
+func (memory) Commit() error { return nil }
+
+func judged(t interface{ Fatal(...any) }, e *Evidence) *Result {
+	r, err := e.Judge(memory{frontier.NewMemory()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // rank adds the rankings of hubs that the topic still holds.
@@ -264,3 +310,5 @@ func spanOf(all []*schemas.PageFetched) *schemas.TopicSpan {
 }
 
 func problems(r *Result) string { return strings.Join(r.Problems, "\n") }
+
+func newMemoryStore() Store { return memory{frontier.NewMemory()} }

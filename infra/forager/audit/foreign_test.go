@@ -3,6 +3,7 @@ package audit
 import (
 	"testing"
 
+	"forager/internal/frontier"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -17,8 +18,8 @@ func FuzzTake(f *testing.F) {
 		if !known(topic) {
 			return
 		}
-		e := &Evidence{Control: &schemas.CrawlControl{Crawl: "c"}, Unreadable: make(map[string][]schemas.ID)}
-		r := &reading{Evidence: e, seen: make(map[schemas.ID]bool), epochs: make(map[string]uint64)}
+		e := &Evidence{Case: Case{Control: &schemas.CrawlControl{Crawl: "c"}, Scope: open}, Unreadable: make(map[string][]schemas.ID)}
+		r := &reading{crawl: "c", epochs: make(map[string]uint64), found: func(r *Record) error { e.add(topic, r); return nil }}
 		h := map[string]string{
 			schemas.HeaderCrawl: crawl, schemas.HeaderID: id, schemas.HeaderEpoch: epoch, schemas.HeaderOwner: owner, schemas.HeaderShard: "0",
 			schemas.HeaderURL: "http://a.example/", schemas.HeaderHost: "a.example",
@@ -26,8 +27,7 @@ func FuzzTake(f *testing.F) {
 		if r.take(stream.Record{Topic: topic, Headers: h, Value: value}) != nil {
 			return
 		}
-		e.Scope = open
-		e.Judge()
+		judged(t, e)
 	})
 }
 
@@ -40,12 +40,9 @@ func FuzzRebuild(f *testing.F) {
 		if !known(topic) {
 			return
 		}
-		e := &Evidence{Control: &schemas.CrawlControl{Crawl: "c"}, Scope: open, Rows: Tables{
-			tableOf[topic]: {{a, b, c, d}, {}, {a, d, c, b, a, b, c, d, a, b, c, d, a, b}}, "links": {{a, b, c, d}}, "books": {{topic, d, a}},
+		e := &Evidence{Case: Case{Control: &schemas.CrawlControl{Crawl: "c"}, Scope: open}, Topics: []Topic{{Topic: topic, Way: ByCounts}}, Tables: Tables{
+			tableOf[topic]: {{a, b, c, d}, {a, d, c, b, a, b, c, d, a, b, c, d, a, b}}, "links": {{a, b, c, d}}, "books": {{topic, d, a}},
 		}}
-		if e.rebuild(topic) != nil {
-			return
-		}
-		e.Judge()
+		e.Judge(memory{frontier.NewMemory()}) // an error names the row
 	})
 }

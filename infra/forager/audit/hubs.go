@@ -13,12 +13,14 @@ func (j *judge) hubs() {
 	for _, s := range j.Statuses {
 		pages = max(pages, s.GetPages())
 	}
-	for id, h := range j.rankings {
+	j.each(kindRanking).all(func(e entry) {
+		id, h := e.id(), new(schemas.HubRanked)
+		j.decode(e.value, h)
 		name := fmt.Sprintf("the hubs of shard %d behind %d pages", h.GetShard(), h.GetPages())
 		if schemas.HubsID(j.Crawl, h.GetShard(), h.GetPages()) != id {
 			j.problem("%s have another's id", name)
 		}
-		if j.finished() && h.GetPages() > pages {
+		if j.finished() && !j.Running && h.GetPages() > pages {
 			j.problem("%s: no shard has delivered more than %d", name, pages)
 		}
 		if len(h.GetRaised())%len(schemas.ID{}) != 0 {
@@ -26,14 +28,14 @@ func (j *judge) hubs() {
 		}
 		j.ranked(name+": hub", h.GetHubs())
 		j.ranked(name+": authority", h.GetAuthorities())
-	}
+	})
 }
 
 // ranked checks one of the two lists of a ranking.
 func (j *judge) ranked(name string, list []*schemas.RankedPage) {
 	seen := make(map[string]bool, len(list))
 	for i, p := range list {
-		switch v := j.delivered[p.GetUrl()]; {
+		switch v := j.delivered(p.GetUrl()); {
 		case v == nil:
 			j.problem("%s %d is %s, which was not delivered", name, i+1, p.GetUrl())
 		case v.GetJudgement().GetRaw() != p.GetRelevance():

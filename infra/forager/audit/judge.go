@@ -1,12 +1,15 @@
 package audit
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/progress"
 	"forager/schemas"
 )
 
@@ -18,6 +21,12 @@ type Result struct {
 	Figures []Figure `json:"figures"`
 	// Ways say how each topic was checked.
 	Ways []Topic `json:"ways"`
+	// Running: the crawl runs, and the audit is as of the ends of the topics that Ways name.
+	Running bool `json:"running,omitempty"`
+	// Sampled is what was compared of pages, rows and leaps; nil = all.
+	Sampled *Sample `json:"sampled,omitempty"`
+	// Themselves are the tables whose contents were compared with themselves, as nothing else has them any more.
+	Themselves []string `json:"compared_with_themselves,omitempty"`
 	// Problems are the differences, each naming its record; at most MaxProblems, More are left out.
 	Problems []string `json:"problems,omitempty"`
 	More     int      `json:"more_problems,omitempty"`
@@ -36,6 +45,14 @@ func (r *Result) figure(name string, value int) {
 	r.Figures = append(r.Figures, Figure{name, value})
 }
 
+// Detects is the probability that an audit by samples finds damage to n records of one kind.
+func (r *Result) Detects(n int) float64 {
+	if r.Sampled == nil {
+		return 1
+	}
+	return 1 - math.Pow(1-r.Sampled.Share, float64(n))
+}
+
 func (r *Result) problem(format string, args ...any) {
 	r.OK = false
 	if len(r.Problems) < MaxProblems {
@@ -45,207 +62,182 @@ func (r *Result) problem(format string, args ...any) {
 	}
 }
 
-// judge holds the first record of each id.
+// judge is an audit under way.
 type judge struct {
-	*Evidence
+	Case
 	*Result
-	requests map[schemas.ID]*schemas.FetchRequest
-	fetched  map[schemas.ID]*schemas.PageFetched
-	judged   map[schemas.ID]*schemas.PageJudged
-	verdicts map[schemas.ID]*schemas.LinkFound
-	// seeds are the records of link.found that answer no request: seeds, and asks for a replay.
-	seeds map[schemas.ID]*schemas.LinkFound
-	leaps map[schemas.ID]*schemas.LeapSettled
-	// rankings of hubs that the topic holds.
-	rankings map[schemas.ID]*schemas.HubRanked
-	// applied are the first records of link.found of each id, in the order of their partitions, which
-	// is that in which prioritize took them; place is where each stands among them.
-	applied []*schemas.LinkFound
-	place   map[*schemas.LinkFound]int
-	// sent are the links that shards sent one another; ticks are these and applied, in their order:
-	// what moved a shard's clock.
-	sent  map[schemas.ID]*schemas.LinkFound
-	ticks []*schemas.LinkFound
-	// delivered are the verdicts on pages by URL.
-	delivered map[string]*schemas.LinkFound
+	ctx context.Context
+	src Source
+	kv  Store
+	err error // of the store
+	// written is how many bytes were written since the last commit.
+	written int
+	// found counts records, and those that cannot be decoded, by topic; books is what ClickHouse has.
+	found, unreadable, books map[string]Count
+	distinct, copies, rows   map[string]int
+	void                     int
+	// tally is what the verdicts come to.
+	tally tally
+	fates *fates
+	end   func() // of the task that is shown
 }
 
-// Judge compares the evidence.
-func (e *Evidence) Judge() *Result {
-	j := newJudge(e)
-	j.figure("dispatches of replaced owners, void", e.Void)
+// expectedReads is about how many records and rows are read.
+func (j *judge) expectedReads() (n int64) {
+	for _, st := range j.Statuses {
+		n += int64(st.GetLinks())
+		for _, span := range st.GetSpans() {
+			n += 2 * int64(span.GetCount())
+		}
+	}
+	return n
+}
+
+// tally is a recount of verdicts.
+type tally struct {
+	dispatched, pages, requests, queries, settled uint64
+	relevance                                     float64
+	outcomes                                      map[string]uint64
+}
+
+// Audit compares what a source yields. store is empty, and is left as it is.
+func Audit(ctx context.Context, c Case, src Source, store Store) (*Result, error) {
+	j := &judge{
+		end: func() {}, Case: c, Result: &Result{Crawl: c.Control.GetCrawl(), OK: true, Sampled: c.Sample, Running: c.Taken != nil}, ctx: ctx, src: src, kv: store,
+		found: make(map[string]Count), unreadable: make(map[string]Count), books: make(map[string]Count),
+		distinct: make(map[string]int), copies: make(map[string]int), rows: make(map[string]int),
+		tally: tally{outcomes: make(map[string]uint64)},
+	}
+	j.ctx, j.end = progress.Start(ctx, "reading topics and tables", j.expectedReads())
+	defer func() { j.end() }()
+	if err := j.load(); err != nil {
+		return nil, err
+	}
+	j.end()
+	j.ctx, j.end = progress.Start(ctx, "comparing", 0)
 	j.dispatches()
 	j.journeys()
-	j.store()
+	j.recount()
+	if err := j.store(); err != nil {
+		return nil, err
+	}
 	j.limits()
 	j.flights()
+	j.readFates()
 	j.ledger()
 	j.hubs()
 	j.status()
 	j.counts()
 	j.tables()
-	slices.Sort(j.Problems) // maps have no order
-	return j.Result
-}
-
-// newJudge takes the first record of each id.
-func newJudge(e *Evidence) *judge {
-	j := &judge{
-		Evidence: e, Result: &Result{Crawl: e.Control.GetCrawl(), OK: true, Ways: e.Topics},
-		seeds: make(map[schemas.ID]*schemas.LinkFound), place: make(map[*schemas.LinkFound]int),
-		delivered: make(map[string]*schemas.LinkFound),
+	if j.err = cmp.Or(j.err, ctx.Err()); j.err != nil {
+		return nil, j.err
 	}
-	j.requests = firsts(j, schemas.TopicFetchRequested, e.Requests, sameDispatch)
-	j.fetched = firsts(j, schemas.TopicPageFetched, e.Fetched, nil)
-	j.judged = firsts(j, schemas.TopicPageJudged, e.Judged, nil)
-	verdicts, sent := bySender(e.Verdicts)
-	j.verdicts = firsts(j, schemas.TopicLinkFound, verdicts, nil)
-	if len(sent) > 0 {
-		j.sent = firsts(j, "links sent to other shards", sent, nil)
-	}
-	j.leaps = firsts(j, schemas.TopicLeapSettled, e.Leaps, nil)
-	j.rankings = firsts(j, schemas.TopicHubRanked, e.Rankings, nil)
-	for _, v := range e.Verdicts {
-		id, err := schemas.ParseID(v.GetId())
-		if err == nil && j.verdicts[id] == v {
-			j.place[v] = len(j.applied)
-			j.applied = append(j.applied, v)
-		}
-		if err == nil && (j.verdicts[id] == v || j.sent[id] == v) {
-			j.ticks = append(j.ticks, v)
-		}
-	}
-	for id, v := range j.verdicts {
-		if schemas.Virtual(v.GetOutcome()) {
-			j.seeds[id] = v
-			delete(j.verdicts, id)
-		}
-	}
-	return j
-}
-
-// bySender parts verdicts, and what comes with them from outside, from what shards sent one another.
-func bySender(all []*schemas.LinkFound) (verdicts, sent []*schemas.LinkFound) {
-	for _, v := range all {
-		if v.GetRole() == schemas.LinkRole_LINK_ROLE_VERDICT {
-			verdicts = append(verdicts, v)
-		} else {
-			sent = append(sent, v)
-		}
-	}
-	return verdicts, sent
-}
-
-// record is what every audited record has.
-type record interface {
-	proto.Message
-	GetId() []byte
-}
-
-// firsts keeps the first record of each id and counts the copies. same says whether a copy is
-// harmless; nil = it always is.
-func firsts[R record](j *judge, topic string, all []R, same func(a, b R) bool) map[schemas.ID]R {
-	out := make(map[schemas.ID]R, len(all))
-	copies := 0
-	for _, r := range all {
-		id, err := schemas.ParseID(r.GetId())
-		if err != nil {
-			j.problem("%s: a record has no usable id: %v", topic, err)
-			continue
-		}
-		first, known := out[id]
-		if !known {
-			out[id] = r
-			continue
-		}
-		copies++
-		if same != nil && !same(first, r) {
-			j.problem("%s: %s stands there twice and the two differ", topic, id)
-		}
-	}
-	j.figure(topic+": distinct records", len(out))
-	j.figure(topic+": copies", copies)
-	return out
-}
-
-func sameDispatch(a, b *schemas.FetchRequest) bool { return proto.Equal(a, b) }
-
-// dispatches checks ids and that attempts follow one another.
-func (j *judge) dispatches() {
-	attempts := make(map[string]map[uint32]bool)
-	for id, r := range j.requests {
-		if want := schemas.RequestID(r.GetCrawl(), r.GetUrl(), r.GetAttempt()); want != id {
-			j.problem("request %s for %s attempt %d should have the id %s", id, r.GetUrl(), r.GetAttempt(), want)
-		}
-		if attempts[r.GetUrl()] == nil {
-			attempts[r.GetUrl()] = make(map[uint32]bool)
-		}
-		attempts[r.GetUrl()][r.GetAttempt()] = true
-	}
-	for url, set := range attempts {
-		for n := uint32(1); int(n) <= len(set); n++ {
-			if !set[n] {
-				j.problem("%s was dispatched %d times, but never as attempt %d", url, len(set), n)
-				break
-			}
-		}
-	}
+	slices.Sort(j.Problems)
+	others := j.Figures
+	j.Figures = nil
+	j.readFigures()
+	j.Figures = append(j.Figures, others...)
+	return j.Result, nil
 }
 
 // journeys follows every request to its verdict.
 func (j *judge) journeys() {
 	open := 0
-	for id, r := range j.requests {
-		v := j.verdicts[id]
+	j.each(kindRequest).all(func(e entry) {
+		r := new(schemas.FetchRequest)
+		j.decode(e.value, r)
+		id := e.id()
+		j.tally.dispatched++
+		v := j.answer(id)
+		deferred := v != nil && schemas.Deferred(v.GetOutcome())
+		j.put(keyOf(kindHost, named(r.GetHost()), id[:]), fmt.Append(nil, deferred))
+		if reason := j.Scope.Check(r.GetUrl(), r.GetDepth()); reason != "" {
+			j.problem("%s was asked for at depth %d, which the scope refuses: %s", r.GetUrl(), r.GetDepth(), reason)
+		}
 		if v == nil {
 			open++
 			if j.finished() {
 				j.problem("request %s for %s has no verdict in link.found", id, r.GetUrl())
 			}
-			continue
+			return
 		}
-		if v.GetUrl() != r.GetUrl() {
-			j.problem("request %s is for %s, its verdict is on %s", id, r.GetUrl(), v.GetUrl())
-		}
-		f, g := j.fetched[id], j.judged[id]
-		switch {
-		case f == nil:
-			j.problem("request %s for %s has a verdict, but no record in page.fetched", id, r.GetUrl())
-			continue
-		case g == nil:
-			j.problem("request %s for %s has a verdict, but no record in page.judged", id, r.GetUrl())
-			continue
-		}
-		if !follows(f.GetOutcome(), g.GetOutcome()) || !follows(g.GetOutcome(), v.GetOutcome()) {
-			j.problem("request %s for %s is %s in page.fetched, %s in page.judged and %s in link.found", id, r.GetUrl(),
-				schemas.OutcomeName(f.GetOutcome()), schemas.OutcomeName(g.GetOutcome()), schemas.OutcomeName(v.GetOutcome()))
-		}
-		if v.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
-			if !j.sameJudgement(v.GetJudgement(), g.GetJudgement()) {
-				j.problem("request %s for %s: its judgement in link.found is not that of page.judged", id, r.GetUrl())
-			}
-			j.delivered[r.GetUrl()] = v
-		}
-		if v.GetStatus() != f.GetStatus() || v.GetRedirect() != f.GetRedirect() {
-			j.problem("request %s for %s: status or redirect of link.found is not that of page.fetched", id, r.GetUrl())
-		}
-	}
-	for topic, ids := range map[string][]schemas.ID{
-		schemas.TopicPageFetched: keys(j.fetched), schemas.TopicPageJudged: keys(j.judged), schemas.TopicLinkFound: keys(j.verdicts),
+		j.journey(id, r, v)
+	})
+	for topic, kind := range map[string]byte{
+		schemas.TopicPageFetched: kindFetched, schemas.TopicPageJudged: kindJudged, schemas.TopicLinkFound: kindVerdict,
 	} {
-		for _, id := range ids {
-			if j.requests[id] == nil {
+		j.each(kind).all(func(e entry) {
+			id := e.id()
+			if !j.has(keyOf(kindRequest, id[:])) && (kind != kindVerdict || j.answer(id) != nil) {
 				j.problem("%s: record %s answers no request", topic, id)
 			}
-		}
-	}
-	asked := 0
-	for _, v := range j.seeds {
-		if v.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
-			asked++
-		}
+		})
 	}
 	j.figure("requests without a verdict", open)
+}
+
+// journey follows a request that has a verdict.
+func (j *judge) journey(id schemas.ID, r *schemas.FetchRequest, v *schemas.LinkFound) {
+	if v.GetUrl() != r.GetUrl() {
+		j.problem("request %s is for %s, its verdict is on %s", id, r.GetUrl(), v.GetUrl())
+	}
+	f, g := j.fetched(id), j.judged(id)
+	switch {
+	case f == nil:
+		j.problem("request %s for %s has a verdict, but no record in page.fetched", id, r.GetUrl())
+		return
+	case g == nil:
+		j.problem("request %s for %s has a verdict, but no record in page.judged", id, r.GetUrl())
+		return
+	}
+	if !follows(f.GetOutcome(), g.GetOutcome()) || !follows(g.GetOutcome(), v.GetOutcome()) {
+		j.problem("request %s for %s is %s in page.fetched, %s in page.judged and %s in link.found", id, r.GetUrl(),
+			schemas.OutcomeName(f.GetOutcome()), schemas.OutcomeName(g.GetOutcome()), schemas.OutcomeName(v.GetOutcome()))
+	}
+	if v.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+		if !j.sameJudgement(v.GetJudgement(), g.GetJudgement()) {
+			j.problem("request %s for %s: its judgement in link.found is not that of page.judged", id, r.GetUrl())
+		}
+		j.put(keyOf(kindDelivered, []byte(r.GetUrl())), id[:])
+	}
+	if v.GetStatus() != f.GetStatus() || v.GetRedirect() != f.GetRedirect() {
+		j.problem("request %s for %s: status or redirect of link.found is not that of page.fetched", id, r.GetUrl())
+	}
+}
+
+// delivered is the verdict on a delivered page; nil where there is none.
+func (j *judge) delivered(url string) *schemas.LinkFound {
+	id, ok := j.get(keyOf(kindDelivered, []byte(url)))
+	if !ok {
+		return nil
+	}
+	return j.verdict(schemas.ID(id))
+}
+
+// recount adds up the verdicts.
+func (j *judge) recount() {
+	asked := 0
+	t := &j.tally
+	j.each(kindVerdict).all(func(e entry) {
+		v := new(schemas.LinkFound)
+		j.decode(e.value[8:], v)
+		if schemas.Virtual(v.GetOutcome()) {
+			if v.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+				asked++
+			}
+			return
+		}
+		t.outcomes[schemas.OutcomeName(v.GetOutcome())]++
+		c := schemas.Outcomes[v.GetOutcome()]
+		if c.Page {
+			t.pages++
+			t.relevance += v.GetJudgement().GetRaw()
+		}
+		if c.Request {
+			t.requests++
+		}
+		t.queries += uint64(v.GetJudgement().GetBacklinks().GetQueries())
+	})
 	j.figure("replays asked for", asked)
 }
 
@@ -257,14 +249,6 @@ func (j *judge) sameJudgement(found, judged *schemas.Judgement) bool {
 	return proto.Equal(found, judged)
 }
 
-func keys[V any](m map[schemas.ID]V) []schemas.ID {
-	out := make([]schemas.ID, 0, len(m))
-	for id := range m {
-		out = append(out, id)
-	}
-	return out
-}
-
 // follows says whether a later stage may say next of what an earlier one called before.
 func follows(before, next schemas.Outcome) bool {
 	switch next {
@@ -272,40 +256,6 @@ func follows(before, next schemas.Outcome) bool {
 		return true
 	}
 	return before == next
-}
-
-// store compares delivered pages with what was read by range.
-func (j *judge) store() {
-	read, records := 0, 0
-	for id, f := range j.fetched {
-		if f.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {
-			continue
-		}
-		p, ok := j.Pages[id]
-		switch {
-		case !ok:
-			j.problem("page %s (%s) was not read from the store", id, f.GetUrl())
-		case p.Err != nil:
-			j.problem("page %s (%s) cannot be read from %s at %d: %v", id, f.GetUrl(), f.GetObject(), f.GetOffset(), p.Err)
-		case p.URL != f.GetUrl():
-			j.problem("page %s (%s): the record in %s at %d is of %s", id, f.GetUrl(), f.GetObject(), f.GetOffset(), p.URL)
-		case p.Digest != f.GetDigest():
-			j.problem("page %s (%s): the stored bytes have digest %s, announced was %s", id, f.GetUrl(), p.Digest, f.GetDigest())
-		default:
-			read++
-		}
-	}
-	for _, name := range sorted(j.Segments) {
-		s := j.Segments[name]
-		records += s.Records
-		for _, err := range s.Errs {
-			j.problem("segment %s: %v", name, err)
-		}
-	}
-	j.figure("pages read by range with their digest", read)
-	j.figure("segments", len(j.Segments))
-	j.figure("WARC records read", records)
-	j.figure("segments of the store that no record of any crawl names (orphans, or still under way)", j.Orphans)
 }
 
 // finished says whether every shard has ended.
@@ -336,44 +286,25 @@ func (j *judge) status() {
 		j.problem("crawl.status says nothing of this crawl")
 		return
 	}
-	if !j.finished() {
+	if !j.finished() || j.Running {
 		return // its numbers move
 	}
 	s := sum(j.Statuses)
-	outcomes := make(map[string]uint64)
-	var pages, requests, settled uint64
-	var relevance float64
-	for _, v := range j.verdicts {
-		outcomes[schemas.OutcomeName(v.GetOutcome())]++
-		c := schemas.Outcomes[v.GetOutcome()]
-		if c.Page {
-			pages++
-			relevance += v.GetJudgement().GetRaw()
-		}
-		if c.Request {
-			requests++
-		}
-		requests += uint64(v.GetJudgement().GetBacklinks().GetQueries())
-	}
-	for _, l := range j.leaps {
-		if !l.GetBoundary() {
-			settled++
-		}
-	}
+	t := &j.tally
 	compare := func(what string, said, counted uint64) {
 		if said != counted {
 			j.problem("crawl.status says %d %s, a recount gives %d", said, what, counted)
 		}
 	}
-	compare("dispatched", s.GetDispatched(), uint64(len(j.requests)))
+	compare("dispatched", s.GetDispatched(), t.dispatched)
 	compare("in flight", s.GetInFlight(), 0)
-	compare("pages", s.GetPages(), pages)
-	compare("requests", s.GetRequests(), requests)
-	compare("leaps", s.GetLeaps(), settled)
-	for name, n := range outcomes {
+	compare("pages", s.GetPages(), t.pages)
+	compare("requests", s.GetRequests(), t.requests+t.queries)
+	compare("leaps", s.GetLeaps(), t.settled)
+	for name, n := range t.outcomes {
 		compare("requests "+name, s.GetOutcomes()[name], n)
 	}
-	if math.Abs(s.GetRelevanceRaw()-relevance) > 1e-6*max(1, relevance) {
-		j.problem("crawl.status says the sum of R is %g, a recount gives %g", s.GetRelevanceRaw(), relevance)
+	if math.Abs(s.GetRelevanceRaw()-t.relevance) > 1e-6*max(1, t.relevance) {
+		j.problem("crawl.status says the sum of R is %g, a recount gives %g", s.GetRelevanceRaw(), t.relevance)
 	}
 }

@@ -1,55 +1,68 @@
 package audit
 
 import (
-	"cmp"
-	"slices"
+	"bytes"
+	"encoding/binary"
 
 	"forager/schemas"
 )
 
-// limits recounts what was charged.
+// limits compares what was charged with what the crawl was allowed.
 func (j *judge) limits() {
-	pages, requests, queries := 0, 0, 0
-	hosts := make(map[string]int)
-	for id, r := range j.requests {
-		v := j.verdicts[id]
-		c := schemas.Outcomes[v.GetOutcome()]
-		if v != nil && c.Page {
-			pages++
-		}
-		if v != nil && c.Request {
-			requests++
-		}
-		queries += int(v.GetJudgement().GetBacklinks().GetQueries())
-		if v == nil || v.GetOutcome() != schemas.Outcome_OUTCOME_DEFERRED {
-			hosts[r.GetHost()]++
-		}
-		if reason := j.Scope.Check(r.GetUrl(), r.GetDepth()); reason != "" {
-			j.problem("%s was asked for at depth %d, which the scope refuses: %s", r.GetUrl(), r.GetDepth(), reason)
-		}
+	t := &j.tally
+	requests := t.requests + t.queries
+	if ration := j.Control.GetBacklinks().GetRation(); j.Control.GetBacklinks() != nil && t.queries > uint64(ration) {
+		j.problem("%d queries of backlinks were made, the ration is %d", t.queries, ration)
 	}
-	requests += queries
-	if ration := j.Control.GetBacklinks().GetRation(); j.Control.GetBacklinks() != nil && queries > int(ration) {
-		j.problem("%d queries of backlinks were made, the ration is %d", queries, ration)
+	b := j.Control.GetBudget()
+	if b.GetPages() > 0 && t.pages > b.GetPages() {
+		j.problem("%d pages were delivered, the budget is %d", t.pages, b.GetPages())
 	}
-	b, hostCap := j.Control.GetBudget(), int(j.Control.GetScope().GetHostCap())
-	if b.GetPages() > 0 && pages > int(b.GetPages()) {
-		j.problem("%d pages were delivered, the budget is %d", pages, b.GetPages())
-	}
-	if b.GetRequests() > 0 && requests > int(b.GetRequests()) {
+	if b.GetRequests() > 0 && requests > b.GetRequests() {
 		j.problem("%d requests were charged, the budget is %d", requests, b.GetRequests())
 	}
-	for _, host := range sorted(hosts) {
-		if hostCap > 0 && hosts[host] > hostCap {
-			j.problem("host %s was asked %d times, its cap is %d", host, hosts[host], hostCap)
+	hosts := j.hosts()
+	j.figure("pages delivered", int(t.pages))
+	j.figure("requests charged", int(requests))
+	if t.queries > 0 {
+		j.figure("queries of backlinks among them", int(t.queries))
+	}
+	j.figure("hosts", hosts)
+}
+
+// hosts compares the requests to each host with its cap, and notes the hosts that reached it and came below it again as a
+// request was deferred: links found meanwhile were refused where nothing had linked there before.
+func (j *judge) hosts() (n int) {
+	most := int(j.Control.GetScope().GetHostCap())
+	var host []byte
+	all, asked, deferred := 0, 0, false
+	over := func() {
+		if host == nil {
+			return
+		}
+		n++
+		if most > 0 && asked > most {
+			j.problem("host %s was asked %d times, its cap is %d", host, asked, most)
+		}
+		if most > 0 && deferred && all >= most {
+			j.put(keyOf(kindCapped, host), nil)
 		}
 	}
-	j.figure("pages delivered", pages)
-	j.figure("requests charged", requests)
-	if queries > 0 {
-		j.figure("queries of backlinks among them", queries)
-	}
-	j.figure("hosts", len(hosts))
+	j.each(kindHost).all(func(e entry) {
+		name := e.key[:len(e.key)-len(schemas.ID{})-1]
+		if host == nil || !bytes.Equal(name, host) {
+			over()
+			host, all, asked, deferred = name, 0, 0, false
+		}
+		all++
+		if string(e.value) == "true" {
+			deferred = true
+		} else {
+			asked++
+		}
+	})
+	over()
+	return n
 }
 
 // window is the most requests that may be in flight at once: what the control record sets, or the
@@ -82,63 +95,66 @@ func (j *judge) hostWindow() int {
 // what was in flight is every dispatch of a lower ordinal that none of the first clock records
 // answers, also where the owner changed in between.
 func (j *judge) flights() {
-	shards := make(map[uint32][]*schemas.FetchRequest)
-	for _, r := range j.requests {
-		shards[r.GetShard()] = append(shards[r.GetShard()], r)
-	}
-	if schemas.ShardsOf(j.Control) > 1 && j.byCounts(schemas.TopicLinkFound) {
-		return // nobody knows when links of other shards came
+	shards := schemas.ShardsOf(j.Control)
+	if shards > 1 && j.byCounts(schemas.TopicLinkFound) {
+		return // when links of other shards came is not known any more
 	}
 	most, mostAtHost := 0, 0
-	for _, requests := range shards {
-		all, host := j.flightsOf(requests)
+	for shard := range shards {
+		all, host := j.flightsOf(shard, shards)
 		most, mostAtHost = max(most, all), max(mostAtHost, host)
 	}
-	j.figure("requests in flight at once, at most", most)
+	what := "requests in flight at once, at most"
+	if shards > 1 {
+		what = "requests in flight at once in one shard, at most"
+	}
+	j.figure(what, most)
 	j.figure("of one host", mostAtHost)
 }
 
 // flightsOf recounts the flights of a shard's requests, and returns the most there were at once.
-func (j *judge) flightsOf(requests []*schemas.FetchRequest) (most, mostAtHost int) {
-	slices.SortFunc(requests, func(a, b *schemas.FetchRequest) int { return cmp.Compare(a.GetOrdinal(), b.GetOrdinal()) })
-	shard := requests[0].GetShard()
-	var applied []*schemas.LinkFound
-	for _, v := range j.ticks {
-		if v.GetShard() == shard {
-			applied = append(applied, v)
-		}
-	}
-	flying := make(map[schemas.ID]*schemas.FetchRequest)
+func (j *judge) flightsOf(shard, shards uint32) (most, mostAtHost int) {
+	ticks := j.each(kindTick, be32(shard))
+	lease := newLease(j, shard, shards)
+	flying := make(map[schemas.ID]string) // hosts
 	hosts := make(map[string]int)
 	var last *schemas.FetchRequest
 	clock := uint64(0)
-	for _, r := range requests {
+	orders := j.each(kindOrder, be32(shard))
+	for e, ok := orders.next(); ok; e, ok = orders.next() {
+		id := schemas.ID(e.key[len(e.key)-len(schemas.ID{}):])
+		r := j.request(id)
+		if r == nil {
+			return most, mostAtHost // the store fails
+		}
 		if last.GetOrdinal() == r.GetOrdinal() {
 			j.problem("%s and %s are both dispatch %d of shard %d", last.GetUrl(), r.GetUrl(), r.GetOrdinal(), shard)
 		}
 		last = r
 		for ; clock < r.GetClock(); clock++ {
-			if clock >= uint64(len(applied)) {
-				j.problem("dispatch %d of shard %d was chosen after %d records of link.found, there are %d", r.GetOrdinal(), shard, r.GetClock(), len(applied))
+			tick, ok := ticks.next()
+			if !ok {
+				if !j.Running { // what has come since the ends were read is not looked at
+					j.problem("dispatch %d of shard %d was chosen after %d records of link.found, there are %d", r.GetOrdinal(), shard, r.GetClock(), clock)
+				}
 				return most, mostAtHost
 			}
-			id := schemas.ID(applied[clock].GetId())
-			if f := flying[id]; f != nil {
-				hosts[f.GetHost()]--
-				delete(flying, id)
-			} else if r := j.requests[id]; r != nil {
+			lease.reach(binary.BigEndian.Uint64(tick.key[len(tick.key)-8:]))
+			answered := schemas.ID(tick.value)
+			if host, ok := flying[answered]; ok {
+				hosts[host]--
+				delete(flying, answered)
+			} else if r := j.request(answered); r != nil && !j.has(keyOf(kindSent, answered[:])) {
 				j.problem("the verdict on %s was applied before its dispatch %d", r.GetUrl(), r.GetOrdinal())
 			}
 		}
 		if r.GetClock() < clock {
 			j.problem("dispatch %d of shard %d was chosen after %d records of link.found, an earlier one after %d", r.GetOrdinal(), shard, r.GetClock(), clock)
 		}
-		flying[schemas.ID(r.GetId())] = r
+		flying[id] = r.GetHost()
 		hosts[r.GetHost()]++
 		most, mostAtHost = max(most, len(flying)), max(mostAtHost, hosts[r.GetHost()])
-		if n := len(flying); n > j.window() {
-			j.problem("with dispatch %d of shard %d (%s) %d requests were in flight, the window is %d", r.GetOrdinal(), shard, r.GetUrl(), n, j.window())
-		}
+		lease.check(r, len(flying), ticks)
 		if n := hosts[r.GetHost()]; n > j.hostWindow() {
 			j.problem("with dispatch %d of shard %d (%s) %d requests to %s were in flight, the host's window is %d",
 				r.GetOrdinal(), shard, r.GetUrl(), n, r.GetHost(), j.hostWindow())

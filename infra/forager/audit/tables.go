@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -10,48 +11,74 @@ import (
 	"forager/schemas"
 )
 
-// Table is a view of ClickHouse as it is read: Columns are expressions that give texts, of which
-// the first is the id in hex. Numbers with a point are read by their bits.
+// Table is a table or a view of ClickHouse as it is read: Columns are expressions that give texts, of which the first is
+// the id in hex. Numbers with a point are read by their bits.
 type Table struct {
 	Name    string
 	Columns []string
-	// Order of the rows; that of their records is "partition, offset".
-	Order string
+	// From is what is read.
+	From string
+	// Place are the partition, the offset and the position of a row's record; empty = it has none.
+	Place [3]string
+	// Key is the column by whose ranges rows are read; empty = all rows at once.
+	Key *Key
 	// EveryCrawl: the rows are those of all crawls, not of one.
 	EveryCrawl bool
 	// Compacted: the topic keeps the newest record of a key only, so that there are rows for which there is no record any more.
 	Compacted bool
 }
 
-// Named is the view of the segments that records of any crawl name.
-var Named = Table{Name: "segments", Columns: []string{"object"}, Order: "object", EveryCrawl: true}
+// Key is a column that orders a table: Select gives its values as texts, Bound makes a value to compare of the parameter in
+// its place.
+type Key struct{ Column, Select, Bound string }
 
-// Compared are the views whose rows are compared with records, or stand in for them.
+var (
+	byHex = &Key{"id", "id", "%s"}
+	byID  = &Key{"id", hexID, "toFixedString(unhex(%s), 16)"}
+	byURL = &Key{"u", "u", "%s"}
+)
+
+const hexID = "lower(hex(id))"
+
+// ofRow and ofView are where the rows of a table say the place of their records, and those of a view.
+var (
+	ofRow  = [3]string{"partition", "bitNot(precedence)", "0"}
+	ofView = [3]string{"partition", "offset", "0"}
+)
+
+// Named is the view of the segments that records of any crawl name, Books that of what ClickHouse has of each topic.
+var (
+	Named = Table{Name: "segments", From: "segments", Columns: []string{"object"}, EveryCrawl: true}
+	Books = Table{Name: "books", From: "books", Columns: []string{"topic", "toString(records)", "ids"}}
+)
+
+// Compared are the tables whose rows are compared with records, or stand in for them.
 var Compared = []Table{
-	{Name: "requests", Columns: []string{
+	{Name: "requests", From: "requests", Place: ofView, Key: byHex, Columns: []string{
 		"id", "url", "host", "toString(attempt)", bitsOf("score"), "policy", "model", "toString(ordinal)", "toString(clock)",
 		"toString(shard)", "toString(hops)", "toString(depth)",
-	}, Order: "partition, offset"},
-	{Name: "fetches", Columns: []string{
-		"id", "url", "outcome", "toString(status)", "redirect", "digest", "object", "toString(object_offset)", "toString(object_length)",
-	}, Order: "partition, offset"},
-	{Name: "judgements", Columns: []string{
-		"id", "outcome", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "critic",
+	}},
+	{Name: "fetches", From: "fetches_rows FINAL", Place: ofRow, Key: byID, Columns: []string{
+		hexID, "url", "outcome", "toString(status)", "redirect", "digest", "object", "toString(object_offset)", "toString(object_length)",
+	}},
+	{Name: "judgements", From: "judgements_rows FINAL", Place: ofRow, Key: byID, Columns: []string{
+		hexID, "outcome", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "critic",
 		"toString(marking)", "degraded", shadowsOf,
-	}, Order: "partition, offset"},
-	{Name: "found", Columns: []string{
-		"id", "toString(shard)", "url", "outcome", "toString(status)", "redirect", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "toString(links)",
+	}},
+	{Name: "found", From: "verdicts_rows FINAL", Place: ofRow, Key: byID, Columns: []string{
+		hexID, "toString(shard)", "url", "outcome", "toString(status)", "redirect", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "toString(links)",
 		"toString(backlink_queries)",
-	}, Order: "partition, offset"},
-	{Name: "links", Columns: []string{"id", "u", "v", "request"}, Order: "partition, offset, position"},
-	{Name: "leaps", Columns: []string{
-		"id", "u", "v", "outcome", bitsOf("target"), bitsOf("target_tempered"), bitsOf("source"), bitsOf("source_tempered"),
-		bitsOf("score"), "policy", "model", "toString(trains)", "request", "toString(forward)", placesOf,
-	}, Order: "partition, offset"},
-	{Name: "hubs", Columns: []string{
+	}},
+	{Name: "links", From: "links_rows FINAL", Place: [3]string{"partition", "bitNot(precedence)", "position"}, Key: byURL,
+		Columns: []string{hexID, "u", "v", "lower(hex(request))"}},
+	{Name: "leaps", From: "(SELECT * FROM leaps_rows FINAL WHERE NOT boundary)", Place: ofRow, Key: byID, Columns: []string{
+		hexID, "u", "v", "outcome", bitsOf("target"), bitsOf("target_tempered"), bitsOf("source"), bitsOf("source_tempered"),
+		bitsOf("score"), "policy", "model", "toString(trains)", "lower(hex(request))", "toString(forward)", placesOf,
+	}},
+	{Name: "hubs", From: "hubs", Place: ofView, Compacted: true, Columns: []string{
 		"concat(id, ' ', kind, ' ', toString(place))", "toString(shard)", "toString(pages)", "url", bitsOf("score"), bitsOf("relevance"), "toString(marked)",
 		"toString(nodes)", "toString(edges)", "toString(raised)",
-	}, Order: "partition, offset, kind, place", Compacted: true},
+	}},
 }
 
 // tableOf names the view that has a row for each record of a topic, links aside.
@@ -71,9 +98,6 @@ const (
 	placesOf = "arrayStringConcat(arrayMap((p, d, t, s, m) -> concat(p, '=', toString(d), ',', toString(t), ',', " +
 		"toString(reinterpretAsUInt64(s)), ',', m), shadow_policies, shadow_dropped, shadow_tiers, shadow_scores, shadow_models), ' ')"
 )
-
-// Tables are rows by the name of their view; a row is the texts of its columns.
-type Tables map[string][][]string
 
 func float(x float64) string { return strconv.FormatUint(math.Float64bits(x), 10) }
 
@@ -159,108 +183,186 @@ func hexOf(b []byte) string {
 	return id.String()
 }
 
-// expected are the rows that the records of a view call for, the first of an id.
-func (j *judge) expected(table string) map[string][]string {
-	rows := make(map[string][]string)
-	add := func(row []string) {
-		if rows[row[0]] == nil {
-			rows[row[0]] = row
-		}
+// side yields rows in the order of their ids: those that records call for, or ClickHouse's.
+type side struct {
+	next func() (id string, row func() []string, ok bool)
+	id   string
+	row  func() []string
+	ok   bool
+}
+
+func (s *side) step() { s.id, s.row, s.ok = s.next() }
+
+// expected are the rows that the records of a table call for, the first of an id.
+func (j *judge) expected(table string) *side {
+	simple := func(kind byte, rowOf func(e entry) []string) *side {
+		c := j.each(kind)
+		return &side{next: func() (string, func() []string, bool) {
+			for e, ok := c.next(); ok; e, ok = c.next() {
+				if j.Sample.has(e.key) {
+					return e.id().String(), func() []string { return rowOf(e) }, true
+				}
+			}
+			return "", nil, false
+		}}
 	}
 	switch table {
 	case "requests":
-		for _, r := range j.requests {
-			add(requestRow(r))
-		}
+		return simple(kindRequest, func(e entry) []string { m := new(schemas.FetchRequest); j.decode(e.value, m); return requestRow(m) })
 	case "fetches":
-		for _, f := range j.fetched {
-			add(fetchRow(f))
-		}
+		return simple(kindFetched, func(e entry) []string { m := new(schemas.PageFetched); j.decode(e.value, m); return fetchRow(m) })
 	case "judgements":
-		for _, r := range j.judged {
-			add(judgementRow(r))
-		}
+		return simple(kindJudged, func(e entry) []string { m := new(schemas.PageJudged); j.decode(e.value, m); return judgementRow(m) })
 	case "found":
-		for _, v := range j.applied {
-			add(foundRow(v, len(v.GetLinks())))
-		}
+		return simple(kindVerdict, func(e entry) []string {
+			links := 0
+			j.linksOf(e.id(), func(uint32, string) { links++ })
+			return foundRow(j.verdict(e.id()), links)
+		})
 	case "links":
-		for _, v := range j.applied {
-			for _, l := range v.GetLinks() {
-				add(linkRow(v, l))
-			}
-		}
+		return j.firsts(kindFound, func(e entry) []string { x := edgeOf(e); return []string{"", x.u, x.v, x.request.String()} })
 	case "leaps":
-		for _, l := range j.leaps {
-			if !l.GetBoundary() {
-				add(leapRow(l))
+		return j.firsts(kindLeap, func(e entry) []string {
+			m := new(schemas.LeapSettled)
+			if j.decode(e.value, m); m.GetBoundary() {
+				return nil
 			}
-		}
-	case "hubs":
-		for _, h := range j.rankings {
-			for _, row := range hubRows(h) {
-				add(row)
-			}
-		}
+			return leapRow(m)
+		})
 	}
-	return rows
+	j.each(kindRanking).all(func(e entry) {
+		m := new(schemas.HubRanked)
+		j.decode(e.value, m)
+		for _, row := range hubRows(m) {
+			if j.Sample.has(rowID(row)) {
+				j.put(keyOf(kindExpected, []byte(row[0])), pack(row[1:]))
+			}
+		}
+	})
+	c := j.each(kindExpected)
+	return &side{next: func() (string, func() []string, bool) {
+		e, ok := c.next()
+		return string(e.key), func() []string { return append([]string{string(e.key)}, unpack(e.value)...) }, ok
+	}}
+}
+
+// firsts yields the first entry of each id, unless it calls for no row.
+func (j *judge) firsts(kind byte, rowOf func(e entry) []string) *side {
+	c := j.each(kind)
+	var before []byte
+	return &side{next: func() (string, func() []string, bool) {
+		for e, ok := c.next(); ok; e, ok = c.next() {
+			id := e.key[:len(schemas.ID{})]
+			if bytes.Equal(id, before) || !j.Sample.has(id) {
+				continue
+			}
+			before = id
+			if row := rowOf(e); row != nil {
+				row[0] = schemas.ID(id).String()
+				return row[0], func() []string { return row }, true
+			}
+		}
+		return "", nil, false
+	}}
+}
+
+// rowsOf yields ClickHouse's rows.
+func (j *judge) rowsOf(table string) *side {
+	c := j.each(kindRow, named(table))
+	prefix := len(table) + 1
+	return &side{next: func() (string, func() []string, bool) {
+		e, ok := c.next()
+		if !ok {
+			return "", nil, false
+		}
+		id, _, _ := bytes.Cut(e.key[prefix:], []byte{0})
+		return string(id), func() []string { return append([]string{string(id)}, unpack(e.value)...) }, true
+	}}
 }
 
 // tables compares ClickHouse's rows with the records, both ways. Rows that stand in for records
 // that are gone can only be doubled, or lack links; how many there must be is compared by counts.
 func (j *judge) tables() {
-	unreadable := make(map[string]bool)
-	for topic, table := range tableOf {
-		for _, id := range j.Unreadable[topic] {
-			unreadable[table+id.String()] = true
-		}
-	}
 	for _, table := range Compared {
-		// The row of a link stands with the first list of seeds that has it.
-		rebuiltSeeds := table.Name == "found" && j.byCounts(schemas.TopicLinkFound)
-		want := j.expected(table.Name)
-		have := make(map[string]bool, len(want))
-		gone := 0
-		for _, row := range j.Rows[table.Name] {
-			id := row[0]
-			if have[id] {
-				j.problem("ClickHouse: %s has the row %s twice", table.Name, id)
-				continue
-			}
-			have[id] = true
-			w, ok := want[id]
-			if !ok && table.Compacted && !j.retained(id) {
-				gone++
-				continue
-			}
-			if !ok {
-				j.problem("ClickHouse: %s has the row %s (%s), for which there is no record", table.Name, id, strings.Join(row[1:], " "))
-				continue
-			}
-			if !slices.Equal(w, row) && !(rebuiltSeeds && j.isSeeds(id)) {
-				j.problem("ClickHouse: %s row %s says %s, the record %s", table.Name, id, strings.Join(row[1:], " "), strings.Join(w[1:], " "))
-			}
+		gone := j.table(table)
+		if j.err != nil {
+			return
 		}
-		for id, w := range want {
-			if !have[id] && !unreadable[table.Name+id] {
-				j.problem("ClickHouse: %s lacks the row %s (%s)", table.Name, id, strings.Join(w[1:], " "))
-			}
-		}
-		j.figure("ClickHouse rows of "+table.Name, len(j.Rows[table.Name]))
+		j.figure("ClickHouse rows of "+table.Name, j.rows[table.Name])
 		if table.Compacted {
 			j.figure("… of which the topic has no record any more", gone)
 		}
+		if j.byCounts(topicOf(table.Name)) {
+			j.Themselves = append(j.Themselves, table.Name)
+		}
 	}
+}
+
+// topicOf is the topic whose records a table has.
+func topicOf(table string) string {
+	for topic, name := range tableOf {
+		if name == table {
+			return topic
+		}
+	}
+	if table == "links" {
+		return schemas.TopicLinkFound
+	}
+	return schemas.TopicHubRanked
+}
+
+// table compares the rows of one table, and counts those whose records were compacted away.
+func (j *judge) table(table Table) (gone int) {
+	want, have := j.expected(table.Name), j.rowsOf(table.Name)
+	topic := topicOf(table.Name)
+	// The row of a link is with the first list of seeds that has it.
+	rebuiltSeeds := table.Name == "found" && j.byCounts(topic)
+	before := ""
+	want.step()
+	have.step()
+	for (want.ok || have.ok) && j.err == nil {
+		switch {
+		case have.ok && have.id == before && before != "":
+			j.problem("ClickHouse: %s has the row %s twice", table.Name, have.id)
+			have.step()
+		case have.ok && (!want.ok || have.id < want.id):
+			before = have.id
+			if table.Compacted && !j.retained(have.id) {
+				gone++
+			} else {
+				j.problem("ClickHouse: %s has the row %s (%s), for which there is no record", table.Name, have.id, strings.Join(have.row()[1:], " "))
+			}
+			have.step()
+		case !have.ok || want.id < have.id:
+			if !j.isUnreadable(topic, want.id) {
+				j.problem("ClickHouse: %s lacks the row %s (%s)", table.Name, want.id, strings.Join(want.row()[1:], " "))
+			}
+			want.step()
+		default:
+			before = have.id
+			if w, h := want.row(), have.row(); !slices.Equal(w, h) && !(rebuiltSeeds && j.isSeeds(have.id)) {
+				j.problem("ClickHouse: %s row %s says %s, the record %s", table.Name, have.id, strings.Join(h[1:], " "), strings.Join(w[1:], " "))
+			}
+			want.step()
+			have.step()
+		}
+	}
+	return gone
+}
+
+func (j *judge) isUnreadable(topic, hex string) bool {
+	id, err := schemas.ParseHex(hex)
+	return err == nil && j.has(keyOf(kindUnread, named(topic), id[:]))
 }
 
 // retained says whether the ranking that a row is of is still in its topic.
 func (j *judge) retained(row string) bool {
 	id, _, _ := strings.Cut(row, " ")
 	ranking, err := schemas.ParseHex(id)
-	return err == nil && j.rankings[ranking] != nil
+	return err == nil && j.has(keyOf(kindRanking, ranking[:]))
 }
 
-func (j *judge) isSeeds(id string) bool {
-	parsed, err := schemas.ParseHex(id)
-	return err == nil && j.seeds[parsed] != nil
+func (j *judge) isSeeds(hex string) bool {
+	id, err := schemas.ParseHex(hex)
+	return err == nil && schemas.Virtual(j.verdict(id).GetOutcome())
 }

@@ -27,9 +27,8 @@ type Topic struct {
 	Way   Way    `json:"way"`
 	// Gone says what is not retained, where Way is ByCounts.
 	Gone string `json:"gone,omitempty"`
-	// Found is the count and XOR of the distinct ids of the records read; nothing where Way is
-	// ByCounts.
-	Found Count `json:"-"`
+	// Ends are the offsets after the last records that were read, by partition, of a crawl that runs.
+	Ends []int64 `json:"ends,omitempty"`
 }
 
 // audited are the topics in the order of a page's journey.
@@ -37,6 +36,9 @@ var audited = []string{
 	schemas.TopicFetchRequested, schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged,
 	schemas.TopicLinkFound, schemas.TopicLeapSettled,
 }
+
+// withHubs are all topics that are read.
+var withHubs = append(slices.Clip(audited), schemas.TopicHubRanked)
 
 // Count is how many distinct ids there are, and their XOR.
 type Count struct {
@@ -52,7 +54,7 @@ func (c *Count) add(n uint64, xor []byte) {
 func (c Count) String() string { return fmt.Sprintf("%d records (XOR %s)", c.N, c.Xor) }
 
 // spanOf sums what the shards say of a topic.
-func (e *Evidence) spanOf(topic string) (sum Count, first, last map[uint32]int64) {
+func (e *Case) spanOf(topic string) (sum Count, first, last map[uint32]int64) {
 	first, last = make(map[uint32]int64), make(map[uint32]int64)
 	for _, st := range e.Statuses {
 		s := st.GetSpans()[topic]
@@ -70,7 +72,7 @@ func (e *Evidence) spanOf(topic string) (sum Count, first, last map[uint32]int64
 }
 
 // wayOf looks whether the broker still holds every record of the crawl.
-func (e *Evidence) wayOf(ctx context.Context, broker Broker, topic string) (Topic, error) {
+func (e *Case) wayOf(ctx context.Context, broker Broker, topic string) (Topic, error) {
 	_, first, last := e.spanOf(topic)
 	for _, p := range slices.Sorted(maps.Keys(first)) {
 		from, end, err := broker.Offsets(ctx, topic, int(p))
@@ -86,28 +88,22 @@ func (e *Evidence) wayOf(ctx context.Context, broker Broker, topic string) (Topi
 }
 
 // byCounts says whether a topic's records are ClickHouse's rows.
-func (e *Evidence) byCounts(topic string) bool {
-	return slices.ContainsFunc(e.Topics, func(t Topic) bool { return t.Topic == topic && t.Way == ByCounts })
+func (j *judge) byCounts(topic string) bool {
+	return slices.ContainsFunc(j.Ways, func(t Topic) bool { return t.Topic == topic && t.Way == ByCounts })
 }
 
-// Books is the view that says what ClickHouse has of each topic.
-var Books = Table{Name: "books", Columns: []string{"topic", "toString(records)", "ids"}, Order: "topic"}
-
-// booksOf reads ClickHouse's books.
-func (e *Evidence) booksOf() (map[string]Count, error) {
-	books := make(map[string]Count)
-	for _, row := range e.Rows[Books.Name] {
-		n, err := strconv.ParseUint(row[1], 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("view %s: %w", Books.Name, err)
-		}
-		xor, err := schemas.ParseHex(row[2])
-		if err != nil {
-			return nil, fmt.Errorf("view %s: %w", Books.Name, err)
-		}
-		books[row[0]] = Count{N: n, Xor: xor}
+// book takes a row of ClickHouse's books.
+func (j *judge) book(row []string) error {
+	n, err := strconv.ParseUint(row[1], 10, 64)
+	if err != nil {
+		return fmt.Errorf("view %s: %w", Books.Name, err)
 	}
-	return books, nil
+	xor, err := schemas.ParseHex(row[2])
+	if err != nil {
+		return fmt.Errorf("view %s: %w", Books.Name, err)
+	}
+	j.books[row[0]] = Count{N: n, Xor: xor}
+	return nil
 }
 
 // stored is the topic whose records ClickHouse has in place of a topic's: page.judged holds the
@@ -119,27 +115,25 @@ func stored(topic string) string {
 	return topic
 }
 
-// counts compares what prioritize, the topics and ClickHouse hold of each topic. What nobody can
-// decode has a place in its topic and no row.
+// counts compares what prioritize, the topics and ClickHouse hold of each topic, of a crawl that has ended. What cannot be
+// decoded has a place in its topic and no row.
 func (j *judge) counts() {
-	books, err := j.booksOf()
-	if err != nil {
-		j.problem("ClickHouse: %v", err)
+	if j.Running {
 		return
 	}
-	for _, t := range j.Topics {
+	j.each(kindParsed).all(func(e entry) { j.count(schemas.TopicPageParsed, e.id()) })
+	for _, t := range j.Ways {
 		said, _, _ := j.spanOf(t.Topic)
 		if t.Way == ByRecords {
-			if t.Found != said {
-				j.problem("%s has %s of the crawl, crawl.status says %s", t.Topic, t.Found, said)
+			if found := j.found[t.Topic]; found != said {
+				j.problem("%s has %s of the crawl, crawl.status says %s", t.Topic, found, said)
 			}
-			for _, id := range j.Unreadable[stored(t.Topic)] {
-				said.N--
-				said.Xor = schemas.ID(id.Xor(said.Xor[:]))
-			}
+			lost := j.unreadable[stored(t.Topic)]
+			said.N -= lost.N
+			said.Xor = schemas.ID(lost.Xor.Xor(said.Xor[:]))
 		}
-		if books[t.Topic] != said {
-			j.problem("%s: ClickHouse has %s of the crawl, crawl.status says %s", t.Topic, books[t.Topic], said)
+		if j.books[t.Topic] != said {
+			j.problem("%s: ClickHouse has %s of the crawl, crawl.status says %s", t.Topic, j.books[t.Topic], said)
 		}
 	}
 }

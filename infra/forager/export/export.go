@@ -47,6 +47,8 @@ type Options struct {
 	// Damaged is told of each page that cannot be read, which is then left out; nil = the first
 	// one ends the export.
 	Damaged func(url string, err error)
+
+	texts bool // pages are wanted as their texts
 }
 
 // Rows is what is asked for the pages; *analytics.DB.
@@ -75,6 +77,7 @@ type page struct {
 	offset, length  uint64
 	record          []byte // its gzip member, once read
 	answer          *warc.Response
+	text, digest    string // once prepared
 	err             error
 	done            chan struct{}
 }
@@ -137,6 +140,7 @@ func Write(ctx context.Context, w io.Writer, rows Rows, store Store, sel Selecti
 	if err != nil {
 		return 0, err
 	}
+	o.texts = o.Format == JSONL
 	pages, err = each(ctx, rows, store, &sel, &o, form.page)
 	if err == nil {
 		err = form.end()
@@ -207,6 +211,8 @@ func list(ctx context.Context, queue chan<- *page, rows Rows, store Store, sel *
 				defer close(p.done)
 				if p.err = p.read(ctx, store); p.err != nil {
 					p.err = fmt.Errorf("page %s: %w", p.url, p.err)
+				} else if o.texts {
+					p.prepare()
 				}
 			}()
 		}

@@ -331,7 +331,7 @@ func TestTarget(t *testing.T) {
 	}
 	create := func(replace bool) *Target {
 		t.Helper()
-		target, err := Create(path, replace)
+		target, err := Create(t.Context(), path, replace)
 		if err != nil || target.Streaming() {
 			t.Fatal(target, err)
 		}
@@ -350,7 +350,7 @@ func TestTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	left("out.urls")
-	if _, err := Create(path, false); err == nil || !strings.Contains(err.Error(), "--force") {
+	if _, err := Create(t.Context(), path, false); err == nil || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a file that is there: %v", err)
 	}
 	target = create(true)
@@ -369,7 +369,7 @@ func TestTarget(t *testing.T) {
 	}
 	left("out.urls")
 	for _, bad := range []string{dir, filepath.Join(dir, "none", "x"), filepath.Join(path, "x")} {
-		if _, err := Create(bad, true); err == nil || !strings.Contains(err.Error(), bad) {
+		if _, err := Create(t.Context(), bad, true); err == nil || !strings.Contains(err.Error(), bad) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -415,7 +415,7 @@ func TestTarget(t *testing.T) {
 }
 
 func TestFullDevice(t *testing.T) {
-	target, err := Create("/dev/full", false)
+	target, err := Create(t.Context(), "/dev/full", false)
 	if err != nil || !target.Streaming() {
 		t.Fatal(target, err)
 	}

@@ -2,12 +2,13 @@ package export
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 
 	"forager/internal/dom"
 	"forager/internal/warc"
@@ -104,6 +105,13 @@ type line struct {
 	Text      string    `json:"text"`
 }
 
+// prepare reads the text of a page; pages are prepared side by side, and written one after another.
+func (p *page) prepare() {
+	p.text = dom.Text(p.answer.Body, p.answer.Header.Get("Content-Type"))
+	p.digest = warc.Digest(p.answer.Body)
+	p.answer, p.record = nil, nil
+}
+
 func (l *lines) page(p *page) error {
 	if l.urls {
 		_, err := io.WriteString(l.to, p.url+"\n")
@@ -119,10 +127,7 @@ func (l *lines) page(p *page) error {
 		}
 		x.Posteriors[t] = p.posteriors[i]
 	}
-	if p.answer != nil {
-		x.Text = dom.Text(p.answer.Body, p.answer.Header.Get("Content-Type"))
-		x.Digest = warc.Digest(p.answer.Body)
-	}
+	x.Text, x.Digest = p.text, p.digest
 	b, err := json.Marshal(x)
 	if err != nil {
 		return fmt.Errorf("page %s: %w", p.url, err)

@@ -2,12 +2,15 @@ package export
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"forager/internal/progress"
 )
 
 // Target is where an export goes: a file that appears under its name when it is whole, or a
@@ -19,6 +22,7 @@ type Target struct {
 	path   string // "" for a stream
 
 	replace bool // what bears that name
+	done    func()
 }
 
 // Stream is a target that cannot be taken back.
@@ -26,7 +30,7 @@ func Stream(w io.Writer) *Target { return &Target{to: w} }
 
 // Create makes a target of a path. A file that is there already is an error, unless it is to be
 // replaced; a device or a pipe is a stream.
-func Create(path string, replace bool) (*Target, error) {
+func Create(ctx context.Context, path string, replace bool) (*Target, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
@@ -45,7 +49,11 @@ func Create(path string, replace bool) (*Target, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // a link stays one
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".partial-*")
+	var f *os.File
+	done, err := progress.Leave(ctx, func() (func(), error) {
+		f, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".partial-*")
+		return func() { os.Remove(f.Name()) }, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be written: %w", path, err)
 	}
@@ -56,10 +64,11 @@ func Create(path string, replace bool) (*Target, error) {
 	if err := f.Chmod(mode); err != nil {
 		f.Close()
 		os.Remove(f.Name())
+		done()
 		return nil, err
 	}
 	buffer := bufio.NewWriterSize(f, 1<<20)
-	return &Target{to: buffer, buffer: buffer, file: f, path: path, replace: replace}, nil
+	return &Target{to: buffer, buffer: buffer, file: f, path: path, replace: replace, done: done}, nil
 }
 
 func errExists(path string) error {
@@ -81,6 +90,7 @@ func (t *Target) Commit() error {
 		}
 		return nil
 	}
+	defer t.done()
 	err := t.buffer.Flush()
 	if err == nil {
 		err = t.file.Sync()
@@ -118,5 +128,6 @@ func (t *Target) Abort() {
 	}
 	if !t.Streaming() {
 		os.Remove(t.file.Name())
+		t.done()
 	}
 }

@@ -39,7 +39,7 @@ func Open(ctx context.Context, path string) (*Web, error) {
 		return w, nil
 	}
 	var err error
-	if w.archive, err = webarchive.Open(path); err != nil {
+	if w.archive, err = webarchive.Open(ctx, path); err != nil {
 		return nil, err
 	}
 	if err := w.readAll(ctx); err != nil {

@@ -49,12 +49,27 @@ func next(source string, pos int) (t token, ok bool) {
 			return token{text, pos, end}, true
 		}
 	}
+	for _, q := range typographic {
+		if strings.HasPrefix(source[pos:], q.open) {
+			end := len(source)
+			if i := strings.Index(source[pos:], q.close); i >= 0 {
+				end = pos + i + len(q.close)
+			}
+			return token{q.kind, pos, end}, true
+		}
+	}
 	_, size := utf8.DecodeRuneInString(source[pos:])
 	return token{symbol, pos, pos + size}, true
 }
 
+// typographic quotes are as good as plain ones; nothing is escaped between them.
+var typographic = []struct {
+	open, close string
+	kind        tokenKind
+}{{"‘", "’", text}, {"“", "”", quoted}}
+
 func wordByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 func skipSpace(source string, pos int) int {

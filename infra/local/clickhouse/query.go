@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -51,9 +52,6 @@ func readRequest(r *http.Request) (*request, error) {
 	q := &request{
 		id: r.Header.Get("X-ClickHouse-Query-Id"), database: r.Header.Get("X-ClickHouse-Database"),
 		format: r.Header.Get("X-ClickHouse-Format"), sessionTimeout: defaultSession, settings: map[string]string{},
-	}
-	if err := checkUser(r); err != nil {
-		return nil, err
 	}
 	values := r.URL.Query()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -111,8 +109,8 @@ func readRequest(r *http.Request) (*request, error) {
 	return q, nil
 }
 
-// checkUser lets nobody in but the user default without a password, as a new server does.
-func checkUser(r *http.Request) error {
+// checkUser lets in the user default with the server's password.
+func (s *Server) checkUser(r *http.Request) error {
 	user, password := r.Header.Get("X-ClickHouse-User"), r.Header.Get("X-ClickHouse-Key")
 	if u, p, ok := r.BasicAuth(); ok {
 		user, password = u, p
@@ -120,10 +118,10 @@ func checkUser(r *http.Request) error {
 	if v := r.URL.Query(); v.Has("user") || v.Has("password") {
 		user, password = v.Get("user"), v.Get("password")
 	}
-	if (user == "" || user == "default") && password == "" {
+	if (user == "" || user == "default") && subtle.ConstantTimeCompare([]byte(password), []byte(s.password)) == 1 {
 		return nil
 	}
-	return refuse(516, "AUTHENTICATION_FAILED", "%s: Authentication failed: the embedded ClickHouse knows the user default without a password only", user)
+	return refuse(516, "AUTHENTICATION_FAILED", "%s: Authentication failed: the embedded ClickHouse has the user default only, whose password is in DATA/secrets/clickhouse.json", user)
 }
 
 // query answers a request for /.

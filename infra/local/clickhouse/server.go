@@ -9,10 +9,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/net/netutil"
 
 	"forager/infra/local/chdb"
 )
@@ -25,6 +26,15 @@ const (
 	writesAtOnce   = 4
 	// closeWait is how long Close lets queries go on.
 	closeWait = 10 * time.Second
+	// maxConnections are open at most; more wait until one is closed.
+	maxConnections = 256
+	// maxHeaderBytes of a request, with a statement in its URL.
+	maxHeaderBytes = 1 << 20
+	// headerTime is what a header may take to arrive, idleTime how long a connection is kept without a request, and
+	// bodyTime what a body, and an answer, may take.
+	headerTime = 20 * time.Second
+	idleTime   = 2 * time.Minute
+	bodyTime   = 10 * time.Minute
 )
 
 // EngineBytes is the room that the engine takes beside Settings.MemoryBytes: the pages of its library that run.
@@ -35,6 +45,11 @@ type Settings struct {
 	// MemoryBytes bounds what inserts, merges, queries and caches may take; what would need more is refused
 	// (MEMORY_LIMIT_EXCEEDED), and merges wait. 0 = half of the machine's memory.
 	MemoryBytes int64
+	// Password of the user default; empty = none is wanted.
+	Password string
+	// Archive is the address of a folder in S3, "http://host:port/bucket/folder", that queries may read with the function
+	// s3; empty = none.
+	Archive string
 	// Free is the room left on the disk, in bytes; nil asks the file system.
 	Free func() (uint64, error)
 	// Log hears of parts that a full disk broke; nil is slog.Default().
@@ -46,6 +61,9 @@ type Settings struct {
 // merge, most of it never filled: buffers begin small and end at 128 KiB. It begins no insert and no merge with
 // less than 64 MiB free: one that the full disk cuts off may leave a part without its marks.
 const config = `<clickhouse>
+  <users_config>%s</users_config>
+  <user_scripts_path>/dev/null/none/</user_scripts_path>
+  <dictionaries_lib_path>/dev/null/none/</dictionaries_lib_path>
   <max_server_memory_usage>%d</max_server_memory_usage>
   <max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>
   <memory_worker_use_cgroup>0</memory_worker_use_cgroup>
@@ -82,6 +100,7 @@ type Server struct {
 	ended             chan struct{}
 	reads, writes     chan struct{} // places
 	sessions          sessions
+	password          string
 	free              func() (uint64, error)
 	log               *slog.Logger
 	stopWatch         func() // returns when the watch has ended
@@ -105,11 +124,8 @@ func Start(ctx context.Context, dir, address string, set Settings) (*Server, err
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("clickhouse: %w", err)
-	}
-	settings := filepath.Join(dir, "forager-config.xml")
-	if err := os.WriteFile(settings, fmt.Appendf(nil, config, set.MemoryBytes, keepFree), 0o644); err != nil {
+	settings, err := writeConfig(dir, set)
+	if err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
 	listener, err := net.ListenTCP("tcp", tcp)
@@ -120,7 +136,7 @@ func Start(ctx context.Context, dir, address string, set Settings) (*Server, err
 		dir: dir, address: listener.Addr().String(), args: []string{"--config-file=" + settings},
 		ended: make(chan struct{}),
 		reads: make(chan struct{}, readsAtOnce), writes: make(chan struct{}, writesAtOnce),
-		free: set.Free, log: set.Log,
+		free: set.Free, log: set.Log, password: set.Password,
 	}
 	if s.free == nil {
 		s.free = freeIn(dir)
@@ -132,10 +148,10 @@ func Start(ctx context.Context, dir, address string, set Settings) (*Server, err
 		listener.Close()
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
-	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute, MaxHeaderBytes: 4 << 20}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes}
 	go func() {
 		defer close(s.ended)
-		s.http.Serve(listener) // ends with Close
+		s.http.Serve(netutil.LimitListener(listener, maxConnections)) // ends with Close
 	}()
 	watching, cancel := context.WithCancel(context.Background())
 	watched := make(chan struct{})
@@ -207,6 +223,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path != "/" && r.URL.Path != "":
 		http.Error(w, "There is no handle "+r.URL.Path+"\n\nUse / or /ping for health checks.\nSend queries with POST / or GET /?query=…", http.StatusNotFound)
 	default:
+		if err := s.checkUser(r); err != nil {
+			s.fail(w, err)
+			return
+		}
+		// A body arrives before the statement runs.
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 		s.query(w, r)
 	}
 }

@@ -125,7 +125,7 @@ func TestRequests(t *testing.T) {
 		{name: "other user", method: "POST", body: "SELECT 1", headers: []string{"X-ClickHouse-User", "ann"}, status: 403, code: "516"},
 		{name: "outfile", method: "POST", body: "SELECT 1 INTO OUTFILE 'x'", status: 500, code: "358"},
 		{name: "infile", method: "POST", body: "INSERT INTO d.t FROM INFILE 'x' FORMAT CSV", status: 404, code: "78"},
-		{name: "shutdown", method: "POST", body: "SYSTEM SHUTDOWN", status: 501, code: "48"},
+		{name: "shutdown", method: "POST", body: "SYSTEM SHUTDOWN", status: 403, code: "497"},
 		{name: "role", method: "POST", query: "?role=x", body: "SELECT 1", status: 501, code: "48"},
 		{name: "external tables", method: "POST", body: "x", headers: []string{"Content-Type", "multipart/form-data; boundary=b"}, status: 501, code: "48"},
 		{name: "foreign framing", method: "POST", query: "?client_protocol_version=54460&default_format=Native", body: "SELECT 1", headers: []string{"User-Agent", "other/1"}, status: 501, code: "48"},

@@ -72,8 +72,9 @@ func parse(source string) (statement, error) {
 		s.sql = killByClientID(s.sql, tokens)
 	case len(tokens) > 0 && tokens[0].kind != text && tokens[0].kind != quoted && readWords[strings.ToUpper(source[tokens[0].start:tokens[0].end])]:
 		s.kind = read
-	case is(0, "SYSTEM") && (is(1, "SHUTDOWN") || is(1, "KILL")):
-		return s, refuse(48, "NOT_IMPLEMENTED", "SYSTEM %s would end the program that embeds this ClickHouse; end it by its own means", strings.ToUpper(source[tokens[1].start:tokens[1].end]))
+	}
+	if err := denied(source, tokens); err != nil {
+		return s, err
 	}
 	for i := range tokens {
 		switch {

@@ -69,8 +69,8 @@ func TestParseRefuses(t *testing.T) {
 		"SELECT 1; DROP TABLE t":        62,
 		"SELECT 1 INTO OUTFILE 'x'":     358,
 		"INSERT INTO t FROM INFILE 'x'": 78,
-		"SYSTEM SHUTDOWN":               48,
-		"system kill":                   48,
+		"SYSTEM SHUTDOWN":               497,
+		"system kill":                   497,
 		"INSERT INTO t SELECT * FROM input('a UInt8') FORMAT CSV 1": 48,
 	} {
 		_, err := parse(source)

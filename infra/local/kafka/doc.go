@@ -5,7 +5,9 @@
 //   - one copy of every partition, whatever replication a topic asks for beyond the number of
 //     brokers is refused; acknowledged means written to the file, not fsynced: a killed
 //     process loses nothing, a power cut may;
-//   - no TLS, no passwords, loopback addresses only;
+//   - no TLS, loopback addresses only, one user (SCRAM-SHA-256) who may do everything;
+//   - connections, the size of requests and the time that they take to arrive are limited (limits.go), before
+//     authentication more than afterwards;
 //   - restart reads every segment: about 1.6 s and 1.1 GB of memory for each GiB kept, so
 //     keep retention small locally;
 //   - with less than 80 MiB free on its disk it takes no records and no offsets: clients are told

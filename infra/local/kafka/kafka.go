@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 
@@ -15,12 +16,18 @@ import (
 	"forager/internal/disk"
 )
 
+const scram256 = "SCRAM-SHA-256"
+
 // Settings of the broker; the zero value is that of `forager up`.
 type Settings struct {
 	// CleanerMillis is the pause between two runs of retention and compaction; 0 = 15,000.
 	CleanerMillis int
 	// SegmentBytes closes a segment file; 0 = 16 MiB. Only closed segments are cleaned.
 	SegmentBytes int
+	// User and Password of clients, by SCRAM-SHA-256; empty = no authentication.
+	User, Password string
+	// MaxRequestBytes is the size of the largest request that is taken; 0 = 16 MiB.
+	MaxRequestBytes int
 	// Free is the room on the disk of the folder, bytes; nil = what the machine says.
 	Free func() (uint64, error)
 	// Log of the broker's own warnings and errors; nil = none.
@@ -46,7 +53,7 @@ func Start(ctx context.Context, dir string, addresses []string, s Settings) (*Br
 	if s.SegmentBytes == 0 {
 		s.SegmentBytes = 16 << 20
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
 	var ports []int
@@ -73,6 +80,18 @@ func Start(ctx context.Context, dir string, addresses []string, s Settings) (*Br
 			"log.cleaner.backoff.ms": strconv.Itoa(s.CleanerMillis),
 			"log.segment.bytes":      strconv.Itoa(s.SegmentBytes),
 		}),
+	}
+	if s.MaxRequestBytes == 0 {
+		s.MaxRequestBytes = 16 << 20
+	}
+	l := newLimits(s.MaxRequestBytes, s.User != "")
+	opts = append(opts, kfake.ListenFn(l.listen))
+	// Users are those of the settings: what an earlier run stored would take their place.
+	if err := os.Remove(filepath.Join(dir, "sasl.json")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("kafka: %w", err)
+	}
+	if s.User != "" {
+		opts = append(opts, kfake.EnableSASL(), kfake.Superuser(scram256, s.User, s.Password))
 	}
 	if s.Log != nil {
 		opts = append(opts, kfake.WithLogger(logger{s.Log}))

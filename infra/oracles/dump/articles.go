@@ -2,6 +2,7 @@ package main
 
 import (
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -57,7 +58,7 @@ func trainOn(articles []article, examples *critic.Examples) (m *critic.Model, la
 			return nil, nil, nil, err
 		}
 	}
-	if m, _, err = critic.Train(examples, critic.Settings{Exact: true}); err != nil {
+	if m, _, err = critic.Train(context.Background(), examples, critic.Settings{Exact: true}); err != nil {
 		return nil, nil, nil, err
 	}
 	number := make(map[string]int)

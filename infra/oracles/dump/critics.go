@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math"
@@ -148,7 +149,7 @@ func generateTree(random *rand.Rand) (treeCase, error) {
 			of = append(of, topic)
 		}
 	}
-	m, _, err := critic.Train(&examples, critic.Settings{Method: critic.BayesTree, Features: c.Features})
+	m, _, err := critic.Train(context.Background(), &examples, critic.Settings{Method: critic.BayesTree, Features: c.Features})
 	if err != nil {
 		return c, err
 	}
@@ -239,7 +240,7 @@ func generateLogistic(random *rand.Rand) (logisticCase, error) {
 		c.Columns, c.Values, c.Labels = append(c.Columns, x.Features...), append(c.Values, x.Values...), append(c.Labels, class)
 		c.Starts = append(c.Starts, len(c.Columns))
 	}
-	m, err := logistic.Fit(examples, logistic.Settings{Classes: classes, Features: c.Features, L2: c.L2, Epochs: 100})
+	m, err := logistic.Fit(context.Background(), examples, logistic.Settings{Classes: classes, Features: c.Features, L2: c.L2, Epochs: 100})
 	if err != nil {
 		return c, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 
@@ -65,7 +66,7 @@ func dumpPositive([]string) error {
 		c.Unlabelled, s.Unlabelled = draw(shape.unlabelled, shape.share)
 		c.Negatives, s.Negatives = draw(shape.negatives, 0)
 		c.L2, c.Rounds = shape.l2, shape.rounds
-		m, err := positive.Learn(&s, positive.Settings{Features: features, L2: shape.l2, Rounds: shape.rounds})
+		m, err := positive.Learn(context.Background(), &s, positive.Settings{Features: features, L2: shape.l2, Rounds: shape.rounds})
 		if err != nil {
 			return err
 		}

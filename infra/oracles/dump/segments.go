@@ -86,7 +86,7 @@ func segments(args []string) error {
 		return err
 	}
 	if *web != "" {
-		archive, err := webarchive.Open(*web)
+		archive, err := webarchive.Open(context.Background(), *web)
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ const maxBody = 1 << 20
 // fetch fetches the URLs and stores their answers, whatever they are.
 func (f *fetching) fetch(proxy string, urls []string) error {
 	client, err := webclient.New(webclient.Settings{
-		HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, Proxy: proxy, AllowPrivate: true, Connections: 8,
+		HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, Proxy: proxy, AllowPrivate: []string{"127.0.0.0/8"}, Connections: 8,
 	})
 	if err != nil {
 		return err

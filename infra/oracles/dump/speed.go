@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -47,7 +48,7 @@ func dumpSpeed(args []string) error {
 			return err
 		}
 	}
-	m, _, err := critic.Train(examples, critic.Settings{Exact: true, Unmeasured: true})
+	m, _, err := critic.Train(context.Background(), examples, critic.Settings{Exact: true, Unmeasured: true})
 	if err != nil {
 		return err
 	}

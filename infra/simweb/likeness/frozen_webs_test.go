@@ -25,7 +25,7 @@ func labelled(t testing.TB, name string, label func(string) string) *Web {
 			labels[u.String()] = label(l)
 		}
 	}
-	archive, err := webarchive.Open(frozen.Path(t, frozen.Webs, name+".warc.gz"))
+	archive, err := webarchive.Open(t.Context(), frozen.Path(t, frozen.Webs, name+".warc.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package likeness
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -241,7 +242,7 @@ func right(f Figures, pages []Page, labels []string) error {
 			return err
 		}
 	}
-	m, _, err := critic.Train(&set, critic.Settings{Exact: true})
+	m, _, err := critic.Train(context.Background(), &set, critic.Settings{Exact: true})
 	if err != nil {
 		return fmt.Errorf("critic of the labels: %w", err)
 	}

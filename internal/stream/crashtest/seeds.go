@@ -11,10 +11,11 @@ import (
 var (
 	seedFlag  = flag.Int64("crash.seed", -1, "run this seed of each simulation only")
 	seedsFlag = flag.Uint64("crash.seeds", 0, "run this many seeds of each simulation; 0 = as many as the test wants")
+	firstFlag = flag.Uint64("crash.first", 0, "the first of these seeds")
 )
 
-// Seeds runs a simulation with the seeds 0 to n−1, several at a time, and fails t at the first
-// one that returns an error; it says how to run that one again.
+// Seeds runs a simulation with n seeds, from 0 or the flag crash.first on, several at a time, and fails t at the first
+// one that returns an error; it says how to run that one again. The flag crash.seeds overrides n.
 func Seeds(t *testing.T, n uint64, run func(seed uint64) error) {
 	t.Helper()
 	if *seedFlag >= 0 {
@@ -26,8 +27,9 @@ func Seeds(t *testing.T, n uint64, run func(seed uint64) error) {
 	if *seedsFlag > 0 {
 		n = *seedsFlag
 	}
-	if seed, err := First(n, run); err != nil {
-		t.Fatalf("seed %d: %v\nrun it alone with: go test -run '^%s$' -crash.seed=%d", seed, err, t.Name(), seed)
+	first := *firstFlag
+	if i, err := First(n, func(i uint64) error { return run(first + i) }); err != nil {
+		t.Fatalf("seed %d: %v\nrun it alone with: go test -run '^%s$' -crash.seed=%d", first+i, err, t.Name(), first+i)
 	}
 }
 

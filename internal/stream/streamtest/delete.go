@@ -8,6 +8,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
 // kafka-go knows no DeleteRecords; tests need it to play retention.
@@ -51,10 +52,18 @@ func (r *deleteRequest) Broker(c protocol.Cluster) (protocol.Broker, error) {
 	return c.Brokers[c.Topics[r.Topics[0].Name].Partitions[r.Topics[0].Partitions[0].Partition].Leader], nil
 }
 
-// DeleteBelow removes the records of a partition below an offset, as retention would.
-func DeleteBelow(t testing.TB, addr, topic string, partition int, offset int64) {
+// DeleteBelow removes the records of a partition below an offset, as retention would. login is a user and a password
+// (SCRAM-SHA-256), none where the broker wants none.
+func DeleteBelow(t testing.TB, addr, topic string, partition int, offset int64, login ...string) {
 	t.Helper()
 	transport := &kafka.Transport{}
+	if len(login) > 0 {
+		mechanism, err := scram.Mechanism(scram.SHA256, login[0], login[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport.SASL = mechanism
+	}
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

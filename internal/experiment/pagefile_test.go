@@ -1,15 +1,15 @@
 package experiment
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"forager/internal/experiment/worldtest"
@@ -57,7 +57,7 @@ func (c *cached) load() *cached {
 	flat := func(pages map[string]*page) map[string]plain {
 		out := make(map[string]plain)
 		for url, p := range pages {
-			out[url] = plain{p.url, p.redirect, p.detail, p.outcome, p.status, p.size, p.parsed}
+			out[url] = plain{p.url, p.redirect, p.detail, p.outcome, p.status, p.size, p.text()}
 		}
 		return out
 	}
@@ -118,7 +118,7 @@ func TestADamagedCacheIsMadeAgain(t *testing.T) {
 	}
 	damage := map[string][]byte{"empty": {}, "longer": append(bytes.Clone(whole), 0)[:len(whole)-1], "of zeros": make([]byte, len(whole))}
 	for at := 1; at < len(whole); at += len(whole) / 12 {
-		if at >= len(cacheMagic) && at < len(cacheMagic)+sha256.Size {
+		if at >= len(pageFileMagic) && at < len(pageFileMagic)+sha256.Size {
 			continue // of another program
 		}
 		b := bytes.Clone(whole)
@@ -139,7 +139,7 @@ func TestADamagedCacheIsMadeAgain(t *testing.T) {
 		clear(damage)
 	}
 	b := bytes.Clone(whole)
-	b[len(cacheMagic)] ^= 1
+	b[len(pageFileMagic)] ^= 1
 	if err := os.WriteFile(c.file(), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -156,27 +156,42 @@ func TestACacheThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-func FuzzCache(f *testing.F) {
-	p := &parsedWeb{pages: []*page{{url: "u", parsed: &schemas.Page{Url: "u", Terms: []string{"a"}}}, {url: "v", outcome: 3, status: 301, redirect: "u"}}, strays: map[string]*page{"s": {url: "s"}}}
+// FuzzPageFile reads damaged files: without the checksum, as of a file that was written so.
+func FuzzPageFile(f *testing.F) {
 	var key [sha256.Size]byte
-	var b bytes.Buffer
-	if err := p.writeTo(&b, key); err != nil {
+	name := filepath.Join(f.TempDir(), "web")
+	file, err := os.Create(name)
+	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(b.Bytes())
-	f.Add(b.Bytes()[len(cacheMagic)+len(key):])
-	f.Fuzz(func(t *testing.T, data []byte) {
-		decodePage(data)
-		for _, head := range []string{"", cacheMagic + string(key[:])} {
-			in := append([]byte(head), data...)
-			got, err := decodeParsed(bufio.NewReader(bytes.NewReader(in)), key)
-			if err != nil {
-				continue
-			}
-			var out bytes.Buffer
-			if err := got.writeTo(&out, key); err != nil {
-				t.Fatal(errors.Join(errors.New("what was read cannot be written"), err))
-			}
+	defer file.Close()
+	body, err := proto.Marshal(&schemas.Page{Url: "u", Terms: []string{"a"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	w := newPageWriter(file, key)
+	w.add(recordPage, &page{url: "u"}, body)
+	w.add(recordPage, &page{url: "v", outcome: 3, status: 301, redirect: "u"}, nil)
+	w.add(recordStray, &page{url: "s"}, body)
+	if err := w.end(); err != nil {
+		f.Fatal(err)
+	}
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	records := whole[len(pageFileMagic)+len(key) : len(whole)-sha256.Size]
+	f.Add(records)
+	f.Add(records[1:])
+	f.Fuzz(func(t *testing.T, records []byte) {
+		in := slices.Concat([]byte(pageFileMagic), key[:], records)
+		sum := sha256.Sum256(in)
+		p, err := readPageFile(bytes.NewReader(append(in, sum[:]...)), key)
+		if err != nil {
+			return
+		}
+		for _, x := range p.pages {
+			x.parsed() // an error or a page
 		}
 	})
 }

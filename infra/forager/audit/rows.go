@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"forager/schemas"
 )
 
@@ -122,53 +124,41 @@ func (r *row) queries() *schemas.Backlinks {
 	return &schemas.Backlinks{Queries: r.uint32()}
 }
 
-// rebuild makes the records of a topic from ClickHouse's rows, as far as an audit looks at them.
-// Whether all of a record's links are there is seen as rows are compared.
-func (e *Evidence) rebuild(topic string) error {
-	crawl := e.Control.GetCrawl()
-	links := make(map[string][]*schemas.Link)
-	if topic == schemas.TopicLinkFound {
-		for _, texts := range e.Rows["links"] {
-			links[texts[3]] = append(links[texts[3]], &schemas.Link{Url: texts[2]})
+// messageOf makes a record of a topic from ClickHouse's row, as far as an audit looks at it. The links of link.found have
+// rows of their own.
+func messageOf(topic, crawl string, texts []string) (proto.Message, error) {
+	r := &row{texts: texts}
+	var m proto.Message
+	switch topic {
+	case schemas.TopicFetchRequested:
+		m = &schemas.FetchRequest{
+			Crawl: crawl, Id: r.id(), Url: r.text(), Host: r.text(), Attempt: r.uint32(), Score: r.float(), Policy: r.text(), Model: r.text(),
+			Ordinal: r.uint(), Clock: r.uint(), Shard: r.uint32(), Hops: r.uint32(), Depth: r.uint32(),
+		}
+	case schemas.TopicPageFetched:
+		m = &schemas.PageFetched{
+			Crawl: crawl, Id: r.id(), Url: r.text(), Outcome: r.outcome(), Status: r.uint32(), Redirect: r.text(), Digest: r.text(),
+			Object: r.text(), Offset: r.uint(), Length: r.uint(),
+		}
+	case schemas.TopicPageJudged:
+		m = &schemas.PageJudged{
+			Crawl: crawl, Id: r.id(), Outcome: r.outcome(),
+			Judgement: &schemas.Judgement{
+				Raw: r.float(), Tempered: r.float(), Calibrated: r.float(), BestIsFocus: r.bool(), Critic: r.text(),
+				Marking: r.uint(), Degraded: r.text(), Shadows: r.shadows(),
+			},
+		}
+	case schemas.TopicLinkFound:
+		m = &schemas.LinkFound{
+			Crawl: crawl, Id: r.id(), Shard: r.uint32(), Url: r.text(), Outcome: r.outcome(), Status: r.uint32(), Redirect: r.text(),
+			Judgement: &schemas.Judgement{Raw: r.float(), Tempered: r.float(), Calibrated: r.float(), BestIsFocus: r.bool(), Backlinks: r.queries()},
+		}
+	case schemas.TopicLeapSettled:
+		m = &schemas.LeapSettled{
+			Crawl: crawl, Id: r.id(), U: r.text(), V: r.text(), Outcome: r.outcome(), TargetRaw: r.float(), TargetTempered: r.float(),
+			SourceRaw: r.float(), SourceTempered: r.float(), Score: r.float(), Policy: r.text(), Model: r.text(),
+			Trains: r.bool(), Request: r.id(), Forward: r.bool(), Shadows: r.places(),
 		}
 	}
-	for _, texts := range e.Rows[tableOf[topic]] {
-		r := &row{texts: texts}
-		switch topic {
-		case schemas.TopicFetchRequested:
-			e.Requests = append(e.Requests, &schemas.FetchRequest{
-				Crawl: crawl, Id: r.id(), Url: r.text(), Host: r.text(), Attempt: r.uint32(), Score: r.float(), Policy: r.text(), Model: r.text(),
-				Ordinal: r.uint(), Clock: r.uint(), Shard: r.uint32(), Hops: r.uint32(), Depth: r.uint32(),
-			})
-		case schemas.TopicPageFetched:
-			e.Fetched = append(e.Fetched, &schemas.PageFetched{
-				Crawl: crawl, Id: r.id(), Url: r.text(), Outcome: r.outcome(), Status: r.uint32(), Redirect: r.text(), Digest: r.text(),
-				Object: r.text(), Offset: r.uint(), Length: r.uint(),
-			})
-		case schemas.TopicPageJudged:
-			e.Judged = append(e.Judged, &schemas.PageJudged{
-				Crawl: crawl, Id: r.id(), Outcome: r.outcome(),
-				Judgement: &schemas.Judgement{
-					Raw: r.float(), Tempered: r.float(), Calibrated: r.float(), BestIsFocus: r.bool(), Critic: r.text(),
-					Marking: r.uint(), Degraded: r.text(), Shadows: r.shadows(),
-				},
-			})
-		case schemas.TopicLinkFound:
-			e.Verdicts = append(e.Verdicts, &schemas.LinkFound{
-				Crawl: crawl, Id: r.id(), Shard: r.uint32(), Url: r.text(), Outcome: r.outcome(), Status: r.uint32(), Redirect: r.text(),
-				Judgement: &schemas.Judgement{Raw: r.float(), Tempered: r.float(), Calibrated: r.float(), BestIsFocus: r.bool(), Backlinks: r.queries()},
-				Links:     links[texts[0]],
-			})
-		case schemas.TopicLeapSettled:
-			e.Leaps = append(e.Leaps, &schemas.LeapSettled{
-				Crawl: crawl, Id: r.id(), U: r.text(), V: r.text(), Outcome: r.outcome(), TargetRaw: r.float(), TargetTempered: r.float(),
-				SourceRaw: r.float(), SourceTempered: r.float(), Score: r.float(), Policy: r.text(), Model: r.text(),
-				Trains: r.bool(), Request: r.id(), Forward: r.bool(), Shadows: r.places(),
-			})
-		}
-		if r.err != nil {
-			return fmt.Errorf("ClickHouse: %s row %v: %w", tableOf[topic], texts, r.err)
-		}
-	}
-	return nil
+	return m, r.err
 }

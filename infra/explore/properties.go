@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	rapidPath     = "pgregory.net/rapid"
+	crashtestPath = "forager/internal/stream/crashtest"
+)
+
+// test is a property test.
+type test struct {
+	pkg, dir, name string
+	// simulates: it draws schedules of crashtest, not values of rapid.
+	simulates bool
+	// program is the test program of its package.
+	program string
+}
+
+// properties lists the tests of a package, in its folder, that lead to rapid.Check or crashtest.Seeds: which name the one or
+// the other, or a function of the package's tests that does.
+func properties(pkg, dir string) (tests []test, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]map[string]bool) // by function: what it names
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			named := make(map[string]bool)
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.SelectorExpr:
+					if x, ok := n.X.(*ast.Ident); ok {
+						named[x.Name+"."+n.Sel.Name] = true
+					}
+				case *ast.Ident:
+					named[n.Name] = true
+				}
+				return true
+			})
+			names[f.Name.Name] = named
+		}
+	}
+	for name := range names {
+		rapids, simulates := leads(names, name, "rapid.Check"), leads(names, name, "crashtest.Seeds")
+		if strings.HasPrefix(name, "Test") && name != "TestMain" && (rapids || simulates) {
+			tests = append(tests, test{pkg: pkg, dir: dir, name: name, simulates: simulates})
+		}
+	}
+	slices.SortFunc(tests, func(a, b test) int { return cmp.Compare(a.name, b.name) })
+	return tests, nil
+}
+
+// leads says that a function names another one, or one that leads to it.
+func leads(names map[string]map[string]bool, from, to string) bool {
+	visited := make(map[string]bool)
+	var visit func(name string) bool
+	visit = func(name string) bool {
+		if visited[name] {
+			return false
+		}
+		visited[name] = true
+		if names[name][to] {
+			return true
+		}
+		for n := range names[name] {
+			if names[n] != nil && visit(n) {
+				return true
+			}
+		}
+		return false
+	}
+	return visit(from)
+}

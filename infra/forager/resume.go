@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"forager/internal/frontier"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+type crawlResume struct {
+	Crawl       string        `arg:"" help:"Name of the crawl."`
+	URLs        []string      `arg:"" optional:"" name:"url" help:"URLs to begin from, too."`
+	File        string        `short:"f" help:"A file with one URL a line (# begins a comment); - is standard input." type:"path"`
+	Pages       uint64        `help:"The crawl's new budget of pages, in all."`
+	Requests    uint64        `help:"The crawl's new budget of requests, in all."`
+	RetryFailed bool          `help:"Try again URLs whose tries were used up by time-outs, server errors and failed connections, and hosts that did not answer."`
+	Wait        time.Duration `help:"How long to wait until it goes on; 0 = do not wait." default:"60s"`
+}
+
+func (c *crawlResume) Help() string {
+	return `A paused crawl goes on where it was. A crawl that has finished goes on when it is given what it lacks: a larger
+budget, further seeds, or another try of what failed. It keeps its frontier and what it has learned, as long as the
+state of prioritize or the topics exist. A crawl that was stopped or deleted does not go on.
+
+  forager crawl resume chemistry
+  forager crawl resume chemistry --pages 20000
+  forager crawl resume chemistry https://example.org/elements/
+  forager crawl resume chemistry --retry-failed`
+}
+
+func (c *crawlResume) Run(s *session) error {
+	seeds, err := c.seeds()
+	if err != nil {
+		return err
+	}
+	cfg, b, err := s.openBooks()
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	ctl, err := b.control(c.Crawl)
+	if err != nil {
+		return err
+	}
+	before := b.status(c.Crawl)
+	if err := c.refuse(ctl, before, len(seeds)); err != nil {
+		return err
+	}
+	if err := inScope(s, cfg, ctl, seeds); err != nil {
+		return err
+	}
+	next, err := b.revise(s, c.Crawl, func(next *schemas.CrawlControl) {
+		next.State = schemas.CrawlState_CRAWL_STATE_RUNNING
+		c.raise(next)
+	})
+	if err != nil {
+		return err
+	}
+	sent, err := c.send(s, b, next, seeds)
+	if err != nil {
+		return err
+	}
+	if c.Wait > 0 {
+		if err := c.await(s, b, before, sent); err != nil {
+			return err
+		}
+	}
+	x := stand(c.Crawl, b.status(c.Crawl))
+	return s.print(x, func(w io.Writer) {
+		if c.Wait == 0 {
+			fmt.Fprintf(w, "%s is told to be running\n", c.Crawl)
+			return
+		}
+		fmt.Fprintln(w, strings.TrimSpace(fmt.Sprintf("%s: %s %s", c.Crawl, x.State, x.why())))
+	})
+}
+
+// seeds are the canonical URLs that were given; none where there is no URL and no file.
+func (c *crawlResume) seeds() ([]string, error) {
+	if len(c.URLs) == 0 && c.File == "" {
+		return nil, nil
+	}
+	given := crawlSeeds{URLs: c.URLs, File: c.File}
+	raw, err := given.given(os.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	seeds, err := canonicalSeeds(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w; nothing was done", err)
+	}
+	return seeds, nil
+}
+
+// raise sets the new budgets.
+func (c *crawlResume) raise(ctl *schemas.CrawlControl) {
+	if c.Pages > 0 {
+		ctl.Budget.Pages = c.Pages
+	}
+	if c.Requests > 0 {
+		ctl.Budget.Requests = c.Requests
+	}
+}
+
+// refuse says why the crawl cannot go on with what was given.
+func (c *crawlResume) refuse(ctl *schemas.CrawlControl, st *schemas.CrawlStatus, seeds int) error {
+	old, reason := ctl.GetBudget(), st.GetEndReason()
+	switch {
+	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED && !ended(st):
+		return fmt.Errorf("crawl %q is being stopped, which is for good (forager crawl watch %s)", c.Crawl, c.Crawl)
+	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED:
+		return fmt.Errorf("crawl %q was stopped, which is for good; start another crawl (forager crawl start)", c.Crawl)
+	case c.Pages > 0 && c.Pages < old.GetPages():
+		return fmt.Errorf("--pages %d is below the crawl's budget, %d: a budget is only raised", c.Pages, old.GetPages())
+	case c.Requests > 0 && c.Requests < old.GetRequests():
+		return fmt.Errorf("--requests %d is below the crawl's budget, %d: a budget is only raised", c.Requests, old.GetRequests())
+	case !ended(st):
+		return nil
+	case strings.HasPrefix(reason, "refused: "):
+		return fmt.Errorf("crawl %q never ran (%s): start another crawl (forager crawl start)", c.Crawl, reason)
+	}
+	pages, requests := max(c.Pages, old.GetPages()), max(c.Requests, old.GetRequests())
+	switch {
+	case pages > 0 && st.GetPages() >= pages:
+		return fmt.Errorf("crawl %q has delivered %d pages, all of its budget: give it more with --pages", c.Crawl, st.GetPages())
+	case requests > 0 && st.GetRequests() >= requests:
+		return fmt.Errorf("crawl %q was charged %d requests, all of its budget: give it more with --requests", c.Crawl, st.GetRequests())
+	case (reason == frontier.EndEmpty || reason == frontier.EndStagnated || reason == frontier.EndUnreachable) && seeds == 0 && !c.RetryFailed:
+		return fmt.Errorf("crawl %q has finished (%s): give it further seeds, or --retry-failed", c.Crawl, reason)
+	}
+	return nil
+}
+
+// send sends the seeds and the asks to try again, and returns their places.
+func (c *crawlResume) send(s *session, b *books, ctl *schemas.CrawlControl, seeds []string) (sent []stream.Position, err error) {
+	if len(seeds) > 0 {
+		at, err := sendSeeds(s, b, c.Crawl, seeds)
+		if err != nil {
+			return nil, err
+		}
+		sent = append(sent, at)
+	}
+	for shard := range schemas.ShardsOf(ctl) {
+		if !c.RetryFailed {
+			break
+		}
+		rec := schemas.RetryFailed(c.Crawl, shard, ctl.GetRevision())
+		headers := map[string]string{schemas.HeaderCrawl: c.Crawl, schemas.HeaderShard: fmt.Sprint(shard)}
+		at, err := b.send(s, schemas.TopicLinkFound, schemas.ShardKey(c.Crawl, shard), headers, rec)
+		if err != nil {
+			return nil, fmt.Errorf("ask shard %d to try again: %w", shard, err)
+		}
+		sent = append(sent, at)
+	}
+	return sent, nil
+}
+
+// await waits until prioritize has taken all that was sent, and a status came since.
+func (c *crawlResume) await(s *session, b *books, before *schemas.CrawlStatus, sent []stream.Position) error {
+	last := make(map[int]int64)
+	for _, at := range sent {
+		last[at.Partition] = max(last[at.Partition], at.Offset)
+	}
+	if err := b.taken(s, c.Crawl, last, c.Wait); err != nil {
+		return err
+	}
+	ok, err := poll(s, c.Wait, func() (bool, error) {
+		st := b.status(c.Crawl)
+		return st.GetState() == schemas.ShardState_SHARD_STATE_RUNNING || ended(st) && (st.GetAt() > before.GetAt() || st.GetEpoch() > before.GetEpoch()), nil
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("crawl %q is told to be running, but nobody has done so after %s; does prioritize run? (forager up starts it; its log says if it needs records that are past their retention)", c.Crawl, c.Wait)
+	}
+	return leaving(err, "crawl %q is told to be running all the same (forager crawl status %s)", c.Crawl, c.Crawl)
+}

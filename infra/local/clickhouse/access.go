@@ -1,0 +1,128 @@
+package clickhouse
+
+import (
+	"encoding/xml"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// users is the configuration of the engine's one user. It may do what the tables of a crawl need, and reach nothing
+// outside the engine's folder: no table function, table engine or dictionary of another source, no backup, no SYSTEM
+// statement. Reading files in S3 below one address is the exception. Settings that name files or addresses cannot be
+// changed. system.stack_trace would end the process, whose signals belong to Go.
+const users = `<clickhouse>
+  <profiles><default><constraints>
+%s  </constraints></default></profiles>
+  <users><default>
+    <password></password>
+    <networks><ip>::/0</ip></networks>
+    <profile>default</profile>
+    <quota>default</quota>
+    <grants>
+      <query>GRANT SHOW, SELECT, INSERT, ALTER, CREATE DATABASE, CREATE TABLE, CREATE VIEW, CREATE TEMPORARY TABLE, DROP, UNDROP TABLE, TRUNCATE, OPTIMIZE, CHECK, KILL QUERY ON *.*</query>
+      <query>REVOKE SELECT ON system.stack_trace</query>
+%s    </grants>
+  </default></users>
+  <quotas><default></default></quotas>
+</clickhouse>
+`
+
+// constant are settings by which a query would have the engine read or write a file, or send a request.
+var constant = []string{
+	"format_schema", "format_schema_source", "output_format_schema",
+	"format_template_row", "format_template_resultset",
+	"format_avro_schema_registry_url",
+}
+
+// writeConfig writes the engine's configuration to its folder, which is made if need be, and returns the path.
+func writeConfig(dir string, set Settings) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	var constraints, grants strings.Builder
+	for _, name := range constant {
+		fmt.Fprintf(&constraints, "    <%s><const/></%s>\n", name, name)
+	}
+	if set.Archive != "" {
+		grants.WriteString("      <query>")
+		below := "^" + regexp.QuoteMeta(strings.TrimRight(set.Archive, "/")) + "/.*"
+		if err := xml.EscapeText(&grants, []byte("GRANT READ ON S3("+quote(below, '\'')+")")); err != nil {
+			return "", err
+		}
+		grants.WriteString("</query>\n")
+	}
+	usersPath, path := filepath.Join(dir, "forager-users.xml"), filepath.Join(dir, "forager-config.xml")
+	var escaped strings.Builder
+	if err := xml.EscapeText(&escaped, []byte(usersPath)); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(usersPath, fmt.Appendf(nil, users, &constraints, &grants), 0o600); err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, fmt.Appendf(nil, config, &escaped, set.MemoryBytes, keepFree), 0o600)
+}
+
+// denied is an error for a statement that the engine would run though it reaches outside its folder. The engine's own
+// access control decides all else.
+func denied(source string, tokens []token) error {
+	is := func(i int, what string) bool { return i >= 0 && i < len(tokens) && tokens[i].is(source, what) }
+	name := func(i int) string {
+		if i >= len(tokens) || tokens[i].kind != word && tokens[i].kind != quoted {
+			return ""
+		}
+		return strings.ToLower(strings.Trim(source[tokens[i].start:tokens[i].end], "`\""))
+	}
+	refused := func(what string) error {
+		return refuse(497, "ACCESS_DENIED", "default: Not enough privileges. The embedded ClickHouse has no %s", what)
+	}
+	defines := is(0, "CREATE") || is(0, "ATTACH") || is(0, "REPLACE") || is(0, "ALTER")
+	depth, selects := 0, false
+	for i := range tokens {
+		switch {
+		case is(i, "("):
+			depth++
+		case is(i, ")"):
+			depth--
+		case depth == 0 && is(i, "SELECT"):
+			selects = true // what follows names no engine
+		}
+		switch {
+		case i == 0 && is(i, "SYSTEM"):
+			return refused("SYSTEM statements")
+		case name(i) == "stack_trace":
+			return refused("table system.stack_trace")
+		case functions[name(i)] && is(i+1, "("):
+			return refused("function " + name(i))
+		case defines && tokens[i].kind == text && is(i-1, "FROM"):
+			return refused("ATTACH … FROM")
+		case defines && depth == 0 && !selects && is(i, "ENGINE"):
+			at := i + 1
+			if is(at, "=") {
+				at++
+			}
+			if engine := name(at); !strings.HasSuffix(engine, "mergetree") && !engines[engine] {
+				return refused("engine " + engine)
+			}
+		case defines && (is(i+1, "=") || is(i+1, "(")) && outside[name(i)]:
+			return refused("setting " + name(i))
+		}
+	}
+	return nil
+}
+
+// functions that the engine's access control does not know of, or asks too late: file, as a function of a value, reads any
+// file, and sqlite makes a file before it is refused.
+var functions = map[string]bool{"file": true, "sqlite": true, "catboostevaluate": true}
+
+// engines of tables and databases that keep what they have in the engine's folder, besides those of the MergeTree family.
+var engines = map[string]bool{
+	"memory": true, "log": true, "tinylog": true, "stripelog": true, "null": true, "set": true, "join": true, "buffer": true,
+	"merge": true, "view": true, "materializedview": true, "generaterandom": true,
+	"atomic": true, "ordinary": true,
+}
+
+// outside are settings of tables that lead to other folders and services.
+var outside = map[string]bool{"disk": true, "storage_policy": true, "table_disk": true}

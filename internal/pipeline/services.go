@@ -1,0 +1,90 @@
+package pipeline
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Hosts are networks ("10.1.0.0/16"), addresses and host names.
+type Hosts []string
+
+// Wanted describes the value in messages about a wrong one.
+func (Hosts) Wanted() string {
+	return "a list of networks and hosts, such as [10.1.0.0/16, intranet.example] (true, for all of them, is not taken any more)"
+}
+
+var hostName = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)*$`)
+
+func (k checks) hosts(path string, list Hosts) {
+	for _, entry := range list {
+		_, network := netip.ParsePrefix(entry)
+		_, address := netip.ParseAddr(strings.Trim(entry, "[]"))
+		if network != nil && address != nil && !hostName.MatchString(entry) || strings.Trim(entry, "0123456789.") == "" && address != nil {
+			k.Problem(path, "%q is neither a network (10.1.0.0/16), nor an address, nor a host name in lower case (xn--… for other letters)", entry)
+		}
+	}
+}
+
+// Service is where a part of the pipeline listens.
+type Service struct {
+	// Address is host:port; an empty host means every address of the machine.
+	Address string
+	// TLS: it is spoken to over TLS.
+	TLS bool
+}
+
+// Services are the addresses of the pipeline's own parts, which are not to be crawled: brokers, S3, ClickHouse, the
+// metrics of every process, and the proxy of fetch.
+func (c *Config) Services() []Service {
+	var all []Service
+	for _, b := range c.Kafka.Brokers {
+		all = append(all, Service{b, c.Kafka.TLS.Enabled})
+	}
+	for _, raw := range []string{c.S3.Endpoint, c.ClickHouse.URL, c.Stages.Fetch.Proxy} {
+		if s, ok := serviceOf(raw); ok {
+			all = append(all, s)
+		}
+	}
+	all = append(all, metricsOf(c.Local.Process, 1)...)
+	s := &c.Stages
+	for _, x := range []Common{
+		s.Fetch.Common, s.ParseDOM.Common, s.CriticScore.Common, s.FeatureExtract.Common, s.Prioritize.Common,
+		s.ApprenticeTrain.Common, s.Distill.Common, s.LoadClickHouse.Common, s.ArchiveParquet.Common,
+	} {
+		all = append(all, metricsOf(x.Process, x.Replicas)...)
+	}
+	slices.SortFunc(all, func(a, b Service) int { return strings.Compare(a.Address, b.Address) })
+	return slices.Compact(all)
+}
+
+func serviceOf(raw string) (Service, bool) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return Service{}, false
+	}
+	tls := u.Scheme == "https"
+	port := u.Port()
+	if port == "" {
+		port = map[bool]string{false: "80", true: "443"}[tls]
+	}
+	return Service{net.JoinHostPort(u.Hostname(), port), tls}, true
+}
+
+// metricsOf are the addresses at which the replicas of a process have their metrics.
+func metricsOf(p Process, replicas int) []Service {
+	host, text, err := net.SplitHostPort(p.Metrics)
+	first, portErr := strconv.ParseUint(text, 10, 16)
+	if err != nil || portErr != nil || first == 0 {
+		return nil
+	}
+	var all []Service
+	for n := range max(replicas, 1) {
+		all = append(all, Service{Address: net.JoinHostPort(host, strconv.Itoa(int(first)+n))})
+	}
+	return all
+}

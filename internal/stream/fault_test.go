@@ -1,0 +1,210 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/stream/streamtest"
+	"forager/schemas"
+)
+
+// brittle is Lots that fails on some records, before or after it has changed the state, and for some crawls.
+type brittle struct {
+	*Lots
+	// poison records panic; with blame the Processor tells which record it was busy with.
+	poison  map[string]bool
+	blame   bool
+	wrecked *atomic.Bool // the crawl "w" fails without a record
+	fixed   *atomic.Bool // a newer program, for which nothing is poison
+}
+
+func (b brittle) Step(ctx context.Context, w Work) (Result, error) {
+	var res Result
+	for i := range w.Records {
+		r := &w.Records[i]
+		take := func() error {
+			if r.Skipped() {
+				return b.Store.Set([]byte("skipped/"+string(r.Key)), nil)
+			}
+			one, err := b.Lots.Step(ctx, Work{Records: []Record{*r}})
+			res.Outs = append(res.Outs, one.Outs...)
+			if b.poison[string(r.Key)] && !b.fixed.Load() {
+				panic("poison " + string(r.Key))
+			}
+			return err
+		}
+		var err error
+		if b.blame {
+			err = GuardRecord(r.Headers[schemas.HeaderCrawl], r, take)
+		} else {
+			err = take()
+		}
+		if err != nil {
+			return res, err
+		}
+	}
+	if _, parked := b.Store.Parked()["w"]; !parked && b.wrecked.Load() {
+		return res, Guard("w", func() error { panic("the crawl is wrecked") })
+	}
+	return res, nil
+}
+
+// skippedLetters are the names of the records of a stage that dead.letter says were skipped.
+func skippedLetters(t testing.TB, c *Client) (names []string) {
+	t.Helper()
+	for _, r := range readAll(t, c, schemas.TopicDeadLetter, 0) {
+		letter := new(schemas.DeadLetter)
+		if err := proto.Unmarshal(r.Value, letter); err != nil {
+			t.Fatal(err)
+		}
+		if r.Headers[schemas.HeaderSkipped] != "" && strings.Contains(letter.GetError(), "poison") && len(letter.GetKey()) > 0 {
+			names = append(names, string(letter.GetKey()))
+		}
+	}
+	return names
+}
+
+// TestAPoisonRecordIsSkipped: a record on which the Processor panics goes to dead.letter, whatever batch it came in;
+// no other record is lost or taken twice; a state that is built anew by a newer program skips the same records.
+func TestAPoisonRecordIsSkipped(t *testing.T) {
+	t.Parallel()
+	for _, blame := range []bool{true, false} {
+		t.Run(fmt.Sprint("blame ", blame), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, streamtest.Embedded(t))
+			const n = 40
+			in, log := w.topic(t, "in", 1), w.topic(t, "log", 3)
+			c, _ := w.dial(t)
+			send(t, c, named(in, 1, n))
+			poison := map[string]bool{"0/3": true, "0/17": true, "0/39": true}
+			var fixed, wrecked atomic.Bool
+			var seen counter
+			stage := lotsStage(in, log, seen.note)
+			open := stage.Open
+			stage.Open = func(partition int, epoch uint64, store *Store) (Processor, error) {
+				p, err := open(partition, epoch, store)
+				return brittle{p.(*Lots), poison, blame, &wrecked, &fixed}, err
+			}
+			check := func(dir string) {
+				t.Helper()
+				drained := run(t, func(ctx context.Context) error { return c.RunStateful(ctx, stage, dir) })
+				eventually(t, func() bool { at, _ := committed(t, c, "lots", in, 0); return at == n && seen.all(1, n-len(poison)) })
+				if err := drained.end(); err != nil {
+					t.Fatal(err)
+				}
+				s := openStore(t, StoreOptions{Dir: filepath.Join(dir, "p0"), Identity: fmt.Sprintf("lots %s/0", in)})
+				defer s.Close()
+				_, count, err := (&Lots{Store: s}).State()
+				if err != nil || count != n-len(poison) {
+					t.Errorf("the state counts %d records, want %d: %v", count, n-len(poison), err)
+				}
+				for name := range poison {
+					if _, ok, err := s.Get([]byte("skipped/" + name)); !ok || err != nil {
+						t.Errorf("record %s was not skipped: %v", name, err)
+					}
+				}
+			}
+			dir := t.TempDir()
+			check(dir)
+			if letters := skippedLetters(t, c); len(letters) != len(poison) {
+				t.Errorf("dead letters about %v", letters)
+			}
+			fixed.Store(true)
+			seen = counter{}
+			check(t.TempDir())
+			if letters := skippedLetters(t, c); len(letters) != len(poison) {
+				t.Errorf("after the state was built anew, dead letters about %v", letters)
+			}
+		})
+	}
+}
+
+// TestACrawlThatFailsIsParked: the crawl that fails without a record is parked, also for the next owner, and named
+// in the commits; the records of others go on; a newer control record lets it be tried again.
+func TestACrawlThatFailsIsParked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Embedded(t))
+	const n = 30
+	in, log := w.topic(t, "in", 1), w.topic(t, "log", 3)
+	c, l := w.dial(t)
+	send(t, c, named(in, 1, n))
+	var fixed, wrecked atomic.Bool
+	var revision atomic.Uint64
+	var parked atomic.Bool
+	wrecked.Store(true)
+	var seen counter
+	stage := lotsStage(in, log, seen.note)
+	open := stage.Open
+	stage.Open = func(partition int, epoch uint64, store *Store) (Processor, error) {
+		p, err := open(partition, epoch, store)
+		_, is := store.Parked()["w"]
+		parked.Store(is)
+		return brittle{p.(*Lots), nil, true, &wrecked, &fixed}, err
+	}
+	changed := make(chan struct{}, 1)
+	stage.Notify = func(int) (<-chan struct{}, func()) { return changed, func() {} }
+	stage.Revision = func(string) uint64 { return revision.Load() }
+	dir := t.TempDir()
+	r := run(t, func(ctx context.Context) error { return c.RunStateful(ctx, stage, dir) })
+	eventually(t, func() bool { return seen.all(1, n) && parked.Load() })
+	eventually(t, func() bool { at, _ := committed(t, c, "lots", in, 0); return at == n })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.Parked(t.Context(), "lots", in)
+	if err != nil || len(list) != 1 || list[0].Unit != "w" || !strings.Contains(list[0].Cause, "wrecked") {
+		t.Errorf("the commits say %+v, %v", list, err)
+	}
+	if !strings.Contains(l.String(), "the crawl is parked") {
+		t.Error("the log does not say it")
+	}
+	parked.Store(false)
+	r = run(t, func(ctx context.Context) error { return c.RunStateful(ctx, stage, dir) })
+	eventually(t, func() bool { return parked.Load() }) // the next owner knows it
+	wrecked.Store(false)
+	revision.Store(1)
+	changed <- struct{}{}
+	eventually(t, func() bool { return !parked.Load() })
+	eventually(t, func() bool { _, metadata := committed(t, c, "lots", in, 0); return metadata == "" })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	checkLots(t, c, in, log, dir, 1, n)
+}
+
+// TestManyBadRecordsParkTheirCrawl: a crawl does not lose one record after the other.
+func TestManyBadRecordsParkTheirCrawl(t *testing.T) {
+	f := newFaults()
+	record := func(offset int64, crawl string) Record {
+		return Record{Offset: offset, Headers: map[string]string{schemas.HeaderCrawl: crawl}}
+	}
+	fails := func(r Record) {
+		t.Helper()
+		for range triesAlone {
+			if _, ok := f.note(&fault{[]Record{r}, errors.New("bug")}); !ok {
+				t.Fatal("the process stops")
+			}
+		}
+	}
+	for i := range int64(mostSkipped) {
+		fails(record(i, "a"))
+	}
+	f.passed([]Record{record(50, "b")})
+	fails(record(60, "a"))
+	if len(f.skip) != mostSkipped || f.park["a"] == "" {
+		t.Errorf("skipped %v, parked %v", f.skip, f.park)
+	}
+	f.passed([]Record{record(61, "a")})
+	fails(record(62, "a"))
+	if want := mostSkipped + 1; len(f.skip) != want {
+		t.Errorf("after a record that was taken: skipped %v", maps.Keys(f.skip))
+	}
+}

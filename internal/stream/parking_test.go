@@ -1,0 +1,269 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"forager/internal/stream/streamtest"
+	"forager/schemas"
+)
+
+// shelves are what crawls need; a test takes things away and puts them back.
+type shelves struct {
+	mu   sync.Mutex
+	gone map[string]bool
+}
+
+func (s *shelves) set(crawl string, gone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone[crawl] = gone
+}
+
+func (s *shelves) missing(crawl string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone[crawl]
+}
+
+func crawlOf(r *Record) string { return r.Headers[schemas.HeaderCrawl] }
+
+// judging copies records whose crawl has what it needs.
+func judging(in, out string, s *shelves) Stateless {
+	return Stateless{Stage: "judge", Inputs: []string{in}, Workers: 8, MaxInFlight: 32, Unit: crawlOf,
+		Handle: func(_ context.Context, r Record) ([]Out, error) {
+			if crawl := crawlOf(&r); s.missing(crawl) {
+				return nil, Missing("critic of "+crawl, errors.New("the object is not there"))
+			}
+			if strings.HasPrefix(string(r.Value), "poison") {
+				return nil, errors.New("undecodable")
+			}
+			o := r.Onward(out, r.Key, r.Value)
+			o.Partition = Along(r.Partition)
+			return []Out{o}, nil
+		},
+		Poison: func(r Record, _ error) ([]Out, error) {
+			o := r.Onward(out, r.Key, nil)
+			o.Partition = Along(r.Partition)
+			return []Out{o}, nil
+		}}
+}
+
+// pages are records of crawls in turn, n of each in each of two partitions; their keys are crawl/number.
+func pages(in string, from, to int, crawls ...string) (outs []Out) {
+	for i := from; i < to; i++ {
+		for _, crawl := range crawls {
+			for p := range 2 {
+				value := "page"
+				if i%17 == 11 {
+					value = "poison"
+				}
+				outs = append(outs, Out{Topic: in, Partition: p, Key: fmt.Appendf(nil, "%s/%d", crawl, i), Value: []byte(value),
+					Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: crawl}})
+			}
+		}
+	}
+	return outs
+}
+
+// verdicts counts the distinct records of a crawl in the output, of both partitions, and demands that the first of
+// each come in order.
+func verdicts(t testing.TB, c *Client, out, crawl string) (n int) {
+	t.Helper()
+	for p := range 2 {
+		next := 0
+		for _, r := range readAll(t, c, out, p) {
+			of, number, _ := strings.Cut(string(r.Key), "/")
+			var i int
+			if _, err := fmt.Sscan(number, &i); err != nil || of != crawl {
+				continue
+			}
+			if i > next {
+				t.Fatalf("partition %d: record %d of crawl %s comes before %d", p, i, crawl, next)
+			}
+			if i == next {
+				next++
+			}
+		}
+		n += next
+	}
+	return n
+}
+
+// TestAMissingObjectParksItsCrawlOnly: the partition goes on with the other crawls, the commit says what is missing,
+// a new owner knows it, and the crawl is resumed once the object is back.
+func TestAMissingObjectParksItsCrawlOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in, out := w.topic(t, "in", 2), w.topic(t, "out", 2)
+	c, _ := w.dial(t)
+	const n = 100
+	s := &shelves{gone: map[string]bool{"a": true}}
+	if list, err := c.Parked(within(t, time.Minute), "judge", in); err != nil || len(list) != 0 {
+		t.Errorf("before the stage has ever run: %+v, %v", list, err)
+	}
+	send(t, c, pages(in, 0, n, "a", "b", "c"))
+	member := func() (*running, *logs, *Client) {
+		mc, l := w.dial(t)
+		return run(t, func(ctx context.Context) error { return mc.RunStateless(ctx, judging(in, out, s)) }), l, mc
+	}
+	r, l, mc := member()
+	eventually(t, func() bool { return verdicts(t, c, out, "b") == 2*n && verdicts(t, c, out, "c") == 2*n })
+	if got := verdicts(t, c, out, "a"); got != 0 {
+		t.Fatalf("%d verdicts on a crawl without its critic", got)
+	}
+	if !strings.Contains(l.String(), "msg=parked") || !strings.Contains(l.String(), "crawl=a") || !strings.Contains(l.String(), "critic of a") {
+		t.Errorf("the log does not name the crawl and the object:\n%s", l)
+	}
+	if got := gauge(mc.metrics.parked.WithLabelValues(in, "0", "a", "critic of a")); got != n {
+		t.Errorf("the metric shows %v parked records, want %d", got, n)
+	}
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.Parked(within(t, time.Minute), "judge", in)
+	if err != nil || len(list) != 1 || list[0].Unit != "a" || list[0].Object != "critic of a" || list[0].Records != 2*n || !strings.Contains(list[0].Cause, "not there") {
+		t.Fatalf("the commits say %+v, %v", list, err)
+	}
+	before := w.count(t, c, out)
+	r, _, mc = member() // a new owner
+	send(t, c, pages(in, n, n+20, "a", "b"))
+	eventually(t, func() bool { return verdicts(t, c, out, "b") == 2*(n+20) })
+	if got := w.count(t, c, out) - before; got != 2*20 {
+		t.Errorf("the new owner sent %d records, want %d: nothing that was answered comes again", got, 2*20)
+	}
+	s.set("a", false)
+	eventually(t, func() bool { return verdicts(t, c, out, "a") == 2*(n+20) })
+	eventually(t, func() bool {
+		for p := range 2 {
+			if at, metadata := committed(t, c, "judge", in, p); at != 3*n+2*20 || metadata != "" {
+				return false
+			}
+		}
+		return true
+	})
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := c.Parked(within(t, time.Minute), "judge", in); err != nil || len(list) != 0 {
+		t.Errorf("parked at the end: %+v, %v", list, err)
+	}
+	for p := range 2 {
+		if got := len(readAll(t, c, out, p)); got != 3*n+2*20 {
+			t.Errorf("partition %d: %d records, want each once: %d", p, got, 3*n+2*20)
+		}
+	}
+	_ = mc
+}
+
+// TestParkingWithMembersThatComeAndGo draws what is missing when, and which members run: each record has its
+// verdict, those of a crawl come in order, and crawls that lack nothing never wait for the others.
+func TestParkingWithMembersThatComeAndGo(t *testing.T) {
+	t.Parallel()
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rnd := rand.New(rand.NewPCG(seed, 7))
+			w := newWorld(t, streamtest.Start(t))
+			in, out := w.topic(t, "in", 2), w.topic(t, "out", 2)
+			c, _ := w.dial(t)
+			crawls := []string{"a", "b", "c", "d"}
+			s := &shelves{gone: make(map[string]bool)}
+			var members []*running
+			join := func() {
+				mc, _ := w.dial(t)
+				members = append(members, run(t, func(ctx context.Context) error { return mc.RunStateless(ctx, judging(in, out, s)) }))
+			}
+			leave := func() {
+				i := rnd.IntN(len(members))
+				if err := members[i].end(); err != nil {
+					t.Fatal(err)
+				}
+				members = append(members[:i], members[i+1:]...)
+			}
+			sent := 0
+			for range 5 {
+				for _, crawl := range crawls[1:] { // "a" never lacks anything
+					s.set(crawl, rnd.IntN(2) == 0)
+				}
+				more := 1 + rnd.IntN(40)
+				send(t, c, pages(in, sent, sent+more, crawls...))
+				sent += more
+				switch {
+				case len(members) == 0 || len(members) < 2 && rnd.IntN(2) == 0:
+					join()
+				case rnd.IntN(2) == 0:
+					leave()
+					if len(members) == 0 {
+						join()
+					}
+				}
+				eventually(t, func() bool { return verdicts(t, c, out, "a") == 2*sent })
+			}
+			for _, crawl := range crawls {
+				s.set(crawl, false)
+			}
+			for _, crawl := range crawls {
+				eventually(t, func() bool { return verdicts(t, c, out, crawl) == 2*sent })
+			}
+			for len(members) > 0 {
+				leave()
+			}
+		})
+	}
+}
+
+func TestParkedMetadata(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := newParking(0)
+		high := int64(0)
+		for range rapid.IntRange(0, 3000).Draw(t, "records") {
+			high += 1 + int64(rapid.IntRange(0, 2).Draw(t, "gap"))
+			crawl := fmt.Sprint("crawl", rapid.IntRange(0, 2).Draw(t, "crawl"))
+			p.park(crawl, high-1, Missing(rapid.String().Draw(t, "object"), errors.New(strings.Repeat("cause ", 50))))
+		}
+		p.high = max(high, 1)
+		low, metadata := p.point()
+		if len(metadata) > 4096 {
+			t.Fatalf("metadata of %d bytes", len(metadata))
+		}
+		q := newParking(low)
+		next, err := q.restore(low, metadata)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case next == low && p.count > 0 && q.count == 0: // the lists did not fit: all come again
+		case next == p.high && q.count == p.count:
+			for unit, u := range p.units {
+				if fmt.Sprint(q.units[unit].offsets) != fmt.Sprint(u.offsets) {
+					t.Fatalf("unit %s: %v, want %v", unit, q.units[unit].offsets, u.offsets)
+				}
+			}
+		default:
+			t.Fatalf("restored %d of %d records, next %d of %d", q.count, p.count, next, p.high)
+		}
+	})
+}
+
+func FuzzParkedMetadata(f *testing.F) {
+	f.Add(`{"high":5,"parked":[{"crawl":"a","offsets":"1 1"}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		p := newParking(3)
+		if next, err := p.restore(3, text); err == nil && next < 3 {
+			t.Errorf("goes back to %d", next)
+		}
+	})
+}

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/net/publicsuffix"
+
+	"forager/internal/webclient"
+	"forager/schemas"
+)
+
+const (
+	// firstProbe is the pause before the first probe of what cannot be reached, lastProbe that between later ones at most.
+	firstProbe = time.Second
+	lastProbe  = time.Minute
+	// manyHosts is the number of registrable domains, and of networks that their addresses lie in, that must fail in a row,
+	// with no answer of any web server between, before the fault is sought at this machine's network.
+	manyHosts = 5
+	// hostsOfAddress is the number of hosts that must fail in a row at an address before it is held.
+	hostsOfAddress = 3
+	// mostAddresses and mostHosts bound what is remembered.
+	mostAddresses = 4096
+	mostHosts     = 4096
+	// holdHost is how long the requests of a host that could not be connected to are answered without trying; prioritize
+	// makes its URLs wait for longer.
+	holdHost = time.Second
+)
+
+// unreachableError says what to answer a request for which no web server was reached.
+type unreachableError struct {
+	outcome schemas.Outcome
+	// notBefore is when to try again; zero = prioritize chooses.
+	notBefore time.Time
+	err       error
+}
+
+func (e *unreachableError) Error() string { return e.err.Error() }
+func (e *unreachableError) Unwrap() error { return e.err }
+
+// errHeld: an address is held by its breaker.
+var errHeld = errors.New("the address does not answer")
+
+// outages tells failures of the network from those of hosts, and holds requests meanwhile. It belongs to a process: all
+// crawls share what it knows. Nothing of it is kept over a restart; a few requests find out again.
+//
+// The network cannot be used where the proxy or the resolver cannot be reached, or where manyHosts registrable domains in
+// as many networks fail in a row. So one site with any number of names, or any number of addresses, cannot cause it, and
+// the answer of any web server ends it.
+type outages struct {
+	now func() time.Time
+	log *slog.Logger
+	// changed is told when the network's breaker opens and closes.
+	changed func(open bool)
+
+	mu      sync.Mutex
+	network breaker
+	// suspects are the networks, by registrable domain, of hosts that failed since the last answer.
+	suspects  map[string]string
+	addresses map[netip.AddrPort]*address
+	hosts     map[string]heldHost
+}
+
+type address struct {
+	breaker
+	// failing are hosts that failed there since it was connected to last, hostsOfAddress at most.
+	failing map[string]bool
+}
+
+type heldHost struct {
+	until time.Time
+	cause error
+}
+
+func newOutages() *outages {
+	return &outages{
+		now: time.Now, log: slog.New(slog.DiscardHandler), changed: func(bool) {},
+		suspects: map[string]string{}, addresses: map[netip.AddrPort]*address{}, hosts: map[string]heldHost{},
+	}
+}
+
+// report says where to tell of outages.
+func (o *outages) report(log *slog.Logger, gauge prometheus.Gauge) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.log = log
+	o.changed = func(open bool) {
+		gauge.Set(0)
+		if open {
+			gauge.Set(1)
+		}
+	}
+}
+
+// Allow is webclient.Dials.
+func (o *outages) Allow(at netip.AddrPort) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a := o.addresses[at]
+	if a == nil {
+		return nil
+	}
+	if ok, _ := a.allow(o.now()); !ok {
+		return fmt.Errorf("%w: %d hosts or more failed there since %s: %s", errHeld, hostsOfAddress, a.since.UTC().Format(time.TimeOnly), a.cause)
+	}
+	return nil
+}
+
+// Dialed is webclient.Dials.
+func (o *outages) Dialed(host string, at netip.AddrPort, err error) {
+	if errors.Is(err, errHeld) {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err == nil {
+		delete(o.addresses, at)
+		return
+	}
+	a := o.addresses[at]
+	if a == nil {
+		for old := range o.addresses {
+			if len(o.addresses) < mostAddresses {
+				break
+			}
+			delete(o.addresses, old)
+		}
+		a = &address{failing: map[string]bool{}}
+		o.addresses[at] = a
+	}
+	if len(a.failing) < hostsOfAddress {
+		a.failing[host] = true
+	}
+	if len(a.failing) == hostsOfAddress {
+		a.trip(o.now(), a.open(), err.Error(), firstProbe, lastProbe)
+	}
+}
+
+// allow says whether a host may be asked now; else the error is an *unreachableError.
+func (o *outages) allow(host string) (probe bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := o.now()
+	if h, ok := o.hosts[host]; ok {
+		if now.Before(h.until) {
+			return false, &unreachableError{outcome: schemas.Outcome_OUTCOME_HOST_UNREACHABLE, err: h.cause}
+		}
+		delete(o.hosts, host)
+	}
+	ok, probe := o.network.allow(now)
+	if !ok {
+		return false, o.held()
+	}
+	return probe, nil
+}
+
+// held is the answer to requests while the network cannot be used.
+func (o *outages) held() error {
+	return &unreachableError{
+		outcome: schemas.Outcome_OUTCOME_NETWORK_UNREACHABLE, notBefore: o.network.next, err: errors.New(o.network.cause),
+	}
+}
+
+// answered notes that a web server answered a request that began at a time.
+func (o *outages) answered(began time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.suspects)
+	since := o.network.since
+	if o.network.succeed(began) {
+		o.log.Info("the network can be used again", "away", o.now().Sub(since).Round(time.Second))
+		o.changed(false)
+	}
+}
+
+// failed takes the error of a request to a host, and returns it as an *unreachableError where it says nothing of the URL.
+func (o *outages) failed(host string, probe bool, err error) error {
+	var away *webclient.UnreachableError
+	unreached := errors.As(err, &away)
+	if !unreached && !errors.Is(err, webclient.ErrTimeout) {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := o.now()
+	cause := ""
+	switch {
+	case unreached && away.What != webclient.WhatHost:
+		cause = away.Error()
+	case o.manyFail(host, away):
+		cause = fmt.Sprintf("%d sites in a row did not answer, the last one: %v", len(o.suspects), err)
+	}
+	if cause != "" {
+		if !o.network.open() {
+			o.log.Warn("the network cannot be used; requests are held", "cause", cause)
+			o.changed(true)
+		}
+		o.network.trip(now, probe, cause, firstProbe, lastProbe)
+	}
+	if o.network.open() {
+		return o.held()
+	}
+	if !unreached {
+		return err
+	}
+	if len(o.hosts) >= mostHosts {
+		clear(o.hosts)
+	}
+	o.hosts[host] = heldHost{now.Add(holdHost), err}
+	return &unreachableError{outcome: schemas.Outcome_OUTCOME_HOST_UNREACHABLE, err: err}
+}
+
+// manyFail notes a failure and says whether so many sites failed that it is not theirs.
+func (o *outages) manyFail(host string, away *webclient.UnreachableError) bool {
+	site := siteOf(host)
+	network := "name of " + site
+	if away != nil && away.Address.IsValid() {
+		network = networkOf(away.Address.Addr())
+	}
+	if _, known := o.suspects[site]; known || len(o.suspects) < 4*manyHosts {
+		o.suspects[site] = network
+	}
+	networks := map[string]bool{}
+	for _, n := range o.suspects {
+		networks[n] = true
+	}
+	return len(networks) >= manyHosts // no site has two
+}
+
+// siteOf is the registrable domain of a host, or the host where it has none.
+func siteOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if site, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
+		return site
+	}
+	return strings.Trim(host, "[]")
+}
+
+// networkOf is the block of addresses that one owner is likely to have.
+func networkOf(a netip.Addr) string {
+	bits := 24
+	if a.Is6() {
+		bits = 32
+	}
+	p, err := a.Prefix(bits)
+	if err != nil {
+		return a.String()
+	}
+	return p.String()
+}
+
+// watched is a getter whose errors say what could not be reached.
+type watched struct {
+	getter
+	outages *outages
+}
+
+// watch returns a getter as one of these.
+func watch(client getter) *watched {
+	if w, ok := client.(*watched); ok {
+		return w
+	}
+	return &watched{client, newOutages()}
+}
+
+func (w *watched) Get(ctx context.Context, r webclient.Request) (*webclient.Answer, error) {
+	probe, err := w.outages.allow(r.URL.Host())
+	if err != nil {
+		return nil, err
+	}
+	began := w.outages.now()
+	answer, err := w.getter.Get(ctx, r)
+	if err == nil || errors.Is(err, webclient.ErrMalformed) {
+		w.outages.answered(began)
+		return answer, err
+	}
+	var refused *webclient.RefusedError
+	if ctx.Err() != nil || errors.As(err, &refused) || errors.Is(err, webclient.ErrHungUp) {
+		return nil, err
+	}
+	var away *webclient.UnreachableError
+	if p, ok := w.getter.(interface{ CheckProxy(context.Context) error }); ok && !errors.As(err, &away) {
+		if down := p.CheckProxy(ctx); down != nil && ctx.Err() == nil {
+			err = down // it went away under the request
+		}
+	}
+	return answer, w.outages.failed(r.URL.Host(), probe, err)
+}
