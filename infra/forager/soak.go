@@ -182,6 +182,11 @@ func (r *soakReport) end(b *bench, reason string) {
 	r.Pages, r.Seconds, r.EndReason = last.Pages, last.Seconds, reason
 	r.Disk = append(r.Disk, soakDisk{last.Pages, b.disk()})
 	r.memoryPeaks = b.memoryPeaks()
+	for name := range r.PeakMemory { // the kernel's peak is an estimate that can be below a size that was read
+		for _, x := range r.Samples {
+			r.PeakMemory[name] = max(r.PeakMemory[name], x.By[stageOf(name)].Memory)
+		}
+	}
 }
 
 // sample looks at every process.
