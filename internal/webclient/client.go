@@ -216,11 +216,12 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 	defer header.Stop()
 
 	answer := &Answer{}
-	var sent, heard, connected atomic.Bool
+	var sent, heard, connected, passed atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotFirstResponseByte: func() { heard.Store(true) },
-		WroteRequest:         func(info httptrace.WroteRequestInfo) { sent.Store(sent.Load() || info.Err == nil) },
-		ConnectDone:          func(_, _ string, err error) { connected.Store(connected.Load() || err == nil) },
+		// Written is what is in a buffer. That of a connection passed over is never flushed.
+		WroteRequest: func(info httptrace.WroteRequestInfo) { sent.Store(sent.Load() || info.Err == nil && !passed.Load()) },
+		ConnectDone:  func(_, _ string, err error) { connected.Store(connected.Load() || err == nil) },
 		GotConn: func(info httptrace.GotConnInfo) {
 			connected.Store(true)
 			switch {
@@ -230,9 +231,11 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 				info.Conn.Close()
 				return
 			case r.Anew && info.Reused:
+				passed.Store(true)
 				info.Conn.Close() // nothing is sent on it, so that the transport takes the next one
 				return
 			}
+			passed.Store(false)
 			if c.proxy != nil {
 				return
 			}
