@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -159,10 +160,12 @@ func (r *rig) start(names []string, env ...string) {
 	r.stack.env = nil
 }
 
-// simulated is a small synthetic web with a critic for it.
+var simulatedGround = sync.OnceValues(func() (*demoGround, error) { return simGround(300) })
+
+// simulated is a small synthetic web with a critic for it; the critic is trained once for all tests.
 func simulated(t testing.TB) (*demoGround, *simweb.Web) {
 	t.Helper()
-	g, err := simGround(300)
+	made, err := simulatedGround()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +173,9 @@ func simulated(t testing.TB) (*demoGround, *simweb.Web) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g, w
+	g := *made
+	g.seeds = slices.Clone(made.seeds)
+	return &g, w
 }
 
 // crawl is a crawl of the ground, ready to be started.
