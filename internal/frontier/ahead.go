@@ -2,7 +2,9 @@ package frontier
 
 import (
 	"cmp"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 
@@ -62,13 +64,31 @@ func (s *Shard) alongside(n int, do func(a *ahead, i int) error, meanwhile func(
 	}
 	var group errgroup.Group
 	for range min(runtime.GOMAXPROCS(0)-1, n) {
-		group.Go(work)
+		group.Go(func() error { return guarded(work) })
 	}
-	err := meanwhile()
+	err := guarded(meanwhile)
 	if err == nil {
-		err = work()
+		err = guarded(work)
 	}
 	return cmp.Or(err, group.Wait())
+}
+
+// panicError is a panic of what goes on beside others; there it would end the process.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+// guarded calls f; a panic is an error.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{p, debug.Stack()}
+		}
+	}()
+	return f()
 }
 
 // inParts does work on the numbers from ≤ number ≤ to in so many parts, in parallel.

@@ -25,8 +25,12 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	}
 	var effects Effects
 	var err error
-	s.sends, s.settling = nil, s.await(s.prepared[rec])
+	m := s.prepared[rec]
+	s.sends, s.settling = nil, s.await(m)
 	delete(s.prepared, rec)
+	if m != nil && m.panicked != nil {
+		return Effects{}, m.panicked
+	}
 	s.takeTables(s.settling)
 	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE {
 		effects.Settled, err = s.applyNote(rec)

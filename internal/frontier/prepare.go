@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -24,8 +25,9 @@ type prepared struct {
 	rec *schemas.LinkFound
 	// ready is closed when all of it is there. Until then it is that of who makes it.
 	ready chan struct{}
-	// failed: it is of no use. What is wrong is for Apply to say.
-	failed bool
+	// failed: it is of no use. What is wrong is for Apply to say; it says panicked, which may not come to it again.
+	failed   bool
+	panicked *panicError
 
 	table *linkfeature.Table
 	// found are its links, scored under model, with features of families, both at dMax.
@@ -116,8 +118,9 @@ func (s *Shard) Prepare(recs []*schemas.LinkFound) error {
 	}
 	work.scores = work.model != nil && s.learns
 	if err := s.inParallel(len(recs), func(a *ahead, i int) error {
-		work.made[i] = prepared{rec: recs[i], ready: make(chan struct{}), dMax: work.dMax, families: work.families}
-		return a.look(&work.made[i])
+		m := &work.made[i]
+		*m = prepared{rec: recs[i], ready: make(chan struct{}), dMax: work.dMax, families: work.families}
+		return m.guard(func() error { return a.look(m) })
 	}); err != nil {
 		return err
 	}
@@ -146,9 +149,22 @@ func (w *preparing) one(a *ahead) (more bool) {
 		return false
 	}
 	m := &w.made[i]
-	m.failed = a.prepare(w, m) != nil
-	close(m.ready)
+	defer close(m.ready)
+	if !m.failed {
+		err := m.guard(func() error { return a.prepare(w, m) })
+		m.failed = m.failed || err != nil
+	}
 	return true
+}
+
+// guard calls f; it keeps a panic for Apply, so that the record is blamed for it.
+func (m *prepared) guard(f func() error) error {
+	err := guarded(f)
+	if errors.As(err, &m.panicked) {
+		m.failed = true
+		return nil
+	}
+	return err
 }
 
 // await returns what was prepared of a verdict, nil where that is nothing. Until it is there it lends a hand.

@@ -1,7 +1,9 @@
 package frontier
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"forager/schemas"
@@ -34,5 +36,46 @@ func TestEntryChangedByItsOwnPageIsReadAgain(t *testing.T) {
 				t.Errorf("v has %d links, want 3", len(v.links))
 			}
 		})
+	}
+}
+
+// touchy is a Store that panics when it is read for a URL beside others.
+type touchy struct {
+	Store
+	url schemas.ID
+}
+
+func (s touchy) Read(key, buf []byte) ([]byte, bool, error) {
+	if bytes.HasSuffix(key, s.url.Bytes()) {
+		panic("a damaged table")
+	}
+	return s.Store.Read(key, buf)
+}
+
+// TestAPanicBesideOthersIsOfItsRecord: what panics while verdicts are prepared does not end the process; Apply returns it
+// for the verdict that it is about, and takes the others.
+func TestAPanicBesideOthersIsOfItsRecord(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) { c.Window = 10 })
+	s.seed(onA("u"), onA("v"), onA("w"), onA("x"))
+	s.want(s.dispatch(3), onA("u"), onA("v"), onA("w"))
+	s.store = touchy{s.store, schemas.URLID(onA("x"))}
+	s.open() // nothing is in memory
+	var recs []*schemas.LinkFound
+	for i, u := range []string{"u", "v", "w"} {
+		rec := s.answer(onA(u), schemas.Outcome_OUTCOME_DELIVERED)
+		rec.Judgement = &schemas.Judgement{Raw: 1, Tempered: 1, Calibrated: 1}
+		rec.Links = linksTo(onA([]string{"y", "x", "y"}[i]))
+		recs = append(recs, rec)
+	}
+	if err := s.shard.Prepare(recs); err != nil {
+		t.Fatal(err)
+	}
+	for i, rec := range recs {
+		if _, err := s.shard.Apply(rec, s.now); (err != nil) != (i == 1) || err != nil && !strings.Contains(err.Error(), "panic: a damaged table") {
+			t.Errorf("verdict %d: %v", i, err)
+		}
+	}
+	if err := s.shard.inParallel(4, func(*ahead, int) error { panic("a damaged page") }); err == nil || !strings.Contains(err.Error(), "panic: a damaged page") {
+		t.Errorf("work in parallel that panics: %v", err)
 	}
 }

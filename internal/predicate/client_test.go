@@ -437,3 +437,25 @@ func TestAnswersThatAreNone(t *testing.T) {
 		t.Errorf("nobody there: %v", err)
 	}
 }
+
+// TestAPanicOverAnAnswer fails the page that it is about, and no others that were asked for with it.
+func TestAPanicOverAnAnswer(t *testing.T) {
+	q := newQueue("p", address{}, Options{Log: slog.New(slog.DiscardHandler)}, func(pages []string) ([]int, []string, error) {
+		if slices.Contains(pages, "bad") {
+			panic("an answer without pages")
+		}
+		return make([]int, len(pages)), make([]string, len(pages)), nil
+	})
+	q.batch, q.concurrent, q.breaker.failures = 4, 1, 100
+	var group sync.WaitGroup
+	for _, page := range []string{"good", "bad", "better", "best"} {
+		group.Go(func() {
+			_, err := q.ask(t.Context(), page)
+			var f *Failure
+			if (page == "bad") != (errors.As(err, &f) && f.Reason == Rubbish && strings.Contains(f.Error(), "an answer without pages")) {
+				t.Errorf("%s: %v", page, err)
+			}
+		})
+	}
+	group.Wait()
+}

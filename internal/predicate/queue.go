@@ -2,7 +2,9 @@ package predicate
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -93,7 +95,7 @@ func (q *queue[Q, A]) run(asks []*ask[Q, A]) {
 	for i, a := range asks {
 		pages[i] = a.page
 	}
-	answers, refused, err := q.send(pages)
+	answers, refused, err := q.recovered(pages)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.running--
@@ -113,6 +115,16 @@ func (q *queue[Q, A]) run(asks []*ask[Q, A]) {
 		}
 	}
 	q.pump()
+}
+
+// recovered is send; a panic over what a service says is a failure, as it would end the process.
+func (q *queue[Q, A]) recovered(pages []Q) (answers []A, refused []string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Failure{Rubbish, fmt.Sprintf("panic: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	return q.send(pages)
 }
 
 // fail ends an ask without an answer.

@@ -42,6 +42,12 @@ type blame struct {
 func (e *blame) Error() string { return "crawl " + e.crawl + ": " + e.err.Error() }
 func (e *blame) Unwrap() error { return e.err }
 
+// Recovered calls f; a panic is an error. Goroutines of a stage need it, where a panic would end the process.
+func Recovered(f func() error) error {
+	_, err := attempt(func() ([]Out, error) { return nil, f() })
+	return err
+}
+
 // Guard calls f, which a Processor does for a crawl. A panic is an error, and the error names the crawl.
 func Guard(crawl string, f func() error) error { return guardFor(crawl, -1, f) }
 
@@ -49,7 +55,7 @@ func Guard(crawl string, f func() error) error { return guardFor(crawl, -1, f) }
 func GuardRecord(crawl string, r *Record, f func() error) error { return guardFor(crawl, r.Offset, f) }
 
 func guardFor(crawl string, offset int64, f func() error) error {
-	_, err := attempt(func() ([]Out, error) { return nil, f() })
+	err := Recovered(f)
 	if err == nil || errors.As(err, new(*blame)) {
 		return err
 	}
@@ -83,7 +89,7 @@ func (f *fault) about() (crawl string, record *Record) {
 
 // guarded calls a method of the Processor. An error that is not marked becomes a fault.
 func guarded(records []Record, f func() error) error {
-	_, err := attempt(func() ([]Out, error) { return nil, f() })
+	err := Recovered(f)
 	if err != nil && classOf(err) == perRecord {
 		return &fault{records, err}
 	}

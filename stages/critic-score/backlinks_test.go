@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/backlink"
+	"forager/internal/guide"
 	"forager/internal/localgraph"
 	"forager/internal/localguide"
 	"forager/internal/predicate"
@@ -159,5 +161,33 @@ func TestGuidesAreAskedSideBySide(t *testing.T) {
 		if g.GetGuide() != versions[i] || g.GetFailure() != "" || g.GetScores()[0] != float64(i+1) {
 			t.Errorf("guide %d said %v", i, g)
 		}
+	}
+}
+
+// touchy is a guide that asks a service, and panics over its answer.
+type touchy struct{}
+
+func (touchy) Guide(context.Context, *guide.View) (*schemas.Guidance, error) {
+	panic("an answer without pages")
+}
+func (touchy) ReadsURLs() bool { return false }
+func (touchy) Asks() bool      { return true }
+
+// TestAGuideThatPanics costs its page, not the process.
+func TestAGuideThatPanics(t *testing.T) {
+	w := newWorld(t)
+	const version = "touchy/123456789abc"
+	place := w.scorer.guides.shelf(version)
+	place.model, place.there = touchy{}, true
+	w.revise(t, &schemas.CrawlControl{
+		Crawl: "c", Critic: w.publish(t, "games", trained(t, "chess", "go")), Focus: []string{"chess"},
+		Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_GUIDE, Guide: version}},
+	})
+	outs, err := w.stage.Apply(t.Context(), linked(t, nil, nil))
+	if err != nil || len(outs) != 2 || outs[1].Topic != schemas.TopicDeadLetter {
+		t.Fatalf("%d records, %v", len(outs), err)
+	}
+	if j := judged(t, outs[0]); j.GetOutcome() != schemas.Outcome_OUTCOME_FAILED_CRITIC_SCORE {
+		t.Errorf("it is %v", j)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"forager/internal/guides"
 	"forager/internal/modelfile"
 	"forager/internal/predicate"
+	"forager/internal/stream"
 	"forager/schemas"
 )
 
@@ -69,7 +71,7 @@ func (s *scorer) guidance(ctx context.Context, versions []string, page *schemas.
 			return nil, err
 		}
 	}
-	all := make([]*schemas.Guidance, len(versions))
+	all, errs := make([]*schemas.Guidance, len(versions)), make([]error, len(versions))
 	say := func(i int) {
 		all[i] = s.guided(ctx, guides[i], versions[i], &guide.View{Page: page, Judgement: j, State: states[versions[i]]})
 	}
@@ -78,7 +80,12 @@ func (s *scorer) guidance(ctx context.Context, versions []string, page *schemas.
 	for i, by := range guides {
 		if waits(by) {
 			asks++
-			asked.Go(func() { say(i) })
+			asked.Go(func() {
+				errs[i] = stream.Recovered(func() error {
+					say(i)
+					return nil
+				})
+			})
 		}
 	}
 	for i, by := range guides {
@@ -91,7 +98,7 @@ func (s *scorer) guidance(ctx context.Context, versions []string, page *schemas.
 		asked.Wait()
 		s.turns.take()
 	}
-	return all, ctx.Err()
+	return all, cmp.Or(ctx.Err(), errors.Join(errs...))
 }
 
 // waits says whether somebody else is asked, for whom a page waits.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -122,14 +121,11 @@ func (c *models[M]) open(ctx context.Context, place *shelf[M], awaited bool) (no
 func (c *models[M]) fill(place *shelf[M]) {
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 	defer cancel()
-	model, err := func() (m M, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			}
-		}()
-		return c.fetch(ctx, place.version)
-	}()
+	var model M
+	err := stream.Recovered(func() (err error) {
+		model, err = c.fetch(ctx, place.version)
+		return err
+	})
 	place.mu.Lock()
 	defer place.mu.Unlock()
 	place.fetching, place.triedAt = nil, time.Now()

@@ -10,6 +10,7 @@ import (
 
 	"forager/internal/frontier"
 	"forager/internal/scope"
+	"forager/internal/stream"
 	"forager/schemas"
 )
 
@@ -128,7 +129,11 @@ func (l *library) take(what string, now time.Time, fetch func(context.Context) (
 func (l *library) fetch(o *object, what string, now time.Time, fetch func(context.Context) (any, error)) {
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 	defer cancel()
-	value, err := fetch(ctx)
+	var value any
+	err := stream.Recovered(func() (err error) { // reading a damaged object
+		value, err = fetch(ctx)
+		return err
+	})
 	l.mu.Lock()
 	o.fetching = false
 	if err != nil {

@@ -609,6 +609,25 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// TestAPanicOverAModel is no end of the process: its crawl waits, and the others go on.
+func TestAPanicOverAModel(t *testing.T) {
+	d := newDesk(t)
+	d.conf.library.readModel = func([]byte) (frontier.Model, error) { panic("a damaged model") }
+	ctl := apprenticeCrawl("c")
+	ctl.Learning.Prior = "earlier/9-abc"
+	d.objects[schemas.ModelObject("apprentice", ctl.Learning.Prior)] = "bytes"
+	d.control(ctl)
+	d.control(crawlOf("d"))
+	d.step(d.record(seedsOf("c", page+"1")), d.record(seedsOf("d", page+"2")))
+	d.step()
+	if st := d.status("c"); !strings.Contains(st.GetActivity(), "a damaged model") {
+		t.Errorf("status %v", st)
+	}
+	if len(d.log) != 1 || d.status("d").GetDispatched() != 1 {
+		t.Errorf("%d requests, status %v", len(d.log), d.status("d"))
+	}
+}
+
 func TestModelsThatCameTooLateAreNotKept(t *testing.T) {
 	d := newDesk(t)
 	ctl := apprenticeCrawl("c")

@@ -27,12 +27,10 @@ func decodeAll(records []stream.Record) []decoded {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, r := range records {
 		g.Go(func() error {
-			defer func() {
-				if p := recover(); p != nil {
-					all[i] = decoded{err: fmt.Errorf("panic: %v", p)}
-				}
-			}()
-			all[i].rec, all[i].err = decode(r)
+			all[i].err = stream.Recovered(func() (err error) {
+				all[i].rec, err = decode(r)
+				return err
+			})
 			return nil
 		})
 	}
