@@ -42,6 +42,12 @@
 // deeper than the 512 elements that html.Parse takes, are read from tags and text as they come
 // (flat.go): Page.tokenizer_only.
 //
+// # Text
+//
+// Text gives the words of a page to people and to critics that are trained on them. Where the tags of a page nest well enough
+// it is read from them, without a tree, at a fifth of the cost (quick.go): so are 99.7 % of the pages of three frozen webs of
+// this century, and 72 % of those of 1997.
+//
 // # Decisions
 //
 // 2026-11-21: the screen reads bytes, not tokens. html.Tokenizer alone would cost three to five

@@ -43,10 +43,15 @@ func findDoctype(text []byte) (begin, end int, ok bool) {
 	return i, i + j + 1, j >= 0
 }
 
+// Doctypes of pages in either mode.
+const (
+	standardDoctype = "<!doctype html>"
+	quirksDoctype   = "<!doctype quirks>"
+)
+
 // plainDoctype writes a doctype such that html.Parse finds the mode that the HTML standard says.
 // What the standard calls force-quirks becomes the doctype of another name.
 func plainDoctype(written []byte) string {
-	const quirks = "<!doctype quirks>"
 	s := strings.TrimLeft(string(written[len(doctype):len(written)-1]), spaces)
 	name := s
 	if i := strings.IndexAny(s, spaces); i >= 0 {
@@ -54,13 +59,13 @@ func plainDoctype(written []byte) string {
 	}
 	s = strings.TrimLeft(s[len(name):], spaces)
 	if !strings.EqualFold(name, "html") {
-		return quirks
+		return quirksDoctype
 	}
 	if s == "" {
-		return "<!doctype html>"
+		return standardDoctype
 	}
 	if len(s) < len("public") {
-		return quirks
+		return quirksDoctype
 	}
 	keyword, s := strings.ToLower(s[:len("public")]), s[len("public"):]
 	var public, system string
@@ -68,26 +73,26 @@ func plainDoctype(written []byte) string {
 	switch keyword {
 	case "public":
 		if public, s, ok = quoted(s); !ok {
-			return quirks
+			return quirksDoctype
 		}
 		if strings.TrimLeft(s, spaces) == "" {
 			low := strings.ToLower(public[1:])
 			if strings.HasPrefix(low, "-//w3c//dtd html 4.01 frameset//") || strings.HasPrefix(low, "-//w3c//dtd html 4.01 transitional//") {
-				return quirks
+				return quirksDoctype
 			}
 			return "<!doctype html public " + public + " \"\">"
 		}
 		if system, _, ok = quoted(s); !ok {
-			return quirks
+			return quirksDoctype
 		}
 		return "<!doctype html public " + public + " " + system + ">"
 	case "system":
 		if system, _, ok = quoted(s); !ok {
-			return quirks
+			return quirksDoctype
 		}
 		return "<!doctype html system " + system + ">"
 	}
-	return quirks
+	return quirksDoctype
 }
 
 const spaces = " \t\r\n\f"

@@ -6,12 +6,21 @@ import "strings"
 // writes them, white space collapsed, a line a block. Words of different leaves stay apart. It
 // reads what Parse reads, up to the same bounds, so that the tokens of both are the same.
 func Text(body []byte, contentType string) string {
-	r, _ := decodeAndRead(body, contentType, Settings{}.withDefaults(), func(s Settings, size int) *reading {
-		r := newReading(s, size)
-		r.prose = new(prose)
-		return r
-	})
+	enc := detect(body, contentType)
+	if text := enc.decode(body); !heavy(text) {
+		if s, ok := quickText(text, enc.guessed); ok {
+			return s
+		}
+	}
+	r, _ := decodeAndRead(body, contentType, Settings{}.withDefaults(), newProse)
 	return r.prose.text.String()
+}
+
+// newProse is newReading with the text of the page.
+func newProse(s Settings, size int) *reading {
+	r := newReading(s, size)
+	r.prose = new(prose)
+	return r
 }
 
 // prose is the text of a page as it grows.
