@@ -43,7 +43,7 @@ func (r *rig) layers(w *simweb.Web, topic string) *layersWorld {
 	for p := range uint32(20) {
 		lessons.Targets = append(lessons.Targets, p)
 	}
-	made, _, err := localguide.Train(localguide.ContextGraph, lessons, localguide.Default())
+	made, _, err := localguide.Train(r.s, localguide.ContextGraph, lessons, localguide.Default())
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"forager/internal/analytics"
 	"forager/internal/objects"
 	"forager/internal/pipeline"
+	"forager/internal/progress"
 	"forager/schemas"
 )
 
@@ -134,7 +135,12 @@ func (c *exportCommand) write(s *session, cfg *pipeline.Config, db *analytics.DB
 		}
 	}
 	sel := export.Selection{Crawl: c.Crawl, Outcome: c.Outcome, Above: c.Above, Topic: strings.Trim(c.Topic, "/")}
-	pages, err = export.Write(s, target, db, store, sel, o)
+	all, err := sel.Count(s, db, o.Format)
+	if err == nil {
+		ctx, end := progress.Start(s, "exporting", all)
+		pages, err = export.Write(ctx, target, db, store, sel, o)
+		end()
+	}
 	if err == nil {
 		err = target.Commit()
 	} else {

@@ -139,7 +139,7 @@ func (c *guideTrain) train(s *session) (*guideTrained, error) {
 	if c.Kind == rewards {
 		return c.trainRewards(s, around, settings.Provenance)
 	}
-	guide, report, err := localguide.Train(localguide.Kind(c.Kind), around.web.Lessons(s, around.targets), settings)
+	guide, report, err := localguide.Train(s, localguide.Kind(c.Kind), around.web.Lessons(s, around.targets), settings)
 	if err != nil {
 		return nil, fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
 	}
@@ -168,7 +168,7 @@ func (c *guideTrain) trainRewards(s *session, around *surroundings, from map[str
 	if err != nil {
 		return nil, fmt.Errorf("train %s: %w", c.Kind, err)
 	}
-	if err := around.web.Rewards(around.targets, c.Gamma, training.Add); err != nil {
+	if err := around.web.Rewards(s, around.targets, c.Gamma, training.Add); err != nil {
 		return nil, fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
 	}
 	model, err := training.Model()

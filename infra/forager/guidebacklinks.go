@@ -129,7 +129,7 @@ func (c *guideBacklinks) file(ctx context.Context, out *backlinksPublished) ([]b
 // edges are those of the files.
 func (c *guideBacklinks) edges(ctx context.Context, out *backlinksPublished) backlink.Edges {
 	open := func(path string) func() (io.ReadCloser, error) {
-		return func() (io.ReadCloser, error) { return examples.OpenParts(path) }
+		return func() (io.ReadCloser, error) { return examples.OpenParts(ctx, path) }
 	}
 	return func(f func(from, to string)) (edgefile.Counts, error) {
 		if c.Vertices != "" {
@@ -138,7 +138,7 @@ func (c *guideBacklinks) edges(ctx context.Context, out *backlinksPublished) bac
 			out.Vertices, out.Nameless = &n.Named, n.Nameless
 			return counts, err
 		}
-		in, err := examples.OpenParts(c.File)
+		in, err := examples.OpenParts(ctx, c.File)
 		if err != nil {
 			return edgefile.Counts{}, err
 		}

@@ -12,6 +12,7 @@ import (
 	"forager/internal/experiment"
 	"forager/internal/linkfeature"
 	"forager/internal/papers"
+	"forager/internal/progress"
 	"forager/internal/study"
 	"forager/schemas"
 )
@@ -62,7 +63,13 @@ func (c *experimentPapers) Run(s *session) error {
 		}
 		worlds = append(worlds, w)
 	}
-	report, err := papers.Reproduce(s, worlds, func(what string) { fmt.Fprintln(s.err, what) })
+	ctx, task, end := progress.StartTask(s, "measuring")
+	defer end()
+	report, err := papers.Reproduce(ctx, worlds, func(what string, done, all int) {
+		fmt.Fprintln(s.err, what)
+		task.Reach(int64(done), int64(all))
+	})
+	end()
 	if err != nil {
 		return err
 	}

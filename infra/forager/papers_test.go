@@ -16,7 +16,7 @@ func TestPapersOfASyntheticWebAreTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := papers.Reproduce(t.Context(), []*papers.World{w}, func(string) {})
+		report, err := papers.Reproduce(t.Context(), []*papers.World{w}, func(string, int, int) {})
 		if err != nil {
 			t.Fatal(err)
 		}

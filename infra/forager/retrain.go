@@ -16,6 +16,7 @@ import (
 	"forager/internal/crawlfile"
 	"forager/internal/linkfeature"
 	"forager/internal/objects"
+	"forager/internal/progress"
 	"forager/internal/registry"
 	"forager/internal/retrain"
 	"forager/internal/stream"
@@ -217,7 +218,12 @@ func (c *retrainCommand) replay(s *session, b *books, h history, trainer *retrai
 		return err
 	}
 	errDone := errors.New("done")
-	err = h.read(s, schemas.TopicLeapSettled, begin.Partition, begin.Offset, end, func(r stream.Record) error {
+	ctx, endTask := progress.Start(s, "reading leaps", end-begin.Offset)
+	defer endTask()
+	err = h.read(ctx, schemas.TopicLeapSettled, begin.Partition, begin.Offset, end, func(r stream.Record) error {
+		if err := progress.Add(ctx, 1); err != nil {
+			return err
+		}
 		leap := new(schemas.LeapSettled)
 		if err := proto.Unmarshal(r.Value, leap); err != nil {
 			return nil // apprentice-train turned it away
@@ -240,6 +246,7 @@ func (c *retrainCommand) replay(s *session, b *books, h history, trainer *retrai
 	if !settings.FromPages() {
 		return nil
 	}
+	endTask()
 	if err := c.pages(s, b, h, trainer); err != nil {
 		return fmt.Errorf("retrain %s from the %s: %w", c.Crawl, h.name(), err)
 	}
@@ -304,15 +311,25 @@ func (c *retrainCommand) pages(ctx context.Context, b *books, h history, trainer
 	if err != nil {
 		return err
 	}
-	for p := range n {
-		first, end, err := h.span(ctx, schemas.TopicPageJudged, p)
-		if err != nil {
+	type span struct{ first, end int64 }
+	spans, all := make([]span, n), int64(0)
+	for p := range spans {
+		x := &spans[p]
+		if x.first, x.end, err = h.span(ctx, schemas.TopicPageJudged, p); err != nil {
 			return err
 		}
 		if at, ok := b.firstOffset(c.Crawl, schemas.TopicPageJudged, p); ok {
-			first = max(first, at)
+			x.first = max(x.first, at)
 		}
-		err = h.read(ctx, schemas.TopicPageJudged, p, first, end, func(r stream.Record) error {
+		all += max(0, x.end-x.first)
+	}
+	ctx, end := progress.Start(ctx, "reading pages", all)
+	defer end()
+	for p, x := range spans {
+		err = h.read(ctx, schemas.TopicPageJudged, p, x.first, x.end, func(r stream.Record) error {
+			if err := progress.Add(ctx, 1); err != nil {
+				return err
+			}
 			if of, ok := r.Headers[schemas.HeaderCrawl]; ok && of != c.Crawl {
 				return nil // spares decoding
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"forager/internal/progress"
 	"forager/internal/weburl"
 )
 
@@ -133,35 +134,51 @@ func Read(ctx context.Context, path string, kind Kind, in *Intake, open func(pat
 
 // Open opens a file, and unpacks it where it is compressed by gzip, whatever its name.
 func Open(path string) (io.ReadCloser, error) {
-	return OpenThrough(path, func(r io.Reader) io.Reader { return r })
+	return OpenThrough(path, unwatched)
 }
 
 // OpenParts is Open of a file, or of all files of a folder, in the order of their names and as one, but for those
-// whose names begin with "_" or ".".
-func OpenParts(path string) (io.ReadCloser, error) {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return Open(path)
+// whose names begin with "_" or ".". Reading them is a task of the context (package progress) until they are closed.
+func OpenParts(ctx context.Context, path string) (io.ReadCloser, error) {
+	p := &parts{left: []string{path}}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		p.left, err = list(path)
 	}
-	all, err := os.ReadDir(path)
+	var size int64
+	for _, name := range p.left {
+		if info, err = os.Stat(name); err == nil {
+			size += info.Size()
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	p := new(parts)
+	ctx, p.end = progress.Start(ctx, "reading "+filepath.Base(path), size)
+	p.through = func(r io.Reader) io.Reader { return progress.Reader(ctx, r) }
+	return p, nil
+}
+
+// list are the files of a folder that OpenParts reads.
+func list(dir string) (files []string, err error) {
+	all, err := os.ReadDir(dir)
 	for _, e := range all {
 		if name := e.Name(); name[0] != '_' && name[0] != '.' {
-			p.left = append(p.left, filepath.Join(path, name))
+			files = append(files, filepath.Join(dir, name))
 		}
 	}
-	if len(p.left) == 0 {
-		return nil, fmt.Errorf("%s holds no file", path)
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s holds no file", dir)
 	}
-	return p, nil
+	return files, err
 }
 
 // parts are files that are read as one; the first of those left may be open.
 type parts struct {
-	left []string
-	open io.ReadCloser
+	left    []string
+	open    io.ReadCloser
+	through func(io.Reader) io.Reader
+	end     func() // of the task
 }
 
 func (p *parts) Read(b []byte) (n int, err error) {
@@ -170,13 +187,13 @@ func (p *parts) Read(b []byte) (n int, err error) {
 	}
 	for len(p.left) > 0 && n == 0 {
 		if p.open == nil {
-			if p.open, err = Open(p.left[0]); err != nil {
+			if p.open, err = OpenThrough(p.left[0], p.through); err != nil {
 				return 0, err
 			}
 		}
 		n, err = p.open.Read(b)
 		if err == io.EOF {
-			err = p.Close()
+			err = p.open.Close()
 			p.open, p.left = nil, p.left[1:]
 		} else if err != nil {
 			err = fmt.Errorf("%s: %w", p.left[0], err)
@@ -192,11 +209,14 @@ func (p *parts) Read(b []byte) (n int, err error) {
 }
 
 func (p *parts) Close() error {
+	p.end()
 	if p.open == nil {
 		return nil
 	}
 	return p.open.Close()
 }
+
+func unwatched(r io.Reader) io.Reader { return r }
 
 // OpenThrough is Open of a file whose bytes go through another reader before they are unpacked.
 func OpenThrough(path string, through func(io.Reader) io.Reader) (io.ReadCloser, error) {

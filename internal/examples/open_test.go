@@ -37,7 +37,7 @@ func TestOpenParts(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{dir: "a\nb\nc\nd\n", filepath.Join(dir, "part-00000.txt.gz"): "a\nb\n"} {
-		in, err := OpenParts(path)
+		in, err := OpenParts(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestOpenParts(t *testing.T) {
 	if err := os.WriteFile(cut, zipped(t, "e\n")[:15], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	in, err := OpenParts(dir)
+	in, err := OpenParts(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestOpenParts(t *testing.T) {
 		t.Error(err)
 	}
 	for _, path := range []string{t.TempDir(), filepath.Join(dir, "nothing")} {
-		if _, err := OpenParts(path); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := OpenParts(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -84,7 +84,7 @@ func observing(kind localguide.Kind, subset localguide.Observations) func(*Groun
 		if g.task.LabelsFromURL {
 			s.Path.Observe &^= localguide.ReadURLs
 		}
-		guide, _, err := localguide.Train(kind, l, s)
+		guide, _, err := localguide.Train(context.Background(), kind, l, s)
 		return guide, err
 	}
 }

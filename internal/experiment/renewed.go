@@ -188,7 +188,7 @@ func (c *crawling) remake(r *renewing) error {
 	if err != nil {
 		return err
 	}
-	by, _, err := localguide.Train(localguide.ContextGraph, known.local(), localguide.Default())
+	by, _, err := localguide.Train(context.Background(), localguide.ContextGraph, known.local(), localguide.Default())
 	if err != nil {
 		return err
 	}

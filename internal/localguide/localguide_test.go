@@ -1,6 +1,8 @@
 package localguide
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"forager/internal/guide"
 	"forager/internal/localgraph"
 	"forager/internal/memm"
+	"forager/internal/progress"
 	"forager/internal/tfidf"
 	"forager/schemas"
 )
@@ -88,7 +91,7 @@ func small() Settings {
 
 func trained(t testing.TB, kind Kind, s Settings) *Guide {
 	t.Helper()
-	g, _, err := Train(kind, lessons(t), s)
+	g, _, err := Train(t.Context(), kind, lessons(t), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +272,7 @@ func TestObservationsAreSwitched(t *testing.T) {
 		}
 		return parse(t, int(p), "p"), nil
 	}
-	g, _, err := Train(MEMM, named, s)
+	g, _, err := Train(t.Context(), MEMM, named, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +394,7 @@ func TestTrainRefuses(t *testing.T) {
 		if c.change != nil {
 			c.change(&s)
 		}
-		if _, _, err := Train(c.kind, c.lessons, s); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := Train(t.Context(), c.kind, c.lessons, s); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
@@ -406,11 +409,44 @@ func TestPagesWithoutTextAreLeftOut(t *testing.T) {
 		}
 		return parse(t, int(p), "p"), nil
 	}
-	_, r, err := Train(ContextGraph, l, small())
+	_, r, err := Train(t.Context(), ContextGraph, l, small())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, in := r.Graph.Lowest()[4]; in || r.Textless != 1 {
 		t.Errorf("%d pages without text, page 4 in a layer %t", r.Textless, in)
+	}
+}
+
+// watcher keeps the tasks it is told of.
+type watcher struct{ tasks []*progress.Task }
+
+func (w *watcher) Begin(t *progress.Task) (end func()) {
+	w.tasks = append(w.tasks, t)
+	return func() {}
+}
+
+func (*watcher) Moved(*progress.Task) {}
+
+func TestTrainIsWatchedAndEnds(t *testing.T) {
+	w := new(watcher)
+	ctx, cancel := context.WithCancel(progress.Observe(t.Context(), w))
+	if _, _, err := Train(ctx, MEMM, lessons(t), small()); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, task := range w.tasks {
+		if names = append(names, task.What); task.Done() == 0 || task.Done() > task.Total() {
+			t.Errorf("%s: %d of %d", task.What, task.Done(), task.Total())
+		}
+	}
+	if want := []string{"reading the pages of the graph", "reading all pages", "fitting the model"}; !slices.Equal(names, want) {
+		t.Errorf("tasks %q, want %q", names, want)
+	}
+	cancel()
+	for _, kind := range Kinds {
+		if _, _, err := Train(ctx, kind, lessons(t), small()); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v after the end of the context", kind, err)
+		}
 	}
 }

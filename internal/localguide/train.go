@@ -2,6 +2,7 @@ package localguide
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"forager/internal/contextgraph"
 	"forager/internal/localgraph"
 	"forager/internal/memm"
+	"forager/internal/progress"
 	"forager/internal/text"
 	"forager/internal/tfidf"
 	"forager/schemas"
@@ -103,8 +105,8 @@ type Report struct {
 	Fit                 *memm.Report
 }
 
-// Train makes a guide. Errors say what is wrong with settings or lessons, or are those of the lessons' functions.
-func Train(kind Kind, l *Lessons, s Settings) (*Guide, *Report, error) {
+// Train makes a guide. Errors say what is wrong with settings or lessons, or are those of the lessons' functions or of the context.
+func Train(ctx context.Context, kind Kind, l *Lessons, s Settings) (*Guide, *Report, error) {
 	if !slices.Contains(Kinds, kind) {
 		return nil, nil, fmt.Errorf("no guide of kind %q is learnt from a local graph", kind)
 	}
@@ -116,7 +118,7 @@ func Train(kind Kind, l *Lessons, s Settings) (*Guide, *Report, error) {
 		return nil, nil, err
 	}
 	t := &training{lessons: l, settings: s, report: &Report{Graph: graph}, readings: make(map[uint32]*reading)}
-	if err := t.readGraph(); err != nil {
+	if err := t.readGraph(ctx); err != nil {
 		return nil, nil, err
 	}
 	g := &Guide{kind: kind, words: s.Words, graph: s.Graph, provenance: maps.Clone(s.Provenance)}
@@ -129,9 +131,9 @@ func Train(kind Kind, l *Lessons, s Settings) (*Guide, *Report, error) {
 			g.judge = nearest{m}
 		}
 	case BestFirst:
-		g.judge, err = t.likest()
+		g.judge, err = t.likest(ctx)
 	case MEMM:
-		g.judge, err = t.path()
+		g.judge, err = t.path(ctx)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -148,8 +150,10 @@ type training struct {
 }
 
 // readGraph reads the pages of the graph and leaves those without a text out of it.
-func (t *training) readGraph() error {
+func (t *training) readGraph(ctx context.Context) error {
 	whole := t.report.Graph
+	ctx, end := progress.Start(ctx, "reading the pages of the graph", int64(len(whole.Lowest())))
+	defer end()
 	kept := &localgraph.Graph{Sampled: whole.Sampled}
 	missing := make(map[uint32]bool)
 	for _, layer := range whole.Layers {
@@ -157,6 +161,9 @@ func (t *training) readGraph() error {
 		for _, m := range layer {
 			if t.readings[m.Page] == nil && !missing[m.Page] {
 				r, err := t.read(m.Page)
+				if err == nil {
+					err = progress.Add(ctx, 1)
+				}
 				if err != nil {
 					return err
 				}
@@ -200,9 +207,9 @@ func (t *training) targets() []*reading {
 	return all
 }
 
-func (t *training) likest() (*likest, error) {
+func (t *training) likest(ctx context.Context) (*likest, error) {
 	var failed error
-	corpus, err := tfidf.NewCorpus(func(yield func(tfidf.Document) bool) { failed = t.corpus(yield) })
+	corpus, err := tfidf.NewCorpus(func(yield func(tfidf.Document) bool) { failed = t.corpus(ctx, yield) })
 	if err = cmp.Or(failed, err); err != nil {
 		return nil, err
 	}
@@ -214,12 +221,17 @@ func (t *training) likest() (*likest, error) {
 }
 
 // corpus yields the documents that say how common a word is.
-func (t *training) corpus(yield func(tfidf.Document) bool) error {
+func (t *training) corpus(ctx context.Context, yield func(tfidf.Document) bool) error {
 	pages := t.lessons.Corpus
 	if pages == nil {
 		pages = slices.Sorted(maps.Keys(t.readings))
 	}
+	ctx, end := progress.Start(ctx, "reading all pages", int64(len(pages)))
+	defer end()
 	for _, p := range pages {
+		if err := progress.Add(ctx, 1); err != nil {
+			return err
+		}
 		r := t.readings[p]
 		if r == nil {
 			var err error

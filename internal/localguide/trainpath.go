@@ -2,6 +2,7 @@ package localguide
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -9,13 +10,13 @@ import (
 )
 
 // path trains a MEMM on walks down the graph.
-func (t *training) path() (*path, error) {
+func (t *training) path(ctx context.Context) (*path, error) {
 	s := t.settings.Path
 	states := t.settings.Graph.Depth + 1
 	if err := s.check(states); err != nil {
 		return nil, err
 	}
-	base, err := t.likest()
+	base, err := t.likest(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +31,7 @@ func (t *training) path() (*path, error) {
 		return nil, err
 	}
 	model := memm.Settings{States: states, Features: features(len(j.keywords)), Edges: s.Edges, Variance: s.Variance}
-	if j.model, t.report.Fit, err = memm.Train(t.sequences(j, walks), model); err != nil {
+	if j.model, t.report.Fit, err = memm.Train(ctx, t.sequences(j, walks), model); err != nil {
 		return nil, err
 	}
 	t.report.Keywords, t.report.Sequences = len(j.keywords), len(walks)

@@ -177,7 +177,7 @@ func TestTrainFindsTheMaximum(t *testing.T) {
 		s := Default(20)
 		s.Edges = edges
 		sequences := made(1, 400, 20)
-		m, report, err := Train(sequences, s)
+		m, report, err := Train(t.Context(), sequences, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,12 +215,12 @@ func TestTrainFindsTheMaximum(t *testing.T) {
 
 func TestTrainIsTheSameOnAnyMachine(t *testing.T) {
 	sequences := made(1, 600, 20)
-	one, _, err := Train(sequences, Default(20))
+	one, _, err := Train(t.Context(), sequences, Default(20))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	again, _, err := Train(sequences, Default(20))
+	again, _, err := Train(t.Context(), sequences, Default(20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestTrainRefuses(t *testing.T) {
 		"observation is NaN":     {[]Sequence{{States: []int{1}, Observations: []*Observation{{[]uint32{0}, []float64{math.NaN()}}}}}, Default(1)},
 		"1 indices and 0 values": {[]Sequence{{States: []int{1}, Observations: []*Observation{{Index: []uint32{0}}}}}, Default(1)},
 	} {
-		if _, _, err := Train(c.sequences, c.settings); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := Train(t.Context(), c.sequences, c.settings); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -336,7 +336,7 @@ func BenchmarkTrain(b *testing.B) {
 			s := Default(500)
 			s.Edges = edges
 			for b.Loop() {
-				_, report, err := Train(sequences, s)
+				_, report, err := Train(b.Context(), sequences, s)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -1,6 +1,7 @@
 package memm
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"runtime"
@@ -9,6 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
+
+	"forager/internal/progress"
 )
 
 // Sequence is a path to a target as it was seen: the state of each page and what was observed there.
@@ -36,18 +39,20 @@ const closeEnough = 1e-3
 const maxIterations = 500
 
 // Train fits a model to sequences; at least one of them has a page. Observations of several steps may be one and the same:
-// they cost as much as one.
-func Train(sequences []Sequence, s Settings) (*Model, *Report, error) {
+// they cost as much as one. An error of the context ends it.
+func Train(ctx context.Context, sequences []Sequence, s Settings) (*Model, *Report, error) {
 	steps, err := check(sequences, s)
 	if err != nil {
 		return nil, nil, err
 	}
 	o := newObjective(sequences, s, steps)
 	problem := optimize.Problem{Func: o.value, Grad: o.gradient}
+	ctx, end := progress.Start(ctx, "fitting the model", maxIterations)
+	defer end()
 	result, err := optimize.Minimize(problem, make([]float64, s.parameters()), &optimize.Settings{
-		GradientThreshold: gradientEnd, MajorIterations: maxIterations, Converger: optimize.NeverTerminate{},
+		GradientThreshold: gradientEnd, MajorIterations: maxIterations, Converger: optimize.NeverTerminate{}, Recorder: iterations{ctx},
 	}, &optimize.LBFGS{})
-	if result == nil {
+	if result == nil || ctx.Err() != nil {
 		return nil, nil, fmt.Errorf("fit the model: %w", err)
 	}
 	m := &Model{settings: s, weights: result.X}
@@ -60,6 +65,19 @@ func Train(sequences []Sequence, s Settings) (*Model, *Report, error) {
 		return nil, nil, fmt.Errorf("fit the model: stopped at a gradient of %g: %w", r.Gradient, err)
 	}
 	return m, r, nil
+}
+
+// iterations counts the iterations of a minimisation, and ends it with its context.
+type iterations struct{ ctx context.Context }
+
+func (iterations) Init() error { return nil }
+
+// Record is told of every evaluation and of every iteration.
+func (i iterations) Record(_ *optimize.Location, op optimize.Operation, _ *optimize.Stats) error {
+	if op != optimize.MajorIteration {
+		return i.ctx.Err()
+	}
+	return progress.Add(i.ctx, 1)
 }
 
 // check counts the steps.

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Reproduce measures all figures on the worlds; step is told what is being measured.
-func Reproduce(ctx context.Context, worlds []*World, step func(what string)) (*Report, error) {
+// Reproduce measures all figures on the worlds; step is told what is being measured, and how many
+// of all measurements have been made.
+func Reproduce(ctx context.Context, worlds []*World, step func(what string, done, all int)) (*Report, error) {
 	r := new(Report)
 	for _, w := range worlds {
 		r.Origins = append(r.Origins, w.Name+": "+w.Origin)
@@ -21,10 +22,10 @@ func Reproduce(ctx context.Context, worlds []*World, step func(what string)) (*R
 	r.Figures = append(r.Figures, figures2002()...)
 	r.Figures = append(r.Figures, figures2008()...)
 	parts := []func(*session) error{(*session).of1999, (*session).of2000, (*session).of2002, (*session).of2008}
-	for _, w := range worlds {
+	for n, w := range worlds {
 		s := &session{ctx: ctx, w: w, report: r}
 		for i, part := range parts {
-			step(fmt.Sprintf("%s, paper %d of %d", w.Name, i+1, len(parts)))
+			step(fmt.Sprintf("%s, paper %d of %d", w.Name, i+1, len(parts)), n*len(parts)+i, len(worlds)*len(parts))
 			if err := part(s); err != nil {
 				return nil, fmt.Errorf("%s: %w", w.Name, err)
 			}

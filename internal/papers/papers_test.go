@@ -45,7 +45,7 @@ func tiny(t testing.TB, seed uint64) *World {
 // page is the report as it is written, and its figures by name.
 func page(t *testing.T, w *World) (string, map[string]string) {
 	t.Helper()
-	r, err := Reproduce(t.Context(), []*World{w}, func(string) {})
+	r, err := Reproduce(t.Context(), []*World{w}, func(string, int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func (p *Pages) Train(ctx context.Context, crawl string) (*localguide.Guide, *lo
 	}
 	s := settings()
 	s.Provenance = map[string]string{"links": "crawl " + crawl, "targets": fmt.Sprint(len(l.Targets)), "pages": fmt.Sprint(len(web.URLs))}
-	return localguide.Train(localguide.ContextGraph, l, s)
+	return localguide.Train(ctx, localguide.ContextGraph, l, s)
 }
 
 // targets of a crawl, ascending.

@@ -29,7 +29,7 @@ func layered(t testing.TB) []byte {
 			return &schemas.Page{Url: "http://l/", Terms: []string{"chess", "other"}, Tokens: []uint32{0, 0, 1}, LeafLengths: []uint32{3}}, nil
 		},
 	}
-	g, _, err := localguide.Train(localguide.ContextGraph, l, localguide.Default())
+	g, _, err := localguide.Train(t.Context(), localguide.ContextGraph, l, localguide.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"forager/internal/analytics"
 	"forager/internal/objects"
+	"forager/internal/progress"
 	"forager/internal/warc"
 )
 
@@ -110,6 +111,16 @@ func (s *Selection) query(format Format) (sql string, params analytics.Params) {
 	return "SELECT " + columns + sql, params
 }
 
+// Count is the number of pages that Write writes.
+func (s *Selection) Count(ctx context.Context, rows Rows, format Format) (n int64, err error) {
+	sql, params := s.query(format)
+	err = rows.Each(ctx, "SELECT count() FROM ("+sql+")", params, func(row []any) error {
+		n = int64(row[0].(uint64))
+		return nil
+	})
+	return n, err
+}
+
 func newPage(row []any) *page {
 	p := &page{url: row[0].(string)}
 	if len(row) > 1 {
@@ -183,6 +194,9 @@ func each(ctx context.Context, rows Rows, store Store, sel *Selection, o *Option
 		}
 		if err = p.err; err == nil {
 			err = f(p)
+		}
+		if err == nil {
+			err = progress.Add(ctx, 1)
 		}
 		if err != nil {
 			break

@@ -43,8 +43,8 @@ func (w *Web) Counts() (edges, vertices edgefile.Counts) {
 }
 
 // read reads one of the files.
-func read(path string, f func(io.Reader) (edgefile.Counts, error)) (edgefile.Counts, error) {
-	file, err := examples.OpenParts(path)
+func read(ctx context.Context, path string, f func(io.Reader) (edgefile.Counts, error)) (edgefile.Counts, error) {
+	file, err := examples.OpenParts(ctx, path)
 	if err != nil {
 		return edgefile.Counts{}, err
 	}
@@ -62,7 +62,7 @@ func (e *edges) links(ctx context.Context, w *Web, wanted func(page uint32) bool
 		return fmt.Errorf("the vertices of %s were not read", e.Path) // Targets comes first
 	}
 	var err error
-	e.counts, err = read(e.Path, func(r io.Reader) (edgefile.Counts, error) {
+	e.counts, err = read(ctx, e.Path, func(r io.Reader) (edgefile.Counts, error) {
 		if e.Vertices != "" {
 			return edgefile.Numbers(ctx, r, e.Broken, func(from, to uint64) {
 				if page, ok := e.pages[to]; ok && wanted(page) {
@@ -104,7 +104,7 @@ func (e *edges) find(ctx context.Context, w *Web, urls []string) (known map[stri
 	known = make(map[string]bool)
 	if e.Vertices != "" {
 		e.pages, e.unnamed = make(map[uint64]uint32), make(map[uint64]bool)
-		e.vertices, err = read(e.Vertices, func(r io.Reader) (edgefile.Counts, error) {
+		e.vertices, err = read(ctx, e.Vertices, func(r io.Reader) (edgefile.Counts, error) {
 			return edgefile.Vertices(ctx, r, e.Broken, func(n uint64, url string) {
 				url = w.resolve(url)
 				if root := roots[url]; root != "" && !asked[url] {
@@ -119,7 +119,7 @@ func (e *edges) find(ctx context.Context, w *Web, urls []string) (known map[stri
 			})
 		})
 	} else {
-		e.counts, err = read(e.Path, func(r io.Reader) (edgefile.Counts, error) {
+		e.counts, err = read(ctx, e.Path, func(r io.Reader) (edgefile.Counts, error) {
 			return edgefile.Links(ctx, r, e.Broken, func(to string) bool { return asked[w.resolve(to)] }, func(_, to string) { known[w.resolve(to)] = true })
 		})
 	}
@@ -173,7 +173,7 @@ func (w *Web) Name(ctx context.Context, pages []uint32) error {
 	e := w.edges
 	left := maps.Clone(e.unnamed)
 	maps.DeleteFunc(left, func(n uint64, _ bool) bool { return !wanted[e.pages[n]] })
-	_, err := read(e.Vertices, func(r io.Reader) (edgefile.Counts, error) {
+	_, err := read(ctx, e.Vertices, func(r io.Reader) (edgefile.Counts, error) {
 		return edgefile.Vertices(ctx, r, e.Broken, func(n uint64, url string) {
 			if left[n] {
 				w.urls[e.pages[n]] = url

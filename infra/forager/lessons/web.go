@@ -12,6 +12,7 @@ import (
 	"forager/internal/dom"
 	"forager/internal/localgraph"
 	"forager/internal/localguide"
+	"forager/internal/progress"
 	"forager/internal/webarchive"
 	"forager/internal/weburl"
 	"forager/schemas"
@@ -68,11 +69,13 @@ type stored struct {
 func (w *Web) readAll(ctx context.Context) error {
 	urls := w.archive.URLs()
 	found := make([]stored, len(urls))
+	ctx, end := progress.Start(ctx, "reading pages", int64(len(urls)))
+	defer end()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, u := range urls {
 		group.Go(func() (err error) {
-			if err = ctx.Err(); err == nil {
+			if err = progress.Add(ctx, 1); err == nil {
 				found[i], err = w.read(u)
 			}
 			return err
