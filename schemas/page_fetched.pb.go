@@ -183,9 +183,9 @@ type PageFetched struct {
 	Offset uint64 `protobuf:"varint,13,opt,name=offset,proto3" json:"offset,omitempty"`
 	// Length of the gzip member, bytes.
 	Length uint64 `protobuf:"varint,14,opt,name=length,proto3" json:"length,omitempty"`
-	// Size of the stored body, bytes; truncated says that a limit cut it.
+	// Size of the stored body, bytes.
 	Size uint64 `protobuf:"varint,15,opt,name=size,proto3" json:"size,omitempty"`
-	// A limit cut the body.
+	// A limit cut the body, or the server closed the connection before it had sent as much as Content-Length announces.
 	Truncated bool `protobuf:"varint,16,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	// When the request began, Unix milliseconds, and how long it took to the last byte.
 	FetchedAt int64 `protobuf:"varint,17,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`

@@ -166,7 +166,9 @@ func send(rw http.ResponseWriter, r *http.Request, a *answer) int {
 	if a.hangUp {
 		panic(http.ErrAbortHandler)
 	}
-	h.Set("Content-Length", strconv.Itoa(len(a.body)+a.filler))
+	if !a.cut { // a body of a known length that is cut counts as a page
+		h.Set("Content-Length", strconv.Itoa(len(a.body)+a.filler))
+	}
 	rw.WriteHeader(a.status)
 	if r.Method == http.MethodHead {
 		return 0

@@ -159,24 +159,27 @@ type Answer struct {
 	Header warc.Header
 	// Body after transfer and content decoding; nil where Want said no.
 	Body []byte
-	// Truncated: the body was longer than MaxBody.
-	Truncated bool
+	// Truncated is what cut the body, as WARC-Truncated names it; empty = it is whole.
+	Truncated string
 	// Protocol as WARC-Protocol names it: "http/1.0", "http/1.1", "h2".
 	Protocol string
 	// IP is the address that answered; "" behind a proxy.
 	IP string
 }
 
+// Values of Answer.Truncated: the body was longer than MaxBody; the server closed the connection before it had sent as many
+// bytes as Content-Length announces.
+const (
+	CutByLength     = "length"
+	CutByDisconnect = "disconnect"
+)
+
 // Page is the answer as it is stored: id is the request's, url what was asked for at began.
 func (a *Answer) Page(id [16]byte, url string, began time.Time) *warc.Page {
-	p := &warc.Page{
+	return &warc.Page{
 		ID: id, URL: url, Date: began, IP: a.IP, Protocol: a.Protocol,
-		Status: a.Status, Reason: a.Reason, Header: a.Header, Body: a.Body,
+		Status: a.Status, Reason: a.Reason, Header: a.Header, Body: a.Body, Truncated: a.Truncated,
 	}
-	if a.Truncated {
-		p.Truncated = "length"
-	}
-	return p
 }
 
 const acceptPages = "text/html,application/xhtml+xml,*/*;q=0.5"
@@ -351,6 +354,10 @@ func readBody(answer *Answer, r Request, response *http.Response) error {
 	// Compressed bytes are bounded too: there are streams that never decode to anything.
 	raw := &source{Reader: io.LimitReader(response.Body, r.MaxBody+drainAtMost)}
 	err := decode(answer, r, response, raw)
+	if err != nil && raw.err == io.ErrUnexpectedEOF && response.ProtoMajor == 1 && response.ContentLength > 0 && len(answer.Body) > 0 {
+		answer.Truncated = CutByDisconnect
+		return nil
+	}
 	if err != nil && (raw.err == nil || raw.err == io.EOF) {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
@@ -366,7 +373,7 @@ func decode(answer *Answer, r Request, response *http.Response, raw io.Reader) e
 	defer decoded.Close()
 	body := make([]byte, 0, bodyCapacity(response.ContentLength, r.MaxBody))
 	if r.Want != nil && r.Sniff > 0 {
-		if body, err = readTo(r.Sniff, body, decoded); err != nil && err != io.EOF {
+		if body, err = readTo(r.Sniff, body, decoded); err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 			return err
 		}
 		if !r.Want(answer, body[:min(len(body), r.Sniff)]) {
@@ -378,7 +385,7 @@ func decode(answer *Answer, r Request, response *http.Response, raw io.Reader) e
 		body, err = readTo(int(r.MaxBody)+1, body, decoded)
 	}
 	if int64(len(body)) > r.MaxBody {
-		body, answer.Truncated = body[:r.MaxBody], true
+		body, answer.Truncated = body[:r.MaxBody], CutByLength
 	}
 	if answer.Body = body; err == io.EOF {
 		return nil

@@ -30,7 +30,8 @@
 //
 // 2026-11-21: a size limit cuts a body (Answer.Truncated), because a page's first megabytes are
 // the page. A time limit, a broken connection and a broken coding are errors, because the next
-// try may bring the whole. What is wrong in a way that the next try repeats is ErrMalformed. What was read comes beside the
+// try may bring the whole. A connection that is closed, not broken, before as many bytes have come as Content-Length announces is none
+// (CutByDisconnect): most often the length is wrong, and browsers show what came. What is wrong in a way that the next try repeats is ErrMalformed. What was read comes beside the
 // error, because of a robots.txt a part is better than nothing.
 //
 // 2026-11-21: a request is sent once. http.Transport repeats a GET whose kept connection breaks

@@ -107,16 +107,28 @@ func TestGet(t *testing.T) {
 		case "/broken-coding":
 			h.Set("Content-Encoding", "gzip")
 			io.WriteString(w, "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\xff"+text)
-		case "/cut":
+		case "/cut", "/cut-late", "/cut-empty":
 			h.Set("Content-Length", fmt.Sprint(len(text)))
-			io.WriteString(w, text[:100])
-		case "/cut-late":
-			h.Set("Content-Length", fmt.Sprint(len(text)))
-			io.WriteString(w, text[:5000])
-		case "/cut-gzip":
+			io.WriteString(w, text[:map[string]int{"/cut": 100, "/cut-late": 5000}[r.URL.Path]])
+		case "/cut-gzip", "/cut-gzip-length":
 			h.Set("Content-Encoding", "gzip")
 			b := gzipped(text)
+			if r.URL.Path == "/cut-gzip-length" {
+				h.Set("Content-Length", fmt.Sprint(len(b)))
+			}
 			w.Write(b[:len(b)-12])
+		case "/cut-chunked":
+			io.WriteString(w, text[:100])
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		case "/reset":
+			h.Set("Content-Length", fmt.Sprint(len(text)))
+			io.WriteString(w, text[:100])
+			w.(http.Flusher).Flush()
+			if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
+				conn.(*net.TCPConn).SetLinger(0)
+				conn.Close()
+			}
 		default:
 			http.NotFound(w, r)
 		}
@@ -132,21 +144,21 @@ func TestGet(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
-		if a.Status != 200 || string(a.Body) != text || a.Truncated || a.Protocol != "http/1.1" || a.IP != "127.0.0.1" || a.Reason != "OK" {
-			t.Errorf("%s: %d %s, %d bytes, truncated %v, %s from %s", path, a.Status, a.Reason, len(a.Body), a.Truncated, a.Protocol, a.IP)
+		if a.Status != 200 || string(a.Body) != text || a.Truncated != "" || a.Protocol != "http/1.1" || a.IP != "127.0.0.1" || a.Reason != "OK" {
+			t.Errorf("%s: %d %s, %d bytes, truncated by %q, %s from %s", path, a.Status, a.Reason, len(a.Body), a.Truncated, a.Protocol, a.IP)
 		}
 		if asked.Get("User-Agent") != "forager/1 (+mailto:x@a.test)" || !strings.Contains(asked.Get("Accept-Encoding"), "zstd") || asked.Get("Cookie") != "" {
 			t.Errorf("%s: asked with %v", path, asked)
 		}
 		a, err = get(path, 1000)
-		if err != nil || string(a.Body) != text[:1000] || !a.Truncated {
+		if err != nil || string(a.Body) != text[:1000] || a.Truncated != CutByLength {
 			t.Errorf("%s with a limit: %v", path, err)
 		}
-		if a, err = get(path, int64(len(text))); err != nil || len(a.Body) != len(text) || a.Truncated {
+		if a, err = get(path, int64(len(text))); err != nil || len(a.Body) != len(text) || a.Truncated != "" {
 			t.Errorf("%s with the very limit: %v", path, err)
 		}
 	}
-	if a, err := get("/bomb", 1<<20); err != nil || len(a.Body) != 1<<20 || !a.Truncated {
+	if a, err := get("/bomb", 1<<20); err != nil || len(a.Body) != 1<<20 || a.Truncated != CutByLength {
 		t.Errorf("bomb: %v", err)
 	}
 	if a, err := get("/empty", 100); err != nil || a.Status != 200 || len(a.Body) != 0 || a.Body == nil {
@@ -158,7 +170,15 @@ func TestGet(t *testing.T) {
 	if a, err := get("/~x/%2F%20?q=%7C", 100); err != nil || a.Status != 404 || asked.Get("Uri") != "/~x/%2F%20?q=%7C" {
 		t.Errorf("asked for %s: %v", asked.Get("Uri"), err)
 	}
-	for _, path := range []string{"/unknown-coding", "/broken-coding", "/cut", "/cut-late", "/cut-gzip"} {
+	for _, sniff := range []int{0, 512} {
+		for path, want := range map[string]string{"/cut": text[:100], "/cut-late": text[:5000], "/cut-gzip-length": text} {
+			a, err := c.Get(t.Context(), Request{URL: parse(t, server.URL+path), MaxBody: 1 << 20, Sniff: sniff, Want: func(*Answer, []byte) bool { return true }})
+			if err != nil || a.Truncated != CutByDisconnect || len(a.Body) == 0 || !strings.HasPrefix(want, string(a.Body)) || path != "/cut-gzip-length" && string(a.Body) != want {
+				t.Errorf("%s: %+v, %v", path, a, err)
+			}
+		}
+	}
+	for _, path := range []string{"/unknown-coding", "/broken-coding", "/cut-empty", "/cut-gzip", "/cut-chunked", "/reset"} {
 		if a, err := get(path, 1<<20); err == nil || errors.Is(err, ErrTimeout) {
 			t.Errorf("%s: %.200v, %v", path, a, err)
 		}

@@ -70,8 +70,9 @@
 // connections that they kept for long, unannounced, and that is no failed try. Not at once, as
 // the server may have seen it.
 //
-// 2026-11-21: a body cut by the size limit is a delivered page (truncated); one cut by the time
-// limit or by a broken connection is a failure that is tried again.
+// 2026-11-21: a body cut by the size limit, or shorter than its Content-Length when the connection is closed, is a delivered
+// page (truncated); one cut by the time limit or by a broken connection is a failure that is tried again. Of a robots.txt a
+// short body is a failure, too: a rule may be missing.
 //
 // 2026-11-21: an unknown crawl does not wait for its control record: politeness travels with
 // every request, and the one thing that the control record adds is that a crawl was stopped.

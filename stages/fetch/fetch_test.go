@@ -86,7 +86,7 @@ func TestOutcomes(t *testing.T) {
 		"http://a.test/broken":      schemas.Outcome_OUTCOME_SERVER_ERROR,
 		"http://busy.test/429":      schemas.Outcome_OUTCOME_DEFERRED,
 		"http://away.test/503":      schemas.Outcome_OUTCOME_SERVER_ERROR,
-		"http://a.test/cut":         schemas.Outcome_OUTCOME_CONNECTION_FAILED,
+		"http://a.test/cut":         schemas.Outcome_OUTCOME_DELIVERED,
 		"http://slow.test/slow":     schemas.Outcome_OUTCOME_TIMEOUT,
 		"http://strict.test/secret": schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED,
 		"http://strict.test/open":   schemas.Outcome_OUTCOME_DEFERRED, // crawl-delay
@@ -126,17 +126,18 @@ func TestOutcomes(t *testing.T) {
 	for url, body := range map[string]string{
 		"http://a.test/page 1": "<html><title>http://a.test/page</title>", "http://a.test/gzip 1": "<html>zipped", "http://a.test/empty 1": "",
 		"http://a.test/binary 1": "<html>\x00\x01\xff\xfe", "http://a.test/long 1": strings.Repeat("<p>long</p>", 10000)[:1<<16],
+		"http://a.test/cut 1": "<html>cut",
 	} {
-		p := pages[url]
+		p, cut := pages[url], map[string]string{"http://a.test/long 1": "length", "http://a.test/cut 1": "disconnect"}[url]
 		stored, err := segment.Read(t.Context(), store, p.Object, p.Offset, p.Length)
 		if err != nil {
 			t.Errorf("%s: %v", url, err)
 			continue
 		}
-		if string(stored.Body) != body || p.Digest != warc.Digest(stored.Body) || p.Size != uint64(len(body)) || p.Truncated != strings.Contains(url, "long") {
+		if string(stored.Body) != body || p.Digest != warc.Digest(stored.Body) || p.Size != uint64(len(body)) || p.Truncated != (cut != "") {
 			t.Errorf("%s: %d bytes %s, record says %d, %s, truncated %v", url, len(stored.Body), warc.Digest(stored.Body), p.Size, p.Digest, p.Truncated)
 		}
-		if stored.Record.TargetURI != p.Url || stored.Record.Header.Get("WARC-Truncated") != map[bool]string{true: "length"}[p.Truncated] {
+		if stored.Record.TargetURI != p.Url || stored.Record.Header.Get("WARC-Truncated") != cut {
 			t.Errorf("%s: %v", url, stored.Record.Header)
 		}
 	}

@@ -240,7 +240,7 @@ func retryAfter(value string, now time.Time) (time.Duration, bool) {
 
 // store packs the page and settles the request when it is stored.
 func (r *request) store(page *schemas.PageFetched, got *webclient.Answer, began time.Time) {
-	page.Size, page.Truncated = uint64(len(got.Body)), got.Truncated
+	page.Size, page.Truncated = uint64(len(got.Body)), got.Truncated != ""
 	// Not r.ctx: what was fetched while the partition is being given up is still worth sending.
 	err := r.stage.segments.Add(r.stage.storing, got.Page([16]byte(r.req.Id), r.req.Url, began), func(at segment.Location, err error) {
 		if err != nil {

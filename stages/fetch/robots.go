@@ -190,12 +190,17 @@ func (b *robotsBook) damaged(o *origin, answer *webclient.Answer) {
 	b.read(o, body)
 }
 
+var errCut = errors.New("the connection was closed before the end of the file")
+
 // judge makes the ruling of an answer.
 func (b *robotsBook) judge(o *origin, answer *webclient.Answer, err error) {
 	now := time.Now()
 	var failed schemas.Outcome
 	var detail string
 	var refused *webclient.RefusedError
+	if err == nil && answer.Truncated == webclient.CutByDisconnect {
+		err = errCut // a rule may be missing, or half of one
+	}
 	switch {
 	case errors.As(err, &refused):
 		o.ruling = ruling{outcome: schemas.Outcome_OUTCOME_REFUSED, detail: refused.Reason}

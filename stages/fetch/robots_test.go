@@ -148,12 +148,18 @@ func TestRobotsRulings(t *testing.T) {
 	}
 }
 
-// TestCutRobots: a robots.txt that is always cut short holds its host up for a while; then what there is of it counts.
+// TestCutRobots: a robots.txt that is always cut short, by a broken connection or a closed one, holds its host up for a
+// while; then what there is of it counts.
 func TestCutRobots(t *testing.T) {
+	testCutRobots(t, func(a *webclient.Answer) error { return io.ErrUnexpectedEOF })
+	testCutRobots(t, func(a *webclient.Answer) error { a.Truncated = webclient.CutByDisconnect; return nil })
+}
+
+func testCutRobots(t *testing.T, cut func(*webclient.Answer) error) {
 	synctest.Test(t, func(t *testing.T) {
 		web := &fakeWeb{answer: func(string) (*webclient.Answer, error) {
 			a, _ := status(200, "user-agent: *\ndisallow: /secret\ndisallow: /p")
-			return a, io.ErrUnexpectedEOF
+			return a, cut(a)
 		}}
 		b := newRobotsBook(&watched{web, newOutages()}, time.Hour, func(string) {})
 		for try := 0; ; try++ {

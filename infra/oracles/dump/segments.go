@@ -170,7 +170,7 @@ func (f *fetching) fetch(proxy string, urls []string) error {
 		}
 		id := schemas.RequestID("oracle", u.String(), 1)
 		page := storedPage{
-			URL: u.String(), ID: id.String(), Status: answer.Status, Truncated: answer.Truncated,
+			URL: u.String(), ID: id.String(), Status: answer.Status, Truncated: answer.Truncated != "",
 			Payload: fmt.Sprintf("%x", sha256.Sum256(answer.Body)),
 		}
 		err = writer.Add(ctx, answer.Page(id, u.String(), began), func(at segment.Location, err error) {
