@@ -8,12 +8,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"time"
 
+	"github.com/gofiber/fiber/v3"
+	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend/meta"
 	"github.com/versity/versitygw/backend/posix"
 	"github.com/versity/versitygw/embedgw"
+	"github.com/versity/versitygw/s3api"
 )
 
 // Settings of the endpoint.
@@ -79,6 +83,7 @@ func Start(ctx context.Context, dir, address string, s Settings) (*Endpoint, err
 			Ports:          []string{address},
 			MaxConnections: 4096, MaxRequests: 1024, MultipartMaxParts: 10_000,
 			KeepAlive: true, Quiet: true, HealthPath: healthPath,
+			S3Options: []s3api.Option{bounded},
 		})
 	}()
 	if err := e.waitReady(ctx); err != nil {
@@ -86,6 +91,27 @@ func Start(ctx context.Context, dir, address string, s Settings) (*Endpoint, err
 		return nil, err
 	}
 	return e, nil
+}
+
+// How long a header and a body may take to arrive, and how long a connection is kept without a request. A header may have
+// 8 KiB, which the gateway decides.
+var (
+	headerTime = 20 * time.Second
+	bodyTime   = 10 * time.Minute
+	idleTime   = 2 * time.Minute
+)
+
+// bounded sets the times before the first connection is accepted. The gateway has neither a setting for them nor a way to
+// its HTTP server, which it makes after its options were applied; so the server is taken out of the gateway by the name of the field.
+func bounded(gateway *s3api.S3ApiServer) {
+	s3api.WithOnListen(func() {
+		app := (*fiber.App)(reflect.ValueOf(gateway).Elem().FieldByName("app").UnsafePointer())
+		server := app.Server()
+		server.ReadTimeout, server.IdleTimeout, server.WriteTimeout = headerTime, idleTime, bodyTime
+		server.HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+			return fasthttp.RequestConfig{ReadTimeout: bodyTime}
+		}
+	})(gateway)
 }
 
 // claim checks that the address is a free loopback address and fills in a free port for 0:

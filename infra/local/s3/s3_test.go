@@ -3,11 +3,14 @@ package s3_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -107,4 +110,63 @@ func TestStartRefusesWhatItCannotServe(t *testing.T) {
 	if _, err := s3.Start(ctx, t.TempDir(), "127.0.0.1:0", settings); err == nil {
 		t.Error("started though the context had ended")
 	}
+}
+
+// TestSlowClientsAreHungUpOn: a header that does not end and a connection without a request are given up, a body that
+// takes longer than a header may is not.
+func TestSlowClientsAreHungUpOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const header = 500 * time.Millisecond
+	s3.SetTimes(t, header, header)
+	e, err := s3.Start(t.Context(), t.TempDir(), "127.0.0.1:0", s3.Settings{AccessKey: "forager", SecretKey: "forager-secret", Buckets: []string{"forager"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for name, begin := range map[string]string{
+		"no header": "", "half a header": "GET /forager HTTP/1.1\r\nHost: a\r\nX-Slow: ", "no second request": "GET /_health HTTP/1.1\r\nHost: a\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", e.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, begin); err != nil {
+			t.Fatal(err)
+		}
+		stop := make(chan struct{})
+		go func() { // a byte now and then makes no difference
+			defer close(stop)
+			for name == "half a header" {
+				if _, err := io.WriteString(conn, "x"); err != nil {
+					return
+				}
+				<-time.After(header / 10)
+			}
+		}()
+		conn.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: the connection is still open", name)
+		}
+		conn.Close()
+		<-stop
+	}
+	c, hangUp := client(t, e)
+	defer hangUp()
+	body := io.MultiReader(strings.NewReader("slow"), &late{after: 2 * header, Reader: strings.NewReader("ly")})
+	if _, err := c.PutObject(t.Context(), "forager", "slow", body, 6, minio.PutObjectOptions{DisableMultipart: true}); err != nil {
+		t.Errorf("a slow body: %v", err)
+	}
+}
+
+// late is a reader that begins late.
+type late struct {
+	after time.Duration
+	io.Reader
+}
+
+func (l *late) Read(p []byte) (int, error) {
+	<-time.After(l.after)
+	l.after = 0
+	return l.Reader.Read(p)
 }

@@ -1,0 +1,13 @@
+package s3
+
+import (
+	"testing"
+	"time"
+)
+
+// SetTimes gives clients of endpoints that are started in the test so much time for a header, and between requests.
+func SetTimes(t *testing.T, header, idle time.Duration) {
+	oldHeader, oldIdle := headerTime, idleTime
+	t.Cleanup(func() { headerTime, idleTime = oldHeader, oldIdle })
+	headerTime, idleTime = header, idle
+}
