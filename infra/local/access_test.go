@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,4 +133,45 @@ func tryClickHouse(t *testing.T, address, user, password string) error {
 		return errors.New(resp.Status)
 	}
 	return nil
+}
+
+// TestTheEngineStaysInItsFolder has the engine evaluate text of which the statement's check sees nothing: it can open no file
+// of the operator's, while it does to its own tables what a crawl needs.
+func TestTheEngineStaysInItsFolder(t *testing.T) {
+	broker, objects, tables := address(t), address(t), address(t)
+	config := writeConfig(t, broker, "http://"+objects, "http://"+tables)
+	launch(t, "-config", config, "-parts", "clickhouse").until(t, "ready")
+	ask := func(sql string) (int, string) {
+		return get(t, config, "http://"+tables+"/?query="+url.QueryEscape(sql))
+	}
+	for _, sql := range []string{
+		"CREATE DATABASE d", "CREATE TABLE d.t (n UInt64, s String) ENGINE = MergeTree ORDER BY n",
+		"INSERT INTO d.t SELECT number, 'a' FROM numbers(10)", "INSERT INTO d.t VALUES (10, upper('b'))", "OPTIMIZE TABLE d.t FINAL",
+		"ALTER TABLE d.t DETACH PARTITION ID 'all'", "ALTER TABLE d.t ATTACH PARTITION ID 'all'", "DETACH TABLE d.t", "ATTACH TABLE d.t", "RENAME TABLE d.t TO d.u",
+	} {
+		if code, body := ask(sql); code != http.StatusOK {
+			t.Errorf("%s: %d %s", sql, code, body)
+		}
+	}
+	if _, body := ask("SELECT count(), max(s) FROM d.u"); body != "11\ta\n" {
+		t.Errorf("rows: %s", body)
+	}
+	dir, secrets := t.TempDir(), load(t, config).SecretsDir()
+	secret := filepath.Join(dir, "secret.txt")
+	if err := os.WriteFile(secret, []byte("do-not-read-me"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{secret, config, filepath.Join(secrets, "clickhouse.json"), "/proc/self/environ", "/etc/passwd"} {
+		for _, sql := range []string{
+			"INSERT INTO d.u FORMAT Values (1, file('%s'))",
+			"SELECT * FROM format(JSONEachRow, 'n UInt64, s String DEFAULT file(''%s'')', '{\"n\": 1}')",
+		} {
+			if code, body := ask(fmt.Sprintf(sql, file)); code == http.StatusOK {
+				t.Errorf("%s was read by %s: %.200s", file, sql, body)
+			}
+		}
+	}
+	if _, body := ask("SELECT count() FROM d.u"); body != "11\n" {
+		t.Errorf("rows at the end: %s", body)
+	}
 }

@@ -152,7 +152,7 @@ func serve(ctx context.Context, cfg *pipeline.Config, plan []part, out io.Writer
 		switch p.name {
 		case "clickhouse":
 			s, err := clickhouse.Start(ctx, filepath.Join(dir, p.name), at, clickhouse.Settings{
-				MemoryBytes: cfg.Local.ClickHouseBytes, Password: login.Password, Archive: cfg.S3.URL(archive.Folder), Log: log,
+				MemoryBytes: cfg.Local.ClickHouseBytes, Password: login.Password, Archive: cfg.S3.URL(archive.Folder), Confine: true, Log: log,
 			})
 			if err != nil {
 				return busy(err, "clickhouse.url", at)

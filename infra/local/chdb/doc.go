@@ -17,6 +17,8 @@
 //   - Without --config-file it reads config.xml of the working directory or of the home folder.
 //   - A result is one block of memory. A killed process loses no acknowledged row.
 //
+// Confine restricts the threads of the engine to files of one folder (docs/decisions/0072).
+//
 // # Decisions
 //
 // 2026-11-21: a connection costs 0.3 ms and leaks nothing (10,000 opened), so the server above

@@ -3,6 +3,7 @@
 package chdb
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 )
@@ -15,6 +16,9 @@ func Connect(dir string, args ...string) (*Conn, error) {
 	return nil, fmt.Errorf("the embedded ClickHouse engine runs on Linux x64 with glibc only, this is %s on %s: "+
 		"set clickhouse.url in pipeline.yaml to a server of your own", runtime.GOOS, runtime.GOARCH)
 }
+
+// Confine is not needed: the engine does not run here.
+func Confine(dir string) error { return errors.ErrUnsupported }
 
 // Close does nothing.
 func (c *Conn) Close() {}

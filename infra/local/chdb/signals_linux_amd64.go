@@ -45,18 +45,20 @@ func keepSignals(f func()) (changed []int) {
 	return changed
 }
 
-// keepSignalStack runs f on this thread and puts back its signal stack: the engine gives
+// keepSignalStack runs f on one thread (call) and puts back its signal stack: the engine gives
 // every thread that enters it one of its own.
 func keepSignalStack(f func()) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var saved, now signalStack
-	sigaltstack(nil, &saved)
-	f()
-	sigaltstack(nil, &now)
-	if now != saved {
-		sigaltstack(&saved, nil)
-	}
+	call(func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		var saved, now signalStack
+		sigaltstack(nil, &saved)
+		f()
+		sigaltstack(nil, &now)
+		if now != saved {
+			sigaltstack(&saved, nil)
+		}
+	})
 }
 
 // An error of these two means a signal that nobody may change: nothing to keep.

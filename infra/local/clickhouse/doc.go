@@ -4,7 +4,7 @@
 //
 // What works as on a server: queries in ?query=, in the body or in both; FORMAT, default_format
 // and X-ClickHouse-Format; database; settings and param_NAME in the URL; rows of an INSERT in
-// any format; user default without a password; compression by HTTP and by ClickHouse's
+// any format; user default with its password; compression by HTTP and by ClickHouse's
 // blocks; sessions; exception codes, their HTTP statuses and the X-ClickHouse-* headers; GET
 // is read-only; KILL QUERY; /ping and /replicas_status. Reads and inserts run side by side.
 //
@@ -13,8 +13,7 @@
 //   - external tables (multipart/form-data); INSERT … SELECT … FROM input();
 //   - Native framed for a client_protocol_version, except for clickhouse-go, which is told
 //     revision 0 when it connects;
-//   - users, passwords, roles and quotas: loopback is the only protection, and whoever may
-//     connect may do what this process may, files included;
+//   - users, roles and quotas; sources outside its folder but for the archive in S3 (access.go; docs/decisions/0072);
 //   - SYSTEM SHUTDOWN and SYSTEM KILL, which would end the program;
 //   - addresses other than loopback, and requests that a web page makes through a browser.
 //
