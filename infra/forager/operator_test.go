@@ -162,6 +162,8 @@ func (r *rig) testBadPipeline(t *testing.T) {
 		args := append(strings.Fields(command), "--config", bad)
 		r.fails(t, exitFailure, args, bad, "stages.fetch.hold", "topics.crawl.control.partitions", "s3.bucked", "s3.endpoint: is missing")
 	}
+	old := r.file("old.yaml", strings.Replace(string(good), "bucket: forager", "bucket: forager\n    access_key: forager\n    secret_key: forager-secret", 1))
+	r.fails(t, exitFailure, []string{"up", "--config", old, "--bin", r.dir}, "s3.access_key")
 	r.fails(t, exitFailure, []string{"setup", "--config", filepath.Join(r.dir, "none.yaml")}, "none.yaml", "no such file")
 	r.fails(t, exitFailure, []string{"setup", "--config", r.file("no.yaml", "{")}, "no.yaml", "not YAML")
 }

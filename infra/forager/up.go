@@ -62,6 +62,9 @@ func (c *upCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if text := cfg.S3.Outdated(); text != "" {
+		s.log.Warn(text)
+	}
 	st, err := newStack(s.config, cfg, c.Bin)
 	if err != nil {
 		return err

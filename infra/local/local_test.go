@@ -249,6 +249,7 @@ func TestRunNamesWhatIsWrong(t *testing.T) {
 	}
 	defer taken.Close()
 	config := writeConfig(t, taken.Addr().String(), "http://"+address(t), "http://"+address(t))
+	var told strings.Builder
 	for _, c := range []struct {
 		args []string
 		want string
@@ -257,9 +258,13 @@ func TestRunNamesWhatIsWrong(t *testing.T) {
 		{[]string{"-config", config, "s3"}, `"s3"`},
 		{[]string{"-config", config, "-parts", "kafka"}, "kafka.brokers"},
 	} {
-		err := run(context.Background(), c.args, io.Discard, io.Discard)
+		told.Reset()
+		err := run(context.Background(), c.args, io.Discard, &told)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want it to name %s", c.args, err, c.want)
 		}
+	}
+	if !strings.Contains(told.String(), "s3.access_key") {
+		t.Errorf("of the published keys it is told %q", &told)
 	}
 }

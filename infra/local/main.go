@@ -65,6 +65,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
+	if text := cfg.S3.Outdated(); text != "" {
+		log.Warn(text)
+	}
 	process, err := share(cfg.Local, plan)
 	if err != nil {
 		return err

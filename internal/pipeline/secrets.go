@@ -187,6 +187,17 @@ func (k Kafka) Login() (Login, error) {
 // published are the keys that pipeline files had before keys were generated: they protect nothing.
 func (s S3) published() bool { return s.AccessKey == "forager" && s.SecretKey == "forager-secret" }
 
+// Outdated tells what to do about keys that earlier versions had in every pipeline file; "" = these are others.
+func (s S3) Outdated() string {
+	switch {
+	case !s.published():
+		return ""
+	case s.embedded.file != "":
+		return "s3.access_key and s3.secret_key of the pipeline file are those of every earlier version: remove both lines (the embedded S3 has generated keys, which are used in their place)"
+	}
+	return "s3.access_key and s3.secret_key of the pipeline file are those of every earlier version, so that they protect nothing: give the server at " + s.Endpoint + " others"
+}
+
 // Login has the access key as its user and the secret key as its password.
 func (s S3) Login() (Login, error) {
 	if l, ok, err := s.embedded.generated(false); ok || err != nil {

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,6 +71,12 @@ func TestLoginsOfEmbeddedParts(t *testing.T) {
 	for name, same := range map[string][]string{"again": nil, "other spelling": {"127.0.0.1", "localhost"}, "published keys": old} {
 		if got := logins(withSecrets(t, dir, same...)); got != made {
 			t.Errorf("%s: %+v, want %+v", name, got, made)
+		}
+	}
+	elsewhere := append(slices.Clone(old), "127.0.0.1:19", "192.0.2.1:19")
+	for want, same := range map[string][]string{"": nil, "remove both lines": old, "192.0.2.1:19": elsewhere} {
+		if got := withSecrets(t, dir, same...).S3.Outdated(); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("of outdated keys it is told %q, want %q", got, want)
 		}
 	}
 	t.Setenv("FORAGER_TEST_PASSWORD", "mine")
