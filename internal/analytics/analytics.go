@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -39,7 +38,8 @@ func Open(cfg pipeline.ClickHouse) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse.url: %w", err)
 	}
-	login, err := cfg.Login()
+	late := pipeline.Later(cfg.Login)
+	login, err := late.Get()
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func Open(cfg pipeline.ClickHouse) (*DB, error) {
 		MaxOpenConns: 16, MaxIdleConns: 4,
 	}
 	if login.Password == "" {
-		options.TransportFunc = func(t *http.Transport) (http.RoundTripper, error) { return &lateLogin{next: t, cfg: cfg}, nil }
+		options.TransportFunc = func(t *http.Transport) (http.RoundTripper, error) { return lateLogin{t, late}, nil }
 	}
 	if u.Scheme == "https" {
 		options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -71,29 +71,21 @@ func Open(cfg pipeline.ClickHouse) (*DB, error) {
 	return d, nil
 }
 
-// lateLogin adds the login of the embedded server, which may be generated after this process has started; it is read again
-// until there is one.
+// lateLogin adds the login of the embedded server.
 type lateLogin struct {
-	next  http.RoundTripper
-	cfg   pipeline.ClickHouse
-	known atomic.Pointer[pipeline.Login]
+	next http.RoundTripper
+	*pipeline.LateLogin
 }
 
-func (l *lateLogin) RoundTrip(r *http.Request) (*http.Response, error) {
-	login := l.known.Load()
-	if login == nil {
-		now, err := l.cfg.Login()
-		if err != nil {
-			return nil, err
-		}
-		if now.Password == "" {
-			return l.next.RoundTrip(r)
-		}
-		login = &now
-		l.known.Store(login)
+func (l lateLogin) RoundTrip(r *http.Request) (*http.Response, error) {
+	login, err := l.Get()
+	if err != nil {
+		return nil, err
 	}
-	r = r.Clone(r.Context())
-	r.SetBasicAuth(login.User, login.Password)
+	if login.Password != "" {
+		r = r.Clone(r.Context())
+		r.SetBasicAuth(login.User, login.Password)
+	}
 	return l.next.RoundTrip(r)
 }
 

@@ -55,7 +55,7 @@ func Open(cfg pipeline.S3) (*Store, error) {
 	}
 	transport.Proxy = nil // addresses are those of pipeline.yaml, whatever the environment says
 	client, err := minio.New(endpoint.Host, &minio.Options{
-		Creds:        credentials.New(&keys{cfg: cfg}),
+		Creds:        credentials.New(keys{pipeline.Later(cfg.Login)}),
 		Secure:       secure,
 		Transport:    transport,
 		Region:       region,
@@ -68,17 +68,12 @@ func Open(cfg pipeline.S3) (*Store, error) {
 	return &Store{core: minio.Core{Client: client}, bucket: cfg.Bucket, region: region}, nil
 }
 
-// keys provides the keys of a server. Those of the embedded one may be generated after this process has started; they are
-// read again until there are some.
-type keys struct {
-	cfg   pipeline.S3
-	known atomic.Bool
-}
+// keys provides the keys of a server.
+type keys struct{ *pipeline.LateLogin }
 
 // Retrieve returns the keys, none where the server wants none.
-func (k *keys) Retrieve() (credentials.Value, error) {
-	login, err := k.cfg.Login()
-	k.known.Store(login.User != "")
+func (k keys) Retrieve() (credentials.Value, error) {
+	login, err := k.Get()
 	if err != nil || login.User == "" {
 		return credentials.Value{SignerType: credentials.SignatureAnonymous}, err
 	}
@@ -86,12 +81,12 @@ func (k *keys) Retrieve() (credentials.Value, error) {
 }
 
 // RetrieveWithCredContext is Retrieve.
-func (k *keys) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
+func (k keys) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
 	return k.Retrieve()
 }
 
 // IsExpired is true while there are no keys.
-func (k *keys) IsExpired() bool { return !k.known.Load() }
+func (k keys) IsExpired() bool { return !k.Known() }
 
 // lookup: servers other than Amazon's have the bucket in the path.
 func lookup(endpoint *url.URL) minio.BucketLookupType {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // Login is what a client of a part shows. All fields are empty where the part wants none.
@@ -19,6 +20,31 @@ type Login struct {
 	Mechanism      string
 	User, Password string
 }
+
+// LateLogin is a login that is looked up until there is one: that of an embedded part may be generated after this process
+// has started.
+type LateLogin struct {
+	lookUp func() (Login, error)
+	known  atomic.Pointer[Login]
+}
+
+// Later returns the login that lookUp finds, now or later.
+func Later(lookUp func() (Login, error)) *LateLogin { return &LateLogin{lookUp: lookUp} }
+
+// Get returns the login; one without a password is looked up again at the next call.
+func (l *LateLogin) Get() (Login, error) {
+	if known := l.known.Load(); known != nil {
+		return *known, nil
+	}
+	login, err := l.lookUp()
+	if err == nil && login.Password != "" {
+		l.known.Store(&login)
+	}
+	return login, err
+}
+
+// Known says whether Get has found a password.
+func (l *LateLogin) Known() bool { return l.known.Load() != nil }
 
 // secret is a file DATA/secrets/PART.json: the login of an embedded part. It is made when the part is started for the
 // first time, and is valid for the loopback ports that the part then had, so that no other server gets to see it.

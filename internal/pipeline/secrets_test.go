@@ -54,6 +54,10 @@ func TestLoginsOfEmbeddedParts(t *testing.T) {
 	if got := logins(c); got != [3]Login{2: {User: "default"}} {
 		t.Errorf("before the parts were started: %+v", got)
 	}
+	late := Later(c.S3.Login)
+	if l, err := late.Get(); err != nil || late.Known() {
+		t.Errorf("before a key was made: %+v, %v", l, err)
+	}
 	var made [3]Login
 	for i, part := range []string{"kafka", "s3", "clickhouse"} {
 		for range 2 {
@@ -63,6 +67,9 @@ func TestLoginsOfEmbeddedParts(t *testing.T) {
 			}
 			made[i] = l
 		}
+	}
+	if l, err := late.Get(); err != nil || !late.Known() || l != made[1] {
+		t.Errorf("looked up again: %+v, %v, want %+v", l, err, made[1])
 	}
 	if made[0].Mechanism != "scram-sha-256" || made[2].User != "default" || made[0].Password == made[1].Password {
 		t.Errorf("%+v", made)

@@ -29,6 +29,7 @@ import (
 // errors that they return are marked (Broken), or the context's.
 type Client struct {
 	cfg       pipeline.Kafka
+	login     *pipeline.LateLogin
 	topics    map[string]pipeline.Topic
 	log       *slog.Logger
 	metrics   *metrics
@@ -69,13 +70,13 @@ func (c *Client) dialer() *kafka.Dialer {
 	return &kafka.Dialer{ClientID: t.ClientID, Timeout: dialTimeout, DialFunc: t.Dial, TLS: t.TLS, SASLMechanism: t.SASL}
 }
 
-// logIn looks for the login of the embedded broker where there was none: it may be generated after this process has started.
+// logIn takes the login of the embedded broker where there was none.
 func (c *Client) logIn() {
 	old := c.transport.Load()
 	if old.SASL != nil {
 		return
 	}
-	mechanism, err := saslOf(c.cfg)
+	mechanism, err := saslOf(c.login)
 	if err != nil {
 		c.log.Warn("no login", "part", "kafka", "err", err)
 	}
@@ -104,7 +105,8 @@ func Dial(cfg pipeline.Kafka, topics map[string]pipeline.Topic, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	mechanism, err := saslOf(cfg)
+	login := pipeline.Later(cfg.Login)
+	mechanism, err := saslOf(login)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +116,7 @@ func Dial(cfg pipeline.Kafka, topics map[string]pipeline.Topic, log *slog.Logger
 	}
 	conns := &connections{open: map[*connection]bool{}}
 	c := &Client{
-		conns: conns, cfg: cfg, topics: maps.Clone(topics), log: log, metrics: m,
+		conns: conns, cfg: cfg, login: login, topics: maps.Clone(topics), log: log, metrics: m,
 		partitions: map[string]int{},
 		lanes:      map[lane]*laneQueue{},
 		produce:    newProduceLimit(),
@@ -159,8 +161,8 @@ func tlsOf(cfg pipeline.TLS) (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
-func saslOf(cfg pipeline.Kafka) (sasl.Mechanism, error) {
-	login, err := cfg.Login()
+func saslOf(late *pipeline.LateLogin) (sasl.Mechanism, error) {
+	login, err := late.Get()
 	if err != nil {
 		return nil, err
 	}
