@@ -273,6 +273,20 @@ func (s *session) openBooks() (*pipeline.Config, *books, error) {
 	return cfg, b, err
 }
 
+// openCrawl opens the books and finds the control record of a crawl in them.
+func (s *session) openCrawl(name string) (*pipeline.Config, *books, *schemas.CrawlControl, error) {
+	cfg, b, err := s.openBooks()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	ctl, err := b.control(name)
+	if err != nil {
+		b.close()
+		return nil, nil, nil, err
+	}
+	return cfg, b, ctl, nil
+}
+
 // openStore opens the books and the object store.
 func (s *session) openStore() (*books, *objects.Store, error) {
 	cfg, b, err := s.openBooks()

@@ -266,14 +266,11 @@ type crawlWatch struct {
 }
 
 func (c *crawlWatch) Run(s *session) error {
-	_, b, err := s.openBooks()
+	_, b, _, err := s.openCrawl(c.Crawl)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	if _, err := b.control(c.Crawl); err != nil {
-		return err
-	}
 	return watch(s, b, c.Crawl)
 }
 

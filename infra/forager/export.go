@@ -73,15 +73,11 @@ func (c *exportCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	cfg, b, err := s.openBooks()
+	cfg, b, ctl, err := s.openCrawl(c.Crawl)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	ctl, err := b.control(c.Crawl)
-	if err != nil {
-		return err
-	}
 	db, err := analytics.Open(cfg.ClickHouse)
 	if err != nil {
 		return err

@@ -189,15 +189,11 @@ func targetsIn(ctx context.Context, path string, in *examples.Intake) (urls []st
 
 // store writes the pages of the crawl into a file and returns the URLs of those that were judged on topic.
 func (f *graphFlags) store(s *session, path string) (judged []string, err error) {
-	cfg, b, err := s.openBooks()
+	cfg, b, ctl, err := s.openCrawl(f.Crawl)
 	if err != nil {
 		return nil, err
 	}
 	defer b.close()
-	ctl, err := b.control(f.Crawl)
-	if err != nil {
-		return nil, err
-	}
 	db, err := analytics.Open(cfg.ClickHouse)
 	if err != nil {
 		return nil, err

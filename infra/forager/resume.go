@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"forager/internal/frontier"
 	"forager/internal/stream"
@@ -13,13 +12,10 @@ import (
 )
 
 type crawlResume struct {
-	Crawl       string        `arg:"" help:"Name of the crawl."`
-	URLs        []string      `arg:"" optional:"" name:"url" help:"URLs to begin from, too."`
-	File        string        `short:"f" help:"A file with one URL a line (# begins a comment); - is standard input." type:"path"`
-	Pages       uint64        `help:"The crawl's new budget of pages, in all."`
-	Requests    uint64        `help:"The crawl's new budget of requests, in all."`
-	RetryFailed bool          `help:"Try again URLs whose tries were used up by time-outs, server errors and failed connections, and hosts that did not answer."`
-	Wait        time.Duration `help:"How long to wait until it goes on; 0 = do not wait." default:"60s"`
+	seedArgs    `embed:""`
+	Pages       uint64 `help:"The crawl's new budget of pages, in all."`
+	Requests    uint64 `help:"The crawl's new budget of requests, in all."`
+	RetryFailed bool   `help:"Try again URLs whose tries were used up by time-outs, server errors and failed connections, and hosts that did not answer."`
 }
 
 func (c *crawlResume) Help() string {
@@ -38,15 +34,11 @@ func (c *crawlResume) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	cfg, b, err := s.openBooks()
+	cfg, b, ctl, err := s.openCrawl(c.Crawl)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	ctl, err := b.control(c.Crawl)
-	if err != nil {
-		return err
-	}
 	before := b.status(c.Crawl)
 	if err := c.refuse(ctl, before, len(seeds)); err != nil {
 		return err
@@ -85,8 +77,7 @@ func (c *crawlResume) seeds() ([]string, error) {
 	if len(c.URLs) == 0 && c.File == "" {
 		return nil, nil
 	}
-	given := crawlSeeds{URLs: c.URLs, File: c.File}
-	raw, err := given.given(os.Stdin)
+	raw, err := c.given(os.Stdin)
 	if err != nil {
 		return nil, err
 	}

@@ -19,11 +19,16 @@ import (
 	"forager/schemas"
 )
 
-type crawlSeeds struct {
+// seedArgs are the arguments of commands that may send seeds to a crawl.
+type seedArgs struct {
 	Crawl string        `arg:"" help:"Name of the crawl."`
 	URLs  []string      `arg:"" optional:"" name:"url" help:"URLs to begin from, too."`
 	File  string        `short:"f" help:"A file with one URL a line (# begins a comment); - is standard input." type:"path"`
-	Wait  time.Duration `help:"How long to wait until the crawl has taken them; 0 = do not wait." default:"60s"`
+	Wait  time.Duration `help:"How long to wait until the crawl has taken what it is sent; 0 = do not wait." default:"60s"`
+}
+
+type crawlSeeds struct {
+	seedArgs `embed:""`
 }
 
 func (c *crawlSeeds) Help() string {
@@ -43,15 +48,11 @@ func (c *crawlSeeds) Run(s *session) error {
 	if err != nil {
 		return fmt.Errorf("%w; nothing was sent", err)
 	}
-	cfg, b, err := s.openBooks()
+	cfg, b, ctl, err := s.openCrawl(c.Crawl)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	ctl, err := b.control(c.Crawl)
-	if err != nil {
-		return err
-	}
 	if err := goesOn(ctl, b.status(c.Crawl)); err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (c *crawlSeeds) Run(s *session) error {
 }
 
 // given are the URLs of the command line and of the file.
-func (c *crawlSeeds) given(stdin io.Reader) ([]string, error) {
+func (c *seedArgs) given(stdin io.Reader) ([]string, error) {
 	urls := c.URLs
 	if c.File != "" {
 		from := stdin

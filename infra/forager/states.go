@@ -117,15 +117,11 @@ func ended(st *schemas.CrawlStatus) bool {
 // steer tells a crawl which state it is to be in and waits until there says that it is, or that it
 // has finished meanwhile.
 func steer(s *session, crawl string, state schemas.CrawlState, wait time.Duration, there func(*schemas.CrawlStatus) bool) error {
-	_, b, err := s.openBooks()
+	_, b, ctl, err := s.openCrawl(crawl)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	ctl, err := b.control(crawl)
-	if err != nil {
-		return err
-	}
 	switch st := b.status(crawl); {
 	case ended(st):
 		return fmt.Errorf("crawl %q has finished already: %s", crawl, st.GetEndReason())
