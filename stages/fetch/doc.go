@@ -26,6 +26,7 @@
 // keeps a pause is asked one request at a time, and again only when the longest pause concerned
 // has passed since the end of the last one: delay_ms of the crawls, Crawl-delay of robots.txt,
 // and what 429 and 503 added. Fetching robots.txt counts as a request (its redirects do not).
+// A host is known as long as it has requests or must be left alone, and for ten minutes after a refusal (schedule.go, sweep).
 // Without any pause (one's own servers) prioritize's host_window is the bound. Turns go round
 // over crawls, then over hosts, and no crawl takes all the slots (stages.fetch.concurrency) or all
 // the room for requests that wait, so neither a large crawl nor slow hosts hold up the others.

@@ -65,6 +65,7 @@ const (
 type host struct {
 	name     string
 	lanes    map[string]*lane // by crawl
+	waiting  int              // tasks that sleep or are parked
 	underWay int
 	alone    bool // the request under way keeps a pause
 	// known: a visit has told what its robots.txt asks for. Until then one visit at a time.
@@ -98,6 +99,8 @@ type crawl struct {
 	queued   bool               // in scheduler.ring
 	waiting  map[*task]struct{} // sleeping and parked
 	underWay int
+	// delay is the longest that one of its requests has asked for.
+	delay time.Duration
 }
 
 // scheduler decides which request is made next. At most slots are under way. The turn goes
@@ -121,22 +124,24 @@ type scheduler struct {
 	// could begin.
 	idle func()
 
-	mu     sync.Mutex
-	free   int
-	hosts  map[string]*host
-	crawls map[string]*crawl
-	ring   []*crawl // those with ready lanes
-	events events
-	timer  *time.Timer
-	after  []func() // to be called behind the lock
-	parked int
-	closed bool
+	mu    sync.Mutex
+	free  int
+	hosts map[string]*host
+	// sweepAt is how many hosts are known when those that are of no use any more are looked for.
+	sweepAt int
+	crawls  map[string]*crawl
+	ring    []*crawl // those with ready lanes
+	events  events
+	timer   *time.Timer
+	after   []func() // to be called behind the lock
+	parked  int
+	closed  bool
 }
 
 func newScheduler(slots, room int, hold time.Duration, idle func()) *scheduler {
 	s := &scheduler{slots: slots, room: room, free: slots, hold: hold, idle: idle, hosts: map[string]*host{}, crawls: map[string]*crawl{}}
 	s.timer = time.AfterFunc(time.Hour, s.wake)
-	s.at(time.Now().Add(sweepEvery), s.sweep)
+	s.sweepRegularly()
 	return s
 }
 
@@ -168,6 +173,9 @@ func (s *scheduler) add(t *task) {
 	t.deadline = now.Add(s.hold)
 	h := s.hosts[t.host]
 	if h == nil {
+		if len(s.hosts) >= max(s.sweepAt, s.room+s.slots) {
+			s.sweep()
+		}
 		h = &host{name: t.host, lanes: map[string]*lane{}}
 		s.hosts[t.host] = h
 	}
@@ -183,6 +191,7 @@ func (s *scheduler) add(t *task) {
 		c = &crawl{name: t.crawl, waiting: map[*task]struct{}{}}
 		s.crawls[t.crawl] = c
 	}
+	c.delay = max(c.delay, t.delay)
 	t.lane = h.lanes[t.crawl]
 	if t.lane == nil {
 		t.lane = &lane{crawl: c, host: h}
@@ -199,9 +208,7 @@ func (s *scheduler) add(t *task) {
 		s.later(func() { t.job.deferred(until, fmt.Sprintf("%d requests of its crawl wait here", n)) })
 		return
 	}
-	c.waiting[t] = struct{}{}
-	s.parked++
-	t.stop = context.AfterFunc(t.ctx, func() { s.callOff(t) })
+	s.await(t)
 	s.at(t.deadline, func() { s.expire(t) })
 	if t.notBefore.After(now) {
 		t.state = sleeping
@@ -240,8 +247,17 @@ func (s *scheduler) leave(t *task) {
 	s.forget(t)
 }
 
+// await counts a task among those that wait.
+func (s *scheduler) await(t *task) {
+	t.lane.crawl.waiting[t] = struct{}{}
+	t.lane.host.waiting++
+	s.parked++
+	t.stop = context.AfterFunc(t.ctx, func() { s.callOff(t) })
+}
+
 func (s *scheduler) forget(t *task) {
 	delete(t.lane.crawl.waiting, t)
+	t.lane.host.waiting--
 	s.parked--
 	t.stop()
 }
@@ -520,34 +536,59 @@ func (s *scheduler) end(t *task, pause time.Duration, r report) {
 
 // back parks a task again whose visit did not settle it.
 func (s *scheduler) back(t *task) {
-	t.lane.crawl.waiting[t] = struct{}{}
-	s.parked++
-	t.stop = context.AfterFunc(t.ctx, func() { s.callOff(t) })
+	s.await(t)
 	s.park(t, true)
 	if !t.deadline.After(time.Now()) {
 		s.expire(t)
 	}
 }
 
-// A host that nobody has asked for this long is forgotten.
+// A host that has refused, and has not been asked or waited for since, is forgotten after forgetHost.
 const (
 	sweepEvery = time.Minute
 	forgetHost = 10 * time.Minute
 )
 
-// sweep forgets hosts that are of no use any more.
+// sweep forgets the hosts of which nothing needs to be known any more. It is made each minute, and when there are twice as many
+// hosts as it left last, but not before there are as many as requests that may wait or be under way. So the hosts that are kept are, within
+// a factor of two, those with requests and those that must still be left alone.
 func (s *scheduler) sweep() {
-	now := time.Now()
-	for name, h := range s.hosts {
-		live := h.underWay
-		for _, l := range h.lanes {
-			live += l.live
+	now, longest := time.Now(), time.Duration(0)
+	for _, c := range s.crawls {
+		if len(c.waiting) > 0 || c.underWay > 0 {
+			longest = max(longest, c.delay)
 		}
-		if live == 0 && now.Sub(h.used) > forgetHost && now.Sub(h.wait) > forgetHost && now.After(h.ended.Add(h.pause())) {
+	}
+	for name, h := range s.hosts {
+		if h.waiting == 0 && h.underWay == 0 && now.After(h.until(longest)) {
 			delete(s.hosts, name)
 		}
 	}
-	s.at(now.Add(sweepEvery), s.sweep)
+	s.sweepAt = 2 * len(s.hosts)
+}
+
+// until is how long something must be known of a host without requests, for crawls that keep a pause of at most longest.
+func (h *host) until(longest time.Duration) time.Time {
+	pause := max(h.delay, h.slower, longest)
+	for _, l := range h.lanes {
+		pause = max(pause, l.crawlDelay)
+	}
+	until := h.wait
+	if end := h.ended.Add(pause); !h.ended.IsZero() && end.After(until) {
+		until = end
+	}
+	if since := h.used.Add(forgetHost); h.refusals > 0 || h.slower > 0 {
+		if until = until.Add(forgetHost); since.After(until) {
+			until = since
+		}
+	}
+	return until
+}
+
+// sweepRegularly forgets hosts now and each minute.
+func (s *scheduler) sweepRegularly() {
+	s.sweep()
+	s.at(time.Now().Add(sweepEvery), s.sweepRegularly)
 }
 
 // counts are those of hosts known, tasks that wait and visits under way.

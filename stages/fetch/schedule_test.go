@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -543,21 +545,67 @@ func TestRefusalsBackOff(t *testing.T) {
 	})
 }
 
+// TestHostsAreForgotten: a host is known while it has requests, while its pause or the time for which it is to be left alone
+// lasts, and for a while after it has refused; and no longer.
 func TestHostsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 10, 30*time.Second)
 		defer w.s.close()
-		for i := range 100 {
+		known := func() string {
+			synctest.Wait()
+			w.s.mu.Lock()
+			defer w.s.mu.Unlock()
+			w.s.sweep()
+			return strings.Join(slices.Sorted(maps.Keys(w.s.hosts)), " ")
+		}
+		w.add(t.Context(), &fakeJob{}, "c", "asked", time.Second)
+		w.add(t.Context(), &fakeJob{robots: 20 * time.Second}, "c", "delay", time.Second)
+		w.add(t.Context(), &fakeJob{refuses: 1}, "c", "refused", time.Second)
+		w.add(t.Context(), &fakeJob{takes: 40 * time.Second}, "d", "slow", 0)
+		sleeping := &fakeJob{task: &task{notBefore: time.Now().Add(25 * time.Second)}}
+		w.add(t.Context(), sleeping, "c", "sleeping", time.Second)
+		for _, x := range []struct {
+			after time.Duration
+			want  string
+		}{
+			{500 * time.Millisecond, "asked delay refused sleeping slow"},
+			{2 * time.Second, "delay refused sleeping slow"}, // delay has two requests, for robots.txt and the page
+			{17 * time.Second, "delay refused sleeping slow"},
+			{26 * time.Second, "delay refused sleeping slow"},
+			{38 * time.Second, "delay refused slow"},
+			{45 * time.Second, "refused"},
+			{forgetHost - time.Second, "refused"},
+			{forgetHost + 15*time.Second, ""},
+		} {
+			time.Sleep(x.after - time.Since(sleeping.arrived))
+			if got := known(); got != x.want {
+				t.Errorf("after %v %q are known, want %q", x.after, got, x.want)
+			}
+		}
+		if len(w.settled(sleeping)) != 1 {
+			t.Errorf("the request that slept: %v", w.settled(sleeping))
+		}
+	})
+}
+
+// TestHostsAreBounded: a site with a host for every page does not fill the memory.
+func TestHostsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const perSecond = 100
+		w := newWorld(t, 10, 30*time.Second)
+		defer w.s.close()
+		most := 0
+		for i := range 20_000 {
 			w.add(t.Context(), &fakeJob{}, "c", fmt.Sprint(i), time.Second)
+			time.Sleep(time.Second / perSecond)
+			hosts, _, _ := w.s.counts()
+			most = max(most, hosts)
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if hosts, _, _ := w.s.counts(); hosts != 100 {
-			t.Errorf("%d hosts known", hosts)
+		if bound := 10 + 1000 + 2*perSecond; most > bound {
+			t.Errorf("%d hosts were known at once, more than %d", most, bound)
 		}
-		time.Sleep(forgetHost + sweepEvery)
-		if hosts, _, _ := w.s.counts(); hosts != 0 {
-			t.Errorf("%d hosts known much later", hosts)
+		if asked := len(w.seen()); asked != 20_000 {
+			t.Errorf("%d hosts were asked", asked)
 		}
 	})
 }
