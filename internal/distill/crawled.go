@@ -16,9 +16,21 @@ type Crawled struct {
 	Parents [][]uint32
 }
 
-// Crawled reads the graph.
+// Crawled reads the graph, or as much of what is newest of it as a ranking looks at.
 func (g *Graph) Crawled(ctx context.Context) (*Crawled, error) {
-	w, err := g.web(ctx, Default)
+	var links []Link
+	w, err := g.newest(ctx, Default, func(w *web) error {
+		links = links[:0]
+		for l, err := range w.links {
+			if err != nil {
+				return err
+			}
+			if links = append(links, l); len(links) > Default.MostEdges {
+				return errTooMany
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -40,10 +52,7 @@ func (g *Graph) Crawled(ctx context.Context) (*Crawled, error) {
 		rank[i] = uint32(at)
 		c.URLs, c.R, c.Numbers = append(c.URLs, urls[i]), append(c.R, w.pages[i].R), append(c.Numbers, w.first[i])
 	}
-	for l, err := range w.links {
-		if err != nil {
-			return nil, err
-		}
+	for _, l := range links {
 		to := rank[l.To]
 		c.Parents[to] = append(c.Parents[to], rank[l.From])
 	}

@@ -2,6 +2,7 @@ package distill
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -24,10 +25,18 @@ type Settings struct {
 	Marked int
 	// ByHost: a site is a host, not a registrable domain.
 	ByHost bool
+	// MostNoted and MostEdges bound the memory of a ranking: as many of the newest pages and redirects are ranked, fewer where
+	// there are more edges between these. 0 = all.
+	MostNoted uint64
+	MostEdges int
 }
 
 // Default settings. The paper's text names no numbers that survive; ρ is the literature's.
-var Default = Settings{Relevance: .15, Change: 1e-9, Rounds: 50, Top: 100, Marked: 20}
+// The bounds are 200 MiB for pages and 240 MiB for edges.
+var Default = Settings{Relevance: .15, Change: 1e-9, Rounds: 50, Top: 100, Marked: 20, MostNoted: 1 << 20, MostEdges: 8 << 20}
+
+// errTooMany says that there are more edges than Settings.MostEdges.
+var errTooMany = errors.New("too many edges")
 
 // SettingsOf are those of a crawl's control record.
 func SettingsOf(ctl *schemas.CrawlControl) (Settings, error) {
@@ -99,7 +108,7 @@ func Rank(pages []Page, links iter.Seq2[Link, error], s Settings) (*Ranking, err
 			return nil, fmt.Errorf("page %d has the relevance %v, not one of [0,1]", i, p.R)
 		}
 	}
-	g, err := collect(pages, links)
+	g, err := collect(pages, links, s.MostEdges)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +125,7 @@ type graph struct {
 }
 
 // collect reads the links, sorts them and drops those that do not count.
-func collect(pages []Page, links iter.Seq2[Link, error]) (*graph, error) {
+func collect(pages []Page, links iter.Seq2[Link, error], most int) (*graph, error) {
 	var all []uint64 // source in the upper half, target in the lower
 	for l, err := range links {
 		if err != nil {
@@ -127,6 +136,9 @@ func collect(pages []Page, links iter.Seq2[Link, error]) (*graph, error) {
 		}
 		if pages[l.From].Site != pages[l.To].Site {
 			all = append(all, uint64(l.From)<<32|uint64(l.To))
+		}
+		if most > 0 && len(all) > most {
+			return nil, errTooMany
 		}
 	}
 	slices.Sort(all)

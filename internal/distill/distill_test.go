@@ -232,7 +232,7 @@ func TestSettingsOf(t *testing.T) {
 		{ctl(4000, nil), 400, Default},
 		{ctl(1e6, &schemas.Distiller{}), 500, Default},
 		{ctl(40, &schemas.Distiller{Every: 7, ByHost: true, Relevance: .5, Hubs: 3}), 7,
-			Settings{Relevance: .5, Change: 1e-9, Rounds: 50, Top: 100, Marked: 3, ByHost: true}},
+			Settings{Relevance: .5, Change: 1e-9, Rounds: 50, Top: 100, Marked: 3, ByHost: true, MostNoted: Default.MostNoted, MostEdges: Default.MostEdges}},
 	} {
 		got, err := SettingsOf(c.ctl)
 		if err != nil || got != c.want || Every(c.ctl) != c.every {

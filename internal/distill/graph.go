@@ -137,10 +137,10 @@ func (g *Graph) key(kind byte) []byte { return append(append([]byte(nil), g.pref
 
 func (g *Graph) number(n uint64) []byte { return binary.BigEndian.AppendUint64(g.key(notedKind), n) }
 
-// each calls f with everything noted, in its order; what it is given is good until it returns.
-func (g *Graph) each(ctx context.Context, f func(n *noted) (more bool, err error)) error {
+// each calls f with what is noted from a number on, in its order; what it is given is good until it returns.
+func (g *Graph) each(ctx context.Context, from uint64, f func(n *noted) (more bool, err error)) error {
 	var n noted
-	return g.store.Scan(g.number(0), g.number(g.noted), func(key, value []byte) (bool, error) {
+	return g.store.Scan(g.number(from), g.number(g.noted), func(key, value []byte) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}

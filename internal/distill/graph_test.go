@@ -312,3 +312,51 @@ func FuzzStored(f *testing.F) {
 		}
 	})
 }
+
+// TestOnlyTheNewestPagesAreRanked: where a graph is larger than a ranking may be, it is the ranking of what was noted last.
+func TestOnlyTheNewestPagesAreRanked(t *testing.T) {
+	const pages = 64
+	url := func(i int) string { return fmt.Sprintf("http://host-%d.test/", i) }
+	graphOf := func(from int) *Graph {
+		g, err := OpenGraph(new(memory), []byte("g"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := from; i < pages; i++ {
+			rec := &schemas.LinkFound{
+				Crawl: "c", Url: url(i), Id: schemas.RequestID("c", url(i), 1).Bytes(), Outcome: schemas.Outcome_OUTCOME_DELIVERED,
+				Judgement: &schemas.Judgement{Raw: .2 + float64(i%7)/10},
+			}
+			for back := 1; back <= 3; back++ {
+				rec.Links = append(rec.Links, &schemas.Link{Url: url(i - back)})
+			}
+			if err := g.Note(rec, int64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return g
+	}
+	for _, x := range []struct {
+		most  uint64
+		edges int
+		left  int
+	}{{16, 0, 16}, {0, 40, 8}, {16, 41, 8}, {pages, 3 * pages, pages}} {
+		s := Default
+		s.MostNoted, s.MostEdges = x.most, x.edges
+		got, err := graphOf(0).Hubs(t.Context(), "c", 0, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := graphOf(pages-x.left).Hubs(t.Context(), "c", 0, Default)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Pages != pages || got.Nodes != uint64(x.left) || len(got.Hubs) == 0 {
+			t.Errorf("%d pages, %d edges: ranked %d of %d", x.most, x.edges, got.Nodes, got.Pages)
+		}
+		want.Id, want.Pages = got.Id, got.Pages
+		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+			t.Errorf("%d pages, %d edges: %s", x.most, x.edges, diff)
+		}
+	}
+}

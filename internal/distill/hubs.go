@@ -3,6 +3,7 @@ package distill
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -20,11 +21,11 @@ const mostHops = 10
 // Hubs ranks what the graph holds, unless ctx ends while it is read. The record is the same for the
 // same records in the same order.
 func (g *Graph) Hubs(ctx context.Context, crawl string, shard uint32, s Settings) (*schemas.HubRanked, error) {
-	w, err := g.web(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	r, err := Rank(w.pages, w.links, s)
+	var r *Ranking
+	w, err := g.newest(ctx, s, func(w *web) (err error) {
+		r, err = Rank(w.pages, w.links, s)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +47,34 @@ func (g *Graph) Hubs(ctx context.Context, crawl string, shard uint32, s Settings
 	return out, err
 }
 
+// newest gives f the newest pages, as many as the settings allow, and half of them again while these have too many edges.
+func (g *Graph) newest(ctx context.Context, s Settings, f func(*web) error) (*web, error) {
+	from := uint64(0)
+	if s.MostNoted > 0 {
+		from = g.noted - min(g.noted, s.MostNoted)
+	}
+	for {
+		w, err := g.web(ctx, s, from)
+		if err == nil {
+			err = f(w)
+		}
+		if !errors.Is(err, errTooMany) {
+			return w, err
+		}
+		from += (g.noted - from + 1) / 2
+	}
+}
+
 // web is a graph being ranked.
 type web struct {
 	ctx   context.Context // of the ranking
 	graph *Graph
+	// from is the first noted number that is ranked.
+	from uint64
 	// pages are the distinct ones, by the order in which they were first noted, at numbers first.
 	pages []Page
 	first []uint64
-	// page of each noted number; of redirects none.
+	// page of each noted number from there on; of redirects none.
 	page []uint32
 	// node of a page's URL, and where a URL redirects to.
 	node  map[schemas.ID]uint32
@@ -64,11 +85,11 @@ type web struct {
 const none = ^uint32(0)
 
 // web numbers the pages and their sites.
-func (g *Graph) web(ctx context.Context, s Settings) (*web, error) {
-	w := &web{ctx: ctx, graph: g, node: make(map[schemas.ID]uint32), alias: make(map[schemas.ID]schemas.ID)}
+func (g *Graph) web(ctx context.Context, s Settings, from uint64) (*web, error) {
+	w := &web{ctx: ctx, graph: g, from: from, node: make(map[schemas.ID]uint32), alias: make(map[schemas.ID]schemas.ID)}
 	sites := make(map[string]uint32)
-	err := g.each(ctx, func(n *noted) (bool, error) {
-		id, number := schemas.URLID(n.url), uint64(len(w.page))
+	err := g.each(ctx, from, func(n *noted) (bool, error) {
+		id, number := schemas.URLID(n.url), from+uint64(len(w.page))
 		if n.redirect {
 			w.alias[id] = n.links.at(0)
 			w.page = append(w.page, none)
@@ -124,7 +145,7 @@ func (w *web) resolve(id schemas.ID) (node uint32, ok bool) {
 // links are those between pages.
 func (w *web) links(yield func(Link, error) bool) {
 	number := 0
-	err := w.graph.each(w.ctx, func(n *noted) (bool, error) {
+	err := w.graph.each(w.ctx, w.from, func(n *noted) (bool, error) {
 		from := w.page[number]
 		number++
 		if from == none {
@@ -178,7 +199,7 @@ func (w *web) unvisited(hubs []Ranked) ([]byte, error) {
 		if node == none || !marked[node] {
 			continue
 		}
-		n, err := w.noted(uint64(number))
+		n, err := w.noted(w.from + uint64(number))
 		if err != nil {
 			return nil, err
 		}

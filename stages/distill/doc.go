@@ -58,4 +58,8 @@
 //
 // 2026-11-22: a ranking is made within a step. 10⁶ pages with 10⁷ links take 13 s and 530 MB of heap
 // (BenchmarkHubs); at that size one comes every 100,000 pages, and the other crawls of the partition wait for it.
+//
+// 2026-11-23: no more is ranked than the newest 1,048,576 pages and redirects, or the newest of these between which there are 8,388,608
+// links (distill.Default), so that memory does not grow with the crawl. The bounds are no settings: a ranking that is made
+// again must be the same. The graph on disk is not bounded.
 package main
