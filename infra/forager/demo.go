@@ -129,7 +129,11 @@ func (d *demo) stop() error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.s), time.Minute)
 	defer cancel()
-	_, err := d.stack.stop(ctx, 30*time.Second)
+	wait := 30 * time.Second
+	if d.s.Err() != nil {
+		wait = grace / 4 // stages and parts each; what they hold is removed by the next run
+	}
+	_, err := d.stack.stop(ctx, wait)
 	return err
 }
 
@@ -240,6 +244,9 @@ func (d *demo) start(proxy string, more ...setting) error {
 	}
 	if d.stack, err = newStack(path, d.config, c.Bin); err != nil {
 		return err
+	}
+	if !c.Keep {
+		d.stack.processes.ending = d.s
 	}
 	if _, err := d.stack.startParts(d.s, time.Minute); err != nil {
 		return err

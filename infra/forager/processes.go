@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"forager/internal/progress"
 )
 
 // process is one program that up started. Started (clock ticks since boot, field 22 of
@@ -29,7 +31,10 @@ type process struct {
 // processes is the list of programs that up started for one data folder.
 type processes struct {
 	file string
-	List []process `json:"processes"`
+	// ending is the context of a command that ends what it starts: should its own process end early, they are killed (package
+	// progress). nil = they stay.
+	ending context.Context
+	List   []process `json:"processes"`
 }
 
 // openProcesses reads the list below the data folder; none yet is an empty list.
@@ -105,7 +110,7 @@ func (p *processes) start(name, logDir string, env []string, program string, arg
 		return err
 	}
 	defer log.Close()
-	if err := cmd.Start(); err != nil {
+	if err := p.begin(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
 	started, _, err := procStat(cmd.Process.Pid)
@@ -125,6 +130,16 @@ func (p *processes) start(name, logDir string, env []string, program string, arg
 		return errors.Join(fmt.Errorf("%s is not started: %w", name, err), cmd.Process.Kill())
 	}
 	return nil
+}
+
+func (p *processes) begin(cmd *exec.Cmd) error {
+	if p.ending == nil {
+		return cmd.Start()
+	}
+	_, err := progress.Leave(p.ending, func() (kill func(), err error) {
+		return func() { cmd.Process.Kill() }, cmd.Start()
+	})
+	return err
 }
 
 // command prepares a program that runs in a session of its own, with its output appended to a log file.
