@@ -72,6 +72,9 @@ func (n *naive) unreachable(e *nEntry, rec *schemas.LinkFound, now int64) {
 	}
 	until = min(until, now+3600_000)
 	n.last, n.until = max(n.last, at), max(n.until, until)
+	if h.failingSince > 0 {
+		h.failedAt = max(h.failedAt, at)
+	}
 	others := false
 	for _, o := range n.entries {
 		counts := o.state == stateWaiting || o.state == stateQueued && !o.unranked && n.within(o)

@@ -38,6 +38,11 @@ func (s *Shard) networkFailed(h *host, rec *schemas.LinkFound, now int64) error 
 	if err := s.saveOutage(); err != nil {
 		return err
 	}
+	if h.failingSince > 0 { // that this host is down may be all that there is to the outage: its patience goes on
+		if err := s.setFailing(h, h.failingSince, max(h.failedAt, at)); err != nil {
+			return err
+		}
+	}
 	if until <= now {
 		return nil
 	}

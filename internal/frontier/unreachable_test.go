@@ -114,6 +114,30 @@ func TestAHostThatFailsAloneKeepsItsURLs(t *testing.T) {
 	}
 }
 
+// TestDeadHostsEndAnOutage: where dead hosts are all that is left, it can seem that the network is away. The crawl ends all the same.
+func TestDeadHostsEndAnOutage(t *testing.T) {
+	s := newScript(t, func(ctl *schemas.CrawlControl) { ctl.Window, ctl.HostPatienceS = 10, 1800 })
+	s.seed(onA("1"), "http://b.example/1")
+	for begin, tries := s.now, 0; ; tries++ {
+		for _, u := range s.dispatch(100) {
+			if tries == 0 {
+				s.down(u, schemas.Outcome_OUTCOME_HOST_UNREACHABLE, time.UnixMilli(0))
+			} else {
+				s.down(u, schemas.Outcome_OUTCOME_NETWORK_UNREACHABLE, s.now.Add(time.Minute))
+			}
+		}
+		if _, ok := s.shard.Finished(); ok {
+			break
+		}
+		at, ok := s.shard.Wake(s.now)
+		if !ok || s.now.Sub(begin) > 2*time.Hour {
+			t.Fatalf("after %v the crawl has not ended", s.now.Sub(begin))
+		}
+		s.now = at
+	}
+	s.ended(EndUnreachable)
+}
+
 // TestACrawlEndsWhenOnlyDeadHostsAreLeft, and goes on when they are to be tried again.
 func TestACrawlEndsWhenOnlyDeadHostsAreLeft(t *testing.T) {
 	s := newScript(t, func(ctl *schemas.CrawlControl) { ctl.Window, ctl.HostPatienceS, ctl.MaxAttempts = 10, 1800, 1 })

@@ -54,7 +54,8 @@ var errHeld = errors.New("the address does not answer")
 //
 // The network cannot be used where the proxy or the resolver cannot be reached, or where manyHosts registrable domains in
 // as many networks fail in a row. So one site with any number of names, or any number of addresses, cannot cause it, and
-// the answer of any web server ends it.
+// the answer of any web server ends it. Sites that failed while others answered are no evidence: at the end of a crawl they
+// are all that is asked.
 type outages struct {
 	now func() time.Time
 	log *slog.Logger
@@ -64,7 +65,9 @@ type outages struct {
 	mu      sync.Mutex
 	network breaker
 	// suspects are the networks, by registrable domain, of hosts that failed since the last answer.
-	suspects  map[string]string
+	suspects map[string]string
+	// gone are registrable domains of hosts that failed before that answer, and have not answered since.
+	gone      map[string]bool
 	addresses map[netip.AddrPort]*address
 	hosts     map[string]heldHost
 }
@@ -83,7 +86,7 @@ type heldHost struct {
 func newOutages() *outages {
 	return &outages{
 		now: time.Now, log: slog.New(slog.DiscardHandler), changed: func(bool) {},
-		suspects: map[string]string{}, addresses: map[netip.AddrPort]*address{}, hosts: map[string]heldHost{},
+		suspects: map[string]string{}, gone: map[string]bool{}, addresses: map[netip.AddrPort]*address{}, hosts: map[string]heldHost{},
 	}
 }
 
@@ -169,11 +172,18 @@ func (o *outages) held() error {
 	}
 }
 
-// answered notes that a web server answered a request that began at a time.
-func (o *outages) answered(began time.Time) {
+// answered notes that the web server of a host answered a request that began at a time.
+func (o *outages) answered(host string, began time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if len(o.gone) >= mostHosts {
+		clear(o.gone)
+	}
+	for site := range o.suspects {
+		o.gone[site] = true
+	}
 	clear(o.suspects)
+	delete(o.gone, siteOf(host))
 	since := o.network.since
 	if o.network.succeed(began) {
 		o.log.Info("the network can be used again", "away", o.now().Sub(since).Round(time.Second))
@@ -197,6 +207,8 @@ func (o *outages) failed(host string, probe bool, err error) error {
 		cause = away.Error()
 	case o.manyFail(host, away):
 		cause = fmt.Sprintf("%d sites in a row did not answer, the last one: %v", len(o.suspects), err)
+	case probe && o.network.open():
+		cause = o.network.cause
 	}
 	if cause != "" {
 		if !o.network.open() {
@@ -221,6 +233,9 @@ func (o *outages) failed(host string, probe bool, err error) error {
 // manyFail notes a failure and says whether so many sites failed that it is not theirs.
 func (o *outages) manyFail(host string, away *webclient.UnreachableError) bool {
 	site := siteOf(host)
+	if o.gone[site] {
+		return false
+	}
 	network := "name of " + site
 	if away != nil && away.Address.IsValid() {
 		network = networkOf(away.Address.Addr())
@@ -240,10 +255,14 @@ func siteOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
+	host = strings.Trim(host, "[]")
+	if _, err := netip.ParseAddr(host); err == nil {
+		return host
+	}
 	if site, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
 		return site
 	}
-	return strings.Trim(host, "[]")
+	return host
 }
 
 // networkOf is the block of addresses that one owner is likely to have.
@@ -281,7 +300,7 @@ func (w *watched) Get(ctx context.Context, r webclient.Request) (*webclient.Answ
 	began := w.outages.now()
 	answer, err := w.getter.Get(ctx, r)
 	if err == nil || errors.Is(err, webclient.ErrMalformed) {
-		w.outages.answered(began)
+		w.outages.answered(r.URL.Host(), began)
 		return answer, err
 	}
 	var refused *webclient.RefusedError

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/dns/dnsmessage"
 	"pgregory.net/rapid"
 
 	"forager/internal/webclient"
@@ -148,6 +150,30 @@ func TestOneSiteCannotHoldACrawl(t *testing.T) {
 	}
 }
 
+// TestDeadSitesAreNoOutage: what is left at the end of a crawl are sites that do not answer. None of them holds the others.
+func TestDeadSitesAreNoOutage(t *testing.T) {
+	host := func(i int) string { return fmt.Sprintf("h.dead%d.example", i) }
+	w, client := newWeb(func(h string) error {
+		var i int
+		if _, err := fmt.Sscanf(h, "h.dead%d.example", &i); err != nil {
+			return nil
+		}
+		return refusedBy(fmt.Sprintf("198.18.%d.1:80", i))
+	})
+	for i := range 50 {
+		outcomeOf(t, client, host(i))
+		if got := outcomeOf(t, client, "healthy.example"); got != schemas.Outcome_OUTCOME_DELIVERED {
+			t.Fatalf("a healthy host is %v", got)
+		}
+	}
+	for i := range 500 {
+		*w.clock = w.clock.Add(time.Minute)
+		if got := outcomeOf(t, client, host(i%50)); got != schemas.Outcome_OUTCOME_HOST_UNREACHABLE {
+			t.Fatalf("try %d of what is left is %v", i, got)
+		}
+	}
+}
+
 // TestTheWholeWebAway takes every host of a crawl away for an hour.
 func TestTheWholeWebAway(t *testing.T) {
 	away := true
@@ -238,43 +264,103 @@ func TestAnAddressThatFailsForManyHostsIsHeld(t *testing.T) {
 	}
 }
 
-// TestProxyAway starts the stage while its proxy is away, and takes it away again in the middle.
-func TestProxyAway(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	b := newBed(t, page)
-	b.cfg.Stages.Fetch.Proxy = "http://" + address
-	stop := b.run()
-	for i := range 20 {
-		b.send(b.request("c", fmt.Sprintf("http://a.test/%d", i), 1, 0), b.request("d", fmt.Sprintf("http://b.test/%d", i), 1, 0))
-	}
-	for key, p := range b.fetched(40) {
-		if p.Outcome != schemas.Outcome_OUTCOME_NETWORK_UNREACHABLE || p.NotBefore == 0 || !strings.Contains(p.Detail, "the proxy cannot be reached") || p.Status != 0 {
-			t.Errorf("%s: %s, %s, not before %d", key, schemas.OutcomeName(p.Outcome), p.Detail, p.NotBefore)
-		}
-	}
-	serve := func() *http.Server {
-		l, err := net.Listen("tcp", address)
+// TestProxyOrResolverAway starts the stage while its proxy, or the resolver that it asks without one, is away, and takes that
+// away again in the middle.
+func TestProxyOrResolverAway(t *testing.T) {
+	t.Run("proxy", func(t *testing.T) {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &http.Server{Handler: b.web.Config.Handler}
-		go s.Serve(l)
-		return s
+		address := listener.Addr().String()
+		listener.Close()
+		b := newBed(t, page)
+		b.cfg.Stages.Fetch.Proxy = "http://" + address
+		testAway(t, b, "", "the proxy cannot be reached", func() io.Closer {
+			l, err := net.Listen("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &http.Server{Handler: b.web.Config.Handler}
+			go s.Serve(l)
+			return s
+		})
+	})
+	t.Run("resolver", func(t *testing.T) {
+		conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := conn.LocalAddr().String()
+		conn.Close()
+		was := net.DefaultResolver
+		t.Cleanup(func() { net.DefaultResolver = was }) // when the stage has ended
+		net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "udp", address)
+		}}
+		b := newBed(t, page)
+		_, port, err := net.SplitHostPort(b.web.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.cfg.Stages.Fetch.Proxy, b.cfg.Stages.Fetch.AllowPrivate = "", []string{"127.0.0.1"}
+		testAway(t, b, ":"+port, "the resolver cannot be reached", func() io.Closer {
+			conn, err := net.ListenPacket("udp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go resolve(conn)
+			return conn
+		})
+	})
+}
+
+// resolve answers that every name has the address 127.0.0.1, and no other.
+func resolve(conn net.PacketConn) {
+	b := make([]byte, 1500)
+	for {
+		n, from, err := conn.ReadFrom(b)
+		if err != nil {
+			return
+		}
+		var m dnsmessage.Message
+		if m.Unpack(b[:n]) != nil || len(m.Questions) != 1 {
+			continue
+		}
+		q := m.Questions[0]
+		m = dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
+		if q.Type == dnsmessage.TypeA {
+			m.Answers = []dnsmessage.Resource{{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
+			}}
+		}
+		if answer, err := m.Pack(); err == nil {
+			conn.WriteTo(answer, from)
+		}
 	}
-	server := serve()
+}
+
+// testAway runs the stage, whose way to the web is away as cause says until come is called; hosts have a port.
+func testAway(t *testing.T, b *bed, port, cause string, come func() io.Closer) {
+	stop := b.run()
+	for i := range 20 {
+		b.send(b.request("c", fmt.Sprintf("http://a.test%s/%d", port, i), 1, 0), b.request("d", fmt.Sprintf("http://b.test%s/%d", port, i), 1, 0))
+	}
+	for key, p := range b.fetched(40) {
+		if p.Outcome != schemas.Outcome_OUTCOME_NETWORK_UNREACHABLE || p.NotBefore == 0 || !strings.Contains(p.Detail, cause) || p.Status != 0 {
+			t.Errorf("%s: %s, %s, not before %d", key, schemas.OutcomeName(p.Outcome), p.Detail, p.NotBefore)
+		}
+	}
+	server := come()
 	attempt, total := uint32(1), 40
+	url := "http://a.test" + port + "/0"
 	delivered := func() {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); ; { // probes come when a pause is over
 			attempt++
 			total++
-			b.send(b.request("c", "http://a.test/0", attempt, 0))
-			p := b.fetched(total)[fmt.Sprint("http://a.test/0 ", attempt)]
+			b.send(b.request("c", url, attempt, 0))
+			p := b.fetched(total)[fmt.Sprint(url, " ", attempt)]
 			if p.Outcome == schemas.Outcome_OUTCOME_DELIVERED {
 				return
 			}
@@ -286,14 +372,15 @@ func TestProxyAway(t *testing.T) {
 	delivered()
 	server.Close()
 	attempt, total = attempt+1, total+1
-	b.send(b.request("c", "http://a.test/0", attempt, 0))
-	if p := b.fetched(total)[fmt.Sprint("http://a.test/0 ", attempt)]; p.Outcome != schemas.Outcome_OUTCOME_NETWORK_UNREACHABLE {
-		t.Errorf("with its proxy away again: %v", p)
+	url = "http://c.test" + port + "/0" // to which there is no connection
+	b.send(b.request("c", url, attempt, 0))
+	if p := b.fetched(total)[fmt.Sprint(url, " ", attempt)]; p.Outcome != schemas.Outcome_OUTCOME_NETWORK_UNREACHABLE {
+		t.Errorf("away again: %v", p)
 	}
 	if err := stop(); err != nil { // what is known of the outage is lost with the process
 		t.Fatal(err)
 	}
-	server = serve()
+	server = come()
 	defer server.Close()
 	b.run()
 	delivered()
