@@ -298,14 +298,14 @@ func TestRecovery(t *testing.T) {
 		o.input = append(o.input, seedPage("c", 0, links))
 		o.start(t)
 		o.commit()
-		crashes := rapid.IntRange(0, 8).Draw(t, "crashes")
+		crashes, retries := rapid.IntRange(0, 8).Draw(t, "crashes"), uint64(0)
 		for steps := 0; ; steps++ {
 			if steps > 5_000 {
 				t.Fatalf("the crawl does not end: %v", o.shard.Status(time.UnixMilli(o.now)))
 			}
 			op := "go on"
 			if steps < 300 {
-				op = rapid.SampledFrom([]string{"apply", "apply", "dispatch", "dispatch", "fetch", "fetch", "again", "commit", "crash", "model", "hubs", "rescore", "policies", "budget"}).Draw(t, "op")
+				op = rapid.SampledFrom([]string{"apply", "apply", "dispatch", "dispatch", "fetch", "fetch", "again", "commit", "crash", "model", "hubs", "rescore", "policies", "budget", "retry failed"}).Draw(t, "op")
 			}
 			switch op {
 			case "apply":
@@ -344,6 +344,9 @@ func TestRecovery(t *testing.T) {
 				o.ctl.Learning.RefitPages = rapid.Uint64Range(0, 4).Draw(t, "refit")
 				o.ctl.Window = rapid.Uint32Range(max(1, uint32(len(o.flying()))), 6).Draw(t, "window")
 				o.configure(t)
+			case "retry failed":
+				retries++
+				o.input = append(o.input, schemas.RetryFailed("c", 0, retries))
 			case "rescore":
 				must[bool](t, "rescore")(o.shard.Rescore(rapid.IntRange(1, 5).Draw(t, "n")))
 			default:
@@ -368,7 +371,7 @@ func TestRecovery(t *testing.T) {
 			if reason, ended := o.shard.Finished(); ended && o.next == len(o.input) && len(o.flying()) == 0 {
 				o.check(t, true)
 				whole := ctl.GetBudget().GetPages() == 1000 && ctl.GetBudget().GetRequests() == 0 && reason == EndEmpty &&
-					ctl.GetScope().GetMaxDepth() == 0 && ctl.GetScope().GetHostCap() == 0
+					ctl.GetScope().GetMaxDepth() == 0 && ctl.GetScope().GetHostCap() == 0 && retries == 0
 				if whole {
 					o.checkWhole(t, w, links)
 				}

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/frontier"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -31,6 +32,7 @@ type auditCrawl struct {
 	seen     map[string]int
 	ctl      *schemas.CrawlControl
 	web      *simWeb
+	silent   map[string]bool                 // hosts that could not be connected to when they were asked last
 	requests map[string]*auditRequest        // by id
 	asked    map[string]bool                 // ids of requests that were to be replayed
 	order    []*schemas.LinkFound            // first verdicts and seeds, in their order
@@ -66,7 +68,7 @@ func newAudit(s *simulation) *audit {
 	a := &audit{s: s, seen: make(map[string]int), crawls: make(map[string]*auditCrawl), fences: make([]stream.Fence, s.Partitions(schemas.TopicFetchRequested))}
 	for _, ctl := range s.controls {
 		a.crawls[ctl.GetCrawl()] = &auditCrawl{
-			seen: a.seen, ctl: ctl, web: s.down.web[ctl.GetCrawl()], requests: make(map[string]*auditRequest), asked: make(map[string]bool), applied: make(map[string]bool), ticks: make(map[uint32][]*schemas.LinkFound),
+			seen: a.seen, ctl: ctl, web: s.down.web[ctl.GetCrawl()], silent: make(map[string]bool), requests: make(map[string]*auditRequest), asked: make(map[string]bool), applied: make(map[string]bool), ticks: make(map[uint32][]*schemas.LinkFound),
 			hostFlying: make(map[string]uint64), hostCount: make(map[string]uint64), hostAll: make(map[string]uint64), outcomes: make(map[string]uint64),
 			leaps: make(map[string]*schemas.LeapSettled), statuses: make(map[uint32]*schemas.CrawlStatus), last: make(map[uint32]*schemas.CrawlStatus), through: make(map[string]*schemas.TopicSpan), ranked: make(map[uint32]uint64),
 		}
@@ -281,8 +283,11 @@ func (c *auditCrawl) answered(rec *schemas.LinkFound, trail string) error {
 		return nil
 	}
 	outcome := rec.GetOutcome()
-	if outcome == schemas.Outcome_OUTCOME_REPLAY {
+	switch outcome {
+	case schemas.Outcome_OUTCOME_REPLAY:
 		c.replay(rec)
+	case schemas.Outcome_OUTCOME_RETRY_FAILED:
+		c.retry(rec.GetShard())
 	}
 	if schemas.Virtual(outcome) {
 		c.over = false
@@ -312,6 +317,16 @@ func (c *auditCrawl) answered(rec *schemas.LinkFound, trail string) error {
 		if consequence.Request {
 			c.charged++
 		}
+		switch schemas.Outcomes[outcome].Unreachable {
+		case schemas.UnreachableNetwork:
+			c.seen["network outages"]++
+		case schemas.UnreachableHost:
+			c.seen["hosts that are down"]++
+			c.silent[req.GetHost()] = true
+		}
+		if rec.GetStatus() > 0 {
+			c.silent[req.GetHost()] = false
+		}
 		c.outcomes[schemas.OutcomeName(outcome)]++
 	}
 	c.applied[id] = true
@@ -326,6 +341,20 @@ func (c *auditCrawl) replay(rec *schemas.LinkFound) {
 	id := string(rec.GetReplay())
 	if q := c.requests[id]; q != nil && q.verdict != nil && schemas.Failed(q.verdict.GetOutcome()) {
 		c.asked[id] = true
+	}
+}
+
+// retry takes an ask to try again what has failed.
+func (c *auditCrawl) retry(shard uint32) {
+	for host := range c.silent {
+		c.silent[host] = c.silent[host] && schemas.ShardOf(host, c.ctl.GetShards()) != shard
+	}
+	for _, f := range c.fates() {
+		last := f.requests[len(f.requests)-1]
+		if last.GetShard() == shard && f.final && last.verdict != nil && schemas.Repeatable(last.verdict.GetOutcome()) {
+			c.asked[string(last.GetId())] = true
+			c.seen["tries of what had failed"]++
+		}
 	}
 }
 
@@ -581,6 +610,7 @@ func (c *auditCrawl) inScope(url string) bool {
 type fate struct {
 	requests []*auditRequest // by attempt
 	final    bool
+	again    bool               // it was asked for again when its links were settled
 	verdict  *schemas.LinkFound // the last one
 	alias    string             // target, where it redirected to a URL that could be fetched
 }
@@ -613,6 +643,9 @@ func (c *auditCrawl) fates() map[string]*fate {
 				tries++
 			}
 			f.final = consequence.Final || consequence.Retry && consequence.Request && tries >= attempts
+			if f.final && c.asked[string(r.GetId())] {
+				tries, f.again = 0, true
+			}
 			if r.verdict.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
 				f.alias = r.verdict.GetRedirect()
 				f.final = false
@@ -646,10 +679,11 @@ func (c *auditCrawl) checkEnd() error {
 			return fmt.Errorf("it says that the budget of %d requests is spent after %d", b.GetRequests(), c.charged)
 		}
 		return nil
-	case "frontier empty", "stagnated: the gate let no link through":
+	case "frontier empty", "stagnated: the gate let no link through", frontier.EndUnreachable:
 	default:
 		return fmt.Errorf("it ended for the reason %q", st.GetEndReason())
 	}
+	unreached := func(host string) bool { return c.silent[host] && st.GetEndReason() == frontier.EndUnreachable }
 	fates := c.fates()
 	leading := c.ctl.GetPolicies()
 	if c.ctl.GetMixture() == nil {
@@ -667,7 +701,7 @@ func (c *auditCrawl) checkEnd() error {
 			return
 		}
 		admitted[url] = true
-		if f := fates[url]; f != nil && f.alias != "" {
+		if f := fates[url]; f != nil && f.alias != "" && !f.again {
 			admit(f.alias)
 		}
 	}
@@ -683,7 +717,7 @@ func (c *auditCrawl) checkEnd() error {
 	}
 	for id := range c.asked {
 		q := c.requests[id]
-		if c.requests[string(schemas.RequestID(q.GetCrawl(), q.GetUrl(), q.GetAttempt()+1).Bytes())] == nil && c.ctl.GetScope().GetHostCap() == 0 {
+		if c.requests[string(schemas.RequestID(q.GetCrawl(), q.GetUrl(), q.GetAttempt()+1).Bytes())] == nil && c.ctl.GetScope().GetHostCap() == 0 && !unreached(q.GetHost()) {
 			return fmt.Errorf("it says that the frontier is empty, and %s, attempt %d, was to be replayed", q.GetUrl(), q.GetAttempt())
 		}
 	}
@@ -692,6 +726,9 @@ func (c *auditCrawl) checkEnd() error {
 		host := strings.Split(url, "/")[2]
 		if cap := uint64(c.ctl.GetScope().GetHostCap()); cap > 0 && c.hostAll[host] >= cap {
 			continue // full, or it was while a request was in flight that came back deferred
+		}
+		if unreached(host) {
+			continue
 		}
 		if f == nil || !f.final && f.alias == "" {
 			return fmt.Errorf("it says that the frontier is empty, and %s was not fetched to its end: %+v", url, f)

@@ -72,6 +72,17 @@ var operations = []operation{
 		return true
 	}},
 	{"replay", 6, (*simulation).replay},
+	{"network", 2, func(s *simulation, _ *schemas.CrawlControl) bool {
+		s.down.away = !s.down.away
+		return true
+	}},
+	{"host", 2, func(s *simulation, ctl *schemas.CrawlControl) bool {
+		url := s.down.web[ctl.GetCrawl()].urls[0]
+		host := s.down.web[ctl.GetCrawl()].pages[url].host
+		s.down.down[host] = !s.down.down[host]
+		return true
+	}},
+	{"retry failed", 2, (*simulation).retryFailed},
 	{"hubs", 2, func(s *simulation, ctl *schemas.CrawlControl) bool {
 		s.rankHubs(ctl, s.Rand.Uint32N(schemas.ShardsOf(ctl)))
 		return true
@@ -144,6 +155,54 @@ func changeState(s *simulation, ctl *schemas.CrawlControl) bool {
 		return false
 	}
 	return true
+}
+
+// retryFailed asks each shard to try again what has failed, as the operator's command does.
+func (s *simulation) retryFailed(ctl *schemas.CrawlControl) bool {
+	if ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED {
+		return false
+	}
+	ctl.Revision++
+	s.control(ctl)
+	for shard := range schemas.ShardsOf(ctl) {
+		value, err := proto.Marshal(schemas.RetryFailed(ctl.GetCrawl(), shard, ctl.GetRevision()))
+		if err != nil {
+			panic(err)
+		}
+		s.Append(stream.Out{
+			Topic: schemas.TopicLinkFound, Partition: -1, Key: []byte(schemas.ShardKey(ctl.GetCrawl(), shard)), Value: value,
+			Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: ctl.GetCrawl(), schemas.HeaderShard: fmt.Sprint(shard)},
+		})
+	}
+	s.audit.crawls[ctl.GetCrawl()].revised = true
+	return true
+}
+
+// resume lets crawls that have ended go on with a larger budget, further seeds and another try of what has failed, while
+// operations and crashes go on. It returns false where none can.
+func (s *simulation) resume() (resumed bool) {
+	for _, ctl := range s.controls {
+		c := s.audit.crawls[ctl.GetCrawl()]
+		if ctl.GetState() != schemas.CrawlState_CRAWL_STATE_RUNNING || s.Rand.IntN(4) == 0 {
+			continue
+		}
+		budget := proto.CloneOf(ctl.GetBudget())
+		if budget.Pages > 0 {
+			budget.Pages += uint64(s.Rand.IntN(10))
+		}
+		if budget.Requests > 0 {
+			budget.Requests += uint64(s.Rand.IntN(10))
+		}
+		ctl.Budget = budget
+		if s.Rand.IntN(2) == 0 {
+			s.Append(s.drawSeedPage(c.web, ctl.GetCrawl()))
+		}
+		s.retryFailed(ctl)
+		s.audit.seen["resumed after: "+c.whole().GetEndReason()]++
+		resumed = true
+	}
+	s.rest = time.Time{}
+	return resumed
 }
 
 // drawRanking draws what orders a frontier.

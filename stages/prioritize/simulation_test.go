@@ -248,7 +248,7 @@ func drawControl(r *rand.Rand, name string) *schemas.CrawlControl {
 		Crawl: name, Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: []string{"/focus"}, Critic: "c/1",
 		Budget: &schemas.Budget{}, Scope: &schemas.Scope{}, Learning: &schemas.Learning{DMax: 3},
 		Window: uint32(r.IntN(6)), HostWindow: uint32(r.IntN(3)), MaxAttempts: uint32(r.IntN(4)), RandomSeed: r.Uint64(),
-		Politeness: &schemas.Politeness{UserAgent: "sim"},
+		Politeness: &schemas.Politeness{UserAgent: "sim"}, HostPatienceS: uint32(r.IntN(3)) * 1800,
 	}
 	if r.IntN(3) > 0 {
 		ctl.Budget.Pages = 1 + uint64(r.IntN(16))
@@ -447,7 +447,10 @@ func (s *simulation) turn() error {
 
 // settle is the end of the chaos: everything arrives, every crawl goes on.
 func (s *simulation) settle() {
-	s.chaos, s.lowDisk = false, false
+	s.chaos, s.lowDisk, s.down.away = false, false, false
+	for _, host := range slices.Sorted(maps.Keys(s.down.down)) {
+		s.down.down[host] = s.down.down[host] && s.Rand.IntN(3) == 0
+	}
 	for s.Late() > 0 {
 		s.Deliver()
 	}
@@ -499,7 +502,7 @@ func simulate(seed uint64, rule string, several bool) (*simulation, error) {
 			o.Kill()
 		}
 	}()
-	chaos := 100 + s.Rand.IntN(700)
+	chaos, resumes := 100+s.Rand.IntN(700), s.Rand.IntN(3)
 	for turn := 0; ; turn++ {
 		if err := s.turn(); err != nil {
 			return s, fmt.Errorf("turn %d: %w", turn, err)
@@ -511,8 +514,11 @@ func simulate(seed uint64, rule string, several bool) (*simulation, error) {
 			s.jump()
 			if done, err := s.audit.ended(); err != nil {
 				return s, err
-			} else if done {
+			} else if done && (resumes == 0 || !s.resume()) {
 				break
+			} else if done {
+				resumes--
+				s.chaos, chaos = true, turn+1+s.Rand.IntN(200)
 			}
 		}
 		if turn > 60_000 {
@@ -612,6 +618,8 @@ func TestSimulation(t *testing.T) {
 		"owners that crashed", "owners that were superseded", "owners that began with nothing", "requests that are void",
 		"requests that came twice", "verdicts that came twice", "leaps that came twice",
 		"verdicts that cannot be decoded", "boundaries", "redirects", "deferrals", "second attempts", "replays", "models in use",
+		"network outages", "hosts that are down", "tries of what had failed", "resumed after: pages budget spent", "resumed after: frontier empty",
+		"ended: unreachable: only hosts that do not answer are left",
 		"ended: pages budget spent", "ended: requests budget spent", "ended: frontier empty",
 		"ended: stagnated: the gate let no link through", "ended: stopped")
 }

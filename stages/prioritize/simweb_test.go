@@ -109,7 +109,7 @@ func (w *simWeb) verdict(r *rand.Rand, req *schemas.FetchRequest, request []byte
 	case n < p.deferred+p.bad:
 		rec.Outcome = schemas.Outcome_OUTCOME_TIMEOUT
 	default:
-		rec.Outcome, rec.Redirect = p.outcome, p.target
+		rec.Outcome, rec.Redirect, rec.Status = p.outcome, p.target, 200
 	}
 	if rec.Outcome == schemas.Outcome_OUTCOME_DELIVERED {
 		rec.Judgement = &schemas.Judgement{Raw: p.raw, Tempered: p.raw / 2, BestIsFocus: p.raw >= .5}
@@ -133,6 +133,9 @@ type downstream struct {
 	pending []pendingVerdict
 	answers map[string]int   // by request id
 	places  map[string]int64 // records of page.*, by topic
+	// away: the network cannot be used. down are hosts that cannot be connected to.
+	away bool
+	down map[string]bool
 }
 
 type pendingVerdict struct {
@@ -144,7 +147,7 @@ type pendingVerdict struct {
 
 func newDownstream(w *crashtest.World, web map[string]*simWeb) *downstream {
 	n := w.Partitions(schemas.TopicFetchRequested)
-	return &downstream{world: w, web: web, read: make([]int64, n), fences: make([]stream.Fence, n), answers: make(map[string]int), places: make(map[string]int64)}
+	return &downstream{world: w, web: web, read: make([]int64, n), fences: make([]stream.Fence, n), answers: make(map[string]int), places: make(map[string]int64), down: make(map[string]bool)}
 }
 
 // fetch reads some of one partition of the log.
@@ -209,7 +212,10 @@ func (d *downstream) answer() error {
 	i := w.Rand.IntN(len(d.pending))
 	v := d.pending[i]
 	d.pending = slices.Delete(d.pending, i, i+1)
-	rec := d.web[v.request.GetCrawl()].verdict(w.Rand, v.request, v.bytes, w.Now, v.stray)
+	rec := d.unreached(v)
+	if rec == nil {
+		rec = d.web[v.request.GetCrawl()].verdict(w.Rand, v.request, v.bytes, w.Now, v.stray)
+	}
 	value, err := proto.Marshal(rec)
 	if err != nil {
 		return err
@@ -226,6 +232,25 @@ func (d *downstream) answer() error {
 		w.Append(out)
 	}
 	return nil
+}
+
+// unreached is the verdict on a request for which no web server could be reached; nil where one can be.
+func (d *downstream) unreached(v pendingVerdict) *schemas.LinkFound {
+	w := d.world
+	rec := &schemas.LinkFound{
+		Id: v.request.GetId(), Crawl: v.request.GetCrawl(), Shard: v.request.GetShard(), Request: v.bytes, Url: v.request.GetUrl(),
+		FetchedAt: w.Now.UnixMilli(), Detail: "connection refused",
+	}
+	switch {
+	case d.away:
+		rec.Outcome = schemas.Outcome_OUTCOME_NETWORK_UNREACHABLE
+		rec.NotBefore = w.Now.Add(time.Duration(1+w.Rand.IntN(60)) * time.Second).UnixMilli()
+	case d.down[v.request.GetHost()]:
+		rec.Outcome = schemas.Outcome_OUTCOME_HOST_UNREACHABLE
+	default:
+		return nil
+	}
+	return rec
 }
 
 // trainer is apprentice-train as far as this stage sees it: at each boundary of a crawl, after
