@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,26 +16,28 @@ import (
 	"forager/schemas"
 )
 
-// proxy is the web of a rig behind an address of its own, which can be away.
-type proxy struct {
+// absent is a web server at an address of its own, which can be away.
+type absent struct {
 	t       *testing.T
 	handler http.Handler
 	address string
 	server  *httptest.Server
 }
 
-func newProxy(t *testing.T, handler http.Handler) *proxy {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// newAbsent reserves a port of an address; nobody listens there yet.
+func newAbsent(t *testing.T, address string, handler http.Handler) *absent {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{t: t, handler: handler, address: l.Addr().String()}
+	p := &absent{t: t, handler: handler, address: l.Addr().String()}
 	l.Close()
 	t.Cleanup(func() { p.leave() })
 	return p
 }
 
-func (p *proxy) come() {
+func (p *absent) come() {
 	p.t.Helper()
 	l, err := net.Listen("tcp", p.address)
 	if err != nil {
@@ -43,7 +47,7 @@ func (p *proxy) come() {
 	p.server.Start()
 }
 
-func (p *proxy) leave() {
+func (p *absent) leave() {
 	if p.server != nil {
 		p.server.CloseClientConnections()
 		p.server.Close()
@@ -64,7 +68,7 @@ func TestAnOutageOfTheProxy(t *testing.T) {
 
 func outageOfTheProxy(t *testing.T, shards uint32) {
 	g, _ := simulated(t)
-	p := newProxy(t, g.handler)
+	p := newAbsent(t, "127.0.0.1", g.handler)
 	r := newRig(t, g.handler)
 	b, err := os.ReadFile(r.path)
 	if err != nil {
@@ -142,4 +146,123 @@ func (r *rig) loseState(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.start([]string{"prioritize"})
+}
+
+// pages is a web of hosts, each with so many pages, which link to all others of their host and to the next host.
+type pages struct {
+	hosts []*absent
+	each  int
+	// fails: pages called /flaky are answered with an error.
+	fails atomic.Bool
+}
+
+func newPages(t *testing.T, hosts, each int) *pages {
+	w := &pages{each: each}
+	for i := range hosts { // networks of their own
+		w.hosts = append(w.hosts, newAbsent(t, fmt.Sprintf("127.77.%d.1", i+1), w.host(i)))
+	}
+	return w
+}
+
+func (w *pages) url(host int, path string) string { return "http://" + w.hosts[host].address + path }
+
+func (w *pages) host(i int) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/robots.txt":
+			http.NotFound(rw, r)
+			return
+		case r.URL.Path == "/flaky" && w.fails.Load():
+			http.Error(rw, "for a while", http.StatusInternalServerError)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(rw, "<title>%s</title>", r.URL.Path)
+		for k := range w.each {
+			fmt.Fprintf(rw, "<p><a href=/%d>page %d</a>", k, k)
+		}
+		fmt.Fprintf(rw, "<p><a href=%s>another host</a>", w.url((i+1)%len(w.hosts), "/0"))
+	})
+}
+
+// TestHostsAway crawls hosts without a proxy. In one crawl six are away: their URLs are kept while the others go on, and
+// fetched when a host comes back before the crawl's patience is over; what was given up, and what failed, is tried again when
+// the operator asks for that. In the other crawl all hosts go away at once: it holds, is not charged, and goes on by itself.
+func TestHostsAway(t *testing.T) {
+	g, _ := simulated(t)
+	w := newPages(t, 10, 12)
+	r := newRig(t, g.handler, "retry_delay: 30s", "retry_delay: 1s")
+	b, err := os.ReadFile(r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewired := strings.Replace(string(b), "proxy: "+r.cfg.Stages.Fetch.Proxy, "allow_private: [127.77.0.0/16]", 1)
+	if err := os.WriteFile(r.path, []byte(rewired), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.parts()
+	r.start(stageNames)
+	ended := func(name, reason string, pages, others uint64) {
+		t.Helper()
+		st := r.until(name, "finished", 2*time.Minute, finished)
+		if st.GetEndReason() != reason || st.GetPages() != pages || st.GetRequests() != pages+others {
+			t.Errorf("%s ended with %v", name, st)
+		}
+	}
+
+	late, dead := w.hosts[4], w.hosts[5:]
+	for _, h := range w.hosts[:4] {
+		h.come()
+	}
+	w.fails.Store(true)
+	c := r.crawl(g, "some", "soft-focus", 500, func(c *schemas.CrawlControl) { c.MaxAttempts = 1 })
+	c.Seeds = []string{w.url(0, "/0"), w.url(0, "/flaky"), w.url(4, "/0"), w.url(9, "/2")}
+	for i := range dead {
+		c.Seeds = append(c.Seeds, w.url(5+i, "/1"))
+	}
+	r.begin(c)
+	others := uint64(4 * 12)
+	st := r.until("some", "waiting for six hosts", time.Minute, func(st *schemas.CrawlStatus) bool {
+		return st.GetPages() == others && st.GetUnreachable().GetHosts() == 6 && st.GetInFlight() == 0
+	})
+	if finished(st) || st.GetOutage() != nil || st.GetUnreachable().GetUrls() != 7 || st.GetRequests() != others+1 {
+		t.Errorf("while two hosts are away: %v", st)
+	}
+	if out := r.mustRun("crawl", "status", "some"); !strings.Contains(out, "6 hosts do not answer") || !strings.Contains(out, "7 URLs wait") {
+		t.Errorf("crawl status:\n%s", out)
+	}
+	late.come()
+	r.until("some", "the host that came back is fetched", time.Minute, func(st *schemas.CrawlStatus) bool {
+		return st.GetPages() == others+12 && st.GetUnreachable().GetHosts() == 5
+	})
+	if _, err := r.books.revise(r.s, "some", func(c *schemas.CrawlControl) { c.HostPatienceS = 1 }); err != nil {
+		t.Fatal(err)
+	}
+	ended("some", frontier.EndUnreachable, others+12, 1)
+	r.fails(t, exitFailure, []string{"crawl", "resume", "some"}, "--retry-failed")
+	w.fails.Store(false)
+	for _, h := range dead {
+		h.come()
+	}
+	r.mustRun("crawl", "resume", "some", "--retry-failed")
+	r.until("some", "going on", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > others+12 })
+	ended("some", frontier.EndEmpty, 10*12+1, 1) // /flaky was charged twice
+	r.verified("some")
+
+	c = r.crawl(g, "all", "soft-focus", 500, func(c *schemas.CrawlControl) { c.Shards, c.Window = 2, 8 })
+	c.Seeds = nil
+	for i, h := range w.hosts {
+		c.Seeds = append(c.Seeds, w.url(i, "/0"))
+		h.leave()
+	}
+	r.begin(c)
+	st = r.until("all", "waiting for the network", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetOutage() != nil })
+	if st.GetRequests() != 0 || st.GetQueued() == 0 || !strings.Contains(st.GetOutage().GetCause(), "sites in a row did not answer") {
+		t.Errorf("with all hosts away: %v", st)
+	}
+	for _, h := range w.hosts {
+		h.come()
+	}
+	ended("all", frontier.EndEmpty, 10*12, 0)
+	r.verified("all")
 }
