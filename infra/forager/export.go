@@ -15,6 +15,7 @@ import (
 	"forager/internal/objects"
 	"forager/internal/pipeline"
 	"forager/internal/progress"
+	"forager/internal/segment"
 	"forager/schemas"
 )
 
@@ -117,6 +118,9 @@ func (c *exportCommand) Run(s *session) error {
 	})
 }
 
+// exportCache bounds what is read ahead of the store, bytes: the pages of a segment are asked for one soon after the other.
+const exportCache = 16 << 20
+
 // write writes the pages and ends the target. An error says what is left of it.
 func (c *exportCommand) write(s *session, cfg *pipeline.Config, db *analytics.DB, target *export.Target, o export.Options) (pages, lost int, err error) {
 	store, err := objects.Open(cfg.S3)
@@ -134,7 +138,7 @@ func (c *exportCommand) write(s *session, cfg *pipeline.Config, db *analytics.DB
 	all, err := sel.Count(s, db, o.Format)
 	if err == nil {
 		ctx, end := progress.Start(s, "exporting", all)
-		pages, err = export.Write(ctx, target, db, store, sel, o)
+		pages, err = export.Write(ctx, target, db, segment.NewAhead(store, exportCache), sel, o)
 		end()
 	}
 	if err == nil {
