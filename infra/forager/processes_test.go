@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"forager/internal/progress"
 )
 
 // sleeper starts a process that somebody else might have started.
@@ -122,5 +124,24 @@ func TestDamagedProcessList(t *testing.T) {
 	}
 	if _, err := openProcesses(data); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestProcessesOfACommandThatEndsEarly kills what a command started that ends what it starts, also where it does not heed SIGTERM.
+func TestProcessesOfACommandThatEndsEarly(t *testing.T) {
+	left, dir := new(progress.Leftovers), t.TempDir()
+	p, err := openProcesses(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ending = progress.Keep(t.Context(), left)
+	if err := p.start("deaf", dir, nil, "/bin/sh", "-c", `trap "" TERM; exec sleep 600`); err != nil {
+		t.Fatal(err)
+	}
+	left.Remove()
+	ended, err := poll(t.Context(), time.Minute, func() (bool, error) { return !p.List[0].alive(), nil })
+	if err != nil || !ended {
+		t.Errorf("it runs on (%v)", err)
+		syscall.Kill(p.List[0].PID, syscall.SIGKILL)
 	}
 }
