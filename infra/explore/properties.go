@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"go/ast"
+	gobuild "go/build"
 	"go/parser"
 	"go/token"
 	"path/filepath"
@@ -33,6 +34,12 @@ func properties(pkg, dir string) (tests []test, err error) {
 	}
 	names := make(map[string]map[string]bool) // by function: what it names
 	for _, path := range files {
+		// Tests behind a build tag are not in the program.
+		if in, err := gobuild.Default.MatchFile(dir, filepath.Base(path)); err != nil {
+			return nil, err
+		} else if !in {
+			continue
+		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
