@@ -1,6 +1,7 @@
 # Forager. `make demo` and `make test` need Go and npm, nothing else; they install what they use.
 #   make demo [WEB=file.warc.gz TASKS=tasks.json.gz TASK=name]   a whole crawl, twice, with a report
 #   make test          every test that needs no data and no other program
+#   make endurance     tests that take minutes each: a disk that gets full, replicas killed in full swing
 #   make test-webs     tests on frozen webs: FORAGER_WEBS, FORAGER_CASES, FORAGER_TAXONOMY name the folders
 #   make test-kafka    the stream runtime and a crawl on a real Apache Kafka (Java 17, Maven)
 #   make test-oracles  checks against programs that were not written here (Python 3.11)
@@ -41,9 +42,11 @@ BIN     := build/bin
 STAGES  := $(notdir $(wildcard stages/*))
 ENGINE  := node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 GOTEST  := go test -json $(if $(filter-out $(SEED),$(RAPID_SEED)),-count=1)
+# A package that hangs is ended after this time, of which a machine three times as slow needs half.
+LIMIT   := -timeout 60m
 REPORT  := go run ./infra/testreport
 
-.PHONY: all deps build demo test test-webs test-kafka test-oracles test-race explore bench bench-frontier bench-critic bench-others bench-import soak papers rankers check generate clean
+.PHONY: all deps build demo test endurance test-webs test-kafka test-oracles test-race explore bench bench-frontier bench-critic bench-others bench-import soak papers rankers check generate clean
 
 all: build
 
@@ -64,7 +67,10 @@ demo: build
 	$(BIN)/forager demo --out build/demo $(if $(WEB),--web '$(WEB)') $(if $(TASKS),--tasks '$(TASKS)') $(if $(TASK),--task '$(TASK)')
 
 test: build
-	$(GOTEST) -timeout 14m ./... | $(REPORT)
+	$(GOTEST) $(LIMIT) ./... | $(REPORT)
+
+endurance: build
+	$(GOTEST) $(LIMIT) -tags endurance -run Endurance ./infra/forager | $(REPORT)
 
 test-webs: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"
@@ -125,7 +131,7 @@ generate:
 
 check:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these" >&2; exit 1; }
-	go vet ./... && go vet -tags webs,kafka ./...
+	go vet ./... && go vet -tags webs,kafka,endurance ./...
 	cd schemas && go run ./generate && git diff --exit-code -- .
 
 clean:

@@ -1,3 +1,5 @@
+//go:build endurance
+
 package main
 
 import (
@@ -19,16 +21,16 @@ import (
 	"forager/schemas"
 )
 
-// smallDisk is the size of the file system that TestDisk fills.
+// smallDisk is the size of the file system that TestEnduranceDisk fills.
 const smallDisk = 1 << 30
 
 // diskFolder names, in the process that has it, the folder of the small file system.
 const diskFolder = "FORAGER_TEST_DISK"
 
-// TestDisk runs a crawl in a file system of its own, in memory, which gets low and then full. It
+// TestEnduranceDisk runs a crawl in a file system of its own, in memory, which gets low and then full. It
 // runs itself in a mount namespace; root may make one, and so may users where the kernel gives
 // them namespaces.
-func TestDisk(t *testing.T) {
+func TestEnduranceDisk(t *testing.T) {
 	if dir := os.Getenv(diskFolder); dir != "" {
 		onSmallDisk(t, dir)
 		return
@@ -36,7 +38,7 @@ func TestDisk(t *testing.T) {
 	dir := t.TempDir()
 	var failures []error
 	for _, flags := range []uintptr{syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, syscall.CLONE_NEWNS} {
-		cmd := exec.Command("/proc/self/exe", "-test.run=^TestDisk$", "-test.v", "-test.timeout=5m")
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestEnduranceDisk$", "-test.v", "-test.timeout=30m")
 		cmd.Env = append(os.Environ(), diskFolder+"="+dir)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
 		if flags&syscall.CLONE_NEWUSER != 0 {

@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// TestKafkaTwoReplicas is TestTwoReplicas on the Apache Kafka that FORAGER_KAFKA names, which it
+// TestKafkaTwoReplicas is TestEnduranceTwoReplicas on the Apache Kafka that FORAGER_KAFKA names, which it
 // wants for itself, too.
 func TestKafkaTwoReplicas(t *testing.T) {
 	if os.Getenv("FORAGER_KAFKA") == "" {

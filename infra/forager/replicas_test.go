@@ -1,3 +1,5 @@
+//go:build endurance || kafka
+
 package main
 
 import (
@@ -261,4 +263,4 @@ func twoReplicas(t *testing.T, budget uint64) {
 	}
 }
 
-func TestTwoReplicas(t *testing.T) { twoReplicas(t, 140) }
+func TestEnduranceTwoReplicas(t *testing.T) { twoReplicas(t, 140) }

@@ -96,7 +96,7 @@ func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 	if r.stack, err = newStack(path, r.cfg, bin(t)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	t.Cleanup(cancel)
 	r.s = &session{Context: ctx, out: io.Discard, err: &lines{t: t}, config: path, log: slog.New(slog.DiscardHandler)}
 	t.Cleanup(func() {
