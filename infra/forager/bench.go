@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -106,7 +107,7 @@ func pagesBudget(g *demoGround) *schemas.Budget { return &schemas.Budget{Pages: 
 // requestsPerPage of webkb with its dead links: two of three links of it are dead.
 const requestsPerPage = 6.5
 
-func (c *benchCommand) webs() []benchWeb {
+func (c *benchCommand) webs(ctx context.Context) []benchWeb {
 	list := []benchWeb{{
 		name: "simweb", ground: func() (*demoGround, error) { return simGround(c.Pages) },
 		serve: []string{"serve-simweb"}, crawls: []benchCrawl{{name: "simweb", budget: pagesBudget}},
@@ -115,7 +116,7 @@ func (c *benchCommand) webs() []benchWeb {
 		name, _, _ := strings.Cut(filepath.Base(c.Web), ".")
 		list = append(list, benchWeb{
 			name: name, ground: func() (*demoGround, error) {
-				return frozenGround(&demoCommand{Web: c.Web, Tasks: c.Tasks, Task: c.Task})
+				return frozenGround(ctx, &demoCommand{Web: c.Web, Tasks: c.Tasks, Task: c.Task})
 			},
 			serve: []string{"serve-web", c.Web},
 			crawls: []benchCrawl{{name: name, budget: pagesBudget}, {name: name + "-404", dead: true, budget: func(g *demoGround) *schemas.Budget {
@@ -130,8 +131,8 @@ func (c *benchCommand) webs() []benchWeb {
 }
 
 // chosen are the webs with the crawls that --crawls names.
-func (c *benchCommand) chosen() ([]benchWeb, error) {
-	webs := c.webs()
+func (c *benchCommand) chosen(ctx context.Context) ([]benchWeb, error) {
+	webs := c.webs(ctx)
 	if len(c.Crawls) == 0 {
 		return webs, nil
 	}
@@ -155,7 +156,7 @@ func (c *benchCommand) Run(s *session) error {
 	if c.Cores == 0 {
 		report.Cores = runtime.NumCPU()
 	}
-	webs, err := c.chosen()
+	webs, err := c.chosen(s)
 	if err != nil {
 		return err
 	}

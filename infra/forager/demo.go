@@ -218,7 +218,7 @@ func (d *demo) prepare() error {
 	}
 	var err error
 	if c.Web != "" {
-		d.ground, err = frozenGround(c)
+		d.ground, err = frozenGround(d.s, c)
 	} else {
 		d.ground, err = simGround(c.Pages)
 	}
@@ -400,7 +400,7 @@ func simCritic(w *simweb.Web) (*critic.Model, error) {
 }
 
 // frozenGround is a WARC file with a task.
-func frozenGround(c *demoCommand) (*demoGround, error) {
+func frozenGround(ctx context.Context, c *demoCommand) (*demoGround, error) {
 	if c.Task == "" {
 		return nil, usagef("--web needs --task")
 	}
@@ -423,11 +423,11 @@ func frozenGround(c *demoCommand) (*demoGround, error) {
 	if c.Draw < 0 || c.Draw >= len(task.Seeds) {
 		return nil, usagef("--draw %d: task %s has %d", c.Draw, task.Name, len(task.Seeds))
 	}
-	grounds, err := experiment.Prepare(file, filepath.Dir(c.Web), selected, linkfeature.Settings{DMax: 5})
+	grounds, err := experiment.Prepare(ctx, file, filepath.Dir(c.Web), selected, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		return nil, err
 	}
-	archive, err := webarchive.Open(context.Background(), c.Web)
+	archive, err := webarchive.Open(ctx, c.Web)
 	if err != nil {
 		return nil, err
 	}

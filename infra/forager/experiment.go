@@ -132,7 +132,7 @@ func (c *experimentCompare) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	b.Grounds, err = experiment.PrepareFrom(load, file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: int(c.DMax)}, schemas.LeafMode_LEAF_MODE_COMPACT)
+	b.Grounds, err = experiment.PrepareFrom(ctx, load, file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: int(c.DMax)}, schemas.LeafMode_LEAF_MODE_COMPACT)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (c *experimentPapers) frozen(s *session) ([]*papers.World, error) {
 		return nil, err
 	}
 	prepare := func(leaves schemas.LeafMode) (map[*experiment.Task]*experiment.Ground, error) {
-		return experiment.PrepareFrom(load, file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: papers.Reach}, leaves)
+		return experiment.PrepareFrom(s, load, file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: papers.Reach}, leaves)
 	}
 	grounds, err := prepare(schemas.LeafMode_LEAF_MODE_COMPACT)
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 // theWeb is the ground of a task's first draw, as the demo makes it.
 func theWeb(t testing.TB, task string) *demoGround {
 	t.Helper()
-	g, err := frozenGround(&demoCommand{Web: frozen.Path(t, frozen.Webs, "webkb.warc.gz"), Task: task})
+	g, err := frozenGround(t.Context(), &demoCommand{Web: frozen.Path(t, frozen.Webs, "webkb.warc.gz"), Task: task})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	theTask := selected[0]
-	grounds, err := experiment.Prepare(file, frozen.Path(t, frozen.Webs, ""), selected, linkfeature.Settings{DMax: 5})
+	grounds, err := experiment.Prepare(t.Context(), file, frozen.Path(t, frozen.Webs, ""), selected, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -167,7 +167,7 @@ func TestWebsEncyclopediaByLikes(t *testing.T) {
 			crawled = append(crawled, a)
 		}
 	}
-	model, err := web.trainCritic(&set, "")
+	model, err := web.trainCritic(t.Context(), &set, "")
 	if err != nil {
 		t.Fatal(err)
 	}

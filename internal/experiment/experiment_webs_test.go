@@ -32,7 +32,7 @@ func bench(t testing.TB, tasks []string, draws int, rankers []string) []Group {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	grounds, err := Prepare(file, folder(t), selected, linkfeature.Settings{DMax: 5})
+	grounds, err := Prepare(t.Context(), file, folder(t), selected, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestWebsTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := Prepare(file, folder(t), tasks, linkfeature.Settings{DMax: 5})
+	grounds, err := Prepare(t.Context(), file, folder(t), tasks, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

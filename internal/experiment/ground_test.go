@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"context"
 	"math"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func prepare(dir string) (*Ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	grounds, err := Prepare(file, dir, tasks, linkfeature.Settings{DMax: 5})
+	grounds, err := Prepare(context.Background(), file, dir, tasks, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +262,7 @@ func TestLabelsWithSlashes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "more.jsonl"), lines.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	model, err := slashed.web.trainCritic(&CriticSet{Files: []string{"more.jsonl"}}, dir)
+	model, err := slashed.web.trainCritic(t.Context(), &CriticSet{Files: []string{"more.jsonl"}}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,13 +279,13 @@ func TestLabelsWithSlashes(t *testing.T) {
 			t.Fatalf("%s: %v by pages, %v by a file, %v", u, a.GetRaw(), b.GetRaw(), err)
 		}
 	}
-	if _, err := slashed.web.trainCritic(&CriticSet{Files: []string{"none.jsonl"}}, dir); err == nil || !strings.Contains(err.Error(), "none.jsonl") {
+	if _, err := slashed.web.trainCritic(t.Context(), &CriticSet{Files: []string{"none.jsonl"}}, dir); err == nil || !strings.Contains(err.Error(), "none.jsonl") {
 		t.Errorf("a missing file: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "more.jsonl"), append(lines.Bytes(), "{}\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := slashed.web.trainCritic(&CriticSet{Files: []string{"more.jsonl"}}, dir); err == nil || !strings.Contains(err.Error(), "more.jsonl") {
+	if _, err := slashed.web.trainCritic(t.Context(), &CriticSet{Files: []string{"more.jsonl"}}, dir); err == nil || !strings.Contains(err.Error(), "more.jsonl") {
 		t.Errorf("a bad line: %v", err)
 	}
 }

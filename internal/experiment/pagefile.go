@@ -22,12 +22,13 @@ import (
 
 	"forager/internal/dom"
 	"forager/internal/modelfile"
+	"forager/internal/progress"
 	"forager/internal/webarchive"
 	"forager/schemas"
 )
 
 // Loader opens a web: LoadWeb, or Cache.Load.
-type Loader func(path string, leaves schemas.LeafMode) (*Web, error)
+type Loader func(ctx context.Context, path string, leaves schemas.LeafMode) (*Web, error)
 
 // Cache is a folder of parsed webs, one page file for each web and way of numbering leaves, so that a web is parsed
 // once. A file is valid for one WARC file, to the byte, and for the program that wrote it, as another program may parse
@@ -62,7 +63,7 @@ const (
 var errStale = errors.New("of another program")
 
 // Load is LoadWeb with the page file of the cache, which it writes if it is missing, damaged or stale.
-func (c *Cache) Load(path string, leaves schemas.LeafMode) (*Web, error) {
+func (c *Cache) Load(ctx context.Context, path string, leaves schemas.LeafMode) (*Web, error) {
 	begun := time.Now()
 	key, name, err := c.names(path, leaves)
 	if err != nil {
@@ -76,9 +77,9 @@ func (c *Cache) Load(path string, leaves schemas.LeafMode) (*Web, error) {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errStale) {
 			opened.Damage = fmt.Errorf("%s: %w", name, err)
 		}
-		if pages, err = c.parse(path, leaves, name, key); errors.Is(err, errUnkept) {
+		if pages, err = c.parse(ctx, path, leaves, name, key); errors.Is(err, errUnkept) {
 			opened.Unkept = err
-			pages, err = parseAside(path, leaves)
+			pages, err = parseAside(ctx, path, leaves)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the web %s: %w", path, err)
@@ -129,7 +130,7 @@ func copyFile(to io.Writer, path string) error {
 var errUnkept = errors.New("not kept")
 
 // parse parses a web into a file of the cache, which is complete or absent.
-func (c *Cache) parse(path string, leaves schemas.LeafMode, name string, key [sha256.Size]byte) (_ *pageFile, err error) {
+func (c *Cache) parse(ctx context.Context, path string, leaves schemas.LeafMode, name string, key [sha256.Size]byte) (_ *pageFile, err error) {
 	unkept := func(err error) error {
 		if err == nil {
 			return nil
@@ -139,10 +140,15 @@ func (c *Cache) parse(path string, leaves schemas.LeafMode, name string, key [sh
 	if err := os.MkdirAll(c.Folder, 0o755); err != nil {
 		return nil, unkept(err)
 	}
-	f, err := os.CreateTemp(c.Folder, ".web-*")
+	var f *os.File
+	done, err := progress.Leave(ctx, func() (func(), error) {
+		f, err = os.CreateTemp(c.Folder, ".web-*")
+		return func() { os.Remove(f.Name()) }, err
+	})
 	if err != nil {
 		return nil, unkept(err)
 	}
+	defer done()
 	defer func() {
 		if err != nil {
 			f.Close()
@@ -150,7 +156,7 @@ func (c *Cache) parse(path string, leaves schemas.LeafMode, name string, key [sh
 		}
 	}()
 	w := newPageWriter(f, key)
-	if err := w.parse(path, leaves); err != nil {
+	if err := w.parse(ctx, path, leaves); err != nil {
 		return nil, err
 	}
 	if err := unkept(errors.Join(w.end(), f.Sync())); err != nil {
@@ -163,7 +169,7 @@ func (c *Cache) parse(path string, leaves schemas.LeafMode, name string, key [sh
 }
 
 // parseAside parses a web into a file without a name, which is gone when the process ends.
-func parseAside(path string, leaves schemas.LeafMode) (*pageFile, error) {
+func parseAside(ctx context.Context, path string, leaves schemas.LeafMode) (*pageFile, error) {
 	f, err := os.CreateTemp("", "forager-web-*")
 	if err != nil {
 		return nil, err
@@ -173,7 +179,7 @@ func parseAside(path string, leaves schemas.LeafMode) (*pageFile, error) {
 		return nil, err
 	}
 	w := newPageWriter(f, [sha256.Size]byte{})
-	if err := errors.Join(w.parse(path, leaves), w.end()); err != nil {
+	if err := errors.Join(w.parse(ctx, path, leaves), w.end()); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -220,14 +226,17 @@ func (w *pageWriter) write(b []byte) {
 }
 
 // parse adds the pages of a WARC file, as many at once as there are processors.
-func (w *pageWriter) parse(path string, leaves schemas.LeafMode) error {
-	archive, err := webarchive.Open(context.Background(), path)
+func (w *pageWriter) parse(ctx context.Context, path string, leaves schemas.LeafMode) error {
+	archive, err := webarchive.Open(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer archive.Close()
 	settings := dom.Settings{Leaves: leaves, TagPaths: true, Tree: true}
 	for urls := range slices.Chunk(archive.URLs(), parsedAtOnce) {
+		if err := progress.Add(ctx, int64(len(urls))); err != nil {
+			return err
+		}
 		pages, bodies, errs := make([]*page, len(urls)), make([][]byte, len(urls)), make([]error, len(urls))
 		each(len(urls), func(i int) {
 			stored, _, err := archive.Lookup(urls[i])

@@ -2,7 +2,9 @@ package experiment
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"forager/internal/experiment/worldtest"
+	"forager/internal/progress"
 	"forager/schemas"
 )
 
@@ -40,11 +43,11 @@ func newCached(t *testing.T) *cached {
 // load brings the web, which is the one that LoadWeb brings.
 func (c *cached) load() *cached {
 	c.t.Helper()
-	got, err := c.Load(c.web, schemas.LeafMode_LEAF_MODE_COMPACT)
+	got, err := c.Load(c.t.Context(), c.web, schemas.LeafMode_LEAF_MODE_COMPACT)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	want, err := LoadWeb(c.web, schemas.LeafMode_LEAF_MODE_COMPACT)
+	want, err := LoadWeb(c.t.Context(), c.web, schemas.LeafMode_LEAF_MODE_COMPACT)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -105,7 +108,7 @@ func TestTheCacheHasTheSameWeb(t *testing.T) {
 		t.Errorf("other labels: %+v", c.said)
 	}
 	// Another numbering of leaves has a file of its own.
-	if _, err := c.Load(c.web, schemas.LeafMode_LEAF_MODE_PAPER); err != nil || c.said.Cached {
+	if _, err := c.Load(c.t.Context(), c.web, schemas.LeafMode_LEAF_MODE_PAPER); err != nil || c.said.Cached {
 		t.Errorf("other leaves: %v, %+v", err, c.said)
 	}
 }
@@ -194,4 +197,50 @@ func FuzzPageFile(f *testing.F) {
 			x.parsed() // an error or a page
 		}
 	})
+}
+
+// began calls itself when a task begins.
+type began func()
+
+func (f began) Begin(*progress.Task) func() { f(); return func() {} }
+func (f began) Moved(*progress.Task)        {}
+
+// TestAnEarlyEndLeavesNoPageFile: neither where the context ends while a web is parsed, nor where the process does.
+func TestAnEarlyEndLeavesNoPageFile(t *testing.T) {
+	c := newCached(t)
+	parts := func() []string {
+		names, err := filepath.Glob(filepath.Join(c.Folder, "*"))
+		if err != nil {
+			t.Error(err)
+		}
+		return names
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ctx = progress.Observe(ctx, began(func() {
+		if len(parts()) != 1 {
+			t.Errorf("while a web is parsed there is %q", parts())
+		}
+		cancel()
+	}))
+	if _, err := c.Load(ctx, c.web, schemas.LeafMode_LEAF_MODE_COMPACT); !errors.Is(err, context.Canceled) || len(parts()) > 0 {
+		t.Errorf("%v; left is %q", err, parts())
+	}
+
+	left, gone, loaded := new(progress.Leftovers), make(chan []string, 1), make(chan error, 1)
+	ctx = progress.Observe(progress.Keep(t.Context(), left), began(func() {
+		left.Remove()
+		gone <- parts()
+	}))
+	go func() { // it never ends: the process would
+		_, err := c.Load(ctx, c.web, schemas.LeafMode_LEAF_MODE_COMPACT)
+		loaded <- err
+	}()
+	select {
+	case names := <-gone:
+		if len(names) > 0 {
+			t.Errorf("left is %q", names)
+		}
+	case err := <-loaded:
+		t.Errorf("the web was read: %v", err)
+	}
 }

@@ -233,7 +233,7 @@ func TestWebsCrawlsByLikes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := Prepare(file, folder(t), tasks, linkfeature.Settings{DMax: 5})
+	grounds, err := Prepare(t.Context(), file, folder(t), tasks, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,17 +15,17 @@ import (
 
 // Prepare loads the webs of the tasks from a folder, trains their critics and judges their
 // pages: the grounds on which crawls are made. Each web is read once.
-func Prepare(f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings) (map[*Task]*Ground, error) {
-	return PrepareFrom(LoadWeb, f, dir, tasks, settings, schemas.LeafMode_LEAF_MODE_COMPACT)
+func Prepare(ctx context.Context, f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings) (map[*Task]*Ground, error) {
+	return PrepareFrom(ctx, LoadWeb, f, dir, tasks, settings, schemas.LeafMode_LEAF_MODE_COMPACT)
 }
 
 // PrepareFrom is Prepare of webs that load brings, their leaves numbered in one way.
-func PrepareFrom(load Loader, f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings, leaves schemas.LeafMode) (map[*Task]*Ground, error) {
+func PrepareFrom(ctx context.Context, load Loader, f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings, leaves schemas.LeafMode) (map[*Task]*Ground, error) {
 	webs := make(map[string]*Web)
 	models := make(map[string]*critic.Model)
 	for _, t := range tasks {
 		if webs[t.Warc] == nil {
-			w, err := load(filepath.Join(dir, t.Warc), leaves)
+			w, err := load(ctx, filepath.Join(dir, t.Warc), leaves)
 			if err != nil {
 				return nil, err
 			}
@@ -32,7 +33,7 @@ func PrepareFrom(load Loader, f *TaskFile, dir string, tasks []*Task, settings l
 		}
 		if models[t.Critic] == nil {
 			set := f.Critics[t.Critic]
-			m, err := webs[t.Warc].trainCritic(&set, dir)
+			m, err := webs[t.Warc].trainCritic(ctx, &set, dir)
 			if err != nil {
 				return nil, fmt.Errorf("critic %q: %w", t.Critic, err)
 			}

@@ -94,8 +94,8 @@ func (p *page) links() ([]*schemas.Link, error) {
 // LoadWeb reads a WARC file and its labels (NAME.labels.tsv beside NAME.warc.gz) and parses
 // the pages, several at once, into a file without a name. What is at which URL is decided by package webarchive, as for
 // the proxy that serves the same file; damaged records are missing.
-func LoadWeb(path string, leaves schemas.LeafMode) (*Web, error) {
-	p, err := parseAside(path, leaves)
+func LoadWeb(ctx context.Context, path string, leaves schemas.LeafMode) (*Web, error) {
+	p, err := parseAside(ctx, path, leaves)
 	if err != nil {
 		return nil, fmt.Errorf("read the web %s: %w", path, err)
 	}
@@ -247,7 +247,7 @@ func (w *Web) example(raw string) *page {
 }
 
 // trainCritic trains a critic on pages of a web and on the files of examples in a folder, its classes as they are given.
-func (w *Web) trainCritic(set *CriticSet, dir string) (*critic.Model, error) {
+func (w *Web) trainCritic(ctx context.Context, set *CriticSet, dir string) (*critic.Model, error) {
 	var all critic.Examples
 	var missing []string
 	for _, class := range set.classes() {
@@ -269,15 +269,15 @@ func (w *Web) trainCritic(set *CriticSet, dir string) (*critic.Model, error) {
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%d of its examples are not pages of the web, such as %s", len(missing), missing[0])
 	}
-	if err := addFiles(&all, set.Files, dir); err != nil {
+	if err := addFiles(ctx, &all, set.Files, dir); err != nil {
 		return nil, err
 	}
-	model, _, err := critic.Train(context.Background(), &all, critic.Settings{Exact: true, Method: set.Method})
+	model, _, err := critic.Train(ctx, &all, critic.Settings{Exact: true, Method: set.Method})
 	return model, err
 }
 
 // addFiles adds the examples of files, whose topics are classes.
-func addFiles(all *critic.Examples, files []string, dir string) error {
+func addFiles(ctx context.Context, all *critic.Examples, files []string, dir string) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -288,7 +288,7 @@ func addFiles(all *critic.Examples, files []string, dir string) error {
 	defer in.Close()
 	for _, name := range files {
 		path := filepath.Join(dir, name)
-		if err := examples.Read(context.Background(), path, examples.Lines, in, examples.Open); err != nil {
+		if err := examples.Read(ctx, path, examples.Lines, in, examples.Open); err != nil {
 			return fmt.Errorf("read the examples %s: %w", path, err)
 		}
 	}

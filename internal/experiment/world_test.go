@@ -21,7 +21,7 @@ func ground(t testing.TB, w *worldtest.World) *Ground {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := Prepare(file, dir, tasks, linkfeature.Settings{DMax: 5})
+	grounds, err := Prepare(t.Context(), file, dir, tasks, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

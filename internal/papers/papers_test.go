@@ -31,11 +31,11 @@ func tiny(t testing.TB, seed uint64) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := experiment.Prepare(file, dir, tasks, linkfeature.Settings{DMax: Reach})
+	grounds, err := experiment.Prepare(t.Context(), file, dir, tasks, linkfeature.Settings{DMax: Reach})
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaves, err := experiment.PrepareFrom(experiment.LoadWeb, file, dir, tasks, linkfeature.Settings{DMax: Reach}, schemas.LeafMode_LEAF_MODE_PAPER)
+	leaves, err := experiment.PrepareFrom(t.Context(), experiment.LoadWeb, file, dir, tasks, linkfeature.Settings{DMax: Reach}, schemas.LeafMode_LEAF_MODE_PAPER)
 	if err != nil {
 		t.Fatal(err)
 	}

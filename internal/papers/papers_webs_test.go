@@ -24,7 +24,7 @@ func TestWebsGainIsTheCommittedOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := experiment.Prepare(file, filepath.Dir(path), tasks, linkfeature.Settings{DMax: Reach})
+	grounds, err := experiment.Prepare(t.Context(), file, filepath.Dir(path), tasks, linkfeature.Settings{DMax: Reach})
 	if err != nil {
 		t.Fatal(err)
 	}

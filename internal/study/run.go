@@ -47,7 +47,7 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	if load == nil {
 		load = experiment.LoadWeb
 	}
-	grounds, err := experiment.PrepareFrom(load, file, folder, tasks, linkfeature.Settings{DMax: p.DMax}, schemas.LeafMode_LEAF_MODE_COMPACT)
+	grounds, err := experiment.PrepareFrom(ctx, load, file, folder, tasks, linkfeature.Settings{DMax: p.DMax}, schemas.LeafMode_LEAF_MODE_COMPACT)
 	if err != nil {
 		return nil, err
 	}
