@@ -15,8 +15,8 @@ const (
 	mostSmooth = 4
 )
 
-// unit is what Counts keeps for a feature of a term that counts 1.
-func (s Settings) unit(term string) uint64 {
+// unitOf is what Counts keeps for a feature of a term that counts 1.
+func unitOf[T string | []byte](s Settings, term T) uint64 {
 	if s.Count == schemas.Counting_COUNTING_NORMALISED {
 		return steps
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"forager/internal/linkfeature"
 	"forager/schemas"
@@ -76,22 +77,32 @@ func (c *Counts) Model() *Model {
 	c.FixCut()
 	m := &Model{facts: c.facts(), settings: c.settings, cut: c.cut}
 	m.prior = math.Log(float64(m.facts.High+1)) - math.Log(float64(m.facts.Low+1))
-	layOut(m, &c.terms, (*cells).reach)
-	m.weigh(c)
+	m.weigh(c, layOut(m, &c.terms, (*cells).reach))
 	return m
 }
 
 // layOut makes room for the weights of all terms, which reach from one offset to another;
-// from > to for terms of no offset. Smoothing makes them reach farther.
-func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) {
+// from > to for terms of no offset. Smoothing makes them reach farther. It returns where the rows of the terms are, in the order
+// of terms.all.
+func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) (places []uint32) {
 	m.rows = make([]row, 1<<bits.Len(uint(all.used)*3/2))
+	places = make([]uint32, 0, all.used)
+	var name []byte
 	for t := range all.all {
-		key := m.key(t.string())
+		name = t.append(name[:0])
+		var key uint64
+		if m.settings.Families.Cocitation() {
+			key = m.key(string(name))
+		} else {
+			key = hashBytes(name)
+		}
 		from, to := reach(&t.learnt)
 		if farther := int32(m.settings.Smooth); from <= to {
 			from, to = max(minOffset+1, from-farther), min(maxOffset, to+farther)
 		}
-		r := &m.rows[m.slot(key)]
+		place := m.slot(key)
+		places = append(places, place)
+		r := &m.rows[place]
 		if r.n > 1 { // two terms of one hash
 			from, to = min(from, int32(r.from)), max(to, int32(r.from)+int32(r.n)-2)
 		}
@@ -106,6 +117,7 @@ func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) {
 	if m.settings.Count == schemas.Counting_COUNTING_NORMALISED {
 		m.seen = make([]bool, at)
 	}
+	return places
 }
 
 // see notes that the feature of a weight was seen.
@@ -118,14 +130,17 @@ func (m *Model) see(at uint32) {
 // round makes a weight a multiple of 1/weightScale.
 func round(w float64) float64 { return math.RoundToEven(w*weightScale) / weightScale }
 
-// weigh sets the weights of naive Bayes.
-func (m *Model) weigh(c *Counts) {
+// weigh sets the weights of naive Bayes; places are what layOut returned.
+func (m *Model) weigh(c *Counts, places []uint32) {
 	pairs := make([]pair, len(m.weights))
 	var tokens pair
 	unit := c.finest()
+	var name []byte
+	n := 0
 	for t := range c.terms.all {
-		name := t.string()
-		r, times := m.weightsOf(m.key(name)), unit/c.settings.unit(name)
+		name = t.append(name[:0])
+		r, times := &m.rows[places[n]], unit/unitOf(c.settings, name)
+		n++
 		for x := range t.learnt.all {
 			at, _ := r.slot(x.place().offset())
 			p, n := &pairs[at], x.count()*times
@@ -148,9 +163,16 @@ func (m *Model) weigh(c *Counts) {
 	one := unit * scale
 	vocabulary, all := float64(one)*float64(m.facts.Features), float64(scale)
 	denominators := math.Log(vocabulary+all*float64(tokens.low)) - math.Log(vocabulary+all*float64(tokens.high))
+	known := logs()
+	log := func(n uint64) float64 {
+		if n < uint64(len(known)) {
+			return known[n]
+		}
+		return math.Log(float64(n))
+	}
 	for i, p := range pairs {
 		if p != (pair{}) {
-			m.weights[i] = round(math.Log(float64(p.high+one)) - math.Log(float64(p.low+one)) + denominators)
+			m.weights[i] = round(log(p.high+one) - log(p.low+one) + denominators)
 			m.see(uint32(i))
 		}
 	}
@@ -158,12 +180,23 @@ func (m *Model) weigh(c *Counts) {
 
 // finest is the unit that all counts can be brought to.
 func (c *Counts) finest() uint64 {
-	unit := c.settings.unit("")
+	unit := unitOf(c.settings, "")
+	var name []byte
 	for t := range c.terms.all {
-		unit = max(unit, c.settings.unit(t.string()))
+		name = t.append(name[:0])
+		unit = max(unit, unitOf(c.settings, name))
 	}
 	return unit
 }
+
+// logs are the logarithms of most counts.
+var logs = sync.OnceValue(func() []float64 {
+	logs := make([]float64, 1<<10)
+	for n := range logs {
+		logs[n] = math.Log(float64(n))
+	}
+	return logs
+})
 
 // smooth spreads what was counted over the offsets of each term, and returns how much larger all counts are then.
 func (m *Model) smooth(pairs []pair) (scale uint64) {
@@ -263,16 +296,22 @@ type Page struct {
 	name []byte // scratch
 	// weights of each term of the table at the offsets −dMax to dMax.
 	weights []float64
-	keys    []uint64    // scratch
-	found   []weightsOf // scratch
-	// looked counts terms looked up one by one; all: weights holds those of every term.
+	// found are the weights of the terms that were looked up since the page was turned to: those whose element of turned is turn.
+	found  []weightsOf
+	turned []uint32
+	turn   uint32
+	keys   []uint64 // scratch
+	// looked counts tokens added up one by one; all: weights holds those of every term.
 	looked int
 	all    bool
 }
 
 // Turn takes another page, or another model.
 func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
-	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found, far: p.far[:0], name: p.name}
+	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found, turned: p.turned, turn: p.turn + 1, far: p.far[:0], name: p.name}
+	if n := t.PageTerms(); n > len(p.turned) || p.turn == 0 {
+		p.found, p.turned, p.turn = make([]weightsOf, max(n, len(p.turned))), make([]uint32, max(n, len(p.turned))), 1
+	}
 	if !p.byToken() {
 		return
 	}
@@ -285,12 +324,16 @@ func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 	}
 }
 
-// manyLinks are enough for what all terms of a page take to be looked up to be less than what those beside each link do.
-const manyLinks = 4
+// The weights of all terms of a page at all offsets are laid out once a tenth as many links as it has terms are to be scored, or
+// once so many tokens were added up for each term: adding them up is quicker then.
+const (
+	termsPerLink  = 10
+	tokensPerTerm = 4
+)
 
 // Expect says that so many links of the page will be scored; it changes nothing but time.
 func (p *Page) Expect(links int) {
-	if links >= manyLinks && p.byToken() && !p.all {
+	if links*termsPerLink >= p.table.PageTerms() && p.byToken() && !p.all {
 		p.seekAll()
 		p.all = true
 	}
@@ -338,7 +381,7 @@ func (p *Page) ScoreWith(l *schemas.Link, beside []*schemas.Feature) float64 {
 	for term := range p.table.LinkTerms(l) {
 		base += p.model.withoutOffset(p.table.Term(term))
 	}
-	if !p.all && p.looked <= p.table.PageTerms()/4 {
+	if !p.all && p.looked <= tokensPerTerm*p.table.PageTerms() {
 		return sigmoid(p.model.prior + (base + p.one(l)))
 	}
 	if !p.all { // who has scored some links will score most
@@ -356,12 +399,22 @@ func (m *Model) withoutOffset(term []byte) float64 {
 	return 0
 }
 
+// lookUp returns the weights of a term, which it looks up once.
+func (p *Page) lookUp(term uint32) *weightsOf {
+	w := &p.found[term]
+	if p.turned[term] != p.turn {
+		p.turned[term] = p.turn
+		*w = p.model.weightsOf(p.table.Hash(term))
+	}
+	return w
+}
+
 // one adds up the weights of a link's tokens without looking at other terms. A token counts at its
 // offset and, for models that learnt so, without one; weights of what was not learnt are 0.
 func (p *Page) one(l *schemas.Link) (sum float64) {
 	for term, offset := range p.table.Tokens(l, p.dMax) {
 		p.looked++
-		w := p.model.weightsOf(hashBytes(p.table.Term(term)))
+		w := p.lookUp(term)
 		if w.n == 0 {
 			continue
 		}
@@ -377,15 +430,14 @@ func (p *Page) one(l *schemas.Link) (sum float64) {
 func (p *Page) seekAll() {
 	n := p.table.PageTerms()
 	p.keys = slices.Grow(p.keys[:0], n)[:n]
-	p.found = slices.Grow(p.found[:0], n)[:n]
 	p.weights = slices.Grow(p.weights[:0], n*(2*p.dMax+1))[:n*(2*p.dMax+1)]
 	for term := range p.keys {
-		p.keys[term] = hashBytes(p.table.Term(uint32(term)))
+		p.keys[term] = p.table.Hash(uint32(term))
 	}
 	for term, key := range p.keys {
 		p.found[term] = p.model.weightsOf(key)
 	}
-	for term, w := range p.found {
+	for term, w := range p.found[:n] {
 		p.take(term, w)
 	}
 }

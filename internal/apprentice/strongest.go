@@ -46,7 +46,7 @@ func (c *Counts) Strongest(often uint64, most int) []Tally {
 			}
 		}
 		row := m.weightsOf(hash(term))
-		one := c.settings.unit(term)
+		one := unitOf(c.settings, term)
 		for d, at := range byOffset {
 			at.Low, at.High = (at.Low+one-1)/one, (at.High+one-1)/one
 			slot, _ := row.slot(d)

@@ -68,12 +68,21 @@ func (n name) length() int { return int(n.tail >> lengthBits) }
 func (t *term[L]) free() bool { return t.name.tail == 0 }
 
 func (t *term[L]) string() string {
-	n := t.name.length()
-	if n == longName {
+	if t.name.length() == longName {
 		return t.long
 	}
-	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 16), t.name.head)
-	return string(binary.LittleEndian.AppendUint64(b, t.name.tail)[:n])
+	return string(t.append(make([]byte, 0, 16)))
+}
+
+// append appends the name to b.
+func (t *term[L]) append(b []byte) []byte {
+	n := t.name.length()
+	if n == longName {
+		return append(b, t.long...)
+	}
+	at := len(b)
+	b = binary.LittleEndian.AppendUint64(b, t.name.head)
+	return binary.LittleEndian.AppendUint64(b, t.name.tail)[:at+n]
 }
 
 // hash is the number that a term is known by in a Model.

@@ -7,6 +7,9 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
 
 	"forager/schemas"
 )
@@ -26,6 +29,7 @@ type Table struct {
 	// Where the lists begin in b: numbers of leaves, ends of their tokens, tokens, then the same of
 	// links, counts of terms of the page, ends of terms and names, text.
 	leafAt, endAt, tokenAt, linkAt, linkEndAt, linkTermAt, countAt, termAt, textAt int
+	hashes                                                                         atomic.Pointer[[]uint64] // nil = not kept
 }
 
 // A table's bytes: version, wide (0 or 1), numbers of four bytes (terms, terms of the page among them, leaves,
@@ -299,6 +303,33 @@ func (t *Table) Terms() int { return t.terms }
 func (t *Table) Term(number uint32) []byte {
 	i := int(number)
 	return t.b[t.textAt+t.end(t.termAt, i) : t.textAt+t.end(t.termAt, i+1)]
+}
+
+// Memory is what the table takes, bytes.
+func (t *Table) Memory() int {
+	if t.hashes.Load() != nil {
+		return len(t.b) + 8*t.terms
+	}
+	return len(t.b)
+}
+
+// KeepHashes computes the hashes of all terms, for who asks for them again and again.
+func (t *Table) KeepHashes() {
+	if t.hashes.Load() == nil {
+		hashes := make([]uint64, t.terms)
+		for term := range hashes {
+			hashes[term] = xxhash.Sum64(t.Term(uint32(term)))
+		}
+		t.hashes.Store(&hashes)
+	}
+}
+
+// Hash is the xxHash of a term.
+func (t *Table) Hash(term uint32) uint64 {
+	if kept := t.hashes.Load(); kept != nil && int(term) < len(*kept) {
+		return (*kept)[term]
+	}
+	return xxhash.Sum64(t.Term(term))
 }
 
 // PageTerms returns the number of the first term of the page; those from it on have no offset.
