@@ -128,10 +128,13 @@ func (a *ahead) score(first, last uint32) float64 {
 	return a.page.Score(&a.leaf)
 }
 
+// pagesAtOnce is how many pages that are read are in memory beyond those that are held.
+const pagesAtOnce = 1 << 9
+
 // pageWork is a page with the links on it that are to be scored.
 type pageWork struct {
 	links []*link
-	// page and table are what was in memory of them, or what was read.
+	// page and table are what was in memory of them, or what was read, until it is held.
 	page  *page
 	table *linkfeature.Table
 	read  bool
@@ -143,46 +146,56 @@ func (s *Shard) scoreAhead(entries []*entry) error {
 	if !s.learns || s.scoredAheadBy() == nil {
 		return nil // place scores them one by one
 	}
-	work := s.pageWork(entries)
-	if err := s.inParallel(len(work), func(a *ahead, i int) error { return a.scorePage(&work[i]) }); err != nil {
-		return err
-	}
-	for i := range work {
-		w := &work[i]
-		if w.read {
-			s.holdPage(w.page)
+	for work := range slices.Chunk(s.pageWork(entries), pagesAtOnce) {
+		if err := s.inParallel(len(work), func(a *ahead, i int) error { return a.scorePage(&work[i]) }); err != nil {
+			return err
 		}
-		if w.read && w.table != nil {
-			s.holdTable(w.page, w.table)
+		for i := range work {
+			w := &work[i]
+			if w.read {
+				s.holdPage(w.page)
+				for _, l := range w.links {
+					l.from = w.page
+				}
+			}
+			if w.table != nil {
+				s.holdTable(w.page, w.table)
+				w.table = nil // memory is bounded by those that are held
+			}
 		}
 	}
 	return nil
 }
 
-// pageWork puts the links of entries in the order of their pages.
+// pageWork puts the links of entries that are to be scored in the order of their pages, and notes the pages of all links that are
+// in memory.
 func (s *Shard) pageWork(entries []*entry) []pageWork {
-	var links []*link
+	var work []pageWork
+	at := make(map[uint64]int)
 	for _, e := range entries {
+		only := s.onlyScores(e)
 		for i := range e.links {
-			if !e.links[i].scored {
-				links = append(links, &e.links[i])
+			l := &e.links[i]
+			if l.scored {
+				continue
+			}
+			n, ok := at[l.page]
+			if !ok {
+				n = len(work)
+				at[l.page] = n
+				var w pageWork
+				w.page, _ = s.pages.peek(l.page)
+				w.table, _ = s.tables.peek(l.page)
+				work = append(work, w)
+			}
+			w := &work[n]
+			if l.from = w.page; l.from == nil || !only || s.wantsScore(e, l.from, l) {
+				w.links = append(w.links, l)
 			}
 		}
 	}
-	slices.SortFunc(links, func(a, b *link) int {
-		return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.index, b.index))
-	})
-	var work []pageWork
-	for len(links) > 0 {
-		n := 1
-		for n < len(links) && links[n].page == links[0].page {
-			n++
-		}
-		w := pageWork{links: links[:n]}
-		w.page, _ = s.pages.peek(links[0].page)
-		w.table, _ = s.tables.peek(links[0].page)
-		work, links = append(work, w), links[n:]
-	}
+	work = slices.DeleteFunc(work, func(w pageWork) bool { return len(w.links) == 0 })
+	slices.SortFunc(work, func(a, b pageWork) int { return cmp.Compare(a.links[0].page, b.links[0].page) }) // as the store has them
 	return work
 }
 
@@ -206,7 +219,9 @@ func (a *ahead) scorePage(w *pageWork) error {
 		}
 		w.read = true
 	}
+	w.table.KeepHashes() // it is in memory, so that it will be asked again
 	a.page.Turn(a.model, w.table, a.shard.limits.dMax)
+	a.page.Expect(len(w.links))
 	for _, l := range w.links {
 		l.high, l.scored = a.score(l.first, l.last), true
 	}

@@ -72,7 +72,9 @@
 // under the model it was begun with, and then begins again under the newest if that is another.
 // Within a call of Rescore one processor moves entries while the others score those that come next (stretch.go), from what
 // is committed; how much of both a call does follows from the state alone, never from time.
-// With learning.sync Dispatch finishes the pass itself, so that the order is that of one model.
+// With learning.sync Dispatch finishes the pass itself, so that the order is that of one model. A pass changes
+// nothing but places under policies that learn, and of an entry's links it scores only those of its tier, which no model
+// changes (score). If a call may move all entries that are left, they are scored at once, page by page.
 // After Open a pass under way goes on; if its model is superseded, the newest finishes it and
 // one more pass follows.
 //

@@ -6,9 +6,19 @@ import (
 )
 
 // source is a link as rankers see it, with Pr(high | u,v) where they ask for that.
-func (s *Shard) source(p *page, l *link, learns bool) (rank.Source, error) {
+func (s *Shard) source(p *page, l *link, learns bool) (src rank.Source, err error) {
+	src = p.source(l)
+	if !p.seeds && (l.scored || learns && s.using.model != nil) {
+		src.High, err = s.knownHigh(p, l)
+		src.HasHigh, l.scored = true, false
+	}
+	return src, err
+}
+
+// source is a link on the page as rankers see it that do not learn.
+func (p *page) source(l *link) rank.Source {
 	if p.seeds {
-		return rank.Source{Seed: true}, nil
+		return rank.Source{Seed: true}
 	}
 	src := rank.Source{URL: p.url, Raw: p.raw, Tempered: p.tempered, Calibrated: p.calibrated, BestIsFocus: p.bestIsFocus, Expanded: p.expanded}
 	if len(p.guidance) > 0 {
@@ -17,20 +27,18 @@ func (s *Shard) source(p *page, l *link, learns bool) (rank.Source, error) {
 	if l.anchor > 0 {
 		src.Anchor, src.HasAnchor = float64(l.anchor-1)/schemas.AnchorSteps, true
 	}
-	switch {
-	case l.scored:
-		src.High, src.HasHigh, l.scored = l.high, true, false
-	case learns && s.using.model != nil:
-		if src.High, src.HasHigh = s.staleHigh(l); src.HasHigh {
-			break
-		}
-		var err error
-		if src.High, err = s.high(p, l); err != nil {
-			return src, err
-		}
-		src.HasHigh = true
+	return src
+}
+
+// knownHigh is high for a link that may have been scored ahead.
+func (s *Shard) knownHigh(p *page, l *link) (float64, error) {
+	if l.scored {
+		return l.high, nil
 	}
-	return src, nil
+	if high, ok := s.staleHigh(l); ok {
+		return high, nil
+	}
+	return s.high(p, l)
 }
 
 // modelOf is the name number of the model that policy p ranks by now.
@@ -69,6 +77,84 @@ func (s *Shard) place(e *entry) error {
 		s.pin(e, tier, score)
 	}
 	return nil
+}
+
+// score is place for an entry of a pass. Where nothing but the model has changed since it was placed, the places under policies
+// that do not learn stay, and of the others only the links count that lie in the entry's tier, as gates do not ask the model.
+func (s *Shard) score(e *entry) error {
+	if !s.onlyScores(e) {
+		return s.place(e)
+	}
+	links, err := s.links(e)
+	if err != nil {
+		return err
+	}
+	for p, policy := range s.policies {
+		at := &e.places[p]
+		if !policy.Learns() {
+			continue
+		}
+		was := at.Place
+		at.generation, at.model = s.generations[p].next, s.using.number
+		if was.Pinned {
+			continue
+		}
+		at.Place = rank.Place{}
+		for i := range links {
+			l := &links[i]
+			if l.from == nil {
+				if l.from, err = s.pageOf(l); err != nil {
+					return err
+				}
+			}
+			src := l.from.source(l)
+			src.Raised = e.raised
+			if !policy.Counts(&src, was.Tier) {
+				continue
+			}
+			if !src.Seed && s.using.model != nil {
+				if l.high, err = s.knownHigh(l.from, l); err != nil {
+					return err
+				}
+				src.High, src.HasHigh, l.scored = l.high, true, true // for other policies, too
+			}
+			if at.Place, err = policy.Add(at.Place, e.url, &src, l.from.number); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range links {
+		links[i].from, links[i].scored = nil, false
+	}
+	return nil
+}
+
+// onlyScores says of a queued entry that placing it anew changes nothing but its scores under policies that learn.
+func (s *Shard) onlyScores(e *entry) bool {
+	if s.c.unranked > 0 || len(e.places) != len(s.policies) {
+		return false
+	}
+	for p, policy := range s.policies {
+		at := &e.places[p]
+		if at.linkless() || policy.Learns() && !at.In || !policy.Learns() && at.generation != s.generations[p].next {
+			return false
+		}
+	}
+	return true
+}
+
+// wantsScore says that an entry's place depends on what a link on a page scores under the model; onlyScores holds for it.
+func (s *Shard) wantsScore(e *entry, p *page, l *link) bool {
+	if p.seeds {
+		return false
+	}
+	src := p.source(l)
+	for i, policy := range s.policies {
+		if at := &e.places[i]; policy.Learns() && !at.Pinned && policy.Counts(&src, at.Tier) {
+			return true
+		}
+	}
+	return false
 }
 
 // pin places an entry by what its request was chosen by, under each policy that no link places it under. The entry came in

@@ -126,6 +126,10 @@ func (s *Shard) Rescore(n int) (more bool, err error) {
 // rescoreSome scores up to n entries of the pass under way, takes them off n and says whether
 // some are left.
 func (s *Shard) rescoreSome(n *int) (left bool, err error) {
+	if done, err := s.sweepRest(*n); err != nil || done > 0 {
+		*n -= done
+		return s.hasOldEntries(), err
+	}
 	best, done := (*n+bestShare-1)/bestShare, 0
 	err = s.besideScoring(func() (err error) {
 		done, err = s.rescoreBest(best)
@@ -161,7 +165,7 @@ func (s *Shard) rescoreBest(n int) (done int, err error) {
 		if err != nil || e == nil {
 			return done, err
 		}
-		if err := s.replace(e); err != nil {
+		if err := s.replaceBy(e, s.score); err != nil {
 			return done, err
 		}
 	}
@@ -183,9 +187,12 @@ func (s *Shard) bestOld() (*entry, error) {
 }
 
 // replace places a queued entry anew and moves it in the queues.
-func (s *Shard) replace(e *entry) error {
+func (s *Shard) replace(e *entry) error { return s.replaceBy(e, s.place) }
+
+// replaceBy is replace by place or score.
+func (s *Shard) replaceBy(e *entry, place func(*entry) error) error {
 	s.before = append(s.before[:0], e.places...)
-	if err := s.place(e); err != nil {
+	if err := place(e); err != nil {
 		return err
 	}
 	if err := s.requeue(e, s.before); err != nil {

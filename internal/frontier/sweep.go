@@ -90,7 +90,7 @@ func (s *Shard) prepareMoves(moves []move) error {
 		at := len(before)
 		before = append(before, m.e.places...)
 		m.before = before[at:len(before):len(before)]
-		if err := s.place(m.e); err != nil {
+		if err := s.score(m.e); err != nil {
 			return err
 		}
 		at = len(values)
@@ -116,18 +116,43 @@ func (s *Shard) moveSwept(moves []move) error {
 			return err
 		}
 	}
-	if err := s.sweepLinks(rest); err != nil {
+	return s.scoreEntries(rest)
+}
+
+// scoreEntries reads, scores and moves entries of a pass, in the order of their discovery.
+func (s *Shard) scoreEntries(entries []*entry) error {
+	if err := s.sweepLinks(entries); err != nil {
 		return err
 	}
-	if err := s.scoreAhead(rest); err != nil {
+	if err := s.scoreAhead(entries); err != nil {
 		return err
 	}
-	for _, e := range rest {
-		if err := s.replace(e); err != nil {
+	for _, e := range entries {
+		if err := s.replaceBy(e, s.score); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sweepRest scores all entries that are left of a pass if they are n at most, and returns their number. As nothing else is
+// done meanwhile, they need no stretch.
+func (s *Shard) sweepRest(n int) (done int, err error) {
+	left := uint64(0)
+	for p := range s.generations {
+		if g := &s.generations[p]; g.passing() {
+			left += g.keys[slotOld]
+		}
+	}
+	if left > uint64(n) || s.c.entries-s.c.swept > sweepReach {
+		return 0, nil
+	}
+	var entries []*entry
+	if err := s.scanEntries(s.c.swept+1, s.c.entries, func(e *entry) { entries = append(entries, e) }); err != nil {
+		return 0, err
+	}
+	s.c.swept = s.c.entries
+	return len(entries), s.scoreEntries(entries)
 }
 
 // scanEntries calls f for the entries from ≤ ordinal ≤ to that the pass has not scored. It may run beside others of its kind.

@@ -10,7 +10,7 @@ import (
 
 // holdTable keeps the leaf table of a page in memory for now.
 func (s *Shard) holdTable(p *page, t *linkfeature.Table) {
-	s.tables.put(p.number, t, tableCost+len(t.Bytes()))
+	s.tables.put(p.number, t, tableCost+t.Memory())
 }
 
 // table returns the leaf table of a page.

@@ -149,6 +149,13 @@ func (p *Policy) tier(s *Source) (tier uint32, in bool) {
 	return guidedTier + tier, true
 }
 
+// Counts says whether Add changes anything by a link where v lies in a tier, the best one of its links. What a model says of
+// links makes no difference.
+func (p *Policy) Counts(s *Source, best uint32) bool {
+	tier, in := p.tier(s)
+	return in && tier <= best
+}
+
 // Place is where a policy sees v after some of its links were added. The zero Place is v
 // without links.
 type Place struct {

@@ -319,3 +319,42 @@ func TestBadPolicies(t *testing.T) {
 		}
 	}
 }
+
+// TestLinksOfALowerTierCountNothing: a place is that of the links alone which count in its tier.
+func TestLinksOfALowerTierCountNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := policy(t, &schemas.Policy{
+			Ranker: schemas.Ranker(rapid.IntRange(1, 5).Draw(rt, "ranker")), Combine: schemas.Combine(rapid.IntRange(0, 6).Draw(rt, "combine")),
+			Tiers: rapid.SampledFrom([]uint32{0, 3}).Draw(rt, "tiers"),
+			Gate: &schemas.Gate{
+				Condition: schemas.GateCondition(rapid.IntRange(0, 2).Draw(rt, "condition")),
+				Action:    schemas.GateAction(rapid.IntRange(1, 2).Draw(rt, "action")), Threshold: .5,
+			},
+		})
+		add := func(at Place, s *Source, via int) Place {
+			at, err := p.Add(at, v, s, uint64(via))
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return at
+		}
+		links := make([]Source, rapid.IntRange(1, 6).Draw(rt, "links"))
+		var all Place
+		for i := range links {
+			links[i] = Source{
+				Raw: rapid.SampledFrom([]float64{.1, .4, .5, .9}).Draw(rt, "R"), BestIsFocus: rapid.Bool().Draw(rt, "best"),
+				High: rapid.Float64Range(0, 1).Draw(rt, "high"), HasHigh: true, Seed: rapid.IntRange(0, 9).Draw(rt, "seed") == 0,
+			}
+			all = add(all, &links[i], i+1)
+		}
+		var some Place
+		for i := range links {
+			if all.In && p.Counts(&links[i], all.Tier) {
+				some = add(some, &links[i], i+1)
+			}
+		}
+		if some != all {
+			rt.Fatalf("by all links %+v, by those that count %+v", all, some)
+		}
+	})
+}
