@@ -211,11 +211,22 @@ func (r *Run) begin() (*crawling, error) {
 // configure gives the frontier the crawl's control record, a new one under way.
 func (c *crawling) configure(ctl *schemas.CrawlControl) error {
 	c.ctl = ctl
-	return c.shard.Configure(ctl, c.scope, frontier.Options{Epoch: 1, Rankers: c.run.Rankers, Untaught: c.untaught()})
+	return c.shard.Configure(ctl, c.scope, frontier.Options{Epoch: 1, Rankers: c.run.Rankers, Features: c.features()})
 }
 
 // untaught says whether leaps teach nobody.
 func (c *crawling) untaught() bool { return c.run.Untaught && !c.run.Keep && !schemas.Learns(c.ctl) }
+
+// features says which leaps have to have their features.
+func (c *crawling) features() frontier.Features {
+	switch {
+	case c.untaught():
+		return frontier.NoFeatures
+	case c.run.Keep:
+		return frontier.FeaturesOfAll
+	}
+	return frontier.FeaturesOfLessons
+}
 
 // publish gives the frontier a model of what was learnt so far.
 func (c *crawling) publish(version string, pages uint64) error {

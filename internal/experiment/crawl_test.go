@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -325,6 +326,18 @@ func TestUntaught(t *testing.T) {
 		want := try(t, g, ranker, 0, 0)
 		if !reflect.DeepEqual(got.Steps, want.Steps) || got.Trained != want.Trained {
 			t.Errorf("%s: another course than that of a crawl that teaches", ranker)
+		}
+		if run.Keep = true; ranker == "apprentice" { // whose leaps all have their features then
+			kept, err := run.Crawl()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(kept.Steps, want.Steps) || !bytes.Equal(kept.Learnt.Marshal(), got.Learnt.Marshal()) {
+				t.Error("a crawl whose leaps are kept takes another course, or learns something else")
+			}
+			if !slices.ContainsFunc(kept.Settled, func(l *schemas.LeapSettled) bool { return !l.GetTrains() && len(l.GetFeatures()) > 0 }) {
+				t.Error("leaps that train nothing are kept without features")
+			}
 		}
 		if taught := got.Learnt.Leaps() > 0; taught != strings.Contains(ranker, "apprentice") {
 			t.Errorf("%s: taught is %v", ranker, taught)

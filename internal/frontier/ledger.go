@@ -77,10 +77,6 @@ func (s *Shard) leap(u *page, l *link, v *entry) (*schemas.LeapSettled, error) {
 
 // leapNamed is leap for a link that names a URL.
 func (s *Shard) leapNamed(u *page, l *link, v *entry, named string) (*schemas.LeapSettled, error) {
-	features, err := s.teaching(u, l, v)
-	if err != nil {
-		return nil, err
-	}
 	policy, err := s.nameOf(v.facts.policy)
 	if err != nil {
 		return nil, err
@@ -94,7 +90,7 @@ func (s *Shard) leapNamed(u *page, l *link, v *entry, named string) (*schemas.Le
 	leap := &schemas.LeapSettled{
 		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, U: u.url, V: named,
 		Outcome: v.outcome, TargetRaw: v.raw, TargetTempered: v.tempered,
-		SourceRaw: u.raw, SourceTempered: u.tempered, Features: features,
+		SourceRaw: u.raw, SourceTempered: u.tempered,
 		Score: v.facts.score, Policy: policy, Model: version,
 		Request: request.Bytes(), Pages: s.c.pages,
 		Forward: u.number <= v.facts.clock,
@@ -108,14 +104,14 @@ func (s *Shard) leapNamed(u *page, l *link, v *entry, named string) (*schemas.Le
 	}
 	s.c.leaps++
 	s.c.spans[spanSettled].add(id)
-	return leap, nil
+	if s.options.Features == FeaturesOfAll || s.options.Features == FeaturesOfLessons && leap.Trains {
+		leap.Features, err = s.teaching(u, l, v)
+	}
+	return leap, err
 }
 
 // teaching are the features of a leap, as they were when v was requested.
 func (s *Shard) teaching(u *page, l *link, v *entry) ([]*schemas.Feature, error) {
-	if s.options.Untaught {
-		return nil, nil
-	}
 	features, err := s.features(u, l)
 	if err != nil {
 		return nil, err

@@ -25,13 +25,25 @@ type Options struct {
 	Owner uint32
 	// Rankers override the ranker of the policy of that name.
 	Rankers map[string]rank.Ranker
-	// Untaught: leaps are settled without their features, as nobody is to learn from them.
-	Untaught bool
+	// Features says which leaps are settled with their features.
+	Features Features
 	// RetryDelay is the pause before the second try of a URL; it doubles with every try.
 	RetryDelay time.Duration
 	// Memory bounds what the shard keeps in memory to save reading, bytes (SetMemory); 0 = DefaultMemory.
 	Memory int
 }
+
+// Features says which leaps are settled with their features.
+type Features byte
+
+const (
+	// FeaturesOfAll leaps.
+	FeaturesOfAll Features = iota
+	// FeaturesOfLessons are those of leaps that train; the others are kept by nobody.
+	FeaturesOfLessons
+	// NoFeatures: nobody learns.
+	NoFeatures
+)
 
 // Effects is what follows from an applied record.
 type Effects struct {
