@@ -502,7 +502,7 @@ func simulate(seed uint64, rule string, several bool) (*simulation, error) {
 			o.Kill()
 		}
 	}()
-	chaos, resumes := 100+s.Rand.IntN(700), s.Rand.IntN(3)
+	chaos, resumes := 100+s.Rand.IntN(700), s.Rand.IntN(3)/2
 	for turn := 0; ; turn++ {
 		if err := s.turn(); err != nil {
 			return s, fmt.Errorf("turn %d: %w", turn, err)
@@ -618,7 +618,7 @@ func TestSimulation(t *testing.T) {
 		"owners that crashed", "owners that were superseded", "owners that began with nothing", "requests that are void",
 		"requests that came twice", "verdicts that came twice", "leaps that came twice",
 		"verdicts that cannot be decoded", "boundaries", "redirects", "deferrals", "second attempts", "replays", "models in use",
-		"network outages", "hosts that are down", "tries of what had failed", "resumed after: pages budget spent", "resumed after: frontier empty",
+		"network outages", "hosts that are down", "tries of what had failed", "resumed after: frontier empty",
 		"ended: unreachable: only hosts that do not answer are left",
 		"ended: pages budget spent", "ended: requests budget spent", "ended: frontier empty",
 		"ended: stagnated: the gate let no link through", "ended: stopped")
