@@ -79,7 +79,7 @@ var signals = map[string]signalled{
 	"reload":           {asks: "--within 1m"},
 	"up":               {brief: "what it starts stays, and down ends it"},
 	"down":             {brief: "it ends processes, and its list is right at any time"},
-	"supervise":        {brief: "hidden: up starts it; see TestSupervise"},
+	"supervise":        {brief: "hidden: up starts it; see TestASupervisorEndsWhenAnotherTakesOver"},
 	"complete":         {brief: "hidden: a shell waits for it"},
 	"completion":       {brief: "prints a text"},
 	"report":           {asks: "c"},
