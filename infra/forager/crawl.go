@@ -100,7 +100,7 @@ func (c *crawlStart) Run(s *session) error {
 		})
 	}
 	if c.Watch {
-		return watch(s, b, name)
+		return watch(s, cfg, b, name)
 	}
 	return s.print(map[string]any{"crawl": name, "seeds": len(crawl.Seeds)}, func(w io.Writer) {
 		fmt.Fprintf(w, "started %s with %d seeds\nfollow it:  forager crawl watch %s\n", name, len(crawl.Seeds), name)
@@ -230,7 +230,9 @@ type standing struct {
 	Harvest  float64 `json:"harvest"`
 	Loss     float64 `json:"loss"`
 	// JudgedBy describes the critic that harvest and loss come from; empty of a crawl that only fetches.
-	JudgedBy string            `json:"judged_by,omitempty"`
+	JudgedBy string `json:"judged_by,omitempty"`
+	// OnTopic is how many pages are on topic without the critic's word, where a report or the end of a crawl tells it.
+	OnTopic  *onTopic          `json:"on_topic,omitempty"`
 	Outcomes map[string]uint64 `json:"outcomes"`
 	Refused  map[string]uint64 `json:"refused"`
 	Leaps    uint64            `json:"leaps"`
@@ -266,26 +268,24 @@ type crawlWatch struct {
 }
 
 func (c *crawlWatch) Run(s *session) error {
-	_, b, _, err := s.openCrawl(c.Crawl)
+	cfg, b, _, err := s.openCrawl(c.Crawl)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	return watch(s, b, c.Crawl)
+	return watch(s, cfg, b, c.Crawl)
 }
 
 // watch follows a crawl and prints how it has ended.
-func watch(s *session, b *books, crawl string) error {
+func watch(s *session, cfg *pipeline.Config, b *books, crawl string) error {
 	x, err := follow(s, b, crawl)
 	if err != nil {
 		return err
 	}
-	x.JudgedBy = b.judgedBy(crawl)
+	x.judge(s, cfg, b)
 	return s.print(x, func(w io.Writer) {
 		fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f\n", crawl, x.why(), x.Pages, x.Harvest, x.Loss)
-		if x.JudgedBy != "" {
-			fmt.Fprintf(w, "harvest and loss are by %s\n%s\n", x.JudgedBy, checkJudgement(crawl))
-		}
+		tellHarvest(w, crawl, x.JudgedBy, x.OnTopic)
 		fmt.Fprintf(w, "see it:  forager report %s\n", crawl)
 	})
 }

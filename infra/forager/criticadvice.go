@@ -33,11 +33,6 @@ func criticOrigin(version string, measures map[string]float64) string {
 	return fmt.Sprintf("critic %s; how often it is right was not measured", version)
 }
 
-// checkJudgement is what to do about a harvest that only a critic has estimated.
-func checkJudgement(crawl string) string {
-	return fmt.Sprintf("check it on pages of the crawl:  forager critic mark %s URL … --right (or --wrong), then forager critic retrain or critic train --marks", crawl)
-}
-
 const (
 	// lowAccuracy is the accuracy below which training warns.
 	lowAccuracy = .6

@@ -47,3 +47,31 @@ func TestHarvestNamesItsCritic(t *testing.T) {
 		}
 	}
 }
+
+// TestOnTopicByLikes: harvest is not what the critic takes for on topic, where pages it has not seen show how often it errs.
+func TestOnTopicByLikes(t *testing.T) {
+	measures := map[string]float64{"liked": 60, "recall": .9, "background": 400, "background_taken": .3, "prior": .1}
+	all := []verdicts{{"law/1", true, 500}, {"law/1", false, 500}}
+	x := byLikes(all, func(string) map[string]float64 { return measures })
+	// A fifth to a third of the others are taken for on topic: (.5 − .23)/(.9 − .23) at most.
+	if x == nil || x.From != "likes" || x.Pages != 1000 || x.Share.Share < .35 || x.Share.Share > .45 || x.Low > .33 || x.High < .41 {
+		t.Errorf("%+v", x)
+	}
+	if x := byLikes(all, func(string) map[string]float64 { return map[string]float64{"accuracy": .9} }); x != nil {
+		t.Errorf("a critic of topics: %+v", x)
+	}
+	var out strings.Builder
+	tellHarvest(&out, "law", criticOrigin("law/1", nil), nil)
+	if !strings.Contains(out.String(), "own opinion") || !strings.Contains(out.String(), "critic mark law --ask 20") {
+		t.Errorf("%s", &out)
+	}
+}
+
+// TestQuestionsAreSharedOut: by the sizes of the two parts, a quarter to each at least, and no more than there are.
+func TestQuestionsAreSharedOut(t *testing.T) {
+	for _, c := range [][5]int{{20, 50, 50, 10, 10}, {20, 99, 1, 19, 1}, {20, 900, 100, 15, 5}, {20, 3, 900, 3, 17}, {20, 4, 5, 4, 5}, {7, 0, 0, 0, 0}, {5, 0, 9, 0, 5}, {1, 5, 5, 0, 1}} {
+		if a, b := shareOut(c[0], c[1], c[2]); a != c[3] || b != c[4] {
+			t.Errorf("%d questions of %d and %d pages: %d and %d, want %d and %d", c[0], c[1], c[2], a, b, c[3], c[4])
+		}
+	}
+}

@@ -23,10 +23,9 @@ import (
 type criticExpand struct {
 	Of    string `arg:"" name:"crawl|critic" help:"A crawl that began with --like, or its critic."`
 	Most  int    `short:"n" help:"Number of pages to propose." default:"20"`
-	Yes   string `help:"A file of URLs that are on topic, instead of questions; - is standard input." type:"path"`
-	No    string `help:"A file of URLs that are not on topic, instead of questions." type:"path"`
 	Fetch int    `help:"Fetch so many pages of the neighbourhood first that no crawl has fetched."`
 
+	replies
 	politely `embed:""`
 }
 
@@ -65,8 +64,12 @@ func (c *criticExpand) Run(s *session) error {
 	if err := t.liked(); err != nil {
 		return err
 	}
-	if c.Yes != "" || c.No != "" {
-		return c.answer(s, t)
+	if c.given() {
+		yes, no, err := c.read()
+		if err != nil {
+			return err
+		}
+		return t.keep(s, yes, no, false)
 	}
 	if c.Fetch > 0 {
 		if err := c.fetch(s, t); err != nil {
@@ -84,11 +87,15 @@ func (c *criticExpand) Run(s *session) error {
 			}
 		})
 	}
-	yes, no, err := confirm(os.Stdin, s.out, list)
+	questions := make([]question, len(list))
+	for i, p := range list {
+		questions[i] = question{p.URL, p.line()}
+	}
+	yes, no, err := confirm(os.Stdin, s.out, questions)
 	if err != nil {
 		return err
 	}
-	return c.keep(s, t, yes, no)
+	return t.keep(s, yes, no, false)
 }
 
 func (p *proposal) line() string {
@@ -104,11 +111,14 @@ func (p *proposal) line() string {
 	return fmt.Sprintf("%.3f  %s  %s  (%s)", p.Probability, p.URL, p.Title, strings.Join(ties, ", "))
 }
 
-// confirm asks about each proposal and returns the URLs that are on topic and those that are not.
-func confirm(in io.Reader, out io.Writer, list []proposal) (yes, no []string, err error) {
+// question is a page that is asked about, and how it is shown.
+type question struct{ URL, Line string }
+
+// confirm asks about each page and returns the URLs that are on topic and those that are not.
+func confirm(in io.Reader, out io.Writer, list []question) (yes, no []string, err error) {
 	lines := bufio.NewScanner(in)
 	for i := 0; i < len(list); {
-		fmt.Fprintf(out, "%d of %d  %s\non topic? [y/n/s/q] ", i+1, len(list), list[i].line())
+		fmt.Fprintf(out, "%d of %d  %s\non topic? [y/n/s/q] ", i+1, len(list), list[i].Line)
 		if !lines.Scan() {
 			fmt.Fprintln(out)
 			return yes, no, lines.Err()
@@ -130,8 +140,16 @@ func confirm(in io.Reader, out io.Writer, list []proposal) (yes, no []string, er
 	return yes, no, nil
 }
 
-// answer takes what files say.
-func (c *criticExpand) answer(s *session, t *lesson) error {
+// replies come from files where nobody is asked.
+type replies struct {
+	Yes string `help:"A file of URLs that are on topic, instead of questions; - is standard input." type:"path"`
+	No  string `help:"A file of URLs that are not on topic, instead of questions." type:"path"`
+}
+
+func (a *replies) given() bool { return a.Yes != "" || a.No != "" }
+
+// read returns the URLs that are on topic and those that are not; none is both.
+func (a *replies) read() (yes, no []string, err error) {
 	read := func(path string) ([]string, error) {
 		if path == "" {
 			return nil, nil
@@ -151,44 +169,18 @@ func (c *criticExpand) answer(s *session, t *lesson) error {
 		}
 		return canonicalSeeds(lines)
 	}
-	yes, err := read(c.Yes)
-	if err != nil {
-		return err
+	if yes, err = read(a.Yes); err == nil {
+		no, err = read(a.No)
 	}
-	no, err := read(c.No)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	for _, u := range yes {
 		if slices.Contains(no, u) {
-			return fmt.Errorf("page %s is in both files; nothing was marked", u)
+			return nil, nil, fmt.Errorf("page %s is in both files; nothing was marked", u)
 		}
 	}
-	return c.keep(s, t, yes, no)
-}
-
-func (c *criticExpand) keep(s *session, t *lesson, yes, no []string) error {
-	for _, said := range []struct {
-		urls  []string
-		right bool
-	}{{yes, true}, {no, false}} {
-		if len(said.urls) == 0 {
-			continue
-		}
-		m, err := t.says(said.right, "")
-		if err != nil {
-			return err
-		}
-		if _, err := t.mark(s, said.urls, m); err != nil {
-			return err
-		}
-	}
-	return s.print(map[string]any{"critic": t.name, "right": len(yes), "wrong": len(no)}, func(w io.Writer) {
-		fmt.Fprintf(w, "%d pages are on topic, %d are not\n", len(yes), len(no))
-		if len(yes)+len(no) > 0 {
-			fmt.Fprintf(w, "train the critic again:  %s\n", t.again())
-		}
-	})
+	return yes, no, nil
 }
 
 // neighbours are links around examples: those that they have, those that lead to them and those that a page

@@ -70,8 +70,6 @@ type likeResult struct {
 	// Critics are the versions that the crawl went on with, where it was watched.
 	Critics []string  `json:"critics,omitempty"`
 	Ended   *standing `json:"ended,omitempty"`
-	// JudgedBy describes the critic that harvest and loss come from.
-	JudgedBy string `json:"judged_by,omitempty"`
 }
 
 // newLiking checks everything that can be checked before a page is fetched.
@@ -188,7 +186,7 @@ func (r *likeResult) text(w io.Writer, s *session) {
 	}
 	fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f; its critic was trained once and %d times again\nsee it:  forager report %s\n",
 		r.Crawl, r.Ended.Reason, r.Ended.Pages, r.Ended.Harvest, r.Ended.Loss, len(r.Critics), r.Crawl)
-	fmt.Fprintf(w, "harvest and loss are by %s\n%s\n", r.JudgedBy, checkJudgement(r.Crawl))
+	tellHarvest(w, r.Crawl, r.Ended.JudgedBy, r.Ended.OnTopic)
 	fmt.Fprintf(w, "find more pages like these:  forager critic expand %s\n", r.Crawl)
 }
 
@@ -347,7 +345,8 @@ func (l *liking) watch(p *likedCritic, set []samples.Sample, r *likeResult) erro
 	if err != nil {
 		return err
 	}
-	r.Ended, r.JudgedBy = &x, l.b.judgedBy(r.Crawl)
+	r.Ended = &x
+	x.judge(l.s, l.cfg, l.b)
 	return nil
 }
 

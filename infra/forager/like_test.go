@@ -61,6 +61,7 @@ func TestLike(t *testing.T) {
 		t.Errorf("pages by critic: %v; begun with %s, went on with %s and %v", judged, got.Critic, second, third)
 	}
 	r.fails(t, exitFailure, []string{"critic", "retrain", "liked", "--crawl", "liked", "--use"}, "has finished")
+	r.askAbout(t, "liked", g.truth)
 	r.markExamples(t, likes[:4])
 	r.fails(t, exitFailure, args, `crawl "liked" exists already`)
 }
@@ -187,6 +188,47 @@ func (r *rig) teachLiked(t *testing.T, crawl string, truth func(string) bool) (c
 	return again.Critic
 }
 
+// askAbout lets the crawl's pages be asked about, a few and then all: the estimate is what the answers come to.
+func (r *rig) askAbout(t *testing.T, crawl string, truth func(string) bool) {
+	known := func() *onTopic {
+		t.Helper()
+		var report crawlReport
+		if err := json.Unmarshal([]byte(r.mustRun("--json", "report", crawl)), &report); err != nil || report.OnTopic == nil {
+			t.Fatalf("report: %+v, %v", report.OnTopic, err)
+		}
+		return report.OnTopic
+	}
+	if x := known(); x.From != "likes" || x.High <= x.Low || x.Pages < 200 {
+		t.Errorf("before anything is marked: %+v", x)
+	}
+	if out := r.mustRun("report", crawl); !strings.Contains(out, "on topic: at most ") || !strings.Contains(out, "critic mark "+crawl+" --ask") {
+		t.Errorf("report: %s", out)
+	}
+	r.fails(t, exitUsage, []string{"critic", "mark", crawl, "--ask", "4", "http://nowhere.example/"}, "--ask chooses the pages")
+	for _, n := range []int{12, 1000} {
+		var pages []drawnPage
+		if err := json.Unmarshal([]byte(r.mustRun("--json", "critic", "mark", crawl, "--ask", fmt.Sprint(n))), &pages); err != nil {
+			t.Fatal(err)
+		}
+		var yes, no strings.Builder
+		for _, p := range pages {
+			to := &no
+			if truth(p.URL) {
+				to = &yes
+			}
+			fmt.Fprintln(to, p.URL)
+		}
+		out := r.mustRun("critic", "mark", crawl, "--ask", fmt.Sprint(n), "--yes", r.file("yes.txt", yes.String()), "--no", r.file("no.txt", no.String()))
+		x := known()
+		if x.From != "marks" || x.Marked < 12 || !strings.Contains(out, fmt.Sprintf("%d pages that were drawn", x.Marked)) {
+			t.Errorf("asked about %d: %+v, %s", n, x, out)
+		}
+		if wide := x.High - x.Low; n == 12 && (wide < .1 || wide > .8) || n == 1000 && (wide > 1e-9 || x.Marked != x.Pages) {
+			t.Errorf("asked about %d: %+v", n, x)
+		}
+	}
+}
+
 // markExamples marks pages for a critic of a taxonomy, and trains it again with them.
 func (r *rig) markExamples(t *testing.T, urls []string) {
 	train := []string{"--json", "critic", "train", r.file("topics.jsonl", smallExamples()), "--name", "topics", "--minimum", "5"}
@@ -248,7 +290,7 @@ func TestAroundTakesTurns(t *testing.T) {
 }
 
 func TestConfirmAsksForEach(t *testing.T) {
-	list := []proposal{{URL: "a"}, {URL: "b"}, {URL: "c"}, {URL: "d"}, {URL: "e"}}
+	list := []question{{URL: "a"}, {URL: "b"}, {URL: "c"}, {URL: "d"}, {URL: "e"}}
 	for answers, want := range map[string][2][]string{
 		"y\nno\nwhat\nY\ns\nn\n": {{"a", "c"}, {"b", "e"}},
 		"y\nq\ny\n":              {{"a"}, nil},

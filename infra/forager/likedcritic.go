@@ -94,7 +94,7 @@ func (p *likedCritic) train(ctx context.Context, set []samples.Sample) (*schemas
 	data := c.Marshal()
 	m := registry.Critic(p.name, data, map[string]float64{
 		"liked": float64(report.Liked), "background": float64(report.Background), "wrong": float64(report.Wrong),
-		"prior": report.Prior, "brier": report.Brier, "recall": report.Recall,
+		"prior": report.Prior, "brier": report.Brier, "recall": report.Recall, "background_taken": report.Taken,
 	}, time.Now())
 	if err := p.b.publish(ctx, p.store, m, data); err != nil {
 		return nil, nil, err

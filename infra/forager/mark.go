@@ -1,12 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"forager/infra/forager/export"
 	"forager/infra/forager/samples"
@@ -20,10 +25,13 @@ import (
 
 type criticMark struct {
 	Of    string   `arg:"" name:"crawl|critic" help:"The crawl whose critic judged the pages, or the critic."`
-	URLs  []string `arg:"" name:"url" help:"Pages that were fetched."`
-	Right bool     `xor:"said" required:"" help:"They are on topic."`
-	Wrong bool     `xor:"said" required:"" help:"They are not on topic."`
+	URLs  []string `arg:"" optional:"" name:"url" help:"Pages that were fetched."`
+	Right bool     `xor:"said" help:"They are on topic."`
+	Wrong bool     `xor:"said" help:"They are not on topic."`
+	Ask   int      `xor:"said" help:"Ask about so many pages of the crawl, drawn at random from those of either verdict." placeholder:"N"`
 	Topic string   `help:"What they are about: with --right the crawl's one focus topic by default, with --wrong whatever."`
+
+	replies
 }
 
 func (c *criticMark) Help() string {
@@ -34,20 +42,38 @@ marks of a page the last one counts. A crawl goes on as it is until its critic i
   forager critic mark chemistry https://example.org/salts https://example.net/ions --right
   forager critic retrain chemistry --crawl chemistry --use
 
+With --ask the pages are chosen for you, at random from those that the critic takes for on topic and from the others. In a
+terminal each is asked about: y(es), n(o), s(kip), q(uit); else they are listed, and --yes and --no take the answers. From
+such marks, and no others, the share of pages on topic is estimated (forager report).
+
+  forager critic mark chemistry --ask 20
+  forager --json critic mark chemistry --ask 20 > pages.json
+  forager critic mark chemistry --ask 20 --yes good.txt --no bad.txt
+
   forager critic mark schools https://example.org/atoms --wrong --topic Science/Physics
   forager critic train examples.jsonl --name schools --marks`
 }
 
 func (c *criticMark) Run(s *session) error {
 	urls, err := canonicalSeeds(c.URLs)
-	if err != nil {
+	switch {
+	case err != nil:
 		return errUsage{err}
+	case c.Ask < 0:
+		return usagef("--ask is %d: want at least 1", c.Ask)
+	case c.Ask > 0 && len(urls) > 0:
+		return usagef("--ask chooses the pages; leave out %s", urls[0])
+	case c.Ask == 0 && (len(urls) == 0 || !c.Right && !c.Wrong || c.given()):
+		return usagef("want pages with --right or --wrong, or --ask N")
 	}
 	t, err := s.openLesson(c.Of)
 	if err != nil {
 		return err
 	}
 	defer t.close()
+	if c.Ask > 0 {
+		return c.ask(s, t)
+	}
 	m, err := t.says(c.Right, c.Topic)
 	if err != nil {
 		return err
@@ -58,6 +84,168 @@ func (c *criticMark) Run(s *session) error {
 	}
 	return s.print(map[string]any{"critic": t.name, "marked": kept, "right": c.Right}, func(w io.Writer) {
 		fmt.Fprintf(w, "%d pages marked for critic %s\ntrain it again:  %s\n", len(kept), t.name, t.again())
+	})
+}
+
+// drawnPage is a page that somebody is to be asked about.
+type drawnPage struct {
+	URL   string `json:"url"`
+	Title string `json:"title"`
+}
+
+// ask asks about pages that were drawn, or takes the answers.
+func (c *criticMark) ask(s *session, t *lesson) error {
+	if t.crawl == "" {
+		return usagef("--ask wants to know which crawl; %s is a critic", t.name)
+	}
+	if c.given() {
+		yes, no, err := c.read()
+		if err != nil {
+			return err
+		}
+		return t.keep(s, yes, no, true)
+	}
+	marks, err := samples.Marks(s, t.store, t.name)
+	if err != nil {
+		return err
+	}
+	drawn, err := t.draw(s, marks, c.Ask)
+	if err != nil {
+		return err
+	}
+	// What is known of a page that is drawn needs no question.
+	var yes, no []string
+	said := make(map[string]samples.Said)
+	for _, x := range samples.Apply(t.set, marks) {
+		said[x.URL] = x.Said
+	}
+	list := []drawnPage{}
+	for _, p := range drawn {
+		switch said[p.URL] {
+		case samples.Liked:
+			yes = append(yes, p.URL)
+		case samples.Wrong:
+			no = append(no, p.URL)
+		default:
+			list = append(list, p)
+		}
+	}
+	if s.json || !interactive(os.Stdin) || !interactive(s.out) {
+		if err := t.say(s, yes, no, true); err != nil {
+			return err
+		}
+		return s.print(list, func(w io.Writer) {
+			for _, p := range list {
+				fmt.Fprintf(w, "%s  %s\n", p.URL, p.Title)
+			}
+		})
+	}
+	questions := make([]question, len(list))
+	for i, p := range list {
+		questions[i] = question{p.URL, p.URL + "  " + p.Title}
+	}
+	more, less, err := confirm(os.Stdin, s.out, questions)
+	if err != nil {
+		return err
+	}
+	return t.keep(s, append(yes, more...), append(no, less...), true)
+}
+
+// draw chooses n pages of the crawl that were not drawn before: of either verdict as many as its share of the pages, but a
+// quarter at least. The order is that of a hash of the URLs, so that several draws together are a random sample of all pages
+// there are by then.
+func (t *lesson) draw(ctx context.Context, marks []samples.Mark, n int) ([]drawnPage, error) {
+	before := []string{}
+	for _, m := range marks {
+		if m.Drawn && m.Crawl == t.crawl {
+			before = append(before, m.URL)
+		}
+	}
+	var pages [2][]drawnPage
+	var left [2]int
+	params := analytics.Params{"crawl": t.crawl, "before": before, "most": uint64(n)}
+	const from = " FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered' AND object != '' AND url NOT IN {before:Array(String)}"
+	err := t.db.Each(ctx, "SELECT "+takenForOnTopic+" AS taken, uniqExact(url)"+from+" GROUP BY taken", params, func(row []any) error {
+		left[row[0].(uint8)] = int(row[1].(uint64))
+		return nil
+	})
+	if err == nil {
+		err = t.db.Each(ctx, "SELECT taken, url, title FROM (SELECT "+takenForOnTopic+" AS taken, url, title"+from+
+			" ORDER BY applied LIMIT 1 BY url) ORDER BY sipHash64({crawl:String}, url), url LIMIT {most:UInt64} BY taken", params, func(row []any) error {
+			taken := row[0].(uint8)
+			pages[taken] = append(pages[taken], drawnPage{row[1].(string), row[2].(string)})
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("draw pages of %s: %w", t.crawl, err)
+	}
+	off, on := shareOut(n, left[0], left[1])
+	drawn := append(pages[1][:on], pages[0][:off]...)
+	slices.SortFunc(drawn, func(a, b drawnPage) int { // so that the order tells nothing of the verdicts
+		return cmp.Compare(xxhash.Sum64String(a.URL), xxhash.Sum64String(b.URL))
+	})
+	return drawn, nil
+}
+
+// shareOut divides n among two parts by their sizes, a quarter to each at least; no part gives more than it has.
+func shareOut(n, a, b int) (ofA, ofB int) {
+	n = min(n, a+b)
+	if n == 0 {
+		return 0, 0
+	}
+	quarter := (n + 3) / 4
+	ofA = min(max((n*a+(a+b)/2)/(a+b), quarter), n-quarter)
+	ofA = min(max(ofA, n-b, 0), a)
+	return ofA, n - ofA
+}
+
+// say keeps what is said of pages.
+func (t *lesson) say(ctx context.Context, yes, no []string, drawn bool) error {
+	for _, said := range []struct {
+		urls  []string
+		right bool
+	}{{yes, true}, {no, false}} {
+		if len(said.urls) == 0 {
+			continue
+		}
+		m, err := t.says(said.right, "")
+		if err != nil {
+			return err
+		}
+		m.Drawn = drawn
+		if _, err := t.mark(ctx, said.urls, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep is say, and tells what it comes to.
+func (t *lesson) keep(s *session, yes, no []string, drawn bool) error {
+	if err := t.say(s, yes, no, drawn); err != nil {
+		return err
+	}
+	r := struct {
+		Critic  string   `json:"critic"`
+		Right   int      `json:"right"`
+		Wrong   int      `json:"wrong"`
+		OnTopic *onTopic `json:"on_topic,omitempty"`
+	}{Critic: t.name, Right: len(yes), Wrong: len(no)}
+	if drawn {
+		var err error
+		if r.OnTopic, err = t.b.estimate(s, t.cfg, t.db, t.crawl); err != nil {
+			return err
+		}
+	}
+	return s.print(r, func(w io.Writer) {
+		fmt.Fprintf(w, "%d pages are on topic, %d are not\n", r.Right, r.Wrong)
+		if drawn {
+			r.OnTopic.text(w, t.crawl)
+		}
+		if r.Right+r.Wrong > 0 {
+			fmt.Fprintf(w, "train the critic again:  %s\n", t.again())
+		}
 	})
 }
 

@@ -157,7 +157,6 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 		Started: time.UnixMilli(ctl.GetCreatedAt()), Window: st.GetWindow(), Spans: make(map[string]span),
 		Data: dataReport{Bucket: cfg.S3.Endpoint + "/" + cfg.S3.Bucket},
 	}
-	r.JudgedBy = b.judgedBy(crawl)
 	r.Budget.Pages, r.Budget.Requests = ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()
 	r.Latency.P50, r.Latency.P95 = st.GetLatencyP50Ms(), st.GetLatencyP95Ms()
 	r.Ranker, r.Arms = crawlfile.NameOf(ctl), armsOf(st)
@@ -180,6 +179,11 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 		return nil, err
 	}
 	defer db.Close()
+	if r.JudgedBy = b.judgedBy(crawl); r.JudgedBy != "" {
+		if r.OnTopic, err = b.estimate(ctx, cfg, db, crawl); err != nil {
+			return nil, err
+		}
+	}
 	pages, err := deliveredPages(ctx, db, crawl)
 	if err != nil {
 		return nil, err
@@ -291,9 +295,7 @@ func printReport(w io.Writer, r *crawlReport) {
 		fmt.Fprintf(w, "(%s)\n", note)
 	}
 	fmt.Fprintf(w, "\n%d pages, %d requests, %d hosts; harvest %.3f, loss %.3f\n", r.Pages, r.Requests, r.Hosts, r.Harvest, r.Loss)
-	if r.JudgedBy != "" {
-		fmt.Fprintf(w, "harvest and loss are by %s\n%s\n", r.JudgedBy, checkJudgement(r.Crawl))
-	}
+	tellHarvest(w, r.Crawl, r.JudgedBy, r.OnTopic)
 	if r.Behind > 0 {
 		fmt.Fprintf(w, "(%d records are still on their way to ClickHouse: what follows is not up to date)\n", r.Behind)
 	}

@@ -4,6 +4,8 @@
 // A crawl is measured along the pages it delivered, up to its budget (Curve). It is
 // never graded by its own critic alone: where a web carries human labels, harvest and recall of
 // labelled targets stand beside the mean of R.
+// Of a crawl without labels the share of pages on topic is estimated from pages drawn at random that a person has looked
+// at (Sampled), or from the error rates of its critic on pages that it has not seen (Corrected).
 //
 // An early end is filled up to the budget: with what was found for recall and AUC, with pages of
 // R = 0 that are no targets for harvest and loss. A crawl that stops with a fine harvest rate has

@@ -40,6 +40,8 @@ type Report struct {
 	// Recall is the share of the liked pages that a model which has not seen them finds more likely on
 	// topic than not.
 	Recall float64 `json:"recall"`
+	// Taken is the share of the background of which the same holds.
+	Taken float64 `json:"background_taken"`
 	// For and Against are the words that weigh most.
 	For     []string `json:"for"`
 	Against []string `json:"against"`
@@ -81,13 +83,20 @@ func Train(ctx context.Context, topic string, e *Examples, provenance map[string
 		Liked: len(e.Liked), Background: len(e.Background), Wrong: len(e.Wrong), Words: len(v.words),
 		Prior: m.Prior, Brier: Brier(liked, background, m.Prior),
 	}
-	for _, p := range liked {
-		if p > .5 {
-			r.Recall += 1 / float64(len(liked))
-		}
-	}
+	r.Recall, r.Taken = aboveHalf(liked), aboveHalf(background)
 	r.For, r.Against = c.Telling(telling)
 	return c, r, nil
+}
+
+// aboveHalf is the share of probabilities that are above one half.
+func aboveHalf(probabilities []float64) float64 {
+	n := 0
+	for _, p := range probabilities {
+		if p > .5 {
+			n++
+		}
+	}
+	return float64(n) / float64(len(probabilities))
 }
 
 // Telling returns the n words that speak most for the topic and against it, as they are weighed in a page where

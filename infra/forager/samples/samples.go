@@ -50,6 +50,8 @@ type Mark struct {
 	Topic   string `json:"topic"`
 	Instead string `json:"instead,omitempty"`
 	Text    string `json:"text"`
+	// Drawn pages were not chosen by whoever marked them: they are a random sample of the crawl's.
+	Drawn bool `json:"drawn,omitempty"`
 	// Crawl that fetched the page.
 	Crawl string    `json:"crawl"`
 	At    time.Time `json:"at"`
@@ -151,6 +153,9 @@ func Marks(ctx context.Context, store Store, critic string) ([]Mark, error) {
 		var m Mark
 		if err := json.Unmarshal(b, &m); err != nil {
 			return nil, fmt.Errorf("mark %s: %w", o.Key, err)
+		}
+		if was := last[m.URL]; was.Drawn && was.Crawl == m.Crawl {
+			m.Drawn = true // whatever is said of it later
 		}
 		last[m.URL] = m // they come in the order of time
 	}

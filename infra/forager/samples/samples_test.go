@@ -52,13 +52,17 @@ func TestTheLastMarkOfAPageCounts(t *testing.T) {
 	mark("chem", "http://b.test/", false, time.Nanosecond)
 	mark("chem", "http://a.test/", false, 0)
 	mark("chem2", "http://c.test/", true, 0)
+	drawn := Mark{URL: "http://b.test/", Topic: "chem", Text: "http://b.test/", Crawl: "c", At: at.Add(-time.Second), Drawn: true}
+	if err := Add(t.Context(), store, "chem", drawn); err != nil {
+		t.Fatal(err)
+	}
 	marks, err := Marks(t.Context(), store, "chem")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Mark{
-		{"http://a.test/", false, "chem", "", "http://a.test/", "c", at},
-		{"http://b.test/", true, "chem", "", "http://b.test/", "c", at.Add(2 * time.Nanosecond)},
+		{"http://a.test/", false, "chem", "", "http://a.test/", false, "c", at},
+		{"http://b.test/", true, "chem", "", "http://b.test/", true, "c", at.Add(2 * time.Nanosecond)},
 	}
 	if diff := cmp.Diff(want, marks); diff != "" {
 		t.Error(diff)
