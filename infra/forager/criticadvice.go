@@ -24,13 +24,29 @@ func (b *books) judgedBy(crawl string) string {
 // criticOrigin describes a critic by the measures it was published with.
 func criticOrigin(version string, measures map[string]float64) string {
 	if n := measures["liked"]; n > 0 {
-		return fmt.Sprintf("critic %s, learned from %.0f pages on topic without any counterexample but %.0f that were marked; it recognises %.0f %% of the liked pages when they are held out, "+
+		origin := fmt.Sprintf("critic %s, learned from %.0f pages on topic without any counterexample but %.0f that were marked; it recognises %.0f %% of the liked pages when they are held out, "+
 			"and its false positives are not measured: harvest is its own estimate and can be far too high, above all on a site with one template", version, n, measures["wrong"], 100*measures["recall"])
+		if alike := resemblance(measures["background_taken"]); alike != "" {
+			origin += "; " + alike
+		}
+		return origin
 	}
 	if a, ok := measures["accuracy"]; ok {
 		return fmt.Sprintf("critic %s, trained on examples with topics; accuracy %.3f on examples that were held out", version, a)
 	}
 	return fmt.Sprintf("critic %s; how often it is right was not measured", version)
+}
+
+// mostAlike is the share of the background that is taken for on topic from which on it resembles the likes. Of pages around
+// likes a third may well be on topic.
+const mostAlike = .4
+
+// resemblance tells that the background resembles the likes; empty where it does not.
+func resemblance(taken float64) string {
+	if taken < mostAlike {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %% of the background is taken for on topic, too, when it is held out: it resembles the likes, as pages of one template do, and the critic hardly tells them apart", 100*taken)
 }
 
 const (
