@@ -58,12 +58,8 @@ const (
 
 // trainingWarnings are what a user should know of a critic before a crawl relies on it, each with the next step.
 func trainingWarnings(r *critic.Report, s critic.Settings) []string {
-	var warnings, lost []string
-	for _, c := range r.Classes {
-		if c.Recall == 0 {
-			lost = append(lost, c.Name)
-		}
-	}
+	var warnings []string
+	lost := lostClasses(r)
 	if n := len(lost); n > 0 {
 		more := ""
 		if n > namedClasses {
@@ -72,8 +68,8 @@ func trainingWarnings(r *critic.Report, s critic.Settings) []string {
 		warnings = append(warnings, fmt.Sprintf("no held-out page of %d of the %d classes was recognised (%s%s): a crawl whose focus is one of these finds nothing, or only what the critic mistakes for it",
 			n, len(r.Classes), strings.Join(lost[:min(n, namedClasses)], ", "), more))
 	}
-	if r.Accuracy < lowAccuracy {
-		warnings = append(warnings, fmt.Sprintf("%.0f %% of the held-out pages were given a wrong class: harvest and loss of a crawl are wrong to that degree", 100*(1-r.Accuracy)))
+	if a := r.Calibrated.Accuracy; a < lowAccuracy {
+		warnings = append(warnings, fmt.Sprintf("%.0f %% of the held-out pages were given a wrong class: harvest and loss of a crawl are wrong to that degree", 100*(1-a)))
 	}
 	if len(warnings) == 0 {
 		return nil

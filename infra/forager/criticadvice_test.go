@@ -16,9 +16,9 @@ func TestTrainingWarns(t *testing.T) {
 		s    critic.Settings
 		says []string
 	}{
-		"good":         {critic.Report{Accuracy: .8, Classes: []critic.ClassReport{good}}, critic.Settings{}, nil},
-		"lost classes": {critic.Report{Accuracy: .8, Classes: append(bad, good)}, critic.Settings{Minimum: 20}, []string{"6 of the 7 classes", "B, C, D, E, F and 1 more", "raise --minimum above 20", "--model logistic"}},
-		"accuracy":     {critic.Report{Accuracy: .448, Classes: []critic.ClassReport{good}}, critic.Settings{Method: critic.Logistic}, []string{"55 % of the held-out pages", "next: give the small classes more examples"}},
+		"good":         {critic.Report{Measured: critic.Measured{Calibrated: critic.Measures{Accuracy: .8}}, Classes: []critic.ClassReport{good}}, critic.Settings{}, nil},
+		"lost classes": {critic.Report{Measured: critic.Measured{Calibrated: critic.Measures{Accuracy: .8}}, Classes: append(bad, good)}, critic.Settings{Minimum: 20}, []string{"6 of the 7 classes", "B, C, D, E, F and 1 more", "raise --minimum above 20", "--model logistic"}},
+		"accuracy":     {critic.Report{Measured: critic.Measured{Calibrated: critic.Measures{Accuracy: .448}}, Classes: []critic.ClassReport{good}}, critic.Settings{Method: critic.Logistic}, []string{"55 % of the held-out pages", "next: give the small classes more examples"}},
 	} {
 		got := strings.Join(trainingWarnings(&c.r, c.s), "\n")
 		if c.says == nil && got != "" {
@@ -40,6 +40,7 @@ func TestHarvestNamesItsCritic(t *testing.T) {
 	for want, measures := range map[string]map[string]float64{
 		"learned from 10 pages on topic":    {"liked": 10, "background": 150, "recall": .8},
 		"accuracy 0.448 on examples":        {"accuracy": .448},
+		"95 % of the background is taken":   {"liked": 10, "background": 40, "recall": 1, "background_taken": .95},
 		"how often it is right was not mea": nil,
 	} {
 		if got := criticOrigin("law/1", measures); !strings.Contains(got, want) || !strings.Contains(got, "law/1") {

@@ -20,16 +20,12 @@ import (
 
 // learnFlags say how a critic is trained.
 type learnFlags struct {
-	Model    critic.Method `help:"How it learns: bayes, bayes-tree, logistic." enum:"bayes,bayes-tree,logistic" default:"bayes"`
+	Model    critic.Method `help:"How it learns: bayes, bayes-tree, logistic; auto = logistic where it judges better than bayes and takes about a minute at most." enum:"auto,bayes,bayes-tree,logistic" default:"auto"`
 	Features int           `help:"Words that bayes-tree chooses at each node of the taxonomy; 0 = all." default:"30000"`
-	Minimum  int           `help:"Examples a class must have; smaller leaves join their parent (2002 §3.1)." default:"300"`
+	Minimum  *int          `help:"Examples a class must have; smaller leaves join their parent (2002 §3.1). By default the least of 300, 160, 80, 40 and 20 with which bayes tells the classes apart."`
 	Cap      int           `help:"Examples a class uses at most." default:"300"`
 	Seed     uint64        `help:"Seed of the sampling."`
 	Words    text.Settings `help:"How words are made of text: bigrams, stop, stem, language=CODE, numbers=kept|shaped|dropped, case=folded|kept." default:"bigrams"`
-}
-
-func (f *learnFlags) settings() critic.Settings {
-	return critic.Settings{Method: f.Model, Features: f.Features, Minimum: f.Minimum, Cap: f.Cap, Seed: f.Seed}
 }
 
 type criticEvaluate struct {
@@ -56,19 +52,23 @@ tempered and calibrated posteriors stand side by side; topics, confusions and re
 const decidingWords = 12
 
 func (c *criticEvaluate) Run(s *session) error {
-	settings := c.settings()
-	settings.Exact = c.Exact
-	set, err := c.examplesFor(s, c.Examples, syllabus{words: c.Words, settings: settings})
+	tries := c.tries()
+	if c.Exact {
+		tries = tries[:1]
+		tries[0].Exact = true
+	}
+	set, err := c.examplesFor(s, c.Examples, syllabus{words: c.Words, tries: tries})
 	if err != nil {
 		return err
 	}
-	model, trained, held, err := critic.Validate(s, set.Examples, settings)
+	best, err := c.choose(s, set.Examples, tries, true)
 	if err != nil {
 		return err
 	}
+	model, held := best.model, best.held
 	report := evaluate.New(model.Classes(), pagesOf(held))
 	report.Examples = namesOf(c.Examples)
-	report.How = c.how(trained)
+	report.How = c.how(best)
 	if len(held) < model.HeldOut() {
 		report.How = append(report.How, evaluate.Property{Name: "measured", Value: fmt.Sprintf("%d of %d pages", len(held), model.HeldOut())})
 	}
@@ -76,7 +76,7 @@ func (c *criticEvaluate) Run(s *session) error {
 		return err
 	}
 	if c.Curve {
-		if report.Learning, err = learningCurve(s, c, settings); err != nil {
+		if report.Learning, err = learningCurve(s, c, best.Settings); err != nil {
 			return err
 		}
 	}
@@ -90,26 +90,32 @@ func (c *criticEvaluate) Run(s *session) error {
 	return s.print(report, func(w io.Writer) {
 		tellSummary(w, set.sum)
 		tellEvaluation(w, report)
+		for _, x := range trainingWarnings(best.report, best.Settings) {
+			fmt.Fprintf(w, "warning: %s\n", x)
+		}
 		if c.HTML != "" {
 			fmt.Fprintf(w, "written to %s\n", c.HTML)
 		}
 	})
 }
 
-func (c *criticEvaluate) how(r *critic.Report) []evaluate.Property {
+func (c *criticEvaluate) how(of *chosen) []evaluate.Property {
 	how := []evaluate.Property{
-		{Name: "model", Value: string(c.Model)},
+		{Name: "model", Value: string(of.Method)},
 		{Name: "words", Value: c.Words.String()},
-		{Name: "vocabulary", Value: strconv.Itoa(r.Words)},
+		{Name: "vocabulary", Value: strconv.Itoa(of.report.Words)},
 		{Name: "folds", Value: strconv.Itoa(critic.Folds)},
 	}
-	if c.Model == critic.BayesTree && c.Features > 0 {
+	for _, note := range of.notes {
+		how = append(how, evaluate.Property{Name: "chosen", Value: note})
+	}
+	if of.Method == critic.BayesTree && c.Features > 0 {
 		how = append(how, evaluate.Property{Name: "words a node", Value: strconv.Itoa(c.Features)})
 	}
 	if c.Exact {
 		return append(how, evaluate.Property{Name: "classes", Value: "the topics as they are"})
 	}
-	return append(how, evaluate.Property{Name: "classes", Value: fmt.Sprintf("at least %d examples, at most %d used; %d topics pruned", c.Minimum, c.Cap, len(r.Pruned))})
+	return append(how, evaluate.Property{Name: "classes", Value: fmt.Sprintf("at least %d examples, at most %d used; %d topics pruned", of.Minimum, c.Cap, len(of.report.Pruned))})
 }
 
 // write writes a file, which appears when it is whole; no name, no file.
@@ -144,8 +150,9 @@ var curveParts = []uint64{1, 2, 4}
 func learningCurve(s *session, c *criticEvaluate, settings critic.Settings) ([]evaluate.Lesson, error) {
 	var lessons []evaluate.Lesson
 	for _, eighths := range curveParts {
-		smaller := syllabus{words: c.Words, settings: settings}
-		smaller.settings.Minimum = settings.Minimum * int(eighths) / 8 // the same topics stay
+		few := settings
+		few.Minimum = settings.Minimum * int(eighths) / 8 // the same topics stay
+		smaller := syllabus{words: c.Words, tries: []critic.Settings{few}}
 		smaller.topics = func(x *examples.Example) []string {
 			if xxhash.Sum64String("part "+x.URL)%8 >= eighths {
 				return nil
@@ -159,7 +166,7 @@ func learningCurve(s *session, c *criticEvaluate, settings critic.Settings) ([]e
 		if err != nil {
 			return nil, err
 		}
-		if _, report, err := critic.Train(s, part.Examples, smaller.settings); err == nil {
+		if _, report, err := critic.Train(s, part.Examples, few); err == nil {
 			brief := func(m critic.Measures) evaluate.Brief {
 				return evaluate.Brief{Accuracy: m.Accuracy, LogLoss: m.LogLoss, ECE: m.ECE}
 			}

@@ -15,6 +15,7 @@ import (
 	"forager/internal/dom"
 	"forager/internal/examples"
 	"forager/internal/progress"
+	"forager/internal/taxonomy"
 	"forager/internal/text"
 )
 
@@ -152,8 +153,9 @@ func (f *sourceFlags) fetch(s *session, path string, in *examples.Intake) error 
 
 // syllabus says what of the examples of sources a critic is trained on, and how.
 type syllabus struct {
-	words    text.Settings
-	settings critic.Settings
+	words text.Settings
+	// tries are the settings with which it may be trained.
+	tries []critic.Settings
 	// topics are those that an example counts for, none = it is left out; nil: its own.
 	topics func(*examples.Example) []string
 	// more returns examples beside those of the sources, which were all read; nil: there are none.
@@ -204,12 +206,19 @@ func (f *sourceFlags) examplesFor(s *session, sources []string, l syllabus) (*ex
 			return nil, fmt.Errorf("page %s: %w", x.URL, err)
 		}
 	}
-	needed, err := set.Needed(l.settings)
-	if err != nil {
-		return nil, err
+	var needed []func(url string) bool
+	for i, settings := range l.tries {
+		needs, err := set.Needed(settings)
+		if errors.Is(err, taxonomy.ErrTooFew) && i+1 < len(l.tries) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		needed = append(needed, needs)
 	}
 	fill := func(x *examples.Example) error {
-		if !needed(x.URL) {
+		if !slices.ContainsFunc(needed, func(needs func(string) bool) bool { return needs(x.URL) }) {
 			return nil
 		}
 		return set.SetText(x.URL, x.Text)

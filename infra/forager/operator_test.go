@@ -256,7 +256,7 @@ func (r *rig) testCriticTrain(t *testing.T) {
 	bad := r.file("bad.jsonl", smallExamples()+"{\"url\":\n\n{\"url\":\"http://a.test/\",\"topics\":[],\"text\":\"x\"}\n[]\n")
 	r.fails(t, exitFailure, []string{"critic", "train", bad, "--name", "x", "--strict"}, "line 28", "line 30", "line 31", "2  line is no example", "--strict")
 	good := r.file("good.jsonl", smallExamples())
-	r.fails(t, exitFailure, []string{"critic", "train", good, "--name", "x"}, "minimum of 300", "give more examples or lower the minimum")
+	r.fails(t, exitFailure, []string{"critic", "train", good, "--name", "x"}, "minimum of 20", "give more examples or lower the minimum")
 	r.fails(t, exitFailure, []string{"critic", "train", r.file("empty.jsonl", "{}\n"), "--name", "x"}, "there is no example", "1 refused", "topics is empty")
 	args := []string{"critic", "train", good, "--name", "small", "--minimum", "10"}
 	if out := r.mustRun("critic", "train", bad, "--name", "small", "--minimum", "10", "--dry-run"); !strings.Contains(out, "2  line is no example") || !strings.Contains(out, "27 examples of 3 topics") {

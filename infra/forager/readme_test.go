@@ -108,7 +108,7 @@ func TestREADME(t *testing.T) {
 	// The other crawl is slow enough to be paused.
 	write("physics.yaml", strings.NewReplacer(
 		"name: chemistry", "name: physics", "Science/Chemistry", topic, "https://example.org/chemistry/", seeds[0],
-		"pages: 3000", "pages: 120", "delay: 1s", "delay: 250ms",
+		"pages: 3000", "pages: 120", "delay: 1s", "delay: 400ms",
 	).Replace(files[0]))
 
 	write("plan.yaml", "name: few\ntasks: tasks.json.gz\ndraws: {count: 2}\nrankers: [soft-focus, apprentice, random, oracle]\n")
@@ -159,7 +159,7 @@ func TestREADME(t *testing.T) {
 	for _, want := range []string{"10 pages that are on topic, ", "acids has finished: pages budget spent", "1 pages marked for critic acids", "1 marked as wrong",
 		"has finished: pages budget spent; 60 pages", fmt.Sprintf("stopped %d processes", 1+len(stageNames)), "delivered",
 		"physics: paused", "1 seeds for physics", "physics: running", "physics has finished: pages budget spent; 120 pages",
-		" examples of ", "BEFORE: ", "AFTER, ", "focus: [" + topic + "]", "LOG ODDS", "no dead letters", "0 requests are to be tried again", " in physics.warc.gz", "120 pages of physics in physics.jsonl.gz",
+		" examples of ", "BEFORE: ", "AFTER, ", "chosen: --minimum ", "chosen: --model ", "focus: [" + topic, "LOG ODDS", "no dead letters", "0 requests are to be tried again", " in physics.warc.gz", "120 pages of physics in physics.jsonl.gz",
 		"tiny, protocol C: tasks 1, draws 4", "tiny, protocol C: tasks 1, draws 2", "bit for bit the model that live training published", "published as models/apprentice/chemistry/60-", "physics is deleted: ",
 		" targets\nLAYER ", "context-graph of ", "published near/",
 	} {

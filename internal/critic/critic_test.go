@@ -238,8 +238,8 @@ func judgedUnseen(t *testing.T, s Settings) {
 	if m.HeldOut() != len(all) {
 		t.Errorf("%d pages held out of %d", m.HeldOut(), len(all))
 	}
-	if want := float64(right) / float64(len(all)); math.Abs(r.Accuracy-want) > 1e-12 {
-		t.Errorf("accuracy %v, want %v", r.Accuracy, want)
+	if want := float64(right) / float64(len(all)); math.Abs(r.Raw.Accuracy-want) > 1e-12 {
+		t.Errorf("accuracy %v, want %v", r.Raw.Accuracy, want)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestReportCountsRightly(t *testing.T) {
 	}
 	all = append(all, labelled{"http://h/b", "B", "apple apple"})
 	_, r := train(t, all, Settings{})
-	if r.Words != 2 || r.Tokens != 42 || math.Abs(r.Accuracy-20./21) > 1e-12 {
+	if r.Words != 2 || r.Tokens != 42 || math.Abs(r.Raw.Accuracy-20./21) > 1e-12 {
 		t.Errorf("report %+v", r)
 	}
 	a, b := r.Classes[0], r.Classes[1]

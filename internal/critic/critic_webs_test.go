@@ -43,8 +43,8 @@ func TestWebsAccuracyOnSchools(t *testing.T) {
 		}
 		t.Logf("%s: %d examples, %d classes, %d words, %d tokens, model of %d KiB", name, r.Examples, len(r.Classes), r.Words, r.Tokens, len(m.Marshal())>>10)
 		t.Logf("raw %.3f, tempered %.3f, calibrated %.3f", r.Raw, r.Tempered, r.Calibrated)
-		if len(r.Classes) != 15 || r.Accuracy < .7 {
-			t.Errorf("%d classes, accuracy %.3f", len(r.Classes), r.Accuracy)
+		if len(r.Classes) != 15 || r.Raw.Accuracy < .7 {
+			t.Errorf("%d classes, accuracy %.3f", len(r.Classes), r.Raw.Accuracy)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestWebsPrunedSchools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d classes, %d topics pruned, %d words: out-of-fold accuracy %.3f", len(r.Classes), len(r.Pruned), r.Words, r.Accuracy)
+	t.Logf("%d classes, %d topics pruned, %d words: out-of-fold accuracy %.3f", len(r.Classes), len(r.Pruned), r.Words, r.Raw.Accuracy)
 	for _, c := range r.Classes {
 		t.Logf("%4d examples (%3d left out), recall %.2f, precision %.2f: %s", c.Examples, c.Cut, c.Recall, c.Precision, c.Name)
 	}

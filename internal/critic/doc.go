@@ -35,8 +35,8 @@
 // folds (15 main subjects) it comes to an accuracy of .854, log loss .447 and calibration error .009, bayes
 // to .781, .641 and .011, all calibrated; over 43 leaf classes to .792 and .826, beside .710 and 1.112, and
 // bayes-tree between them (.713, 1.091); on page types of universities that it has not seen to .80 and .57,
-// beside .57 and .83. bayes stays the default of forager critic train as it is the papers' judge, with which
-// experiments and their references were made, and trains in a fraction of the time.
+// beside .57 and .83. Experiments and their references were made with bayes, the papers' judge; forager critic
+// train takes what judges held-out pages better (docs/decisions/0051).
 //
 // 2026-11-22: which critic judges best and which guides best are two questions (experiment compare --critic;
 // draws 10 to 19, nAUC by label). On webkb-uni crawls by naive Bayes find more than those by logistic

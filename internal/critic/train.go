@@ -47,9 +47,6 @@ type Report struct {
 	// Words of the vocabulary, and tokens counted.
 	Words  int
 	Tokens uint64
-	// Accuracy is the share of training pages whose best class, judged by a model that has not
-	// seen them, is one of their own.
-	Accuracy float64
 	// Measured are the posteriors on these pages. The calibration of a page has not seen it either.
 	Measured
 }
@@ -60,8 +57,8 @@ type ClassReport struct {
 	// Examples it was trained on, and those that the cap left out.
 	Examples, Cut int
 	// Recall is the share of its pages that are judged to be of it, Precision the share of
-	// those judged to be of it that are; by models that have not seen the page. Precision is 0
-	// where no page is judged so.
+	// those judged to be of it that are; by the calibrated posteriors of models that have not seen
+	// the page. Precision is 0 where no page is judged so.
 	Recall, Precision float64
 }
 
@@ -130,6 +127,29 @@ func (t *training) units() int64 {
 		units += Folds * others * logistic.Epochs(others)
 	}
 	return int64(units)
+}
+
+// Products is the number of products of a weight and a value that Logistic takes to learn from the examples, those of
+// the held-out folds included: what its time grows with.
+func Products(e *Examples, s Settings) (float64, error) {
+	tree, err := grow(e, s)
+	if err != nil {
+		return 0, fmt.Errorf("train critic: %w", err)
+	}
+	used, words := make([]bool, len(e.items)), 0
+	n := 0
+	for _, c := range tree.Classes {
+		for _, i := range c.Examples {
+			if !used[i] {
+				used[i] = true
+				n++
+				words += len(e.items[i].bag.Features)
+			}
+		}
+	}
+	others := n - n/Folds
+	steps := float64(n*logistic.Epochs(n) + Folds*others*logistic.Epochs(others))
+	return steps * float64(words) / float64(max(n, 1)) * float64(len(tree.Classes)), nil
 }
 
 // grow makes the classes.
@@ -280,13 +300,11 @@ func ascending(b *bayes.Bag) *bayes.Bag {
 func (r *Report) measure(tree *taxonomy.Tree, t *training, held *heldVerdicts) {
 	r.Measured = Measured{measure(held.raw), measure(held.tempered), measure(held.calibrated)}
 	right, judged := make([]int, len(tree.Classes)), make([]int, len(tree.Classes))
-	correct := 0
-	for at, v := range held.raw {
+	for at, v := range held.calibrated {
 		judged[v.best]++
 		for _, k := range t.of[t.used[at]] {
 			if k == v.best {
 				right[k]++
-				correct++
 			}
 		}
 	}
@@ -297,8 +315,5 @@ func (r *Report) measure(tree *taxonomy.Tree, t *training, held *heldVerdicts) {
 			report.Precision = float64(right[k]) / float64(judged[k])
 		}
 		r.Classes = append(r.Classes, report)
-	}
-	if len(held.raw) > 0 {
-		r.Accuracy = float64(correct) / float64(len(held.raw))
 	}
 }
