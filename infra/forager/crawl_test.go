@@ -96,10 +96,13 @@ func TestPartsAway(t *testing.T) {
 	g, _ := simulated(t)
 	r := newRig(t, g.handler)
 	r.start(stageNames)
-	time.Sleep(time.Second) // they meet nobody
-	for _, stage := range stageNames {
-		r.pid(stage + "-0") // and wait
+	everyStageWaits := func() {
+		t.Helper()
+		for _, stage := range stageNames {
+			wait(t, stage+" waits", func() bool { return r.waits(stage + "-0") })
+		}
 	}
+	everyStageWaits() // for the broker
 	r.parts()
 	r.begin(r.crawl(g, "away", "soft-focus", 300, nil))
 	r.until("away", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 30 })
@@ -109,10 +112,7 @@ func TestPartsAway(t *testing.T) {
 	if err := r.gone("local", 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * time.Second)
-	for _, stage := range stageNames {
-		r.pid(stage + "-0")
-	}
+	everyStageWaits()
 	if _, err := r.stack.startParts(r.s, time.Minute); err != nil {
 		t.Fatal(err)
 	}

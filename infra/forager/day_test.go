@@ -11,13 +11,9 @@ import (
 	"forager/schemas"
 )
 
-// TestTwoCrawlsAndTheirModels is a day with two crawls at once: one of them is rolled back to an
+// twoCrawls is a day with two crawls at once: one of them is rolled back to an
 // older model and then lets go of it; both are deleted in turn, and share segments.
-func TestTwoCrawlsAndTheirModels(t *testing.T) {
-	g, _ := simulated(t)
-	r := newRig(t, g.handler)
-	r.parts()
-	r.start(stageNames)
+func (r *rig) twoCrawls(t *testing.T, g *demoGround) {
 	learns := func(ctl *schemas.CrawlControl) {
 		ctl.Learning.SwitchPages, ctl.Learning.RefitPages = 30, 15
 	}

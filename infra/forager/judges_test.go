@@ -21,6 +21,7 @@ import (
 // service is an HTTP predicate that says of every page what it is told to say.
 type service struct {
 	topic string
+	takes time.Duration
 	mode  atomic.Value // "fine", "rubbish", "slow", "away"
 }
 
@@ -47,6 +48,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "away":
 		panic(http.ErrAbortHandler)
 	}
+	time.Sleep(s.takes)
 	type judged struct {
 		Probabilities map[string]float64 `json:"probabilities"`
 	}
@@ -63,13 +65,10 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(answer)
 }
 
-// TestARunningCrawlIsJudgedAnew marks the topics of a running crawl anew, lets another critic judge
+// judgedAnew marks the topics of a running crawl anew, lets another critic judge
 // beside its own, and one in its place that asks a service, which answers rubbish, late and not at all.
-func TestARunningCrawlIsJudgedAnew(t *testing.T) {
-	g, web := simulated(t)
-	r := newRig(t, g.handler)
-	r.parts()
-	r.start(stageNames)
+func (r *rig) judgedAnew(t *testing.T, g *demoGround) {
+	_, web := simulated(t)
 	s := &service{topic: g.topic}
 	s.mode.Store("fine")
 	srv := httptest.NewServer(s)

@@ -109,12 +109,7 @@ func TestOperator(t *testing.T) {
 		{"completion", r.testComplete},
 		{"crawl stop", func(t *testing.T) { r.testStop(t, g) }},
 	} {
-		ok := t.Run(c.name, func(sub *testing.T) {
-			r.t = sub // what fails there ends the subtest
-			defer func() { r.t = t }()
-			c.test(sub)
-		})
-		if !ok {
+		if !r.step(t, c.name, c.test) {
 			break // the next ones want what it leaves
 		}
 		if c.name == "setup" {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,40 +18,6 @@ import (
 	"forager/internal/stream"
 	"forager/schemas"
 )
-
-// politeWeb has few hosts, each with many pages that link to all hosts, and notes from when to
-// when it was asked.
-type politeWeb struct {
-	hosts int
-	takes time.Duration
-
-	mu   sync.Mutex
-	asks map[string][]asked // by host
-}
-
-type asked struct{ begin, end time.Time }
-
-func (w *politeWeb) url(host, page int) string {
-	return fmt.Sprintf("http://h%d.polite.test/%d", host%w.hosts, page%1000)
-}
-
-func (w *politeWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	begin := time.Now()
-	time.Sleep(w.takes)
-	var host, page int
-	_, err := fmt.Sscanf(r.URL.Host+r.URL.Path, "h%d.polite.test/%d", &host, &page)
-	if err != nil {
-		http.NotFound(rw, r)
-	} else {
-		rw.Header().Set("Content-Type", "text/html")
-		for k := range 12 {
-			fmt.Fprintf(rw, "<p>About number %d: <a href=%q>more</a></p>", k, w.url(7*host+31*page+13*k*k, 17*page+k))
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.asks[r.URL.Host] = append(w.asks[r.URL.Host], asked{begin, time.Now()})
-}
 
 // keepPause wants every host to have been asked one request at a time, with the pause between
 // the end of one and the begin of the next. A client can but begin before the server sees it and

@@ -54,23 +54,31 @@ func bin(t testing.TB) string {
 
 // accessLog counts requests by host and remembers when they came.
 type accessLog struct {
-	http.Handler
-	mu    sync.Mutex
-	times map[string][]time.Time
+	mu      sync.Mutex
+	handler http.Handler
+	times   map[string][]time.Time
 }
 
 func (l *accessLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	l.times[r.URL.Host] = append(l.times[r.URL.Host], time.Now())
+	handler := l.handler
 	l.mu.Unlock()
-	l.Handler.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
+}
+
+// serve lets another web answer from now on.
+func (l *accessLog) serve(web http.Handler) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.handler = web
 }
 
 // newRig writes the pipeline file and starts the web; nothing else runs yet. change edits the
 // text of the pipeline file.
 func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir(), web: &accessLog{Handler: web, times: make(map[string][]time.Time)}}
+	r := &rig{t: t, dir: t.TempDir(), web: &accessLog{handler: web, times: make(map[string][]time.Time)}}
 	srv := httptest.NewServer(r.web)
 	t.Cleanup(srv.Close)
 	path, err := writeDemoPipeline("../../pipeline.yaml", r.dir, srv.URL)
@@ -176,6 +184,24 @@ func simulated(t testing.TB) (*demoGround, *simweb.Web) {
 	g := *made
 	g.seeds = slices.Clone(made.seeds)
 	return &g, w
+}
+
+// step is a subtest on a rig that others use before and after it: what fails there ends the subtest.
+func (r *rig) step(t *testing.T, name string, test func(t *testing.T)) bool {
+	return t.Run(name, func(sub *testing.T) {
+		r.t = sub
+		defer func() { r.t = t }()
+		test(sub)
+	})
+}
+
+// waits says whether the last that a process logged is that it waits for something.
+func (r *rig) waits(name string) bool {
+	p, ok := r.stack.processes.running(name)
+	if !ok {
+		r.t.Fatalf("%s does not run", name)
+	}
+	return strings.Contains(lastLines(p.Log, 1), "msg=waiting")
 }
 
 // crawl is a crawl of the ground, ready to be started.

@@ -11,13 +11,9 @@ import (
 	"forager/schemas"
 )
 
-// TestACrawlOfFourShards crawls with four shards, one after another of which loses its owner: it
+// fourShards crawls with four shards, one after another of which loses its owner: it
 // spends its budget to the last page, and every command adds the shards up.
-func TestACrawlOfFourShards(t *testing.T) {
-	g, _ := simulated(t)
-	r := newRig(t, g.handler)
-	r.parts()
-	r.start(stageNames)
+func (r *rig) fourShards(t *testing.T, g *demoGround) {
 	r.begin(r.crawl(g, "four", "apprentice", 400, func(c *schemas.CrawlControl) {
 		c.Shards = 4
 		c.Learning.Features = []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}
@@ -72,13 +68,9 @@ func TestACrawlOfFourShards(t *testing.T) {
 	}
 }
 
-// TestACrawlOfThreeShardsIsOperated: it is paused, goes on, gets more seeds, is stopped and deleted
+// threeShards: a crawl of three shards is paused, goes on, gets more seeds, is stopped and deleted
 // like any other.
-func TestACrawlOfThreeShardsIsOperated(t *testing.T) {
-	g, _ := simulated(t)
-	r := newRig(t, g.handler)
-	r.parts()
-	r.start(stageNames)
+func (r *rig) threeShards(t *testing.T, g *demoGround) {
 	c := r.crawl(g, "three", "soft-focus", 50_000, func(c *schemas.CrawlControl) { c.Shards, c.Window = 3, 12 })
 	more := c.Seeds[1:]
 	c.Seeds = c.Seeds[:1]
