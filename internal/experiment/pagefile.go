@@ -234,7 +234,7 @@ func (w *pageWriter) parse(ctx context.Context, path string, leaves schemas.Leaf
 	defer archive.Close()
 	settings := dom.Settings{Leaves: leaves, TagPaths: true, Tree: true}
 	for urls := range slices.Chunk(archive.URLs(), parsedAtOnce) {
-		if err := progress.Add(ctx, int64(len(urls))); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		pages, bodies, errs := make([]*page, len(urls)), make([][]byte, len(urls)), make([]error, len(urls))
