@@ -6,7 +6,7 @@
 #   make test-kafka    the stream runtime and a crawl on a real Apache Kafka (Java 17, Maven)
 #   make test-oracles  checks against programs that were not written here (Python 3.11)
 #   make test-race     the concurrent rooms under the race detector (a C compiler)
-#   make explore [SECONDS=120 FROM=n PACKAGES=./internal/shards]   the property tests and simulations for so long with other draws
+#   make explore [SECONDS=120 FROM=n PACKAGES=./internal/frontier/shards]   the property tests and simulations for so long with other draws
 #                      than those of the targets above, which draw the same every time; a failure says how to repeat it
 #   make bench [WEB=file.warc.gz TASK=name CORES=2]   whole crawls at full speed: CPU, memory and latency of every
 #                      process; then benchmarks of the rooms, each as a ratio to a floor measured in the same run
@@ -61,7 +61,7 @@ $(ENGINE): package-lock.json
 
 build: deps
 	@mkdir -p $(BIN)
-	go build -o $(BIN)/ $(addprefix ./stages/,$(STAGES)) ./infra/local ./infra/forager
+	go build -o $(BIN)/ $(addprefix ./stages/,$(STAGES)) ./infra/local ./cmd/forager
 
 demo: build
 	$(BIN)/forager demo --out build/demo $(if $(WEB),--web '$(WEB)') $(if $(TASKS),--tasks '$(TASKS)') $(if $(TASK),--task '$(TASK)')
@@ -70,7 +70,7 @@ test: build
 	$(GOTEST) $(LIMIT) ./... | $(REPORT)
 
 endurance: build
-	$(GOTEST) $(LIMIT) -tags endurance -run Endurance ./infra/forager | $(REPORT)
+	$(GOTEST) $(LIMIT) -tags endurance -run Endurance ./cmd/forager | $(REPORT)
 
 test-webs: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"
@@ -78,8 +78,8 @@ test-webs: build
 
 test-kafka: build
 	infra/kafka/with-kafka.sh bash -o pipefail -c "{ $(GOTEST) -timeout 5m -tags kafka -count=1 ./internal/stream && \
-	  $(GOTEST) -timeout 5m -tags kafka -count=1 -run TestKafkaCarries ./infra/forager; } | $(REPORT)"
-	infra/kafka/with-kafka.sh bash -o pipefail -c "$(GOTEST) -timeout 5m -tags kafka -count=1 -run TestKafkaTwo ./infra/forager | $(REPORT)"
+	  $(GOTEST) -timeout 5m -tags kafka -count=1 -run TestKafkaCarries ./cmd/forager; } | $(REPORT)"
+	infra/kafka/with-kafka.sh bash -o pipefail -c "$(GOTEST) -timeout 5m -tags kafka -count=1 -run TestKafkaTwo ./cmd/forager | $(REPORT)"
 
 test-oracles: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"
@@ -110,7 +110,7 @@ soak: build
 	$(BIN)/forager soak --out build/soak $(if $(PAGES),--pages '$(PAGES)') $(if $(CORES),--cores '$(CORES)') $(if $(SMALL),$(SMALLER))
 
 bench-import:
-	FORAGER_BENCH_DUMP=$(or $(BYTES),5000000000) go test -run '^$$' -bench Import -benchtime 1x -timeout 2h ./internal/examples
+	FORAGER_BENCH_DUMP=$(or $(BYTES),5000000000) go test -run '^$$' -bench Import -benchtime 1x -timeout 2h ./internal/classify/examples
 
 bench-frontier:
 	FORAGER_BENCH_URLS=$(or $(URLS),10000000) FORAGER_BENCH_HOSTS=$(HOSTS) FORAGER_BENCH_RANKER=$(RANKER) FORAGER_BENCH_MEMORY=$(MEMORY) go test -run '^$$' -bench Frontier -benchtime 1x -timeout 12h -v ./stages/prioritize

@@ -19,7 +19,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
 
-	"forager/internal/pipeline"
+	"forager/internal/platform/pipeline"
 )
 
 // TestLogins starts the parts on a data folder that others can read, with a pipeline file that has the keys that were

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"forager/internal/freeport"
-	"forager/internal/pipeline"
+	"forager/internal/platform/freeport"
+	"forager/internal/platform/pipeline"
 )
 
 // TestMain serves as the program itself, too.

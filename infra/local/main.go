@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"forager/internal/boot"
-	"forager/internal/pipeline"
+	"forager/internal/platform/boot"
+	"forager/internal/platform/pipeline"
 )
 
 func main() {

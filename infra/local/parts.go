@@ -18,8 +18,8 @@ import (
 	"forager/infra/local/clickhouse"
 	"forager/infra/local/kafka"
 	"forager/infra/local/s3"
-	"forager/internal/archive"
-	"forager/internal/pipeline"
+	"forager/internal/platform/archive"
+	"forager/internal/platform/pipeline"
 )
 
 // part is one server.

@@ -1,4 +1,4 @@
-"""Naive Bayes: internal/bayes, the critic and the apprentice against scikit-learn's MultinomialNB;
+"""Naive Bayes: internal/classify/bayes, the critic and the apprentice against scikit-learn's MultinomialNB;
 and the apprentice's logistic regression against its published update and, where it learns the same again
 and again, against what scikit-learn's LogisticRegression finds at once.
 

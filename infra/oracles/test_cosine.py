@@ -1,4 +1,4 @@
-"""Cosines of texts: internal/tfidf against scikit-learn's TfidfTransformer and cosine_similarity.
+"""Cosines of texts: internal/page/tfidf against scikit-learn's TfidfTransformer and cosine_similarity.
 
 scikit-learn's weight of a word is log(N/f) + 1; here it is log(N/f), and words that no document of the corpus
 has weigh nothing.

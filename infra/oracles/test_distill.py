@@ -1,4 +1,4 @@
-"""The distiller: internal/distill against dense matrices and networkx.
+"""The distiller: internal/rank/distill against dense matrices and networkx.
 
 After as many rounds the scores are those of the definition (1999), with matrices. Once they have
 converged they are also hubs and authorities of Kleinberg's HITS, as networkx computes them by singular vectors, on the

@@ -21,7 +21,7 @@ BINS = 15
 def forager(build):
     binary = build / "forager"
     env = {**os.environ, "CGO_ENABLED": "0"}
-    subprocess.run(["go", "build", "-o", binary, "./infra/forager"], cwd=ROOT, env=env, check=True)
+    subprocess.run(["go", "build", "-o", binary, "./cmd/forager"], cwd=ROOT, env=env, check=True)
     return binary
 
 

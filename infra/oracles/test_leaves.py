@@ -1,8 +1,8 @@
 """Leaves and links: Forager's numbering of the frozen pages against one made on html5lib's tree.
 
-The numbering below follows the rules that the documentation of internal/dom states. Every page must
+The numbering below follows the rules that the documentation of internal/page/dom states. Every page must
 have the same number of leaves in both modes, and the same links: target, first and last leaf,
-position, whether it is not to be followed. Targets are made canonical by Forager (internal/weburl
+position, whether it is not to be followed. Targets are made canonical by Forager (internal/web/weburl
 has oracles of its own).
 
 Where they disagree the trees do, and the HTML standard says which tree is right. Each correction

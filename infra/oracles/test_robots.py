@@ -1,4 +1,4 @@
-"""robots.txt: Forager's matcher (internal/robots) against Protego, the parser of Scrapy.
+"""robots.txt: Forager's matcher (internal/web/robots) against Protego, the parser of Scrapy.
 
 Both answer for generated files and for the real ones that Protego's source package carries.
 Where they disagree, a sentence of RFC 9309 must decide. Each correction below takes one

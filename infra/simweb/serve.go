@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"forager/internal/webarchive"
+	"forager/internal/web/webarchive"
 )
 
 // Handler serves webs as an HTTP proxy does: requests carry absolute URLs, whose host names

@@ -15,9 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	meaning "forager/internal/answer"
-	rfc9309 "forager/internal/robots"
-	"forager/internal/weburl"
+	meaning "forager/internal/web/answer"
+	rfc9309 "forager/internal/web/robots"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"forager/internal/dom"
-	"forager/internal/weburl"
+	"forager/internal/page/dom"
+	"forager/internal/web/weburl"
 )
 
 func made(t testing.TB, change func(*Config)) *Web {

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"forager/internal/apprentice"
-	"forager/internal/linkfeature"
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 

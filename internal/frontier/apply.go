@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/scope"
-	"forager/internal/weburl"
+	"forager/internal/web/scope"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"forager/internal/apprentice"
-	"forager/internal/linkfeature"
-	"forager/internal/scope"
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/linkfeature"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

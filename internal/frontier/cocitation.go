@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"forager/internal/linkfeature"
+	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
-	"forager/internal/linkfeature"
-	"forager/internal/scope"
+	"forager/internal/rank/linkfeature"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"forager/internal/rank"
-	"forager/internal/scope"
+	"forager/internal/rank/rank"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/rank"
-	"forager/internal/scope"
+	"forager/internal/rank/rank"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

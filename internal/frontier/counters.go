@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"forager/internal/scope"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"forager/internal/scope"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

@@ -3,7 +3,7 @@ package frontier
 import (
 	"fmt"
 
-	"forager/internal/weburl"
+	"forager/internal/web/weburl"
 )
 
 // discover makes the entry of a URL that was not seen before. It is not stored yet, and in no

@@ -18,7 +18,7 @@
 //	discover.go                           new URLs, aliases
 //	seen.go ordinals.go filter.go         the seen-set
 //	ledger.go                             settled leaps, boundaries
-//	place.go tables.go                    scores, by internal/rank
+//	place.go tables.go                    scores, by internal/rank/rank
 //	cocitation.go                         what is known of the links beside a link
 //	guidance.go                           what guides say of a page's links, and the path to a page
 //	backlink.go expand.go                 queries of backlinks; pages that are expanded wholly
@@ -197,7 +197,7 @@
 // 2026-11-21: an entry's first 8 links stand in its value; those behind them are stored one by one
 // beside it, so that the thousandth link to a page of a site's menu does not write the other 999
 // again. Most entries never have 8, and a third of all keys were links. Scores of several links are folded
-// (internal/rank), so it does not read them either.
+// (internal/rank/rank), so it does not read them either.
 //
 // 2026-11-22: a sweep leaves the queue keys of the entries that it moves where they are, and the range delete at the end of
 // the pass takes them along; they were deleted one by one, a third of all that a pass wrote. How far the sweep has

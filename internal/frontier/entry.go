@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"forager/internal/rank"
+	"forager/internal/rank/rank"
 	"forager/schemas"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"forager/internal/scope"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/guide"
-	"forager/internal/rank"
+	"forager/internal/rank/guide"
+	"forager/internal/rank/rank"
 	"forager/schemas"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"forager/internal/crawlfile"
-	"forager/internal/scope"
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

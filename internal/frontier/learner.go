@@ -6,10 +6,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/interest"
-	"forager/internal/rank"
-	"forager/internal/tagbandit"
-	"forager/internal/weburl"
+	"forager/internal/rank/interest"
+	"forager/internal/rank/rank"
+	"forager/internal/rank/tagbandit"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/scope"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/shards"
+	"forager/internal/frontier/shards"
 	"forager/schemas"
 )
 

@@ -4,8 +4,8 @@ import (
 	"math"
 	"strconv"
 
-	"forager/internal/linkfeature"
-	"forager/internal/schedule"
+	"forager/internal/frontier/schedule"
+	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 

@@ -3,8 +3,8 @@ package frontier
 import (
 	"fmt"
 
-	"forager/internal/distill"
-	"forager/internal/linkfeature"
+	"forager/internal/rank/distill"
+	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"forager/internal/linkfeature"
-	"forager/internal/rank"
-	"forager/internal/scope"
-	"forager/internal/weburl"
+	"forager/internal/rank/linkfeature"
+	"forager/internal/rank/rank"
+	"forager/internal/web/scope"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

@@ -1,7 +1,7 @@
 package frontier
 
 import (
-	"forager/internal/weburl"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

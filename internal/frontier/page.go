@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"forager/internal/linkfeature"
+	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 

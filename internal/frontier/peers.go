@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"forager/internal/linkfeature"
-	"forager/internal/weburl"
+	"forager/internal/rank/linkfeature"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

@@ -1,7 +1,7 @@
 package frontier
 
 import (
-	"forager/internal/rank"
+	"forager/internal/rank/rank"
 	"forager/schemas"
 )
 

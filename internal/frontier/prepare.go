@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"forager/internal/apprentice"
-	"forager/internal/linkfeature"
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"forager/internal/distill"
+	"forager/internal/rank/distill"
 	"forager/schemas"
 )
 

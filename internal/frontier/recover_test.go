@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
-	"forager/internal/scope"
-	"forager/internal/weburl"
+	"forager/internal/web/scope"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

@@ -3,7 +3,7 @@ package frontier
 import (
 	"slices"
 
-	"forager/internal/weburl"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

@@ -3,7 +3,7 @@ package frontier
 import (
 	"fmt"
 
-	"forager/internal/scope"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

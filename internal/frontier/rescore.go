@@ -3,7 +3,7 @@ package frontier
 import (
 	"fmt"
 
-	"forager/internal/apprentice"
+	"forager/internal/rank/apprentice"
 )
 
 // Model returns the version that the stored state ranks by, and the pages it was trained

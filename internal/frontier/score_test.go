@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"forager/internal/rank"
-	"forager/internal/scope"
+	"forager/internal/rank/rank"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"forager/internal/rank"
+	"forager/internal/rank/rank"
 	"forager/schemas"
 )
 

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"forager/internal/linkfeature"
-	"forager/internal/rank"
-	"forager/internal/scope"
+	"forager/internal/rank/linkfeature"
+	"forager/internal/rank/rank"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

@@ -16,10 +16,10 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
-	"forager/internal/apprentice"
-	"forager/internal/linkfeature"
-	"forager/internal/rank"
-	"forager/internal/scope"
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/linkfeature"
+	"forager/internal/rank/rank"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

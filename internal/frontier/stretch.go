@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"forager/internal/apprentice"
-	"forager/internal/linkfeature"
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/linkfeature"
 )
 
 // A sweep goes through the frontier in stretches. The links of a stretch are collected, then their

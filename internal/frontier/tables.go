@@ -3,8 +3,8 @@ package frontier
 import (
 	"fmt"
 
-	"forager/internal/apprentice"
-	"forager/internal/linkfeature"
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 

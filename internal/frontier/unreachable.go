@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"forager/internal/scope"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

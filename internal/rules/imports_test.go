@@ -15,25 +15,27 @@ import (
 // internal is pure: it knows schemas and other pure rooms only, so that the same thinking
 // runs in a stage, in a test and in an experiment.
 var machinery = []string{
-	"forager/internal/analytics", "forager/internal/boot", "forager/internal/disk", "forager/internal/objects",
-	"forager/internal/pipeline", "forager/internal/registry", "forager/internal/segment", "forager/internal/stream",
+	"forager/internal/audit", "forager/internal/export", "forager/internal/stream",
+	"forager/internal/platform/analytics", "forager/internal/platform/boot", "forager/internal/platform/disk",
+	"forager/internal/platform/objects", "forager/internal/platform/pipeline", "forager/internal/platform/registry",
+	"forager/internal/platform/samples", "forager/internal/platform/segment",
 }
 
 // clients are libraries with one owner each.
 var clients = map[string][]string{
 	"github.com/segmentio/kafka-go":          {"forager/internal/stream"},
 	"github.com/pierrec/lz4":                 {"forager/internal/stream"},
-	"github.com/minio/minio-go/v7":           {"forager/internal/objects"},
-	"github.com/ClickHouse/clickhouse-go/v2": {"forager/internal/analytics"},
+	"github.com/minio/minio-go/v7":           {"forager/internal/platform/objects"},
+	"github.com/ClickHouse/clickhouse-go/v2": {"forager/internal/platform/analytics"},
 	"github.com/cockroachdb/pebble/v2":       {"forager/internal/stream"},
 	"github.com/twmb/franz-go/pkg/kfake":     {"forager/infra/local", "forager/internal/stream/streamtest"},
-	"github.com/versity/versitygw":           {"forager/infra/local", "forager/internal/objects/objectstest"},
+	"github.com/versity/versitygw":           {"forager/infra/local", "forager/internal/platform/objects/objectstest"},
 	"github.com/ebitengine/purego":           {"forager/infra/local"},
-	"github.com/parquet-go/parquet-go":       {"forager/internal/archive", "forager/internal/study"},
-	"golang.org/x/net/html":                  {"forager/internal/dom", "forager/infra/forager/floor"},
-	"github.com/nlnwa/whatwg-url":            {"forager/internal/weburl"},
-	"github.com/blevesearch/snowballstem":    {"forager/internal/text"},
-	"github.com/prometheus/client_golang":    {"forager/internal/boot", "forager/internal/stream", "forager/stages"},
+	"github.com/parquet-go/parquet-go":       {"forager/internal/platform/archive", "forager/internal/lab/study"},
+	"golang.org/x/net/html":                  {"forager/internal/page/dom", "forager/internal/lab/floor"},
+	"github.com/nlnwa/whatwg-url":            {"forager/internal/web/weburl"},
+	"github.com/blevesearch/snowballstem":    {"forager/internal/page/text"},
+	"github.com/prometheus/client_golang":    {"forager/internal/platform/boot", "forager/internal/stream", "forager/stages"},
 }
 
 type pkg struct {
@@ -78,7 +80,7 @@ func TestPureRoomsKnowNoMachinery(t *testing.T) {
 		pure++
 		for _, d := range p.Deps {
 			if slices.ContainsFunc(machinery, func(m string) bool { return under(d, m) }) ||
-				under(d, "forager/stages") || under(d, "forager/infra") {
+				under(d, "forager/stages") || under(d, "forager/infra") || under(d, "forager/cmd") {
 				t.Errorf("%s is pure and depends on %s", p.ImportPath, d)
 			}
 		}
@@ -112,7 +114,7 @@ func TestInternalKnowsNeitherStagesNorInfra(t *testing.T) {
 			continue
 		}
 		for _, i := range p.Imports {
-			if under(i, "forager/stages") || under(i, "forager/infra") {
+			if under(i, "forager/stages") || under(i, "forager/infra") || under(i, "forager/cmd") {
 				t.Errorf("%s imports %s", p.ImportPath, i)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"forager/internal/pipeline"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )

@@ -21,7 +21,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
 
-	"forager/internal/pipeline"
+	"forager/internal/platform/pipeline"
 )
 
 // Client talks to one Kafka cluster. Its methods wait while the broker is unavailable, with

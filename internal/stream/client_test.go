@@ -14,7 +14,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"pgregory.net/rapid"
 
-	"forager/internal/pipeline"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )

@@ -20,7 +20,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/fetch"
 
-	"forager/internal/pipeline"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )

@@ -20,7 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"forager/internal/pipeline"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream/streamtest"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/pipeline"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )

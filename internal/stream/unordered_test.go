@@ -15,7 +15,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"forager/internal/pipeline"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )

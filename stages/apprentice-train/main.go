@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"forager/internal/boot"
-	"forager/internal/controls"
-	"forager/internal/objects"
+	"forager/internal/crawl/controls"
+	"forager/internal/platform/boot"
+	"forager/internal/platform/objects"
 	"forager/internal/stream"
 	"forager/schemas"
 )

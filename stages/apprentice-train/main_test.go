@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/boot"
-	"forager/internal/objects/objectstest"
-	"forager/internal/pipeline"
+	"forager/internal/platform/boot"
+	"forager/internal/platform/objects/objectstest"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"

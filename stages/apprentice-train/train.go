@@ -12,9 +12,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/apprentice"
-	"forager/internal/controls"
-	"forager/internal/registry"
+	"forager/internal/crawl/controls"
+	"forager/internal/platform/registry"
+	"forager/internal/rank/apprentice"
 	"forager/internal/stream"
 	"forager/schemas"
 )

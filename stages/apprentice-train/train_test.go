@@ -18,11 +18,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/apprentice"
-	"forager/internal/controls"
+	"forager/internal/crawl/controls"
 	"forager/internal/frontier"
-	"forager/internal/objects"
-	"forager/internal/objects/objectstest/memory"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/objects/objectstest/memory"
+	"forager/internal/rank/apprentice"
 	"forager/internal/stream"
 	"forager/internal/stream/crashtest"
 	"forager/schemas"

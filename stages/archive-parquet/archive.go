@@ -13,8 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"forager/internal/archive"
-	"forager/internal/objects"
+	"forager/internal/platform/archive"
+	"forager/internal/platform/objects"
 	"forager/internal/stream"
 )
 

@@ -18,9 +18,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/archive"
-	"forager/internal/objects/objectstest/memory"
-	"forager/internal/pipeline"
+	"forager/internal/platform/archive"
+	"forager/internal/platform/objects/objectstest/memory"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
 	"forager/schemas"
 )

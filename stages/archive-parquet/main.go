@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
-	"forager/internal/archive"
-	"forager/internal/boot"
-	"forager/internal/objects"
-	"forager/internal/pipeline"
+	"forager/internal/platform/archive"
+	"forager/internal/platform/boot"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
 )
 

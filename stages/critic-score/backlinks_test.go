@@ -11,11 +11,11 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/backlink"
-	"forager/internal/guide"
-	"forager/internal/localgraph"
-	"forager/internal/localguide"
-	"forager/internal/predicate"
+	"forager/internal/classify/predicate"
+	"forager/internal/rank/backlink"
+	"forager/internal/rank/guide"
+	"forager/internal/rank/localgraph"
+	"forager/internal/rank/localguide"
 	"forager/internal/stream"
 	"forager/schemas"
 )

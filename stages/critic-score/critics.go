@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 
-	"forager/internal/critic"
-	"forager/internal/judges"
-	"forager/internal/modelfile"
-	"forager/internal/predicate"
-	"forager/internal/taxonomy"
+	"forager/internal/classify/critic"
+	"forager/internal/classify/judges"
+	"forager/internal/classify/predicate"
+	"forager/internal/classify/taxonomy"
+	"forager/internal/platform/modelfile"
 	"forager/schemas"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"forager/internal/modelfile"
+	"forager/internal/platform/modelfile"
 )
 
 // folder keeps models M on the disk of the machine, each under its digest. All processes there map the

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"forager/internal/critic"
-	"forager/internal/judges"
-	"forager/internal/modelfile"
-	"forager/internal/predicate"
+	"forager/internal/classify/critic"
+	"forager/internal/classify/judges"
+	"forager/internal/classify/predicate"
+	"forager/internal/platform/modelfile"
 	"forager/schemas"
 )
 

@@ -9,11 +9,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/backlink"
-	"forager/internal/guide"
-	"forager/internal/guides"
-	"forager/internal/modelfile"
-	"forager/internal/predicate"
+	"forager/internal/classify/predicate"
+	"forager/internal/platform/modelfile"
+	"forager/internal/rank/backlink"
+	"forager/internal/rank/guide"
+	"forager/internal/rank/guides"
 	"forager/internal/stream"
 	"forager/schemas"
 )

@@ -12,7 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/predicate"
+	"forager/internal/classify/predicate"
 	"forager/internal/stream"
 	"forager/schemas"
 )

@@ -8,10 +8,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/critic"
-	"forager/internal/interest"
-	"forager/internal/predicate"
-	"forager/internal/renewal"
+	"forager/internal/classify/critic"
+	"forager/internal/classify/predicate"
+	"forager/internal/rank/interest"
+	"forager/internal/rank/renewal"
 	"forager/internal/stream"
 	"forager/schemas"
 )

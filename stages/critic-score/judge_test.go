@@ -11,8 +11,8 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"forager/internal/pagerules"
-	"forager/internal/predicate"
+	"forager/internal/classify/pagerules"
+	"forager/internal/classify/predicate"
 	"forager/internal/stream"
 	"forager/schemas"
 )

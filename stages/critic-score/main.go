@@ -5,9 +5,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"forager/internal/boot"
-	"forager/internal/objects"
-	"forager/internal/predicate"
+	"forager/internal/classify/predicate"
+	"forager/internal/platform/boot"
+	"forager/internal/platform/objects"
 	"forager/internal/stream"
 	"forager/schemas"
 )

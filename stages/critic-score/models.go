@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/modelfile"
+	"forager/internal/platform/modelfile"
 	"forager/internal/stream"
 	"forager/schemas"
 )

@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/backlink"
-	"forager/internal/controls"
-	"forager/internal/guide"
+	"forager/internal/crawl/controls"
+	"forager/internal/rank/backlink"
+	"forager/internal/rank/guide"
 	"forager/internal/stream"
 	"forager/schemas"
 )

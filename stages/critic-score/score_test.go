@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/critic"
-	"forager/internal/predicate"
+	"forager/internal/classify/critic"
+	"forager/internal/classify/predicate"
 	"forager/internal/stream"
 	"forager/schemas"
 )

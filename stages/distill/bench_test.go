@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"forager/internal/distill"
+	"forager/internal/rank/distill"
 	"forager/internal/stream"
 	"forager/schemas"
 )

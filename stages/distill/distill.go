@@ -12,9 +12,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/controls"
-	"forager/internal/distill"
-	"forager/internal/registry"
+	"forager/internal/crawl/controls"
+	"forager/internal/platform/registry"
+	"forager/internal/rank/distill"
 	"forager/internal/stream"
 	"forager/schemas"
 )

@@ -13,10 +13,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/controls"
-	"forager/internal/distill"
+	"forager/internal/crawl/controls"
 	"forager/internal/frontier"
-	"forager/internal/objects/objectstest/memory"
+	"forager/internal/platform/objects/objectstest/memory"
+	"forager/internal/rank/distill"
 	"forager/internal/stream"
 	"forager/internal/stream/crashtest"
 	"forager/schemas"

@@ -10,9 +10,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/objects"
-	"forager/internal/registry"
-	"forager/internal/renewal"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/registry"
+	"forager/internal/rank/renewal"
 	"forager/internal/stream"
 	"forager/schemas"
 )

@@ -7,10 +7,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/backlink"
-	"forager/internal/controls"
-	"forager/internal/guide"
-	"forager/internal/linkfeature"
+	"forager/internal/crawl/controls"
+	"forager/internal/rank/backlink"
+	"forager/internal/rank/guide"
+	"forager/internal/rank/linkfeature"
 	"forager/internal/stream"
 	"forager/schemas"
 )

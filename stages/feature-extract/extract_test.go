@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/controls"
-	"forager/internal/linkfeature"
+	"forager/internal/crawl/controls"
+	"forager/internal/rank/linkfeature"
 	"forager/internal/stream"
 	"forager/schemas"
 )

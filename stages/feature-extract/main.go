@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
-	"forager/internal/boot"
-	"forager/internal/controls"
+	"forager/internal/crawl/controls"
+	"forager/internal/platform/boot"
 	"forager/internal/stream"
 	"forager/schemas"
 )

@@ -15,11 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/objects/objectstest"
-	"forager/internal/pipeline"
+	"forager/internal/platform/objects/objectstest"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
 	"forager/internal/stream/streamtest"
-	"forager/internal/webclient"
+	"forager/internal/web/webclient"
 	"forager/schemas"
 )
 

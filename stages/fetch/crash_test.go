@@ -16,11 +16,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/objects/objectstest"
-	"forager/internal/pipeline"
-	"forager/internal/segment"
+	"forager/internal/platform/objects/objectstest"
+	"forager/internal/platform/pipeline"
+	"forager/internal/platform/segment"
 	"forager/internal/stream"
-	"forager/internal/warc"
+	"forager/internal/web/warc"
 	"forager/schemas"
 )
 

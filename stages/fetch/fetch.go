@@ -11,11 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/objects"
-	"forager/internal/pipeline"
-	"forager/internal/segment"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/pipeline"
+	"forager/internal/platform/segment"
 	"forager/internal/stream"
-	"forager/internal/webclient"
+	"forager/internal/web/webclient"
 	"forager/schemas"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/segment"
+	"forager/internal/platform/segment"
 	"forager/internal/stream"
-	"forager/internal/warc"
+	"forager/internal/web/warc"
 	"forager/schemas"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"forager/internal/boot"
+	"forager/internal/platform/boot"
 )
 
 func main() {

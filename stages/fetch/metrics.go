@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"forager/internal/segment"
+	"forager/internal/platform/segment"
 )
 
 // metrics of the stage, beside those of the stream. Labels are bounded: outcomes and results.

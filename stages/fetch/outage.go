@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/publicsuffix"
 
-	"forager/internal/webclient"
+	"forager/internal/web/webclient"
 	"forager/schemas"
 )
 

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"pgregory.net/rapid"
 
-	"forager/internal/webclient"
+	"forager/internal/web/webclient"
 	"forager/schemas"
 )
 

@@ -11,11 +11,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/answer"
-	"forager/internal/segment"
+	"forager/internal/platform/segment"
 	"forager/internal/stream"
-	"forager/internal/webclient"
-	"forager/internal/weburl"
+	"forager/internal/web/answer"
+	"forager/internal/web/webclient"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"forager/internal/robots"
-	"forager/internal/webclient"
-	"forager/internal/weburl"
+	"forager/internal/web/robots"
+	"forager/internal/web/webclient"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"forager/internal/warc"
-	"forager/internal/webclient"
-	"forager/internal/weburl"
+	"forager/internal/web/warc"
+	"forager/internal/web/webclient"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

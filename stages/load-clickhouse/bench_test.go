@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"forager/internal/controls"
+	"forager/internal/crawl/controls"
 	"forager/internal/stream"
 	"forager/schemas"
 )

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/controls"
+	"forager/internal/crawl/controls"
 	"forager/internal/stream"
 	"forager/schemas"
 )

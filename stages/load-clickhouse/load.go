@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"forager/internal/analytics"
-	"forager/internal/controls"
+	"forager/internal/crawl/controls"
+	"forager/internal/platform/analytics"
 	"forager/internal/stream"
 	"forager/schemas"
 )

@@ -18,9 +18,9 @@ import (
 	"pgregory.net/rapid"
 
 	"forager/infra/local/clickhouse"
-	"forager/internal/analytics"
-	"forager/internal/controls"
-	"forager/internal/pipeline"
+	"forager/internal/crawl/controls"
+	"forager/internal/platform/analytics"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
 	"forager/schemas"
 )

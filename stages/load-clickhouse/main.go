@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"forager/internal/analytics"
-	"forager/internal/boot"
-	"forager/internal/controls"
+	"forager/internal/crawl/controls"
+	"forager/internal/platform/analytics"
+	"forager/internal/platform/boot"
 	"forager/internal/stream"
 	"forager/schemas"
 )

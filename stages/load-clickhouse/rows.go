@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/analytics"
-	"forager/internal/guide"
+	"forager/internal/platform/analytics"
+	"forager/internal/rank/guide"
 	"forager/internal/stream"
-	"forager/internal/weburl"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

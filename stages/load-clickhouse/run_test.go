@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/infra/local/clickhouse"
-	"forager/internal/analytics"
-	"forager/internal/boot"
-	"forager/internal/pipeline"
+	"forager/internal/platform/analytics"
+	"forager/internal/platform/boot"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"

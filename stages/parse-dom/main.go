@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 
-	"forager/internal/boot"
-	"forager/internal/controls"
-	"forager/internal/objects"
-	"forager/internal/segment"
+	"forager/internal/crawl/controls"
+	"forager/internal/platform/boot"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/segment"
 	"forager/internal/stream"
 	"forager/schemas"
 )

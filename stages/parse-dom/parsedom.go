@@ -7,12 +7,12 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/controls"
-	"forager/internal/dom"
-	"forager/internal/objects"
-	"forager/internal/segment"
+	"forager/internal/crawl/controls"
+	"forager/internal/page/dom"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/segment"
 	"forager/internal/stream"
-	"forager/internal/warc"
+	"forager/internal/web/warc"
 	"forager/schemas"
 )
 

@@ -13,11 +13,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"forager/internal/controls"
-	"forager/internal/dom"
-	"forager/internal/objects"
+	"forager/internal/crawl/controls"
+	"forager/internal/page/dom"
+	"forager/internal/platform/objects"
 	"forager/internal/stream"
-	"forager/internal/warc"
+	"forager/internal/web/warc"
 	"forager/schemas"
 )
 

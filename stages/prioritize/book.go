@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/controls"
-	"forager/internal/distill"
+	"forager/internal/crawl/controls"
+	"forager/internal/rank/distill"
 	"forager/internal/stream"
 	"forager/schemas"
 )

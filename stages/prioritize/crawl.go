@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/frontier"
-	"forager/internal/scope"
 	"forager/internal/stream"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"forager/internal/disk"
+	"forager/internal/platform/disk"
 	"forager/schemas"
 )
 

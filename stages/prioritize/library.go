@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"forager/internal/frontier"
-	"forager/internal/scope"
 	"forager/internal/stream"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"time"
 
-	"forager/internal/apprentice"
-	"forager/internal/boot"
-	"forager/internal/disk"
 	"forager/internal/frontier"
-	"forager/internal/objects"
+	"forager/internal/platform/boot"
+	"forager/internal/platform/disk"
+	"forager/internal/platform/objects"
+	"forager/internal/rank/apprentice"
 	"forager/internal/stream"
 	"forager/schemas"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/boot"
-	"forager/internal/pipeline"
+	"forager/internal/platform/boot"
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"

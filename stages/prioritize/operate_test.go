@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/disk"
-	"forager/internal/distill"
+	"forager/internal/platform/disk"
+	"forager/internal/rank/distill"
 	"forager/internal/stream"
 	"forager/schemas"
 )

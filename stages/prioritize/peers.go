@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/frontier"
-	"forager/internal/shards"
+	"forager/internal/frontier/shards"
 	"forager/internal/stream"
 	"forager/schemas"
 )

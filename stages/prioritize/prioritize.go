@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"forager/internal/disk"
 	"forager/internal/frontier"
+	"forager/internal/platform/disk"
 	"forager/internal/stream"
 	"forager/schemas"
 )

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"forager/internal/apprentice"
-	"forager/internal/boot"
-	"forager/internal/crawlfile"
+	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
-	"forager/internal/linkfeature"
-	"forager/internal/scope"
+	"forager/internal/platform/boot"
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/linkfeature"
 	"forager/internal/stream"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/disk"
+	"forager/internal/platform/disk"
 	"forager/internal/stream"
 	"forager/schemas"
 )

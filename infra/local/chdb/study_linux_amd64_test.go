@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"forager/internal/study"
+	"forager/internal/lab/study"
 )
 
 // TestStudiesAreLoaded: the engine reads the files of a study, and the same rows from both.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"forager/infra/local/chdb"
-	"forager/internal/disk"
+	"forager/internal/platform/disk"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"forager/internal/disk"
+	"forager/internal/platform/disk"
 )
 
 // reserve is the room, in bytes, that the broker leaves on its disk: more than the requests under

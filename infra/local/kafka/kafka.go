@@ -13,7 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"forager/internal/disk"
+	"forager/internal/platform/disk"
 )
 
 const scram256 = "SCRAM-SHA-256"

@@ -19,13 +19,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/infra/local/chdb"
-	"forager/internal/archive"
-	"forager/internal/dom"
-	"forager/internal/linkfeature"
-	"forager/internal/objects"
-	"forager/internal/pipeline"
+	"forager/internal/page/dom"
+	"forager/internal/platform/archive"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/pipeline"
+	"forager/internal/rank/linkfeature"
 	"forager/internal/stream"
-	"forager/internal/weburl"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

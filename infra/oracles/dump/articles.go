@@ -8,9 +8,9 @@ import (
 	"os"
 	"strings"
 
-	"forager/internal/bayes"
-	"forager/internal/critic"
-	"forager/internal/weburl"
+	"forager/internal/classify/bayes"
+	"forager/internal/classify/critic"
+	"forager/internal/web/weburl"
 )
 
 // article is an article of the taxonomy, by its main subject, the first part of its first topic.

@@ -6,10 +6,10 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"forager/internal/apprentice"
-	"forager/internal/bayes"
-	"forager/internal/critic"
-	"forager/internal/text"
+	"forager/internal/classify/bayes"
+	"forager/internal/classify/critic"
+	"forager/internal/page/text"
+	"forager/internal/rank/apprentice"
 	"forager/schemas"
 )
 

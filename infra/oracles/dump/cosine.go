@@ -7,7 +7,7 @@ import (
 	"os"
 	"slices"
 
-	"forager/internal/tfidf"
+	"forager/internal/page/tfidf"
 )
 
 // cosineCase are documents as counts by word, those that make the corpus and those that are compared, and the cosine

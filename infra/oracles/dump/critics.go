@@ -10,10 +10,10 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"forager/internal/calibrate"
-	"forager/internal/critic"
-	"forager/internal/logistic"
-	"forager/internal/text"
+	"forager/internal/classify/calibrate"
+	"forager/internal/classify/critic"
+	"forager/internal/classify/logistic"
+	"forager/internal/page/text"
 	"forager/schemas"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 
-	"forager/internal/distill"
+	"forager/internal/rank/distill"
 )
 
 // distillCase is a web of pages, and what the distiller makes of it: by page, 0 where it is not listed.

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"forager/internal/dom"
-	"forager/internal/warc"
-	"forager/internal/weburl"
+	"forager/internal/page/dom"
+	"forager/internal/web/warc"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"forager/internal/positive"
+	"forager/internal/classify/positive"
 )
 
 // positiveCase is a sample of positive–unlabelled learning, dense, and the model learnt from it.

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"forager/internal/robots"
+	"forager/internal/web/robots"
 )
 
 // robotsCase is one robots.txt with the answers of the matcher under test.

@@ -25,11 +25,11 @@ import (
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
-	"forager/internal/segment"
-	"forager/internal/warc"
-	"forager/internal/webarchive"
-	"forager/internal/webclient"
-	"forager/internal/weburl"
+	"forager/internal/platform/segment"
+	"forager/internal/web/warc"
+	"forager/internal/web/webarchive"
+	"forager/internal/web/webclient"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

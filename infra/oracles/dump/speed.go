@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"forager/internal/critic"
-	"forager/internal/text"
+	"forager/internal/classify/critic"
+	"forager/internal/page/text"
 )
 
 // speedDump is the CPU time that a flat critic takes for texts, on one core.

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"forager/infra/simweb"
-	"forager/internal/answer"
-	"forager/internal/dom"
-	"forager/internal/frozen"
-	"forager/internal/text"
-	"forager/internal/webarchive"
-	"forager/internal/weburl"
+	"forager/internal/page/dom"
+	"forager/internal/page/text"
+	"forager/internal/testkit/frozen"
+	"forager/internal/web/answer"
+	"forager/internal/web/webarchive"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

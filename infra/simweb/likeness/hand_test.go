@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"forager/internal/dom"
+	"forager/internal/page/dom"
 )
 
 // parsed is a page of a web made by hand.

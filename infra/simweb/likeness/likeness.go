@@ -10,8 +10,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"forager/internal/critic"
-	"forager/internal/weburl"
+	"forager/internal/classify/critic"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 

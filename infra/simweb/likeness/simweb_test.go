@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"forager/infra/simweb"
-	"forager/internal/dom"
+	"forager/internal/page/dom"
 )
 
 var update = flag.Bool("update", false, "write the figures into measured.json and README.md")

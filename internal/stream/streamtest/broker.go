@@ -10,8 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"forager/internal/freeport"
-	"forager/internal/pipeline"
+	"forager/internal/platform/freeport"
+	"forager/internal/platform/pipeline"
 )
 
 // Variable is the environment variable that names a real broker.

@@ -1,0 +1,404 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/lab/floor"
+	"forager/internal/platform/freeport"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+type benchCommand struct {
+	Out      string   `help:"Folder of the bench: configuration, data, logs, bench.json." default:"build/bench" type:"path"`
+	Bin      string   `help:"Folder of the programs; by default the folder of this one." type:"path"`
+	Pages    uint64   `help:"Budget of each crawl on the synthetic web, pages." default:"4000"`
+	Cores    int      `help:"Processors that all processes share, the web server too; 0 = all there are." default:"2"`
+	Rankers  []string `help:"Rankers to crawl with." default:"soft-focus,apprentice"`
+	Crawls   []string `help:"Crawls to make: simweb and, with --web, its name and its name with -404; by default all of them."`
+	Window   uint32   `help:"Requests under way at a time; 0 = found by trying, as in any crawl."`
+	Web      string   `help:"Crawl this frozen web (WARC), too." type:"existingfile"`
+	Tasks    string   `help:"Task file; by default tasks.json.gz beside the web." type:"path"`
+	Task     string   `help:"Task of the task file." default:"webkb:course/cornell"`
+	Requests uint64   `help:"Budget of the crawl of the frozen web with its dead links, requests; 0 = 6.5 for each page of the task's budget."`
+	Profiles bool     `help:"Write CPU and allocation profiles of every process to OUT/profiles."`
+	Config   string   `name:"from" help:"Pipeline file to start from." default:"pipeline.yaml" type:"path"`
+}
+
+func (c *benchCommand) Help() string {
+	return `Crawls a synthetic web at full speed through every stage: the embedded parts, all stages and the web
+server are processes that share a few processors, and everything is stored as in any crawl. With --web
+also a frozen web, twice: with its list of URLs as the scope, and without it, so that links to pages
+that are not in the file are requested and answered with 404. Afterwards the same URLs are fetched and
+parsed by net/http and html.Parse alone, on the same processors: the floor.
+
+CPU is user and system time of each process from the first request until every stage has read all
+records, over the pages delivered. Latency is that of the loop, from a request to its verdict: at
+full speed, and idle with one request under way. Memory is the largest resident size of a process.
+
+  forager bench
+  forager bench --web webkb.warc.gz --profiles
+  forager bench --cores 4 --pages 20000 --rankers soft-focus --crawls simweb
+  forager bench --web webkb.warc.gz --rankers soft-focus --crawls webkb-404`
+}
+
+// benchRun is one crawl of the bench in bench.json.
+type benchRun struct {
+	Web            string  `json:"web"`
+	Ranker         string  `json:"ranker"`
+	Pages          uint64  `json:"pages"`
+	Requests       uint64  `json:"requests"`
+	Seconds        float64 `json:"seconds"`
+	PagesPerSecond float64 `json:"pages_per_second"`
+	// Latency of the loop, milliseconds: median and 95 % at full speed; median when idle.
+	LatencyMS     uint32 `json:"latency_ms"`
+	LatencyP95MS  uint32 `json:"latency_p95_ms"`
+	IdleLatencyMS uint32 `json:"idle_latency_ms"`
+	// CPUMSPerPage by process, milliseconds a page delivered; Sum is that of all of them.
+	CPUMSPerPage map[string]float64 `json:"cpu_ms_per_page"`
+	Sum          float64            `json:"cpu_ms_per_page_sum"`
+	Floor        floor.Figures      `json:"floor"`
+	// Ratio is Sum to the floor with html.Parse.
+	Ratio float64 `json:"ratio_to_floor"`
+	// The crawls of one web follow each other, and so do their peaks.
+	memoryPeaks
+	EndReason string `json:"end_reason"`
+}
+
+type benchReport struct {
+	Cores int        `json:"cores"`
+	Go    string     `json:"go"`
+	Runs  []benchRun `json:"runs"`
+}
+
+// benchWeb is a web of the bench with its crawls; serve is the command line of its server.
+type benchWeb struct {
+	name   string
+	ground func() (*demoGround, error)
+	serve  []string
+	// crawls by their addition to the name; budgets, and whether dead links are requested.
+	crawls []benchCrawl
+}
+
+type benchCrawl struct {
+	name   string
+	budget func(g *demoGround) *schemas.Budget
+	// dead: there is no list of URLs, links to URLs that the web does not have are requested.
+	dead bool
+}
+
+func pagesBudget(g *demoGround) *schemas.Budget { return &schemas.Budget{Pages: g.budget} }
+
+// requestsPerPage of webkb with its dead links: two of three links of it are dead.
+const requestsPerPage = 6.5
+
+func (c *benchCommand) webs(ctx context.Context) []benchWeb {
+	list := []benchWeb{{
+		name: "simweb", ground: func() (*demoGround, error) { return simGround(c.Pages) },
+		serve: []string{"serve-simweb"}, crawls: []benchCrawl{{name: "simweb", budget: pagesBudget}},
+	}}
+	if c.Web != "" {
+		name, _, _ := strings.Cut(filepath.Base(c.Web), ".")
+		list = append(list, benchWeb{
+			name: name, ground: func() (*demoGround, error) {
+				return frozenGround(ctx, &demoCommand{Web: c.Web, Tasks: c.Tasks, Task: c.Task})
+			},
+			serve: []string{"serve-web", c.Web},
+			crawls: []benchCrawl{{name: name, budget: pagesBudget}, {name: name + "-404", dead: true, budget: func(g *demoGround) *schemas.Budget {
+				if c.Requests > 0 {
+					return &schemas.Budget{Requests: c.Requests}
+				}
+				return &schemas.Budget{Requests: uint64(requestsPerPage * float64(g.budget))}
+			}}},
+		})
+	}
+	return list
+}
+
+// chosen are the webs with the crawls that --crawls names.
+func (c *benchCommand) chosen(ctx context.Context) ([]benchWeb, error) {
+	webs := c.webs(ctx)
+	if len(c.Crawls) == 0 {
+		return webs, nil
+	}
+	known := make(map[string]bool)
+	for i := range webs {
+		for _, crawl := range webs[i].crawls {
+			known[crawl.name] = true
+		}
+		webs[i].crawls = slices.DeleteFunc(webs[i].crawls, func(crawl benchCrawl) bool { return !slices.Contains(c.Crawls, crawl.name) })
+	}
+	for _, name := range c.Crawls {
+		if !known[name] {
+			return nil, usagef("--crawls %s: there are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
+	return slices.DeleteFunc(webs, func(w benchWeb) bool { return len(w.crawls) == 0 }), nil
+}
+
+func (c *benchCommand) Run(s *session) error {
+	report := &benchReport{Cores: c.Cores, Go: runtime.Version()}
+	if c.Cores == 0 {
+		report.Cores = runtime.NumCPU()
+	}
+	webs, err := c.chosen(s)
+	if err != nil {
+		return err
+	}
+	for _, w := range webs {
+		runs, err := c.crawl(s, w)
+		if err != nil {
+			return fmt.Errorf("bench of %s: %w", w.name, err)
+		}
+		report.Runs = append(report.Runs, runs...)
+	}
+	if err := writeReport(c.Out, "bench.json", report); err != nil {
+		return err
+	}
+	return s.print(report, func(w io.Writer) { printBench(w, report) })
+}
+
+// crawl makes all crawls of one web.
+func (c *benchCommand) crawl(s *session, w benchWeb) (runs []benchRun, err error) {
+	out := filepath.Join(c.Out, w.name)
+	d := &demo{command: &demoCommand{Out: out, Bin: c.Bin, Config: c.Config}, s: s}
+	if err := d.clear(); err != nil {
+		return nil, err
+	}
+	if d.ground, err = w.ground(); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	b := &bench{demo: d, command: c, web: w}
+	if err := onCores(c.Cores, b.start); err != nil {
+		return nil, err
+	}
+	defer d.books.close()
+	published, err := publishCritic(s, d.config, d.books, "bench", d.ground.critic, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, crawl := range w.crawls {
+		for _, ranker := range c.Rankers {
+			d.say("\ncrawling %s with %s on %d processors", crawl.name, ranker, c.Cores)
+			run, err := b.run(crawl, ranker, published.GetVersion())
+			if err != nil {
+				return nil, err
+			}
+			runs = append(runs, *run)
+		}
+	}
+	return runs, nil
+}
+
+// bench is the crawls of one web.
+type bench struct {
+	*demo
+	command *benchCommand
+	web     benchWeb
+	proxy   string
+	// more settings of the pipeline file.
+	more []setting
+	// debug are the addresses of the processes' profiles, by name.
+	debug map[string]string
+}
+
+// start starts the web server, the embedded parts and the stages.
+func (b *bench) start() error {
+	addresses, err := freeport.Addresses(1)
+	if err != nil {
+		return err
+	}
+	b.proxy = "http://" + addresses[0]
+	const anyPort = "127.0.0.1:0" // its log says which
+	profiles := b.command.Profiles
+	more := append(b.more, setting{anyPort, []string{"local", "metrics"}}, setting{profiles, []string{"local", "profiles"}})
+	for _, stage := range stageNames {
+		more = append(more, setting{anyPort, []string{"stages", stage, "metrics"}}, setting{profiles, []string{"stages", stage, "profiles"}})
+	}
+	if err := b.demo.start(b.proxy, more...); err != nil {
+		return err
+	}
+	program := filepath.Join(b.stack.bin, "forager")
+	if err := b.stack.processes.start("web", b.stack.logs(), nil, program, append(b.web.serve, "--listen", addresses[0])...); err != nil {
+		return err
+	}
+	for end := time.Now().Add(time.Minute); !answers(addresses[0]); {
+		if _, ok := b.stack.processes.running("web"); !ok || time.Now().After(end) {
+			return fmt.Errorf("the web server does not answer:\n%s", lastLines(filepath.Join(b.stack.logs(), "web.log"), 5))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return b.findDebug()
+}
+
+// told is the line in which a process says where its metrics and profiles are.
+var told = regexp.MustCompile(`msg=metrics .*address=(\S+)`)
+
+// findDebug waits until every process has told its address.
+func (b *bench) findDebug() error {
+	b.debug = make(map[string]string)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		missing := ""
+		for _, p := range b.stack.processes.List {
+			if p.Name == "web" {
+				continue
+			}
+			log, err := os.ReadFile(p.Log)
+			if err != nil {
+				return err
+			}
+			if m := told.FindAllSubmatch(log, -1); m != nil {
+				b.debug[p.Name] = string(m[len(m)-1][1])
+			} else {
+				missing = p.Name
+			}
+		}
+		if missing == "" {
+			return nil
+		}
+		if err := b.stack.ended(); err != nil {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s does not say where its metrics are; see %s", missing, b.stack.logs())
+		}
+	}
+}
+
+// idlePages is the budget of the crawl that measures the loop when nothing else is under way.
+const idlePages = 12
+
+// run makes one crawl, the same crawl with one request at a time, and the floor.
+func (b *bench) run(crawl benchCrawl, ranker, critic string) (*benchRun, error) {
+	c, err := b.control(crawl.name+"-"+ranker, ranker, critic, 0, "")
+	if err != nil {
+		return nil, err
+	}
+	c.Budget, c.Window = crawl.budget(b.ground), b.command.Window
+	urls := b.ground.urlList
+	if crawl.dead {
+		urls = nil
+	}
+	stop := b.profile(c.GetCrawl())
+	m, err := b.measure(&crawlfile.Crawl{Control: c, Seeds: b.ground.seeds, URLList: urls}, ranker)
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	run := &benchRun{
+		Web: crawl.name, Ranker: ranker, Pages: m.Pages, Requests: m.Requests, Seconds: m.Seconds, PagesPerSecond: m.PagesPerSecond,
+		LatencyMS: m.LatencyMS, LatencyP95MS: m.LatencyP95MS, CPUMSPerPage: m.CPUMSPerPage, EndReason: m.EndReason, memoryPeaks: b.memoryPeaks(),
+	}
+	for _, x := range run.CPUMSPerPage {
+		run.Sum += x
+	}
+	idle := proto.CloneOf(c)
+	idle.Crawl, idle.Window, idle.HostWindow, idle.Budget = c.GetCrawl()+"-idle", 1, 1, &schemas.Budget{Pages: idlePages}
+	m, err = b.measure(&crawlfile.Crawl{Control: idle, Seeds: b.ground.seeds, URLList: urls}, ranker)
+	if err != nil {
+		return nil, err
+	}
+	run.IdleLatencyMS = m.LatencyMS
+	requested, err := b.fetched(c.GetCrawl())
+	if err != nil {
+		return nil, err
+	}
+	if err := onCores(b.command.Cores, func() error {
+		run.Floor, err = b.floor(requested)
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("floor of %s: %w", crawl.name, err)
+	}
+	if run.Floor.Parse > 0 {
+		run.Ratio = run.Sum / run.Floor.Parse
+	}
+	return run, nil
+}
+
+// fetched are the URLs that a crawl requested and got an answer for.
+func (b *bench) fetched(crawl string) ([]string, error) {
+	var urls []string
+	n, err := b.books.client.Partitions(b.s, schemas.TopicPageFetched)
+	if err != nil {
+		return nil, err
+	}
+	for p := range n {
+		first, end, err := b.books.client.Offsets(b.s, schemas.TopicPageFetched, p)
+		if err != nil {
+			return nil, err
+		}
+		err = b.books.client.Read(b.s, schemas.TopicPageFetched, p, first, end, func(r stream.Record) error {
+			if r.Headers[schemas.HeaderCrawl] == crawl {
+				urls = append(urls, r.Headers[schemas.HeaderURL])
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(urls)
+	return slices.Compact(urls), nil
+}
+
+// profileSeconds is how long CPU profiles are taken.
+const profileSeconds = 8
+
+// profile begins to write a CPU profile of every process; what it returns waits for them and
+// adds profiles of allocations.
+func (b *bench) profile(crawl string) (wait func()) {
+	if !b.command.Profiles {
+		return func() {}
+	}
+	dir := filepath.Join(b.command.Out, "profiles")
+	done := make(chan error, len(b.debug))
+	get := func(name, what, file string) error {
+		resp, err := http.Get("http://" + b.debug[name] + "/debug/pprof/" + what)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		data, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %s", resp.Status, data)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, crawl+"-"+name+"."+file), data, 0o644)
+	}
+	for name := range b.debug {
+		go func() { done <- get(name, fmt.Sprintf("profile?seconds=%d", profileSeconds), "cpu.pprof") }()
+	}
+	return func() {
+		var errs []error
+		for range b.debug {
+			errs = append(errs, <-done)
+		}
+		for name := range b.debug {
+			errs = append(errs, get(name, "allocs", "allocs.pprof"))
+		}
+		if err := errors.Join(errs...); err != nil {
+			b.say("profiles of %s: %v", crawl, err)
+		}
+	}
+}

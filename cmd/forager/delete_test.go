@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"forager/internal/platform/analytics"
+	"forager/schemas"
+)
+
+// testDelete deletes a finished crawl and wants nothing of it to be left, and nothing of another
+// one to be missing.
+func (r *rig) testDelete(t *testing.T, crawl, other string) {
+	bucket := filepath.Join(r.cfg.Data, "local/s3/objects", r.cfg.S3.Bucket)
+	segments := func() int {
+		list, err := filepath.Glob(filepath.Join(bucket, "segments/*/*.warc.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	before := segments()
+	r.fails(t, exitFailure, []string{"crawl", "delete", "nothing"}, `no crawl "nothing"`)
+	var d deletion
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "delete", crawl)), &d); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", d)
+	if d.Segments == 0 || d.Bytes == 0 || segments() != before-d.Segments || d.Rows["requests_rows"] < 20 || d.Rows["links_rows"] == 0 {
+		t.Errorf("deleted %+v; %d segments of %d are left", d, segments(), before)
+	}
+	db, err := analytics.Open(r.cfg.ClickHouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, table := range []string{"requests", "fetches", "judgements", "verdicts", "links", "leaps", "statuses", "controls"} {
+		rows, err := db.Query(r.s, "SELECT count() FROM "+table+"_rows WHERE crawl = {crawl:String}", analytics.Params{"crawl": crawl})
+		if err != nil || fmt.Sprint(rows.Rows) != "[[0]]" {
+			t.Errorf("rows of %s: %v, %v", table, rows, err)
+		}
+	}
+	wait(t, "room on the disk for what was deleted", func() bool {
+		rows, err := db.Query(r.s, "SELECT count() FROM system.parts WHERE database = currentDatabase() AND active AND has_lightweight_delete", nil)
+		return err == nil && fmt.Sprint(rows.Rows) == "[[0]]"
+	})
+	for _, dir := range []string{"scopes", "models/apprentice"} {
+		if left, err := os.ReadDir(filepath.Join(bucket, dir, crawl)); err == nil && len(left) > 0 {
+			t.Errorf("%v is left of %s", left, dir)
+		}
+	}
+	r.verified(other)
+
+	gone := fmt.Sprintf("crawl %q was deleted", crawl)
+	for _, command := range []string{
+		"crawl status", "crawl watch", "crawl pause", "crawl resume", "crawl stop", "crawl seeds", "report", "verify", "export --format urls", "models list", "retrain",
+	} {
+		args := append(strings.Fields(command), crawl)
+		if command == "crawl seeds" {
+			args = append(args, "http://a.test/")
+		}
+		r.fails(t, exitFailure, args, gone, "there are: ")
+	}
+	if out := r.mustRun("crawl", "delete", crawl); !strings.Contains(out, "0 rows, 0 segments") {
+		t.Errorf("deleted again: %s", out)
+	}
+	if out := r.mustRun("crawl", "list"); strings.Contains(out, crawl+" ") || !strings.Contains(out, "and 1 deleted (--all shows them)") {
+		t.Errorf("crawl list:\n%s", out)
+	}
+	if out := r.mustRun("crawl", "list", "--all"); !strings.Contains(out, crawl+" ") || !strings.Contains(out, "deleted") {
+		t.Errorf("crawl list --all:\n%s", out)
+	}
+	if out := r.mustRun("crawl", "status"); strings.Contains(out, crawl+" ") {
+		t.Errorf("crawl status:\n%s", out)
+	}
+	file := filepath.Join(r.dir, crawl+".yaml")
+	r.fails(t, exitFailure, []string{"crawl", "start", file}, "exists already", "choose another")
+}
+
+// deletesGuides deletes a crawl that made guides of its pages, and wants them to go, and a guide of the same name to stay that it began
+// with.
+func (r *rig) deletesGuides(crawl string) {
+	r.t.Helper()
+	ctl, err := r.books.control(crawl)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	name, last, _ := strings.Cut(ctl.GetPolicies()[0].GetGuide(), "/")
+	dir := filepath.Join(r.cfg.Data, "local/s3/objects", r.cfg.S3.Bucket, schemas.ModelObject("guide", name))
+	before, err := os.ReadDir(dir)
+	if err != nil || len(before) < 3 {
+		r.t.Fatalf("%d guides are called %s: %v", len(before), name, err)
+	}
+	var d deletion
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "delete", crawl)), &d); err != nil {
+		r.t.Fatal(err)
+	}
+	_, err = os.Stat(filepath.Join(dir, last))
+	after, failure := os.ReadDir(dir)
+	if !os.IsNotExist(err) || failure != nil || len(after) != 1 || newestGuide(r, name) != name+"/"+after[0].Name() {
+		r.t.Errorf("of %v after the crawl %v are left, the newest was %s (%v): %+v", before, after, last, errors.Join(err, failure), d)
+	}
+}
+
+func TestModelsThatOthersNeedStay(t *testing.T) {
+	b := &books{controls: make(map[string]*schemas.CrawlControl)}
+	add := func(crawl, prior, pinned string, state schemas.CrawlState) {
+		b.take(&schemas.CrawlControl{Crawl: crawl, Revision: 1, State: state, Learning: &schemas.Learning{Prior: prior, Pinned: pinned}})
+	}
+	add("gone", "", "gone/9-own", schemas.CrawlState_CRAWL_STATE_DELETED)
+	add("heir", "gone/1-a", "heir/2-b", schemas.CrawlState_CRAWL_STATE_RUNNING)
+	add("dead", "gone/3-c", "", schemas.CrawlState_CRAWL_STATE_DELETED)
+	add("other", "gone2/4-d", "", schemas.CrawlState_CRAWL_STATE_RUNNING)
+	b.take(&schemas.CrawlControl{Crawl: "led", Revision: 1, Policies: []*schemas.Policy{{Ranker: schemas.Ranker_RANKER_GUIDE, Guide: "near/5"}}})
+	b.take(&schemas.CrawlControl{Crawl: "gone", Revision: 2, State: schemas.CrawlState_CRAWL_STATE_DELETED,
+		Policies: []*schemas.Policy{{Ranker: schemas.Ranker_RANKER_GUIDE, Guide: "near/6"}}})
+	got := b.needed("gone")
+	for version, want := range map[string]bool{"gone/1-a": true, "gone/9-own": false, "gone/3-c": false, "near/5": true, "near/6": false} {
+		if got[version] != want {
+			t.Errorf("%s: needed %t, want %t", version, got[version], want)
+		}
+	}
+}

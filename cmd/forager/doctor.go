@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"forager/internal/platform/analytics"
+	"forager/internal/platform/disk"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/pipeline"
+	"forager/internal/stream"
+)
+
+type doctorCommand struct {
+	Timeout time.Duration `help:"How long to wait for each part." default:"5s"`
+	Repair  bool          `help:"Replace or remove records of compacted topics that cannot be read."`
+	Tables  bool          `help:"Read all of ClickHouse's tables, to find what is broken; takes as long as that does."`
+}
+
+// finding is one line of the doctor's report.
+type finding struct {
+	What string `json:"what"`
+	OK   bool   `json:"ok"`
+	// Detail says what was seen; Fix what to do about it where OK is false.
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+func (c *doctorCommand) Run(s *session) error {
+	findings := c.examine(s)
+	bad := 0
+	for _, f := range findings {
+		if !f.OK {
+			bad++
+		}
+	}
+	err := s.print(findings, func(w io.Writer) {
+		for _, f := range findings {
+			mark := "ok  "
+			if !f.OK {
+				mark = "BAD "
+			}
+			fmt.Fprintf(w, "%s %-12s %s\n", mark, f.What, f.Detail)
+			if f.Fix != "" {
+				fmt.Fprintf(w, "     %-12s → %s\n", "", f.Fix)
+			}
+		}
+	})
+	if err == nil && bad > 0 {
+		err = fmt.Errorf("%d of %d checks failed", bad, len(findings))
+	}
+	return err
+}
+
+func (c *doctorCommand) examine(s *session) []finding {
+	cfg, err := s.pipeline()
+	if err != nil {
+		return []finding{{What: "config", Detail: err.Error(), Fix: "correct " + s.config}}
+	}
+	findings := []finding{{What: "config", OK: true, Detail: s.config}}
+	add := func(what, detail, fix string, err error) {
+		f := finding{What: what, OK: err == nil, Detail: detail}
+		if err != nil {
+			f.Detail, f.Fix = err.Error(), fix
+		}
+		findings = append(findings, f)
+	}
+	if p, err := openProcesses(cfg.Data); err != nil || len(p.List) > 0 { // else up started none here
+		detail := ""
+		if err == nil {
+			detail, err = checkRestarts(cfg.Data, p)
+		}
+		add("processes", detail, "their logs say why; forager up starts them again, and nothing is lost", err)
+	}
+	detail, err := checkDisk(cfg)
+	add("disk", detail, "free space there, or lower disk.pause_below; crawls go on by themselves", err)
+	ctx, cancel := context.WithTimeout(s, c.Timeout)
+	checkNetwork(ctx, cfg, add)
+	cancel()
+	ctx, cancel = context.WithTimeout(s, c.Timeout)
+	states, err := checkTopics(ctx, cfg, s.log)
+	cancel()
+	add("kafka", fmt.Sprint(cfg.Kafka.Brokers), "start the broker (forager up --parts), or correct kafka.brokers", err)
+	if err == nil {
+		detail := fmt.Sprintf("%d topics as %s says", len(cfg.Topics), s.config)
+		var wrong error
+		for _, t := range states {
+			if !t.OK() {
+				wrong = errors.Join(wrong, errors.New(t.String()))
+			}
+		}
+		ctx, cancel = context.WithTimeout(s, c.Timeout)
+		checkCrawls(ctx, s, cfg, add)
+		cancel()
+		add("topics", detail, "forager setup creates what is missing; other differences are yours to decide", wrong)
+		ctx, cancel := context.WithTimeout(s, c.Timeout)
+		detail, err := checkRecords(ctx, cfg, s.log, c.Repair)
+		cancel()
+		add("records", detail, "forager doctor --repair writes the newest readable record of each key again, or removes the key; then change or start the crawl again if it is not as it was", err)
+		if wrong == nil {
+			ctx, cancel := context.WithTimeout(s, c.Timeout)
+			err = checkParked(ctx, cfg, s.log)
+			cancel()
+			add("parked", "no crawl lacks a critic, a guide or a control record", "put the object back (forager critic or guide publishes it again); the crawl then goes on by itself", err)
+		}
+	}
+	ctx, cancel = context.WithTimeout(s, c.Timeout)
+	add("s3", cfg.S3.Endpoint+" bucket "+cfg.S3.Bucket, "start the store (forager up --parts), run forager setup, or correct s3.*", checkBucket(ctx, cfg))
+	cancel()
+	ctx, cancel = context.WithTimeout(s, c.Timeout)
+	add("clickhouse", cfg.ClickHouse.URL+" database "+cfg.ClickHouse.Database,
+		"start the server (forager up --parts), run forager setup, or correct clickhouse.*", checkTables(ctx, cfg))
+	if findings[len(findings)-1].OK {
+		findings = append(findings, checkParts(ctx, cfg)...)
+	}
+	cancel()
+	if c.Tables {
+		findings = append(findings, checkEveryPart(s, cfg))
+	}
+	return findings
+}
+
+// checkDisk looks as prioritize does at the room below the data folder.
+func checkDisk(cfg *pipeline.Config) (detail string, err error) {
+	folders := func() []string { return disk.Folders(cfg.Data) }
+	var failure error
+	room := disk.NewWatch(folders, uint64(cfg.Disk.PauseBelow), disk.Free, func(_ disk.State, err error) { failure = err }).Look(time.Now())
+	switch {
+	case failure != nil:
+		return "", failure
+	case room.Low:
+		return "", fmt.Errorf("crawls are paused: %s has %s free, disk.pause_below is %s", room.Dir, disk.Bytes(room.Free), disk.Bytes(room.Need))
+	case room.Dir == "":
+		return "no limit: disk.pause_below is 0", nil
+	}
+	return fmt.Sprintf("%s has %s free, crawls pause below %s", room.Dir, disk.Bytes(room.Free), disk.Bytes(room.Need)), nil
+}
+
+func checkTopics(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) ([]stream.TopicState, error) {
+	c, err := stream.Dial(cfg.Kafka, cfg.Topics, log, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Check(ctx)
+}
+
+func checkBucket(ctx context.Context, cfg *pipeline.Config) error {
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return err
+	}
+	ok, err := store.HasBucket(ctx)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s has no bucket %q", cfg.S3.Endpoint, cfg.S3.Bucket)
+	}
+	return err
+}
+
+func checkTables(ctx context.Context, cfg *pipeline.Config) error {
+	return withTables(cfg, func(db *analytics.DB) error { return db.Check(ctx) })
+}
+
+// loadAnew is what to do about rows that are missing.
+const loadAnew = "the topics hold the rows: forager down, forager up --parts, forager reload, forager up; forager verify CRAWL says what is still missing"
+
+// checkParts tells of parts of tables that the server found broken, once it was started or after the disk was full, and set aside.
+func checkParts(ctx context.Context, cfg *pipeline.Config) (findings []finding) {
+	var parts []analytics.BrokenPart
+	err := withTables(cfg, func(db *analytics.DB) (err error) {
+		parts, err = db.SetAside(ctx)
+		return err
+	})
+	if err != nil {
+		return []finding{{What: "tables", Detail: err.Error(), Fix: "see the log of ClickHouse"}}
+	}
+	for _, p := range parts {
+		f := finding{What: "tables", OK: p.Replaced, Detail: fmt.Sprintf("part %s of %s was broken and is set aside; ", p.Part, p.Table)}
+		if p.Replaced {
+			f.Detail += "what it was merged from took its place (forager verify CRAWL would name rows that are missing)"
+		} else {
+			f.Detail, f.Fix = f.Detail+"its rows are missing", loadAnew
+		}
+		f.Detail += fmt.Sprintf("; to be told no more: forager query \"ALTER TABLE %s DROP DETACHED PART '%s' SETTINGS allow_drop_detached = 1\" --write", p.Table, p.Part)
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// checkEveryPart reads all tables.
+func checkEveryPart(ctx context.Context, cfg *pipeline.Config) finding {
+	var broken error
+	err := withTables(cfg, func(db *analytics.DB) error {
+		parts, err := db.CheckParts(ctx)
+		for _, p := range parts {
+			broken = errors.Join(broken, fmt.Errorf("part %s of %s is broken: %s", p.Part, p.Table, p.Problem))
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return finding{What: "tables", Detail: err.Error(), Fix: "see the log of ClickHouse"}
+	case broken != nil:
+		return finding{What: "tables", Detail: broken.Error(), Fix: "restart ClickHouse (forager down, forager up), which sets it aside; then call forager doctor again"}
+	}
+	return finding{What: "tables", OK: true, Detail: "every part that is in use can be read"}
+}
+
+func withTables(cfg *pipeline.Config, f func(*analytics.DB) error) error {
+	db, err := analytics.Open(cfg.ClickHouse)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return f(db)
+}
+
+type setupCommand struct {
+	Timeout time.Duration `help:"How long to wait for the parts." default:"60s"`
+}
+
+func (c *setupCommand) Help() string {
+	return `Safe to run at any time: what exists already is compared, never changed. A topic whose partitions or
+settings differ from the pipeline file is reported and the command fails.`
+}
+
+func (c *setupCommand) Run(s *session) error {
+	cfg, err := s.pipeline()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(s, c.Timeout)
+	defer cancel()
+	if err := setUp(ctx, cfg, s.log); err != nil {
+		if s.Err() == nil && ctx.Err() != nil {
+			return fmt.Errorf("not done within %s (forager up --parts starts the embedded parts, forager doctor finds the fault): %w", c.Timeout, err)
+		}
+		return err
+	}
+	return s.print(map[string]any{"ok": true}, func(w io.Writer) {
+		fmt.Fprintf(w, "%d topics, bucket %s and the tables of database %s are as they should be\n",
+			len(cfg.Topics), cfg.S3.Bucket, cfg.ClickHouse.Database)
+	})
+}
+
+// setUp creates what is missing in Kafka, S3 and ClickHouse and fails where something that
+// exists differs from the configuration.
+func setUp(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) error {
+	c, err := stream.Dial(cfg.Kafka, cfg.Topics, log, nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	states, err := c.Setup(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, t := range states {
+		if !t.OK() {
+			errs = append(errs, errors.New(t.String()))
+		}
+	}
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return err
+	}
+	if _, err := store.EnsureBucket(ctx); err != nil {
+		errs = append(errs, err)
+	}
+	db, err := analytics.Open(cfg.ClickHouse)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.Migrate(ctx); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"forager/infra/simweb"
+	"forager/internal/classify/critic"
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/lab/experiment"
+	"forager/internal/measure/harvest"
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+type experimentSimwebCommand struct {
+	Seeds   []uint64 `help:"A web for each seed, from 401 on: simweb was made with those below." default:"401,402,403,404,405,406"`
+	Teacher uint64   `help:"Seed of the web on which the taught apprentice learns." default:"451"`
+	Critic  uint64   `help:"Seed of the web on which the critic learns." default:"452"`
+	Cues    []string `help:"Where around links the words about their targets stand." enum:"peaked,uniform,absent" default:"peaked,uniform,absent"`
+	Pages   uint64   `help:"Pages of each web." default:"100000"`
+	Budget  uint64   `help:"Pages of each crawl." default:"3000"`
+	Topic   string   `help:"Focus topic; by default the sixth."`
+	Overlap bool     `help:"Let requests overlap, as in a pipeline, in a time that is computed."`
+
+	HostWindow uint32        `help:"With --overlap: requests at most to one host; 0 = as in any crawl."`
+	Pause      time.Duration `help:"With --overlap: pause that every host is left alone."`
+
+	Rankers []string `help:"Rankers to compare." default:"unfocused,soft-focus,hard-defer,apprentice,apprentice-gated,taught"`
+}
+
+// taught is the apprentice that begins with a model learned on another web (protocol T).
+const taught = "taught"
+
+func (c *experimentSimwebCommand) Help() string {
+	return `Crawls synthetic webs in this process, with every ranker from the same seeds, once for each setting of
+cues, and prints means over the webs with 95 % intervals. The same command prints the same numbers
+every time. What stands here proves code, never a headline: see infra/simweb.
+
+  forager experiment-simweb --cues peaked --rankers soft-focus,apprentice --budget 500
+
+Protocols are never mixed: what was taught elsewhere (T) has a table of its own beside those that pay for all that they
+learn (C); rankers that learn nothing stand in both.
+
+Rankers: those of "forager experiment" that need not see the whole web, and "taught": the gated
+apprentice with a model that learned from a crawl, half as long, of another synthetic web.
+
+Columns: truth@25, @100: share of pages on the topic, by the web's own truth, among the pages of the first
+25 and 100 % of the budget; critic@100: mean relevance by the critic; loss-cut@25, @100: share of soft
+focus's loss, by the critic, that was avoided; recall: share of the topic's pages that was found.
+
+With --overlap a request takes 60 ms from dispatch to verdict, and a page 2 ms of a machine that all
+share; pages/s is the rate of the crawl in that time.`
+}
+
+// simRow is a line of the table.
+type simRow struct {
+	Cues string `json:"cues"`
+	// Protocol of the table that the line is of; those that learn nothing stand in the tables of all.
+	Protocol string                      `json:"protocol"`
+	Ranker   string                      `json:"ranker"`
+	Measures map[string]harvest.Estimate `json:"measures"`
+}
+
+var simColumns = []string{"truth@25", "truth@100", "critic@100", "loss-cut@25", "loss-cut@100", "recall", "pages/s"}
+
+func (c *experimentSimwebCommand) Run(s *session) error {
+	for _, seed := range append([]uint64{c.Teacher, c.Critic}, c.Seeds...) {
+		if seed < simweb.FirstJudge {
+			return usagef("seed %d: simweb was made with seeds below %d; judge rankers on others", seed, simweb.FirstJudge)
+		}
+	}
+	for _, r := range c.Rankers {
+		if err := experiment.KnowRanker(r); r != taught && err != nil {
+			return usagef("%v, %s", err, taught)
+		}
+	}
+	var rows []simRow
+	for _, cues := range c.Cues {
+		byRanker, err := c.crawls(s, cues)
+		if err != nil {
+			return err
+		}
+		for _, p := range c.protocols() {
+			for _, r := range c.Rankers {
+				if protocolOf(r) == p || experiment.Refers(r) {
+					rows = append(rows, simRow{cues, p, r, summary(byRanker[r], byRanker["soft-focus"])})
+				}
+			}
+		}
+	}
+	return s.print(rows, func(w io.Writer) {
+		for i, row := range rows {
+			if i == 0 || row.Protocol != rows[i-1].Protocol || row.Cues != rows[i-1].Cues {
+				printSimHead(w, row.Protocol)
+			}
+			fmt.Fprintf(w, "\n%-9s%-18s", row.Cues, row.Ranker)
+			for _, column := range simColumns {
+				e, ok := row.Measures[column]
+				cell := "–"
+				if ok {
+					cell = fmt.Sprintf("%.3f ± %.3f", e.Mean, e.Half)
+				}
+				fmt.Fprintf(w, "%16s", cell)
+			}
+		}
+		fmt.Fprintln(w)
+	})
+}
+
+// printSimHead begins a table.
+func printSimHead(w io.Writer, protocol string) {
+	fmt.Fprintf(w, "\nprotocol %s\n%-9s%-18s", protocol, "cues", "ranker")
+	for _, column := range simColumns {
+		fmt.Fprintf(w, "%16s", column)
+	}
+}
+
+// protocolOf is the protocol under which a ranker is tried here.
+func protocolOf(ranker string) string {
+	if ranker == taught {
+		return experiment.ProtocolTransfer
+	}
+	return experiment.Protocol(ranker)
+}
+
+// protocols are those of the rankers that learn; where none does, the one that charges every page.
+func (c *experimentSimwebCommand) protocols() []string {
+	var used []string
+	for _, p := range experiment.Protocols {
+		if slices.ContainsFunc(c.Rankers, func(r string) bool { return protocolOf(r) == p && !experiment.Refers(r) }) {
+			used = append(used, p)
+		}
+	}
+	if len(used) == 0 {
+		used = []string{experiment.ProtocolCharged}
+	}
+	return used
+}
+
+// summary of one ranker over the webs; base is soft focus on the same ones, where it was tried.
+func summary(of, base []simCrawl) map[string]harvest.Estimate {
+	values := make(map[string][]float64)
+	for i, m := range of {
+		for column, v := range map[string]float64{
+			"truth@25": m.HarvestLabel[0], "truth@100": m.HarvestLabel[2], "critic@100": m.HarvestCritic[2], "recall": m.Recall,
+		} {
+			values[column] = append(values[column], v)
+		}
+		if m.took > 0 {
+			values["pages/s"] = append(values["pages/s"], float64(m.Pages)/m.took.Seconds())
+		}
+		if len(base) == len(of) && base[i].Loss[0] > 0 {
+			values["loss-cut@25"] = append(values["loss-cut@25"], 1-m.Loss[0]/base[i].Loss[0])
+			values["loss-cut@100"] = append(values["loss-cut@100"], 1-m.Loss[1]/base[i].Loss[1])
+		}
+	}
+	out := make(map[string]harvest.Estimate)
+	for column, list := range values {
+		out[column] = harvest.Interval(list)
+	}
+	return out
+}
+
+// simCrawl is the measures of one crawl, and the time it took over a network.
+type simCrawl struct {
+	experiment.Measures
+	took time.Duration
+}
+
+// crawls makes those of one setting of cues: measures by ranker, one a web.
+func (c *experimentSimwebCommand) crawls(s *session, cues string) (map[string][]simCrawl, error) {
+	lessons, err := c.web(c.Critic, cues)
+	if err != nil {
+		return nil, errUsage{err}
+	}
+	topic := cmp.Or(c.Topic, lessons.Topics()[min(5, len(lessons.Topics())-1)])
+	if !slices.Contains(lessons.Topics(), topic) {
+		return nil, usagef("no topic %q; there are: %s", topic, strings.Join(lessons.Topics(), ", "))
+	}
+	model, err := simCritic(lessons)
+	if err != nil {
+		return nil, err
+	}
+	var prior []byte
+	if slices.Contains(c.Rankers, taught) {
+		if prior, err = c.teach(topic, cues, model); err != nil {
+			return nil, err
+		}
+	}
+	out := make(map[string][]simCrawl)
+	for i, seed := range c.Seeds {
+		if s.Err() != nil {
+			return nil, s.Err()
+		}
+		g, err := c.ground(seed, cues, topic, c.Budget, model)
+		if err != nil {
+			return nil, err
+		}
+		var all sync.WaitGroup
+		made, errs := make([]*experiment.Crawl, len(c.Rankers)), make([]error, len(c.Rankers))
+		for k, ranker := range c.Rankers {
+			all.Go(func() { made[k], errs[k] = c.try(g, ranker, prior) })
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return nil, fmt.Errorf("seed %d: %w", seed, err)
+		}
+		for k, ranker := range c.Rankers {
+			out[ranker] = append(out[ranker], simCrawl{g.Measure(made[k]), made[k].Took})
+		}
+		fmt.Fprintf(s.err, "cues %s: web %d of %d\n", cues, i+1, len(c.Seeds))
+	}
+	return out, nil
+}
+
+// What a request takes over a network: a little more than the loop of the embedded parts when idle, and
+// what makes 500 pages a second.
+const (
+	simLoop = 60 * time.Millisecond
+	simWork = 2 * time.Millisecond
+)
+
+var simLearning = &schemas.Learning{DMax: 5}
+
+// try makes one crawl of the ground's only draw.
+func (c *experimentSimwebCommand) try(g *experiment.Ground, ranker string, prior []byte) (*experiment.Crawl, error) {
+	var network *experiment.Network
+	if c.Overlap {
+		network = &experiment.Network{HostWindow: c.HostWindow, Pause: c.Pause, Loop: simLoop, Work: simWork}
+	}
+	if ranker != taught {
+		return g.TryOver(network, ranker, 0, 0, simLearning)
+	}
+	ranking, err := crawlfile.Rank("apprentice-gated")
+	if err != nil {
+		return nil, err
+	}
+	seeds, err := g.Seeds(0)
+	if err != nil {
+		return nil, err
+	}
+	return (&experiment.Run{Ground: g, Seeds: seeds, Policies: ranking.Policies, Learning: simLearning, Prior: prior, Network: network}).Crawl()
+}
+
+// teach crawls the teacher's web and returns the model of what was learned there.
+func (c *experimentSimwebCommand) teach(topic, cues string, model *critic.Model) ([]byte, error) {
+	g, err := c.ground(c.Teacher, cues, topic, max(c.Budget/2, 1), model)
+	if err != nil {
+		return nil, err
+	}
+	crawl, err := g.Try("apprentice", 0, 0, simLearning)
+	if err != nil {
+		return nil, fmt.Errorf("teach on seed %d: %w", c.Teacher, err)
+	}
+	if crawl.Learnt.Leaps() == 0 {
+		return nil, fmt.Errorf("the crawl of the teacher's web, seed %d, settled no leap", c.Teacher)
+	}
+	return crawl.Learnt.Marshal(), nil
+}
+
+func (c *experimentSimwebCommand) web(seed uint64, cues string) (*simweb.Web, error) {
+	config := simweb.Default(seed)
+	config.Pages, config.Cues = c.Pages, simweb.CuesByName[cues]
+	return simweb.New(config)
+}
+
+// ground is a web with five pages of the topic as seeds.
+func (c *experimentSimwebCommand) ground(seed uint64, cues, topic string, budget uint64, model *critic.Model) (*experiment.Ground, error) {
+	w, err := c.web(seed, cues)
+	if err != nil {
+		return nil, errUsage{err}
+	}
+	_, g, err := syntheticGround(w, fmt.Sprintf("simweb-%s:%d", cues, seed), topic, budget, [][]string{w.Examples(topic, 5)}, model, 5)
+	return g, err
+}
+
+// syntheticGround is a task on a synthetic web.
+func syntheticGround(w *simweb.Web, name, topic string, budget uint64, seeds [][]string, model *critic.Model, dMax int) (*experiment.Task, *experiment.Ground, error) {
+	computed := &experiment.Computed{
+		Labels: make(map[string]string, w.Size()), Redirects: make(map[string]string, w.Size()),
+		Page: func(url string) ([]byte, string) {
+			html, _, _ := w.Page(url)
+			return []byte(html), "text/html; charset=utf-8"
+		},
+	}
+	for n := range w.Size() {
+		url := w.URL(n)
+		computed.Labels[url] = w.Truth(url).Topic
+		computed.Redirects[w.Alias(n)] = url
+	}
+	task := &experiment.Task{Name: name, Pages: experiment.PageSet{All: true}, TargetLabel: topic, FocusClass: topic, Budget: budget, Seeds: seeds}
+	g, err := experiment.NewComputedGround(task, computed, model, linkfeature.Settings{DMax: dMax})
+	return task, g, err
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"io"
+
+	"forager/internal/rank/localguide"
+	"forager/schemas"
+)
+
+type guideRebuild struct {
+	Crawl string  `arg:"" help:"Name of the crawl, which has not finished."`
+	Guide string  `required:"" help:"Name under which the new version is published." placeholder:"NAME"`
+	Above float64 `help:"Pages that were judged of this relevance or more are targets." default:"0.5"`
+	Topic string  `help:"Only pages whose best topic it is, or lies below it, are targets."`
+	Least int     `help:"Do nothing where there are fewer targets." default:"10"`
+	Depth int     `help:"Layers behind the targets." default:"4"`
+	Cap   int     `help:"Pages of a layer around one target at most; a sample is taken of more." default:"300"`
+	Seed  uint64  `help:"Seed of the samples."`
+}
+
+func (c *guideRebuild) Help() string {
+	return `A context graph knows the ways that led to targets before the crawl. This one is learnt from the crawl itself, from the pages that
+it has fetched so far and the links among them (2000 §3.3): run it every so often, and a crawl follows what it has found. A crawl
+that has no targets to learn from begins breadth first, with "ranker: unfocused", and gets its first guide so (2000 §5).
+
+  forager guide rebuild chemistry --guide near
+  forager guide rebuild chemistry --guide near --above 0.8 --least 50
+
+It is forager guide train context-graph --crawl CRAWL --above P --publish NAME, and forager crawl ranker. Where context-graph
+is an arm of a mixture the other arms stay. Links found before keep the scores of an older version of the same guide; those that
+have none come last, by the relevance of their pages.`
+}
+
+// guideRebuilt is what the command says.
+type guideRebuilt struct {
+	*guideTrained
+	*switched
+}
+
+func (c *guideRebuild) Run(s *session) error {
+	if err := checkModelName("--guide", c.Guide); err != nil {
+		return err
+	}
+	if c.Least < 1 {
+		return usagef("--least %d: want at least 1", c.Least)
+	}
+	if err := s.checkRanked(c.Crawl); err != nil {
+		return err
+	}
+	trained, err := c.train().train(s)
+	if err != nil {
+		return err
+	}
+	switched, err := s.switchRanker(c.Crawl, func(ctl *schemas.CrawlControl) error { return c.follow(ctl, trained.Version) })
+	if err != nil {
+		return err
+	}
+	return s.print(guideRebuilt{trained, switched}, func(w io.Writer) {
+		trained.tell(w)
+		switched.tell(w)
+	})
+}
+
+// train is the command that trains the guide, with its defaults.
+func (c *guideRebuild) train() *guideTrain {
+	d := localguide.Default()
+	return &guideTrain{
+		Kind: string(localguide.ContextGraph), Publish: c.Guide, Words: d.Words, Components: d.Layers.Components,
+		graphFlags: graphFlags{Crawl: c.Crawl, Above: c.Above, Topic: c.Topic, Depth: c.Depth, Cap: c.Cap, Seed: c.Seed},
+		Observe:    localguide.ObserveAll.String(), least: c.Least,
+	}
+}
+
+// follow lets the crawl's context-graph be a version of the guide; one that has none is ranked by it alone.
+func (c *guideRebuild) follow(ctl *schemas.CrawlControl, version string) error {
+	ranker := string(localguide.ContextGraph)
+	for _, p := range ctl.GetPolicies() {
+		if p.GetName() == ranker {
+			p.Guide = version
+			return nil
+		}
+	}
+	return (&crawlRanker{Crawl: c.Crawl, Ranker: ranker, Guide: map[string]string{ranker: version}}).change(ctl)
+}
+
+// checkRanked says whether a crawl is one that can be switched to another ranker.
+func (s *session) checkRanked(crawl string) error {
+	_, b, err := s.openBooks()
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	_, err = b.ranked(crawl)
+	return err
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"forager/internal/classify/critic"
+	"forager/internal/classify/judges"
+	"forager/internal/classify/predicate"
+	"forager/internal/classify/taxonomy"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/registry"
+	"forager/schemas"
+)
+
+// maxShadows is how many critics may judge a crawl beside the one that counts.
+const maxShadows = 2
+
+// settleJudges puts the versions of critics for their names in a control record, once it is sure
+// that the critic, its fallback and the shadows are there and know the topics that are marked.
+func (b *books) settleJudges(ctx context.Context, store *objects.Store, ctl *schemas.CrawlControl) error {
+	version, err := b.settleJudge(ctx, store, ctl, ctl.GetCritic())
+	if err != nil {
+		return err
+	}
+	ctl.Critic = version
+	var shadows []string
+	for _, name := range ctl.GetShadows() {
+		version, err := b.settleJudge(ctx, store, ctl, name)
+		switch {
+		case err != nil:
+			return fmt.Errorf("shadow: %w", err)
+		case version == ctl.GetCritic() || slices.Contains(shadows, version):
+			return fmt.Errorf("shadow: critic %s judges the crawl already", version)
+		}
+		shadows = append(shadows, version)
+	}
+	if len(shadows) > maxShadows {
+		return fmt.Errorf("there are %d shadows, %d can be", len(shadows), maxShadows)
+	}
+	ctl.Shadows = shadows
+	return nil
+}
+
+// settleJudge finds a critic and returns its version, once it is sure that it and its fallback know
+// the topics that are marked.
+func (b *books) settleJudge(ctx context.Context, store *objects.Store, ctl *schemas.CrawlControl, name string) (version string, err error) {
+	by, version, err := b.openCritic(ctx, store, name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := critic.Weigh(by, taxonomy.MarkingOf(ctl)); err != nil {
+		return "", fmt.Errorf("critic %s: focus: %w", version, err)
+	}
+	if p, ok := by.(*predicate.Client); ok && p.Fallback() != "" {
+		if _, err := b.settleJudge(ctx, store, ctl, p.Fallback()); err != nil {
+			return "", fmt.Errorf("fallback of critic %s: %w", version, err)
+		}
+	}
+	return version, nil
+}
+
+// openCritic brings a critic by its name or version and checks that it is the one announced. The
+// announcement of an older version may be gone, since model.published keeps the newest of a name:
+// then the digest in the version is what the object is checked by.
+func (b *books) openCritic(ctx context.Context, store *objects.Store, name string) (by critic.Judge, version string, err error) {
+	m, unknown := b.critic(name)
+	data, version, err := fetchNamed(ctx, store, "critic", name, m, unknown)
+	if err != nil {
+		return nil, "", err
+	}
+	by, err = judges.Open(data, predicate.Options{Getenv: os.Getenv})
+	if err != nil {
+		return nil, "", fmt.Errorf("critic %s: %w", version, err)
+	}
+	return by, version, nil
+}
+
+// fetchNamed reads the file of a critic or a guide that is announced; or else, by its digest, an older
+// version.
+func fetchNamed(ctx context.Context, store *objects.Store, kind, name string, m *schemas.ModelPublished, unknown error) (data []byte, version string, err error) {
+	if unknown != nil {
+		data, err = olderModel(ctx, store, kind, name, unknown)
+		return data, name, err
+	}
+	data, err = registry.Fetch(ctx, store, m)
+	return data, m.GetVersion(), err
+}
+
+// olderModel reads a version that is no longer announced; unknown is what to say where there is none.
+func olderModel(ctx context.Context, store *objects.Store, kind, version string, unknown error) ([]byte, error) {
+	_, digest, ok := strings.Cut(version, "/")
+	if !ok || len(digest) != 12 {
+		return nil, unknown
+	}
+	data, err := store.Get(ctx, schemas.ModelObject(kind, version))
+	if errors.Is(err, objects.ErrNotFound) {
+		return nil, unknown
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", kind, version, err)
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:6]) != digest {
+		return nil, fmt.Errorf("%s %s: its object does not hold what its name says: it is damaged, take another version or publish it again", kind, version)
+	}
+	return data, nil
+}

@@ -1,0 +1,360 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"forager/internal/classify/positive"
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/export"
+	"forager/internal/page/dom"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/pipeline"
+	"forager/internal/platform/samples"
+	"forager/internal/web/weburl"
+	"forager/schemas"
+)
+
+// likeFlags describe a crawl by pages that are on topic, and by nothing else.
+type likeFlags struct {
+	Like       []string `help:"A page that is on topic, instead of a critic, topics and seeds; more may follow. Some ten are enough." placeholder:"URL" sep:"none"`
+	LikeFile   string   `help:"A file with such pages, one URL a line (# begins a comment)." type:"existingfile"`
+	Name       string   `help:"Name of the crawl and of its critic; with --like."`
+	Pages      uint64   `help:"Pages to fetch in all, those that train the critic included; with --like." default:"1000"`
+	Background int      `help:"Pages around the likes that are fetched to show what is not on topic; with --like." default:"150"`
+	Ranker     string   `help:"What orders the frontier; with --like. By default the mixture."`
+	Contact    string   `help:"E-mail address or page at which site owners can reach you; goes into the User-Agent. With --like."`
+
+	Delay *time.Duration `help:"Between two requests to a host; robots.txt may ask for more. By default 1s; with --like."`
+}
+
+const (
+	// hostShare is the number of pages of the background that one host gives at most: with a pause of a
+	// second between requests the background takes less than a minute.
+	hostShare = 40
+	// fewestBackground is the number of pages of the background that there must be.
+	fewestBackground = 20
+)
+
+// liking is a crawl that begins with pages that are on topic.
+type liking struct {
+	*likeFlags
+	s     *session
+	cfg   *pipeline.Config
+	b     *books
+	crawl *crawlfile.Crawl
+	likes []string
+
+	politely politely
+}
+
+// likeResult is what crawl start --like did, for people and programs.
+type likeResult struct {
+	Crawl string   `json:"crawl"`
+	Seeds []string `json:"seeds"`
+	// Failed are the likes that gave no page, by URL: the outcome.
+	Failed map[string]string `json:"failed"`
+	// Fetched are the pages that were fetched to train the critic; they count for the budget.
+	Fetched int              `json:"fetched"`
+	Budget  uint64           `json:"budget"`
+	Critic  string           `json:"critic"`
+	Report  *positive.Report `json:"report"`
+	// Critics are the versions that the crawl went on with, where it was watched.
+	Critics []string  `json:"critics,omitempty"`
+	Ended   *standing `json:"ended,omitempty"`
+}
+
+// newLiking checks everything that can be checked before a page is fetched.
+func newLiking(s *session, flags *likeFlags, args []string) (*liking, error) {
+	l := &liking{likeFlags: flags, s: s}
+	raw, file := slices.Clone(flags.Like), ""
+	for _, a := range args {
+		switch {
+		case a == "":
+		case strings.HasPrefix(a, "http://") || strings.HasPrefix(a, "https://"):
+			raw = append(raw, a)
+		case file != "":
+			return nil, usagef("%s and %s: one crawl file at most", file, a)
+		default:
+			file = a
+		}
+	}
+	if flags.LikeFile != "" {
+		f, err := os.Open(flags.LikeFile)
+		if err != nil {
+			return nil, fmt.Errorf("--like-file: %w", err)
+		}
+		defer f.Close()
+		lines, err := crawlfile.Lines(f)
+		if err != nil {
+			return nil, fmt.Errorf("--like-file: %w", err)
+		}
+		raw = append(raw, lines...)
+	}
+	var err error
+	if l.likes, err = canonicalSeeds(raw); err != nil {
+		return nil, errUsage{err}
+	}
+	if len(l.likes) < positive.Fewest {
+		return nil, usagef("%d pages that are on topic, at least %d are needed and ten are better; give more with --like", len(l.likes), positive.Fewest)
+	}
+	if flags.Background < fewestBackground {
+		return nil, usagef("--background is %d, at least %d pages are needed", flags.Background, fewestBackground)
+	}
+	l.crawl, err = crawlfile.Complete(file, l.complete)
+	return l, err
+}
+
+// complete sets what the likes say of the crawl and what the command line does.
+func (l *liking) complete(f *crawlfile.File) {
+	f.Name = cmp.Or(l.Name, f.Name)
+	f.Critic, f.Focus, f.Seeds, f.SeedsFile = f.Name, []string{f.Name}, l.likes, ""
+	if f.Budget.Pages == 0 && f.Budget.Requests == 0 {
+		f.Budget.Pages = l.Pages
+	}
+	f.Ranker = cmp.Or(l.Ranker, f.Ranker)
+	f.Politeness.Contact = cmp.Or(l.Contact, f.Politeness.Contact)
+	if l.Delay != nil {
+		f.Politeness.Delay = *l.Delay
+	}
+	l.politely = politely{Contact: f.Politeness.Contact, Delay: f.Politeness.Delay}
+}
+
+// run fetches, trains and starts the crawl.
+func (l *liking) run(watched bool) error {
+	var err error
+	if l.cfg, l.b, err = l.s.openBooks(); err != nil {
+		return err
+	}
+	defer l.b.close()
+	name := l.crawl.Control.GetCrawl()
+	if old, _ := l.b.newest(name); old != nil {
+		return fmt.Errorf("crawl %q exists already; a name is never used again, choose another (--name)", name)
+	}
+	store, err := objects.Open(l.cfg.S3)
+	if err != nil {
+		return err
+	}
+	r := &likeResult{Crawl: name, Seeds: l.likes}
+	set, err := l.gather(r)
+	if err != nil {
+		return err
+	}
+	if budget := l.crawl.Control.Budget; budget.GetPages() > 0 {
+		if budget.Pages <= uint64(r.Fetched) {
+			return fmt.Errorf("the pages that train the critic are %d, and the budget of %d has no room for a crawl; raise --pages or lower --background", r.Fetched, budget.Pages)
+		}
+		budget.Pages -= uint64(r.Fetched)
+		r.Budget = budget.Pages
+	}
+	p := &likedCritic{cfg: l.cfg, b: l.b, store: store, name: name, topic: name}
+	m, report, err := p.train(l.s, set)
+	if err != nil {
+		return err
+	}
+	r.Critic, r.Report = m.GetVersion(), report
+	l.crawl.Control.Critic = m.GetVersion()
+	if err := startCrawl(l.s, l.cfg, l.b, l.crawl, false); err != nil {
+		return err
+	}
+	if watched {
+		if err := l.watch(p, set, r); err != nil {
+			return err
+		}
+	}
+	return l.s.print(r, func(w io.Writer) { r.text(w, l.s) })
+}
+
+func (r *likeResult) text(w io.Writer, s *session) {
+	fmt.Fprintf(w, "%d pages that are on topic, %d around them; of these some %.0f %% are taken to be on topic, too\n", r.Report.Liked, r.Report.Background, 100*r.Report.Prior)
+	fmt.Fprintf(w, "speaks for the topic:  %s\nspeaks against it:     %s\n", strings.Join(r.Report.For, " "), strings.Join(r.Report.Against, " "))
+	if r.Report.Recall < .5 {
+		fmt.Fprintf(w, "only %.0f %% of the likes are recognised by a critic trained on the others: more of them, or ones that are more alike, would help\n", 100*r.Report.Recall)
+	}
+	if alike := resemblance(r.Report.Taken); alike != "" {
+		fmt.Fprintf(w, "warning: %s\nlikes of other sites or sections would help; so do answers on pages of the crawl:  forager critic mark %s --ask 20, then forager critic retrain %s\n", alike, r.Crawl, r.Crawl)
+	}
+	if r.Ended == nil {
+		fmt.Fprintf(w, "started %s with critic %s; %d more pages (%d were fetched for the critic)\n", r.Crawl, r.Critic, r.Budget, r.Fetched)
+		fmt.Fprintf(w, "follow it:           forager crawl watch %s\nteach it as it goes: forager critic retrain %s --crawl %s --use\n", r.Crawl, r.Crawl, r.Crawl)
+		return
+	}
+	fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f; its critic was trained once and %d times again\nsee it:  forager report %s\n",
+		r.Crawl, r.Ended.Reason, r.Ended.Pages, r.Ended.Harvest, r.Ended.Loss, len(r.Critics), r.Crawl)
+	tellHarvest(w, r.Crawl, r.Ended.JudgedBy, r.Ended.OnTopic)
+	fmt.Fprintf(w, "find more pages like these:  forager critic expand %s\n", r.Crawl)
+}
+
+// likedPage is a fetched page with the links that it offers.
+type likedPage struct {
+	samples.Sample
+	links []string
+}
+
+func readLiked(p *export.Page, said samples.Said) (*likedPage, error) {
+	parsed, err := dom.Parse(p.Body, p.ContentType, p.URL, dom.Settings{})
+	if err != nil {
+		return nil, fmt.Errorf("page %s: %w", p.URL, err)
+	}
+	out := &likedPage{Sample: samples.Sample{URL: p.URL, Said: said, Text: dom.Text(p.Body, p.ContentType)}}
+	for _, link := range parsed.GetLinks() {
+		if !link.GetNofollow() && !parsed.GetNofollow() {
+			out.links = append(out.links, link.GetUrl())
+		}
+	}
+	return out, nil
+}
+
+// gather fetches the likes, then pages around them: two thirds of the background are linked by a like,
+// the rest by those.
+func (l *liking) gather(r *likeResult) ([]samples.Sample, error) {
+	fmt.Fprintf(l.s.err, "fetching %d pages that are on topic\n", len(l.likes))
+	liked, failed, err := l.fetch(l.likes, samples.Liked)
+	if err != nil {
+		return nil, err
+	}
+	r.Failed = make(map[string]string)
+	var told []error
+	for _, f := range failed {
+		r.Failed[f.URL] = f.Outcome
+		told = append(told, fmt.Errorf("%s: %s", f.URL, strings.TrimSpace(f.Outcome+" "+f.Detail)))
+	}
+	if len(liked) < positive.Fewest {
+		return nil, fmt.Errorf("only %d of %d likes are pages that can be read, at least %d are needed:\n%w", len(liked), len(l.likes), positive.Fewest, errors.Join(told...))
+	}
+	if len(failed) > 0 {
+		fmt.Fprintf(l.s.err, "left out, as they gave no page:\n%v\n", errors.Join(told...))
+	}
+	known := make(map[string]bool)
+	for _, u := range l.likes {
+		known[u] = true
+	}
+	var all []samples.Sample
+	for _, p := range liked {
+		known[p.URL] = true
+		all = append(all, p.Sample)
+	}
+	hosts, from := make(map[string]int), liked
+	for _, most := range []int{l.Background * 2 / 3, l.Background} {
+		urls := around(from, known, hosts, most-(len(all)-len(liked)))
+		if len(urls) == 0 {
+			continue
+		}
+		fmt.Fprintf(l.s.err, "fetching %d pages around them, as background\n", len(urls))
+		met, _, err := l.fetch(urls, samples.Background)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range met {
+			all = append(all, p.Sample)
+		}
+		from = met
+	}
+	if n := len(all) - len(liked); n < fewestBackground {
+		return nil, fmt.Errorf("only %d pages around the likes could be fetched, at least %d are needed to tell what is not on topic; give more likes, on other hosts", n, fewestBackground)
+	}
+	r.Fetched = len(all)
+	return all, nil
+}
+
+// fetch fetches URLs as a crawl of their own and returns the pages, each once.
+func (l *liking) fetch(urls []string, said samples.Said) (pages []*likedPage, failed []unfetched, err error) {
+	list, err := fetchList(l.s, l.cfg, l.b, urls, l.politely)
+	if err != nil {
+		return nil, nil, err
+	}
+	failed, err = list.pages(l.s, l.b, func(p fetchedPage) error {
+		page, err := readLiked(&p.Page, said)
+		if err == nil && !slices.ContainsFunc(pages, func(o *likedPage) bool { return o.URL == page.URL }) {
+			pages = append(pages, page)
+		}
+		return err
+	})
+	return pages, failed, err
+}
+
+// around chooses at most n links of pages, from each page in turn, in an order that is as good as random
+// and always the same; known links are left out, and a host gives hostShare of them at most. known and hosts
+// are brought up to date.
+func around(pages []*likedPage, known map[string]bool, hosts map[string]int, n int) (urls []string) {
+	queues := make([][]string, 0, len(pages))
+	for _, p := range pages {
+		links := slices.Clone(p.links)
+		slices.SortFunc(links, func(a, b string) int {
+			return cmp.Or(cmp.Compare(xxhash.Sum64String(a), xxhash.Sum64String(b)), cmp.Compare(a, b))
+		})
+		queues = append(queues, links)
+	}
+	for len(queues) > 0 && len(urls) < n {
+		left := queues[:0]
+		for _, q := range queues {
+			for len(q) > 0 && len(urls) < n {
+				u := q[0]
+				q = q[1:]
+				if host := weburl.Host(u); !known[u] && hosts[host] < hostShare {
+					known[u] = true
+					hosts[host]++
+					urls = append(urls, u)
+					break
+				}
+			}
+			if len(q) > 0 {
+				left = append(left, q)
+			}
+		}
+		queues = left
+	}
+	return urls
+}
+
+// retrainAt is the number of pages of the crawl at which its critic is trained again for the first
+// time; then at twice as many, and so on.
+const retrainAt = 100
+
+// watch follows the crawl until it has finished. At 100, 200, 400 … pages what it has met becomes background,
+// and the crawl goes on with a critic that was trained again.
+func (l *liking) watch(p *likedCritic, set []samples.Sample, r *likeResult) error {
+	next := uint64(retrainAt)
+	x, err := followWith(l.s, l.b, r.Crawl, func(x standing) error {
+		if x.Pages < next || x.Reason != "" {
+			return nil
+		}
+		for next <= x.Pages {
+			next *= 2
+		}
+		m, report, err := p.retrain(l.s, set, r.Crawl)
+		if err != nil {
+			fmt.Fprintf(l.s.err, "the critic stays as it is: %v\n", err)
+			return l.s.Err()
+		}
+		if ended(l.b.status(r.Crawl)) {
+			return nil // it was faster; the version is for crawls to come
+		}
+		if err := p.use(l.s, r.Crawl, m); err != nil {
+			return err
+		}
+		r.Critics, r.Report = append(r.Critics, m.GetVersion()), report
+		fmt.Fprintf(l.s.err, "from here on critic %s judges, trained with %d pages of background (%.0f %% on topic)\n", m.GetVersion(), report.Background, 100*report.Prior)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.Ended = &x
+	x.judge(l.s, l.cfg, l.b)
+	return nil
+}
+
+// use lets a crawl be judged by a critic from now on.
+func (p *likedCritic) use(s *session, crawl string, m *schemas.ModelPublished) error {
+	_, err := p.b.revise(s, crawl, func(ctl *schemas.CrawlControl) { ctl.Critic = m.GetVersion() })
+	return err
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"forager/internal/platform/objects"
+	"forager/internal/platform/registry"
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+// pinModel makes the crawl rank by a model, whatever newer ones come, and its frontier be scored
+// again; "" goes back to the newest that apprentice-train published. The model must be one of
+// this crawl: what another one learnt to expect are the relevances of other topics, or another
+// critic.
+func pinModel(ctx context.Context, b *books, store registry.Store, crawl, version string) (*schemas.CrawlControl, error) {
+	ctl, err := b.control(crawl)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.pinnable(ctl); err != nil {
+		return nil, err
+	}
+	if version != "" {
+		model, err := b.ownModel(ctx, store, ctl, version)
+		if err != nil {
+			return nil, err
+		}
+		have, err := linkfeature.FamiliesOf(ctl.GetLearning().GetFeatures())
+		if err != nil {
+			return nil, err
+		}
+		if wanted := model.Settings().Families; !wanted.Within(have) {
+			return nil, fmt.Errorf("model %s learnt of the features %v, and links of crawl %q have %v", version, wanted, crawl, have)
+		}
+	}
+	if ctl.GetLearning().GetPinned() == version {
+		return ctl, nil
+	}
+	return b.revise(ctx, crawl, func(next *schemas.CrawlControl) {
+		if next.Learning == nil {
+			next.Learning = new(schemas.Learning)
+		}
+		next.Learning.Pinned = version
+	})
+}
+
+// pinnable says why no model can be pinned to the crawl.
+func (b *books) pinnable(ctl *schemas.CrawlControl) error {
+	if st := b.status(ctl.GetCrawl()); ended(st) {
+		return fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", ctl.GetCrawl(), st.GetEndReason())
+	}
+	if !schemas.Learns(ctl) {
+		return fmt.Errorf("no policy of crawl %q ranks by an apprentice", ctl.GetCrawl())
+	}
+	return nil
+}
+
+// ownModel reads a model that belongs to the crawl.
+func (b *books) ownModel(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string) (apprentice.Learner, error) {
+	crawl := ctl.GetCrawl()
+	of, name, ok := strings.Cut(version, "/")
+	if !ok || name == "" {
+		return nil, fmt.Errorf("%q is no version of a model; one of crawl %q is called %s/PAGES-DIGEST (forager report %s names the one in use)", version, crawl, crawl, crawl)
+	}
+	if of != crawl {
+		return nil, fmt.Errorf("model %s was made for crawl %q, not for %q; a new crawl can begin with it (learning.prior in its crawl file)", version, of, crawl)
+	}
+	return b.model(ctx, store, ctl, version)
+}
+
+// prior reads a model that training is to go on from by settings.
+func (b *books) prior(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string, s apprentice.Settings) (apprentice.Learner, error) {
+	prior, err := b.model(ctx, store, ctl, version)
+	if err != nil {
+		return nil, err
+	}
+	if got := prior.Settings(); got != s {
+		return nil, fmt.Errorf("model %s learnt by %v, and training would go on by %v", version, got, s)
+	}
+	return prior, nil
+}
+
+// model reads an apprentice model that the crawl can begin with: one of any crawl that was judged
+// by the same critic. Its announcement may be gone, since model.published keeps the newest of a
+// crawl; the digest in its name is what it is checked by.
+func (b *books) model(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string) (apprentice.Learner, error) {
+	critic := b.published(version).GetCritic()
+	if critic == "" {
+		if made, err := b.control(schemas.ModelName(version)); err == nil {
+			critic = made.GetCritic()
+		}
+	}
+	if critic != "" && critic != ctl.GetCritic() {
+		return nil, fmt.Errorf("model %s learnt relevances of the critic %s, and crawl %q is judged by %s", version, critic, ctl.GetCrawl(), ctl.GetCritic())
+	}
+	data, err := store.Get(ctx, schemas.ModelObject("apprentice", version))
+	if errors.Is(err, objects.ErrNotFound) {
+		return nil, fmt.Errorf("no model %s: %w", version, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", version, err)
+	}
+	sum := sha256.Sum256(data)
+	if digest := version[strings.LastIndexByte(version, '-')+1:]; hex.EncodeToString(sum[:6]) != digest {
+		return nil, fmt.Errorf("model %s: object %s does not hold what its name says (its digest is %x): it is damaged, take another version or retrain it", version, schemas.ModelObject("apprentice", version), sum[:6])
+	}
+	learner, err := apprentice.Open(data)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", version, err)
+	}
+	return learner, nil
+}

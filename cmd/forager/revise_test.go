@@ -1,0 +1,90 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/crawl/controls"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// controlNow is what a stage that starts now takes for a crawl's control record: from all that
+// the topic holds, and from what compaction would leave of it.
+func (r *rig) controlNow(t *testing.T, crawl string) (whole, compacted *schemas.CrawlControl) {
+	t.Helper()
+	all, last := controls.New(), controls.New()
+	r.all(t, schemas.TopicCrawlControl, func(rec stream.Record) {
+		if string(rec.Key) != crawl {
+			return
+		}
+		last = controls.New()
+		for _, b := range []*controls.Book{all, last} {
+			if err := b.Take(rec.Key, rec.Value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	return all.Look(crawl), last.Look(crawl)
+}
+
+// testTwoOperators lets two operators change the crawl idle, which nobody works at, on the same
+// view of it.
+func (r *rig) testTwoOperators(t *testing.T) {
+	const crawl = "idle"
+	ctl, seen := r.books.newest(crawl)
+	change := func(window uint32) (winner *schemas.CrawlControl) {
+		next := proto.CloneOf(ctl)
+		next.Revision++
+		next.Window = window
+		winner, err := r.books.place(r.s, next, seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return winner
+	}
+	if winner := change(11); winner != nil {
+		t.Errorf("the first change lost to %v", winner)
+	}
+	if winner := change(22); winner.GetWindow() != 11 {
+		t.Errorf("the second change lost to %v, want the first one", winner)
+	}
+	if winner := change(11); winner != nil {
+		t.Errorf("the same change as the one in force lost to %v", winner)
+	}
+	if winner := change(33); winner.GetWindow() != 11 {
+		t.Errorf("the third change lost to %v, want the first one", winner)
+	}
+	whole, compacted := r.controlNow(t, crawl)
+	if whole.GetWindow() != 11 || compacted.GetWindow() != 11 {
+		t.Errorf("in force is window %d, after compaction %d, want 11", whole.GetWindow(), compacted.GetWindow())
+	}
+
+	// A crawl of a name that somebody took a moment ago.
+	other := proto.CloneOf(ctl)
+	other.Crawl, other.Revision, other.Window = "taken", 1, 44
+	if _, err := r.books.sendControl(r.s, other); err != nil {
+		t.Fatal(err)
+	}
+	late := proto.CloneOf(other)
+	late.Window = 55
+	if winner, err := r.books.place(r.s, late, seen); err != nil || winner.GetWindow() != 44 {
+		t.Errorf("the later start lost to %v (%v)", winner, err)
+	}
+	if _, compacted := r.controlNow(t, "taken"); compacted.GetWindow() != 44 {
+		t.Errorf("compaction leaves window %d, want 44", compacted.GetWindow())
+	}
+}
+
+// What a command says of a change that came too late is what counts now.
+func TestLostRaceSaysWhatIsInForce(t *testing.T) {
+	for state, want := range map[schemas.CrawlState]string{
+		schemas.CrawlState_CRAWL_STATE_PAUSED: "paused", schemas.CrawlState_CRAWL_STATE_DELETED: "deleted",
+	} {
+		if got := stateName(&schemas.CrawlControl{State: state}); got != want || strings.Contains(got, "_") {
+			t.Errorf("%v is called %q", state, got)
+		}
+	}
+}

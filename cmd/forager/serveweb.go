@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"forager/internal/web/webarchive"
+)
+
+type serveWebCommand struct {
+	File      string `arg:"" help:"WARC file." type:"existingfile"`
+	Listen    string `help:"Loopback address of the proxy." default:"127.0.0.1:18080"`
+	URLs      string `name:"urls" help:"Write the URLs of the web to this file, one a line (for scope.url_list)." type:"path"`
+	AccessLog string `help:"Append one JSON line a request to this file." type:"path"`
+}
+
+func (c *serveWebCommand) Help() string {
+	return `The web is served as an HTTP proxy does: point stages.fetch.proxy of the pipeline file to it. URLs that
+are not in the file are answered with 404.
+
+  forager serve-web webkb.warc.gz --urls webkb.urls &
+  curl -x http://127.0.0.1:18080 http://www.cs.cornell.edu/`
+}
+
+func (c *serveWebCommand) Run(s *session) error {
+	archive, err := webarchive.Open(s, c.File)
+	if err != nil {
+		return err
+	}
+	for _, d := range archive.Damaged() {
+		fmt.Fprintf(s.err, "%s: %v; the rest is served\n", c.File, d)
+	}
+	if c.URLs != "" {
+		if err := writeLines(c.URLs, archive.URLs()); err != nil {
+			return err
+		}
+	}
+	log, closeLog, err := openAccessLog(c.AccessLog)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	return serveUntilDone(s, c.Listen, archive.Handler(log), func(address string) {
+		fmt.Fprintf(s.out, "%d URLs behind the proxy http://%s\n", len(archive.URLs()), address)
+	})
+}
+
+// openAccessLog opens a file to append to; without a path there is none.
+func openAccessLog(path string) (log io.Writer, closeLog func() error, err error) {
+	if path == "" {
+		return nil, func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, f.Close, nil
+}
+
+// serveUntilDone serves HTTP on a loopback address until the context ends.
+func serveUntilDone(ctx context.Context, address string, h http.Handler, ready func(address string)) error {
+	if !loopback(address) {
+		return usagef("%q is not a loopback address", address)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { srv.Close() })()
+	ready(l.Addr().String())
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func writeLines(path string, lines []string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if _, err := io.WriteString(f, l+"\n"); err != nil {
+			f.Close()
+			return err
+		}
+	}
+	return f.Close()
+}

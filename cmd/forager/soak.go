@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"forager/infra/simweb"
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/frontier"
+	"forager/schemas"
+)
+
+type soakCommand struct {
+	Out    string   `help:"Folder of the run: configuration, data, logs, soak.json." default:"build/soak" type:"path"`
+	Bin    string   `help:"Folder of the programs; by default the folder of this one." type:"path"`
+	Pages  uint64   `help:"Pages to crawl." default:"200000"`
+	Cores  int      `help:"Processors that all processes share, the web server too; 0 = all there are." default:"0"`
+	Ranker string   `help:"Ranker to crawl with." default:"apprentice"`
+	Config string   `name:"from" help:"Pipeline file to start from." default:"pipeline.yaml" type:"path"`
+	Set    []string `help:"Setting of the pipeline file to have another value; may be given more than once." placeholder:"NAME=VALUE" sep:"none"`
+}
+
+func (c *soakCommand) Help() string {
+	return `A long crawl of a synthetic web with the embedded parts and every stage as processes. Each second the
+resident memory, open files, goroutines and CPU time of every process are noted; for each tenth of the pages the
+table gives the largest memory and the means of the others, and the last tenth over the first. Behind it stands the
+largest memory ever, and its bound: memory_bytes of the pipeline file. Rate and CPU stand apart for the seconds in
+which entries of the frontier were scored again under a new model, and for the others. Disk is what lies in the
+folders at the end of each tenth. Interrupted, it reports the tenths of what it has crawled. Records of
+page.fetched, page.parsed and page.judged are kept for five minutes.
+
+As shipped, the caches of the frontier are full after some 40,000 pages, and until then prioritize takes more from
+tenth to tenth. Smaller ones are full within the first tenth:
+
+  forager soak
+  forager soak --pages 20000 --cores 2
+  forager soak --set stages.prioritize.frontier_bytes=33554432 --set stages.prioritize.cache_bytes=16777216`
+}
+
+// soakSample is everything that was seen at one moment.
+type soakSample struct {
+	Seconds float64                `json:"seconds"` // since the crawl began
+	Pages   uint64                 `json:"pages"`
+	Latency uint32                 `json:"latency_ms"`
+	Queued  uint64                 `json:"queued"`
+	Passing bool                   `json:"passing"` // entries are being scored again under a new model
+	By      map[string]processLoad `json:"processes"`
+}
+
+// processLoad is what one process takes.
+type processLoad struct {
+	Memory     int64   `json:"memory"` // resident, bytes
+	Files      int     `json:"files"`  // open
+	Goroutines int     `json:"goroutines"`
+	CPU        float64 `json:"cpu_seconds"` // user and system, since it began
+}
+
+type soakReport struct {
+	Pages     uint64  `json:"pages"`
+	Seconds   float64 `json:"seconds"`
+	EndReason string  `json:"end_reason"`
+	memoryPeaks
+	Samples []soakSample `json:"samples"`
+	Disk    []soakDisk   `json:"disk"`
+}
+
+// soakDisk is the size of the folders that grow, bytes, after so many pages.
+type soakDisk struct {
+	Pages uint64           `json:"pages"`
+	Sizes map[string]int64 `json:"sizes"`
+}
+
+func (c *soakCommand) Run(s *session) (err error) {
+	more, err := c.settings()
+	if err != nil {
+		return err
+	}
+	config := simweb.Default(1)
+	config.Pages = max(config.Pages, 10*c.Pages)
+	web, err := simweb.New(config)
+	if err != nil {
+		return err
+	}
+	d := &demo{command: &demoCommand{Out: c.Out, Bin: c.Bin, Config: c.Config}, s: s}
+	if err := d.clear(); err != nil {
+		return err
+	}
+	if d.ground, err = simGround(c.Pages); err != nil { // its critic knows the language of every web
+		return err
+	}
+	d.ground.seeds = web.Examples(d.ground.topic, 5)
+	b := &bench{demo: d, command: &benchCommand{Cores: c.Cores}, web: benchWeb{serve: []string{"serve-simweb", "--pages", fmt.Sprint(config.Pages)}}, more: more}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	if err := onCores(c.Cores, b.start); err != nil {
+		return err
+	}
+	defer d.books.close()
+	report, err := c.crawl(b)
+	if err != nil {
+		return err
+	}
+	if err := writeReport(c.Out, "soak.json", report); err != nil {
+		return err
+	}
+	return s.print(report, func(w io.Writer) { printSoak(w, report) })
+}
+
+// settings are those of the pipeline file that have other values.
+func (c *soakCommand) settings() (list []setting, err error) {
+	for _, topic := range []string{schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged} {
+		list = append(list, setting{"5m", []string{"topics", topic, "retention"}})
+	}
+	for _, text := range c.Set {
+		x, err := settingOf(text)
+		if err != nil {
+			return nil, usagef("--set %s: %w", text, err)
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}
+
+// crawl makes the crawl and takes the samples.
+func (c *soakCommand) crawl(b *bench) (*soakReport, error) {
+	published, err := publishCritic(b.s, b.config, b.books, "soak", b.ground.critic, nil)
+	if err != nil {
+		return nil, err
+	}
+	ctl, err := b.control("soak", c.Ranker, published.GetVersion(), c.Pages, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := startCrawl(b.s, b.config, b.books, &crawlfile.Crawl{Control: ctl, Seeds: b.ground.seeds}, false); err != nil {
+		return nil, err
+	}
+	r, began := &soakReport{}, time.Now()
+	for tick := time.NewTicker(time.Second); ; {
+		select {
+		case <-b.s.Done():
+			if len(r.Samples) == 0 {
+				return nil, b.s.Err()
+			}
+			r.end(b, "interrupted")
+			return r, nil
+		case <-tick.C:
+		}
+		if err := b.stack.ended(); err != nil {
+			return nil, err
+		}
+		st := b.books.status("soak")
+		x, err := b.sample(st)
+		if err != nil {
+			return nil, err
+		}
+		x.Seconds = time.Since(began).Seconds()
+		r.Samples = append(r.Samples, x)
+		if len(r.Samples)%20 == 0 {
+			b.say("%5.0fs  pages %7d  frontier %8d  loop %d ms  lag %s", x.Seconds, x.Pages, x.Queued, x.Latency, b.lag())
+		}
+		if x.Pages*50 >= c.Pages*uint64(len(r.Disk)+1) {
+			r.Disk = append(r.Disk, soakDisk{x.Pages, b.disk()})
+		}
+		if ended(st) {
+			r.end(b, st.GetEndReason())
+			return r, nil
+		}
+	}
+}
+
+// end closes the report with what was seen last.
+func (r *soakReport) end(b *bench, reason string) {
+	last := r.Samples[len(r.Samples)-1]
+	r.Pages, r.Seconds, r.EndReason = last.Pages, last.Seconds, reason
+	r.Disk = append(r.Disk, soakDisk{last.Pages, b.disk()})
+	r.memoryPeaks = b.memoryPeaks()
+	for name := range r.PeakMemory { // the kernel's peak is an estimate that can be below a size that was read
+		for _, x := range r.Samples {
+			r.PeakMemory[name] = max(r.PeakMemory[name], x.By[stageOf(name)].Memory)
+		}
+	}
+}
+
+// sample looks at every process.
+func (b *bench) sample(st *schemas.CrawlStatus) (soakSample, error) {
+	x := soakSample{
+		Pages: st.GetPages(), Latency: st.GetLatencyP50Ms(), Queued: st.GetQueued(),
+		Passing: strings.HasPrefix(st.GetActivity(), frontier.Rescoring), By: make(map[string]processLoad),
+	}
+	for _, p := range b.stack.processes.List {
+		var load processLoad
+		var err error
+		if load.Memory, err = memory(p.PID, "VmRSS"); err != nil {
+			return x, err
+		}
+		files, err := os.ReadDir("/proc/" + strconv.Itoa(p.PID) + "/fd")
+		if err != nil {
+			return x, err
+		}
+		load.Files = len(files)
+		cpu, err := cpuTime(p.PID)
+		if err != nil {
+			return x, err
+		}
+		load.CPU = cpu.Seconds()
+		if address := b.debug[p.Name]; address != "" {
+			if load.Goroutines, err = goroutines(address); err != nil {
+				return x, err
+			}
+		}
+		x.By[stageOf(p.Name)] = load
+	}
+	return x, nil
+}
+
+// goroutines asks a process's metrics for their number.
+func goroutines(address string) (int, error) {
+	resp, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), "go_goroutines "); ok {
+			return strconv.Atoi(value)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return 0, fmt.Errorf("metrics of %s: %w", address, err)
+	}
+	return 0, fmt.Errorf("metrics of %s name no go_goroutines", address)
+}
+
+// disk is the size of the folders that grow.
+func (b *bench) disk() map[string]int64 {
+	sizes := make(map[string]int64)
+	for _, parent := range []string{"local", "state"} {
+		dir := filepath.Join(b.config.Data, parent)
+		filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return nil // a folder that cannot be read is gone meanwhile
+			}
+			below, err := filepath.Rel(dir, path)
+			folder, _, isBelow := strings.Cut(below, "/")
+			if info, ierr := e.Info(); err == nil && ierr == nil && isBelow {
+				sizes[folder] += info.Size()
+			}
+			return nil
+		})
+	}
+	return sizes
+}

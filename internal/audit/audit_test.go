@@ -1,0 +1,205 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"forager/internal/frontier"
+	"forager/internal/web/weburl"
+	"forager/schemas"
+)
+
+// TestASoundCrawlHasNoDifferences looks for false alarms: redirects, failures, depths, caps and
+// windows of every sort.
+func TestASoundCrawlHasNoDifferences(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		if r := judged(t, crawled(t)); !r.OK {
+			t.Fatal(problems(r))
+		}
+	})
+}
+
+// TestEveryLeapIsMissed takes one leap away, also one through redirects, and wants its link named.
+func TestEveryLeapIsMissed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := crawled(t)
+		leaps := slices.DeleteFunc(slices.Clone(e.Leaps), (*schemas.LeapSettled).GetBoundary)
+		if len(leaps) == 0 {
+			return
+		}
+		gone := rapid.SampledFrom(leaps).Draw(t, "gone")
+		e.Leaps = slices.DeleteFunc(e.Leaps, func(l *schemas.LeapSettled) bool { return l == gone })
+		target, known := fateOf(t, e, gone.GetV())
+		if target == gone.GetU() || mayBeCapped(e, gone.GetV()) {
+			return // such a link may have been none
+		}
+		if !known && e.Control.GetScope().GetHostCap() > 0 {
+			return // a target that was never asked for may have met its host's cap, or be in the frontier
+		}
+		want := "from " + gone.GetU() + " to " + gone.GetV() + " was never settled"
+		if r := judged(t, e); !strings.Contains(problems(r), want) {
+			t.Fatalf("no %q in:\n%s", want, problems(r))
+		}
+	})
+}
+
+// TestRowsStandInForRecords makes the records anew from their rows.
+func TestRowsStandInForRecords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := crawled(t)
+		topic := rapid.SampledFrom(audited).Draw(t, "gone")
+		before := proto.CloneOf(e.Statuses[0])
+		switch topic {
+		case schemas.TopicPageParsed:
+			e.Parsed = nil
+		case schemas.TopicFetchRequested:
+			e.Requests = nil
+		case schemas.TopicPageFetched:
+			e.Fetched = nil
+		case schemas.TopicPageJudged:
+			e.Judged = nil
+		case schemas.TopicLinkFound:
+			e.Verdicts = nil
+		case schemas.TopicLeapSettled:
+			e.Leaps = nil
+		}
+		for i := range e.Topics {
+			if e.Topics[i].Topic == topic {
+				e.Topics[i] = Topic{Topic: topic, Way: ByCounts, Gone: "all of it"}
+			}
+		}
+		if r := judged(t, e); !r.OK {
+			t.Fatalf("without %s:\n%s", topic, problems(r))
+		}
+		for _, span := range before.GetSpans() {
+			if span.GetCount() == 0 {
+				return
+			}
+		}
+		if len(e.Tables[tableOf[topic]]) == 0 {
+			return
+		}
+		e.Tables["books"] = slices.Clone(e.Tables["books"])
+		at := slices.IndexFunc(e.Tables["books"], func(row []string) bool { return row[0] == topic })
+		e.Tables["books"][at] = []string{topic, "1000", e.Tables["books"][at][2]}
+		if r := judged(t, e); !strings.Contains(problems(r), topic+": ClickHouse has 1000 records") {
+			t.Fatalf("a count of 1000 was not named:\n%s", problems(r))
+		}
+	})
+}
+
+// TestARecordThatNobodyCanDecode stands in page.fetched: parse-dom has answered for it, and
+// ClickHouse has no row.
+func TestARecordThatNobodyCanDecode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := crawled(t)
+		at := slices.IndexFunc(e.Fetched, func(f *schemas.PageFetched) bool { return f.GetOutcome() == schemas.Outcome_OUTCOME_FAILED_PARSE_DOM })
+		if at < 0 {
+			return
+		}
+		id := schemas.ID(e.Fetched[at].GetId())
+		e.Tables["fetches"] = slices.DeleteFunc(slices.Clone(e.Tables["fetches"]), func(row []string) bool { return row[0] == id.String() })
+		books := slices.IndexFunc(e.Tables["books"], func(row []string) bool { return row[0] == schemas.TopicPageFetched })
+		count, _, _ := e.spanOf(schemas.TopicPageFetched)
+		xor := schemas.ID(id.Xor(count.Xor[:]))
+		e.Tables["books"][books] = []string{schemas.TopicPageFetched, number(count.N - 1), xor.String()}
+		if judged(t, e).OK {
+			t.Fatal("a row is missing, and nobody says so")
+		}
+		e.Unreadable = map[string][]schemas.ID{schemas.TopicPageFetched: {id}}
+		if r := judged(t, e); !r.OK {
+			t.Fatal(problems(r))
+		}
+	})
+}
+
+// TestWhatIsSaidOfHubsAndShadows alters one thing of a ranking, or of what shadows said, and wants it named; rows of rankings
+// that the topic has no more are no difference.
+func TestWhatIsSaidOfHubsAndShadows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := crawled(t)
+		ranked := slices.DeleteFunc(slices.Clone(e.Rankings), func(h *schemas.HubRanked) bool { return len(h.GetHubs()) == 0 })
+		shadowed := slices.DeleteFunc(slices.Clone(e.Leaps), func(l *schemas.LeapSettled) bool { return len(l.GetShadows()) == 0 })
+		var want string
+		switch what := rapid.SampledFrom([]string{"page", "relevance", "order", "row", "lost row", "compacted", "place", "dispatch", "critic"}).Draw(t, "what"); what {
+		case "place", "dispatch":
+			if len(shadowed) == 0 {
+				return
+			}
+			l := rapid.SampledFrom(shadowed).Draw(t, "leap")
+			if want = "says that shadows placed it"; what == "place" {
+				l.Shadows[1].Tier++
+			} else {
+				at := slices.IndexFunc(e.Requests, func(r *schemas.FetchRequest) bool { return string(r.GetId()) == string(l.GetRequest()) })
+				e.Requests[at] = proto.CloneOf(e.Requests[at])
+				e.Requests[at].Shadows[0].Dropped = !e.Requests[at].Shadows[0].Dropped
+			}
+		case "critic":
+			at := slices.IndexFunc(e.Judged, func(r *schemas.PageJudged) bool { return len(r.GetJudgement().GetShadows()) > 0 })
+			if at < 0 {
+				return
+			}
+			want = "judgements row " + hexOf(e.Judged[at].GetId())
+			row := slices.IndexFunc(e.Tables["judgements"], func(row []string) bool { return row[0] == hexOf(e.Judged[at].GetId()) })
+			e.Tables["judgements"][row] = slices.Clone(e.Tables["judgements"][row])
+			e.Tables["judgements"][row][9] = strings.Replace(e.Tables["judgements"][row][9], ",false,", ",true,", 1)
+		default:
+			if len(ranked) == 0 {
+				return
+			}
+			h := rapid.SampledFrom(ranked).Draw(t, "ranking")
+			row := slices.IndexFunc(e.Tables["hubs"], func(row []string) bool { return strings.HasPrefix(row[0], hexOf(h.GetId())) })
+			switch what {
+			case "page":
+				h.Hubs[0].Url, want = "http://elsewhere.example/", "which was not delivered"
+			case "relevance":
+				h.Hubs[0].Relevance, want = h.Hubs[0].Relevance/2, "the verdict on it said"
+			case "order":
+				h.Hubs[0].Score, want = 0, "has a higher score than the one before"
+				if len(h.Hubs) == 1 {
+					want = "hubs row"
+				}
+			case "row":
+				e.Tables["hubs"][row], want = slices.Clone(e.Tables["hubs"][row]), "hubs row"
+				e.Tables["hubs"][row][9] += "1"
+			case "lost row":
+				e.Tables["hubs"], want = slices.Delete(slices.Clone(e.Tables["hubs"]), row, row+1), "hubs lacks the row"
+			case "compacted":
+				e.Rankings = slices.DeleteFunc(slices.Clone(e.Rankings), func(x *schemas.HubRanked) bool { return x == h })
+			}
+		}
+		if r := judged(t, e); r.OK != (want == "") || !strings.Contains(problems(r), want) {
+			t.Fatalf("no %q in:\n%s", want, problems(r))
+		}
+	})
+}
+
+// fateOf follows redirects from a URL, by the records themselves, and reports whether there is a verdict on the last one.
+func fateOf(t *rapid.T, e *Evidence, url string) (target string, known bool) {
+	j := &judge{Case: e.Case, Result: new(Result), ctx: t.Context(), src: e, kv: memory{frontier.NewMemory()}, rows: make(map[string]int),
+		found: make(map[string]Count), unreadable: make(map[string]Count), books: make(map[string]Count), distinct: make(map[string]int), copies: make(map[string]int)}
+	if err := j.load(); err != nil {
+		t.Fatal(err)
+	}
+	j.readFates()
+	target = j.target(url)
+	f := j.fate(target)
+	return target, f != nil && f.last != schemas.ID{}
+}
+
+func mayBeCapped(e *Evidence, url string) bool {
+	host, most, all, deferred := weburl.Host(url), int(e.Control.GetScope().GetHostCap()), 0, false
+	for _, r := range e.Requests {
+		if r.GetHost() != host {
+			continue
+		}
+		all++
+		i := slices.IndexFunc(e.Verdicts, func(v *schemas.LinkFound) bool { return string(v.GetId()) == string(r.GetId()) })
+		deferred = deferred || i >= 0 && schemas.Deferred(e.Verdicts[i].GetOutcome())
+	}
+	return most > 0 && deferred && all >= most
+}

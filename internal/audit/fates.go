@@ -1,0 +1,302 @@
+package audit
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"forager/internal/web/weburl"
+	"forager/schemas"
+)
+
+// maxHops and defaultAttempts are what every crawl keeps to (package frontier, CrawlControl).
+const (
+	maxHops         = 10
+	defaultAttempts = 3
+)
+
+// fate is what became of a URL: nothing yet, its end, or another URL in its place.
+type fate struct {
+	tries uint32
+	// ends and reopened are the places of the verdicts that ended it and of the replays that began
+	// it again, in turn; last is its last request, failed that no stage could handle it.
+	ends, reopened []uint64
+	last           schemas.ID
+	failed         bool
+	// outcome is that of its last request.
+	outcome schemas.Outcome
+	// alias is where it redirected to, since the place of a verdict.
+	alias string
+	// depth is the hops from a seed, as far as the verdicts read so far say; known: they do.
+	known bool
+	depth uint32
+	since uint64
+}
+
+// over says whether the URL was at its end when the n-th verdict was applied.
+func (f *fate) over(n uint64) bool {
+	ends, _ := slices.BinarySearch(f.ends, n)
+	reopened, _ := slices.BinarySearch(f.reopened, n)
+	return ends > reopened
+}
+
+// fates are what became of every URL, read from the verdicts in their order: those used last are in memory, with
+// what has not been written yet.
+type fates struct {
+	of    map[string]*fate
+	dirty map[string]bool
+}
+
+// mostFates is how many are in memory at once.
+const mostFates = 20_000
+
+// fate is what is known of a URL; nil = nothing.
+func (j *judge) fate(url string) *fate {
+	f, ok := j.fates.of[url]
+	if ok {
+		return f
+	}
+	if len(j.fates.of) >= mostFates {
+		j.writeFates()
+	}
+	if value, ok := j.get(keyOf(kindFate, []byte(url))); ok {
+		f = decodeFate(value)
+	}
+	j.fates.of[url] = f
+	return f
+}
+
+// change is fate for a change of it.
+func (j *judge) change(url string) *fate {
+	f := j.fate(url)
+	if f == nil {
+		f = new(fate)
+		j.fates.of[url] = f
+	}
+	j.fates.dirty[url] = true
+	return f
+}
+
+func (j *judge) writeFates() {
+	for url := range j.fates.dirty {
+		j.put(keyOf(kindFate, []byte(url)), j.fates.of[url].encode())
+	}
+	clear(j.fates.of)
+	clear(j.fates.dirty)
+}
+
+func (f *fate) encode() []byte {
+	flags := uint64(0)
+	for i, set := range []bool{f.failed, f.known} {
+		if set {
+			flags |= 1 << i
+		}
+	}
+	b := append([]byte(nil), f.last[:]...)
+	for _, n := range []uint64{flags, uint64(f.tries), uint64(f.depth), uint64(f.outcome), f.since, uint64(len(f.ends)), uint64(len(f.reopened))} {
+		b = binary.AppendUvarint(b, n)
+	}
+	for _, n := range slices.Concat(f.ends, f.reopened) {
+		b = binary.AppendUvarint(b, n)
+	}
+	return append(b, f.alias...)
+}
+
+func decodeFate(b []byte) *fate {
+	f := &fate{last: schemas.ID(b[:len(schemas.ID{})])}
+	b = b[len(schemas.ID{}):]
+	next := func() uint64 {
+		n, w := binary.Uvarint(b)
+		b = b[w:]
+		return n
+	}
+	flags := next()
+	f.failed, f.known = flags&1 != 0, flags&2 != 0
+	f.tries, f.depth, f.outcome, f.since = uint32(next()), uint32(next()), schemas.Outcome(next()), next()
+	ends, reopened := next(), next()
+	for range ends {
+		f.ends = append(f.ends, next())
+	}
+	for range reopened {
+		f.reopened = append(f.reopened, next())
+	}
+	f.alias = string(b)
+	return f
+}
+
+// readFates goes through the records of link.found in the order in which prioritize applied them.
+func (j *judge) readFates() {
+	j.fates = &fates{of: make(map[string]*fate), dirty: make(map[string]bool)}
+	j.each(kindApplied).all(func(e entry) {
+		at, id := binary.BigEndian.Uint64(e.key), schemas.ID(e.value)
+		v, r := j.verdict(id), j.request(id)
+		taken := j.Taken == nil || j.Taken(at)
+		virtual := schemas.Virtual(v.GetOutcome())
+		switch {
+		case !taken:
+		case v.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY:
+			j.replay(v, at)
+		case v.GetOutcome() == schemas.Outcome_OUTCOME_RETRY_FAILED:
+			j.retry(v, at)
+		case r != nil:
+			j.follow(r, v, at)
+		}
+		j.deepen(id, v, r, at, taken && (r != nil || virtual && v.GetOutcome() != schemas.Outcome_OUTCOME_REPLAY))
+	})
+	j.writeFates()
+}
+
+// follow takes one verdict.
+func (j *judge) follow(r *schemas.FetchRequest, v *schemas.LinkFound, at uint64) {
+	url := r.GetUrl()
+	own := j.change(url)
+	if own.alias != "" || own.over(at) {
+		return
+	}
+	c := schemas.Outcomes[v.GetOutcome()]
+	attempts := j.Control.GetMaxAttempts()
+	if attempts == 0 {
+		attempts = defaultAttempts
+	}
+	ended := true
+	switch {
+	case c.Retry && c.Request:
+		own.tries++
+		ended = own.tries >= attempts
+	case c.Retry:
+		ended = false
+	case v.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED:
+		if ended = j.deadEnd(r, v.GetRedirect()); !ended {
+			j.nearer(j.target(v.GetRedirect()), own.depth)
+			own = j.change(url)
+			own.alias, own.since = v.GetRedirect(), at
+		}
+	}
+	own = j.change(url)
+	own.last, own.failed, own.outcome = schemas.ID(r.GetId()), schemas.Failed(v.GetOutcome()), v.GetOutcome()
+	if ended {
+		own.ends = append(own.ends, at)
+	}
+}
+
+// replay takes an ask for another attempt; rows of it do not say of which request.
+func (j *judge) replay(v *schemas.LinkFound, at uint64) {
+	own := j.fate(v.GetUrl())
+	if own == nil || !own.failed || !own.over(at) {
+		return
+	}
+	if id, err := schemas.ParseID(v.GetReplay()); err != nil || id == own.last {
+		own = j.change(v.GetUrl())
+		own.reopened = append(own.reopened, at)
+	}
+}
+
+// retry takes a request to try again what has failed in a shard. A URL that its host's cap keeps out may stay at its end;
+// nothing is missed then.
+func (j *judge) retry(v *schemas.LinkFound, at uint64) {
+	j.writeFates()
+	j.each(kindFate).all(func(e entry) {
+		own := decodeFate(e.value)
+		if !own.over(at) || !schemas.Repeatable(own.outcome) || schemas.ShardOf(weburl.Host(string(e.key)), schemas.ShardsOf(j.Control)) != v.GetShard() {
+			return
+		}
+		own = j.change(string(e.key))
+		own.reopened, own.tries = append(own.reopened, at), 0
+	})
+}
+
+// deadEnd says whether a redirect is not followed: there is no target, it is one too many, it
+// leads back, or it leads out of the crawl's scope.
+func (j *judge) deadEnd(r *schemas.FetchRequest, redirect string) bool {
+	if _, err := weburl.Parse(redirect); err != nil || r.GetHops() >= maxHops {
+		return true
+	}
+	target := j.target(redirect)
+	known, depth := false, uint32(0)
+	if f := j.fate(target); f != nil {
+		known = f.known
+	}
+	if f := j.fate(r.GetUrl()); f != nil {
+		depth = f.depth
+	}
+	if !j.ordered() {
+		depth = 0 // what may be deeper was perhaps refused, and is not missed
+	}
+	return target == r.GetUrl() || !known && j.Scope.Check(redirect, depth) != ""
+}
+
+// target follows redirects to the URL in whose place others stand. They close no circle: a redirect
+// that would is an end.
+func (j *judge) target(url string) string {
+	for own := j.fate(url); own != nil && own.alias != ""; own = j.fate(url) {
+		url = own.alias
+	}
+	return url
+}
+
+// settles says whether a link to the URL, found with the n-th verdict, must have been settled, and
+// where its redirects lead. A link waits for the end of its URL, or of the one that this redirects
+// to; where that had ended before the link was found, there is no leap under PAIRS_FORWARD.
+func (j *judge) settles(url string, n uint64, forward bool) (target string, settled bool) {
+	waited := false
+	for own := j.fate(url); own != nil; own = j.fate(url) {
+		if own.over(n) {
+			return url, waited || !forward
+		}
+		if len(own.ends) > 0 && own.ends[len(own.ends)-1] >= n {
+			return url, true
+		}
+		if own.alias == "" {
+			return url, false
+		}
+		if own.since > n {
+			waited, n = true, own.since
+		}
+		url = own.alias
+	}
+	return url, false
+}
+
+// deepen keeps the links of a record, and notes how far from the seeds they lead and which of them are refused.
+func (j *judge) deepen(id schemas.ID, v *schemas.LinkFound, r *schemas.FetchRequest, at uint64, counts bool) {
+	depth := uint32(0)
+	switch {
+	case r == nil: // seeds
+	case j.ordered():
+		if f := j.fate(v.GetUrl()); f != nil {
+			depth = f.depth
+		}
+		depth++
+	default:
+		depth = r.GetDepth() + 1 // as of its dispatch; a nearer link may have been found since
+	}
+	e := edge{u: v.GetUrl(), request: id, place: at, delivered: r != nil && v.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED, taken: counts}
+	j.linksOf(id, func(position uint32, url string) {
+		e.v = url
+		leap := schemas.LeapID(j.Crawl, e.u, url)
+		if j.Sample.has(leap[:]) {
+			j.put(keyOf(kindFound, leap[:], be64(at), be32(position)), e.value())
+		}
+		switch {
+		case !counts:
+		case j.Scope.Check(url, depth) != "":
+			if j.Sample.has(leap[:]) {
+				j.put(keyOf(kindRefused, leap[:]), nil)
+			}
+		case j.Control.GetScope().GetMaxDepth() > 0: // else it does not matter
+			j.nearer(j.target(url), depth)
+		}
+	})
+}
+
+func (j *judge) nearer(url string, depth uint32) {
+	if f := j.fate(url); f == nil || !f.known || depth < f.depth {
+		f = j.change(url)
+		f.known, f.depth = true, depth
+	}
+}
+
+// mayBeCapped says whether a link to the URL may have been refused for its host's cap, though the
+// URL was fetched later: its host reached its cap and came below it again as a request was deferred.
+func (j *judge) mayBeCapped(url string) bool {
+	return j.Control.GetScope().GetHostCap() > 0 && j.has(keyOf(kindCapped, []byte(weburl.Host(url))))
+}

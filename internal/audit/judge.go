@@ -1,0 +1,310 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/platform/progress"
+	"forager/schemas"
+)
+
+// Result is what an audit found.
+type Result struct {
+	Crawl string `json:"crawl"`
+	OK    bool   `json:"ok"`
+	// Figures in the order in which they were taken.
+	Figures []Figure `json:"figures"`
+	// Ways say how each topic was checked.
+	Ways []Topic `json:"ways"`
+	// Running: the crawl runs, and the audit is as of the ends of the topics that Ways name.
+	Running bool `json:"running,omitempty"`
+	// Sampled is what was compared of pages, rows and leaps; nil = all.
+	Sampled *Sample `json:"sampled,omitempty"`
+	// Themselves are the tables whose contents were compared with themselves, as nothing else has them any more.
+	Themselves []string `json:"compared_with_themselves,omitempty"`
+	// Problems are the differences, each naming its record; at most MaxProblems, More are left out.
+	Problems []string `json:"problems,omitempty"`
+	More     int      `json:"more_problems,omitempty"`
+}
+
+// Figure is one number of an audit.
+type Figure struct {
+	Name  string `json:"name"`
+	Value int    `json:"value"`
+}
+
+// MaxProblems is the number of differences that are described.
+const MaxProblems = 50
+
+func (r *Result) figure(name string, value int) {
+	r.Figures = append(r.Figures, Figure{name, value})
+}
+
+// Detects is the probability that an audit by samples finds damage to n records of one kind.
+func (r *Result) Detects(n int) float64 {
+	if r.Sampled == nil {
+		return 1
+	}
+	return 1 - math.Pow(1-r.Sampled.Share, float64(n))
+}
+
+func (r *Result) problem(format string, args ...any) {
+	r.OK = false
+	if len(r.Problems) < MaxProblems {
+		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+	} else {
+		r.More++
+	}
+}
+
+// judge is an audit under way.
+type judge struct {
+	Case
+	*Result
+	ctx context.Context
+	src Source
+	kv  Store
+	err error // of the store
+	// written is how many bytes were written since the last commit.
+	written int
+	// found counts records, and those that cannot be decoded, by topic; books is what ClickHouse has.
+	found, unreadable, books map[string]Count
+	distinct, copies, rows   map[string]int
+	void                     int
+	// tally is what the verdicts come to.
+	tally tally
+	fates *fates
+	end   func() // of the task that is shown
+}
+
+// expectedReads is about how many records and rows are read.
+func (j *judge) expectedReads() (n int64) {
+	for _, st := range j.Statuses {
+		n += int64(st.GetLinks())
+		for _, span := range st.GetSpans() {
+			n += 2 * int64(span.GetCount())
+		}
+	}
+	return n
+}
+
+// tally is a recount of verdicts.
+type tally struct {
+	dispatched, pages, requests, queries, settled uint64
+	relevance                                     float64
+	outcomes                                      map[string]uint64
+}
+
+// Audit compares what a source yields. store is empty, and is left as it is.
+func Audit(ctx context.Context, c Case, src Source, store Store) (*Result, error) {
+	j := &judge{
+		end: func() {}, Case: c, Result: &Result{Crawl: c.Control.GetCrawl(), OK: true, Sampled: c.Sample, Running: c.Taken != nil}, ctx: ctx, src: src, kv: store,
+		found: make(map[string]Count), unreadable: make(map[string]Count), books: make(map[string]Count),
+		distinct: make(map[string]int), copies: make(map[string]int), rows: make(map[string]int),
+		tally: tally{outcomes: make(map[string]uint64)},
+	}
+	j.ctx, j.end = progress.Start(ctx, "reading topics and tables", j.expectedReads())
+	defer func() { j.end() }()
+	if err := j.load(); err != nil {
+		return nil, err
+	}
+	j.end()
+	j.ctx, j.end = progress.Start(ctx, "comparing", 0)
+	j.dispatches()
+	j.journeys()
+	j.recount()
+	if err := j.store(); err != nil {
+		return nil, err
+	}
+	j.limits()
+	j.flights()
+	j.readFates()
+	j.ledger()
+	j.hubs()
+	j.status()
+	j.counts()
+	j.tables()
+	if j.err = cmp.Or(j.err, ctx.Err()); j.err != nil {
+		return nil, j.err
+	}
+	slices.Sort(j.Problems)
+	others := j.Figures
+	j.Figures = nil
+	j.readFigures()
+	j.Figures = append(j.Figures, others...)
+	return j.Result, nil
+}
+
+// journeys follows every request to its verdict.
+func (j *judge) journeys() {
+	open := 0
+	j.each(kindRequest).all(func(e entry) {
+		r := new(schemas.FetchRequest)
+		j.decode(e.value, r)
+		id := e.id()
+		j.tally.dispatched++
+		v := j.answer(id)
+		deferred := v != nil && schemas.Deferred(v.GetOutcome())
+		j.put(keyOf(kindHost, named(r.GetHost()), id[:]), fmt.Append(nil, deferred))
+		if reason := j.Scope.Check(r.GetUrl(), r.GetDepth()); reason != "" {
+			j.problem("%s was asked for at depth %d, which the scope refuses: %s", r.GetUrl(), r.GetDepth(), reason)
+		}
+		if v == nil {
+			open++
+			if j.finished() {
+				j.problem("request %s for %s has no verdict in link.found", id, r.GetUrl())
+			}
+			return
+		}
+		j.journey(id, r, v)
+	})
+	for topic, kind := range map[string]byte{
+		schemas.TopicPageFetched: kindFetched, schemas.TopicPageJudged: kindJudged, schemas.TopicLinkFound: kindVerdict,
+	} {
+		j.each(kind).all(func(e entry) {
+			id := e.id()
+			if !j.has(keyOf(kindRequest, id[:])) && (kind != kindVerdict || j.answer(id) != nil) {
+				j.problem("%s: record %s answers no request", topic, id)
+			}
+		})
+	}
+	j.figure("requests without a verdict", open)
+}
+
+// journey follows a request that has a verdict.
+func (j *judge) journey(id schemas.ID, r *schemas.FetchRequest, v *schemas.LinkFound) {
+	if v.GetUrl() != r.GetUrl() {
+		j.problem("request %s is for %s, its verdict is on %s", id, r.GetUrl(), v.GetUrl())
+	}
+	f, g := j.fetched(id), j.judged(id)
+	switch {
+	case f == nil:
+		j.problem("request %s for %s has a verdict, but no record in page.fetched", id, r.GetUrl())
+		return
+	case g == nil:
+		j.problem("request %s for %s has a verdict, but no record in page.judged", id, r.GetUrl())
+		return
+	}
+	if !follows(f.GetOutcome(), g.GetOutcome()) || !follows(g.GetOutcome(), v.GetOutcome()) {
+		j.problem("request %s for %s is %s in page.fetched, %s in page.judged and %s in link.found", id, r.GetUrl(),
+			schemas.OutcomeName(f.GetOutcome()), schemas.OutcomeName(g.GetOutcome()), schemas.OutcomeName(v.GetOutcome()))
+	}
+	if v.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+		if !j.sameJudgement(v.GetJudgement(), g.GetJudgement()) {
+			j.problem("request %s for %s: its judgement in link.found is not that of page.judged", id, r.GetUrl())
+		}
+		j.put(keyOf(kindDelivered, []byte(r.GetUrl())), id[:])
+	}
+	if v.GetStatus() != f.GetStatus() || v.GetRedirect() != f.GetRedirect() {
+		j.problem("request %s for %s: status or redirect of link.found is not that of page.fetched", id, r.GetUrl())
+	}
+}
+
+// delivered is the verdict on a delivered page; nil where there is none.
+func (j *judge) delivered(url string) *schemas.LinkFound {
+	id, ok := j.get(keyOf(kindDelivered, []byte(url)))
+	if !ok {
+		return nil
+	}
+	return j.verdict(schemas.ID(id))
+}
+
+// recount adds up the verdicts.
+func (j *judge) recount() {
+	asked := 0
+	t := &j.tally
+	j.each(kindVerdict).all(func(e entry) {
+		v := new(schemas.LinkFound)
+		j.decode(e.value[8:], v)
+		if schemas.Virtual(v.GetOutcome()) {
+			if v.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+				asked++
+			}
+			return
+		}
+		t.outcomes[schemas.OutcomeName(v.GetOutcome())]++
+		c := schemas.Outcomes[v.GetOutcome()]
+		if c.Page {
+			t.pages++
+			t.relevance += v.GetJudgement().GetRaw()
+		}
+		if c.Request {
+			t.requests++
+		}
+		t.queries += uint64(v.GetJudgement().GetBacklinks().GetQueries())
+	})
+	j.figure("replays asked for", asked)
+}
+
+// sameJudgement compares as much of two judgements as there is.
+func (j *judge) sameJudgement(found, judged *schemas.Judgement) bool {
+	if j.byCounts(schemas.TopicPageJudged) || j.byCounts(schemas.TopicLinkFound) {
+		return found.GetRaw() == judged.GetRaw() && found.GetTempered() == judged.GetTempered() && found.GetCalibrated() == judged.GetCalibrated() && found.GetBestIsFocus() == judged.GetBestIsFocus()
+	}
+	return proto.Equal(found, judged)
+}
+
+// follows says whether a later stage may say next of what an earlier one called before.
+func follows(before, next schemas.Outcome) bool {
+	switch next {
+	case schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, schemas.Outcome_OUTCOME_FAILED_CRITIC_SCORE, schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT:
+		return true
+	}
+	return before == next
+}
+
+// finished says whether every shard has ended.
+func (j *judge) finished() bool {
+	return !slices.ContainsFunc(j.Statuses, func(s *schemas.CrawlStatus) bool { return s.GetState() != schemas.ShardState_SHARD_STATE_FINISHED })
+}
+
+// sum adds up what the shards say of themselves.
+func sum(shards []*schemas.CrawlStatus) *schemas.CrawlStatus {
+	all := &schemas.CrawlStatus{Outcomes: make(map[string]uint64)}
+	for _, s := range shards {
+		all.Dispatched += s.GetDispatched()
+		all.InFlight += s.GetInFlight()
+		all.Pages += s.GetPages()
+		all.Requests += s.GetRequests()
+		all.Leaps += s.GetLeaps()
+		all.RelevanceRaw += s.GetRelevanceRaw()
+		for name, n := range s.GetOutcomes() {
+			all.Outcomes[name] += n
+		}
+	}
+	return all
+}
+
+// status compares crawl.status with a recount.
+func (j *judge) status() {
+	if len(j.Statuses) == 0 {
+		j.problem("crawl.status says nothing of this crawl")
+		return
+	}
+	if !j.finished() || j.Running {
+		return // its numbers move
+	}
+	s := sum(j.Statuses)
+	t := &j.tally
+	compare := func(what string, said, counted uint64) {
+		if said != counted {
+			j.problem("crawl.status says %d %s, a recount gives %d", said, what, counted)
+		}
+	}
+	compare("dispatched", s.GetDispatched(), t.dispatched)
+	compare("in flight", s.GetInFlight(), 0)
+	compare("pages", s.GetPages(), t.pages)
+	compare("requests", s.GetRequests(), t.requests+t.queries)
+	compare("leaps", s.GetLeaps(), t.settled)
+	for name, n := range t.outcomes {
+		compare("requests "+name, s.GetOutcomes()[name], n)
+	}
+	if math.Abs(s.GetRelevanceRaw()-t.relevance) > 1e-6*max(1, t.relevance) {
+		j.problem("crawl.status says the sum of R is %g, a recount gives %g", s.GetRelevanceRaw(), t.relevance)
+	}
+}

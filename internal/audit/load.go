@@ -1,0 +1,350 @@
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/platform/progress"
+	"forager/schemas"
+)
+
+// load reads all topics and tables. Records that are not retained are made from ClickHouse's rows.
+func (j *judge) load() error {
+	for _, topic := range withHubs {
+		way := Topic{Topic: topic, Way: ByRecords}
+		if topic != schemas.TopicHubRanked {
+			var err error
+			if way, err = j.src.Way(j.ctx, topic); err != nil {
+				return fmt.Errorf("topic %s: %w", topic, err)
+			}
+			j.Ways = append(j.Ways, way)
+		}
+		if way.Way != ByRecords {
+			continue
+		}
+		if err := j.src.Records(j.ctx, topic, func(r *Record) error {
+			j.take(topic, r)
+			return cmp.Or(j.err, progress.Add(j.ctx, 1))
+		}); err != nil {
+			return fmt.Errorf("topic %s: %w", topic, err)
+		}
+	}
+	for _, table := range Compared {
+		if err := j.loadRows(table); err != nil {
+			return fmt.Errorf("read ClickHouse: %s: %w", table.Name, err)
+		}
+	}
+	err := j.src.Rows(j.ctx, Books, nil, func(_ Place, row []string) error { return j.book(row) })
+	if err == nil {
+		err = j.src.Rows(j.ctx, Named, nil, func(_ Place, row []string) error { j.put(keyOf(kindSegment, []byte(row[0])), nil); return j.err })
+	}
+	if err != nil {
+		return fmt.Errorf("read ClickHouse: %w", err)
+	}
+	return j.err
+}
+
+// readFigures are how many records were read.
+func (j *judge) readFigures() {
+	for _, topic := range slices.Concat(audited, []string{sentTopic, schemas.TopicHubRanked}) {
+		if topic == schemas.TopicPageParsed || topic == sentTopic && j.distinct[topic] == 0 {
+			continue
+		}
+		j.figure(topic+": distinct records", j.distinct[topic])
+		j.figure(topic+": copies", j.copies[topic])
+	}
+	j.figure("dispatches of replaced owners, void", j.void)
+}
+
+// sentTopic is what shards sent one another, in figures.
+const sentTopic = "links sent to other shards"
+
+// loadRows keeps the rows of a table, and makes records of them where the topic's are gone.
+func (j *judge) loadRows(table Table) error {
+	topic := ""
+	for t, name := range tableOf {
+		if name == table.Name && j.byCounts(t) {
+			topic = t
+		}
+	}
+	links := table.Name == "links" && j.byCounts(schemas.TopicLinkFound)
+	sample := j.Sample
+	if topic != "" || links {
+		sample = nil
+	}
+	prefix := named(table.Name)
+	return j.src.Rows(j.ctx, table, sample, func(at Place, row []string) error {
+		j.rows[table.Name]++
+		if j.Sample.has(rowID(row)) {
+			j.put(keyOf(kindRow, prefix, named(row[0]), be64(at.At), be32(at.Position)), pack(row[1:]))
+		}
+		switch {
+		case links:
+			id, err := schemas.ParseHex(row[3])
+			if err != nil {
+				return fmt.Errorf("row %v: %w", row, err)
+			}
+			j.put(keyOf(kindLink, id[:], be64(at.At), be32(at.Position)), []byte(row[2]))
+		case topic != "":
+			m, err := messageOf(topic, j.Crawl, row)
+			if err != nil {
+				return fmt.Errorf("row %v: %w", row, err)
+			}
+			id, _ := schemas.ParseID(m.(record).GetId())
+			j.take(topic, &Record{Place: at.At, Message: m, ID: id})
+		}
+		return cmp.Or(j.err, progress.Add(j.ctx, 1))
+	})
+}
+
+// rowID is the id of a row, as far as it has one.
+func rowID(row []string) []byte {
+	text, _, _ := strings.Cut(row[0], " ")
+	id, err := schemas.ParseHex(text)
+	if err != nil {
+		return nil
+	}
+	return id[:]
+}
+
+// pack and unpack put texts into a value.
+func pack(texts []string) []byte {
+	var b []byte
+	for _, t := range texts {
+		b = binary.AppendUvarint(b, uint64(len(t)))
+		b = append(b, t...)
+	}
+	return b
+}
+
+func unpack(b []byte) (texts []string) {
+	for len(b) > 0 {
+		n, w := binary.Uvarint(b)
+		texts = append(texts, string(b[w:w+int(n)]))
+		b = b[w+int(n):]
+	}
+	return texts
+}
+
+// record is what every audited record has.
+type record interface {
+	proto.Message
+	GetId() []byte
+}
+
+// take keeps a record: of an id the first.
+func (j *judge) take(topic string, r *Record) {
+	if r.Void {
+		j.void++
+		return
+	}
+	if topic == schemas.TopicPageParsed {
+		j.put(keyOf(kindParsed, r.ID[:]), nil)
+		return
+	}
+	id, err := schemas.ParseID(r.Message.(record).GetId())
+	v, found := r.Message.(*schemas.LinkFound)
+	if found && v.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE {
+		if schemas.ShardsOf(j.Control) > 1 {
+			j.put(keyOf(kindNote, be32(v.GetShard()), be64(r.Place)), j.encode(v))
+		}
+		return
+	}
+	if err != nil {
+		j.problem("%s: a record has no usable id: %v", topic, err)
+		return
+	}
+	if found && v.GetRole() == schemas.LinkRole_LINK_ROLE_LINKS {
+		topic = sentTopic
+	}
+	if !j.keep(topic, id, r) {
+		j.copies[topic]++
+		return
+	}
+	if topic != schemas.TopicLeapSettled {
+		j.distinct[topic]++
+	}
+	if r.Counted && topic != schemas.TopicLeapSettled {
+		j.count(topic, id)
+	}
+	if r.Unreadable {
+		n := j.unreadable[topic]
+		n.add(1, id[:])
+		j.unreadable[topic] = n
+		j.put(keyOf(kindUnread, named(topic), id[:]), nil)
+	}
+}
+
+func (j *judge) count(topic string, id schemas.ID) {
+	n := j.found[topic]
+	n.add(1, id[:])
+	j.found[topic] = n
+}
+
+// keep writes a record, unless there is one of its id. Leaps are written all: their copies are told apart when they are read.
+func (j *judge) keep(topic string, id schemas.ID, r *Record) (first bool) {
+	set := func(kind byte, value []byte) bool {
+		key := keyOf(kind, id[:])
+		if j.has(key) {
+			return false
+		}
+		j.put(key, value)
+		return true
+	}
+	switch m := r.Message.(type) {
+	case *schemas.FetchRequest:
+		if !set(kindRequest, j.encode(m)) {
+			if !proto.Equal(j.request(id), m) {
+				j.problem("%s: %s is there twice and the two differ", topic, id)
+			}
+			return false
+		}
+		j.put(keyOf(kindOrder, be32(m.GetShard()), be64(m.GetOrdinal()), id[:]), nil)
+		j.put(keyOf(kindAttempt, named(m.GetUrl()), be32(m.GetAttempt())), id[:])
+	case *schemas.PageFetched:
+		if !set(kindFetched, j.encode(m)) {
+			return false
+		}
+		if m.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+			j.put(keyOf(kindStored, named(m.GetObject()), be64(m.GetOffset()), id[:]), nil)
+		}
+	case *schemas.PageJudged:
+		return set(kindJudged, j.encode(&schemas.PageJudged{Id: m.GetId(), Outcome: m.GetOutcome(), Judgement: m.GetJudgement()}))
+	case *schemas.LinkFound:
+		if topic == sentTopic {
+			if !set(kindSent, nil) {
+				return false
+			}
+		} else if !j.keepVerdict(set, m, id, r.Place) {
+			return false
+		}
+		j.put(keyOf(kindTick, be32(m.GetShard()), be64(r.Place)), id[:])
+	case *schemas.LeapSettled:
+		kept := proto.CloneOf(m)
+		kept.Features = nil
+		j.put(keyOf(kindLeap, id[:], be64(r.Place)), j.encode(kept))
+	case *schemas.HubRanked:
+		return set(kindRanking, j.encode(m))
+	}
+	return true
+}
+
+func (j *judge) keepVerdict(set func(byte, []byte) bool, v *schemas.LinkFound, id schemas.ID, place uint64) bool {
+	kept := &schemas.LinkFound{
+		Id: v.GetId(), Crawl: v.GetCrawl(), Shard: v.GetShard(), Url: v.GetUrl(), Outcome: v.GetOutcome(), Status: v.GetStatus(),
+		Redirect: v.GetRedirect(), Judgement: v.GetJudgement(), Replay: v.GetReplay(),
+	}
+	if !set(kindVerdict, append(be64(place), j.encode(kept)...)) {
+		return false
+	}
+	j.put(keyOf(kindApplied, be64(place)), id[:])
+	for i, l := range v.GetLinks() {
+		j.put(keyOf(kindLink, id[:], be64(place), be32(uint32(i))), []byte(l.GetUrl()))
+	}
+	return true
+}
+
+// linksOf calls f for the links of a record of link.found, in their order.
+func (j *judge) linksOf(id schemas.ID, f func(position uint32, url string)) {
+	j.each(kindLink, id[:]).all(func(e entry) { f(binary.BigEndian.Uint32(e.key[len(e.key)-4:]), string(e.value)) })
+}
+
+// dispatches checks ids and that attempts follow one another.
+func (j *judge) dispatches() {
+	var url []byte
+	n, gap := uint32(0), uint32(0)
+	over := func() {
+		if gap > 0 {
+			j.problem("%s was dispatched %d times, but never as attempt %d", url, n, gap)
+		}
+	}
+	j.each(kindAttempt).all(func(e entry) {
+		at := len(e.key) - 5
+		if !bytes.Equal(url, e.key[:at]) {
+			over()
+			url, n, gap = e.key[:at], 0, 0
+		}
+		if n++; binary.BigEndian.Uint32(e.key[at+1:]) != n && gap == 0 {
+			gap = n
+		}
+		if r, want := schemas.ID(e.value), schemas.RequestID(j.Crawl, string(url), binary.BigEndian.Uint32(e.key[at+1:])); r != want {
+			j.problem("request %s for %s attempt %d should have the id %s", r, url, binary.BigEndian.Uint32(e.key[at+1:]), want)
+		}
+	})
+	over()
+}
+
+// store compares delivered pages with what is in the object store: all of every object that the crawl names, or the
+// pages of the sample.
+func (j *judge) store() error {
+	read, records, segments := 0, 0, 0
+	var object []byte
+	var err error
+	j.each(kindStored).all(func(e entry) {
+		if err != nil || j.err != nil {
+			return
+		}
+		at := len(e.key) - len(schemas.ID{}) - 9
+		id := schemas.ID(e.key[at+9:])
+		if j.Sample == nil && (object == nil || !bytes.Equal(object, e.key[:at])) {
+			object = e.key[:at]
+			var s Segment
+			if s, err = j.src.Segment(j.ctx, string(object)); err != nil {
+				return
+			}
+			segments, records = segments+1, records+s.Records
+			for _, err := range s.Errs {
+				j.problem("segment %s: %v", object, err)
+			}
+		}
+		j.put(keyOf(kindSegment, e.key[:at]), nil)
+		if j.Sample.has(id[:]) && j.page(id) {
+			read++
+		}
+	})
+	if err = errors.Join(err, j.err); err != nil {
+		return err
+	}
+	orphans := 0
+	err = j.src.Objects(j.ctx, func(name string) error {
+		if !j.has(keyOf(kindSegment, []byte(name))) {
+			orphans++
+		}
+		return j.err
+	})
+	j.figure("pages read by range with their digest", read)
+	if j.Sample == nil {
+		j.figure("segments", segments)
+		j.figure("WARC records read", records)
+	}
+	j.figure("segments of the store that no record of any crawl names (orphans, or still under way)", orphans)
+	return err
+}
+
+// page compares a delivered page with what was read by range.
+func (j *judge) page(id schemas.ID) (ok bool) {
+	f := j.fetched(id)
+	if f == nil {
+		return false
+	}
+	switch p := j.src.Page(j.ctx, f); {
+	case p.Err != nil && j.ctx.Err() != nil:
+		j.err = j.ctx.Err()
+	case p.Err != nil:
+		j.problem("page %s (%s) cannot be read from %s at %d: %v", id, f.GetUrl(), f.GetObject(), f.GetOffset(), p.Err)
+	case p.URL != f.GetUrl():
+		j.problem("page %s (%s): the record in %s at %d is of %s", id, f.GetUrl(), f.GetObject(), f.GetOffset(), p.URL)
+	case p.Digest != f.GetDigest():
+		j.problem("page %s (%s): the stored bytes have digest %s, announced was %s", id, f.GetUrl(), p.Digest, f.GetDigest())
+	default:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package audit
+
+import (
+	"context"
+	"encoding/binary"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/web/scope"
+	"forager/schemas"
+)
+
+// Case is what is to be audited.
+type Case struct {
+	Control *schemas.CrawlControl
+	// Scope is the control record's, with its URL list.
+	Scope *scope.Scope
+	// Statuses are the newest of the shards, by their number.
+	Statuses []*schemas.CrawlStatus
+	// Sample is what is compared of pages, rows and leaps; nil = all.
+	Sample *Sample
+	// Taken says of a crawl that runs whether prioritize had applied the record of link.found at a place before
+	// anything else was read; nil = all.
+	Taken func(place uint64) bool
+}
+
+// Place is where a record is: its partition in the upper 16 bits, its offset below. Position is that among the links of
+// a record.
+type Place struct {
+	At       uint64
+	Position uint32
+}
+
+// PlaceOf is the place of an offset of a partition.
+func PlaceOf(partition int, offset int64) uint64 { return uint64(partition)<<48 | uint64(offset) }
+
+// Record is a record of a topic.
+type Record struct {
+	Place uint64
+	// Message is nil for page.parsed.
+	Message proto.Message
+	ID      schemas.ID
+	// Counted: the record counts in crawl.status. Unreadable: it cannot be decoded, and Message is what the stage that
+	// read it made of it. Void: it is a dispatch of an owner that had been replaced; nothing else is set.
+	Counted, Unreadable, Void bool
+}
+
+// Source yields what the topics, the object store and ClickHouse hold of a crawl.
+type Source interface {
+	// Way says how a topic can be checked.
+	Way(ctx context.Context, topic string) (Topic, error)
+	// Records calls f for the records of the crawl in a topic, by partition and offset.
+	Records(ctx context.Context, topic string, f func(*Record) error) error
+	// Rows calls f for the rows of a table, in any order; of sample only, where it is not nil.
+	Rows(ctx context.Context, table Table, sample *Sample, f func(at Place, row []string) error) error
+	// Segment reads an object from end to end. Until the next call Page reads pages of it without asking for them again.
+	Segment(ctx context.Context, name string) (Segment, error)
+	// Page reads a page by range.
+	Page(ctx context.Context, f *schemas.PageFetched) StoredPage
+	// Objects calls f for the names of all segments in the store.
+	Objects(ctx context.Context, f func(name string) error) error
+}
+
+// StoredPage is a page as it was read by range.
+type StoredPage struct {
+	// URL and Digest of the WARC record ("sha1:…" of the body as it was read).
+	URL, Digest string
+	Err         error
+}
+
+// Segment is an object read from end to end.
+type Segment struct {
+	Records int
+	// Errs name the records that could not be read.
+	Errs []error
+}
+
+// Sample is a random part of all ids: those whose first 32 bits lie in a window. Ids are hashes, so that a record is in
+// the sample with probability Share, whatever it is.
+type Sample struct {
+	Share float64 `json:"share"` // above 0, below 1
+	From  uint32  `json:"from"`  // where the window begins
+}
+
+func (s *Sample) width() uint32 { return uint32(s.Share * (1 << 32)) }
+
+// has reports whether an id is in the sample; a nil sample has all.
+func (s *Sample) has(id []byte) bool {
+	return s == nil || len(id) < 4 || binary.BigEndian.Uint32(id)-s.From < s.width()
+}

@@ -1,0 +1,53 @@
+package critic
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"forager/internal/page/dom"
+)
+
+// BenchmarkAnchors judges the texts of a page's 100 links, beside the page itself.
+func BenchmarkAnchors(b *testing.B) {
+	var topics []string
+	for i := range 15 {
+		topics = append(topics, fmt.Sprintf("topic%d/word%d/other%d", i, i, i))
+	}
+	m, _ := train(b, sentences(40, topics...), Settings{})
+	r := rand.New(rand.NewPCG(1, 1))
+	var html strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&html, "<p>the page of word%d and a link of the other%d kind <a href=/%d>word%d link other%d</a>", r.IntN(15), r.IntN(15), i, r.IntN(15), r.IntN(15))
+	}
+	p, err := dom.Parse([]byte(html.String()), "text/html", "http://h/", dom.Settings{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	weights := make([]float64, len(m.Classes()))
+	weights[0] = 1
+	b.Run("page", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Say(context.Background(), m, p, weights); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("anchors", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := SayAnchors(context.Background(), m, p, weights); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("parse", func(b *testing.B) {
+		body := []byte(html.String())
+		for b.Loop() {
+			if _, err := dom.Parse(body, "text/html", "http://h/", dom.Settings{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package critic
+
+import (
+	"context"
+
+	"forager/internal/classify/bayes"
+	"forager/internal/classify/taxonomy"
+	"forager/schemas"
+)
+
+// Judge says what pages are about: a Model, or anything else that has a probability for each of
+// its classes (2002 §1.1: any black-box predicate). It is safe for concurrent use.
+type Judge interface {
+	// Classes are the names of what it tells apart, sorted; not to be changed.
+	Classes() []string
+	// Pruned are topics that it was asked to tell apart and does not; by topic.
+	Pruned() []taxonomy.Pruned
+	// Opine sets the opinion on a page, which has room for the classes. The context bounds its waits, for a judge that asks
+	// somebody else. An error is about this page, or about the one that was asked.
+	Opine(ctx context.Context, o *Opinion, p *schemas.Page) error
+}
+
+// Opinion is what a judge makes of a page. The slices have one number in [0,1] for each class, in
+// the order of Classes; those of a judge whose classes exclude one another sum to 1. A judge that
+// has but one kind of number sets all three to it.
+type Opinion struct {
+	// Raw, Tempered and Calibrated are Pr(c|u) (schemas.Posterior).
+	Raw, Tempered, Calibrated []float64
+	// Known is the number of tokens of the page that the judge knows.
+	Known uint64
+
+	// scores are the logarithms of Tempered up to a constant, of a judge whose posteriors may
+	// round to 0 or 1; exponentials are of these, as multiples of the highest.
+	scores, exponentials []float64
+}
+
+// NewOpinion has room for a number of classes.
+func NewOpinion(classes int) *Opinion {
+	all := make([]float64, 5*classes)
+	part := func(i int) []float64 { return all[i*classes : (i+1)*classes : (i+1)*classes] }
+	return &Opinion{Raw: part(0), Tempered: part(1), Calibrated: part(2), scores: part(3), exponentials: part(4)}
+}
+
+// temper sets Tempered, and the exponentials, by the scores.
+func (o *Opinion) temper() {
+	bayes.Divide(o.Tempered, o.exponentials, bayes.Exponentials(o.exponentials, o.scores))
+}
+
+// Same sets all numbers to the raw ones, for a judge that has no others.
+func (o *Opinion) Same() {
+	copy(o.Tempered, o.Raw)
+	copy(o.Calibrated, o.Raw)
+	o.Known = 0
+}
+
+// Weigh returns the weight of each class of a judge under a marking of topics.
+func Weigh(by Judge, m taxonomy.Marking) ([]float64, error) {
+	return m.Weigh(by.Classes(), by.Pruned())
+}
+
+// Say returns how relevant a page is, by a judge: R(u) = Σ weight × Pr(class|u), by the weights of
+// its classes (Weigh). The best class is a focus topic's if it has a weight. Everything but
+// Judgement.critic, the judge's published name, and marking is set. An error is the judge's.
+func Say(ctx context.Context, by Judge, p *schemas.Page, weights []float64) (*schemas.Judgement, error) {
+	return say(by, weights, func(o *Opinion) error { return by.Opine(ctx, o, p) })
+}
+
+// leastPosterior is the least of Judgement.posteriors.
+const leastPosterior = 1. / 512
+
+// SayWhole is Say with Judgement.posteriors.
+func SayWhole(ctx context.Context, by Judge, p *schemas.Page, weights []float64) (*schemas.Judgement, error) {
+	var all []*schemas.TopicScore
+	j, err := say(by, weights, func(o *Opinion) error {
+		if err := by.Opine(ctx, o, p); err != nil {
+			return err
+		}
+		for k, x := range o.Tempered {
+			if x >= leastPosterior {
+				all = append(all, &schemas.TopicScore{Topic: by.Classes()[k], Tempered: x})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	j.Posteriors = all
+	return j, nil
+}
+
+func say(by Judge, weights []float64, opine func(*Opinion) error) (*schemas.Judgement, error) {
+	classes := by.Classes()
+	o := NewOpinion(len(classes))
+	if err := opine(o); err != nil {
+		return nil, err
+	}
+	j := &schemas.Judgement{KnownTokens: o.Known}
+	for k, w := range weights {
+		if w > 0 {
+			j.Raw += w * o.Raw[k]
+			j.Tempered += w * o.Tempered[k]
+			j.Calibrated += w * o.Calibrated[k]
+		}
+	}
+	j.Raw, j.Tempered, j.Calibrated = min(1, j.Raw), min(1, j.Tempered), min(1, j.Calibrated)
+	best := top(o.Tempered, topTopics)
+	j.BestIsFocus = weights[best[0]] > 0
+	for _, k := range best {
+		j.Topics = append(j.Topics, &schemas.TopicScore{Topic: classes[k], Tempered: o.Tempered[k]})
+	}
+	return j, nil
+}

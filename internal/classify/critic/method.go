@@ -1,0 +1,73 @@
+package critic
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"forager/internal/classify/bayes"
+	"forager/internal/platform/modelfile"
+)
+
+// Method is a way to learn.
+type Method string
+
+const (
+	// Bayes is naive Bayes over all classes at once (2002 §2.3).
+	Bayes Method = "bayes"
+	// BayesTree is naive Bayes among the children of each node of the taxonomy, by the words that
+	// tell these apart, down the tree by the chain rule (1999).
+	BayesTree Method = "bayes-tree"
+	// Logistic is multinomial logistic regression over hashed words with TF-IDF weights.
+	Logistic Method = "logistic"
+)
+
+// Methods are all of them.
+var Methods = []Method{Bayes, BayesTree, Logistic}
+
+// MethodNames are the names of all of them.
+func MethodNames() []string {
+	names := make([]string, len(Methods))
+	for i, m := range Methods {
+		names[i] = string(m)
+	}
+	return names
+}
+
+// learned is what a method has made of examples. It is safe for concurrent use.
+type learned interface {
+	// opine sets all of an opinion but Calibrated.
+	opine(o *Opinion, bag *bayes.Bag)
+	// joint sets dst to log Pr(c,u) by class, raw, up to a constant.
+	joint(dst []float64, bag *bayes.Bag)
+	encode(e *modelfile.Encoder)
+}
+
+// learn trains on the examples that are wanted.
+func (t *training) learn(ctx context.Context, want func(example int) bool) (learned, error) {
+	switch t.settings.Method {
+	case Bayes, "":
+		return learnFlat(t, want)
+	case BayesTree:
+		return learnTree(ctx, t, want)
+	case Logistic:
+		return learnHashed(ctx, t, want)
+	}
+	return nil, fmt.Errorf("method %q is none of %s", t.settings.Method, strings.Join(MethodNames(), ", "))
+}
+
+// lanes is the number of models that are learnt at the same time.
+func (t *training) lanes() int {
+	if t.settings.Method == Logistic && hashedLarge(t) {
+		return 1
+	}
+	return Folds
+}
+
+// total is the number of tokens in a bag.
+func total(bag *bayes.Bag) (n uint64) {
+	for _, c := range bag.Counts {
+		n += uint64(c)
+	}
+	return n
+}

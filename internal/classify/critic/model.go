@@ -1,0 +1,155 @@
+package critic
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"forager/internal/classify/bayes"
+	"forager/internal/classify/taxonomy"
+	"forager/internal/page/text"
+	"forager/internal/platform/modelfile"
+	"forager/schemas"
+)
+
+// topTopics is the number of classes that a judgement lists at most.
+const topTopics = 5
+
+// Model is a trained critic. It is safe for concurrent use.
+type Model struct {
+	settings Settings
+	cut      text.Settings // how words are cut
+	classes  []string      // sorted
+	pruned   []taxonomy.Pruned
+	measures Measured
+	words    *vocabulary
+	judge    learned
+	// calibration of the judge's posteriors.
+	calibration *calibration
+	unseen      *unseen
+	// file holds the memory of all this where it was mapped.
+	file *modelfile.Mapped
+
+	scratch sync.Pool // of *scratch
+}
+
+// scratch is the memory of one judgement.
+type scratch struct {
+	reader *text.Words
+	page   reading
+	words  []uint32 // by word of the model; all 0 between two judgements
+	bag    bayes.Bag
+}
+
+// newModel fills in what follows from the rest.
+func newModel(m *Model) *Model {
+	m.scratch.New = func() any { return &scratch{reader: text.NewWords(m.cut), words: make([]uint32, m.words.len())} }
+	return m
+}
+
+// Settings returns what the model was trained with.
+func (m *Model) Settings() Settings { return m.settings }
+
+// Cut returns how the model cuts words.
+func (m *Model) Cut() text.Settings { return m.cut }
+
+// Classes returns the names of the classes, sorted; not to be changed.
+func (m *Model) Classes() []string { return m.classes }
+
+// Pruned returns the topics that were pruned, by topic; not to be changed.
+func (m *Model) Pruned() []taxonomy.Pruned { return m.pruned }
+
+// Words returns the size of the vocabulary.
+func (m *Model) Words() int { return m.words.len() }
+
+// HeldOut returns the number of pages that carry out-of-fold posteriors.
+func (m *Model) HeldOut() int { return m.unseen.len() }
+
+// Measured returns how well the model did on the pages it was trained on, held out.
+func (m *Model) Measured() Measured { return m.measures }
+
+// Judge says how relevant a page is to the focus topics (Say). An error is topics that the model
+// cannot focus on (taxonomy.Focus), or a page that contradicts itself.
+func (m *Model) Judge(p *schemas.Page, focus []string) (*schemas.Judgement, error) {
+	weights, err := Weigh(m, taxonomy.Marking{Good: focus})
+	if err != nil {
+		return nil, err
+	}
+	return Say(context.Background(), m, p, weights)
+}
+
+// JudgeText is Judge for a page that is given as plain text.
+func (m *Model) JudgeText(page string, focus []string) (*schemas.Judgement, error) {
+	weights, err := Weigh(m, taxonomy.Marking{Good: focus})
+	if err != nil {
+		return nil, err
+	}
+	return say(m, weights, func(o *Opinion) error {
+		s := m.scratch.Get().(*scratch)
+		defer m.scratch.Put(s)
+		s.reader.Text(page, "")
+		m.fill(s)
+		m.score(o, &s.bag)
+		runtime.KeepAlive(m) // and with it the mapped file
+		return nil
+	})
+}
+
+// Posteriors returns Pr(c|u), raw and tempered, in the order of Classes.
+func (m *Model) Posteriors(p *schemas.Page) (raw, tempered []float64, err error) {
+	o := NewOpinion(len(m.classes))
+	err = m.Opine(context.Background(), o, p)
+	return o.Raw, o.Tempered, err
+}
+
+// Opine is as Judge has it. An error is about a page that contradicts itself.
+func (m *Model) Opine(_ context.Context, o *Opinion, p *schemas.Page) error {
+	s := m.scratch.Get().(*scratch)
+	defer m.scratch.Put(s)
+	if err := begin(s.reader, p); err != nil {
+		return err
+	}
+	m.fill(s)
+	if m.unseen.find(o, p.GetUrl()) {
+		o.Known = total(&s.bag)
+	} else {
+		m.score(o, &s.bag)
+	}
+	runtime.KeepAlive(m) // and with it the mapped file
+	return nil
+}
+
+// score is the opinion on a bag of words.
+func (m *Model) score(o *Opinion, bag *bayes.Bag) {
+	m.judge.opine(o, bag)
+	m.calibration.apply(o)
+}
+
+// fill sets s.bag to the words of the reader that the model knows, in the order in which they come first.
+func (m *Model) fill(s *scratch) {
+	s.page.read(s.reader, m.words)
+	s.bag.Features, s.bag.Counts = s.page.count(s.words), s.bag.Counts[:0]
+	for _, f := range s.bag.Features {
+		s.bag.Counts = append(s.bag.Counts, s.words[f])
+		s.words[f] = 0
+	}
+}
+
+// top returns the classes of highest posterior, so many, best first, ties by name.
+func top(p []float64, most int) []int {
+	best := make([]int, 0, most+1)
+	for k := range p {
+		at := len(best)
+		for at > 0 && p[k] > p[best[at-1]] {
+			at--
+		}
+		if at == most {
+			continue
+		}
+		best = append(best, 0)
+		copy(best[at+1:], best[at:])
+		best[at] = k
+		best = best[:min(len(best), most)]
+	}
+	return best
+}

@@ -1,0 +1,132 @@
+package pagerules
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"forager/internal/page/text"
+	"forager/schemas"
+)
+
+// Fields of a page that conditions look at.
+const (
+	title = iota
+	description
+	url
+	body
+	language
+	fields
+)
+
+var fieldNames = [fields]string{title: "title", description: "description", url: "url", body: "text", language: "language"}
+
+// condition is a node of a rule's condition.
+type condition interface{ holds(p *page) bool }
+
+type (
+	anyOf []condition
+	allOf []condition
+	not   struct{ condition }
+	// phrase is words in a row; a single word mostly.
+	phrase struct {
+		field  int
+		words  []int
+		joined []byte // " covalent bond "; nil for a single word
+	}
+	expression struct {
+		field int
+		*regexp.Regexp
+	}
+)
+
+func (c anyOf) holds(p *page) bool {
+	return slices.ContainsFunc(c, func(x condition) bool { return x.holds(p) })
+}
+
+func (c allOf) holds(p *page) bool {
+	return !slices.ContainsFunc(c, func(x condition) bool { return !x.holds(p) })
+}
+
+func (c not) holds(p *page) bool { return !c.condition.holds(p) }
+
+func (c phrase) holds(p *page) bool {
+	for _, w := range c.words {
+		if !p.has[c.field][w] {
+			return false
+		}
+	}
+	return c.joined == nil || bytes.Contains(p.joined[c.field], c.joined)
+}
+
+func (c expression) holds(p *page) bool {
+	if c.field == body {
+		// Its words in a row, without the spaces around them.
+		return c.Match(bytes.TrimSpace(p.joined[body]))
+	}
+	return c.MatchString(p.whole[c.field])
+}
+
+// page is a page as conditions read it.
+type page struct {
+	whole [fields]string
+	// has says which of the words that rules know a field has; joined are all of its words with
+	// a space before, between and behind them.
+	has    [fields][]bool
+	joined [fields][]byte
+	used   []bool // by term
+}
+
+// read takes over what rules ask of a page.
+func (s *page) read(r *Rules, p *schemas.Page) {
+	s.whole = [fields]string{title: p.GetTitle(), description: p.GetDescription(), url: p.GetUrl(), language: p.GetLanguage()}
+	for f, uses := range r.uses {
+		clear(s.has[f])
+		s.joined[f] = append(s.joined[f][:0], ' ')
+		switch {
+		case !uses.words && !uses.joined:
+		case f == body:
+			s.readBody(r, p, uses)
+		default:
+			for word := range wordsOf(f, s.whole[f]) {
+				if w, ok := r.words[word]; ok {
+					s.has[f][w] = true
+				}
+				s.joined[f] = append(append(s.joined[f], word...), ' ')
+			}
+		}
+	}
+}
+
+func (s *page) readBody(r *Rules, p *schemas.Page, uses use) {
+	s.used = slices.Grow(s.used[:0], len(p.GetTerms()))[:len(p.GetTerms())]
+	clear(s.used)
+	for _, t := range p.GetTokens() {
+		s.used[t] = true
+		if uses.joined {
+			s.joined[body] = append(append(s.joined[body], p.Terms[t]...), ' ')
+		}
+	}
+	for t, yes := range s.used {
+		if w, ok := r.words[p.Terms[t]]; ok && yes {
+			s.has[body][w] = true
+		}
+	}
+}
+
+// wordsOf gives the words of a field, or of a string to be looked for in it.
+func wordsOf(field int, s string) func(yield func(string) bool) {
+	if field == url {
+		return strings.FieldsFuncSeq(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	}
+	return func(yield func(string) bool) {
+		var z text.Scanner
+		for z.Reset(s); z.Next(); {
+			if !yield(string(z.Token())) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package crawlfile
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"forager/internal/platform/strictyaml"
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/distill"
+	"forager/schemas"
+)
+
+// File is a crawl file as a user writes it.
+type File struct {
+	// Name of the crawl: 1–64 of a–z, 0–9, "-", "_".
+	Name string `yaml:"name"`
+	// Critic that judges it: a name ("schools", its newest version) or a version ("schools/1f0c…").
+	Critic string `yaml:"critic"`
+	// Focus topics, classes of the critic.
+	Focus []string `yaml:"focus"`
+	// Weights of focus topics, above 0 and at most 1, by name; 1 by default.
+	Weights map[string]float64 `yaml:"weights"`
+	// Bad are topics below focus topics that do not count.
+	Bad []string `yaml:"bad"`
+	// Shadows are critics, names or versions, that judge beside, for comparison; at most 2.
+	Shadows []string `yaml:"shadows"`
+	// Seeds are URLs; SeedsFile has one a line ("#" begins a comment). At least one in all.
+	Seeds     []string `yaml:"seeds"`
+	SeedsFile string   `yaml:"seeds_file"`
+	Budget    struct {
+		Pages    uint64 `yaml:"pages"`
+		Requests uint64 `yaml:"requests"`
+	} `yaml:"budget"`
+	// Ranker is one of Rankers or of the names in Guides, or several with "+" between them: a mixture
+	// of these.
+	Ranker string `yaml:"ranker"`
+	// RankerShadows are rankers, single ones, that place every URL fetched beside, for comparison; at most 4.
+	RankerShadows []string `yaml:"ranker_shadows"`
+	// Guides are published guides, names or versions, by the rankers that they are.
+	Guides map[string]string `yaml:"guides"`
+	// Expand is page where rankers by guides order pages and not links (2000 §3.3).
+	Expand string `yaml:"expand"`
+	// Backlinks names a published source of backlinks and says how many queries it may be asked; each is charged as a
+	// request.
+	Backlinks struct {
+		Source string `yaml:"source"`
+		Ration uint64 `yaml:"ration"`
+	} `yaml:"backlinks"`
+	// ContextGraph lets the crawl make its context graph anew, of what it fetches itself: behind every RebuildEvery
+	// pages, and the first one as soon as Bootstrap targets are met, until when it goes breadth first.
+	ContextGraph struct {
+		RebuildEvery uint64 `yaml:"rebuild_every"`
+		Bootstrap    uint64 `yaml:"bootstrap"`
+	} `yaml:"context_graph"`
+	// LabelsFromURLs says that what the crawl is judged by follows from URLs: then neither its critic nor
+	// its guides, nor the features that its apprentice learns from, may read them.
+	LabelsFromURLs bool `yaml:"labels_from_urls"`
+	Scope          struct {
+		Hosts    []string `yaml:"hosts"`
+		Prefixes []string `yaml:"prefixes"`
+		// URLList is a file of URLs, one a line: only these are fetched.
+		URLList  string `yaml:"url_list"`
+		MaxDepth uint32 `yaml:"max_depth"`
+		HostCap  uint32 `yaml:"host_cap"`
+	} `yaml:"scope"`
+	Window      uint32 `yaml:"window"`
+	HostWindow  uint32 `yaml:"host_window"`
+	MaxAttempts uint32 `yaml:"max_attempts"`
+	// HostPatience is how long a host that cannot be connected to is tried again before its URLs count as failed, whole seconds;
+	// 0 = 3h, at most 366 days.
+	HostPatience time.Duration `yaml:"host_patience"`
+	// Shards of the frontier, 1–256; more than one for crawls that one process cannot keep up with.
+	Shards     uint32 `yaml:"shards"`
+	Politeness struct {
+		// Delay between two requests to a host; 1s by default.
+		Delay time.Duration `yaml:"delay"`
+		// Contact is an e-mail address or URL at which the crawl's owner can be reached.
+		Contact      string `yaml:"contact"`
+		IgnoreRobots bool   `yaml:"ignore_robots"`
+	} `yaml:"politeness"`
+	Learning struct {
+		DMax        uint32 `yaml:"d_max"`
+		SwitchPages uint64 `yaml:"switch_pages"`
+		// RefitPages is the number of pages between two models; 0 = a fortieth of the budget, 10 to 100, or a 200th if that is
+		// more. From 20,000 pages on it is a tenth of the pages, if that is more.
+		RefitPages uint64 `yaml:"refit_pages"`
+		Sync       bool   `yaml:"sync"`
+		// Prior is the version of an apprentice model to begin with.
+		Prior  string `yaml:"prior"`
+		Pairs  string `yaml:"pairs"`  // both, forward
+		Topics string `yaml:"topics"` // none, top2, all
+		// Features are families of features, and Active is the least |R(u) − R(v)| that trains.
+		Features []string `yaml:"features"`
+		Active   float64  `yaml:"active"`
+		// Learner is bayes or logistic; Logistic sets up the latter. Count is raw, normalised or binary, and Smooth how often
+		// counts are spread over offsets.
+		Learner  string `yaml:"learner"`
+		Count    string `yaml:"count"`
+		Smooth   uint32 `yaml:"smooth"`
+		Logistic struct {
+			Rate float64 `yaml:"rate"`
+			L1   float64 `yaml:"l1"`
+			L2   float64 `yaml:"l2"`
+		} `yaml:"logistic"`
+	} `yaml:"learning"`
+	// Distiller ranks hubs and authorities where the ranker raises what hubs link to.
+	Distiller struct {
+		// Every is the number of pages between two rankings; 0 = a tenth of the budget, at most 500. From 20,000 pages on
+		// it is a tenth of the pages, if that is more.
+		Every uint64 `yaml:"every"`
+		// Sites between which links count: domain (registrable) or host.
+		Sites string `yaml:"sites"`
+		// Relevance from which a page can be an authority; Hubs is how many are marked.
+		Relevance float64 `yaml:"relevance"`
+		Hubs      uint32  `yaml:"hubs"`
+	} `yaml:"distiller"`
+	Leaves     string `yaml:"leaves"` // compact, paper
+	RandomSeed uint64 `yaml:"random_seed"`
+}
+
+// UserAgentProduct is the product token of every request; robots.txt files address it.
+const UserAgentProduct = "Forager"
+
+var crawlName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+// defaults are what a crawl file need not say.
+func defaults() *File {
+	f := &File{Ranker: mixture, Leaves: "compact"}
+	f.Politeness.Delay = time.Second
+	f.Learning.DMax, f.Learning.Pairs, f.Learning.Topics, f.Learning.Learner = 5, "both", "none", "bayes"
+	f.Learning.Count = "raw"
+	f.Distiller.Sites, f.Distiller.Relevance, f.Distiller.Hubs = "domain", distill.Default.Relevance, uint32(distill.Default.Marked)
+	logistic := apprentice.DefaultLogistic().Logistic
+	f.Learning.Logistic.Rate, f.Learning.Logistic.L1, f.Learning.Logistic.L2 = logistic.Rate, logistic.L1, logistic.L2
+	return f
+}
+
+// Crawl is a crawl file after its checks.
+type Crawl struct {
+	// Control lacks what only the pipeline knows: revision, the versions of critic and guides and the
+	// object of the URL list.
+	Control *schemas.CrawlControl
+	// Seeds are canonical URLs, distinct, in the file's order.
+	Seeds []string
+	// URLList are the canonical URLs of scope.url_list; nil where there is none.
+	URLList []string
+}
+
+// Load reads a crawl file. Files that it names are relative to its folder. What is wrong
+// comes as *strictyaml.Error with every problem.
+func Load(path string) (*Crawl, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the crawl file: %w", err)
+	}
+	c, problems := parse(b, filepath.Dir(path), func(*File) {})
+	if len(problems) > 0 {
+		return nil, &strictyaml.Error{File: path, Problems: problems}
+	}
+	return c, nil
+}
+
+// Complete is Load for a file that may leave things out which somebody knows from elsewhere: complete
+// sets them before anything is checked. Without a path everything is left out.
+func Complete(path string, complete func(*File)) (*Crawl, error) {
+	var b []byte
+	if path != "" {
+		var err error
+		if b, err = os.ReadFile(path); err != nil {
+			return nil, fmt.Errorf("read the crawl file: %w", err)
+		}
+	}
+	c, problems := parse(b, filepath.Dir(path), complete)
+	if len(problems) > 0 {
+		return nil, &strictyaml.Error{File: cmp.Or(path, "the crawl"), Problems: problems}
+	}
+	return c, nil
+}
+
+// parse reads the text of a crawl file; dir is the folder that the files it names lie in.
+func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Problem) {
+	f := defaults()
+	r := strictyaml.Decode(b, f)
+	complete(f)
+	c := &Crawl{Control: f.control()}
+	f.check(r)
+	f.rank(r, c)
+	f.learn(r, c.Control.Learning)
+	f.distill(r, c.Control)
+	choose(r, "leaves", f.Leaves, &c.Control.Leaves, map[string]schemas.LeafMode{
+		"compact": schemas.LeafMode_LEAF_MODE_COMPACT, "paper": schemas.LeafMode_LEAF_MODE_PAPER,
+	})
+	canonicalScope(r, c.Control.Scope)
+	f.lists(r, dir, c)
+	return c, r.Problems()
+}

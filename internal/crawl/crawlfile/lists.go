@@ -1,0 +1,140 @@
+package crawlfile
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"forager/internal/platform/strictyaml"
+	"forager/internal/web/scope"
+	"forager/internal/web/weburl"
+	"forager/schemas"
+)
+
+// lists reads the URLs of a crawl: its seeds, and those that alone are in scope.
+func (f *File) lists(r *strictyaml.Report, dir string, c *Crawl) {
+	seeds := f.Seeds
+	if f.SeedsFile != "" {
+		seeds = append(seeds, lines(r, "seeds_file", dir, f.SeedsFile)...)
+	}
+	c.Seeds = canonical(r, "seeds", seeds)
+	if len(seeds) == 0 {
+		r.Problem("seeds", "is missing; give at least one URL")
+	}
+	if f.Scope.URLList != "" {
+		c.URLList = canonical(r, "scope.url_list", lines(r, "scope.url_list", dir, f.Scope.URLList))
+	}
+	c.seedsInScope(r)
+}
+
+// mostOutside is the number of seeds outside the scope that are named.
+const mostOutside = 10
+
+// seedsInScope refuses seeds that the crawl would never fetch.
+func (c *Crawl) seedsInScope(r *strictyaml.Report) {
+	s, err := scope.New(&schemas.Scope{Hosts: c.Control.Scope.Hosts, Prefixes: c.Control.Scope.Prefixes, MaxDepth: c.Control.Scope.MaxDepth}, nil)
+	if err != nil {
+		return // reported as a problem of its own
+	}
+	var listed map[string]bool
+	if c.URLList != nil {
+		listed = make(map[string]bool, len(c.URLList))
+		for _, u := range c.URLList {
+			listed[u] = true
+		}
+	}
+	outside := 0
+	for _, seed := range c.Seeds {
+		reason := s.Check(seed, 0)
+		if reason == "" && listed != nil && !listed[seed] {
+			reason = scope.OutOfList
+		}
+		if reason == "" {
+			continue
+		}
+		if outside++; outside <= mostOutside {
+			r.Problem("seeds", "%s is outside the scope (%s) and would never be fetched", seed, reason)
+		}
+	}
+	if outside > mostOutside {
+		r.Problem("seeds", "%d more are outside the scope", outside-mostOutside)
+	}
+}
+
+// canonicalScope brings prefixes and hosts into the form that URLs are compared in.
+func canonicalScope(r *strictyaml.Report, s *schemas.Scope) {
+	for i, p := range s.Prefixes {
+		u, err := weburl.Parse(p)
+		if err != nil {
+			r.Problem("scope.prefixes", "number %d: %v", i+1, err)
+			continue
+		}
+		s.Prefixes[i] = u.String()
+	}
+	for i, h := range s.Hosts {
+		u, err := weburl.Parse("http://" + h + "/")
+		if err != nil {
+			r.Problem("scope.hosts", "number %d: %q is not a host name", i+1, h)
+			continue
+		}
+		s.Hosts[i] = u.Host()
+	}
+}
+
+// canonical returns the distinct canonical forms and reports what is not a URL.
+func canonical(r *strictyaml.Report, path string, raw []string) []string {
+	seen := make(map[string]bool, len(raw))
+	urls := make([]string, 0, len(raw))
+	for i, s := range raw {
+		u, err := weburl.Parse(s)
+		if err != nil {
+			r.Problem(path, "number %d: %v", i+1, err)
+			continue
+		}
+		if c := u.String(); !seen[c] {
+			seen[c] = true
+			urls = append(urls, c)
+		}
+	}
+	return urls
+}
+
+// lines reads a list file: one entry a line, "#" begins a comment line.
+func lines(r *strictyaml.Report, path, dir, name string) []string {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		r.Problem(path, "%v", err)
+		return nil
+	}
+	out, err := Lines(bytes.NewReader(b))
+	if err != nil {
+		r.Problem(path, "%s: %v", name, err)
+	}
+	return out
+}
+
+// Lines reads a list: one entry a line of at most 1 MiB, without the space around it; empty lines
+// and those that begin with "#" are left out. With an error come the entries before it.
+func Lines(r io.Reader) ([]string, error) {
+	var out []string
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 1<<20)
+	n := 0
+	for ; s.Scan(); n++ {
+		if l := strings.TrimSpace(s.Text()); l != "" && !strings.HasPrefix(l, "#") {
+			out = append(out, l)
+		}
+	}
+	if errors.Is(s.Err(), bufio.ErrTooLong) {
+		return out, fmt.Errorf("line %d has more than 1 MiB: is this a list of URLs?", n+1)
+	}
+	return out, s.Err()
+}

@@ -1,0 +1,144 @@
+package export
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"forager/internal/page/dom"
+	"forager/internal/web/warc"
+)
+
+// form writes pages in one format.
+type form interface {
+	page(*page) error
+	// end writes what stands behind the last page.
+	end() error
+}
+
+func newForm(w io.Writer, sel *Selection, o *Options) (form, error) {
+	if o.Format == WARC {
+		return newWARC(w, sel, o)
+	}
+	l := &lines{to: w, urls: o.Format == URLs}
+	if o.Gzip {
+		l.gz = gzip.NewWriter(w)
+		l.to = l.gz
+	}
+	if o.Format != URLs && o.Format != JSONL {
+		return nil, fmt.Errorf("unknown format %q", o.Format)
+	}
+	return l, nil
+}
+
+// warcFile is a row of records, each a gzip member or bare.
+type warcFile struct {
+	to   io.Writer
+	bare bool
+}
+
+func newWARC(w io.Writer, sel *Selection, o *Options) (*warcFile, error) {
+	f := &warcFile{to: w, bare: !o.Gzip}
+	what := fmt.Sprintf("pages of crawl %s with a relevance of %g or more", sel.Crawl, sel.Above)
+	if sel.Topic != "" {
+		what += ", about " + sel.Topic
+	}
+	sum := sha256.Sum256([]byte(what))
+	var info bytes.Buffer
+	_, err := warc.NewWriter(&info).Info([16]byte(sum[:16]), o.Name, o.Date, warc.Header{
+		{Name: "software", Value: "Forager"}, {Name: "isPartOf", Value: sel.Crawl}, {Name: "description", Value: what},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, f.member(info.Bytes())
+}
+
+func (f *warcFile) page(p *page) error { return f.member(p.record) }
+
+func (f *warcFile) end() error { return nil }
+
+// member writes a gzip member, or what it holds, at once.
+func (f *warcFile) member(b []byte) error {
+	if f.bare {
+		z, err := gzip.NewReader(bytes.NewReader(b))
+		if err != nil {
+			return err
+		}
+		if b, err = io.ReadAll(z); err != nil {
+			return err
+		}
+	}
+	_, err := f.to.Write(b)
+	return err
+}
+
+// lines is a list of URLs, or of JSON documents.
+type lines struct {
+	to   io.Writer
+	gz   *gzip.Writer
+	urls bool
+}
+
+// line is a page in JSON Lines.
+type line struct {
+	URL     string `json:"url"`
+	Outcome string `json:"outcome"`
+	Status  uint32 `json:"status"`
+	// Topics is the best one, Posteriors those of the best ones, tempered.
+	Topics     []string           `json:"topics"`
+	Posteriors map[string]float64 `json:"posteriors,omitempty"`
+	// Relevance is R(u), raw.
+	Relevance float64   `json:"relevance"`
+	Tempered  float64   `json:"relevance_tempered"`
+	Title     string    `json:"title,omitempty"`
+	Language  string    `json:"language,omitempty"`
+	Depth     uint32    `json:"depth"`
+	Via       string    `json:"via,omitempty"`
+	FetchedAt time.Time `json:"fetched_at"`
+	Digest    string    `json:"digest,omitempty"`
+	Text      string    `json:"text"`
+}
+
+// prepare reads the text of a page; pages are prepared side by side, and written one after another.
+func (p *page) prepare() {
+	p.text = dom.Text(p.answer.Body, p.answer.Header.Get("Content-Type"))
+	p.digest = warc.Digest(p.answer.Body)
+	p.answer, p.record = nil, nil
+}
+
+func (l *lines) page(p *page) error {
+	if l.urls {
+		_, err := io.WriteString(l.to, p.url+"\n")
+		return err
+	}
+	x := line{
+		URL: p.url, Outcome: p.outcome, Status: p.status, Topics: append([]string{}, p.topics[:min(1, len(p.topics))]...), Relevance: p.relevance, Tempered: p.tempered,
+		Title: p.title, Language: p.language, Depth: p.depth, Via: p.via, FetchedAt: p.fetched.UTC(),
+	}
+	for i, t := range p.topics {
+		if x.Posteriors == nil {
+			x.Posteriors = make(map[string]float64)
+		}
+		x.Posteriors[t] = p.posteriors[i]
+	}
+	x.Text, x.Digest = p.text, p.digest
+	b, err := json.Marshal(x)
+	if err != nil {
+		return fmt.Errorf("page %s: %w", p.url, err)
+	}
+	_, err = l.to.Write(append(b, '\n'))
+	return err
+}
+
+func (l *lines) end() error {
+	if l.gz == nil {
+		return nil
+	}
+	return l.gz.Close()
+}

@@ -1,0 +1,79 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"forager/internal/rank/guide"
+	"forager/internal/rank/localguide"
+	"forager/schemas"
+)
+
+// engine simulates the search engine of 2000 §3.3: the whole edge table of the pages in scope, of which its index has a
+// share. It shows the parents of a page in an order that says nothing of them.
+type engine struct {
+	ground *Ground
+	// coverage is the share of pages that are in the index, (0,1].
+	coverage float64
+}
+
+// Parents are the pages of the index that link to a page; who asks takes the first backlink.Most.
+func (e engine) Parents(_ context.Context, url string) ([]string, error) {
+	links, err := e.ground.linked()
+	if err != nil {
+		return nil, err
+	}
+	var indexed []string
+	if v, ok := e.ground.number[url]; ok {
+		for _, u := range links.parents[v] {
+			if u := e.ground.urls[u]; e.indexes(u) {
+				indexed = append(indexed, u)
+			}
+		}
+	}
+	slices.SortFunc(indexed, func(a, b string) int {
+		return cmp.Or(cmp.Compare(xxhash.Sum64String(url+" "+a), xxhash.Sum64String(url+" "+b)), cmp.Compare(a, b))
+	})
+	return indexed, nil
+}
+
+// indexes says whether a page is in the index: the same ones for all crawls.
+func (e engine) indexes(url string) bool {
+	return float64(xxhash.Sum64String("index "+url)>>11)/(1<<53) < e.coverage
+}
+
+// rationShare is the part of a budget that may be spent on queries, unless a Variant names another one.
+const rationShare = .1
+
+// ration is the number of queries that a share of the budget allows.
+func (g *Ground) ration(share float64) uint64 { return max(1, uint64(share*float64(g.task.Budget))) }
+
+// asking is a context graph that asks for the parents of targets, of an index of some coverage.
+func asking(coverage float64) func(*Run, preparation) error {
+	return func(r *Run, p preparation) error {
+		r.Backlinks, r.Ration = engine{r.Ground, coverage}, r.Ground.ration(rationShare)
+		return layered(r, p)
+	}
+}
+
+// layered makes the guide of context-graph that of a run.
+func layered(r *Run, p preparation) error {
+	t, err := r.Ground.guide("context-graph", fromGraph(localguide.ContextGraph))
+	if err != nil {
+		return err
+	}
+	r.Policies[0].Ranker, r.Policies[0].Guide = schemas.Ranker_RANKER_GUIDE, p.name
+	r.Guides = map[string]guide.Guide{p.name: t}
+	return nil
+}
+
+// byPages makes a run's order one of pages.
+func byPages(prepare func(*Run, preparation) error) func(*Run, preparation) error {
+	return func(r *Run, p preparation) error {
+		r.Policies[0].Expand = schemas.Expand_EXPAND_PAGE
+		return prepare(r, p)
+	}
+}

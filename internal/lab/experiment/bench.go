@@ -1,0 +1,368 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"forager/internal/crawl/crawlfile"
+	"forager/schemas"
+)
+
+// Rankers of an experiment, in the order of its tables: those that one word names in a crawl
+// file, and further ones.
+var Rankers = rankers()
+
+func rankers() []string {
+	names := slices.Clone(crawlfile.Rankers)
+	for _, f := range further {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Learns says whether a ranker learns while it crawls, so that settings of learning change it.
+func Learns(ranker string) bool { return strings.HasPrefix(ranker, "apprentice") }
+
+// Variant is a ranker with settings, under a name of its own.
+type Variant struct {
+	// Name in tables, distinct.
+	Name string
+	// Ranker is one of Rankers.
+	Ranker string
+	// Learning of its crawls; nil = defaults.
+	Learning *schemas.Learning
+	// Ration of queries of backlinks where the ranker asks for them, as a share of the budget, (0,1]; 0 = a tenth.
+	Ration float64
+}
+
+// AsksBacklinks says whether a ranker asks who links to a page, so that a ration changes it.
+func AsksBacklinks(ranker string) bool { return strings.Contains(ranker, "context-graph-backlinks") }
+
+// Variants are rankers under their own names, all with the same settings.
+func Variants(rankers []string, learning *schemas.Learning) []Variant {
+	variants := make([]Variant, len(rankers))
+	for i, r := range rankers {
+		variants[i] = Variant{Name: r, Ranker: r, Learning: learning}
+	}
+	return variants
+}
+
+// Bench is a set of runs: every task with every draw and every variant.
+type Bench struct {
+	Tasks    []*Task
+	Draws    []int
+	Variants []Variant
+	// RandomRuns is the number of runs, each with a seed of its own, of rankers of random order
+	// for each draw of a task; 0 = 1.
+	RandomRuns int
+	// Ground of each task.
+	Grounds map[*Task]*Ground
+	// Known returns the result of a job that need not be made again; nil = all are made.
+	Known func(Job) *Result
+	// Done is told each result once it is made, and the CPU time of the thread that made it, from one
+	// goroutine at a time, in no fixed order; its error ends the bench. nil = nobody.
+	Done func(j Job, r *Result, spent time.Duration, done, all int) error
+}
+
+// Job is one crawl to be made.
+type Job struct {
+	Task    *Task
+	Draw    int
+	Variant *Variant
+	// Seed of random choices.
+	Seed uint64
+}
+
+// Result is what one run gave.
+type Result struct {
+	Task string `json:"task"`
+	Draw int    `json:"draw"`
+	// Variant is its name, Ranker what it is a variant of.
+	Variant string `json:"variant"`
+	Ranker  string `json:"ranker"`
+	Seed    uint64 `json:"seed"`
+	Measures
+	// Similarity to the targets; nil on webs that are computed.
+	Similarity *Similarity `json:"similarity,omitempty"`
+	// Course of the crawl; see Ground.Course.
+	Course Course `json:"course,omitzero"`
+	// Failed says why the run could not be made; nothing else of it is known then.
+	Failed string `json:"failed,omitempty"`
+}
+
+// Jobs are the runs of the bench in a fixed order: by task, draw, variant and seed. What a task cannot be
+// tried with is left out; see Refused.
+func (b *Bench) Jobs() ([]Job, error) {
+	var jobs []Job
+	for _, t := range b.Tasks {
+		for _, d := range b.Draws {
+			if d < 0 || d >= len(t.Seeds) {
+				return nil, fmt.Errorf("task %s has %d draws, no draw %d", t.Name, len(t.Seeds), d)
+			}
+			for i := range b.Variants {
+				v := &b.Variants[i]
+				if err := KnowRanker(v.Ranker); err != nil {
+					return nil, err
+				}
+				if g := b.Grounds[t]; g != nil && g.refuses(v.Ranker, v.Learning) != nil {
+					continue
+				}
+				n := 1
+				if strings.HasSuffix(v.Ranker, "random") {
+					n = max(1, b.RandomRuns)
+				}
+				for run := range n {
+					jobs = append(jobs, Job{t, d, v, uint64(d*1000 + run)})
+				}
+			}
+		}
+	}
+	return jobs, nil
+}
+
+// Refused says which variants are not tried on which tasks, and why: a sentence each.
+func (b *Bench) Refused() []string {
+	var all []string
+	for i := range b.Variants {
+		for _, t := range b.Tasks {
+			if err := b.Grounds[t].refuses(b.Variants[i].Ranker, b.Variants[i].Learning); err != nil {
+				all = append(all, fmt.Sprintf("%s was not tried on %s: %v", b.Variants[i].Name, t.Name, err))
+			}
+		}
+	}
+	return all
+}
+
+// Run makes all crawls, as many at once as there are processors, and returns the results in
+// the order of Jobs. A crawl that fails is a result that says so (Result.Failed, see Whole), of which Done is not told; where all
+// fail, or ctx ends, there is an error.
+func (b *Bench) Run(ctx context.Context) ([]Result, error) {
+	jobs, err := b.Jobs()
+	if err != nil {
+		return nil, err
+	}
+	results := make([]Result, len(jobs))
+	var left []int
+	for i, j := range jobs {
+		if known := b.known(j); known != nil {
+			results[i] = *known
+		} else {
+			left = append(left, i)
+		}
+	}
+	remaining := b.remaining(jobs, left)
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	var mu sync.Mutex
+	var failed []error
+	done := len(jobs) - len(left)
+	for _, i := range left {
+		group.Go(func() error {
+			if running.Err() != nil {
+				return nil
+			}
+			r, spent, err := b.timed(&jobs[i])
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			remaining.made(jobs[i].Task)
+			if err != nil {
+				results[i].Failed = err.Error()
+				failed = append(failed, err)
+				return nil
+			}
+			results[i] = *r
+			if b.Done == nil {
+				return nil
+			}
+			return b.Done(jobs[i], r, spent, done, len(jobs))
+		})
+	}
+	if err := cmp.Or(group.Wait(), context.Cause(ctx)); err != nil {
+		return nil, err
+	}
+	if len(failed) > 0 && len(failed) == len(jobs) {
+		return nil, fmt.Errorf("every run failed, such as %w", failed[0])
+	}
+	return results, nil
+}
+
+// Whole leaves out the tasks of which a run failed, as rankers are compared over the same tasks, and returns a sentence for
+// each run that did.
+func Whole(jobs []Job, results []Result) (_ []Job, _ []Result, failed []string) {
+	broken := make(map[*Task]bool)
+	for i := range results {
+		if results[i].Failed != "" {
+			broken[jobs[i].Task] = true
+			failed = append(failed, fmt.Sprintf("%s; the task is left out", results[i].Failed))
+		}
+	}
+	if failed == nil {
+		return jobs, results, nil
+	}
+	var wholeJobs []Job
+	var whole []Result
+	for i, j := range jobs {
+		if !broken[j.Task] {
+			wholeJobs, whole = append(wholeJobs, j), append(whole, results[i])
+		}
+	}
+	return wholeJobs, whole, failed
+}
+
+// known is what is known of a job beforehand, nil where nothing is.
+func (b *Bench) known(j Job) *Result {
+	if b.Known == nil {
+		return nil
+	}
+	return b.Known(j)
+}
+
+// timed tries a job and says how much time of a processor that took.
+func (b *Bench) timed(j *Job) (*Result, time.Duration, error) {
+	runtime.LockOSThread() // what a run costs is read off its thread
+	defer runtime.UnlockOSThread()
+	begun := threadTime()
+	r, err := b.try(j)
+	return r, threadTime() - begun, err
+}
+
+// remaining counts the crawls that are not made yet, so that what only they need is dropped behind the last one.
+type remaining struct {
+	grounds map[*Task]*Ground
+	tasks   map[*Task]int
+	lessons map[lessonKey]int
+	parts   map[*part]int
+}
+
+// remaining counts the jobs left, and puts tasks that share guides one after the other: their guides are in memory for
+// as short as can be. A crawl takes no notice of those before it.
+func (b *Bench) remaining(jobs []Job, left []int) *remaining {
+	r := &remaining{b.Grounds, make(map[*Task]int), make(map[lessonKey]int), make(map[*part]int)}
+	first := make(map[lessonKey]int)
+	for at, i := range left {
+		key := b.Grounds[jobs[i].Task].lessonKey()
+		if _, ok := first[key]; !ok {
+			first[key] = at
+		}
+		r.tasks[jobs[i].Task]++
+		r.lessons[key]++
+		r.parts[b.Grounds[jobs[i].Task].part]++
+	}
+	slices.SortStableFunc(left, func(x, y int) int {
+		return cmp.Compare(first[b.Grounds[jobs[x].Task].lessonKey()], first[b.Grounds[jobs[y].Task].lessonKey()])
+	})
+	return r
+}
+
+// made notes one crawl more.
+func (r *remaining) made(t *Task) {
+	g := r.grounds[t]
+	if r.tasks[t]--; r.tasks[t] == 0 {
+		g.rest()
+	}
+	if r.parts[g.part]--; r.parts[g.part] == 0 {
+		g.part.forgetTexts()
+	}
+	key := g.lessonKey()
+	if r.lessons[key]--; r.lessons[key] == 0 {
+		key.forgetGuides()
+	}
+}
+
+// threadTime is the user and system time of this thread so far.
+func threadTime() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
+		return 0 // Linux knows it since 2.6.26
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func (b *Bench) try(j *Job) (*Result, error) {
+	g := b.Grounds[j.Task]
+	run, err := g.Run(j.Variant.Ranker, j.Draw, j.Seed, j.Variant.Learning)
+	if err != nil {
+		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)
+	}
+	if share := j.Variant.Ration; share > 0 && run.Backlinks != nil {
+		run.Ration = g.ration(share)
+	}
+	run.Untaught = true
+	c, err := run.Crawl()
+	if err != nil {
+		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)
+	}
+	similarity, err := g.Similarity(c)
+	if err != nil {
+		return nil, fmt.Errorf("task %s: %w", j.Task.Name, err)
+	}
+	return &Result{
+		Task: j.Task.Name, Draw: j.Draw, Variant: j.Variant.Name, Ranker: j.Variant.Ranker, Seed: j.Seed,
+		Measures: g.Measure(c), Similarity: similarity, Course: g.course(c),
+	}, nil
+}
+
+// KnowRanker says whether a name is one of Rankers or a mixture of them.
+func KnowRanker(name string) error {
+	if slices.Contains(Rankers, name) {
+		return nil
+	}
+	if strings.Contains(name, "+") {
+		_, err := rankingOf(name)
+		return err
+	}
+	return fmt.Errorf("no ranker %q; known: %s", name, strings.Join(Rankers, ", "))
+}
+
+// Try makes one crawl of the task: a draw's seeds with a named ranker. seed is that of random
+// orders.
+func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
+	return g.TryOver(nil, ranker, draw, seed, learning)
+}
+
+// TryOver is Try over a network; nil = one request after the other.
+func (g *Ground) TryOver(n *Network, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
+	run, err := g.Run(ranker, draw, seed, learning)
+	if err != nil {
+		return nil, err
+	}
+	run.Network = n
+	return run.Crawl()
+}
+
+// Run is the crawl that Try makes, not made yet.
+func (g *Ground) Run(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Run, error) {
+	if err := g.refuses(ranker, learning); err != nil {
+		return nil, err
+	}
+	if err := KnowRanker(ranker); err != nil {
+		return nil, err
+	}
+	ranking, err := rankingOf(ranker)
+	if err != nil {
+		return nil, err
+	}
+	run := &Run{
+		Ground: g, Seeds: g.task.Seeds[draw], Policies: ranking.Policies, Mixture: ranking.Mixture,
+		Learning: learning, RandomSeed: seed,
+	}
+	try := func(ranker string) (*Crawl, error) { return g.Try(ranker, draw, seed, learning) }
+	for _, p := range run.Policies {
+		if f := furtherBy(p.GetName()); f != nil {
+			if err := f.prepare(run, preparation{p.GetName(), p, try}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return run, nil
+}

@@ -1,0 +1,39 @@
+package experiment
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"forager/internal/lab/experiment/worldtest"
+	"forager/schemas"
+)
+
+// BenchmarkCrawls makes crawls of a web that is parsed and judged: fetches in a second of one core, and the ratio of each
+// ranker's CPU to that of first in, first out.
+func BenchmarkCrawls(b *testing.B) {
+	g := ground(b, worldtest.Random(7, 400))
+	rankers := []string{"unfocused", "soft-focus", "apprentice"}
+	spent, fetches := make(map[string]time.Duration), make(map[string]uint64)
+	bench := &Bench{Tasks: []*Task{g.task}, Draws: []int{0, 1}, Variants: Variants(rankers, &schemas.Learning{DMax: 5}), Grounds: map[*Task]*Ground{g.task: g},
+		Done: func(j Job, r *Result, cpu time.Duration, _, _ int) error {
+			spent[r.Ranker] += cpu
+			fetches[r.Ranker] += r.Requests
+			return nil
+		}}
+	if _, err := bench.Run(context.Background()); err != nil { // what is made once
+		b.Fatal(err)
+	}
+	clear(spent)
+	clear(fetches)
+	for b.Loop() {
+		if _, err := bench.Run(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	each := func(ranker string) float64 { return spent[ranker].Seconds() / float64(fetches[ranker]) }
+	for _, ranker := range rankers {
+		b.ReportMetric(1/each(ranker), ranker+"-fetches/s·core")
+		b.ReportMetric(each(ranker)/each(rankers[0]), ranker+"/"+rankers[0])
+	}
+}

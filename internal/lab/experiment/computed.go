@@ -1,0 +1,94 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"forager/internal/classify/critic"
+	"forager/internal/page/dom"
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+// Computed is a web whose pages are made when a crawl asks for them (a synthetic one), so that
+// it may be larger than memory is for parsed pages. URLs are canonical. What is not in it is out
+// of scope.
+type Computed struct {
+	// Labels of all pages by URL; "" = none.
+	Labels map[string]string
+	// Redirects by URL.
+	Redirects map[string]string
+	// Page makes the body of a page; it is called by many goroutines at once.
+	Page func(url string) (body []byte, contentType string)
+}
+
+// newWeb makes a web of computed pages. Rankers that look at the whole web (oracle) or at topic
+// features are not for it.
+func newWeb(c *Computed) *Web {
+	w := &Web{pages: make(map[string]*page, len(c.Labels)+len(c.Redirects)), labels: c.Labels, compute: c.Page}
+	for url := range c.Labels {
+		w.pages[url] = &page{url: url, outcome: schemas.Outcome_OUTCOME_DELIVERED, status: 200}
+	}
+	for from, to := range c.Redirects {
+		w.pages[from] = &page{url: from, outcome: schemas.Outcome_OUTCOME_REDIRECTED, status: 301, redirect: to}
+	}
+	return w
+}
+
+// NewComputedGround prepares a task on a computed web, with a critic that was trained elsewhere:
+// every page counts.
+func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
+	return newGround(task, new(CriticSet), newWeb(c), model, settings)
+}
+
+// refuses says why a ranker cannot be tried.
+func (g *Ground) refuses(ranker string, learning *schemas.Learning) error {
+	for arm := range strings.SplitSeq(ranker, "+") {
+		if f := furtherBy(arm); g.web.compute != nil && f != nil && f.kept {
+			return fmt.Errorf("ranker %s is not for webs that are computed", arm)
+		}
+	}
+	if ranker == "apprentice-transferred" && len(g.elsewhere()) == 0 {
+		return errors.New("its web has no other site to learn from")
+	}
+	families, err := linkfeature.FamiliesOf(learning.GetFeatures())
+	if err != nil {
+		return err
+	}
+	if g.task.LabelsFromURL && families.ReadsURLs() && reads(ranker) {
+		return fmt.Errorf("labels of task %s follow from URLs, and features %v read them", g.task.Name, families)
+	}
+	return nil
+}
+
+// reads says whether a ranker reads features of links.
+func reads(ranker string) bool {
+	ranking, err := rankingOf(ranker)
+	return err == nil && schemas.Learns(&schemas.CrawlControl{Policies: ranking.Policies})
+}
+
+// size is that of the body of a page whose verdict was given, bytes.
+func (g *Ground) size(url string) int {
+	if v, ok := g.made.Load(url); ok {
+		return v.(*verdict).size
+	}
+	return g.web.pages[url].size
+}
+
+// parsed is a page that was delivered; of a computed web it is made once more.
+func (g *Ground) parsed(url string) (*schemas.Page, error) {
+	parsed, _, err := g.read(g.web.pages[url])
+	return parsed, err
+}
+
+// read is a page parsed, and the size of its body, bytes.
+func (g *Ground) read(p *page) (*schemas.Page, int, error) {
+	if g.web.compute == nil {
+		parsed, err := p.parsed()
+		return parsed, p.size, err
+	}
+	body, kind := g.web.compute(p.url)
+	parsed, err := dom.Parse(body, kind, p.url, dom.Settings{TagPaths: true, Tree: true})
+	return parsed, len(body), err
+}

@@ -1,0 +1,90 @@
+package experiment
+
+import (
+	"slices"
+
+	"forager/internal/measure/harvest"
+	"forager/internal/web/weburl"
+)
+
+// Course is a crawl along its budget: for tables of curves and for comparing which pages two
+// crawls fetched.
+type Course struct {
+	// After 0, 1, … 100 % of the budget (rounded down to pages): targets found; loss rate, [0,1], 0
+	// while no page counts; requests made; bytes of the pages' bodies. What an early end had found
+	// stays, and its loss goes on, as in package harvest.
+	Found    []int     `json:"found,omitempty"`
+	LossRate []float64 `json:"loss_rate,omitempty"`
+	Requests []uint64  `json:"requests,omitempty"`
+	Bytes    []uint64  `json:"bytes,omitempty"`
+	// Pages delivered, in order, by their place among the URLs in scope, sorted (Ground.URLs).
+	Pages []uint32 `json:"pages,omitempty"`
+}
+
+// coursePoints is the number of points of a course beside its begin.
+const coursePoints = 100
+
+// course follows a crawl of the ground.
+func (g *Ground) course(c *Crawl) Course {
+	curve := g.Curve(c)
+	var course Course
+	for k := range coursePoints + 1 {
+		n := curve.Budget() * k / coursePoints
+		course.Found = append(course.Found, curve.Found(n))
+		course.LossRate = append(course.LossRate, curve.LossRate(n))
+		var requests, bytes uint64
+		if have := min(n, len(c.Steps)); have > 0 {
+			requests, bytes = c.Steps[have-1].Requests, c.Steps[have-1].Bytes
+		}
+		course.Requests, course.Bytes = append(course.Requests, requests), append(course.Bytes, bytes)
+	}
+	for _, s := range c.Steps {
+		i, _ := slices.BinarySearch(g.urls, s.URL)
+		course.Pages = append(course.Pages, uint32(i))
+	}
+	return course
+}
+
+// targetHosts is the number of hosts of which a crawl found a target.
+func targetHosts(c *Crawl) int {
+	hosts := make(map[string]bool)
+	for _, s := range c.Steps {
+		if s.Target {
+			hosts[weburl.Host(s.URL)] = true
+		}
+	}
+	return len(hosts)
+}
+
+// bytesOf is the size of a crawl's pages.
+func bytesOf(c *Crawl) uint64 {
+	if len(c.Steps) == 0 {
+		return 0
+	}
+	return c.Steps[len(c.Steps)-1].Bytes
+}
+
+// Curve is a crawl of the ground, measured after each page.
+func (g *Ground) Curve(c *Crawl) *harvest.Curve {
+	pages := make([]harvest.Page, len(c.Steps))
+	for i, s := range c.Steps {
+		pages[i] = harvest.Page{Relevance: s.Raw, Target: s.Target, Ignored: !s.Counted}
+	}
+	return harvest.NewCurve(pages, int(g.task.Budget), len(g.targets))
+}
+
+// Reaching are the pages that a crawl delivered and the redirects in scope that lead to them, sorted: what another
+// crawl is to keep to (Run.Within).
+func (g *Ground) Reaching(c *Crawl) []string {
+	delivered := make(map[string]bool, len(c.Steps))
+	for _, s := range c.Steps {
+		delivered[s.URL] = true
+	}
+	var urls []string
+	for _, u := range g.urls {
+		if delivered[g.resolve(u)] {
+			urls = append(urls, u)
+		}
+	}
+	return urls
+}

@@ -1,0 +1,341 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/frontier"
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/backlink"
+	"forager/internal/rank/guide"
+	"forager/internal/rank/rank"
+	"forager/internal/rank/renewal"
+	"forager/internal/web/scope"
+	"forager/internal/web/weburl"
+	"forager/schemas"
+)
+
+// Step is one page delivered, in the order of the crawl.
+type Step struct {
+	URL string
+	// Raw, Tempered and Calibrated are R of the page.
+	Raw, Tempered, Calibrated float64
+	// Target: the page is one of the task's. Counted: it takes part in the measures.
+	Target, Counted bool
+	// Score it was chosen with, and the model used (empty = none).
+	Score float64
+	Model string
+	// Requests made so far, this one included, and bytes of the bodies delivered so far.
+	Requests, Bytes uint64
+}
+
+// Crawl is a finished crawl of a ground.
+type Crawl struct {
+	Steps []Step
+	// Requests that were charged; the end reason as crawl.status gives it.
+	Requests  uint64
+	EndReason string
+	// Queries of backlinks, which are among the requests.
+	Queries uint64
+	// Took is the time of a crawl over a Network.
+	Took time.Duration
+	// Trained leaps, and what was learnt of them.
+	Trained uint64
+	Learnt  apprentice.Learner
+	// Renewed are the numbers of pages delivered behind which a guide was made anew.
+	Renewed []int
+	// Settled are all leaps and boundaries in their order, kept where Run.Keep asks for it.
+	Settled []*schemas.LeapSettled
+}
+
+// Run is one crawl to be made.
+type Run struct {
+	Ground *Ground
+	Seeds  []string
+	// Within are the pages and redirects in scope to which the crawl keeps (the recall crawler of 2002
+	// §3.6); nil = all.
+	Within []string
+	// Policies, Mixture, Shadows, Distiller and Learning are those of a crawl's control record; the rest of it follows
+	// from the ground. Learning nil is all defaults; sync is always set.
+	Policies []*schemas.Policy
+	Mixture  *schemas.Mixture
+	Shadows  []*schemas.Policy
+	Learning *schemas.Learning
+	// Distiller of policies that raise; nil is all defaults.
+	Distiller *schemas.Distiller
+	// Rankers override policies by name (oracles).
+	Rankers map[string]rank.Ranker
+	// Guides are those that policies rank by, by the versions that the policies name.
+	Guides map[string]guide.Guide
+	// Renewal is that of the control record; Renewals are guides that are made anew under way in another way.
+	Renewal  *schemas.Renewal
+	Renewals []Renewal
+	// Backlinks is the source of backlinks, which is asked Ration times at most; nil = there is none.
+	Backlinks backlink.Source
+	Ration    uint64
+	// Observe is called after each verdict, for oracles; nil = nobody looks.
+	Observe func(s *frontier.Shard, u string) error
+	// Prior is the file of a model to begin with; empty = none.
+	Prior []byte
+	// RandomSeed of the crawl (ranker random, mixtures).
+	RandomSeed uint64
+	Keep       bool
+	// Untaught: nobody asks what was learnt of a crawl that no apprentice ranks, so nothing is. Its order is the same.
+	Untaught bool
+	// Network lets requests overlap; nil = one after the other.
+	Network *Network
+}
+
+// control is the record that a pipeline would be given for the same crawl.
+func (r *Run) control() *schemas.CrawlControl {
+	learning := &schemas.Learning{}
+	if r.Learning != nil {
+		learning = proto.Clone(r.Learning).(*schemas.Learning)
+	}
+	learning.Sync = true
+	var backlinks *schemas.BacklinkSource
+	if r.Backlinks != nil {
+		backlinks = &schemas.BacklinkSource{Source: "backlinks", Ration: r.Ration}
+	}
+	network := cmp.Or(r.Network, &Network{Window: 1, HostWindow: 1})
+	return &schemas.CrawlControl{
+		Crawl: "experiment", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING,
+		Focus: []string{r.Ground.task.FocusClass}, Critic: r.Ground.task.Critic,
+		Budget:   &schemas.Budget{Pages: r.Ground.task.Budget},
+		Policies: r.Policies, Mixture: r.Mixture, RankerShadows: r.Shadows, Distiller: r.Distiller,
+		Scope:  &schemas.Scope{UrlList: "web"},
+		Window: network.Window, HostWindow: network.HostWindow, Learning: learning,
+		Politeness: &schemas.Politeness{DelayMs: uint32(network.Pause.Milliseconds())},
+		RandomSeed: r.RandomSeed, LabelsFromUrls: r.Ground.task.LabelsFromURL, Backlinks: backlinks, Renewal: r.Renewal,
+	}
+}
+
+// rescoreStep is the number of entries scored at a time after a new model.
+const rescoreStep = 4096
+
+// Crawl makes the crawl.
+func (r *Run) Crawl() (*Crawl, error) {
+	c, err := r.begin()
+	if err != nil {
+		return nil, err
+	}
+	seeds, err := canonical(r.Seeds)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.apply(schemas.SeedPage(c.ctl.Crawl, seeds)); err != nil {
+		return nil, err
+	}
+	if r.Network != nil {
+		return c.overlap(r.Network)
+	}
+	for {
+		c.now = c.now.Add(time.Second)
+		requests, err := c.shard.Dispatch(c.now, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(requests) == 0 {
+			return c.finish()
+		}
+		if err := c.fetch(requests[0]); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// crawling is a crawl under way.
+type crawling struct {
+	run      *Run
+	ctl      *schemas.CrawlControl
+	scope    *scope.Scope
+	shard    *frontier.Shard
+	learner  apprentice.Learner
+	hubs     *hubs                  // nil where no policy raises what they link to
+	guides   map[string]guide.Guide // by version
+	own      own
+	renewals []renewing
+	// fetched is what the crawl's guide is made of, knownTargets those that the last one knew.
+	fetched      *renewal.Pages
+	knownTargets uint64
+	now          time.Time
+	crawl        Crawl
+	// What was asked for and delivered so far.
+	requests, bytes uint64
+}
+
+func (r *Run) begin() (*crawling, error) {
+	c := &crawling{run: r, now: time.Unix(0, 0).UTC(), guides: make(map[string]guide.Guide)} // order never depends on time
+	c.ctl = r.control()
+	if have := r.Ground.settings.DMax; int(c.ctl.Learning.GetDMax()) > have {
+		return nil, fmt.Errorf("learning.d_max is %d, the ground was prepared for %d", c.ctl.Learning.GetDMax(), have)
+	}
+	list := r.Ground.list
+	if r.Within != nil {
+		list = scope.NewList(r.Within)
+	}
+	var err error
+	if c.scope, err = scope.New(c.ctl.Scope, list); err != nil {
+		return nil, err
+	}
+	maps.Copy(c.guides, r.Guides)
+	c.own = own{met: make(map[string]bool), targets: make(map[string]bool)}
+	for i := range r.Renewals {
+		c.renewals = append(c.renewals, renewing{Renewal: &r.Renewals[i]})
+	}
+	if c.fetched, err = renewal.Open(frontier.NewMemory(), []byte("pages")); err != nil {
+		return nil, err
+	}
+	if c.shard, err = frontier.Open(frontier.NewMemory(), c.ctl.Crawl, 0); err != nil {
+		return nil, err
+	}
+	if err := c.configure(c.ctl); err != nil {
+		return nil, err
+	}
+	if c.learner, err = newLearner(c.ctl.Learning, r.Prior); err != nil {
+		return nil, err
+	}
+	if c.hubs, err = newHubs(c.ctl); err != nil {
+		return nil, err
+	}
+	if len(r.Prior) == 0 {
+		return c, nil
+	}
+	return c, c.publish("prior", 0)
+}
+
+// configure gives the frontier the crawl's control record, a new one under way.
+func (c *crawling) configure(ctl *schemas.CrawlControl) error {
+	c.ctl = ctl
+	return c.shard.Configure(ctl, c.scope, frontier.Options{Epoch: 1, Rankers: c.run.Rankers, Features: c.features()})
+}
+
+// untaught says whether leaps teach nobody.
+func (c *crawling) untaught() bool { return c.run.Untaught && !c.run.Keep && !schemas.Learns(c.ctl) }
+
+// features says which leaps have to have their features.
+func (c *crawling) features() frontier.Features {
+	switch {
+	case c.untaught():
+		return frontier.NoFeatures
+	case c.run.Keep:
+		return frontier.FeaturesOfAll
+	}
+	return frontier.FeaturesOfLessons
+}
+
+// publish gives the frontier a model of what was learnt so far.
+func (c *crawling) publish(version string, pages uint64) error {
+	if c.learner.Leaps() == 0 {
+		return c.shard.SetModel(version, nil, pages)
+	}
+	return c.shard.SetModel(version, c.learner.Model(), pages)
+}
+
+// fetch answers a request as the stages behind the frontier would.
+func (c *crawling) fetch(request *schemas.FetchRequest) error {
+	g := c.run.Ground
+	rec, err := g.verdict(request, c.ctl)
+	if err != nil {
+		return err
+	}
+	if err := c.document(rec); err != nil {
+		return err
+	}
+	if err := c.guide(request, rec); err != nil {
+		return err
+	}
+	c.requests++
+	if u := rec.GetUrl(); rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
+		c.bytes += uint64(g.size(u))
+		c.crawl.Steps = append(c.crawl.Steps, Step{
+			URL: u, Raw: rec.GetJudgement().GetRaw(), Tempered: rec.GetJudgement().GetTempered(), Calibrated: rec.GetJudgement().GetCalibrated(),
+			Target: g.targets[u], Counted: g.counted(u), Score: request.GetScore(), Model: request.GetModel(),
+			Requests: c.requests, Bytes: c.bytes,
+		})
+		queries := uint64(rec.GetJudgement().GetBacklinks().GetQueries())
+		c.requests, c.crawl.Queries = c.requests+queries, c.crawl.Queries+queries
+	}
+	return c.apply(rec)
+}
+
+// apply gives the frontier a verdict, and the learner what it settles.
+func (c *crawling) apply(rec *schemas.LinkFound) error {
+	effects, err := c.shard.Apply(rec, c.now)
+	if err != nil {
+		return err
+	}
+	if effects.Duplicate {
+		return fmt.Errorf("the verdict on %s was taken for a duplicate", rec.GetUrl())
+	}
+	for _, leap := range effects.Settled {
+		if err := c.settle(leap); err != nil {
+			return err
+		}
+	}
+	if err := c.hubs.observe(c.shard, rec); err != nil {
+		return err
+	}
+	if err := c.renewOwn(rec); err != nil {
+		return err
+	}
+	if err := c.renew(rec); err != nil {
+		return err
+	}
+	for more := true; more; {
+		if more, err = c.shard.Rescore(rescoreStep); err != nil {
+			return err
+		}
+	}
+	if c.run.Observe == nil {
+		return nil
+	}
+	return c.run.Observe(c.shard, rec.GetUrl())
+}
+
+// settle does with a settled leap, or a boundary, what apprentice-train does.
+func (c *crawling) settle(leap *schemas.LeapSettled) error {
+	if c.run.Keep {
+		c.crawl.Settled = append(c.crawl.Settled, leap)
+	}
+	switch {
+	case leap.GetBoundary():
+		return c.publish(fmt.Sprintf("experiment/%d", leap.GetPages()), leap.GetPages())
+	case leap.GetTrains():
+		c.crawl.Trained++
+		if c.untaught() {
+			return nil
+		}
+		if err := c.learner.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {
+			return fmt.Errorf("learn from the link from %s to %s: %w", leap.GetU(), leap.GetV(), err)
+		}
+	}
+	return nil
+}
+
+func (c *crawling) finish() (*Crawl, error) {
+	reason, ok := c.shard.Finished()
+	if !ok {
+		return nil, fmt.Errorf("the crawl stands still after %d pages: %v", len(c.crawl.Steps), c.shard.Status(c.now))
+	}
+	c.crawl.EndReason, c.crawl.Learnt = reason, c.learner
+	c.crawl.Requests = c.shard.Status(c.now).GetRequests()
+	return &c.crawl, nil
+}
+
+// canonical brings seeds into the form that the frontier knows URLs in.
+func canonical(seeds []string) ([]string, error) {
+	urls := make([]string, len(seeds))
+	for i, raw := range seeds {
+		u, err := weburl.Parse(raw)
+		if err != nil {
+			return nil, fmt.Errorf("seed: %w", err)
+		}
+		urls[i] = u.String()
+	}
+	return urls, nil
+}

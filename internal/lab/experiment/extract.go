@@ -1,0 +1,152 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+// extraction is what linkfeature.Extract makes of a page. It must not be changed.
+type extraction struct {
+	table *schemas.LeafTable
+	links []*schemas.Link
+	cut   bool
+}
+
+// extractionKey is all that an extraction depends on.
+type extractionKey struct {
+	page     *page
+	settings linkfeature.Settings
+	// judgement whose topics are features; nil where the settings have no topic features.
+	judgement *schemas.Judgement
+}
+
+// extractedBytes bounds the extractions of a web that are kept, bytes as size estimates them.
+const extractedBytes = 160 << 20
+
+// extractions keeps what was extracted last, in two generations: a new one begins when half of the bytes are used, and
+// drops the one before the last. The zero value is empty and safe for concurrent use.
+type extractions struct {
+	mu         sync.Mutex
+	young, old map[extractionKey]*extraction
+	used       int               // bytes of young
+	terms      map[string]string // terms of all extractions; the pages of a web have most of theirs in common
+}
+
+// get returns a kept extraction, nil where there is none.
+func (e *extractions) get(key extractionKey) *extraction {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if x := e.young[key]; x != nil {
+		return x
+	}
+	x := e.old[key]
+	if x != nil {
+		e.keep(key, x)
+	}
+	return x
+}
+
+func (e *extractions) put(key extractionKey, x *extraction) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.share(x.table)
+	e.keep(key, x)
+}
+
+func (e *extractions) keep(key extractionKey, x *extraction) {
+	n := x.size()
+	if e.young == nil || e.used+n > extractedBytes/2 {
+		e.young, e.old, e.used = make(map[extractionKey]*extraction), e.young, 0
+	}
+	e.young[key] = x
+	e.used += n
+}
+
+// forget drops all extractions.
+func (e *extractions) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.young, e.old, e.used, e.terms = nil, nil, 0, nil
+}
+
+// share replaces terms by equal ones of earlier pages.
+func (e *extractions) share(t *schemas.LeafTable) {
+	if t == nil {
+		return
+	}
+	if e.terms == nil {
+		e.terms = make(map[string]string)
+	}
+	for i, term := range t.Terms {
+		known, ok := e.terms[term]
+		if !ok {
+			known = strings.Clone(term) // not a part of the page's whole text
+			e.terms[known] = known
+		}
+		t.Terms[i] = known
+	}
+}
+
+// size estimates the memory of an extraction, bytes.
+func (x *extraction) size() int {
+	const perLink = 160 // of the message and the pointer to it
+	t := x.table
+	n := 400 + 16*(len(t.GetTerms())+len(t.GetPageTerms())+len(t.GetLinkNames()))
+	n += 4 * (len(t.GetLeaves()) + len(t.GetLeafLengths()) + len(t.GetTokens()) + len(t.GetLinkLeaves()) + len(t.GetLinkLengths()) + len(t.GetLinkTerms()))
+	for _, l := range x.links {
+		n += perLink + len(l.GetUrl()) + 4*len(l.GetTagPath())
+	}
+	return n
+}
+
+// extract extracts the features of a page's links.
+func (w *Web) extract(p *page, s linkfeature.Settings) (*extraction, error) {
+	return w.extractBy(p, nil, s, func(*schemas.Page) (*schemas.Judgement, error) { return nil, nil })
+}
+
+// extractBy is extract where the topics of a page are features; known is the judgement that the page is known by, read
+// makes the one whose topics are taken.
+func (w *Web) extractBy(p *page, known *schemas.Judgement, s linkfeature.Settings, read func(*schemas.Page) (*schemas.Judgement, error)) (*extraction, error) {
+	key := extractionKey{p, s, known}
+	if x := w.extracted.get(key); x != nil {
+		return x, nil
+	}
+	parsed, err := p.parsed()
+	if err != nil {
+		return nil, err
+	}
+	judgement, err := read(parsed)
+	if err != nil {
+		return nil, err
+	}
+	x, err := extract(parsed, judgement, s)
+	if err != nil {
+		return nil, fmt.Errorf("links of %s: %w", p.url, err)
+	}
+	w.extracted.put(key, x)
+	return x, nil
+}
+
+func extract(parsed *schemas.Page, judgement *schemas.Judgement, s linkfeature.Settings) (*extraction, error) {
+	var x extraction
+	var err error
+	if x.table, x.links, x.cut, err = linkfeature.Extract(parsed, judgement, s); err != nil {
+		return nil, err
+	}
+	if t := x.table; t != nil {
+		t.Terms, t.Leaves, t.Tokens, t.LeafLengths = exact(t.Terms), exact(t.Leaves), exact(t.Tokens), exact(t.LeafLengths)
+	}
+	return &x, nil
+}
+
+// exact is a slice of the capacity that it needs.
+func exact[E any](s []E) []E {
+	if cap(s) == len(s) {
+		return s
+	}
+	return append(make([]E, 0, len(s)), s...)
+}

@@ -1,0 +1,197 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/frontier"
+	"forager/internal/rank/guide"
+	"forager/internal/rank/linkfeature"
+	"forager/internal/rank/localguide"
+	"forager/internal/rank/rank"
+	"forager/schemas"
+)
+
+// furtherRanker is a ranker that no crawl file names by one word.
+type furtherRanker struct {
+	name string
+	// built is the ranker of the crawl file on which it is built; "" = Baseline.
+	built string
+	// kept: it looks at pages, which webs that are computed do not keep.
+	kept bool
+	// whole says why it is no arm of a mixture: what it is holds for a whole crawl; "" = it may be.
+	whole string
+	// prepare makes it of a run. try makes the crawl of another ranker from the same seeds.
+	prepare func(r *Run, p preparation) error
+}
+
+// preparation is what a further ranker is told of the crawl to be made.
+type preparation struct {
+	name string
+	// policy of the run that the ranker is.
+	policy *schemas.Policy
+	try    func(ranker string) (*Crawl, error)
+}
+
+// Why further rankers are no arms.
+const (
+	teachesAll = "it sets what all arms learn from"
+	knowsAll   = "it knows what no crawler does"
+)
+
+// further are those rankers in the order of tables.
+var further = []furtherRanker{
+	{name: "apprentice-topics", built: "apprentice", kept: true, whole: teachesAll, prepare: withTopics},
+	{name: "apprentice-cocited", built: "apprentice", kept: true, whole: teachesAll, prepare: withCocitation},
+	{name: "apprentice-taught", built: "apprentice-gated", whole: teachesAll, prepare: taught},
+	{name: "apprentice-recall", built: "apprentice-gated", whole: teachesAll, prepare: recalling},
+	{name: "apprentice-transferred", built: "apprentice-gated", kept: true, whole: teachesAll, prepare: transferred},
+	{name: "context-graph", kept: true, prepare: guidedBy(fromGraph(localguide.ContextGraph))},
+	{name: "context-graph-pages", kept: true, prepare: byPages(layered)},
+	{name: "context-graph-backlinks", kept: true, prepare: asking(1)},
+	{name: "context-graph-backlinks-half", kept: true, prepare: asking(.5)},
+	{name: "context-graph-backlinks-fifth", kept: true, prepare: asking(.2)},
+	{name: "context-graph-rebuilt", kept: true, prepare: rebuilt},
+	{name: "context-graph-bootstrapped", kept: true, prepare: bootstrapped},
+	{name: "focused-2000", kept: true, prepare: guidedBy(fromGraph(localguide.Focused2000))},
+	{name: "best-first-cosine", kept: true, prepare: guidedBy(fromGraph(localguide.BestFirst))},
+	{name: "memm-marginal", kept: true, prepare: guidedBy(fromGraph(localguide.MEMM))},
+	{name: "memm-viterbi", kept: true, prepare: guidedBy(along(localguide.Viterbi, localguide.ByDiscount))},
+	{name: "memm-states", kept: true, prepare: guidedBy(along(localguide.Marginal, localguide.ByStates))},
+	{name: "memm-marginal-words", kept: true, prepare: guidedBy(observing(localguide.MEMM, localguide.ObserveWords))},
+	{name: "memm-marginal-rest", kept: true, prepare: guidedBy(observing(localguide.MEMM, localguide.ObserveAll&^localguide.ObserveWords))},
+	{name: "fish-search", kept: true, prepare: guidedBy(fish)},
+	{name: "shark-search", kept: true, prepare: guidedBy(sharks)},
+	{name: "rennie-mccallum", kept: true, prepare: guidedBy(worth)},
+	{name: "oracle-labels", whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return labelOracle{r.Ground}, nil })},
+	{name: "oracle", kept: true, whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return newPathOracle(r.Ground) })},
+}
+
+// furtherBy finds one of them; nil = there is none of that name.
+func furtherBy(name string) *furtherRanker {
+	for i := range further {
+		if further[i].name == name {
+			return &further[i]
+		}
+	}
+	return nil
+}
+
+// rankingOf is what a ranker sets in a control record. Of a mixture any arm may be a further ranker that is not one of a whole
+// crawl.
+func rankingOf(name string) (*crawlfile.Ranking, error) {
+	if f := furtherBy(name); f != nil {
+		ranking, err := crawlfile.Rank(cmp.Or(f.built, Baseline))
+		if err == nil {
+			ranking.Policies[0].Name = name
+		}
+		return ranking, err
+	}
+	guides := make(map[string]string)
+	for arm := range strings.SplitSeq(name, "+") {
+		if f := furtherBy(arm); f != nil {
+			if f.whole != "" {
+				return nil, fmt.Errorf("%s is no arm of a mixture: %s", arm, f.whole)
+			}
+			guides[arm] = arm
+		}
+	}
+	return crawlfile.RankBy(name, guides)
+}
+
+// observer is a ranker of one crawl that is told of every verdict.
+type observer interface {
+	rank.Ranker
+	observe(s *frontier.Shard, u string) error
+}
+
+// observed makes an observer the ranker of a run.
+func observed(begin func(*Run) (observer, error)) func(*Run, preparation) error {
+	return func(r *Run, p preparation) error {
+		o, err := begin(r)
+		if err != nil {
+			return err
+		}
+		r.Rankers, r.Observe = map[string]rank.Ranker{p.name: o}, o.observe
+		return nil
+	}
+}
+
+// follow makes a run rank by a guide, under the ranker's name.
+func (p preparation) follow(r *Run, g guide.Guide) {
+	p.policy.Ranker, p.policy.Guide = schemas.Ranker_RANKER_GUIDE, p.name
+	if r.Guides == nil {
+		r.Guides = make(map[string]guide.Guide)
+	}
+	r.Guides[p.name] = g
+}
+
+// guidedBy makes a guide the ranker of a run; see Ground.guide.
+func guidedBy(train func(*Ground) (guide.Guide, error)) func(*Run, preparation) error {
+	return func(r *Run, p preparation) error {
+		t, err := r.Ground.guide(p.name, train)
+		if err != nil {
+			return err
+		}
+		p.follow(r, t)
+		return nil
+	}
+}
+
+// withTopics makes the top classes of a page features of its links (2002 §3.8).
+func withTopics(r *Run, _ preparation) error {
+	learning := &schemas.Learning{}
+	proto.Merge(learning, r.Learning)
+	learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
+	r.Learning = learning
+	return nil
+}
+
+// withCocitation makes what is known of the links beside a link features of it (2002 §3.8).
+func withCocitation(r *Run, _ preparation) error {
+	families, err := linkfeature.FamiliesOf(r.Learning.GetFeatures())
+	if err != nil {
+		return err
+	}
+	cited, err := linkfeature.FamiliesNamed([]string{"co-citation"})
+	learning := &schemas.Learning{}
+	proto.Merge(learning, r.Learning)
+	learning.Features = (families | cited).List()
+	r.Learning = learning
+	return err
+}
+
+// taught begins with what a finished crawl of the baseline has taught (protocol P of 2002 §3.5).
+func taught(r *Run, p preparation) error {
+	_, err := first(r, p)
+	return err
+}
+
+// recalling keeps such a crawl to the pages of that first one (2002 §3.6).
+func recalling(r *Run, p preparation) error {
+	c, err := first(r, p)
+	if err == nil {
+		r.Within = r.Ground.Reaching(c)
+	}
+	return err
+}
+
+// first makes the crawl of the baseline that teaches a run.
+func first(r *Run, p preparation) (*Crawl, error) {
+	c, err := p.try(Baseline)
+	if err != nil {
+		return nil, fmt.Errorf("the first crawl: %w", err)
+	}
+	r.Prior = c.Learnt.Marshal()
+	return c, nil
+}
+
+// transferred begins with what other sites have taught (protocol T).
+func transferred(r *Run, _ preparation) (err error) {
+	r.Prior, err = r.Ground.transferred(r.control().GetLearning())
+	return err
+}

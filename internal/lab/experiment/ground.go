@@ -1,0 +1,281 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/classify/critic"
+	"forager/internal/classify/taxonomy"
+	"forager/internal/rank/interest"
+	"forager/internal/rank/linkfeature"
+	"forager/internal/web/weburl"
+	"forager/schemas"
+)
+
+// maxHops is the number of redirects followed in a row, as in package frontier.
+const maxHops = 10
+
+// Ground is what all crawls of one task share: the web, the pages in scope with their
+// judgements and features, and the targets. It is safe for concurrent use.
+type Ground struct {
+	task *Task
+	web  *Web
+	*part
+	model      *critic.Model
+	targets    map[string]bool
+	left       func(url, label string) bool // out of every measure
+	targetList []string                     // targets in order
+	settings   linkfeature.Settings
+	made       sync.Map // of *verdict by URL
+
+	taught sync.Map // of *transferredOnce by setting
+
+	elsewhere func() []string          // pages of other sites, sorted
+	alike     atomic.Pointer[likeness] // nil = not made
+}
+
+// newGround prepares a task on its web. Pages are judged by the critic and the features of their links extracted, up to
+// settings.DMax, as the stages would, when a crawl first asks for them. Whether there are
+// topic features is for each crawl to say (Learning.topics), not for the settings.
+func newGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
+	settings.Topics, settings.Families = schemas.TopicFeatures_TOPIC_FEATURES_NONE, 0
+	g := &Ground{task: task, web: web, model: model, left: set.NotCounted.has(), settings: settings, targets: make(map[string]bool)}
+	g.elsewhere = sync.OnceValue(g.outOfScope)
+	g.part = web.part(task.Pages)
+	for _, u := range g.urls {
+		if web.pages[u].outcome == schemas.Outcome_OUTCOME_DELIVERED && task.wants(web.labels[u]) && g.counted(u) {
+			g.targets[u] = true
+		}
+	}
+	g.targetList = slices.Sorted(maps.Keys(g.targets))
+	if task.Targets != 0 && len(g.targets) != task.Targets {
+		return nil, fmt.Errorf("task %s names %d targets, its web has %d", task.Name, task.Targets, len(g.targets))
+	}
+	return g, nil
+}
+
+// verdict is what the stages say of a page, without a request and without its links.
+type verdict struct {
+	once sync.Once
+	rec  *schemas.LinkFound
+	size int // of the body, bytes
+	// computed is the extraction on webs that are computed, whose pages are not stored.
+	computed *extraction
+	err      error
+
+	anchorsOnce sync.Once
+	anchored    *schemas.Judgement // with the texts of links judged
+	anchorsErr  error
+}
+
+// judged is the verdict on a page in scope, nil for any other URL.
+func (g *Ground) judged(url string) (*verdict, error) {
+	p := g.web.pages[url]
+	if p == nil || !g.inScope[url] {
+		return nil, nil
+	}
+	held, ok := g.made.Load(url)
+	if !ok {
+		held, _ = g.made.LoadOrStore(url, new(verdict))
+	}
+	v := held.(*verdict)
+	v.once.Do(func() {
+		if v.err = g.judge(v, p); v.err != nil {
+			v.err = fmt.Errorf("judge %s: %w", url, v.err)
+		}
+	})
+	return v, v.err
+}
+
+func (g *Ground) judge(v *verdict, p *page) error {
+	v.size = p.size
+	v.rec = &schemas.LinkFound{Url: p.url, Outcome: p.outcome, Status: uint32(p.status), Redirect: p.redirect, Detail: p.detail}
+	if p.outcome != schemas.Outcome_OUTCOME_DELIVERED {
+		return nil
+	}
+	parsed, size, err := g.read(p)
+	if err != nil {
+		return err
+	}
+	j, err := g.model.Judge(parsed, []string{g.task.FocusClass})
+	if err != nil {
+		return err
+	}
+	if g.web.compute != nil {
+		v.size = size
+		if j, err = g.withAnchors(j, parsed); err != nil {
+			return err
+		}
+		if v.computed, err = extract(parsed, nil, g.settings); err != nil {
+			return err
+		}
+	}
+	v.rec.Judgement, v.rec.Fingerprint, v.rec.Cut = j, parsed.GetFingerprint(), parsed.GetCut()
+	return nil
+}
+
+// extraction is that of a page in scope by the settings of a crawl.
+func (g *Ground) extraction(v *verdict, s linkfeature.Settings) (*extraction, error) {
+	switch {
+	case v.rec.Judgement == nil:
+		return new(extraction), nil
+	case v.computed != nil && s == g.settings:
+		return v.computed, nil
+	case g.web.compute != nil:
+		return nil, errors.New("there are no features but those of text around links on webs that are computed")
+	case s.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE:
+		return g.web.extract(g.web.pages[v.rec.Url], s)
+	}
+	judgement := v.rec.Judgement
+	return g.web.extractBy(g.web.pages[v.rec.Url], judgement, s, func(parsed *schemas.Page) (*schemas.Judgement, error) {
+		if s.Topics == schemas.TopicFeatures_TOPIC_FEATURES_ALL {
+			return g.judgeWhole(parsed)
+		}
+		return judgement, nil
+	})
+}
+
+// rest drops what was made of the pages for the crawls of this task; the next crawl makes it again. Guides are kept: they are
+// the web's (forgetGuides).
+func (g *Ground) rest() {
+	g.made.Clear()
+	g.alike.Store(nil)
+}
+
+// settingsOf are the settings by which the links of a crawl are extracted.
+func (g *Ground) settingsOf(l *schemas.Learning) (linkfeature.Settings, error) {
+	wanted, err := linkfeature.SettingsOf(l)
+	s := g.settings
+	s.Topics, s.Families = wanted.Topics, wanted.Families.InTable()
+	return s, err
+}
+
+// judgeWhole judges a page with the posteriors of all classes, which the kept judgements lack.
+func (g *Ground) judgeWhole(parsed *schemas.Page) (*schemas.Judgement, error) {
+	weights, err := critic.Weigh(g.model, taxonomy.Marking{Good: []string{g.task.FocusClass}})
+	if err != nil {
+		return nil, err
+	}
+	j, err := critic.SayWhole(context.Background(), g.model, parsed, weights)
+	if err != nil {
+		return nil, fmt.Errorf("judge %s: %w", parsed.GetUrl(), err)
+	}
+	return j, nil
+}
+
+// verdict is what the stages between fetch and feature-extract would answer to a request.
+func (g *Ground) verdict(r *schemas.FetchRequest, ctl *schemas.CrawlControl) (*schemas.LinkFound, error) {
+	v, err := g.judged(r.GetUrl())
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		return nil, fmt.Errorf("%s was dispatched, but is not in the web", r.GetUrl())
+	}
+	known := v.rec
+	judgement := known.Judgement
+	if judgement != nil && schemas.ReadsAnchors(ctl) {
+		if judgement, err = g.anchored(v); err != nil {
+			return nil, err
+		}
+	}
+	if judgement != nil && schemas.ReadsWords(ctl) {
+		if judgement, err = g.withWords(judgement, known.Url); err != nil {
+			return nil, err
+		}
+	}
+	settings, err := g.settingsOf(ctl.GetLearning())
+	if err != nil {
+		return nil, err
+	}
+	x, err := g.extraction(v, settings)
+	if err != nil {
+		return nil, err
+	}
+	request, err := proto.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	return &schemas.LinkFound{
+		Id: r.GetId(), Crawl: r.GetCrawl(), Shard: r.GetShard(), Request: request,
+		Url: known.Url, Outcome: known.Outcome, Status: known.Status, Redirect: known.Redirect, Detail: known.Detail,
+		Judgement: judgement, Links: x.links, Table: x.table, Fingerprint: known.Fingerprint, Cut: known.Cut || x.cut,
+	}, nil
+}
+
+// withWords is a page's judgement with the words of the page.
+func (g *Ground) withWords(j *schemas.Judgement, url string) (*schemas.Judgement, error) {
+	parsed, _, err := g.read(g.web.pages[url])
+	if err != nil {
+		return nil, err
+	}
+	words, err := interest.Words(parsed)
+	if err != nil {
+		return nil, err
+	}
+	j = proto.CloneOf(j)
+	j.Words = words
+	return j, nil
+}
+
+// anchored is a page's judgement with the texts of its links judged; it is made once.
+func (g *Ground) anchored(v *verdict) (*schemas.Judgement, error) {
+	if g.web.compute != nil { // each page was judged so
+		return v.rec.Judgement, nil
+	}
+	v.anchorsOnce.Do(func() {
+		parsed, err := g.web.pages[v.rec.Url].parsed()
+		if err == nil {
+			v.anchored, err = g.withAnchors(v.rec.Judgement, parsed)
+		}
+		v.anchorsErr = err
+	})
+	return v.anchored, v.anchorsErr
+}
+
+// withAnchors is a page's judgement with the texts of its links judged.
+func (g *Ground) withAnchors(j *schemas.Judgement, parsed *schemas.Page) (*schemas.Judgement, error) {
+	weights, err := critic.Weigh(g.model, taxonomy.Marking{Good: []string{g.task.FocusClass}})
+	if err != nil {
+		return nil, err
+	}
+	anchors, err := critic.SayAnchors(context.Background(), g.model, parsed, weights)
+	if err != nil {
+		return nil, fmt.Errorf("links of %s: %w", parsed.GetUrl(), err)
+	}
+	j = proto.CloneOf(j)
+	j.Anchors = anchors
+	return j, nil
+}
+
+// counted says whether a page takes part in the measures.
+func (g *Ground) counted(url string) bool { return !g.left(url, g.web.labels[url]) }
+
+// Critic is the model that judges this ground's pages.
+func (g *Ground) Critic() *critic.Model { return g.model }
+
+// Target says whether a page is one of the task's.
+func (g *Ground) Target(url string) bool { return g.targets[url] }
+
+// Targets is the number of the task's target pages.
+func (g *Ground) Targets() int { return len(g.targets) }
+
+// Lost returns the first seed of a draw that leads to no page in scope, "" where all do.
+func (g *Ground) Lost(draw int) string {
+	for _, s := range g.task.Seeds[draw] {
+		if u, err := weburl.Parse(s); err != nil || g.resolve(u.String()) == "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// Seeds are the canonical URLs that a draw begins with.
+func (g *Ground) Seeds(draw int) ([]string, error) { return canonical(g.task.Seeds[draw]) }

@@ -1,0 +1,121 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"forager/internal/classify/critic"
+	"forager/internal/rank/guide"
+	"forager/internal/rank/localguide"
+	"forager/schemas"
+)
+
+// taughtGuide is a guide that all crawls of tasks with the same lessons share, with what it saw on pages.
+type taughtGuide struct {
+	once  sync.Once
+	guide guide.Guide
+	err   error
+	seen  sync.Map // localguide.Sight by URL
+}
+
+// guideKey is all that a guide depends on.
+type guideKey struct {
+	ranker string
+	lessonKey
+}
+
+// lessonKey is what the guides of a task learn from.
+type lessonKey struct {
+	web           *Web
+	critic        string // its pages are the lessons
+	model         *critic.Model
+	focus         string
+	labelsFromURL bool
+}
+
+func (g *Ground) lessonKey() lessonKey {
+	return lessonKey{g.web, g.task.Critic, g.model, g.task.FocusClass, g.task.LabelsFromURL}
+}
+
+// forgetGuides drops the guides that tasks with these lessons share.
+func (l lessonKey) forgetGuides() {
+	l.web.taught.Range(func(key, _ any) bool {
+		if key.(guideKey).lessonKey == l {
+			l.web.taught.Delete(key)
+		}
+		return true
+	})
+}
+
+// guide trains the guide of a ranker, once for all tasks of the web that differ in what is crawled alone.
+func (g *Ground) guide(name string, train func(*Ground) (guide.Guide, error)) (*taughtGuide, error) {
+	held, _ := g.web.taught.LoadOrStore(guideKey{name, g.lessonKey()}, new(taughtGuide))
+	t := held.(*taughtGuide)
+	t.once.Do(func() {
+		if t.guide, t.err = train(g); t.err != nil {
+			t.err = fmt.Errorf("train %s: %w", name, t.err)
+		}
+	})
+	return t, t.err
+}
+
+// walksPerPage bounds the training sequences: of a small web more say nothing new.
+const walksPerPage = 20
+
+// fromGraph trains a guide of a kind on the graph of the ground's lessons.
+func fromGraph(kind localguide.Kind) func(*Ground) (guide.Guide, error) {
+	return observing(kind, localguide.ObserveAll)
+}
+
+// observing trains it on a subset of the observations of a MEMM (2008, Fig. 4).
+func observing(kind localguide.Kind, subset localguide.Observations) func(*Ground) (guide.Guide, error) {
+	return func(g *Ground) (guide.Guide, error) {
+		l, err := g.learn()
+		if err != nil {
+			return nil, err
+		}
+		s := localguide.Default()
+		s.Path.Topic = g.task.FocusClass
+		s.Path.Walks.Number = min(s.Path.Walks.Number, walksPerPage*len(l.Corpus))
+		if subset != localguide.ObserveAll {
+			s.Path.Observe = subset
+		}
+		if g.task.LabelsFromURL {
+			s.Path.Observe &^= localguide.ReadURLs
+		}
+		guide, _, err := localguide.Train(context.Background(), kind, l, s)
+		return guide, err
+	}
+}
+
+// along makes a guide of the model of memm-marginal: all of MEMMs are trained alike.
+func along(by localguide.Inference, order localguide.Order) func(*Ground) (guide.Guide, error) {
+	return func(g *Ground) (guide.Guide, error) {
+		trained, err := g.guide("memm-marginal", fromGraph(localguide.MEMM))
+		if err != nil {
+			return nil, err
+		}
+		return trained.guide.(*localguide.Guide).Along(by, order)
+	}
+}
+
+// Guide answers as the guide does; a page is read once for all crawls of the ground.
+func (t *taughtGuide) Guide(ctx context.Context, v *guide.View) (*schemas.Guidance, error) {
+	looks, ok := t.guide.(*localguide.Guide)
+	if !ok {
+		return t.guide.Guide(ctx, v)
+	}
+	held, ok := t.seen.Load(v.Page.GetUrl())
+	if !ok {
+		s, err := looks.See(v.Page)
+		if err != nil {
+			return nil, err
+		}
+		held, _ = t.seen.LoadOrStore(v.Page.GetUrl(), s)
+	}
+	return held.(localguide.Sight).Guide(v.State)
+}
+
+// ReadsURLs is the guide's.
+func (t *taughtGuide) ReadsURLs() bool { return t.guide.ReadsURLs() }

@@ -1,0 +1,109 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"forager/internal/rank/localgraph"
+	"forager/internal/rank/localguide"
+	"forager/schemas"
+)
+
+// lessons are the pages from which guides learn: those of the ground's web that are left out of every measure, as the
+// critic is trained on them. Pages are numbered in the order of their URLs.
+type lessons struct {
+	pages   []*page
+	targets []uint32
+	links   [][]int // by page: the pages that its links lead to, -1 where one leads to none of them or to the page itself
+}
+
+func (g *Ground) lessons() (*lessons, error) {
+	var pages []*page
+	for u, p := range g.web.pages {
+		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !g.counted(u) {
+			pages = append(pages, p)
+		}
+	}
+	target := func(url string) bool {
+		rest, ok := strings.CutPrefix(g.web.labels[url], g.task.FocusClass) // "class" or "class/university"
+		return ok && (rest == "" || rest[0] == '/')
+	}
+	return g.lessonsOf(pages, target, func(string) bool { return true })
+}
+
+// lessonsOf are those of some pages, which it sorts; redirects are followed as far as they are known.
+func (g *Ground) lessonsOf(pages []*page, target, known func(url string) bool) (*lessons, error) {
+	l := &lessons{pages: pages}
+	slices.SortFunc(l.pages, func(a, b *page) int { return strings.Compare(a.url, b.url) })
+	number := make(map[string]int, len(l.pages))
+	for i, p := range l.pages {
+		number[p.url] = i
+		if target(p.url) {
+			l.targets = append(l.targets, uint32(i))
+		}
+	}
+	if len(l.targets) == 0 {
+		return nil, errors.New("no page that it may learn from is a target")
+	}
+	for i, p := range l.pages {
+		links, err := p.links()
+		if err != nil {
+			return nil, fmt.Errorf("links of %s: %w", p.url, err)
+		}
+		to := make([]int, len(links))
+		for k, link := range links {
+			n, ok := number[g.web.resolve(link.GetUrl(), known)]
+			if to[k] = n; !ok || n == i {
+				to[k] = -1
+			}
+		}
+		l.links = append(l.links, to)
+	}
+	return l, nil
+}
+
+// children are the pages that each page links to, each once, ascending.
+func (l *lessons) children() [][]uint32 {
+	children := make([][]uint32, len(l.pages))
+	for i, links := range l.links {
+		for _, to := range links {
+			if to >= 0 {
+				children[i] = append(children[i], uint32(to))
+			}
+		}
+		slices.Sort(children[i])
+		children[i] = slices.Compact(children[i])
+	}
+	return children
+}
+
+// learn makes lessons for guides that learn from a local graph.
+func (g *Ground) learn() (*localguide.Lessons, error) {
+	known, err := g.lessons()
+	if err != nil {
+		return nil, err
+	}
+	return known.local(), nil
+}
+
+// local are the lessons as package localguide wants them.
+func (l *lessons) local() *localguide.Lessons {
+	out := &localguide.Lessons{
+		Page:    func(p uint32) (*schemas.Page, error) { return l.pages[p].parsed() },
+		Targets: l.targets,
+	}
+	children, parents := l.children(), make([][]uint32, len(l.pages))
+	for i := range l.pages {
+		out.Corpus = append(out.Corpus, uint32(i))
+		for _, to := range children[i] {
+			parents[to] = append(parents[to], uint32(i))
+		}
+	}
+	out.Parents = localgraph.Known(func(p uint32) []uint32 { return parents[p] })
+	out.Children = func(*localgraph.Graph) (func(uint32) []uint32, error) {
+		return func(p uint32) []uint32 { return children[p] }, nil
+	}
+	return out
+}

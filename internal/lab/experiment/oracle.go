@@ -1,0 +1,159 @@
+package experiment
+
+import (
+	"slices"
+
+	"forager/internal/frontier"
+	"forager/internal/rank/rank"
+)
+
+// Oracles fetch the seeds first, as all rankers do, and rank by R what they know nothing better
+// of. Any distance is less than far.
+const (
+	far       = 1 << 20
+	seedScore = far + 1
+)
+
+// labelOracle knows the labels of the frontier: targets first, else soft focus.
+type labelOracle struct{ ground *Ground }
+
+func (o labelOracle) Score(v string, s *rank.Source) float64 {
+	switch {
+	case s.Seed:
+		return seedScore
+	case o.ground.targets[o.ground.resolve(v)]:
+		return far
+	}
+	return s.Raw
+}
+
+func (labelOracle) observe(*frontier.Shard, string) error { return nil }
+
+// pathOracle knows the whole web. An entry's score falls with its distance, in hops through
+// unvisited pages, to the nearest unvisited target.
+type pathOracle struct {
+	ground *Ground
+	links  *graph
+	// distance by the number of a page: unreachable where no target can be reached, and of visited pages.
+	distance []uint32
+	target   []bool // unvisited targets
+	visited  []bool
+}
+
+const unreachable = 1<<32 - 1
+
+func newPathOracle(g *Ground) (*pathOracle, error) {
+	links, err := g.linked()
+	if err != nil {
+		return nil, err
+	}
+	o := &pathOracle{ground: g, links: links, distance: make([]uint32, len(g.urls)), target: make([]bool, len(g.urls)), visited: make([]bool, len(g.urls))}
+	for i := range o.distance {
+		o.distance[i] = unreachable
+	}
+	var near levels
+	for _, t := range g.targetList {
+		o.target[g.number[t]] = true
+		near.add(0, g.number[t])
+	}
+	o.settle(&near)
+	return o, nil
+}
+
+func (o *pathOracle) Score(v string, s *rank.Source) float64 {
+	if s.Seed {
+		return seedScore
+	}
+	if n, ok := o.ground.number[o.ground.resolve(v)]; ok && o.distance[n] != unreachable {
+		return float64(far - int(o.distance[n]))
+	}
+	return s.Raw
+}
+
+// levels are pages by a distance that they are to have at most.
+type levels [][]uint32
+
+func (l *levels) add(distance, page uint32) {
+	for uint32(len(*l)) <= distance {
+		*l = append(*l, nil)
+	}
+	(*l)[distance] = append((*l)[distance], page)
+}
+
+// settle gives pages these distances, the smallest first, and their parents distances that follow.
+func (o *pathOracle) settle(near *levels) {
+	for d := uint32(0); d < uint32(len(*near)); d++ {
+		for k := 0; k < len((*near)[d]); k++ {
+			v := (*near)[d][k]
+			if o.distance[v] <= d {
+				continue
+			}
+			o.distance[v] = d
+			for _, u := range o.links.parents[v] {
+				if !o.visited[u] && o.distance[u] > d+1 {
+					near.add(d+1, u)
+				}
+			}
+		}
+	}
+}
+
+// visit takes a page out of the graph, and returns the pages whose distance changed. Distances only grow. A page
+// keeps its distance while a child has one less; those that do not are found from the near to the far, and get
+// new ones from the children that kept theirs (Ramalingam & Reps 1996).
+func (o *pathOracle) visit(v uint32) map[uint32]uint32 {
+	old := make(map[uint32]uint32) // distances of pages without one for now
+	lost := levels{}
+	drop := func(w uint32) {
+		d := o.distance[w]
+		old[w], o.distance[w] = d, unreachable
+		for _, u := range o.links.parents[w] {
+			if o.distance[u] == d+1 {
+				lost.add(d+1, u)
+			}
+		}
+	}
+	o.visited[v], o.target[v] = true, false
+	if o.distance[v] == unreachable {
+		return nil
+	}
+	drop(v)
+	for d := uint32(1); d < uint32(len(lost)); d++ {
+		for _, w := range lost[d] {
+			if o.distance[w] == d && !slices.ContainsFunc(o.links.children[w], func(x uint32) bool { return o.distance[x] == d-1 }) {
+				drop(w)
+			}
+		}
+	}
+	near := levels{}
+	for w := range old {
+		if o.visited[w] {
+			continue
+		}
+		least := uint32(unreachable)
+		for _, x := range o.links.children[w] {
+			least = min(least, o.distance[x])
+		}
+		if least != unreachable {
+			near.add(least+1, w)
+		}
+	}
+	o.settle(&near)
+	return old
+}
+
+// observe takes note of a fetched page and has the entries scored again whose distance changed.
+// A redirect is no visit: its target is still to be fetched. URLs that redirect keep their
+// scores: distances only grow, so these are asked too early at most, and that costs nothing.
+func (o *pathOracle) observe(s *frontier.Shard, u string) error {
+	n, ok := o.ground.number[u]
+	if !ok || o.ground.resolve(u) != u || o.visited[n] {
+		return nil
+	}
+	var changed []string
+	for v := range o.visit(n) {
+		changed = append(changed, o.ground.urls[v])
+	}
+	slices.Sort(changed)
+	return s.Reconsider(changed...)
+}

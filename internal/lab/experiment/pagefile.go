@@ -1,0 +1,445 @@
+package experiment
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/page/dom"
+	"forager/internal/platform/modelfile"
+	"forager/internal/platform/progress"
+	"forager/internal/web/webarchive"
+	"forager/schemas"
+)
+
+// Loader opens a web: LoadWeb, or Cache.Load.
+type Loader func(ctx context.Context, path string, leaves schemas.LeafMode) (*Web, error)
+
+// Cache is a folder of parsed webs, one page file for each web and way of numbering leaves, so that a web is parsed
+// once. A file is valid for one WARC file, to the byte, and for the program that wrote it, as another program may parse
+// otherwise. Labels are not part of it.
+type Cache struct {
+	Folder string
+	// Tell is called with each web that was opened; nil = no call.
+	Tell func(Opened)
+}
+
+// Opened is how a web was opened.
+type Opened struct {
+	Web   string // its WARC file
+	Pages int
+	// Cached: its pages were parsed before. Damage is why a file that was there could not be used;
+	// Unkept is why the new one could not be written to the folder.
+	Cached         bool
+	Damage, Unkept error
+	Took           time.Duration
+}
+
+const (
+	pageFileMagic1 = "forager parsed web 1\n" // of programs before this format
+	pageFileMagic  = "forager parsed web 2\n"
+	// maxStored bounds a page in a page file, bytes: more than parse-dom makes of the largest page.
+	maxStored = 256 << 20
+	// parsedAtOnce is the number of pages that are parsed before they are written.
+	parsedAtOnce = 256
+)
+
+// errStale: the file is of another web or another program.
+var errStale = errors.New("of another program")
+
+// Load is LoadWeb with the page file of the cache, which it writes if it is missing, damaged or stale.
+func (c *Cache) Load(ctx context.Context, path string, leaves schemas.LeafMode) (*Web, error) {
+	begun := time.Now()
+	key, name, err := c.names(path, leaves)
+	if err != nil {
+		return nil, fmt.Errorf("read the web %s: %w", path, err)
+	}
+	opened := Opened{Web: path}
+	pages, err := openPageFile(name, key)
+	if err == nil {
+		opened.Cached = true
+	} else {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errStale) {
+			opened.Damage = fmt.Errorf("%s: %w", name, err)
+		}
+		if pages, err = c.parse(ctx, path, leaves, name, key); errors.Is(err, errUnkept) {
+			opened.Unkept = err
+			pages, err = parseAside(ctx, path, leaves)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the web %s: %w", path, err)
+		}
+	}
+	w, err := pages.web(path)
+	if err == nil && c.Tell != nil {
+		opened.Pages, opened.Took = len(pages.pages), time.Since(begun)
+		c.Tell(opened)
+	}
+	return w, err
+}
+
+// names are the key that a file must have, and its name.
+func (c *Cache) names(path string, leaves schemas.LeafMode) (key [sha256.Size]byte, name string, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return key, "", fmt.Errorf("find this program: %w", err)
+	}
+	all := sha256.New()
+	var web []byte
+	for _, file := range []string{path, program} {
+		sum := sha256.New()
+		if err := copyFile(sum, file); err != nil {
+			return key, "", err
+		}
+		all.Write(sum.Sum(nil))
+		if web == nil {
+			web = sum.Sum(nil)
+		}
+	}
+	fmt.Fprintf(all, "%s%d", pageFileMagic, leaves)
+	all.Sum(key[:0])
+	return key, filepath.Join(c.Folder, fmt.Sprintf("%s-%d.web", hex.EncodeToString(web[:12]), leaves)), nil
+}
+
+func copyFile(to io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(to, f)
+	return err
+}
+
+// errUnkept: the folder of the cache cannot be written.
+var errUnkept = errors.New("not kept")
+
+// parse parses a web into a file of the cache, which is complete or absent.
+func (c *Cache) parse(ctx context.Context, path string, leaves schemas.LeafMode, name string, key [sha256.Size]byte) (_ *pageFile, err error) {
+	unkept := func(err error) error {
+		if err == nil {
+			return nil
+		}
+		return fmt.Errorf("%w: %w", errUnkept, err)
+	}
+	if err := os.MkdirAll(c.Folder, 0o755); err != nil {
+		return nil, unkept(err)
+	}
+	var f *os.File
+	done, err := progress.Leave(ctx, func() (func(), error) {
+		f, err = os.CreateTemp(c.Folder, ".web-*")
+		return func() { os.Remove(f.Name()) }, err
+	})
+	if err != nil {
+		return nil, unkept(err)
+	}
+	defer done()
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	w := newPageWriter(f, key)
+	if err := w.parse(ctx, path, leaves); err != nil {
+		return nil, err
+	}
+	if err := unkept(errors.Join(w.end(), f.Sync())); err != nil {
+		return nil, err
+	}
+	if err := unkept(os.Rename(f.Name(), name)); err != nil {
+		return nil, err
+	}
+	return w.made, nil
+}
+
+// parseAside parses a web into a file without a name, which is gone when the process ends.
+func parseAside(ctx context.Context, path string, leaves schemas.LeafMode) (*pageFile, error) {
+	f, err := os.CreateTemp("", "forager-web-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	w := newPageWriter(f, [sha256.Size]byte{})
+	if err := errors.Join(w.parse(ctx, path, leaves), w.end()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return w.made, nil
+}
+
+// pageFile is a web parsed: its pages in the order of the archive, and by name the strays, which have no URL (readStrays).
+//
+// The file: magic, key (SHA-256 of all that it depends on), then pages and strays as records, each a byte (recordPage,
+// recordStray), its length and its bytes; recordEnd and the SHA-256 of all before it.
+type pageFile struct {
+	pages  []*page
+	strays map[string]*page
+}
+
+// Kinds of records of a page file.
+const (
+	recordEnd byte = iota
+	recordPage
+	recordStray
+)
+
+// pageWriter writes a page file.
+type pageWriter struct {
+	file *os.File
+	out  *bufio.Writer
+	sum  hash.Hash
+	at   int64 // bytes written
+	made *pageFile
+}
+
+func newPageWriter(f *os.File, key [sha256.Size]byte) *pageWriter {
+	w := &pageWriter{file: f, sum: sha256.New(), made: &pageFile{strays: make(map[string]*page)}}
+	w.out = bufio.NewWriterSize(io.MultiWriter(f, w.sum), 1<<20)
+	w.write([]byte(pageFileMagic))
+	w.write(key[:])
+	return w
+}
+
+// write keeps count of the bytes; the Writer keeps its error for Flush.
+func (w *pageWriter) write(b []byte) {
+	w.out.Write(b)
+	w.at += int64(len(b))
+}
+
+// parse adds the pages of a WARC file, as many at once as there are processors.
+func (w *pageWriter) parse(ctx context.Context, path string, leaves schemas.LeafMode) error {
+	archive, err := webarchive.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	settings := dom.Settings{Leaves: leaves, TagPaths: true, Tree: true}
+	for urls := range slices.Chunk(archive.URLs(), parsedAtOnce) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		pages, bodies, errs := make([]*page, len(urls)), make([][]byte, len(urls)), make([]error, len(urls))
+		each(len(urls), func(i int) {
+			stored, _, err := archive.Lookup(urls[i])
+			if err == nil {
+				pages[i], bodies[i], err = newPage(stored, settings)
+			}
+			errs[i] = err
+		})
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		for i, p := range pages {
+			w.add(recordPage, p, bodies[i])
+			w.made.pages = append(w.made.pages, p)
+		}
+	}
+	strays, err := readStrays(path)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(strays)) {
+		s := strays[name]
+		w.add(recordStray, s.page, s.body)
+		w.made.strays[name] = s.page
+	}
+	return nil
+}
+
+// add writes a page with its parsed form, nil = it has none.
+func (w *pageWriter) add(kind byte, p *page, parsed []byte) {
+	head := p.encode(parsed != nil)
+	w.write([]byte{kind})
+	w.write(binary.AppendUvarint(nil, uint64(len(head)+len(parsed))))
+	w.write(head)
+	if parsed != nil {
+		p.stored = section{w.file, w.at, len(parsed)}
+	}
+	w.write(parsed)
+}
+
+func (w *pageWriter) end() error {
+	w.write([]byte{recordEnd})
+	if err := w.out.Flush(); err != nil {
+		return err
+	}
+	_, err := w.file.Write(w.sum.Sum(nil))
+	return err
+}
+
+// section is a part of a file.
+type section struct {
+	file io.ReaderAt
+	at   int64
+	n    int
+}
+
+// page decodes the parsed page.
+func (s section) page() (*schemas.Page, error) {
+	b := make([]byte, s.n)
+	if _, err := s.file.ReadAt(b, s.at); err != nil {
+		return nil, fmt.Errorf("read a parsed page: %w", err)
+	}
+	p := new(schemas.Page)
+	if err := proto.Unmarshal(b, p); err != nil {
+		return nil, fmt.Errorf("read a parsed page: %w", err)
+	}
+	return p, nil
+}
+
+// encode is what precedes the parsed page in a record.
+func (p *page) encode(parsed bool) []byte {
+	var e modelfile.Encoder
+	e.String(p.url)
+	e.Uint(uint64(p.outcome))
+	e.Uint(uint64(p.status))
+	e.String(p.redirect)
+	e.String(p.detail)
+	e.Uint(uint64(p.size))
+	if parsed {
+		e.Uint(1)
+	} else {
+		e.Uint(0)
+	}
+	return e.Bytes()
+}
+
+// decodePage reads a record of a page file, of which file has the last bytes at the offset end.
+func decodePage(b []byte, file io.ReaderAt, end int64) (*page, error) {
+	d := modelfile.NewDecoder(b)
+	p := &page{
+		url: d.String("URL"), outcome: schemas.Outcome(d.Uint("outcome", 1<<16)), status: int(d.Uint("status", 1<<16)),
+		redirect: d.String("redirect"), detail: d.String("detail"), size: int(d.Uint("size", 1<<40)),
+	}
+	switch has := d.Uint("page", 1); {
+	case d.Err() != nil:
+		return nil, d.Err()
+	case has == 0:
+		return p, d.End()
+	}
+	n := len(d.Rest())
+	p.stored = section{file, end - int64(n), n}
+	return p, nil
+}
+
+// openPageFile reads a page file but for the parsed pages, which it leaves there. errStale is no damage.
+func openPageFile(name string, key [sha256.Size]byte) (*pageFile, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := readPageFile(f, key)
+	if err != nil {
+		f.Close()
+	}
+	return p, err
+}
+
+// readPageFile checks and indexes a page file.
+func readPageFile(f io.ReaderAt, key [sha256.Size]byte) (*pageFile, error) {
+	in := &pageReader{in: bufio.NewReaderSize(io.NewSectionReader(f, 0, 1<<62), 1<<20), sum: sha256.New()}
+	head, err := in.next(uint64(len(pageFileMagic) + len(key)))
+	switch {
+	case err != nil:
+		return nil, err
+	case string(head[:len(pageFileMagic)]) == pageFileMagic1:
+		return nil, errStale
+	case string(head[:len(pageFileMagic)]) != pageFileMagic:
+		return nil, errors.New("it is not a parsed web")
+	case !bytes.Equal(head[len(pageFileMagic):], key[:]):
+		return nil, errStale
+	}
+	p := &pageFile{strays: make(map[string]*page)}
+	for {
+		kind, x, err := in.record(f)
+		switch {
+		case err != nil:
+			return nil, err
+		case kind == recordPage:
+			p.pages = append(p.pages, x)
+			continue
+		case kind == recordStray:
+			p.strays[x.url] = x
+			continue
+		}
+		want, got := in.sum.Sum(nil), make([]byte, sha256.Size)
+		if _, err := io.ReadFull(in.in, got); err != nil || !bytes.Equal(got, want) {
+			return nil, errors.New("its checksum is wrong")
+		}
+		return p, nil
+	}
+}
+
+// pageReader reads a page file in order, and sums it up.
+type pageReader struct {
+	in     *bufio.Reader
+	sum    hash.Hash
+	at     int64
+	buffer bytes.Buffer
+}
+
+func (r *pageReader) ReadByte() (byte, error) {
+	b, err := r.in.ReadByte()
+	if err == nil {
+		r.sum.Write([]byte{b})
+		r.at++
+	}
+	return b, err
+}
+
+// next returns n bytes, which are valid until the next call. The buffer grows as they come, so that a damaged length takes no memory.
+func (r *pageReader) next(n uint64) ([]byte, error) {
+	r.buffer.Reset()
+	if _, err := io.CopyN(&r.buffer, r.in, int64(n)); err != nil {
+		return nil, fmt.Errorf("it ends early: %w", err)
+	}
+	r.sum.Write(r.buffer.Bytes())
+	r.at += int64(n)
+	return r.buffer.Bytes(), nil
+}
+
+// record reads a record; recordEnd has no page.
+func (r *pageReader) record(f io.ReaderAt) (kind byte, p *page, err error) {
+	if kind, err = r.ReadByte(); err != nil {
+		return 0, nil, fmt.Errorf("it ends early: %w", err)
+	}
+	switch kind {
+	case recordEnd:
+		return kind, nil, nil
+	case recordPage, recordStray:
+	default:
+		return 0, nil, fmt.Errorf("a record of kind %d", kind)
+	}
+	n, err := binary.ReadUvarint(r)
+	if err == nil && n > maxStored {
+		err = fmt.Errorf("a page of %d bytes", n)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	b, err := r.next(n)
+	if err != nil {
+		return 0, nil, err
+	}
+	p, err = decodePage(b, f, r.at)
+	return kind, p, err
+}

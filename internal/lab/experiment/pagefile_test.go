@@ -1,0 +1,246 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/platform/progress"
+	"forager/schemas"
+)
+
+// cached is a small web on disk with a cache, and what the cache said last.
+type cached struct {
+	Cache
+	t    *testing.T
+	web  string
+	said Opened
+}
+
+func newCached(t *testing.T) *cached {
+	w := new(worldtest.World)
+	w.Page("http://one.example/a", "x", "<title>ä</title><a href=/b>to b</a>")
+	w.Page("http://one.example/b", "y", "<p>b")
+	w.Redirect("http://one.example/c%2fd", "http://one.example/a")
+	w.Answers = append(w.Answers, worldtest.Answer{URL: "http://one.example/gone", Status: 404}, worldtest.Answer{URL: "http://one.example/t", Kind: "text/plain", Status: 200, Body: "plain"},
+		worldtest.Answer{URL: "ftp_//one.example/stray", Kind: "text/html", Status: 200, Body: "<p>stray"})
+	c := &cached{t: t, web: filepath.Join(w.Write(t), "web.warc.gz")}
+	c.Folder = filepath.Join(t.TempDir(), "deep", "folder")
+	c.Tell = func(o Opened) { c.said = o }
+	return c
+}
+
+// load brings the web, which is the one that LoadWeb brings.
+func (c *cached) load() *cached {
+	c.t.Helper()
+	got, err := c.Load(c.t.Context(), c.web, schemas.LeafMode_LEAF_MODE_COMPACT)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	want, err := LoadWeb(c.t.Context(), c.web, schemas.LeafMode_LEAF_MODE_COMPACT)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	type plain struct {
+		URL, Redirect, Detail string
+		Outcome               schemas.Outcome
+		Status, Size          int
+		Parsed                *schemas.Page
+	}
+	flat := func(pages map[string]*page) map[string]plain {
+		out := make(map[string]plain)
+		for url, p := range pages {
+			out[url] = plain{p.url, p.redirect, p.detail, p.outcome, p.status, p.size, p.text()}
+		}
+		return out
+	}
+	for name, of := range map[string]func(*Web) map[string]*page{
+		"pages": func(w *Web) map[string]*page { return w.pages }, "strays": func(w *Web) map[string]*page { return w.strays },
+		"without escapes": func(w *Web) map[string]*page { return w.unescaped },
+	} {
+		if d := cmp.Diff(flat(of(want)), flat(of(got)), protocmp.Transform()); d != "" || len(of(want)) == 0 {
+			c.t.Errorf("%s (− parsed, + from the cache):\n%s", name, d)
+		}
+	}
+	if d := cmp.Diff(want.labels, got.labels); d != "" {
+		c.t.Error(d)
+	}
+	return c
+}
+
+func (c *cached) file() string {
+	c.t.Helper()
+	files, err := os.ReadDir(c.Folder)
+	if err != nil || len(files) != 1 {
+		c.t.Fatalf("%v, %v in the cache", files, err)
+	}
+	return filepath.Join(c.Folder, files[0].Name())
+}
+
+func TestTheCacheHasTheSameWeb(t *testing.T) {
+	c := newCached(t)
+	if c.load(); c.said.Cached || c.said.Damage != nil || c.said.Unkept != nil || c.said.Pages != 4 {
+		t.Errorf("the first time: %+v", c.said)
+	}
+	if c.load(); !c.said.Cached {
+		t.Errorf("the second time: %+v", c.said)
+	}
+	// Labels are not kept.
+	labels := filepath.Join(filepath.Dir(c.web), "web.labels.tsv")
+	b, err := os.ReadFile(labels)
+	if err == nil {
+		err = os.WriteFile(labels, bytes.ReplaceAll(b, []byte("\ty"), []byte("\tz")), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.load(); !c.said.Cached {
+		t.Errorf("other labels: %+v", c.said)
+	}
+	// Another numbering of leaves has a file of its own.
+	if _, err := c.Load(c.t.Context(), c.web, schemas.LeafMode_LEAF_MODE_PAPER); err != nil || c.said.Cached {
+		t.Errorf("other leaves: %v, %+v", err, c.said)
+	}
+}
+
+func TestADamagedCacheIsMadeAgain(t *testing.T) {
+	c := newCached(t)
+	whole, err := os.ReadFile(c.load().file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	damage := map[string][]byte{"empty": {}, "longer": append(bytes.Clone(whole), 0)[:len(whole)-1], "of zeros": make([]byte, len(whole))}
+	for at := 1; at < len(whole); at += len(whole) / 12 {
+		if at >= len(pageFileMagic) && at < len(pageFileMagic)+sha256.Size {
+			continue // of another program
+		}
+		b := bytes.Clone(whole)
+		b[at] ^= 1
+		damage["a bit"] = b
+		damage["cut"] = whole[:at]
+		for what, b := range damage {
+			if err := os.WriteFile(c.file(), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if c.load(); c.said.Cached || c.said.Damage == nil || c.said.Unkept != nil {
+				t.Fatalf("%s at %d: %+v", what, at, c.said)
+			}
+		}
+		if c.load(); !c.said.Cached {
+			t.Fatalf("mended: %+v", c.said)
+		}
+		clear(damage)
+	}
+	b := bytes.Clone(whole)
+	b[len(pageFileMagic)] ^= 1
+	if err := os.WriteFile(c.file(), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c.load(); c.said.Cached || c.said.Damage != nil {
+		t.Errorf("of another program: %+v", c.said)
+	}
+}
+
+func TestACacheThatCannotBeWritten(t *testing.T) {
+	c := newCached(t)
+	c.Folder = c.web // a file
+	if c.load(); c.said.Unkept == nil {
+		t.Errorf("%+v", c.said)
+	}
+}
+
+// FuzzPageFile reads damaged files: without the checksum, as of a file that was written so.
+func FuzzPageFile(f *testing.F) {
+	var key [sha256.Size]byte
+	name := filepath.Join(f.TempDir(), "web")
+	file, err := os.Create(name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer file.Close()
+	body, err := proto.Marshal(&schemas.Page{Url: "u", Terms: []string{"a"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	w := newPageWriter(file, key)
+	w.add(recordPage, &page{url: "u"}, body)
+	w.add(recordPage, &page{url: "v", outcome: 3, status: 301, redirect: "u"}, nil)
+	w.add(recordStray, &page{url: "s"}, body)
+	if err := w.end(); err != nil {
+		f.Fatal(err)
+	}
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	records := whole[len(pageFileMagic)+len(key) : len(whole)-sha256.Size]
+	f.Add(records)
+	f.Add(records[1:])
+	f.Fuzz(func(t *testing.T, records []byte) {
+		in := slices.Concat([]byte(pageFileMagic), key[:], records)
+		sum := sha256.Sum256(in)
+		p, err := readPageFile(bytes.NewReader(append(in, sum[:]...)), key)
+		if err != nil {
+			return
+		}
+		for _, x := range p.pages {
+			x.parsed() // an error or a page
+		}
+	})
+}
+
+// began calls itself when a task begins.
+type began func()
+
+func (f began) Begin(*progress.Task) func() { f(); return func() {} }
+func (f began) Moved(*progress.Task)        {}
+
+// TestAnEarlyEndLeavesNoPageFile: neither where the context ends while a web is parsed, nor where the process does.
+func TestAnEarlyEndLeavesNoPageFile(t *testing.T) {
+	c := newCached(t)
+	parts := func() []string {
+		names, err := filepath.Glob(filepath.Join(c.Folder, "*"))
+		if err != nil {
+			t.Error(err)
+		}
+		return names
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ctx = progress.Observe(ctx, began(func() {
+		if len(parts()) != 1 {
+			t.Errorf("while a web is parsed there is %q", parts())
+		}
+		cancel()
+	}))
+	if _, err := c.Load(ctx, c.web, schemas.LeafMode_LEAF_MODE_COMPACT); !errors.Is(err, context.Canceled) || len(parts()) > 0 {
+		t.Errorf("%v; left is %q", err, parts())
+	}
+
+	left, gone, loaded := new(progress.Leftovers), make(chan []string, 1), make(chan error, 1)
+	ctx = progress.Observe(progress.Keep(t.Context(), left), began(func() {
+		left.Remove()
+		gone <- parts()
+	}))
+	go func() { // it never ends: the process would
+		_, err := c.Load(ctx, c.web, schemas.LeafMode_LEAF_MODE_COMPACT)
+		loaded <- err
+	}()
+	select {
+	case names := <-gone:
+		if len(names) > 0 {
+			t.Errorf("left is %q", names)
+		}
+	case err := <-loaded:
+		t.Errorf("the web was read: %v", err)
+	}
+}

@@ -1,0 +1,172 @@
+package experiment
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"forager/internal/page/tfidf"
+	"forager/internal/rank/localguide"
+	"forager/internal/web/scope"
+	"forager/schemas"
+)
+
+// part is the pages of a web that a task may fetch, and what follows from them alone: all tasks with the same
+// pages share it. It is safe for concurrent use.
+type part struct {
+	web     *Web
+	list    *scope.List
+	urls    []string // in scope, sorted
+	inScope map[string]bool
+	// number of a URL among urls.
+	number map[string]uint32
+
+	linked func() (*graph, error)
+
+	mu    sync.Mutex
+	texts *texts // nil = not made
+}
+
+// part returns the part of the web that a task may fetch. A redirect belongs to it when it leads to a page that does.
+func (w *Web) part(pages PageSet) *part {
+	if held, ok := w.parts.Load(pages); ok {
+		return held.(*part)
+	}
+	p := &part{web: w, inScope: make(map[string]bool), number: make(map[string]uint32)}
+	for u, x := range w.pages {
+		p.inScope[u] = x.outcome == schemas.Outcome_OUTCOME_REDIRECTED || pages.has(w.labels[u])
+	}
+	maps.DeleteFunc(p.inScope, func(_ string, in bool) bool { return !in })
+	for u := range p.inScope {
+		if w.pages[u].outcome == schemas.Outcome_OUTCOME_REDIRECTED && p.resolve(u) == "" {
+			delete(p.inScope, u)
+		}
+	}
+	p.urls = slices.Sorted(maps.Keys(p.inScope))
+	for i, u := range p.urls {
+		p.number[u] = uint32(i)
+	}
+	p.list = scope.NewList(p.urls)
+	p.linked = sync.OnceValues(p.link)
+	held, _ := w.parts.LoadOrStore(pages, p)
+	return held.(*part)
+}
+
+// resolve follows redirects inside the web to a page in scope; "" where there is none.
+func (p *part) resolve(url string) string {
+	return p.web.resolve(url, func(url string) bool { return p.inScope[url] })
+}
+
+// URLs are the canonical URLs in scope, sorted.
+func (p *part) URLs() []string { return p.urls }
+
+// Pages is the number of pages in scope: URLs that redirect, or lead to what is no page, are none.
+func (p *part) Pages() int { return len(p.delivered()) }
+
+// delivered are the URLs of pages in scope, sorted.
+func (p *part) delivered() []string {
+	return slices.DeleteFunc(slices.Clone(p.urls), func(u string) bool {
+		return p.web.pages[u].outcome != schemas.Outcome_OUTCOME_DELIVERED
+	})
+}
+
+// graph is the links between pages of a part, redirects resolved, by their numbers: no page links to itself, each list is ascending.
+type graph struct {
+	parents, children [][]uint32
+}
+
+// link reads the links of all pages.
+func (p *part) link() (*graph, error) {
+	if p.web.compute != nil {
+		return nil, errors.New("pages of webs that are computed are not stored")
+	}
+	g := &graph{parents: make([][]uint32, len(p.urls)), children: make([][]uint32, len(p.urls))}
+	errs := make([]error, len(p.urls))
+	each(len(p.urls), func(i int) {
+		page := p.web.pages[p.urls[i]]
+		if page.outcome != schemas.Outcome_OUTCOME_DELIVERED {
+			return
+		}
+		links, err := page.links()
+		errs[i] = err
+		var to []uint32
+		for _, l := range links {
+			if v, ok := p.number[p.resolve(l.GetUrl())]; ok && v != uint32(i) {
+				to = append(to, v)
+			}
+		}
+		slices.Sort(to)
+		g.children[i] = slices.Clone(slices.Compact(to))
+	})
+	for u, to := range g.children {
+		for _, v := range to {
+			g.parents[v] = append(g.parents[v], uint32(u))
+		}
+	}
+	return g, errors.Join(errs...)
+}
+
+// texts are the pages of a part as TF-IDF texts.
+type texts struct {
+	once   sync.Once
+	corpus *tfidf.Corpus
+	of     map[string]tfidf.Text
+	err    error
+}
+
+// compared are the texts of the part, which are made once until they are forgotten.
+func (p *part) compared() (*texts, error) {
+	p.mu.Lock()
+	if p.texts == nil {
+		p.texts = new(texts)
+	}
+	t := p.texts
+	p.mu.Unlock()
+	t.once.Do(func() { t.err = p.count(t) })
+	return t, t.err
+}
+
+// count counts the words of all pages.
+func (p *part) count(t *texts) error {
+	if p.web.compute != nil {
+		return errors.New("pages of webs that are computed are not stored")
+	}
+	urls, words := p.delivered(), localguide.Default().Words
+	var failed error
+	corpus, all, err := tfidf.Index(func(yield func(tfidf.Document) bool) {
+		for some := range slices.Chunk(urls, parsedAtOnce) { // the words of all pages at once are as large as the web
+			documents, errs := make([]tfidf.Document, len(some)), make([]error, len(some))
+			each(len(some), func(i int) {
+				parsed, err := p.web.pages[some[i]].parsed()
+				if err == nil {
+					documents[i], err = localguide.Document(parsed, words)
+				}
+				errs[i] = err
+			})
+			if failed = errors.Join(errs...); failed != nil {
+				return
+			}
+			for _, d := range documents {
+				if !yield(d) {
+					return
+				}
+			}
+		}
+	})
+	if err := errors.Join(failed, err); err != nil {
+		return err
+	}
+	t.corpus, t.of = corpus, make(map[string]tfidf.Text, len(urls))
+	for i, u := range urls {
+		t.of[u] = all[i]
+	}
+	return nil
+}
+
+// forgetTexts drops the texts.
+func (p *part) forgetTexts() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.texts = nil
+}

@@ -1,0 +1,297 @@
+//go:build webs
+
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+
+	"forager/internal/classify/critic"
+	"forager/internal/classify/positive"
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/frontier"
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+// document is a page of the web as package positive counts it.
+func (w *Web) document(p *page) positive.Document {
+	words := make([]string, 0, len(p.text().GetTokens()))
+	for _, t := range p.text().GetTokens() {
+		words = append(words, p.text().Terms[t])
+	}
+	return positive.Read(p.url, strings.Join(words, " "))
+}
+
+// likeExamples are n of a task's positive examples, and as background 1,000 pages of the web that the task
+// does not fetch, whatever they are about.
+func likeExamples(t testing.TB, web *Web, task *Task, set *CriticSet, n int) *positive.Examples {
+	t.Helper()
+	byHash := func(a, b string) int { return cmp.Compare(xxhash.Sum64String(a), xxhash.Sum64String(b)) }
+	likes := slices.SortedFunc(slices.Values(set.Examples[task.FocusClass]), byHash)
+	e := new(positive.Examples)
+	for _, raw := range likes[:min(n, len(likes))] {
+		e.Liked = append(e.Liked, web.document(web.example(raw)))
+	}
+	for _, u := range slices.SortedFunc(maps.Keys(web.pages), byHash) {
+		p := web.pages[u]
+		fetched := task.Pages.has(web.labels[u])
+		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !fetched && web.labels[u] != "" && len(e.Background) < 1000 {
+			e.Background = append(e.Background, web.document(p))
+		}
+	}
+	return e
+}
+
+func likeCritic(t testing.TB, task *Task, e *positive.Examples) *positive.Critic {
+	t.Helper()
+	c, r, err := positive.Train(t.Context(), task.FocusClass, e, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s, %d likes, %d pages of background: prior %.3f, Brier %.3f, recall %.3f", task.Name, r.Liked, r.Background, r.Prior, r.Brier, r.Recall)
+	return c
+}
+
+// underCritic is the ground as another judge sees it.
+func (g *Ground) underCritic(t testing.TB, task *Task, set *CriticSet, by critic.Judge) *Ground {
+	t.Helper()
+	other, err := newGround(task, set, g.web, g.model, g.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.heed(t, by)
+	return other
+}
+
+// logistic is the ground as a critic by logistic regression sees it, trained on the examples of the task.
+func (g *Ground) logistic(t testing.TB, task *Task, set *CriticSet) *Ground {
+	t.Helper()
+	var e critic.Examples
+	for _, class := range set.classes() {
+		for _, raw := range set.Examples[class] {
+			p := g.web.example(raw)
+			if err := e.AddPage(p.url, []string{class}, p.text()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	model, _, err := critic.Train(t.Context(), &e, critic.Settings{Exact: true, Method: critic.Logistic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := newGround(task, set, g.web, model, g.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return other
+}
+
+// heed lets another judge judge the pages that are fetched from now on.
+func (g *Ground) heed(t testing.TB, by critic.Judge) {
+	o := critic.NewOpinion(2)
+	at := slices.Index(by.Classes(), g.task.FocusClass)
+	for _, u := range g.urls {
+		v, err := g.judged(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := v.rec
+		if rec.Judgement == nil {
+			continue
+		}
+		if err := by.Opine(context.Background(), o, g.web.pages[u].text()); err != nil {
+			t.Fatal(err)
+		}
+		rec.Judgement.Raw, rec.Judgement.Tempered, rec.Judgement.Calibrated = o.Raw[at], o.Tempered[at], o.Calibrated[at]
+		rec.Judgement.BestIsFocus = o.Raw[at] > .5
+	}
+}
+
+// means are measures over runs.
+type means struct {
+	Measures
+	runs float64
+}
+
+func (m *means) add(x Measures) {
+	m.runs++
+	for i := range m.HarvestLabel {
+		m.HarvestLabel[i] += x.HarvestLabel[i]
+	}
+	m.Recall += x.Recall
+	m.AUC += x.AUC
+}
+
+func (m *means) print(t testing.TB, critic, ranker string) {
+	t.Logf("%-22s %-17s harvest by label at 25 %% %.3f, 50 %% %.3f, 100 %% %.3f; recall %.3f; AUC %.3f",
+		critic, ranker, m.HarvestLabel[0]/m.runs, m.HarvestLabel[1]/m.runs, m.HarvestLabel[2]/m.runs, m.Recall/m.runs, m.AUC/m.runs)
+}
+
+// likeBench sets crawls that are guided by critics learnt from likes beside those of fully supervised critics.
+type likeBench struct {
+	Bench
+	likes    []int
+	learning *schemas.Learning
+	sets     map[string]CriticSet
+}
+
+// newLikeBench has as many draws as FORAGER_DRAWS says (2); with 5 or more, 50 and all likes take part beside 10; 10 or
+// more are those from 10 on.
+func newLikeBench(t testing.TB, tasks []*Task, sets map[string]CriticSet) *likeBench {
+	t.Helper()
+	first, draws := 0, 2
+	b := &likeBench{
+		Bench: Bench{Tasks: tasks, RandomRuns: 10}, likes: []int{10}, sets: sets,
+		learning: &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH},
+	}
+	if s := os.Getenv("FORAGER_DRAWS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatalf("FORAGER_DRAWS: %v", err)
+		}
+		if draws = n; n >= 5 {
+			b.likes = []int{10, 50, 1 << 30}
+		}
+		if n >= 10 {
+			first = 10
+		}
+	}
+	for d := range draws {
+		b.Draws = append(b.Draws, first+d)
+	}
+	return b
+}
+
+// run prints the means of each ranker.
+func (b *likeBench) run(t testing.TB, name string, grounds map[*Task]*Ground, rankers ...string) map[string]*means {
+	t.Helper()
+	b.Grounds, b.Variants = grounds, Variants(rankers, b.learning)
+	results, err := b.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := make(map[string]*means)
+	for _, ranker := range rankers {
+		sums[ranker] = new(means)
+	}
+	for _, r := range results {
+		sums[r.Ranker].add(r.Measures)
+	}
+	for _, ranker := range rankers {
+		sums[ranker].print(t, name, ranker)
+	}
+	return sums
+}
+
+// compare crawls grounds whose critic is supervised as other critics see them, too. A ranker that lives on the links of
+// the web must do better than random order with likes alone.
+func (b *likeBench) compare(t testing.TB, grounds map[*Task]*Ground, better string) {
+	t.Helper()
+	guided := []string{"soft-focus", "apprentice", "apprentice-gated"}
+	random := b.run(t, "supervised", grounds, append(guided, "random", "oracle")...)["random"]
+	as := func(see func(g *Ground, task *Task, set *CriticSet) *Ground) map[*Task]*Ground {
+		other := make(map[*Task]*Ground)
+		for _, task := range b.Tasks {
+			set := b.sets[task.Critic]
+			other[task] = see(grounds[task], task, &set)
+		}
+		return other
+	}
+	for _, n := range b.likes {
+		name := "all likes"
+		if n < 1000 {
+			name = strconv.Itoa(n) + " likes"
+		}
+		m := b.run(t, name, as(func(g *Ground, task *Task, set *CriticSet) *Ground {
+			return g.underCritic(t, task, set, likeCritic(t, task, likeExamples(t, g.web, task, set, n)))
+		}), guided...)[better]
+		if m.AUC/m.runs <= random.AUC/random.runs {
+			t.Errorf("%s: the AUC of %s is %.3f, random order's %.3f", name, better, m.AUC/m.runs, random.AUC/random.runs)
+		}
+	}
+	b.run(t, "supervised, logistic", as(func(g *Ground, task *Task, set *CriticSet) *Ground { return g.logistic(t, task, set) }), guided...)
+}
+
+// TestWebsCrawlsByLikes crawls the universities of webkb for course pages (newLikeBench); from 10 draws on also by critics that
+// learn on during the crawl.
+func TestWebsCrawlsByLikes(t *testing.T) {
+	file, err := LoadTasks(filepath.Join(folder(t), "tasks.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := file.Select("webkb-uni:course*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	grounds, err := Prepare(t.Context(), file, folder(t), tasks, linkfeature.Settings{DMax: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newLikeBench(t, tasks, file.Critics)
+	// Soft focus lives on links between pages of one class, which webkb has fewer of than chance would give: the
+	// better the critic, the worse it does here.
+	b.compare(t, grounds, "apprentice")
+	first, learning := b.Draws[0], b.learning
+	if len(b.Draws) < 10 {
+		return
+	}
+	var fixed, on, supervised means // of the same five draws
+	for _, task := range tasks {
+		set := file.Critics[task.Critic]
+		for d := range 5 {
+			g, crawl := learningOn(t, grounds[task], task, &set, first+d, learning)
+			on.add(g.Measure(crawl))
+			g = g.underCritic(t, task, &set, likeCritic(t, task, likeExamples(t, g.web, task, &set, 10)))
+			for sum, ground := range map[*means]*Ground{&fixed: g, &supervised: grounds[task]} {
+				if crawl, err = ground.Try("apprentice", first+d, 0, learning); err != nil {
+					t.Fatal(err)
+				}
+				sum.add(ground.Measure(crawl))
+			}
+		}
+	}
+	supervised.print(t, "supervised, 5 draws", "apprentice")
+	fixed.print(t, "10 likes, 5 draws", "apprentice")
+	on.print(t, "10 likes, learning on", "apprentice")
+}
+
+// learningOn is a crawl by the apprentice whose critic of 10 likes takes the pages met so far for further
+// background after 50 and 100 pages, as crawl start --like does after 100 and 200.
+func learningOn(t testing.TB, g *Ground, task *Task, set *CriticSet, draw int, learning *schemas.Learning) (*Ground, *Crawl) {
+	t.Helper()
+	e := likeExamples(t, g.web, task, set, 10)
+	own := g.underCritic(t, task, set, likeCritic(t, task, e))
+	policy, err := crawlfile.Policy("apprentice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := 0
+	crawl, err := (&Run{
+		Ground: own, Seeds: task.Seeds[draw], Policies: []*schemas.Policy{policy}, Learning: learning,
+		Observe: func(_ *frontier.Shard, u string) error {
+			rec := own.found(u)
+			if rec.GetJudgement() == nil {
+				return nil
+			}
+			e.Background = append(e.Background, own.web.document(own.web.pages[u]))
+			if pages++; pages == 50 || pages == 100 {
+				own.heed(t, likeCritic(t, task, e))
+			}
+			return nil
+		},
+	}).Crawl()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own, crawl
+}

@@ -1,0 +1,64 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"forager/internal/classify/critic"
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+// Prepare loads the webs of the tasks from a folder, trains their critics and judges their
+// pages: the grounds on which crawls are made. Each web is read once.
+func Prepare(ctx context.Context, f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings) (map[*Task]*Ground, error) {
+	return PrepareFrom(ctx, LoadWeb, f, dir, tasks, settings, schemas.LeafMode_LEAF_MODE_COMPACT)
+}
+
+// PrepareFrom is Prepare of webs that load brings, their leaves numbered in one way.
+func PrepareFrom(ctx context.Context, load Loader, f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings, leaves schemas.LeafMode) (map[*Task]*Ground, error) {
+	webs := make(map[string]*Web)
+	models := make(map[string]*critic.Model)
+	for _, t := range tasks {
+		if webs[t.Warc] == nil {
+			w, err := load(ctx, filepath.Join(dir, t.Warc), leaves)
+			if err != nil {
+				return nil, err
+			}
+			webs[t.Warc] = w
+		}
+		if models[t.Critic] == nil {
+			set := f.Critics[t.Critic]
+			m, err := webs[t.Warc].trainCritic(ctx, &set, dir)
+			if err != nil {
+				return nil, fmt.Errorf("critic %q: %w", t.Critic, err)
+			}
+			if !slices.Contains(m.Classes(), t.FocusClass) {
+				return nil, fmt.Errorf("task %s: its critic %q has no class %q; it has %s", t.Name, t.Critic, t.FocusClass, strings.Join(m.Classes(), ", "))
+			}
+			models[t.Critic] = m
+		}
+	}
+	made, errs := make([]*Ground, len(tasks)), make([]error, len(tasks))
+	each(len(tasks), func(i int) {
+		t := tasks[i]
+		set := f.Critics[t.Critic]
+		g, err := newGround(t, &set, webs[t.Warc], models[t.Critic], settings)
+		if err != nil {
+			err = fmt.Errorf("task %s: %w", t.Name, err)
+		}
+		made[i], errs[i] = g, err
+	})
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	grounds := make(map[*Task]*Ground, len(tasks))
+	for i, t := range tasks {
+		grounds[t] = made[i]
+	}
+	return grounds, nil
+}

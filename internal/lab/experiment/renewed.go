@@ -1,0 +1,209 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/rank/localguide"
+	"forager/internal/rank/renewal"
+	"forager/schemas"
+)
+
+// Renewal is a guide of a run that is made anew under way, of what the crawl itself fetched and judged and of what was known
+// before it. Run.Renewal is one that is made of the crawl's own pages alone, as the stages do.
+type Renewal struct {
+	// Policy is the name of the run's policy that follows the guide.
+	Policy string
+	// Every page delivered by that number a new guide is made, if there are new targets since the last one.
+	Every int
+	// Begin are the lessons that each new guide learns from beside the crawl's own.
+	Begin *lessons
+	// Then is what the policy is with a guide, whose version is filled in.
+	Then *schemas.Policy
+}
+
+const (
+	// rebuildShare is the part of a budget behind which new graphs are built.
+	rebuildShare = 4
+	// bootstrapTargets is the number of targets that the first graphs wait for: those of 2000 §4 were around ten.
+	bootstrapTargets = 10
+)
+
+// rebuilt is a context graph with new graphs from the targets that the crawl finds (2000 §3.3, rebuild_every).
+func rebuilt(r *Run, p preparation) error {
+	t, err := r.Ground.guide("context-graph", fromGraph(localguide.ContextGraph))
+	if err != nil {
+		return err
+	}
+	begin, err := r.Ground.lessons()
+	if err != nil {
+		return err
+	}
+	p.follow(r, t)
+	every := max(1, int(r.Ground.task.Budget)/rebuildShare)
+	r.Renewals = append(r.Renewals, Renewal{Policy: p.name, Every: every, Begin: begin, Then: proto.CloneOf(p.policy)})
+	return nil
+}
+
+// bootstrapped goes breadth first until it has met enough targets, and then by graphs of its own links (2000 §5).
+func bootstrapped(r *Run, p preparation) error {
+	blind, err := crawlfile.Rank("unfocused")
+	if err != nil {
+		return err
+	}
+	then := proto.CloneOf(p.policy)
+	then.Ranker, then.Guide = schemas.Ranker_RANKER_GUIDE, ""
+	r.Renewal = &schemas.Renewal{Bootstrap: bootstrapTargets, Then: then}
+	proto.Reset(p.policy)
+	proto.Merge(p.policy, blind.Policies[0])
+	p.policy.Name = p.name
+	return nil
+}
+
+// renewing is a renewal in a crawl under way.
+type renewing struct {
+	*Renewal
+	made    int // guides so far
+	pages   int // delivered when the last one was looked at
+	targets int // that it learnt from
+}
+
+// own is what a crawl fetched, as new graphs are built of it.
+type own struct {
+	met     map[string]bool // pages and redirects
+	pages   []*page
+	targets map[string]bool
+}
+
+func (o *own) note(g *Ground, rec *schemas.LinkFound) {
+	switch rec.GetOutcome() {
+	case schemas.Outcome_OUTCOME_REDIRECTED:
+		o.met[rec.GetUrl()] = true
+	case schemas.Outcome_OUTCOME_DELIVERED:
+		o.met[rec.GetUrl()] = true
+		o.pages = append(o.pages, g.web.pages[rec.GetUrl()])
+		if rec.GetJudgement().GetRaw() >= schemas.TargetFrom {
+			o.targets[rec.GetUrl()] = true
+		}
+	}
+}
+
+// lessons are the crawl's own, and those that it began with. A link through a redirect that the crawl has not met leads
+// nowhere.
+func (o *own) lessons(g *Ground, begin *lessons) (*lessons, error) {
+	targets, pages := maps.Clone(o.targets), slices.Clone(o.pages)
+	for _, t := range begin.targets {
+		targets[begin.pages[t].url] = true
+	}
+	for _, p := range begin.pages {
+		if !o.met[p.url] {
+			pages = append(pages, p)
+		}
+	}
+	known := func(url string) bool { return o.met[url] || !g.inScope[url] || !g.counted(url) }
+	return g.lessonsOf(pages, func(url string) bool { return targets[url] }, known)
+}
+
+// renewOwn does what stage distill does for a crawl that makes its guide of its own pages.
+func (c *crawling) renewOwn(rec *schemas.LinkFound) error {
+	if c.ctl.GetRenewal() == nil {
+		return nil
+	}
+	if err := c.fetched.Note(rec, 0); err != nil {
+		return err
+	}
+	pages, targets := c.fetched.Pages()
+	if !schemas.RenewalDue(c.ctl, pages, targets) {
+		return nil
+	}
+	version := ""
+	if targets > c.knownTargets {
+		by, _, err := c.fetched.Train(context.Background(), c.ctl.GetCrawl())
+		if err != nil {
+			return fmt.Errorf("make the guide anew: %w", err)
+		}
+		version = fmt.Sprintf("%s/%d", renewal.Name(c.ctl), pages)
+		c.guides[version] = &taughtGuide{guide: by}
+		c.crawl.Renewed = append(c.crawl.Renewed, int(pages))
+	}
+	c.knownTargets = targets
+	return c.configure(renewal.Next(c.ctl, pages, version))
+}
+
+// document puts the words of a page into the verdict on it, as critic-score does.
+func (c *crawling) document(rec *schemas.LinkFound) error {
+	if c.ctl.GetRenewal() == nil || rec.GetJudgement() == nil {
+		return nil
+	}
+	page, err := c.run.Ground.parsed(rec.GetUrl())
+	if err != nil {
+		return err
+	}
+	rec.Judgement = proto.CloneOf(rec.GetJudgement()) // all crawls of the ground share it
+	rec.Judgement.Document, err = renewal.Document(page)
+	return err
+}
+
+// renew takes note of a verdict, and makes those guides anew that are due.
+func (c *crawling) renew(rec *schemas.LinkFound) error {
+	if len(c.renewals) == 0 {
+		return nil
+	}
+	c.own.note(c.run.Ground, rec)
+	if uint64(len(c.own.pages)) >= c.run.Ground.task.Budget {
+		return nil // nothing is left to rank
+	}
+	for i := range c.renewals {
+		r := &c.renewals[i]
+		if !r.due(&c.own) {
+			continue
+		}
+		if err := c.remake(r); err != nil {
+			return fmt.Errorf("make the guide of %s anew: %w", r.Policy, err)
+		}
+	}
+	return nil
+}
+
+// due says whether there is to be a new guide.
+func (r *renewing) due(o *own) bool {
+	if len(o.pages) < r.pages+r.Every {
+		return false
+	}
+	r.pages = len(o.pages)
+	return len(o.targets) > r.targets
+}
+
+// remake trains the guide and switches the crawl to it. Links of pages that were judged before keep what an older
+// version said of them, as in the pipeline.
+func (c *crawling) remake(r *renewing) error {
+	known, err := c.own.lessons(c.run.Ground, r.Begin)
+	if err != nil {
+		return err
+	}
+	by, _, err := localguide.Train(context.Background(), localguide.ContextGraph, known.local(), localguide.Default())
+	if err != nil {
+		return err
+	}
+	r.made, r.targets = r.made+1, len(c.own.targets)
+	next := proto.CloneOf(c.ctl)
+	i := slices.IndexFunc(next.Policies, func(p *schemas.Policy) bool { return p.GetName() == r.Policy })
+	if i < 0 {
+		return errors.New("the crawl has no such policy")
+	}
+	name := schemas.ModelName(cmp.Or(c.ctl.Policies[i].GetGuide(), r.Policy)) // of a version of the same guide links keep the scores
+	version := fmt.Sprintf("%s/%d", name, r.made)
+	next.Revision++
+	next.Policies[i] = proto.CloneOf(r.Then)
+	next.Policies[i].Guide = version
+	c.guides[version] = &taughtGuide{guide: by}
+	c.crawl.Renewed = append(c.crawl.Renewed, len(c.own.pages))
+	return c.configure(next)
+}

@@ -1,0 +1,75 @@
+package experiment
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+// TestGuidesAreForgotten behind the last crawl that follows them, and what is made again says the same.
+func TestGuidesAreForgotten(t *testing.T) {
+	g := ground(t, worldtest.Random(7, 120))
+	bench := &Bench{
+		Tasks: []*Task{g.task}, Draws: []int{0, 1}, Grounds: map[*Task]*Ground{g.task: g},
+		Variants: Variants([]string{"context-graph", "memm-marginal", "apprentice-topics"}, &schemas.Learning{DMax: 5}),
+	}
+	kept := func() (guides, verdicts int) {
+		g.web.taught.Range(func(any, any) bool { guides++; return true })
+		g.made.Range(func(any, any) bool { verdicts++; return true })
+		return guides, verdicts
+	}
+	var most int
+	bench.Done = func(Job, *Result, time.Duration, int, int) error {
+		guides, _ := kept()
+		most = max(most, guides)
+		return nil
+	}
+	first, err := bench.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if guides, verdicts := kept(); most == 0 || guides != 0 || verdicts != 0 || g.alike.Load() != nil || g.part.texts != nil {
+		t.Errorf("at most %d guides were kept; at the end there are %d, and %d verdicts", most, guides, verdicts)
+	}
+	again, err := bench.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(first, again) {
+		t.Error("crawls behind a rest differ from those before it")
+	}
+}
+
+// TestExtractionsAreBounded: the terms of extractions are shared, and no more bytes of extractions are kept than the bound.
+func TestExtractionsAreBounded(t *testing.T) {
+	var e extractions
+	key := func(i int) extractionKey { return extractionKey{settings: linkfeature.Settings{DMax: i}} }
+	some := func() *extraction {
+		return &extraction{table: &schemas.LeafTable{Terms: []string{string([]byte("pear"))}, Tokens: make([]uint32, 1<<20)}}
+	}
+	const all = 200
+	for i := range all {
+		e.put(key(i), some())
+		if e.get(key(0)) == nil {
+			t.Fatalf("what was used last is gone after %d more", i)
+		}
+	}
+	var kept, bytes int
+	var pears []*byte
+	for i := range all {
+		if x := e.young[key(i)]; x != nil || e.old[key(i)] != nil {
+			x = cmp.Or(x, e.old[key(i)])
+			kept, bytes, pears = kept+1, bytes+x.size(), append(pears, unsafe.StringData(x.table.Terms[0]))
+		}
+	}
+	if bytes > extractedBytes || bytes < extractedBytes/3 || len(slices.Compact(pears)) != 1 {
+		t.Errorf("%d extractions of %d bytes are kept, with %d copies of a term", kept, bytes, len(slices.Compact(pears)))
+	}
+}

@@ -1,0 +1,396 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gonum.org/v1/gonum/stat"
+
+	"forager/internal/measure/harvest"
+)
+
+// Group is the tasks of one web ("webkb-uni": what stands before ":" in their names) under one
+// protocol.
+type Group struct {
+	Name string `json:"name"`
+	// Protocol is how rankers come by what they know, one of Protocols.
+	Protocol string `json:"protocol"`
+	Tasks    int    `json:"tasks"`
+	Draws    int    `json:"draws"`
+	// Diagnostic: no ranker is to be judged on these tasks.
+	Diagnostic bool            `json:"diagnostic"`
+	Rankers    []RankerSummary `json:"rankers"`
+	// Comparisons of rankers in AUC over tasks, one family for Holm's correction.
+	Comparisons []Comparison `json:"comparisons"`
+}
+
+// RankerSummary is one line of a table.
+type RankerSummary struct {
+	// Ranker is the name of the variant.
+	Ranker string `json:"ranker"`
+	// Measures by column name: means over draws, tasks averaged within a draw. nAUC is missing
+	// without runs of random and oracle, loss cuts (over soft-focus, same task and draw) without
+	// runs of soft-focus.
+	Measures map[string]harvest.Estimate `json:"measures"`
+	// ByTask is nAUC of each task, draws averaged; without one where the oracle is no better than random.
+	ByTask map[string]float64 `json:"nauc_by_task,omitempty"`
+	// Ends counts runs by end reason.
+	Ends map[string]int `json:"ends"`
+}
+
+// OnTask is nAUC of a task as text.
+func (r RankerSummary) OnTask(task string) string {
+	if n, ok := r.ByTask[task]; ok {
+		return fmt.Sprintf("%.3f", n)
+	}
+	return "–"
+}
+
+// Comparison is the difference of one ranker to another, paired by task, draws averaged.
+type Comparison struct {
+	Ranker string `json:"ranker"`
+	To     string `json:"to"`
+	harvest.Comparison
+}
+
+// Columns of a table in their order.
+var Columns = []string{
+	"label@25", "label@50", "label@100", "recall", "AUC", "nAUC", "critic@25", "critic@50", "critic@100", "loss-cut@25", "loss-cut@100",
+	"cosine≥.7", "σ",
+}
+
+// columns are the measures of a run by the names of their columns.
+func (r *Result) columns() map[string]float64 {
+	m := &r.Measures
+	columns := map[string]float64{
+		"label@25": m.HarvestLabel[0], "label@50": m.HarvestLabel[1], "label@100": m.HarvestLabel[2],
+		"critic@25": m.HarvestCritic[0], "critic@50": m.HarvestCritic[1], "critic@100": m.HarvestCritic[2],
+		"recall": m.Recall, "AUC": m.AUC, "loss@25": m.Loss[0], "loss@100": m.Loss[1],
+	}
+	if r.Similarity != nil {
+		columns["cosine≥.7"], columns["σ"] = r.Similarity.Precision[2], r.Similarity.Sigma
+	}
+	return columns
+}
+
+// Baseline is the ranker that others are compared with, and whose loss they cut.
+const Baseline = "soft-focus"
+
+// claims says with what a ranker is compared besides the Baseline: the gated apprentice with
+// its gate alone, so that what is won by the features can be told apart.
+var claims = map[string][]string{
+	"apprentice-gated":       {"gate-fifo", "gate-random"},
+	"apprentice-taught":      {"gate-fifo", "gate-random"},
+	"apprentice-transferred": {"gate-fifo", "gate-random"},
+}
+
+// Protocols: what a ranker that was trained before its crawl is charged for (methods of 2002 §3.5).
+const (
+	// ProtocolCharged (C): every page that taught a ranker is charged to its budget.
+	ProtocolCharged = "C"
+	// ProtocolFirstFree (P): a first crawl of the same web, not charged, taught it.
+	ProtocolFirstFree = "P"
+	// ProtocolTransfer (T): other sites, or another synthetic web, taught it.
+	ProtocolTransfer = "T"
+)
+
+// Protocols are all of them, in the order of tables.
+var Protocols = []string{ProtocolCharged, ProtocolFirstFree, ProtocolTransfer}
+
+// protocols are those of rankers that are not ProtocolCharged.
+var protocols = map[string]string{"apprentice-taught": ProtocolFirstFree, "apprentice-recall": ProtocolFirstFree, "apprentice-transferred": ProtocolTransfer}
+
+// references learn nothing, so they stand in the tables of every protocol.
+var references = []string{"unfocused", "random", "soft-focus", "hard-defer", "gate-fifo", "gate-random", "oracle-labels", "oracle"}
+
+// Protocol returns the protocol under which a ranker is tried.
+func Protocol(ranker string) string { return cmp.Or(protocols[ranker], ProtocolCharged) }
+
+// Refers says whether a ranker learns nothing, so that it stands in the tables of every protocol.
+func Refers(ranker string) bool { return slices.Contains(references, ranker) }
+
+// in says whether a ranker stands in the tables of a protocol.
+func in(protocol, ranker string) bool { return Protocol(ranker) == protocol || Refers(ranker) }
+
+// Summarise makes the tables: one a group and protocol, variants in the order of the results. The
+// results are those of a Bench over the tasks.
+func Summarise(tasks []*Task, results []Result) ([]Group, error) {
+	diagnostic := make(map[string]bool)
+	for _, t := range tasks {
+		diagnostic[t.Group()] = diagnostic[t.Group()] || t.DiagnosticOnly
+	}
+	type key struct{ group, protocol string }
+	samples, own := make(map[key]*sample), make(map[key]bool)
+	for i := range results {
+		r := &results[i]
+		k := key{group: (&Task{Name: r.Task}).Group()}
+		for _, k.protocol = range Protocols {
+			if !in(k.protocol, r.Ranker) {
+				continue
+			}
+			if samples[k] == nil {
+				samples[k] = newSample()
+			}
+			samples[k].add(r)
+			own[k] = own[k] || Protocol(r.Ranker) == k.protocol
+		}
+	}
+	var groups []Group
+	for _, k := range slices.SortedFunc(maps.Keys(samples), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.protocol, b.protocol))
+	}) {
+		if !own[k] {
+			continue // only references
+		}
+		g, err := samples[k].summarise()
+		if err != nil {
+			return nil, fmt.Errorf("summarise %s: %w", k.group, err)
+		}
+		g.Name, g.Protocol, g.Diagnostic = k.group, k.protocol, diagnostic[k.group]
+		groups = append(groups, *g)
+	}
+	return groups, nil
+}
+
+// Group is what stands before ":" in the task's name.
+func (t *Task) Group() string {
+	name, _, _ := strings.Cut(t.Name, ":")
+	return name
+}
+
+// cell is one task and draw of one variant; several runs (random) are averaged.
+type cell struct {
+	task    string
+	draw    int
+	variant string
+}
+
+// sample is the results of a group.
+type sample struct {
+	tasks map[string]bool
+	draws map[int]bool
+	cells map[cell]map[string][]float64 // by column, one a run
+	ends  map[string]map[string]int     // by variant
+	// Variants in the order of the results, and what each is a variant of.
+	variants []string
+	ranker   map[string]string
+}
+
+func newSample() *sample {
+	return &sample{
+		tasks: make(map[string]bool), draws: make(map[int]bool),
+		cells: make(map[cell]map[string][]float64), ends: make(map[string]map[string]int), ranker: make(map[string]string),
+	}
+}
+
+func (s *sample) add(r *Result) {
+	s.tasks[r.Task], s.draws[r.Draw] = true, true
+	if s.ends[r.Variant] == nil {
+		s.ends[r.Variant], s.ranker[r.Variant] = make(map[string]int), r.Ranker
+		s.variants = append(s.variants, r.Variant)
+	}
+	c := cell{r.Task, r.Draw, r.Variant}
+	if s.cells[c] == nil {
+		s.cells[c] = make(map[string][]float64)
+	}
+	for k, v := range r.columns() {
+		s.cells[c][k] = append(s.cells[c][k], v)
+	}
+	s.ends[r.Variant][r.EndReason]++
+}
+
+// value of a column in a cell, runs averaged; ok is false where there is none.
+func (s *sample) value(c cell, column string) (v float64, ok bool) {
+	if at, isCut := strings.CutPrefix(column, "loss-cut"); isCut {
+		loss, have := s.value(c, "loss"+at)
+		base, haveBase := s.value(cell{c.task, c.draw, Baseline}, "loss"+at)
+		if !have || !haveBase {
+			return 0, false
+		}
+		return harvest.LossCut(loss, base)
+	}
+	runs := s.cells[c][column]
+	if len(runs) == 0 {
+		return 0, false
+	}
+	return stat.Mean(runs, nil), true
+}
+
+// byDraw is a ranker's value of a column for each draw, tasks averaged; draws without all
+// tasks are left out.
+func (s *sample) byDraw(ranker, column string) []float64 {
+	var out []float64
+	for _, d := range slices.Sorted(maps.Keys(s.draws)) {
+		var values []float64
+		for _, t := range slices.Sorted(maps.Keys(s.tasks)) {
+			if v, ok := s.value(cell{t, d, ranker}, column); ok {
+				values = append(values, v)
+			}
+		}
+		if len(values) == len(s.tasks) {
+			out = append(out, stat.Mean(values, nil))
+		}
+	}
+	return out
+}
+
+// byTask is a ranker's values of a column for each task, one a draw.
+func (s *sample) byTask(ranker, column string) map[string][]float64 {
+	out := make(map[string][]float64)
+	for t := range s.tasks {
+		for _, d := range slices.Sorted(maps.Keys(s.draws)) {
+			if v, ok := s.value(cell{t, d, ranker}, column); ok {
+				out[t] = append(out[t], v)
+			}
+		}
+	}
+	return out
+}
+
+func (s *sample) summarise() (*Group, error) {
+	g := &Group{Tasks: len(s.tasks), Draws: len(s.draws), Comparisons: []Comparison{}}
+	random, oracle := s.byDraw("random", "AUC"), s.byDraw("oracle", "AUC")
+	for _, variant := range s.variants {
+		line := RankerSummary{Ranker: variant, Measures: make(map[string]harvest.Estimate), Ends: s.ends[variant]}
+		for _, column := range Columns {
+			if values := s.byDraw(variant, column); len(values) > 0 {
+				line.Measures[column] = harvest.Interval(values)
+			}
+		}
+		if a := s.byDraw(variant, "AUC"); len(a) > 0 && len(a) == len(oracle) && len(random) > 0 {
+			// Random is one number: its mean over all draws and runs.
+			base, n := stat.Mean(random, nil), make([]float64, len(a))
+			known := true
+			for i := range a {
+				var ok bool
+				n[i], ok = harvest.NormalisedAUC(a[i], base, oracle[i])
+				known = known && ok
+			}
+			if known {
+				line.Measures["nAUC"] = harvest.Interval(n)
+			}
+		}
+		line.ByTask = s.normalised(variant)
+		g.Rankers = append(g.Rankers, line)
+	}
+	return g, s.compare(g)
+}
+
+// normalised is a variant's nAUC by task.
+func (s *sample) normalised(variant string) map[string]float64 {
+	out := make(map[string]float64)
+	random, oracle := s.byTask("random", "AUC"), s.byTask("oracle", "AUC")
+	for task, auc := range s.byTask(variant, "AUC") {
+		if len(auc) == 0 || len(random[task]) == 0 || len(oracle[task]) == 0 {
+			continue
+		}
+		n, ok := harvest.NormalisedAUC(stat.Mean(auc, nil), stat.Mean(random[task], nil), stat.Mean(oracle[task], nil))
+		if ok {
+			out[task] = n
+		}
+	}
+	return out
+}
+
+// TasksOf are the tasks of which a ranker has an nAUC.
+func (g Group) TasksOf() []string {
+	tasks := make(map[string]bool)
+	for _, r := range g.Rankers {
+		for t := range r.ByTask {
+			tasks[t] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(tasks))
+}
+
+// compare makes the group's comparisons, where it has tasks enough.
+func (s *sample) compare(g *Group) error {
+	if g.Tasks < harvest.MinTasks {
+		return nil
+	}
+	for _, variant := range s.variants {
+		ranker := s.ranker[variant]
+		if ranker == "random" || strings.HasPrefix(ranker, "oracle") {
+			continue // nothing is claimed of these
+		}
+		for _, to := range append([]string{Baseline}, claims[ranker]...) {
+			if to == variant || s.ends[to] == nil {
+				continue
+			}
+			c, err := harvest.Compare(s.byTask(variant, "AUC"), s.byTask(to, "AUC"))
+			if err != nil {
+				return fmt.Errorf("%s and %s: %w", variant, to, err)
+			}
+			g.Comparisons = append(g.Comparisons, Comparison{variant, to, c})
+		}
+	}
+	family := make([]*harvest.Comparison, len(g.Comparisons))
+	for i := range g.Comparisons {
+		family[i] = &g.Comparisons[i].Comparison
+	}
+	harvest.Correct(family)
+	return nil
+}
+
+// Table is the group as text: a line a ranker, mean ± half width of the 95 % interval, then the
+// comparisons.
+func (g Group) Table() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, protocol %s: tasks %d, draws %d; mean ± 95 %% interval over draws", g.Name, g.Protocol, g.Tasks, g.Draws)
+	if g.Diagnostic {
+		b.WriteString("; a diagnostic, not to judge rankers by")
+	}
+	width := 18
+	for _, r := range g.Rankers {
+		width = max(width, utf8.RuneCountInString(r.Ranker))
+	}
+	fmt.Fprintf(&b, "\n%-*s", width, "ranker")
+	for _, c := range Columns {
+		fmt.Fprintf(&b, " %12s", c)
+	}
+	b.WriteByte('\n')
+	for _, r := range g.Rankers {
+		fmt.Fprintf(&b, "%-*s", width, r.Ranker)
+		for _, c := range Columns {
+			text := "–"
+			if v, ok := r.Measures[c]; ok {
+				text = v.String()
+			}
+			fmt.Fprintf(&b, " %12s", text)
+		}
+		b.WriteByte('\n')
+	}
+	for _, line := range g.Ends() {
+		fmt.Fprintln(&b, line)
+	}
+	if len(g.Comparisons) == 0 {
+		fmt.Fprintf(&b, "Too few tasks, or rankers, to compare rankers over tasks: that takes %d tasks.\n", harvest.MinTasks)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "Differences in AUC over %d tasks, paired: mean, 95 %% bootstrap interval, tasks above and below, sign-flip p, p after Holm's correction for %d claims\n",
+		g.Tasks, len(g.Comparisons))
+	for _, c := range g.Comparisons {
+		fmt.Fprintf(&b, "%-36s %+.3f  [%+.3f, %+.3f]  %2d above %2d below  p %.4f  %.4f\n",
+			c.Ranker+" − "+c.To, c.Mean, c.Low, c.High, c.Above, c.Below, value(c.P), value(c.Corrected))
+	}
+	return b.String()
+}
+
+// Ends says which crawls ended before their budget was spent, a sentence for each reason.
+func (g Group) Ends() []string {
+	var lines []string
+	for _, r := range g.Rankers {
+		for _, end := range slices.Sorted(maps.Keys(r.Ends)) {
+			if !strings.HasSuffix(end, "budget spent") {
+				lines = append(lines, fmt.Sprintf("%s ended %d times with %q", r.Ranker, r.Ends[end], end))
+			}
+		}
+	}
+	return lines
+}
+
+func value(p *float64) float64 { return *cmp.Or(p, new(float64)) }

@@ -1,0 +1,350 @@
+package experiment
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"forager/internal/classify/critic"
+	"forager/internal/web/weburl"
+)
+
+// TaskFile is a set of tasks over frozen webs that lie in one folder.
+type TaskFile struct {
+	About   string               `json:"about"`
+	Critics map[string]CriticSet `json:"critics"`
+	Tasks   []Task               `json:"tasks"`
+}
+
+// CriticSet are the examples of a critic.
+type CriticSet struct {
+	// Examples are URLs of pages of the web by class.
+	Examples map[string][]string `json:"examples"`
+	// Files are further examples: JSON Lines in the folder of the task file, as "forager critic import" writes them. Their
+	// topics are classes.
+	Files []string `json:"files"`
+	// NotCounted are pages that count neither as targets nor in the harvest.
+	NotCounted NotCounted `json:"not_counted"`
+	// Method is how the critic learns; "" = naive Bayes.
+	Method critic.Method `json:"method"`
+}
+
+// PageSet is the pages that may be fetched: "all", or {"label_suffix": S} for those whose label ends in S.
+type PageSet struct {
+	All         bool
+	LabelSuffix string
+	wrong       string // the JSON value, where it has neither form
+}
+
+// has says whether a page with that label is one of them.
+func (p PageSet) has(label string) bool { return p.All || strings.HasSuffix(label, p.LabelSuffix) }
+
+// Sentences that task files had in the place of the objects; they are still read.
+const (
+	oldPages      = "label ends in "
+	oldNotCounted = "every page whose label does not end in "
+)
+
+// UnmarshalJSON reads either form; check tells what is wrong, with the task.
+func (p *PageSet) UnmarshalJSON(b []byte) error {
+	var word string
+	var object struct {
+		LabelSuffix string `json:"label_suffix"`
+	}
+	switch {
+	case json.Unmarshal(b, &word) != nil:
+		strictly(b, &object)
+		*p = PageSet{LabelSuffix: object.LabelSuffix}
+	case word == "all":
+		*p = PageSet{All: true}
+	default:
+		*p = PageSet{LabelSuffix: after(word, oldPages)}
+	}
+	if !p.All && p.LabelSuffix == "" {
+		p.wrong = string(b)
+	}
+	return nil
+}
+
+func (p PageSet) check() error {
+	if p.All || p.LabelSuffix != "" {
+		return nil
+	}
+	return fmt.Errorf(`pages is %s, want "all" or {"label_suffix": "..."}`, cmp.Or(p.wrong, "missing"))
+}
+
+// after is what follows a prefix, "" where it is another one.
+func after(s, prefix string) string {
+	rest, _ := strings.CutPrefix(s, prefix)
+	if rest == s {
+		return ""
+	}
+	return rest
+}
+
+// NotCounted is a list of URLs, or {"label_without_suffix": S} for the pages whose label does not end in S.
+type NotCounted struct {
+	URLs               []string
+	LabelWithoutSuffix string // "" = URLs counts
+	wrong              string // the JSON value, where it has neither form
+}
+
+// UnmarshalJSON reads either form; check tells what is wrong, with the critic.
+func (n *NotCounted) UnmarshalJSON(b []byte) error {
+	*n = NotCounted{}
+	if json.Unmarshal(b, &n.URLs) == nil {
+		return nil
+	}
+	n.URLs = nil
+	var sentence string
+	var object struct {
+		LabelWithoutSuffix string `json:"label_without_suffix"`
+	}
+	if json.Unmarshal(b, &sentence) == nil {
+		n.LabelWithoutSuffix = after(sentence, oldNotCounted)
+	} else {
+		strictly(b, &object)
+		n.LabelWithoutSuffix = object.LabelWithoutSuffix
+	}
+	if n.LabelWithoutSuffix == "" {
+		n.wrong = string(b)
+	}
+	return nil
+}
+
+func (n *NotCounted) check() error {
+	if n.wrong == "" {
+		return nil
+	}
+	return fmt.Errorf(`not_counted is %s, want a list of URLs or {"label_without_suffix": "..."}`, n.wrong)
+}
+
+// strictly reads a JSON object of known fields alone; of any other value nothing is read.
+func strictly[T any](b []byte, to *T) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if d.Decode(to) != nil {
+		*to = *new(T)
+	}
+}
+
+// Judge lets all critics learn by one method, in the place of what the file says.
+func (f *TaskFile) Judge(by critic.Method) {
+	for name, set := range f.Critics {
+		set.Method = by
+		f.Critics[name] = set
+	}
+}
+
+// Task is one crawl to be tried with every ranker.
+type Task struct {
+	Name string `json:"name"`
+	// Warc is the web's file; labels lie beside it (NAME.labels.tsv).
+	Warc string `json:"warc"`
+	// Pages that may be fetched.
+	Pages PageSet `json:"pages"`
+	// TargetLabel is the label of the target pages, or what stands before a "/" in it.
+	TargetLabel string `json:"target_label"`
+	Critic      string `json:"critic"`
+	// FocusClass is the critic's class for R.
+	FocusClass string `json:"focus_class"`
+	// Targets is their number, as a check.
+	Targets int `json:"targets"`
+	// Budget in pages delivered.
+	Budget uint64 `json:"budget"`
+	// Seeds by draw.
+	Seeds [][]string `json:"seeds"`
+	// LabelsFromURL: labels follow from URLs, so no ranker may read URLs. None of Rankers does by
+	// itself; families of features that do are refused.
+	LabelsFromURL bool `json:"labels_from_url"`
+	// DiagnosticOnly: rankers are not to be judged on it.
+	DiagnosticOnly bool `json:"diagnostic_only"`
+}
+
+// maxBudget bounds budgets, pages; measures take time and memory by the page.
+const maxBudget = 10_000_000
+
+// LoadTasks reads a task file (JSON, gzipped where its name ends in .gz). The webs that it
+// names lie in the same folder. The error tells of every bad task.
+func LoadTasks(path string) (*TaskFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the task file: %w", err)
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if strings.HasSuffix(path, ".gz") {
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			return nil, fmt.Errorf("task file %s is not gzipped: %w", path, err)
+		}
+		r = z
+	}
+	t, err := readTasks(r)
+	if err != nil {
+		return nil, fmt.Errorf("task file %s: %w", path, err)
+	}
+	return t, nil
+}
+
+func readTasks(r io.Reader) (*TaskFile, error) {
+	t := &TaskFile{}
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	if err := d.Decode(t); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("there is more behind its JSON object")
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(t.Critics)) {
+		set := t.Critics[name]
+		if err := set.NotCounted.check(); err != nil {
+			errs = append(errs, fmt.Errorf("critic %q: %w", name, err))
+		}
+		if len(set.Examples)+len(set.Files) == 0 {
+			errs = append(errs, fmt.Errorf("critic %q: it has neither examples nor files", name))
+		}
+		for _, file := range set.Files {
+			if filepath.Base(file) != file {
+				errs = append(errs, fmt.Errorf("critic %q: files has %q, want names of files in the same folder", name, file))
+			}
+		}
+		if set.Method != "" && !slices.Contains(critic.Methods, set.Method) {
+			errs = append(errs, fmt.Errorf("critic %q: method %q is none of %s", name, set.Method, strings.Join(critic.MethodNames(), ", ")))
+		}
+	}
+	names := make(map[string]bool)
+	for i := range t.Tasks {
+		task := &t.Tasks[i]
+		err := task.check(t)
+		if names[task.Name] {
+			err = errors.Join(err, errors.New("another task has the same name"))
+		}
+		names[task.Name] = true
+		if err != nil {
+			errs = append(errs, fmt.Errorf("task %d (%q): %w", i+1, task.Name, err))
+		}
+	}
+	return t, errors.Join(errs...)
+}
+
+func (t *Task) check(f *TaskFile) error {
+	var set *CriticSet
+	if s, ok := f.Critics[t.Critic]; ok {
+		set = &s
+	}
+	switch {
+	case t.Name == "" || t.Warc == "" || t.TargetLabel == "" || t.FocusClass == "":
+		return errors.New("name, warc, target_label and focus_class must be set")
+	case filepath.Base(t.Warc) != t.Warc:
+		return fmt.Errorf("warc is %q, want the name of a file in the same folder", t.Warc)
+	case set == nil:
+		return fmt.Errorf("its critic %q is not in the file", t.Critic)
+	case t.Pages.check() != nil:
+		return t.Pages.check()
+	case set.Examples[t.FocusClass] == nil && len(set.Files) == 0:
+		return fmt.Errorf("its critic %q has no class %q", t.Critic, t.FocusClass)
+	case t.Budget == 0 || t.Budget > maxBudget:
+		return fmt.Errorf("budget is %d pages, want 1 to %d", t.Budget, maxBudget)
+	case len(t.Seeds) == 0:
+		return errors.New("it has no seeds")
+	}
+	for draw, seeds := range t.Seeds {
+		if len(seeds) == 0 {
+			return fmt.Errorf("draw %d has no seeds", draw)
+		}
+		for _, raw := range seeds {
+			if _, err := weburl.Parse(raw); err != nil {
+				return fmt.Errorf("draw %d: seed: %w", draw, err)
+			}
+		}
+	}
+	return nil
+}
+
+// wants says whether a page with that label is a target.
+func (t *Task) wants(label string) bool {
+	rest, ok := strings.CutPrefix(label, t.TargetLabel)
+	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(t.TargetLabel, "/"))
+}
+
+// Select returns the tasks whose names match one of the patterns (path.Match syntax), all
+// without a pattern, in the file's order.
+func (f *TaskFile) Select(patterns ...string) ([]*Task, error) {
+	var out []*Task
+	for i := range f.Tasks {
+		match := len(patterns) == 0
+		for _, p := range patterns {
+			// "/" is a separator to filepath.Match; task names may hold one.
+			ok, err := filepath.Match(strings.ReplaceAll(p, "/", "|"), strings.ReplaceAll(f.Tasks[i].Name, "/", "|"))
+			if err != nil {
+				return nil, fmt.Errorf("pattern %q: %w", p, err)
+			}
+			match = match || ok
+		}
+		if match {
+			out = append(out, &f.Tasks[i])
+		}
+	}
+	if len(out) == 0 {
+		names := make([]string, len(f.Tasks))
+		for i, t := range f.Tasks {
+			names[i] = t.Name
+		}
+		return nil, fmt.Errorf("no task matches %s; there are: %s", strings.Join(patterns, ", "), strings.Join(names, ", "))
+	}
+	return out, nil
+}
+
+// readLabels reads NAME.labels.tsv: canonical URL, or what stands in its place, → label.
+func readLabels(path string) (map[string]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the labels: %w", err)
+	}
+	labels := make(map[string]string)
+	for n, line := range strings.Split(strings.TrimRight(string(b), "\n"), "\n") {
+		raw, label, ok := strings.Cut(strings.TrimRight(line, "\r"), "\t")
+		if !ok {
+			return nil, fmt.Errorf("%s line %d: want URL, tab, label", path, n+1)
+		}
+		if u, err := weburl.Parse(raw); err == nil { // else a page that no crawler can ask for (ftp)
+			raw = u.String()
+		}
+		// As with answers, the first of several spellings of a URL wins.
+		if _, known := labels[raw]; !known {
+			labels[raw] = label
+		}
+	}
+	return labels, nil
+}
+
+// has says whether a page is left out of every measure.
+func (n *NotCounted) has() func(url, label string) bool {
+	if n.LabelWithoutSuffix != "" {
+		return func(_, label string) bool { return !strings.HasSuffix(label, n.LabelWithoutSuffix) }
+	}
+	urls := make(map[string]bool, len(n.URLs))
+	for _, raw := range n.URLs {
+		if u, err := weburl.Parse(raw); err == nil {
+			urls[u.String()] = true
+		}
+	}
+	return func(url, _ string) bool { return urls[url] }
+}
+
+// classes are the classes of a critic set in a fixed order.
+func (c *CriticSet) classes() []string {
+	return slices.Sorted(maps.Keys(c.Examples))
+}

@@ -1,0 +1,108 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+// outOfScope are the pages of the web that no crawl of the task may fetch, sorted: sites other than its own.
+func (g *Ground) outOfScope() []string {
+	var urls []string
+	for u, p := range g.web.pages {
+		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !g.inScope[u] {
+			urls = append(urls, u)
+		}
+	}
+	slices.Sort(urls)
+	return urls
+}
+
+// transferredOnce keeps what was learnt elsewhere for one setting.
+type transferredOnce struct {
+	once  sync.Once
+	model []byte
+	err   error
+}
+
+// transferred is the model of every link between two pages elsewhere, as far as a target may teach: what
+// a crawl that fetched them all would have learnt (protocol T). Pages on which the critic was trained are judged by what it
+// said of them while it had not seen them.
+func (g *Ground) transferred(l *schemas.Learning) ([]byte, error) {
+	settings, err := apprentice.SettingsOf(l)
+	if err != nil {
+		return nil, err
+	}
+	held, _ := g.taught.LoadOrStore(taughtBy{settings, l.GetDMax(), l.GetMaxPairsPerTarget()}, new(transferredOnce))
+	t := held.(*transferredOnce)
+	t.once.Do(func() {
+		learner, err := g.teach(settings, l)
+		if err != nil {
+			t.err = fmt.Errorf("learn elsewhere: %w", err)
+			return
+		}
+		t.model = learner.Marshal()
+	})
+	return t.model, t.err
+}
+
+// defaultPairs is the number of leaps that a target may train where the control record says nothing.
+const defaultPairs = 5
+
+// taughtBy is what a model of elsewhere depends on.
+type taughtBy struct {
+	settings    apprentice.Settings
+	dMax, pairs uint32
+}
+
+func (g *Ground) teach(settings apprentice.Settings, l *schemas.Learning) (apprentice.Learner, error) {
+	pairs := int(cmp.Or(l.GetMaxPairsPerTarget(), defaultPairs))
+	extraction := g.settings
+	extraction.Families = settings.Families.InTable()
+	urls := g.elsewhere()
+	there := make(map[string]bool, len(urls))
+	for _, u := range urls {
+		there[u] = true
+	}
+	learner, settled, relevance := apprentice.New(settings), make(map[string]int), make(map[string]float64)
+	for _, u := range urls {
+		x, err := g.web.extract(g.web.pages[u], extraction)
+		if err != nil {
+			return nil, err
+		}
+		opened, err := linkfeature.Open(x.table)
+		if err != nil {
+			return nil, fmt.Errorf("links of %s: %w", u, err)
+		}
+		for _, link := range x.links {
+			v := g.web.resolve(link.GetUrl(), func(string) bool { return true })
+			if v == u || !there[v] || settled[v] == pairs {
+				continue
+			}
+			if settled[v]++; settled[v] == 1 {
+				parsed, err := g.web.pages[v].parsed()
+				if err != nil {
+					return nil, err
+				}
+				j, err := g.model.Judge(parsed, []string{g.task.FocusClass})
+				if err != nil {
+					return nil, fmt.Errorf("judge %s: %w", v, err)
+				}
+				relevance[v] = j.GetRaw()
+			}
+			if err := learner.Add(opened.FeaturesOf(link, int(l.GetDMax()), settings.Families), relevance[v]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if learner.Leaps() == 0 {
+		return nil, fmt.Errorf("no page of %d links to another", len(urls))
+	}
+	learner.FixCut()
+	return learner, nil
+}

@@ -1,0 +1,326 @@
+package papers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"forager/internal/lab/experiment"
+	"forager/internal/measure/chart"
+	"forager/internal/measure/harvest"
+	"forager/internal/rank/distill"
+	"forager/internal/web/weburl"
+)
+
+func figures1999() []Figure {
+	return []Figure{
+		{Paper: "1999", Name: "harvest rate", Title: "unfocused, soft and hard focus", Says: "the unfocused crawl's harvest rate falls to near 0 within its next hundred " +
+			"fetches; soft and hard focus keep a third to a half of their fetches relevant for thousands of pages."},
+		{Paper: "1999", Name: "acquisition", Title: "overlap of crawls from disjoint seeds", Says: "crawls from disjoint seeds fetch largely the same pages " +
+			"(more than 90 % for cycling, more than 60 % for mutual funds) and servers."},
+		{Paper: "1999", Name: "distance", Title: "top authorities far from the seeds", Says: "many of the most popular servers lie far from the start set, up to a dozen links " +
+			"and more for cycling; for mutual funds they peak at a few links. Crawls from disjoint seeds agree on them."},
+	}
+}
+
+const unfocused, soft, hard = "unfocused", experiment.Baseline, "hard-focus"
+
+func (s *session) of1999() error {
+	if err := s.crawls(s.w.every(asItIs, unfocused, soft, hard)); err != nil {
+		return err
+	}
+	if err := s.crawls(s.w.every(disjoint, unfocused, soft)); err != nil {
+		return err
+	}
+	s.harvest1999()
+	s.overlap1999()
+	return s.authorities1999()
+}
+
+// tail is the mean R of a crawl's last hundred pages that count.
+func tail(w *World) func(k crawlKey, c *experiment.Crawl) float64 {
+	return func(k crawlKey, c *experiment.Crawl) float64 {
+		var rs []float64
+		for _, step := range c.Steps {
+			if step.Counted {
+				rs = append(rs, step.Raw)
+			}
+		}
+		if len(rs) == 0 {
+			return 0
+		}
+		return harvest.MovingAverage(rs, 100)[len(rs)-1]
+	}
+}
+
+func (s *session) harvest1999() {
+	w := s.w
+	t := Table{Columns: []string{"ranker", "R, first quarter", "R, whole budget", "R, last 100 pages", "targets by label, first quarter", "by label, whole budget", "share of the budget spent"}}
+	var curves [][]float64
+	rate, last := make(map[string]float64), make(map[string]float64)
+	early, spentBy := make(map[string]float64), make(map[string]float64)
+	for _, r := range []string{unfocused, soft, hard} {
+		at := func(share float64, label bool) map[string][]float64 {
+			return w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 {
+				curve := w.Grounds[k.task].Curve(c)
+				if n := int(share * float64(curve.Budget())); label {
+					return curve.LabelRate(n)
+				} else {
+					return curve.Rate(n)
+				}
+			})
+		}
+		spent := w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 { return float64(len(c.Steps)) / float64(k.task.Budget) })
+		spentBy[r] = overTasks(spent)
+		early[r], rate[r], last[r] = overTasks(at(.25, false)), overTasks(at(1, false)), overTasks(w.byTask(asItIs, r, tail(w)))
+		t.row(r, num(early[r]), num(rate[r]), num(last[r]), num(overTasks(at(.25, true))), num(overTasks(at(1, true))), percent(spentBy[r]))
+		curves = append(curves, w.course(asItIs, r, func(_ crawlKey, c *harvest.Curve, n int) float64 { return c.Rate(n) }))
+	}
+	p := Part{Tables: []Table{t}, Charts: []chart.Chart{budgetChart("Harvest rate by the critic", "mean R of the pages so far", 1, lines([]string{unfocused, soft, hard}, curves...))}}
+	p.Found = fmt.Sprintf("of the first quarter's pages unfocused keeps %s relevant, soft focus %s, hard focus %s (by the critic; an early end is filled with zeros); of the last hundred pages %s, %s and %s.",
+		percent(early[unfocused]), percent(early[soft]), percent(early[hard]), percent(last[unfocused]), percent(last[soft]), percent(last[hard]))
+	falls, keeps, ahead := last[unfocused] < .1, early[soft] >= 1./3, early[soft] > early[unfocused]
+	p.Verdict = agree(falls, keeps, ahead)
+	if p.Verdict != As {
+		p.Why = fmt.Sprintf("The budgets are %s pages of a closed web, not thousands of an open one: of what a crawl without focus sees the critic calls %s relevant, which bounds its fall; "+
+			"soft focus has found %s of all targets by the end; hard focus ends after %s of its budget, as nothing is left that it may follow.",
+			budgets(w), percent(rate[unfocused]), percent(s.recallOf(soft)), percent(spentBy[hard]))
+	}
+	s.add("1999", "harvest rate", p)
+}
+
+// recallOf is the share of all targets that a ranker's crawls find.
+func (s *session) recallOf(ranker string) float64 {
+	return overTasks(s.w.byTask(asItIs, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
+		return s.w.Grounds[k.task].Curve(c).Recall(int(k.task.Budget))
+	}))
+}
+
+// pages is the number of pages that crawls of a task can fetch.
+func (w *World) pages(t *experiment.Task) int { return w.Grounds[t].Pages() }
+
+// budgets is the range of the tasks' budgets.
+func budgets(w *World) string {
+	least, most := w.Tasks[0].Budget, w.Tasks[0].Budget
+	for _, t := range w.Tasks {
+		least, most = min(least, t.Budget), max(most, t.Budget)
+	}
+	if least == most {
+		return fmt.Sprint(least)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
+}
+
+func (s *session) overlap1999() {
+	w := s.w
+	t := Table{Columns: []string{"after", "soft focus: URLs in common", "unfocused: URLs", "by chance", "soft focus: servers in common", "unfocused: servers"}}
+	urls := make(map[string]float64)
+	var chance float64
+	for _, share := range []float64{.25, .5, 1} {
+		row := []string{percent(share) + " of the budget"}
+		var servers []string
+		for _, r := range []string{soft, unfocused} {
+			pair := func(of func(string) string) float64 {
+				return overTasks(w.byTask(disjoint, r, func(k crawlKey, c *experiment.Crawl) float64 {
+					a, b := part(w.made[crawlKey{k.task, k.draw, r, asItIs}], k, share, of), part(c, k, share, of)
+					return overlap(a, b)
+				}))
+			}
+			urls[r] = pair(func(u string) string { return u })
+			row, servers = append(row, percent(urls[r])), append(servers, percent(pair(weburl.Host)))
+		}
+		chance = overTasks(w.byTask(disjoint, soft, func(k crawlKey, c *experiment.Crawl) float64 {
+			return float64(len(part(c, k, share, nil))) / float64(w.pages(k.task))
+		}))
+		t.row(append(append(row, percent(chance)), servers...)...)
+	}
+	p := Part{Tables: []Table{t}, Verdict: agree(urls[soft] > .6, urls[soft] > urls[unfocused])}
+	p.Found = fmt.Sprintf("at the end two soft-focus crawls from disjoint seeds have %s of their pages in common, two unfocused ones %s; by chance it would be %s.",
+		percent(urls[soft]), percent(urls[unfocused]), percent(chance))
+	if p.Verdict != As {
+		p.Why = fmt.Sprintf("On a closed web crawls must meet (by chance %s of the pages), and breadth first from the same hubs meets as well: the pair of unfocused crawls stands at %s.",
+			percent(chance), percent(urls[unfocused]))
+	}
+	s.add("1999", "acquisition", p)
+}
+
+// part is the set of what of says of the pages of a crawl's first share; the pages themselves where of is nil.
+func part(c *experiment.Crawl, k crawlKey, share float64, of func(string) string) map[string]bool {
+	set := make(map[string]bool)
+	for _, step := range c.Steps[:min(len(c.Steps), int(share*float64(k.task.Budget)))] {
+		if of == nil {
+			set[step.URL] = true
+		} else {
+			set[of(step.URL)] = true
+		}
+	}
+	return set
+}
+
+// overlap is |A∩B|/|A|, 0 where A is empty.
+func overlap(a, b map[string]bool) float64 {
+	n := 0
+	for x := range a {
+		if b[x] {
+			n++
+		}
+	}
+	return float64(n) / float64(max(1, len(a)))
+}
+
+// topAuthorities is the number of authorities that are compared.
+const topAuthorities = 25
+
+// mostDistance is the last row of the table of distances.
+const mostDistance = 12
+
+func (s *session) authorities1999() error {
+	w := s.w
+	var all, agreed []float64
+	edges, counts := 0, make([]int, mostDistance+1)
+	for _, k := range w.every(disjoint, soft) {
+		a, n, err := s.authorities(crawlKey{k.task, k.draw, soft, asItIs})
+		if err != nil {
+			return err
+		}
+		b, _, err := s.authorities(k)
+		if err != nil {
+			return err
+		}
+		edges += n
+		servers := func(found map[string]int) map[string]bool {
+			set := make(map[string]bool)
+			for u := range found {
+				set[weburl.Host(u)] = true
+			}
+			return set
+		}
+		if len(a) > 0 && len(b) > 0 {
+			agreed = append(agreed, overlap(servers(a), servers(b)))
+		}
+		for _, d := range a {
+			all = append(all, float64(d))
+			counts[min(d, mostDistance)]++
+		}
+	}
+	if len(all) == 0 {
+		s.missing("1999", "distance", fmt.Sprintf("no page of its crawls is an authority: %d links lead from one host to another.", edges))
+		return nil
+	}
+	t := Table{Columns: []string{"links from the seeds", "top authorities"}}
+	for d, n := range counts {
+		if n > 0 {
+			name := fmt.Sprint(d)
+			if d == mostDistance {
+				name += " and more"
+			}
+			t.row(name, fmt.Sprint(n))
+		}
+	}
+	slices.Sort(all)
+	median, most := stat.Quantile(.5, stat.Empirical, all, nil), all[len(all)-1]
+	beyond := 0
+	for _, d := range all {
+		if d > 2 {
+			beyond++
+		}
+	}
+	far := float64(beyond) / float64(len(all))
+	p := Part{Tables: []Table{t}, Verdict: agree(far > .25, mean(agreed) > .5)}
+	p.Found = fmt.Sprintf("the top %d authorities of soft-focus crawls lie %.0f links from the seeds in the median, %.0f at most; %s lie more than two links away. Crawls from disjoint seeds have %s of their authorities' servers in common.",
+		topAuthorities, median, most, percent(far), percent(mean(agreed)))
+	if p.Verdict != As {
+		p.Why = fmt.Sprintf("A crawl of this web has %.0f links between hosts on average to tell authorities by, and its pages lie close together.", float64(edges)/float64(max(1, len(agreed))))
+	}
+	s.add("1999", "distance", p)
+	return nil
+}
+
+func mean(x []float64) float64 {
+	if len(x) == 0 {
+		return math.NaN()
+	}
+	return stat.Mean(x, nil)
+}
+
+// authorities are the top authorities of a crawl with their distances from its seeds, through pages of the crawl, and
+// the number of links that counted. Sites are hosts.
+func (s *session) authorities(k crawlKey) (map[string]int, int, error) {
+	g, c := s.w.Grounds[k.task], s.w.made[k]
+	number, sites := make(map[string]uint32, len(c.Steps)), make(map[string]uint32)
+	var pages []distill.Page
+	for _, step := range c.Steps {
+		number[step.URL] = uint32(len(pages))
+		host := weburl.Host(step.URL)
+		if _, ok := sites[host]; !ok {
+			sites[host] = uint32(len(sites))
+		}
+		pages = append(pages, distill.Page{Site: sites[host], R: step.Raw})
+	}
+	out := make([][]uint32, len(pages))
+	for i, step := range c.Steps {
+		rec, err := g.Verdict(step.URL)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, l := range rec.GetLinks() {
+			if to, ok := number[g.Resolve(l.GetUrl())]; ok {
+				out[i] = append(out[i], to)
+			}
+		}
+	}
+	ranking, err := distill.Rank(pages, func(yield func(distill.Link, error) bool) {
+		for from, list := range out {
+			for _, to := range list {
+				if !yield(distill.Link{From: uint32(from), To: to}, nil) {
+					return
+				}
+			}
+		}
+	}, distill.Default)
+	if err != nil {
+		return nil, 0, err
+	}
+	distance := distances(out, s.seeds(k))
+	found := make(map[string]int)
+	for _, a := range ranking.Authorities[:min(topAuthorities, len(ranking.Authorities))] {
+		if d := distance[a.Page]; d >= 0 && a.Score > 0 {
+			found[c.Steps[a.Page].URL] = d
+		}
+	}
+	return found, ranking.Edges, nil
+}
+
+// seeds is the number of seeds of a crawl; they are its first pages.
+func (s *session) seeds(k crawlKey) int {
+	if k.how == disjoint {
+		return len(s.w.others(k.task, k.draw))
+	}
+	return len(k.task.Seeds[k.draw])
+}
+
+// distances is a breadth-first search from the first pages; −1 = cannot be reached.
+func distances(out [][]uint32, from int) []int {
+	d := make([]int, len(out))
+	for i := range d {
+		d[i] = -1
+	}
+	var queue []uint32
+	for n := range min(from, len(d)) {
+		d[n] = 0
+		queue = append(queue, uint32(n))
+	}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		for _, to := range out[n] {
+			if d[to] < 0 {
+				d[to] = d[n] + 1
+				queue = append(queue, to)
+			}
+		}
+	}
+	return d
+}

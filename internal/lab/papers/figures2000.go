@@ -1,0 +1,184 @@
+package papers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"forager/internal/lab/experiment"
+	"forager/internal/measure/chart"
+	"forager/internal/measure/harvest"
+)
+
+func figures2000() []Figure {
+	return []Figure{
+		{Paper: "2000", Name: "Figs 4 and 7", Title: "on-topic pages against downloads", Says: "the context focused crawler finds 50–60 % more on-topic pages than the " +
+			"standard focused crawler with the same requests, and both find far more than breadth first; where target pages do not lie behind pages of other kinds (Biking) it gains least."},
+		{Paper: "2000", Name: "Fig. 5", Title: "relevance over the last 200 downloads", Says: "the context focused crawler keeps a higher average relevance over a sliding window of 200 downloads than the two others."},
+		{Paper: "2000", Name: "Fig. 6", Title: "with backlinks", Says: "asking a search engine for the parents of each on-topic page brings bursts of rapid retrieval."},
+	}
+}
+
+const contextGraph, focused2000 = "context-graph", "focused-2000"
+
+func (s *session) of2000() error {
+	w := s.w
+	if w.Synthetic {
+		return nil // these rankers read whole webs
+	}
+	if !strings.Contains(w.Name, "webkb") {
+		s.missing("2000", "Figs 4 and 7", "its site is all one layer: nearly every page links to a target.")
+		return nil
+	}
+	rankers := []string{contextGraph, focused2000, unfocused}
+	if err := s.crawls(w.every(layers34, rankers...)); err != nil {
+		return err
+	}
+	s.targets2000(rankers)
+	s.window2000(rankers)
+	s.backlinks2000()
+	return nil
+}
+
+func (s *session) targets2000(rankers []string) {
+	w := s.w
+	found := make(map[string]map[string][]float64)
+	t := Table{Columns: []string{"ranker", "targets, first quarter", "targets, half", "targets, whole budget", "AUC"}}
+	var curves [][]float64
+	for _, r := range rankers {
+		row := []string{r}
+		for _, share := range []float64{.25, .5, 1} {
+			row = append(row, num(overTasks(w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 {
+				return float64(w.Grounds[k.task].Curve(c).Found(int(share * float64(k.task.Budget))))
+			}))))
+		}
+		found[r] = w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 { return w.Grounds[k.task].Curve(c).AUC() })
+		t.row(append(row, num(overTasks(found[r])))...)
+		curves = append(curves, w.course(layers34, r, func(_ crawlKey, c *harvest.Curve, n int) float64 { return c.Recall(n) }))
+	}
+	at := func(r string) float64 {
+		return overTasks(w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 {
+			return float64(w.Grounds[k.task].Curve(c).Found(int(k.task.Budget)))
+		}))
+	}
+	more, breadth := at(contextGraph)/at(focused2000)-1, at(focused2000)/at(unfocused)-1
+	c, said := claim(found[contextGraph], found[focused2000])
+	p := Part{
+		Tables: []Table{t}, Verdict: agree(more >= .25 && c.Low > 0, at(contextGraph) > 1.5*at(unfocused), breadth > .5),
+		Charts: []chart.Chart{budgetChart("Targets found from three and four links away", "share of all targets", 1, lines(rankers, curves...))},
+	}
+	p.Found = fmt.Sprintf("with the whole budget context graph finds %+.0f %% more targets than focused-2000, which finds %+.0f %% more than breadth first; in AUC context graph − focused-2000 is %s.", 100*more, 100*breadth, said)
+	if p.Verdict != As {
+		p.Why = fmt.Sprintf("Context graphs can only help where layers can be told apart: of the starts %s, and the layers' models learn from %s targets of other sites. A budget is a quarter of all pages, of which breadth first finds %s of the targets anyway.",
+			s.starts(), s.lessons(), percent(overTasks(w.byTask(layers34, unfocused, func(k crawlKey, c *experiment.Crawl) float64 {
+				return w.Grounds[k.task].Curve(c).Recall(int(k.task.Budget))
+			}))))
+	}
+	s.add("2000", "Figs 4 and 7", p)
+}
+
+// starts says how far away the crawls began.
+func (s *session) starts() string {
+	fewest, tasks := 4, 0
+	for _, t := range s.w.Tasks {
+		_, nearest, err := s.w.far(t, s.w.Draws[0], 3, 4)
+		if err != nil {
+			return fmt.Sprintf("how far is unknown: %v", err)
+		}
+		if nearest < 3 {
+			tasks++
+			fewest = min(fewest, nearest)
+		}
+	}
+	if tasks == 0 {
+		return "all lie three or four links from a target"
+	}
+	return fmt.Sprintf("those of %d of %d tasks lie nearer than three links, down to %d", tasks, len(s.w.Tasks), fewest)
+}
+
+// lessons says how many targets there are to learn from, in the mean.
+func (s *session) lessons() string {
+	var n []float64
+	for _, t := range s.w.Tasks {
+		n = append(n, float64(s.w.Grounds[t].Lessons()))
+	}
+	return fmt.Sprintf("graphs around %.0f", mean(n))
+}
+
+// window2000 is a sliding window, by label: the paper's own measure is the guide's.
+func (s *session) window2000(rankers []string) {
+	w := s.w
+	const window = 200
+	t := Table{Columns: []string{"ranker", "by label, after half", "by label, at the end", "R, after half", "R, at the end"}}
+	end := make(map[string]float64)
+	for _, r := range rankers {
+		at := func(share float64, label bool) float64 {
+			return overTasks(w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 {
+				values := make([]float64, k.task.Budget)
+				for i, step := range c.Steps {
+					switch {
+					case !label:
+						values[i] = step.Raw
+					case step.Target:
+						values[i] = 1
+					}
+				}
+				return harvest.MovingAverage(values, window)[int(share*float64(len(values)))-1]
+			}))
+		}
+		end[r] = at(1, true)
+		t.row(r, num(at(.5, true)), num(end[r]), num(at(.5, false)), num(at(1, false)))
+	}
+	p := Part{Tables: []Table{t}, Verdict: agree(end[contextGraph] > end[focused2000], end[contextGraph] > end[unfocused])}
+	p.Found = fmt.Sprintf("over the last 200 pages %s of context graph's, %s of focused-2000's and %s of breadth first's are targets. The paper measures by the likelihood that guides the crawl; here it is done by label, and by another classifier.",
+		percent(end[contextGraph]), percent(end[focused2000]), percent(end[unfocused]))
+	if p.Verdict != As {
+		p.Why = fmt.Sprintf("Budgets of %s pages leave little beyond one window, and who finds targets early has fewer left at the end.", budgets(w))
+	}
+	s.add("2000", "Fig. 5", p)
+}
+
+// backlinks2000 shows rankers with backlinks where there are any.
+func (s *session) backlinks2000() {
+	asking := slices.DeleteFunc(slices.Clone(experiment.Rankers), func(r string) bool { return !strings.Contains(r, "backlink") })
+	r := asking[0] // of the index that has all pages
+	if err := s.crawls(s.w.every(layers34, asking...)); err != nil {
+		s.missing("2000", "Fig. 6", err.Error())
+		return
+	}
+	w := s.w
+	auc := func(r string) map[string][]float64 {
+		return w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 { return w.Grounds[k.task].Measure(c).RequestAUC })
+	}
+	c, said := claim(auc(r), auc(contextGraph))
+	t := Table{Columns: []string{"ranker", "AUC over requests", "targets in the best 20 pages running"}}
+	for _, name := range append([]string{contextGraph}, asking...) {
+		t.row(name, num(overTasks(auc(name))), num(overTasks(w.byTask(layers34, name, func(k crawlKey, c *experiment.Crawl) float64 { return burst(c) }))))
+	}
+	shown, curves := []string{contextGraph, r, focused2000, unfocused}, [][]float64(nil)
+	for _, name := range shown {
+		curves = append(curves, w.course(layers34, name, func(_ crawlKey, c *harvest.Curve, n int) float64 { return c.Recall(n) }))
+	}
+	drawn := budgetChart("Targets found with and without backlinks, by pages without queries", "share of all targets", 1, lines(shown, curves...))
+	p := Part{Tables: []Table{t}, Charts: []chart.Chart{drawn}, Verdict: agree(c.Mean > 0), Found: fmt.Sprintf("in AUC over requests %s − %s is %s.", r, contextGraph, said)}
+	if p.Verdict != As {
+		p.Why = "A query is charged as a request here, and on a few university sites the pages that link to a target are mostly ones that the crawl has met."
+	}
+	s.add("2000", "Fig. 6", p)
+}
+
+// burst is the largest number of targets among 20 pages running.
+func burst(c *experiment.Crawl) float64 {
+	const pages = 20
+	most, now := 0, 0
+	for i, step := range c.Steps {
+		if step.Target {
+			now++
+		}
+		if i >= pages && c.Steps[i-pages].Target {
+			now--
+		}
+		most = max(most, now)
+	}
+	return float64(most)
+}

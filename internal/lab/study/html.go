@@ -1,0 +1,90 @@
+package study
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"forager/internal/lab/experiment"
+	"forager/internal/measure/chart"
+)
+
+//go:embed report.html.tmpl
+var reportTemplate string
+
+var page = template.Must(template.New("report").Funcs(template.FuncMap{
+	"cell": cellText, "share": shareText, "p": pText, "protocol": protocolText, "short": func(digest string) string { return digest[:min(12, len(digest))] },
+	"recall": func(g Group) template.HTML {
+		return g.chart("Targets found", "share of all targets", func(c Curve) []float64 { return c.Recall })
+	},
+	"loss": func(g Group) template.HTML {
+		return g.chart("Loss rate, by the critic", "share of pages off topic", func(c Curve) []float64 { return c.Loss })
+	},
+	"signed": func(v float64) string { return fmt.Sprintf("%+.3f", v) },
+	"ends":   func(g Group) []string { return g.Ends() },
+}).Parse(reportTemplate))
+
+// WriteHTML writes the report as one page that loads nothing.
+func (r *Report) WriteHTML(w io.Writer) error {
+	return page.Execute(w, map[string]any{"Report": r, "Columns": experiment.Columns})
+}
+
+func (g Group) chart(title, yTitle string, of func(Curve) []float64) template.HTML {
+	c := chart.Chart{Title: title, XTitle: "share of the budget, %", YTitle: yTitle, Least: 0, Most: 1}
+	for _, curve := range g.Curves {
+		y := of(curve)
+		l := chart.Line{Name: curve.Variant, Y: y, Dashed: strings.HasPrefix(curve.Variant, "oracle") || curve.Variant == "random"}
+		for k := range y {
+			l.X = append(l.X, float64(k))
+		}
+		l.X, l.Y = l.X[1:], l.Y[1:] // before the first page there is no rate
+		c.Lines = append(c.Lines, l)
+	}
+	return c.SVG()
+}
+
+// Best says whether a variant has the largest mean of a column, oracles apart.
+func (g Group) Best(variant, column string) bool {
+	if strings.HasPrefix(variant, "oracle") {
+		return false
+	}
+	i := slices.IndexFunc(g.Rankers, func(r experiment.RankerSummary) bool { return r.Ranker == variant })
+	mine, ok := g.Rankers[i].Measures[column]
+	return ok && !slices.ContainsFunc(g.Rankers, func(r experiment.RankerSummary) bool {
+		other, ok := r.Measures[column]
+		return ok && !strings.HasPrefix(r.Ranker, "oracle") && other.Mean > mine.Mean
+	})
+}
+
+func cellText(r experiment.RankerSummary, column string) string {
+	e, ok := r.Measures[column]
+	if !ok {
+		return "–"
+	}
+	return e.String()
+}
+
+func shareText(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %%", 100**v)
+}
+
+func pText(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.4f", *v)
+}
+
+func protocolText(p string) string {
+	return map[string]string{
+		experiment.ProtocolCharged:   "C: every page that taught a ranker is charged to its budget",
+		experiment.ProtocolTransfer:  "T: other sites than those it crawls taught it",
+		experiment.ProtocolFirstFree: "P: a first crawl of the same web taught it and is not charged",
+	}[p]
+}

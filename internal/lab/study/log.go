@@ -1,0 +1,164 @@
+package study
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"forager/internal/lab/experiment"
+)
+
+// logVersion is that of the lines of runs.jsonl.
+const logVersion = 1
+
+// Origin says what the results of a log depend on, beside their names.
+type Origin struct {
+	Version int `json:"version"`
+	// Study is the plan's name.
+	Study string `json:"study"`
+	// Program is the SHA-256 of the program that made the runs, Tasks that of the task file.
+	Program string `json:"program"`
+	Tasks   string `json:"tasks"`
+	// Webs and Critics are digests by name of the web's file and of the critic.
+	Webs    map[string]string `json:"webs"`
+	Critics map[string]string `json:"critics"`
+}
+
+// name is what a result is the result of. Variants are named by their settings, too: a variant of
+// the same name may have others in another plan.
+type name struct {
+	task, variant, settings string
+	draw                    int
+	seed                    uint64
+}
+
+// line is one of runs.jsonl behind the first.
+type line struct {
+	Settings string `json:"settings"`
+	experiment.Result
+}
+
+// Log is the runs made so far, in a file that only grows. It is not safe for concurrent use.
+type Log struct {
+	file  *os.File
+	known map[name]*experiment.Result
+	// Torn is the length of a last line that was not whole and is gone, bytes.
+	Torn int64
+}
+
+// OpenLog opens or makes the log of an origin. Of a log that ends in half a line, as a killed
+// program leaves it, that half is dropped. A log of another origin is an error that says what
+// differs.
+func OpenLog(path string, o Origin) (*Log, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of runs: %w", err)
+	}
+	l := &Log{file: f, known: make(map[name]*experiment.Result)}
+	if err := l.read(o); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("log of runs %s: %w", path, err)
+	}
+	return l, nil
+}
+
+func (l *Log) read(o Origin) error {
+	r := bufio.NewReaderSize(l.file, 1<<20)
+	var whole int64 // bytes of whole lines
+	for n := 1; ; n++ {
+		text, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			l.Torn = int64(len(text))
+			break
+		}
+		if err != nil {
+			return err
+		}
+		whole += int64(len(text))
+		if n == 1 {
+			err = l.sameOrigin(text, o)
+		} else {
+			err = l.take(text)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if err := l.file.Truncate(whole); err != nil {
+		return err
+	}
+	if _, err := l.file.Seek(whole, io.SeekStart); err != nil {
+		return err
+	}
+	if whole > 0 {
+		return nil
+	}
+	return l.write(o)
+}
+
+// sameOrigin compares the first line.
+func (l *Log) sameOrigin(text []byte, want Origin) error {
+	var have Origin
+	if err := json.Unmarshal(text, &have); err != nil {
+		return err
+	}
+	differ := func(what string) error {
+		return fmt.Errorf("its runs were made with another %s; name another folder for the results, or remove this one", what)
+	}
+	switch {
+	case have.Version != want.Version:
+		return fmt.Errorf("it has version %d, this program reads %d", have.Version, want.Version)
+	case have.Study != want.Study:
+		return fmt.Errorf("it is of the study %q, not of %q; name another folder for the results", have.Study, want.Study)
+	case have.Program != want.Program:
+		return differ("build of the program")
+	case have.Tasks != want.Tasks:
+		return differ("task file")
+	}
+	for kind, maps := range map[string][2]map[string]string{"web": {have.Webs, want.Webs}, "critic": {have.Critics, want.Critics}} {
+		for k, digest := range maps[1] {
+			if old, ok := maps[0][k]; ok && old != digest {
+				return differ(fmt.Sprintf("%s %q", kind, k))
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Log) take(text []byte) error {
+	var one line
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&one); err != nil {
+		return fmt.Errorf("%w; remove the file to begin anew", err)
+	}
+	r := one.Result
+	l.known[name{r.Task, r.Variant, one.Settings, r.Draw, r.Seed}] = &r
+	return nil
+}
+
+// Known returns the result of a job, nil where it has none.
+func (l *Log) Known(j experiment.Job) *experiment.Result {
+	return l.known[name{j.Task.Name, j.Variant.Name, settingsOf(j.Variant), j.Draw, j.Seed}]
+}
+
+// Add writes the result of a variant's run.
+func (l *Log) Add(v *experiment.Variant, r *experiment.Result) error {
+	return l.write(line{settingsOf(v), *r})
+}
+
+func (l *Log) write(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = l.file.Write(append(b, '\n'))
+	return err
+}
+
+// Close closes the file.
+func (l *Log) Close() error { return l.file.Close() }

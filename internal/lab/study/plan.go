@@ -1,0 +1,262 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/classify/critic"
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/lab/experiment"
+	"forager/internal/platform/strictyaml"
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+// Plan is a plan file after its checks.
+type Plan struct {
+	// Name of the study, for its report.
+	Name string
+	// Tasks is the path of the task file, Only the patterns of the tasks that take part; none = all.
+	Tasks string
+	Only  []string
+	// Draws of seeds, ascending.
+	Draws []int
+	// RandomRuns of rankers of random order, for each draw.
+	RandomRuns int
+	// Variants to compare.
+	Variants []experiment.Variant
+	// Critic is how the critics of the tasks learn; "" = as the task file says.
+	Critic critic.Method
+	// DMax is the largest DOM offset that a variant reads.
+	DMax int
+	// Load brings webs; nil = they are parsed.
+	Load experiment.Loader
+}
+
+// file is a plan file.
+type file struct {
+	Name  string   `yaml:"name"`
+	Tasks string   `yaml:"tasks"`
+	Only  []string `yaml:"only"`
+	Draws struct {
+		First int `yaml:"first"`
+		Count int `yaml:"count"`
+	} `yaml:"draws"`
+	RandomRuns int      `yaml:"random_runs"`
+	Critic     string   `yaml:"critic"`
+	Rankers    []string `yaml:"rankers"`
+	// Settings: every combination of the values is tried with every ranker that learns.
+	Settings struct {
+		DMax        []uint32 `yaml:"d_max"`
+		SwitchPages []uint64 `yaml:"switch_pages"`
+		RefitPages  []uint64 `yaml:"refit_pages"`
+		MaxPairs    []uint32 `yaml:"max_pairs"`
+		Pairs       []string `yaml:"pairs"`
+		Topics      []string `yaml:"topics"`
+		Learner     []string `yaml:"learner"`
+		Count       []string `yaml:"count"`
+		Smooth      []uint32 `yaml:"smooth"`
+		// Features are families with "+" between them.
+		Features []string  `yaml:"features"`
+		Active   []float64 `yaml:"active"`
+		// Ration of queries of backlinks, as a share of the budget: with every ranker that asks for them.
+		Ration []float64 `yaml:"ration"`
+	} `yaml:"settings"`
+}
+
+// What a plan may ask for at most: a slip of the pen should not take a year.
+const (
+	maxDraws    = 10_000
+	maxSettings = 1_000
+)
+
+// LoadPlan reads a plan file; the task file that it names is relative to its folder. What is wrong
+// comes as *strictyaml.Error with every problem.
+func LoadPlan(path string) (*Plan, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the plan: %w", err)
+	}
+	p, problems := parsePlan(b)
+	if len(problems) > 0 {
+		return nil, &strictyaml.Error{File: path, Problems: problems}
+	}
+	if !filepath.IsAbs(p.Tasks) {
+		p.Tasks = filepath.Join(filepath.Dir(path), p.Tasks)
+	}
+	return p, nil
+}
+
+func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
+	f := &file{RandomRuns: 10}
+	f.Draws.Count = 10
+	r := strictyaml.Decode(b, f)
+	if f.Name == "" {
+		r.Problem("name", "is missing; the report needs a name")
+	}
+	if f.Tasks == "" {
+		r.Problem("tasks", "is missing; name the task file")
+	}
+	if f.Draws.First < 0 || f.Draws.Count < 1 || f.Draws.Count > maxDraws {
+		r.Problem("draws", "begins at %d and has %d; want at least 0 and 1 to %d", f.Draws.First, f.Draws.Count, maxDraws)
+		f.Draws.Count = 0
+	}
+	if f.RandomRuns < 1 {
+		r.Problem("random_runs", "is %d; want at least 1", f.RandomRuns)
+	}
+	if m := critic.Method(f.Critic); f.Critic != "" && !slices.Contains(critic.Methods, m) {
+		r.Problem("critic", "%s is not known; known: %s", f.Critic, strings.Join(critic.MethodNames(), ", "))
+	}
+	if slices.Equal(f.Rankers, []string{"all"}) {
+		f.Rankers = experiment.Rankers
+	}
+	if len(f.Rankers) == 0 {
+		r.Problem("rankers", "is missing; known: %s", strings.Join(experiment.Rankers, ", "))
+	}
+	for i, name := range f.Rankers {
+		err := experiment.KnowRanker(name)
+		switch {
+		case err != nil:
+			r.Problem("rankers", "%v", err)
+		case slices.Contains(f.Rankers[:i], name):
+			r.Problem("rankers", "%s is named twice", name)
+		}
+	}
+	p := &Plan{Name: f.Name, Tasks: f.Tasks, Only: f.Only, RandomRuns: f.RandomRuns, Critic: critic.Method(f.Critic)}
+	for d := range f.Draws.Count {
+		p.Draws = append(p.Draws, f.Draws.First+d)
+	}
+	grid := f.grid(r)
+	for _, name := range f.Rankers {
+		if !experiment.Learns(name) {
+			p.Variants = append(p.Variants, f.rationed(r, experiment.Variant{Name: name, Ranker: name, Learning: grid[0].learning})...)
+			continue
+		}
+		for _, s := range grid {
+			p.Variants = append(p.Variants, experiment.Variant{Name: name + s.suffix, Ranker: name, Learning: s.learning})
+		}
+	}
+	for _, s := range grid {
+		p.DMax = max(p.DMax, int(s.learning.GetDMax()))
+	}
+	return p, r.Problems()
+}
+
+// rationed is a variant with each of the rations; itself where its ranker asks nobody.
+func (f *file) rationed(r *strictyaml.Report, v experiment.Variant) []experiment.Variant {
+	if len(f.Settings.Ration) == 0 || !experiment.AsksBacklinks(v.Ranker) {
+		return []experiment.Variant{v}
+	}
+	var all []experiment.Variant
+	for i, share := range f.Settings.Ration {
+		next := v
+		next.Ration = share
+		if len(f.Settings.Ration) > 1 {
+			next.Name += fmt.Sprintf(" ration=%v", share)
+		}
+		switch {
+		case !(share > 0 && share <= 1):
+			r.Problem("settings.ration", "%v is not above 0 and at most 1, a share of the budget", share)
+		case slices.Contains(f.Settings.Ration[:i], share):
+			r.Problem("settings.ration", "holds %v twice", share)
+		}
+		all = append(all, next)
+	}
+	return all
+}
+
+// setting is one combination of the grid.
+type setting struct {
+	suffix   string // of the variant's name: what the grid varies
+	learning *schemas.Learning
+}
+
+// grid makes every combination of the settings; at least one.
+func (f *file) grid(r *strictyaml.Report) []setting {
+	s := &f.Settings
+	all := []setting{{learning: &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH}}}
+	for _, d := range s.DMax {
+		if d > linkfeature.MaxOffset {
+			r.Problem("settings.d_max", "holds %d; want 0 to %d", d, linkfeature.MaxOffset)
+		}
+	}
+	all = cross(r, all, "d_max", s.DMax, func(l *schemas.Learning, v uint32) error { l.DMax = v; return nil })
+	all = cross(r, all, "switch_pages", s.SwitchPages, func(l *schemas.Learning, v uint64) error { l.SwitchPages = v; return nil })
+	all = cross(r, all, "refit_pages", s.RefitPages, func(l *schemas.Learning, v uint64) error { l.RefitPages = v; return nil })
+	all = cross(r, all, "max_pairs", s.MaxPairs, func(l *schemas.Learning, v uint32) error { l.MaxPairsPerTarget = v; return nil })
+	all = cross(r, all, "pairs", s.Pairs, func(l *schemas.Learning, v string) error {
+		return word(crawlfile.Pairs, v, &l.Pairs)
+	})
+	all = cross(r, all, "topics", s.Topics, func(l *schemas.Learning, v string) error {
+		return word(crawlfile.Topics, v, &l.Topics)
+	})
+	all = cross(r, all, "features", s.Features, func(l *schemas.Learning, v string) error {
+		families, err := linkfeature.FamiliesNamed(strings.Split(v, "+"))
+		l.Features = families.List()
+		return err
+	})
+	all = cross(r, all, "active", s.Active, func(l *schemas.Learning, v float64) error {
+		if l.Active = v; !(v >= 0 && v <= 1) {
+			return fmt.Errorf("%v is not between 0 and 1", v)
+		}
+		return nil
+	})
+	all = cross(r, all, "learner", s.Learner, func(l *schemas.Learning, v string) error {
+		return word(crawlfile.Learners, v, &l.Learner)
+	})
+	all = cross(r, all, "count", s.Count, func(l *schemas.Learning, v string) error {
+		return word(crawlfile.Countings, v, &l.Count)
+	})
+	return cross(r, all, "smooth", s.Smooth, func(l *schemas.Learning, v uint32) error {
+		l.Smooth = v
+		_, err := apprentice.SettingsOf(l)
+		return err
+	})
+}
+
+// word sets what a word of the crawl file stands for.
+func word[E any](known map[string]E, v string, to *E) error {
+	e, ok := known[v]
+	if !ok {
+		return fmt.Errorf("%q is not one of %s", v, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+	}
+	*to = e
+	return nil
+}
+
+// cross combines each setting with each value of a field; without values the field keeps its
+// default. A single value changes no name.
+func cross[V comparable](r *strictyaml.Report, settings []setting, field string, values []V, set func(*schemas.Learning, V) error) []setting {
+	if len(values) == 0 {
+		return settings
+	}
+	if len(settings)*len(values) > maxSettings {
+		r.Problem("settings."+field, "makes %d combinations of settings; want %d at most", len(settings)*len(values), maxSettings)
+		return settings
+	}
+	var all []setting
+	for _, s := range settings {
+		for i, v := range values {
+			if slices.Contains(values[:i], v) {
+				r.Problem("settings."+field, "holds %v twice", v)
+				continue
+			}
+			next := setting{suffix: s.suffix, learning: proto.CloneOf(s.learning)}
+			if err := set(next.learning, v); err != nil {
+				r.Problem("settings."+field, "%v", err)
+			}
+			if len(values) > 1 {
+				next.suffix += fmt.Sprintf(" %s=%v", field, v)
+			}
+			all = append(all, next)
+		}
+	}
+	return all
+}

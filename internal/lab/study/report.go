@@ -1,0 +1,230 @@
+package study
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"forager/internal/lab/experiment"
+	"forager/internal/measure/harvest"
+)
+
+// Report is what a study came to.
+type Report struct {
+	Origin Origin `json:"origin"`
+	// Tasks, draws and runs that took part.
+	Tasks int   `json:"tasks"`
+	Draws []int `json:"draws"`
+	Runs  int   `json:"runs"`
+	// Groups are the tables, one for the tasks of a web and a protocol.
+	Groups []Group `json:"groups"`
+	// Refused says which variants some tasks cannot be tried with, and why.
+	Refused []string `json:"refused,omitempty"`
+	// Failed says which runs failed, and why; their tasks are not in the report.
+	Failed []string `json:"failed,omitempty"`
+
+	rows []Row
+}
+
+// Group is a table with the curves that belong to it.
+type Group struct {
+	experiment.Group
+	Curves []Curve `json:"curves"`
+}
+
+// Curve is the mean course of a variant over the tasks and draws of a group.
+type Curve struct {
+	Variant string `json:"variant"`
+	// At 0, 1, … 100 % of the budget: share of the targets found; loss rate by the critic.
+	Recall []float64 `json:"recall"`
+	Loss   []float64 `json:"loss"`
+	// Overlap is the share of its pages that a crawl has in common with the baseline's crawl of the same
+	// task and draw, Chance what it would have if that took pages at random; Again is the overlap with its
+	// own crawl from the next draw's seeds. nil where there is no such crawl.
+	Overlap *float64 `json:"overlap"`
+	Chance  *float64 `json:"chance"`
+	Again   *float64 `json:"again"`
+}
+
+func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.Result, grounds map[*experiment.Task]*experiment.Ground) (*Report, error) {
+	rep := &Report{Origin: *o, Draws: p.Draws, Runs: len(results)}
+	var tasks []*experiment.Task
+	for _, j := range jobs {
+		if !slices.Contains(tasks, j.Task) {
+			tasks = append(tasks, j.Task)
+		}
+	}
+	rep.Tasks = len(tasks)
+	groups, err := experiment.Summarise(tasks, results)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		rep.Groups = append(rep.Groups, Group{Group: g, Curves: curves(&g, jobs, results, grounds)})
+	}
+	base := make(map[place]*experiment.Result)
+	for i, j := range jobs {
+		if at := (place{j.Task, j.Draw}); results[i].Variant == experiment.Baseline && base[at] == nil {
+			base[at] = &results[i]
+		}
+	}
+	for i, j := range jobs {
+		row := rowOf(o, j, &results[i], grounds[j.Task])
+		row.addLossCut(&results[i], base[place{j.Task, j.Draw}])
+		rep.rows = append(rep.rows, row)
+	}
+	return rep, nil
+}
+
+// Rows are the runs in the order of their jobs; nil in a report that was read from a file.
+func (r *Report) Rows() []Row { return r.rows }
+
+// Print writes the tables as text.
+func (r *Report) Print(w io.Writer) {
+	for i, g := range r.Groups {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprint(w, g.Table())
+	}
+	for _, sentence := range r.Refused {
+		fmt.Fprintln(w, sentence)
+	}
+	for _, sentence := range r.Failed {
+		fmt.Fprintln(w, "failed:", sentence)
+	}
+}
+
+// curves follows each variant of a group.
+func curves(g *experiment.Group, jobs []experiment.Job, results []experiment.Result, grounds map[*experiment.Task]*experiment.Ground) []Curve {
+	byVariant := make(map[string]*courses)
+	for i, j := range jobs {
+		if j.Task.Group() != g.Name {
+			continue
+		}
+		v := byVariant[j.Variant.Name]
+		if v == nil {
+			v = &courses{pages: make(map[place]map[uint32]bool), scope: make(map[*experiment.Task]int)}
+			byVariant[j.Variant.Name] = v
+		}
+		v.add(j, &results[i], grounds[j.Task])
+	}
+	var all []Curve
+	for _, line := range g.Rankers {
+		all = append(all, byVariant[line.Ranker].curve(line.Ranker, byVariant[experiment.Baseline]))
+	}
+	return all
+}
+
+// place is where a crawl was made; of several runs the first counts for overlaps.
+type place struct {
+	task *experiment.Task
+	draw int
+}
+
+// courses are the crawls of one variant.
+type courses struct {
+	recall, loss [][]float64 // by run
+	places       []place
+	pages        map[place]map[uint32]bool
+	scope        map[*experiment.Task]int // pages in scope
+}
+
+func (c *courses) add(j experiment.Job, r *experiment.Result, g *experiment.Ground) {
+	recall := make([]float64, len(r.Course.Found))
+	for k, found := range r.Course.Found {
+		recall[k] = float64(found) / float64(g.Targets())
+	}
+	c.recall, c.loss = append(c.recall, recall), append(c.loss, r.Course.LossRate)
+	c.scope[j.Task] = g.Pages()
+	at := place{j.Task, j.Draw}
+	if c.pages[at] != nil {
+		return
+	}
+	c.places, c.pages[at] = append(c.places, at), make(map[uint32]bool, len(r.Course.Pages))
+	for _, p := range r.Course.Pages {
+		c.pages[at][p] = true
+	}
+}
+
+func (c *courses) curve(variant string, base *courses) Curve {
+	var overlap, again, chance []float64
+	for _, at := range c.places {
+		pages := c.pages[at]
+		if base != nil && base.pages[at] != nil {
+			overlap = append(overlap, common(pages, base.pages[at]))
+			chance = append(chance, float64(len(base.pages[at]))/float64(c.scope[at.task]))
+		}
+		if next := c.pages[place{at.task, at.draw + 1}]; next != nil {
+			again = append(again, common(pages, next))
+		}
+	}
+	return Curve{
+		Variant: variant, Recall: means(c.recall), Loss: means(c.loss),
+		Overlap: mean(overlap), Again: mean(again), Chance: mean(chance),
+	}
+}
+
+// common is the share of a's pages that b has, too.
+func common(a, b map[uint32]bool) float64 {
+	n := 0
+	for p := range a {
+		if b[p] {
+			n++
+		}
+	}
+	return float64(n) / float64(max(1, len(a)))
+}
+
+// mean is nil of nothing.
+func mean(values []float64) *float64 {
+	if len(values) == 0 {
+		return nil
+	}
+	m := stat.Mean(values, nil)
+	return &m
+}
+
+// means of several courses, point by point.
+func means(courses [][]float64) []float64 {
+	out := make([]float64, len(courses[0]))
+	for _, c := range courses {
+		for k, v := range c {
+			out[k] += v / float64(len(courses))
+		}
+	}
+	return out
+}
+
+func rowOf(o *Origin, j experiment.Job, r *experiment.Result, g *experiment.Ground) Row {
+	row := Row{
+		Study: o.Study, Task: r.Task, Draw: int32(r.Draw), Variant: r.Variant, Ranker: r.Ranker,
+		Protocol: experiment.Protocol(r.Ranker), Settings: settingsOf(j.Variant), Seed: int64(r.Seed),
+		Web: j.Task.Warc, WebDigest: o.Webs[j.Task.Warc], Critic: j.Task.Critic, CriticDigest: o.Critics[j.Task.Critic],
+		TasksDigest: o.Tasks, ProgramDigest: o.Program,
+		Budget: int64(j.Task.Budget), Targets: int64(g.Targets()),
+		Pages: int64(r.Pages), Requests: int64(r.Requests), Bytes: int64(r.Bytes), EndReason: r.EndReason,
+		Label25: r.HarvestLabel[0], Label50: r.HarvestLabel[1], Label100: r.HarvestLabel[2],
+		Critic25: r.HarvestCritic[0], Critic50: r.HarvestCritic[1], Critic100: r.HarvestCritic[2],
+		Loss25: r.Loss[0], Loss100: r.Loss[1], Recall: r.Recall, AUC: r.AUC, RequestAUC: r.RequestAUC,
+		TargetHosts: int64(r.TargetHosts),
+	}
+	if s := r.Similarity; s != nil {
+		row.Cosine50, row.Cosine60, row.Cosine70, row.Cosine80, row.Sigma = &s.Precision[0], &s.Precision[1], &s.Precision[2], &s.Precision[3], &s.Sigma
+	}
+	return row
+}
+
+// addLossCut compares with the baseline's run, which may be missing.
+func (r *Row) addLossCut(of, base *experiment.Result) {
+	if base == nil {
+		return
+	}
+	for i, to := range []**float64{&r.LossCut25, &r.LossCut100} {
+		if cut, ok := harvest.LossCut(of.Loss[i], base.Loss[i]); ok {
+			*to = &cut
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package study
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"forager/internal/lab/experiment"
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+// Progress is told how far a study is.
+type Progress interface {
+	// Prepared: webs are read, critics trained and pages judged; known of all runs were made before.
+	Prepared(known, all int, torn int64)
+	// Ran is told after each run, with the CPU time of the thread that made it.
+	Ran(r *experiment.Result, spent time.Duration, done, all int)
+}
+
+// Run makes the runs of a plan that the log of this path lacks, and reports on all of the plan's.
+// What was made stays in the log when ctx ends: the next call goes on there.
+func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report, error) {
+	file, err := experiment.LoadTasks(p.Tasks)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := file.Select(p.Only...)
+	if err != nil {
+		return nil, err
+	}
+	if p.Critic != "" {
+		file.Judge(p.Critic)
+	}
+	folder := filepath.Dir(p.Tasks)
+	load := p.Load
+	if load == nil {
+		load = experiment.LoadWeb
+	}
+	grounds, err := experiment.PrepareFrom(ctx, load, file, folder, tasks, linkfeature.Settings{DMax: p.DMax}, schemas.LeafMode_LEAF_MODE_COMPACT)
+	if err != nil {
+		return nil, err
+	}
+	if err := finishes(p, tasks, grounds); err != nil {
+		return nil, err
+	}
+	origin, err := originOf(p, folder, tasks, grounds)
+	if err != nil {
+		return nil, err
+	}
+	log, err := OpenLog(path, *origin)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	b := &experiment.Bench{
+		Tasks: tasks, Draws: p.Draws, Variants: p.Variants, RandomRuns: p.RandomRuns, Grounds: grounds, Known: log.Known,
+		Done: func(j experiment.Job, r *experiment.Result, spent time.Duration, done, all int) error {
+			progress.Ran(r, spent, done, all)
+			return log.Add(j.Variant, r)
+		},
+	}
+	jobs, err := b.Jobs()
+	if err != nil {
+		return nil, err
+	}
+	known := 0
+	for _, j := range jobs {
+		if log.Known(j) != nil {
+			known++
+		}
+	}
+	progress.Prepared(known, len(jobs), log.Torn)
+	results, err := b.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jobs, results, failed := experiment.Whole(jobs, results)
+	if len(jobs) == 0 {
+		return nil, fmt.Errorf("of every task a run failed, such as: %s", failed[0])
+	}
+	rep, err := newReport(p, origin, jobs, results, grounds)
+	if err != nil {
+		return nil, err
+	}
+	rep.Failed = failed
+	rep.Refused = b.Refused()
+	return rep, nil
+}
+
+// finishes looks for tasks on which no crawl can show anything.
+func finishes(p *Plan, tasks []*experiment.Task, grounds map[*experiment.Task]*experiment.Ground) error {
+	var errs []error
+	for _, t := range tasks {
+		if grounds[t].Targets() == 0 {
+			errs = append(errs, fmt.Errorf("task %s: no page of its web is a target (%s)", t.Name, t.TargetLabel))
+		}
+		for _, d := range p.Draws {
+			if d >= len(t.Seeds) {
+				errs = append(errs, fmt.Errorf("task %s has %d draws, no draw %d", t.Name, len(t.Seeds), d))
+				break
+			}
+			if seed := grounds[t].Lost(d); seed != "" {
+				errs = append(errs, fmt.Errorf("task %s, draw %d: seed %s is no page of the web", t.Name, d, seed))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func originOf(p *Plan, folder string, tasks []*experiment.Task, grounds map[*experiment.Task]*experiment.Ground) (*Origin, error) {
+	o := &Origin{Version: logVersion, Study: p.Name, Webs: make(map[string]string), Critics: make(map[string]string)}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	if o.Program, err = Digest(program); err != nil {
+		return nil, err
+	}
+	if o.Tasks, err = Digest(p.Tasks); err != nil {
+		return nil, err
+	}
+	for _, t := range tasks {
+		if o.Webs[t.Warc] == "" {
+			if o.Webs[t.Warc], err = Digest(filepath.Join(folder, t.Warc)); err != nil {
+				return nil, err
+			}
+		}
+		if o.Critics[t.Critic] == "" {
+			sum := sha256.Sum256(grounds[t].Critic().Marshal())
+			o.Critics[t.Critic] = hex.EncodeToString(sum[:])
+		}
+	}
+	return o, nil
+}
+
+// Digest is the SHA-256 of a file, in hexadecimal.
+func Digest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// settingsOf are a variant's settings as JSON, the same for the same settings.
+func settingsOf(v *experiment.Variant) string {
+	b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(v.Learning)
+	if err != nil {
+		panic(err) // only messages with fields that are not UTF-8 fail
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, b); err != nil {
+		panic(err)
+	}
+	if v.Ration == 0 {
+		return compact.String()
+	}
+	return fmt.Sprintf(`{"learning":%s,"ration":%v}`, compact.String(), v.Ration)
+}

@@ -1,0 +1,116 @@
+//go:build webs
+
+package dom
+
+import (
+	"testing"
+	"time"
+
+	"forager/internal/testkit/frozen"
+	"forager/internal/web/warc"
+	"forager/internal/web/weburl"
+	"forager/schemas"
+)
+
+// storedPages reads the pages of a web under FORAGER_WEBS.
+func storedPages(tb testing.TB, web string) []stored {
+	tb.Helper()
+	var pages []stored
+	for record, err := range warc.Responses(frozen.Path(tb, frozen.Webs, web+".warc.gz")) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		answer, err := record.Response()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		body, err := answer.Payload(1 << 30)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if answer.Status == 200 {
+			if _, err := weburl.Parse(record.TargetURI); err != nil {
+				record.TargetURI = "http://unnamed.invalid/" // a few pages were stored under names that are no URLs
+			}
+			pages = append(pages, stored{record.TargetURI, answer.Header.Get("Content-Type"), body})
+		}
+	}
+	return pages
+}
+
+func BenchmarkWebs(b *testing.B) {
+	for _, web := range []string{"webkb", "webplatform"} {
+		pages := storedPages(b, web)
+		b.Run(web, func(b *testing.B) { measureSteps(b, pages) })
+	}
+}
+
+// TestWebsPagesKeepTheirPromises reads every page of the frozen webs in both modes: all as trees,
+// none cut, leaves and links as the definition has them.
+func TestWebsPagesKeepTheirPromises(t *testing.T) {
+	for web, want := range map[string]int{"webkb": 8275, "webplatform": 5194} {
+		pages := storedPages(t, web)
+		if len(pages) != want {
+			t.Errorf("%s has %d pages, want %d", web, len(pages), want)
+		}
+		for _, p := range pages {
+			var lengths [2]int
+			for i, mode := range []schemas.LeafMode{schemas.LeafMode_LEAF_MODE_COMPACT, schemas.LeafMode_LEAF_MODE_PAPER} {
+				page, err := Parse(p.body, p.contentType, p.url, Settings{Leaves: mode})
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, page)
+				if page.TokenizerOnly || page.Cut {
+					t.Errorf("%s: tokenizer only %v, cut %v", p.url, page.TokenizerOnly, page.Cut)
+				}
+				lengths[i] = len(page.LeafLengths)
+			}
+			enc := detect(p.body, p.contentType)
+			doc, err := repair(enc.decode(p.body))
+			if err != nil {
+				t.Fatal(p.url, err)
+			}
+			compact, paper := numbering{}, numbering{paper: true}
+			compact.walk(doc)
+			paper.walk(doc)
+			if lengths != [2]int{len(compact.leaves), len(paper.leaves)} {
+				t.Errorf("%s has %v leaves, want %d and %d", p.url, lengths, len(compact.leaves), len(paper.leaves))
+			}
+		}
+	}
+}
+
+// TestWebsQuickText compares the text that is read without a tree with that of the tree. Of modern pages nearly all can be
+// read so.
+func TestWebsQuickText(t *testing.T) {
+	for web, least := range map[string]float64{"webkb": .6, "webplatform": .95, "archwiki": .95, "beyondunreal": .95} {
+		pages := storedPages(t, web)
+		quick := 0
+		var took, tree time.Duration
+		for _, p := range pages {
+			enc := detect(p.body, p.contentType)
+			start := time.Now()
+			got, ok := quickText(enc.decode(p.body), enc.guessed)
+			took += time.Since(start)
+			start = time.Now()
+			want := treeText(p.body, p.contentType)
+			tree += time.Since(start)
+			if !ok {
+				continue
+			}
+			if quick++; got != want {
+				same := 0
+				for same < min(len(got), len(want)) && got[same] == want[same] {
+					same++
+				}
+				t.Errorf("%s: %.60q, the tree has %.60q", p.url, got[max(0, same-20):], want[max(0, same-20):])
+			}
+		}
+		share := float64(quick) / float64(len(pages))
+		t.Logf("%s: %.3f of %d pages, %s a page; by the tree %s", web, share, len(pages), took/time.Duration(len(pages)), tree/time.Duration(len(pages)))
+		if share < least {
+			t.Errorf("%s: %.3f of the pages are read without a tree", web, share)
+		}
+	}
+}

@@ -1,0 +1,341 @@
+package analytics
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"forager/internal/platform/pipeline"
+	tables "forager/schemas/clickhouse"
+)
+
+// DB is a database of ClickHouse. It is safe for concurrent use.
+type DB struct {
+	url, database string
+	// conn works in the database; admin in none, as the database may not exist.
+	conn, admin driver.Conn
+
+	mu sync.Mutex
+	// types of columns, by table and column, as of the last time that they were asked for.
+	types map[string]map[string]string
+}
+
+// Open makes a DB. It needs no server to be up: errors are those of the settings.
+func Open(cfg pipeline.ClickHouse) (*DB, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("clickhouse.url: %w", err)
+	}
+	late := pipeline.Later(cfg.Login)
+	login, err := late.Get()
+	if err != nil {
+		return nil, err
+	}
+	options := clickhouse.Options{
+		Protocol:    clickhouse.HTTP,
+		Addr:        []string{hostPort(u)},
+		HttpUrlPath: strings.TrimSuffix(u.Path, "/"),
+		Auth:        clickhouse.Auth{Username: login.User, Password: login.Password},
+		Compression: &clickhouse.Compression{Method: clickhouse.CompressionLZ4},
+		DialTimeout: 5 * time.Second,
+		// Nothing comes before a query ended where results are held in memory.
+		ReadTimeout:  10 * time.Minute,
+		MaxOpenConns: 16, MaxIdleConns: 4,
+	}
+	if login.Password == "" {
+		options.TransportFunc = func(t *http.Transport) (http.RoundTripper, error) { return lateLogin{t, late}, nil }
+	}
+	if u.Scheme == "https" {
+		options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	d := &DB{url: cfg.URL, database: cfg.Database, types: make(map[string]map[string]string)}
+	if d.admin, err = clickhouse.Open(&options); err != nil {
+		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	options.Auth.Database = cfg.Database
+	if d.conn, err = clickhouse.Open(&options); err != nil {
+		return nil, errors.Join(fmt.Errorf("clickhouse: %w", err), d.admin.Close())
+	}
+	return d, nil
+}
+
+// lateLogin adds the login of the embedded server.
+type lateLogin struct {
+	next http.RoundTripper
+	*pipeline.LateLogin
+}
+
+func (l lateLogin) RoundTrip(r *http.Request) (*http.Response, error) {
+	login, err := l.Get()
+	if err != nil {
+		return nil, err
+	}
+	if login.Password != "" {
+		r = r.Clone(r.Context())
+		r.SetBasicAuth(login.User, login.Password)
+	}
+	return l.next.RoundTrip(r)
+}
+
+func hostPort(u *url.URL) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	if u.Scheme == "https" {
+		return net.JoinHostPort(u.Hostname(), "443")
+	}
+	return net.JoinHostPort(u.Hostname(), "80")
+}
+
+// Close closes the connections.
+func (d *DB) Close() error { return errors.Join(d.conn.Close(), d.admin.Close()) }
+
+// failed names the server and what was asked of it.
+func (d *DB) failed(ctx context.Context, what string, err error) error {
+	return classify(ctx, fmt.Errorf("ClickHouse at %s: %s: %w", d.url, what, err))
+}
+
+// Migrate makes the database with its tables and views, where they are missing or older. It may
+// run several times at once. A table file that was applied in another form is an error.
+func (d *DB) Migrate(ctx context.Context) error {
+	err := d.admin.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+quoted(d.database))
+	if err != nil {
+		return d.failed(ctx, "make the database", err)
+	}
+	err = d.conn.Exec(ctx, `CREATE TABLE IF NOT EXISTS migrations (file String, digest String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3))
+		ENGINE = ReplacingMergeTree(applied_at) ORDER BY file COMMENT 'Files of schemas/clickhouse that were applied.'`)
+	if err != nil {
+		return d.failed(ctx, "make the table of migrations", err)
+	}
+	applied, err := d.applied(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range tables.Tables() {
+		switch digest, ok := applied[f.Name]; {
+		case !ok:
+			if err := d.apply(ctx, f); err != nil {
+				return err
+			}
+		case digest != f.Digest:
+			return d.otherVersion(f.Name)
+		}
+	}
+	if v := tables.Views(); applied[v.Name] != v.Digest {
+		return d.apply(ctx, v)
+	}
+	return nil
+}
+
+func (d *DB) otherVersion(file string) error {
+	return fmt.Errorf("ClickHouse at %s: the tables of database %s were made by another version of Forager (%s differs): use that version, or another database", d.url, d.database, file)
+}
+
+func (d *DB) applied(ctx context.Context) (map[string]string, error) {
+	rows, err := d.conn.Query(ctx, "SELECT file, digest FROM migrations FINAL")
+	if err != nil {
+		return nil, d.failed(ctx, "read the table of migrations", err)
+	}
+	defer rows.Close()
+	applied := map[string]string{}
+	for rows.Next() {
+		var file, digest string
+		if err := rows.Scan(&file, &digest); err != nil {
+			return nil, d.failed(ctx, "read the table of migrations", err)
+		}
+		applied[file] = digest
+	}
+	if err := rows.Err(); err != nil {
+		return nil, d.failed(ctx, "read the table of migrations", err)
+	}
+	return applied, nil
+}
+
+func (d *DB) apply(ctx context.Context, f tables.File) error {
+	for i, statement := range f.Statements {
+		if err := d.conn.Exec(ctx, statement); err != nil {
+			return d.failed(ctx, fmt.Sprintf("apply %s, statement %d", f.Name, i+1), err)
+		}
+	}
+	err := d.conn.Exec(ctx, "INSERT INTO migrations (file, digest) SELECT {file:String}, {digest:String}",
+		clickhouse.Named("file", f.Name), clickhouse.Named("digest", f.Digest))
+	if err != nil {
+		return d.failed(ctx, "note that "+f.Name+" was applied", err)
+	}
+	return nil
+}
+
+// Check compares the database with what Migrate would make; it changes nothing.
+func (d *DB) Check(ctx context.Context) error {
+	var exists uint64
+	err := d.admin.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = {database:String} AND name = 'migrations'",
+		clickhouse.Named("database", d.database)).Scan(&exists)
+	if err != nil {
+		return d.failed(ctx, "look for the database", err)
+	}
+	if exists == 0 {
+		return fmt.Errorf("ClickHouse at %s has no tables of Forager in database %s; forager setup makes them", d.url, d.database)
+	}
+	applied, err := d.applied(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range append(tables.Tables(), tables.Views()) {
+		switch digest, ok := applied[f.Name]; {
+		case !ok, digest != f.Digest && f.Name == tables.Views().Name:
+			return fmt.Errorf("ClickHouse at %s: %s is not applied to database %s; forager setup does that", d.url, f.Name, d.database)
+		case digest != f.Digest:
+			return d.otherVersion(f.Name)
+		}
+	}
+	return nil
+}
+
+// Insert writes rows, all of them or, when it fails, perhaps some.
+func Insert[R Row](ctx context.Context, d *DB, rows []R) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	table := tableOf(rows[0])
+	what := fmt.Sprintf("insert %d rows into %s", len(rows), table)
+	cells := fields(reflect.TypeFor[R](), nil)
+	names := make([]string, len(cells))
+	for i := range cells {
+		names[i] = cells[i].column
+	}
+	typed, err := d.typed(ctx, table, names)
+	if err != nil {
+		return d.failed(ctx, what, err)
+	}
+	batch, err := d.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(typed)), "INSERT INTO "+table+" ("+strings.Join(names, ", ")+")")
+	if err != nil {
+		return d.failed(ctx, what, err)
+	}
+	defer batch.Close()
+	for i := range cells {
+		if err := cells[i].fill(batch.Column(i), reflect.ValueOf(rows)); err != nil {
+			return d.failed(ctx, what+", column "+names[i], &columnError{err})
+		}
+	}
+	if err := batch.Send(); err != nil {
+		d.forget(table)
+		return d.failed(ctx, what, err)
+	}
+	return nil
+}
+
+// typed gives columns of a table the types that they have on the server. They are asked for once, and again
+// after an insert that failed: clickhouse-go by itself asks before every insert.
+func (d *DB) typed(ctx context.Context, table string, names []string) ([]clickhouse.ColumnNameAndType, error) {
+	d.mu.Lock()
+	types, ok := d.types[table]
+	d.mu.Unlock()
+	if !ok {
+		var err error
+		if types, err = d.columnTypes(ctx, table); err != nil {
+			return nil, err
+		}
+		d.mu.Lock()
+		d.types[table] = types
+		d.mu.Unlock()
+	}
+	all := make([]clickhouse.ColumnNameAndType, len(names))
+	for i, name := range names {
+		if all[i] = (clickhouse.ColumnNameAndType{Name: name, Type: types[name]}); all[i].Type == "" {
+			d.forget(table)
+			return nil, &columnError{fmt.Errorf("the table has no column %s", name)}
+		}
+	}
+	return all, nil
+}
+
+func (d *DB) forget(table string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.types, table)
+}
+
+func (d *DB) columnTypes(ctx context.Context, table string) (map[string]string, error) {
+	rows, err := d.conn.Query(ctx, "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = {table:String}", clickhouse.Named("table", table))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	types := make(map[string]string)
+	for rows.Next() {
+		var name, kind string
+		if err := rows.Scan(&name, &kind); err != nil {
+			return nil, err
+		}
+		types[name] = kind
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if len(types) == 0 {
+		return nil, &columnError{errors.New("there is no such table; forager setup makes it")}
+	}
+	return types, nil
+}
+
+// columnError is a row that does not fit its table, or has none.
+type columnError struct{ error }
+
+func (e *columnError) Unwrap() error { return e.error }
+
+// field is a field of a row's type, the path to it, and the column that its tag names.
+type field struct {
+	column string
+	path   []int
+	kind   reflect.Type
+}
+
+// fields are those of a row's type, whose path is at, and of what is embedded in it.
+func fields(t reflect.Type, at []int) []field {
+	var all []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		path := append(slices.Clone(at), i)
+		if f.Anonymous {
+			all = append(all, fields(f.Type, path)...)
+		} else {
+			all = append(all, field{f.Tag.Get("ch"), path, f.Type})
+		}
+	}
+	return all
+}
+
+// fill gives a column its values of all rows at once: the driver's way by rows makes a map of each row, and a
+// copy of each value. Only arrays and maps it takes faster one by one.
+func (f *field) fill(column driver.BatchColumn, rows reflect.Value) error {
+	n := rows.Len()
+	if k := f.kind.Kind(); k == reflect.Slice || k == reflect.Map {
+		for i := range n {
+			if err := column.AppendRow(rows.Index(i).FieldByIndex(f.path).Interface()); err != nil {
+				return fmt.Errorf("row %d: %w", i, err)
+			}
+		}
+		return nil
+	}
+	values := reflect.MakeSlice(reflect.SliceOf(f.kind), n, n)
+	for i := range n {
+		values.Index(i).Set(rows.Index(i).FieldByIndex(f.path))
+	}
+	return column.Append(values.Interface())
+}
+
+func quoted(name string) string {
+	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
+}

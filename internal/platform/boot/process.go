@@ -1,0 +1,66 @@
+package boot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"runtime/debug"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
+
+	"forager/internal/platform/pipeline"
+)
+
+// NewRegistry is a registry with what Go and the system say of this process.
+func NewRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// notGo is memory of a process that Go's limit does not count, bytes: above all the program itself.
+const notGo = 32 << 20
+
+// GoMemory is what Go may have of the memory that a process should keep within, bytes.
+func GoMemory(process int64) int64 { return max(process-notGo, process/2) }
+
+// metricsConnections are open at most; more wait.
+const metricsConnections = 32
+
+// Process gives a process its limits of memory and serves its metrics at /metrics, and Go's profiles at /debug/pprof/
+// where the settings ask for them, until stop. Errors begin with the setting's name.
+func Process(ctx context.Context, s pipeline.Process, metrics *prometheus.Registry, log *slog.Logger) (stop func(), err error) {
+	if s.MemoryBytes > 0 {
+		debug.SetMemoryLimit(GoMemory(s.MemoryBytes))
+	}
+	if s.GCPercent > 0 {
+		debug.SetGCPercent(s.GCPercent)
+	}
+	if s.Metrics == "" {
+		return func() {}, nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{Registry: metrics}))
+	if s.Profiles {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+	}
+	go server.Serve(netutil.LimitListener(listener, metricsConnections)) // ends with Close
+	log.Info("metrics", "address", listener.Addr().String())
+	return func() { server.Close() }, nil
+}

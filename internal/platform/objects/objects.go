@@ -1,0 +1,275 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"forager/internal/platform/pipeline"
+)
+
+// Store is one bucket. It may be used by many goroutines at once.
+type Store struct {
+	core   minio.Core
+	bucket string
+	region string
+	// unconditional: the server does not know If-None-Match on a Put.
+	unconditional atomic.Bool
+}
+
+// Object is an entry of a listing.
+type Object struct {
+	Key      string
+	Size     int64 // bytes
+	Modified time.Time
+}
+
+// Open makes a store of the settings. It does not talk to the server, which may come later.
+func Open(cfg pipeline.S3) (*Store, error) {
+	endpoint, err := url.Parse(cfg.Endpoint)
+	if err != nil || endpoint.Host == "" || (endpoint.Scheme != "http" && endpoint.Scheme != "https") || endpoint.Path != "" && endpoint.Path != "/" {
+		return nil, fmt.Errorf("s3.endpoint %q is not http://host:port or https://host", cfg.Endpoint)
+	}
+	if cfg.Bucket == "" {
+		return nil, errors.New("s3.bucket is empty")
+	}
+	if _, err := cfg.Login(); err != nil {
+		return nil, err
+	}
+	region := cfg.Region
+	if region == "" {
+		region = "us-east-1"
+	}
+	secure := endpoint.Scheme == "https"
+	transport, err := minio.DefaultTransport(secure)
+	if err != nil {
+		return nil, fmt.Errorf("s3 transport: %w", err)
+	}
+	transport.Proxy = nil // addresses are those of pipeline.yaml, whatever the environment says
+	client, err := minio.New(endpoint.Host, &minio.Options{
+		Creds:        credentials.New(keys{pipeline.Later(cfg.Login)}),
+		Secure:       secure,
+		Transport:    transport,
+		Region:       region,
+		BucketLookup: lookup(endpoint),
+		MaxRetries:   1,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("s3.endpoint %s: %w", cfg.Endpoint, err)
+	}
+	return &Store{core: minio.Core{Client: client}, bucket: cfg.Bucket, region: region}, nil
+}
+
+// keys provides the keys of a server.
+type keys struct{ *pipeline.LateLogin }
+
+// Retrieve returns the keys, none where the server wants none.
+func (k keys) Retrieve() (credentials.Value, error) {
+	login, err := k.Get()
+	if err != nil || login.User == "" {
+		return credentials.Value{SignerType: credentials.SignatureAnonymous}, err
+	}
+	return credentials.Value{AccessKeyID: login.User, SecretAccessKey: login.Password, SignerType: credentials.SignatureV4}, nil
+}
+
+// RetrieveWithCredContext is Retrieve.
+func (k keys) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
+	return k.Retrieve()
+}
+
+// IsExpired is true while there are no keys.
+func (k keys) IsExpired() bool { return !k.Known() }
+
+// lookup: servers other than Amazon's have the bucket in the path.
+func lookup(endpoint *url.URL) minio.BucketLookupType {
+	if host := endpoint.Hostname(); len(host) > 14 && host[len(host)-14:] == ".amazonaws.com" {
+		return minio.BucketLookupAuto
+	}
+	return minio.BucketLookupPath
+}
+
+// EnsureBucket creates the bucket where it is missing and says whether it did.
+func (s *Store) EnsureBucket(ctx context.Context) (created bool, err error) {
+	ok, err := s.HasBucket(ctx)
+	if err != nil || ok {
+		return false, err
+	}
+	err = s.core.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{Region: s.region})
+	switch minio.ToErrorResponse(err).Code {
+	case "BucketAlreadyOwnedByYou", "BucketAlreadyExists":
+		return false, nil // made by another meanwhile
+	}
+	if err != nil {
+		return false, classify(ctx, "create bucket", s.bucket, err)
+	}
+	return true, nil
+}
+
+// HasBucket says whether the bucket is there; it changes nothing.
+func (s *Store) HasBucket(ctx context.Context) (bool, error) {
+	ok, err := s.core.BucketExists(ctx, s.bucket)
+	return ok, classify(ctx, "look for bucket", s.bucket, err)
+}
+
+// Put stores size bytes under a new name; ErrExists where the name is taken. A reader that can
+// seek is not held in memory.
+//
+// After an error of class ErrUnavailable the object may have been stored all the same: take
+// another name, or take ErrExists of the next try for success where the name says the content.
+// An error of both classes: the answer was lost, and an object of that name is there.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) error {
+	if size < 0 {
+		return fmt.Errorf("put object %s: size %d", key, size)
+	}
+	if s.unconditional.Load() {
+		return s.putAfterLook(ctx, key, r, size)
+	}
+	start, rewind := int64(0), false
+	seeker, ok := r.(io.Seeker)
+	if ok {
+		at, err := seeker.Seek(0, io.SeekCurrent)
+		start, rewind = at, err == nil
+	}
+	err := s.put(ctx, key, r, size, true)
+	if errors.Is(err, ErrUnavailable) && ctx.Err() == nil && s.has(ctx, key) {
+		// A server may refuse a taken name and hang up before it has read the content: the
+		// refusal is then lost. Or the content arrived and the answer did not.
+		return fmt.Errorf("%w, and there is one of the name: %w", err, ErrExists)
+	}
+	if minio.ToErrorResponse(errors.Unwrap(err)).Code != "NotImplemented" {
+		return err
+	}
+	s.unconditional.Store(true)
+	if !rewind {
+		return fmt.Errorf("%w: the server knows no conditional put and the content was read: %w", ErrUnavailable, err)
+	}
+	if _, err := seeker.Seek(start, io.SeekStart); err != nil {
+		return fmt.Errorf("put object %s: %w", key, err)
+	}
+	return s.putAfterLook(ctx, key, r, size)
+}
+
+func (s *Store) put(ctx context.Context, key string, r io.Reader, size int64, onlyNew bool) error {
+	// One request an object: a condition on a multipart upload is not known to every server.
+	opts := minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableMultipart: true}
+	// Signed in chunks, an empty object has one all the same, which versitygw 1.8.0 leaves unread
+	// and then takes for the next request.
+	opts.DisableContentSha256 = size == 0
+	if onlyNew {
+		opts.SetMatchETagExcept("*")
+	}
+	_, err := s.core.Client.PutObject(ctx, s.bucket, key, r, size, opts)
+	return classify(ctx, "put object", key, err)
+}
+
+// has says whether an object is known to be there.
+func (s *Store) has(ctx context.Context, key string) bool {
+	_, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
+	return err == nil
+}
+
+// putAfterLook looks for the name first: two that put it at once are not kept apart.
+func (s *Store) putAfterLook(ctx context.Context, key string, r io.Reader, size int64) error {
+	_, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
+	if err == nil {
+		return fmt.Errorf("put object %s: %w", key, ErrExists)
+	}
+	if err = classify(ctx, "look for object", key, err); !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	return s.put(ctx, key, r, size, false)
+}
+
+// Get returns a whole object.
+func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
+	return s.read(ctx, key, minio.GetObjectOptions{}, -1)
+}
+
+// Range returns length bytes of an object from offset on; fewer are an error.
+func (s *Store) Range(ctx context.Context, key string, offset, length int64) ([]byte, error) {
+	opts, err := rangeOf(key, offset, length)
+	if err != nil {
+		return nil, err
+	}
+	return s.read(ctx, key, opts, length)
+}
+
+// RangeUpTo returns what an object has of length bytes from offset on, which lies within it: at
+// least one byte.
+func (s *Store) RangeUpTo(ctx context.Context, key string, offset, length int64) ([]byte, error) {
+	opts, err := rangeOf(key, offset, length)
+	if err != nil {
+		return nil, err
+	}
+	return s.read(ctx, key, opts, -1)
+}
+
+func rangeOf(key string, offset, length int64) (minio.GetObjectOptions, error) {
+	var opts minio.GetObjectOptions
+	if offset < 0 || length <= 0 {
+		return opts, fmt.Errorf("get object %s: range %d+%d", key, offset, length)
+	}
+	if err := opts.SetRange(offset, offset+length-1); err != nil {
+		return opts, fmt.Errorf("get object %s: %w", key, err)
+	}
+	return opts, nil
+}
+
+// read reads one answer; want is the number of bytes it must have, -1 = what the server says.
+func (s *Store) read(ctx context.Context, key string, opts minio.GetObjectOptions, want int64) ([]byte, error) {
+	body, info, _, err := s.core.GetObject(ctx, s.bucket, key, opts)
+	if err != nil {
+		return nil, classify(ctx, "get object", key, err)
+	}
+	defer body.Close()
+	if want < 0 {
+		want = info.Size
+	}
+	if info.Size != want {
+		return nil, fmt.Errorf("get object %s: %d bytes in the range, want %d", key, info.Size, want)
+	}
+	b := make([]byte, want)
+	if _, err := io.ReadFull(body, b); err != nil {
+		return nil, classify(ctx, "get object", key, err)
+	}
+	return b, nil
+}
+
+// Delete removes an object; one that is not there is removed already.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	err := classify(ctx, "delete object", key, s.core.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// List goes through the objects whose names begin with prefix, in the order of names. An error
+// ends it.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		for info := range s.core.Client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+			if info.Err != nil {
+				yield(Object{}, classify(ctx, "list objects under", prefix, info.Err))
+				return
+			}
+			if !yield(Object{Key: info.Key, Size: info.Size, Modified: info.LastModified}, nil) {
+				return
+			}
+		}
+		// The client ends a cancelled listing as if it were complete.
+		if err := ctx.Err(); err != nil {
+			yield(Object{}, fmt.Errorf("list objects under %s: %w", prefix, err))
+		}
+	}
+}

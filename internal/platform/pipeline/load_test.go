@@ -1,0 +1,195 @@
+package pipeline
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"forager/internal/platform/strictyaml"
+)
+
+const shipped = "../../../pipeline.yaml"
+
+func TestShippedFileLoads(t *testing.T) {
+	c, err := Load(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := filepath.Abs("../../../build/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Data != want {
+		t.Errorf("data is %s, want it below the file's folder: %s", c.Data, want)
+	}
+	if c.Stages.Fetch.SegmentAge != 250*time.Millisecond || c.Stages.Prioritize.Replicas != 1 {
+		t.Errorf("values not read: %+v", c.Stages)
+	}
+	// The file spells out every default of the stages, so that a reader sees them.
+	if diff := cmp.Diff(defaults().Stages, c.Stages); diff != "" {
+		t.Errorf("the shipped stages differ from the defaults:\n%s", diff)
+	}
+}
+
+func TestEveryProblemIsReportedByItsPath(t *testing.T) {
+	b, err := os.ReadFile(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := string(b)
+	for _, r := range [][2]string{
+		{`brokers: ["127.0.0.1:19092"]`, `brokers: ["nowhere"]`},
+		{"  endpoint: http://127.0.0.1:19000\n", ""},
+		{"hold: 30s", "hold: soon"},
+		{"concurrency: 64", "concurrency: 0\n    speed: 11"},
+		{"  crawl.control:   {partitions: 1, compact: true", "  crawl.control:   {partitions: 3, compact: false"},
+		{"  dead.letter:", "  dead.letters:"},
+		{"bucket: forager", "bucket:"},
+		{"file_age: 1m, memory_bytes: 268435456", "file_age: 1m, memory_bytes: 100000000"},
+		{"data: build/data", "data: build/data\ndata: twice"},
+	} {
+		if !strings.Contains(s, r[0]) {
+			t.Fatalf("the shipped file has no %q", r[0])
+		}
+		s = strings.Replace(s, r[0], r[1], 1)
+	}
+	path := filepath.Join(t.TempDir(), "pipeline.yaml")
+	if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(path)
+	var e *strictyaml.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("error %v", err)
+	}
+	got := make(map[string]bool)
+	for _, p := range e.Problems {
+		got[p.Path] = true
+		if !strings.Contains(err.Error(), p.Path) {
+			t.Errorf("%s is not in the message", p.Path)
+		}
+	}
+	want := map[string]bool{
+		"kafka.brokers": true, "s3.endpoint": true, "stages.fetch.hold": true,
+		"stages.fetch.concurrency": true, "stages.fetch.speed": true,
+		"topics.crawl.control.partitions": true, "topics.crawl.control.compact": true,
+		"topics.dead.letter": true, "topics.dead.letters": true, "s3.bucket": true, "data": true,
+		"stages.archive-parquet.memory_bytes": true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("paths reported (-want +got):\n%s\n%v", diff, err)
+	}
+}
+
+func TestMissingFileAndForeignFile(t *testing.T) {
+	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	for _, s := range []string{"\x00\x01", "- a\n- b", "a: [", "just words"} {
+		path := filepath.Join(t.TempDir(), "p.yaml")
+		if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var e *strictyaml.Error
+		if _, err := Load(path); !errors.As(err, &e) || len(e.Problems) == 0 {
+			t.Errorf("%q: error %v", s, err)
+		}
+	}
+}
+
+func TestKeysComeFromTheEnvironment(t *testing.T) {
+	t.Setenv("FORAGER_TEST_KEY", "k")
+	s := S3{AccessKey: "a", SecretKey: "b", AccessKeyEnv: "FORAGER_TEST_KEY"}
+	l, err := s.Login()
+	if err != nil || l != (Login{User: "k", Password: "b"}) {
+		t.Errorf("%+v %v", l, err)
+	}
+	s.SecretKeyEnv = "FORAGER_TEST_NOT_SET"
+	if _, err := s.Login(); err == nil || !strings.Contains(err.Error(), "FORAGER_TEST_NOT_SET") {
+		t.Errorf("error %v does not name the variable", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	b, err := os.ReadFile(shipped)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add([]byte("data: &a [*a]"))
+	f.Add([]byte("topics: {x: {partitions: 1e9}}"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if c, problems := parse(b); len(problems) == 0 && c == nil {
+			t.Error("neither a configuration nor a problem")
+		}
+	})
+}
+
+// A file that lacks a topic loads once it has the line that the refusal proposes.
+func TestMissingTopicComesWithItsLine(t *testing.T) {
+	b, err := os.ReadFile(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range TopicNames() {
+		before, rest, _ := strings.Cut(string(b), "  "+topic+":")
+		_, after, _ := strings.Cut(rest, "\n")
+		path := filepath.Join(t.TempDir(), "pipeline.yaml")
+		load := func(line string) error {
+			if err := os.WriteFile(path, []byte(before+line+after), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Load(path)
+			return err
+		}
+		var e *strictyaml.Error
+		if err := load(""); !errors.As(err, &e) || len(e.Problems) != 1 {
+			t.Fatalf("without %s: %v", topic, err)
+		}
+		_, line, ok := strings.Cut(e.Error(), "below topics, ")
+		if line, _, _ = strings.Cut(line, "\n"); !ok {
+			t.Fatalf("without %s: %v", topic, e)
+		}
+		if err := load("  " + line + "\n"); err != nil {
+			t.Errorf("with %s: %v", line, err)
+		}
+	}
+}
+
+func TestAllowPrivateIsAList(t *testing.T) {
+	for value, want := range map[string]string{
+		"[10.1.0.0/16, 127.0.0.1, '::1', intranet.example]": "", "[]": "",
+		"true": "a list of networks and hosts", "false": "a list of networks and hosts", "10.0.0.0/8": "a list of networks and hosts",
+		"[10.0.0.0/33]": `"10.0.0.0/33"`, "['http://a.test/']": "neither a network", "[300.1.2.3]": "neither a network", "[Ä.test]": "xn--",
+	} {
+		_, problems := parse([]byte("stages: {fetch: {allow_private: " + value + "}}"))
+		var got string
+		for _, p := range problems {
+			if p.Path == "stages.fetch.allow_private" {
+				got = p.Message
+			}
+		}
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", value, got, want)
+		}
+	}
+}
+
+func TestServices(t *testing.T) {
+	c := defaults()
+	c.Kafka.Brokers = []string{"127.0.0.1:19092", "k.example:9093"}
+	c.S3.Endpoint, c.ClickHouse.URL = "https://s3.example", "http://[::1]:18123"
+	c.Local.Metrics, c.Stages.Fetch.Metrics, c.Stages.Fetch.Replicas, c.Stages.Fetch.Proxy = ":9100", "0.0.0.0:9101", 2, "http://127.0.0.1:18080"
+	want := []Service{
+		{"0.0.0.0:9101", false}, {"0.0.0.0:9102", false}, {"127.0.0.1:18080", false}, {"127.0.0.1:19092", false}, {":9100", false},
+		{"[::1]:18123", false}, {"k.example:9093", false}, {"s3.example:443", true},
+	}
+	if diff := cmp.Diff(want, c.Services()); diff != "" {
+		t.Error(diff)
+	}
+}

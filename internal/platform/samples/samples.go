@@ -1,0 +1,206 @@
+package samples
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"forager/internal/platform/objects"
+)
+
+// Said is what is known of a page.
+type Said string
+
+// What may be said.
+const (
+	// Liked pages are on topic.
+	Liked Said = "liked"
+	// Background pages were met, and nobody has said anything of them.
+	Background Said = "background"
+	// Wrong pages are off topic.
+	Wrong Said = "wrong"
+)
+
+// Sample is a page that a critic is trained on.
+type Sample struct {
+	URL  string `json:"url"`
+	Said Said   `json:"said"`
+	Text string `json:"text"`
+}
+
+// Mark is what somebody said of a page after the critic had judged it.
+type Mark struct {
+	// URL is canonical.
+	URL string `json:"url"`
+	// Right: the page is about Topic; else it is not, but about Instead, where that is said.
+	Right   bool   `json:"right"`
+	Topic   string `json:"topic"`
+	Instead string `json:"instead,omitempty"`
+	Text    string `json:"text"`
+	// Drawn pages were not chosen by whoever marked them: they are a random sample of the crawl's.
+	Drawn bool `json:"drawn,omitempty"`
+	// Crawl that fetched the page.
+	Crawl string    `json:"crawl"`
+	At    time.Time `json:"at"`
+}
+
+// Store is what is needed of the object store; *objects.Store is one.
+type Store interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	Put(ctx context.Context, key string, r io.Reader, size int64) error
+	List(ctx context.Context, prefix string) iter.Seq2[objects.Object, error]
+}
+
+// Save keeps the pages that a critic is trained on and returns the name of the object.
+func Save(ctx context.Context, store Store, critic string, pages []Sample) (key string, err error) {
+	var lines bytes.Buffer
+	e := json.NewEncoder(&lines)
+	e.SetEscapeHTML(false)
+	for _, p := range pages {
+		if err := e.Encode(p); err != nil {
+			return "", fmt.Errorf("example %s: %w", p.URL, err)
+		}
+	}
+	sum := sha256.Sum256(lines.Bytes())
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(lines.Bytes()); err != nil {
+		return "", err
+	}
+	if err := z.Close(); err != nil {
+		return "", err
+	}
+	key = "examples/" + critic + "/" + hex.EncodeToString(sum[:6]) + ".jsonl.gz"
+	err = store.Put(ctx, key, &packed, int64(packed.Len()))
+	if err != nil && !errors.Is(err, objects.ErrExists) { // the name says the content
+		return "", fmt.Errorf("keep the examples of critic %s: %w", critic, err)
+	}
+	return key, nil
+}
+
+// maxLine is the longest line of examples, bytes.
+const maxLine = 64 << 20
+
+// Load brings the pages that Save kept.
+func Load(ctx context.Context, store Store, key string) ([]Sample, error) {
+	b, err := store.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("examples %s: %w", key, err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, fmt.Errorf("examples %s: %w", key, err)
+	}
+	var pages []Sample
+	lines := bufio.NewScanner(z)
+	for lines.Buffer(nil, maxLine); lines.Scan(); {
+		var p Sample
+		err := json.Unmarshal(lines.Bytes(), &p)
+		if err == nil && (p.URL == "" || p.Said != Liked && p.Said != Background && p.Said != Wrong) {
+			err = fmt.Errorf("page %q is said to be %q", p.URL, p.Said)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("examples %s, line %d: %w", key, len(pages)+1, err)
+		}
+		pages = append(pages, p)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("examples %s: %w", key, err)
+	}
+	return pages, nil
+}
+
+func marksOf(critic string) string { return "marks/" + critic + "/" }
+
+// Add keeps a mark, for ever.
+func Add(ctx context.Context, store Store, critic string, m Mark) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("mark %s: %w", m.URL, err)
+	}
+	// The time to the nanosecond in digits of one length: names are in the order of time.
+	key := fmt.Sprintf("%s%019d-%s.json", marksOf(critic), m.At.UnixNano(), strings.ToLower(rand.Text()[:8]))
+	if err := store.Put(ctx, key, bytes.NewReader(b), int64(len(b))); err != nil {
+		return fmt.Errorf("keep the mark of %s: %w", m.URL, err)
+	}
+	return nil
+}
+
+// Marks are the marks of a critic's pages, the last one of each page, by URL.
+func Marks(ctx context.Context, store Store, critic string) ([]Mark, error) {
+	last := make(map[string]Mark)
+	for o, err := range store.List(ctx, marksOf(critic)) {
+		if err != nil {
+			return nil, fmt.Errorf("marks of critic %s: %w", critic, err)
+		}
+		b, err := store.Get(ctx, o.Key)
+		if err != nil {
+			return nil, fmt.Errorf("mark %s: %w", o.Key, err)
+		}
+		var m Mark
+		if err := json.Unmarshal(b, &m); err != nil {
+			return nil, fmt.Errorf("mark %s: %w", o.Key, err)
+		}
+		if was := last[m.URL]; was.Drawn && was.Crawl == m.Crawl {
+			m.Drawn = true // whatever is said of it later
+		}
+		last[m.URL] = m // they come in the order of time
+	}
+	marks := make([]Mark, 0, len(last))
+	for _, m := range last {
+		marks = append(marks, m)
+	}
+	slices.SortFunc(marks, func(a, b Mark) int { return cmp.Compare(a.URL, b.URL) })
+	return marks, nil
+}
+
+// Apply returns the samples as they stand with the marks: a marked page is liked or wrong, whatever
+// it was.
+func Apply(pages []Sample, marks []Mark) []Sample {
+	marked := make(map[string]bool)
+	for _, m := range marks {
+		marked[m.URL] = true
+	}
+	out := slices.DeleteFunc(slices.Clone(pages), func(p Sample) bool { return marked[p.URL] })
+	for _, m := range marks {
+		said := Wrong
+		if m.Right {
+			said = Liked
+		}
+		out = append(out, Sample{URL: m.URL, Said: said, Text: m.Text})
+	}
+	return out
+}
+
+// Topics are those of an example of a taxonomy, once somebody has said something of it: right adds a topic,
+// wrong takes it away, with all below it. None may be left.
+func (m *Mark) Topics(topics []string) []string {
+	if m.Right {
+		return with(topics, m.Topic)
+	}
+	left := slices.DeleteFunc(slices.Clone(topics), func(t string) bool { return t == m.Topic || strings.HasPrefix(t, m.Topic+"/") })
+	if m.Instead != "" {
+		left = with(left, m.Instead)
+	}
+	return left
+}
+
+func with(topics []string, topic string) []string {
+	if slices.Contains(topics, topic) {
+		return topics
+	}
+	return append(slices.Clone(topics), topic)
+}

@@ -1,0 +1,50 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"forager/internal/web/warc"
+)
+
+// ErrDamaged says that the store gave the bytes and they are not the record that was promised.
+var ErrDamaged = errors.New("stored page is damaged")
+
+// maxRecord bounds the block of a record that is read back, bytes.
+const maxRecord = 256 << 20
+
+// ranger is the store; *objects.Store.
+type ranger interface {
+	Range(ctx context.Context, key string, offset, length int64) ([]byte, error)
+}
+
+// Page is a page read back.
+type Page struct {
+	// Record is the WARC record; its Block was read.
+	Record *warc.Record
+	// Answer is the HTTP answer with the body as stored.
+	*warc.Response
+}
+
+// Read reads the page at a place that page.fetched names. Its digests were checked. Errors of
+// the store keep their class (objects.ErrNotFound, objects.ErrUnavailable); ErrDamaged is for
+// good.
+func Read(ctx context.Context, store ranger, object string, offset, length uint64) (*Page, error) {
+	if offset > 1<<62 || length > 1<<62 {
+		return nil, fmt.Errorf("%w: %s at %d+%d", ErrDamaged, object, offset, length)
+	}
+	b, err := store.Range(ctx, object, int64(offset), int64(length))
+	if err != nil {
+		return nil, err
+	}
+	record, block, err := warc.ReadOne(b, warc.Limits{Block: maxRecord})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s at %d+%d: %w", ErrDamaged, object, offset, length, err)
+	}
+	answer, err := warc.ParseResponse(block)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s at %d+%d: %w", ErrDamaged, object, offset, length, err)
+	}
+	return &Page{record, answer}, nil
+}

@@ -1,0 +1,106 @@
+package apprentice
+
+import (
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+const (
+	// normalLength is what the features of a link add up to where counts are normalised: about what a link has within
+	// five leaves.
+	normalLength = 32
+	// steps are the parts of one that Counts keeps normalised counts in, so that it adds up integers.
+	steps = linkfeature.Parts
+	// mostSmooth is how often counts may be spread over neighbouring offsets: four times reach four leaves far.
+	mostSmooth = 4
+)
+
+// unitOf is what Counts keeps for a feature of a term that counts 1.
+func unitOf[T string | []byte](s Settings, term T) uint64 {
+	if s.Count == schemas.Counting_COUNTING_NORMALISED {
+		return steps
+	}
+	return uint64(linkfeature.Unit(term))
+}
+
+// amounts returns, in buf, what each feature of a link counts, in parts of its unit. Normalised counts are rounded, to 1 at
+// least: a feature that occurs is seen.
+func (s Settings) amounts(features []*schemas.Feature, buf []uint64) []uint64 {
+	buf = buf[:0]
+	length := lengthOf(features)
+	for _, f := range features {
+		n := uint64(f.GetCount())
+		switch {
+		case s.Count == schemas.Counting_COUNTING_BINARY:
+			n = min(n, uint64(linkfeature.Unit(f.GetTerm())))
+		case s.Count == schemas.Counting_COUNTING_NORMALISED && n > 0:
+			n = max(1, (normalLength*steps*inParts(f)+length/2)/length)
+		}
+		buf = append(buf, n)
+	}
+	return buf
+}
+
+// values is amounts for a learner that calculates in fractions; of features that were counted by once.
+func (s Settings) values(features []*schemas.Feature, buf []float64) []float64 {
+	buf = buf[:0]
+	length := float64(lengthOf(features)) / linkfeature.Parts
+	for _, f := range features {
+		x := float64(f.GetCount()) / float64(linkfeature.Unit(f.GetTerm()))
+		if s.Count == schemas.Counting_COUNTING_NORMALISED && x > 0 {
+			x *= normalLength / length
+		}
+		buf = append(buf, x)
+	}
+	return buf
+}
+
+// inParts is what a feature counts in parts of one, whatever its unit.
+func inParts(f *schemas.Feature) uint64 {
+	return uint64(f.GetCount()) * uint64(linkfeature.Parts/linkfeature.Unit(f.GetTerm()))
+}
+
+// lengthOf is the number of occurrences of features, in parts of one.
+func lengthOf(features []*schemas.Feature) (n uint64) {
+	for _, f := range features {
+		n += inParts(f)
+	}
+	return n
+}
+
+// counted returns the features as logistic regression takes them: once each where that is asked for, and R(w) of siblings low
+// or high.
+func (s Settings) counted(features []*schemas.Feature, cut int) []*schemas.Feature {
+	if s.Count == schemas.Counting_COUNTING_BINARY {
+		block := make([]schemas.Feature, len(features))
+		once := make([]*schemas.Feature, len(features))
+		for i, f := range features {
+			once[i] = &block[i]
+			once[i].Term, once[i].Offset, once[i].Count = f.GetTerm(), f.GetOffset(), min(f.GetCount(), linkfeature.Unit(f.GetTerm()))
+		}
+		features = once
+	}
+	if s.Families.Cocitation() {
+		features = linkfeature.Judged(features, cut)
+	}
+	return features
+}
+
+// pair is what was counted of a feature with leaps to low and to high targets.
+type pair struct{ low, high uint64 }
+
+// spread smooths what was counted at neighbouring offsets: so often, half of each count stays and a quarter goes to
+// either neighbour. Counts come out 4 to the power of times as large, in place; those at either end must be 0 so often.
+func spread(at []pair, times uint32) {
+	for range times {
+		var before pair
+		for i, p := range at {
+			var after pair
+			if i+1 < len(at) {
+				after = at[i+1]
+			}
+			at[i] = pair{before.low + 2*p.low + after.low, before.high + 2*p.high + after.high}
+			before = p
+		}
+	}
+}

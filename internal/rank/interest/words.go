@@ -1,0 +1,32 @@
+package interest
+
+import (
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"forager/internal/page/linktext"
+	"forager/internal/page/text"
+	"forager/schemas"
+)
+
+// maxWords of a page are read. The smallest hashes are as good a sample of its words as any.
+const maxWords = 4096
+
+// Words are the different words of a page as hashes, ascending (schemas.Judgement.words). The error is a page that
+// contradicts itself.
+func Words(p *schemas.Page) ([]uint32, error) {
+	page, err := linktext.Open(p, text.Settings{StopWords: true})
+	if err != nil {
+		return nil, err
+	}
+	counts := make(map[string]uint32)
+	page.Page(counts)
+	words := make([]uint32, 0, len(counts))
+	for w := range counts {
+		words = append(words, uint32(xxhash.Sum64String(w)))
+	}
+	slices.Sort(words)
+	words = slices.Compact(words)
+	return words[:min(len(words), maxWords)], nil
+}

@@ -1,0 +1,171 @@
+package renewal
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/page/text"
+	"forager/internal/page/tfidf"
+	"forager/internal/rank/distill"
+	"forager/internal/rank/localgraph"
+	"forager/internal/rank/localguide"
+	"forager/schemas"
+)
+
+// mostTargets is the number of targets that a guide is made of, the newest ones.
+const mostTargets = 1000
+
+// settings of the guides.
+func settings() localguide.Settings { return localguide.Default() }
+
+// Document is what a judgement has of a page's words.
+func Document(p *schemas.Page) (*schemas.Document, error) {
+	d, err := localguide.Document(p, words())
+	return &schemas.Document{Words: d.Words, Counts: d.Counts}, err
+}
+
+func words() text.Settings { return settings().Words }
+
+// Pages are what a shard of a crawl has fetched, with their words. Below their prefix the store holds, beside what
+// distill.Graph does,
+//
+//	'd' number u64 → schemas.Document of the page that was noted under that number
+//	't'            → targets
+type Pages struct {
+	graph   *distill.Graph
+	store   distill.Store
+	prefix  []byte
+	targets uint64
+}
+
+const (
+	documentKind = 'd'
+	targetsKind  = 't'
+)
+
+// Open reads how far pages have come; on a store without the prefix there are none.
+func Open(store distill.Store, prefix []byte) (*Pages, error) {
+	g, err := distill.OpenGraph(store, prefix)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pages{graph: g, store: store, prefix: prefix}
+	b, ok, err := store.Get(p.key(targetsKind))
+	if err != nil || !ok {
+		return p, err
+	}
+	n, size := binary.Uvarint(b)
+	if size != len(b) || size <= 0 {
+		return nil, fmt.Errorf("number of targets: damaged: %x", b)
+	}
+	p.targets = n
+	return p, nil
+}
+
+// Pages delivered so far, and targets among them.
+func (p *Pages) Pages() (pages, targets uint64) { return p.graph.Pages(), p.targets }
+
+// Note takes a record of link.found, as distill.Graph.Note does.
+func (p *Pages) Note(rec *schemas.LinkFound, offset int64) error {
+	number, pages := p.graph.Noted(), p.graph.Pages()
+	if err := p.graph.Note(rec, offset); err != nil || p.graph.Pages() == pages {
+		return err
+	}
+	b, err := proto.Marshal(rec.GetJudgement().GetDocument())
+	if err != nil {
+		return err
+	}
+	if err := p.store.Set(p.document(number), b); err != nil {
+		return err
+	}
+	if rec.GetJudgement().GetRaw() < schemas.TargetFrom {
+		return nil
+	}
+	p.targets++
+	return p.store.Set(p.key(targetsKind), binary.AppendUvarint(nil, p.targets))
+}
+
+// Drop deletes everything.
+func (p *Pages) Drop() error {
+	p.targets = 0
+	return p.graph.Drop()
+}
+
+func (p *Pages) key(kind byte) []byte { return append(slices.Clone(p.prefix), kind) }
+
+func (p *Pages) document(number uint64) []byte {
+	return binary.BigEndian.AppendUint64(p.key(documentKind), number)
+}
+
+// Train makes a guide of what is known. It is a function of the records noted.
+func (p *Pages) Train(ctx context.Context, crawl string) (*localguide.Guide, *localguide.Report, error) {
+	web, err := p.graph.Crawled(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &localguide.Lessons{
+		Targets:  targets(web),
+		Parents:  localgraph.Known(func(page uint32) []uint32 { return web.Parents[page] }),
+		Document: func(page uint32) (tfidf.Document, error) { return p.read(web.Numbers[page]) },
+	}
+	s := settings()
+	s.Provenance = map[string]string{"links": "crawl " + crawl, "targets": fmt.Sprint(len(l.Targets)), "pages": fmt.Sprint(len(web.URLs))}
+	return localguide.Train(ctx, localguide.ContextGraph, l, s)
+}
+
+// targets of a crawl, ascending.
+func targets(web *distill.Crawled) []uint32 {
+	var all []uint32
+	for i, r := range web.R {
+		if r >= schemas.TargetFrom {
+			all = append(all, uint32(i))
+		}
+	}
+	if len(all) > mostTargets {
+		slices.SortFunc(all, func(a, b uint32) int { return cmp.Compare(web.Numbers[b], web.Numbers[a]) })
+		all = all[:mostTargets]
+		slices.Sort(all)
+	}
+	return all
+}
+
+func (p *Pages) read(number uint64) (tfidf.Document, error) {
+	b, ok, err := p.store.Get(p.document(number))
+	if err != nil {
+		return tfidf.Document{}, err
+	}
+	if !ok {
+		return tfidf.Document{}, fmt.Errorf("the words of page %d are missing", number)
+	}
+	d := new(schemas.Document)
+	if err := proto.Unmarshal(b, d); err != nil {
+		return tfidf.Document{}, fmt.Errorf("the words of page %d: %w", number, err)
+	}
+	if len(d.GetWords()) != len(d.GetCounts()) {
+		return tfidf.Document{}, fmt.Errorf("page %d has %d words and %d counts of them", number, len(d.GetWords()), len(d.GetCounts()))
+	}
+	return tfidf.Document{Words: d.GetWords(), Counts: d.GetCounts()}, nil
+}
+
+// Name of the guides that a crawl makes for itself: that of its guide, of whose older versions links keep the scores.
+func Name(ctl *schemas.CrawlControl) string {
+	return schemas.ModelName(cmp.Or(schemas.Renewed(ctl).GetGuide(), ctl.GetCrawl()))
+}
+
+// Next is the control record behind ctl: by it the guide was looked at behind so many pages, and is version; empty = as it was.
+func Next(ctl *schemas.CrawlControl, pages uint64, version string) *schemas.CrawlControl {
+	next := proto.CloneOf(ctl)
+	next.Revision++
+	next.Renewal.Pages = pages
+	if p := schemas.Renewed(next); p != nil && version != "" {
+		proto.Reset(p)
+		proto.Merge(p, next.Renewal.Then)
+		p.Guide = version
+	}
+	return next
+}

@@ -1,0 +1,246 @@
+package retrain
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"forager/internal/rank/apprentice"
+	"forager/internal/rank/linkfeature"
+	"forager/schemas"
+)
+
+// Settings are how a crawl's model is trained again.
+type Settings struct {
+	Crawl string
+	// Recorded are the settings that the leaps were made with, Features those of the model.
+	Recorded, Features linkfeature.Settings
+	// Through is the boundary to end at, in pages; 0 = the last one there is.
+	Through uint64
+	// Cut is where high begins, 0 = as live training fixed it; Recut = the median of all leaps.
+	Cut   float64
+	Recut bool
+}
+
+// FromPages says that features must be read off the pages: the leaps lack some.
+func (s *Settings) FromPages() bool {
+	return !s.Features.Within(s.Recorded)
+}
+
+// Trainer is one training under way: leaps first (Leap), then, where Settings.FromPages says so,
+// pages (Page).
+type Trainer struct {
+	settings Settings
+	learner  apprentice.Learner
+
+	seen     map[schemas.ID]struct{}
+	pending  []*schemas.LeapSettled // since the last boundary
+	boundary uint64                 // the last one seen, pages
+	through  int64                  // its offset
+	learnt   int                    // boundaries
+
+	// wanted are the leaps that still lack features, by u.
+	wanted map[string][]*lesson
+	// lessons are all leaps in their order, where the learner depends on it and their features are
+	// still to come; the first of them stand before the first boundary.
+	lessons []*lesson
+	first   int
+}
+
+// lesson is a leap whose features come from its page, but for those of co-citation.
+type lesson struct {
+	u, v      string
+	relevance float64
+	features  []*schemas.Feature
+}
+
+// unordered is a learner to which the order of leaps, and of their features, makes no difference.
+type unordered interface {
+	apprentice.Learner
+	AddFeatures(features []*schemas.Feature, relevance float64) error
+}
+
+// New returns a trainer that goes on from what a prior has learnt, or from nothing.
+func New(prior apprentice.Learner, s Settings) (*Trainer, error) {
+	if d := s.Features.DMax; d < 0 || d > linkfeature.MaxOffset {
+		return nil, fmt.Errorf("d_max is %d, must be 0 to %d", d, linkfeature.MaxOffset)
+	}
+	if cited := linkfeature.Families.Cocitation; cited(s.Features.Families) && (!cited(s.Recorded.Families) || s.Features.DMax > s.Recorded.DMax) {
+		return nil, fmt.Errorf("co-citation features up to %d leaves away are asked for; what was known of links beside a link is in the leaps alone, and those have %v up to %d",
+			s.Features.DMax, s.Recorded.Families, s.Recorded.DMax)
+	}
+	if s.Features.Families.TagPaths() && !s.Recorded.Families.TagPaths() {
+		return nil, fmt.Errorf("tag paths are asked for; its pages have some where a crawl learns from them, and this one learnt from %v", s.Recorded.Families)
+	}
+	if s.Features.Families.Trees() && !s.Recorded.Families.Trees() {
+		return nil, fmt.Errorf("features of the trees of pages (%v) are asked for; its pages have theirs where a crawl learns from them, and this one learnt from %v",
+			s.Features.Families, s.Recorded.Families)
+	}
+	if all := schemas.TopicFeatures_TOPIC_FEATURES_ALL; s.Features.Topics == all && s.Recorded.Topics != all {
+		return nil, errors.New("features of all topics are asked for; its judgements name all where a crawl learns from them, and this one does not")
+	}
+	if s.Cut != 0 && s.Recut {
+		return nil, fmt.Errorf("a cut of %v and one to be found are asked for", s.Cut)
+	}
+	if s.Cut != 0 || s.Recut {
+		if err := prior.SetCut(s.Cut); err != nil {
+			return nil, err
+		}
+	}
+	return &Trainer{settings: s, learner: prior, seen: make(map[schemas.ID]struct{}), wanted: make(map[string][]*lesson)}, nil
+}
+
+// Leap takes the record of leap.settled at an offset; records of other crawls are passed over.
+// done says that the model is complete. An error is a record that apprentice-train turned away,
+// too; training goes on without it.
+func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err error) {
+	if l.GetCrawl() != t.settings.Crawl {
+		return false, nil
+	}
+	lesson, err := apprentice.Lesson(l)
+	if err != nil || !lesson {
+		return false, err
+	}
+	if !l.GetBoundary() {
+		id := schemas.ID(l.GetId())
+		if _, again := t.seen[id]; !again {
+			t.seen[id] = struct{}{}
+			t.pending = append(t.pending, l)
+		}
+		return false, nil
+	}
+	through := t.settings.Through
+	if l.GetPages() <= t.boundary || through > 0 && l.GetPages() > through {
+		return false, nil
+	}
+	for _, p := range t.pending {
+		if err := t.learn(p); err != nil {
+			return false, err
+		}
+	}
+	t.pending = t.pending[:0]
+	if t.first == 0 {
+		t.first = len(t.lessons)
+	}
+	if len(t.lessons) == 0 && !t.settings.Recut {
+		t.learner.FixCut()
+	}
+	t.boundary, t.through = l.GetPages(), offset
+	t.learnt++
+	return t.boundary == through, nil
+}
+
+func (t *Trainer) learn(l *schemas.LeapSettled) error {
+	if !t.settings.FromPages() {
+		return t.learner.Add(t.less(l.GetFeatures()), l.GetTargetRaw())
+	}
+	later := &lesson{u: l.GetU(), v: l.GetV(), relevance: l.GetTargetRaw()}
+	if t.settings.Features.Families.Cocitation() {
+		later.features = linkfeature.OnlyCocited(t.less(l.GetFeatures()))
+	}
+	t.wanted[later.u] = append(t.wanted[later.u], later)
+	if _, ok := t.learner.(unordered); ok {
+		return t.learner.Add(nil, later.relevance)
+	}
+	t.lessons = append(t.lessons, later)
+	return nil
+}
+
+// learnLessons learns leaps whose features have come since, as if they had had them.
+func (t *Trainer) learnLessons() error {
+	for i, l := range t.lessons {
+		if i == t.first && !t.settings.Recut {
+			t.learner.FixCut()
+		}
+		if err := t.learner.Add(l.features, l.relevance); err != nil {
+			return fmt.Errorf("leap %s → %s: %w", l.u, l.v, err)
+		}
+	}
+	t.lessons = nil
+	return nil
+}
+
+// less returns the features that the model's settings keep of a leap's.
+func (t *Trainer) less(all []*schemas.Feature) []*schemas.Feature {
+	s := &t.settings
+	if s.Features == s.Recorded {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(f *schemas.Feature) bool {
+		return !s.Features.Keep(f)
+	})
+}
+
+// Page takes a delivered page of the crawl with what the critic said of it. Pages that no leap
+// begins at, and copies, change nothing.
+func (t *Trainer) Page(p *schemas.Page, j *schemas.Judgement) error {
+	targets := t.wanted[p.GetUrl()]
+	if targets == nil {
+		return nil
+	}
+	leaves, links, _, err := linkfeature.Extract(p, j, t.settings.Features)
+	if err != nil {
+		return err
+	}
+	table, err := linkfeature.Open(leaves)
+	if err != nil {
+		return fmt.Errorf("page %s: %w", p.GetUrl(), err)
+	}
+	byURL := make(map[string]*schemas.Link, len(links))
+	for _, l := range links {
+		byURL[l.GetUrl()] = l
+	}
+	for _, leap := range targets {
+		l := byURL[leap.v]
+		if l == nil {
+			return fmt.Errorf("page %s has no link to %s, and a leap says it has", leap.u, leap.v)
+		}
+		leap.features = linkfeature.Merge(table.FeaturesOf(l, t.settings.Features.DMax, t.settings.Features.Families), leap.features)
+		now, ok := t.learner.(unordered)
+		if !ok {
+			continue
+		}
+		if err := now.AddFeatures(leap.features, leap.relevance); err != nil {
+			return fmt.Errorf("leap %s → %s: %w", leap.u, leap.v, err)
+		}
+	}
+	delete(t.wanted, p.GetUrl())
+	return nil
+}
+
+// Missing are the pages that leaps begin at and that have not come, sorted.
+func (t *Trainer) Missing() []string {
+	var urls []string
+	for u := range t.wanted {
+		urls = append(urls, u)
+	}
+	slices.Sort(urls)
+	return urls
+}
+
+// Boundary is the last boundary that was learnt through, in pages, its offset in leap.settled,
+// and the number of boundaries up to it; 0 = none has come.
+func (t *Trainer) Boundary() (pages uint64, through int64, count int) {
+	return t.boundary, t.through, t.learnt
+}
+
+// Model returns what was learnt, through the last boundary that came and not above
+// Settings.Through.
+func (t *Trainer) Model() (apprentice.Learner, error) {
+	s := &t.settings
+	switch {
+	case t.learnt == 0 && s.Through > 0:
+		return nil, fmt.Errorf("no boundary at or below %d pages has come", s.Through)
+	case t.learnt == 0:
+		return nil, fmt.Errorf("no boundary has come: the crawl has not reached its first model, or no policy of it learns")
+	case s.Through > 0 && t.boundary != s.Through:
+		return nil, fmt.Errorf("there is no boundary at %d pages; the one before it is at %d", s.Through, t.boundary)
+	case len(t.wanted) > 0:
+		return nil, fmt.Errorf("%d pages that leaps begin at are missing, for instance %s", len(t.wanted), t.Missing()[0])
+	}
+	if err := t.learnLessons(); err != nil {
+		return nil, err
+	}
+	t.learner.FixCut()
+	return t.learner, nil
+}

@@ -1,0 +1,128 @@
+package webclient
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"forager/internal/web/webarchive"
+	"forager/internal/web/weburl"
+)
+
+// names are the addresses of hosts whose requests a proxy makes. The proxy looks names up by itself, so this is a
+// second opinion: it finds the names that lead into a private network for everyone, not those that lead there only at
+// the proxy, or only at the second look-up.
+type names struct {
+	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+
+	mu    sync.Mutex
+	known map[string]addresses
+	// silent names in a row got no answer from the resolver; at maxSilent none is looked up before pausedUntil.
+	silent      int
+	pausedUntil time.Time
+}
+
+type addresses struct {
+	list  []netip.Addr
+	until time.Time
+}
+
+const (
+	lookupTimeout = 2 * time.Second
+	keepNames     = 10_000
+	maxSilent     = 8
+)
+
+func newNames() *names {
+	return &names{known: map[string]addresses{}, lookup: func(ctx context.Context, host string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	}}
+}
+
+// of returns the addresses of a host, as far as they can be had here; kept for lookupAgain.
+func (n *names) of(ctx context.Context, host string) []netip.Addr {
+	now := time.Now()
+	n.mu.Lock()
+	at, ok := n.known[host]
+	paused := now.Before(n.pausedUntil)
+	n.mu.Unlock()
+	if ok && now.Before(at.until) {
+		return at.list
+	}
+	if paused {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	list, err := n.lookup(ctx, host)
+	var dns *net.DNSError
+	answered := err == nil || errors.As(err, &dns) && dns.IsNotFound
+
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.known) >= keepNames {
+		clear(n.known)
+	}
+	n.known[host] = addresses{list, now.Add(lookupAgain)}
+	if n.silent++; answered {
+		n.silent = 0
+	}
+	if n.silent >= maxSilent {
+		n.silent, n.pausedUntil = 0, time.Now().Add(lookupAgain)
+	}
+	return list
+}
+
+// checkProxied refuses URLs whose host name is known to lead to an address that would be refused. Names that cannot
+// be looked up are left to the proxy.
+func (c *Client) checkProxied(ctx context.Context, u weburl.URL) error {
+	host := strings.TrimSuffix(u.Hostname(), ".")
+	top := host[strings.LastIndexByte(host, '.')+1:]
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || reserved[top] || c.proxyIsOffline(ctx) {
+		return nil
+	}
+	list := loopback
+	if top != "localhost" {
+		list = c.names.of(ctx, host)
+	}
+	for _, a := range list {
+		if err := c.guard.check(ctx, host, netip.AddrPortFrom(a, portOf(u))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	// reserved are top-level domains without addresses (RFC 6761, RFC 7686).
+	reserved = map[string]bool{"test": true, "example": true, "invalid": true, "onion": true}
+	loopback = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})} // localhost, RFC 6761 §6.3
+)
+
+// proxyIsOffline asks the proxy, until it has answered once, whether it serves stored pages instead of asking others.
+// The names of a frozen web mean nothing outside it, and looking them up would tell others about the crawl.
+func (c *Client) proxyIsOffline(ctx context.Context) bool {
+	c.probing.Lock()
+	defer c.probing.Unlock()
+	if c.probed {
+		return c.offline
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.set.HeaderTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodOptions, c.proxy.Scheme+"://"+c.proxy.Host+"/", nil)
+	if err != nil {
+		return false
+	}
+	response, err := c.toProxy.RoundTrip(request)
+	if err != nil {
+		return false // the request itself will fail too
+	}
+	response.Body.Close()
+	c.probed, c.offline = true, response.Header.Get(webarchive.OfflineHeader) != ""
+	return c.offline
+}
