@@ -18,6 +18,7 @@ import (
 // TestLike is the shortest way to a crawl and what follows: some pages that are on topic, nothing else;
 // the critic learns on while the crawl runs, is told what it got wrong, and finds more such pages.
 func TestLike(t *testing.T) {
+	t.Parallel()
 	g, web := simulated(t)
 	r := newRig(t, g.handler)
 	r.parts()

@@ -79,6 +79,7 @@ func crawlFile(name, critic, focus, seed string, more ...string) string {
 // TestOperator is the command as its user meets it, above all when things are not as they
 // should be. The subtests share one rig, and each finds what those before it left.
 func TestOperator(t *testing.T) {
+	t.Parallel()
 	g, _ := simulated(t)
 	r := newRig(t, withListed(g.handler))
 	for _, c := range []struct {

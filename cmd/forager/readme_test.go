@@ -58,6 +58,7 @@ func smallWeb(t *testing.T, dir string) {
 // TestREADME runs what the README tells a user to run, on a synthetic web: its seed, topic and
 // examples take the place of the README's, nothing else is changed.
 func TestREADME(t *testing.T) {
+	t.Parallel()
 	ground, web := simulated(t)
 	r := newRig(t, ground.handler)
 	topic := ground.topic

@@ -27,6 +27,7 @@ import (
 // TestRetrain trains models of whole crawls again, from the topic and from the archive, in every
 // way there is, and when things are not as they should be.
 func TestRetrain(t *testing.T) {
+	t.Parallel()
 	g, _ := simulated(t)
 	web := &gated{handler: g.handler, permits: make(chan struct{}, 200)}
 	r := newRig(t, web)
