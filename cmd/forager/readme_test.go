@@ -17,16 +17,18 @@ import (
 	"forager/internal/lab/experiment/worldtest"
 )
 
-// readme returns the code blocks of a language in the README, in order.
+// readme returns the code blocks of a language in the README and then in docs/OPERATIONS.md, in order.
 func readme(t testing.TB, language string) []string {
 	t.Helper()
-	b, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var blocks []string
-	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(b), -1) {
-		blocks = append(blocks, m[1])
+	for _, path := range []string{"../../README.md", "../../docs/OPERATIONS.md"} {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(b), -1) {
+			blocks = append(blocks, m[1])
+		}
 	}
 	return blocks
 }
@@ -55,8 +57,8 @@ func smallWeb(t *testing.T, dir string) {
 	}
 }
 
-// TestREADME runs what the README tells a user to run, on a synthetic web: its seed, topic and
-// examples take the place of the README's, nothing else is changed.
+// TestREADME runs the commands of the README and of docs/OPERATIONS.md on a synthetic web: its seed, topic and examples take
+// the place of those of the README, nothing else is changed.
 func TestREADME(t *testing.T) {
 	t.Parallel()
 	ground, web := simulated(t)
