@@ -75,6 +75,7 @@ func (r *rig) sameAsTopics(t *testing.T) (count map[string]int, doubles int) {
 // TestTheArchive kills archive-parquet between two files and between upload and commit, then lets
 // two of it share the topics and kills one of them, and wants every record of the topics, once.
 func TestTheArchive(t *testing.T) {
+	t.Parallel()
 	g, _ := simulated(t)
 	r := newRig(t, g.handler)
 	r.parts()

@@ -13,6 +13,7 @@ import (
 
 // TestACrawlThroughEveryStage is the loop once, with the apprentice learning in it.
 func TestACrawlThroughEveryStage(t *testing.T) {
+	t.Parallel()
 	g, _ := simulated(t)
 	r := newRig(t, g.handler)
 	r.parts()
@@ -39,6 +40,7 @@ func TestACrawlThroughEveryStage(t *testing.T) {
 // TestKilledStages kills every stage at the points that matter while records wait, starts it
 // again, and wants a complete crawl, clean books, and duplicates that came and were dropped.
 func TestKilledStages(t *testing.T) {
+	t.Parallel()
 	g, _ := simulated(t)
 	r := newRig(t, g.handler)
 	r.parts()
@@ -93,6 +95,7 @@ func TestKilledStages(t *testing.T) {
 // TestPartsAway starts the stages before there is a broker, a store and a ClickHouse, takes them
 // away in the middle, and wants a complete crawl.
 func TestPartsAway(t *testing.T) {
+	t.Parallel()
 	g, _ := simulated(t)
 	r := newRig(t, g.handler)
 	r.start(stageNames)

@@ -24,6 +24,7 @@ import (
 // the same pages in the same order, with the same judgements, scores and models. That distill is killed while it makes a guide of a
 // crawl's pages anew changes nothing.
 func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
+	t.Parallel()
 	g, w := simulated(t)
 	const budget = 45
 	learning := &schemas.Learning{DMax: 5, SwitchPages: 15, RefitPages: 10, Sync: true}

@@ -58,6 +58,7 @@ func (p *absent) leave() {
 // TestAnOutageOfTheProxy starts a crawl while its proxy is away, takes the proxy away again in the middle, and then continues
 // the crawl after its end: with a larger budget, with further seeds, with failed URLs tried again, and from the topics alone.
 func TestAnOutageOfTheProxy(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		shards uint32
@@ -189,6 +190,7 @@ func (w *pages) host(i int) http.Handler {
 // fetched when a host comes back before the crawl's patience is over; what was given up, and what failed, is tried again when
 // the operator asks for that. In the other crawl all hosts go away at once: it holds, is not charged, and goes on by itself.
 func TestHostsAway(t *testing.T) {
+	t.Parallel()
 	g, _ := simulated(t)
 	w := newPages(t, 10, 12)
 	r := newRig(t, g.handler, "retry_delay: 30s", "retry_delay: 1s")

@@ -15,6 +15,7 @@ import (
 
 // TestSoak runs a soak that is too short to tell anything, and wants everything to be in it.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
