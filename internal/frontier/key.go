@@ -9,39 +9,40 @@ import (
 	"forager/schemas"
 )
 
-// Keys of a shard: prefix, one byte that says which kind, then the parts of doc.go's table.
-// Numbers are big-endian, so that keys sort as numbers do.
+// Keys of a shard: 'F', the length of the crawl's name (one byte), the name, the shard (u32), one byte for the kind, then the
+// parts named here. Numbers are big-endian, so that keys sort as numbers do. A score is the float's bits, with the sign bit flipped for
+// positive and all bits for negative numbers, then complemented, so that larger scores come first; −0 is 0, NaN is refused.
 const (
-	kindLayout   = 'v' // → layout version
-	kindCounters = 'c' // → counters
-	kindName     = 'm' // name number → name
-	kindHost     = 'h' // host number → host
-	kindHostName = 'H' // URLID of a host's name → host number
-	kindIndex    = 'Q' // policy, generation, class, tier, tries, score, ordinal, host number → nothing: a host that is not in memory
-	kindResident = 'R' // host number → nothing: a host that is in memory
-	kindSleeping = 'z' // unreachable, not before, host number → nothing: a host that waits
-	kindFailing  = 'Z' // ^since, host number → nothing: a host that is unreachable
-	kindSeen     = 'u' // URLID → ordinal
-	kindEntry    = 'e' // ordinal → entry
-	kindLink     = 'l' // ordinal of v, page u, index on u → link
-	kindQueue    = 'q' // policy, generation, host number, tier, tries, score, ordinal → nothing
-	kindWaiting  = 'w' // not before, ordinal → nothing
-	kindFlight   = 'f' // request id → flight
-	kindPage     = 'p' // page → page
-	kindTable    = 't' // page → leaf table
-	kindGuidance = 'i' // page → what guides said of its links
-	kindTargets  = 'x' // page → the entries that its links lead to
-	kindSiblings = 'b' // page → its links for one another (cocitation.go)
-	kindSince    = 'n' // ordinal → clock of the verdict that made R known, or of its redirect
-	kindSeeds    = 's' // id of a virtual page that was applied → nothing
-	kindLatency  = 'd' // slot → latency sample
+	kindLayout   = 'v' // → layout version, one byte
+	kindCounters = 'c' // → counters, with outcomes, refusals and spans
+	kindName     = 'm' // name number u32 → name of a policy or model
+	kindHost     = 'h' // host u32 → host (storedHost)
+	kindHostName = 'H' // URLID of a host's name, 16 → host number
+	kindIndex    = 'Q' // policy u8, generation u32, class u32, tier u8, tries u16, score 8, ordinal u64, host u32 → nothing: a host that is not in memory
+	kindResident = 'R' // host u32 → nothing: a host that is in memory
+	kindSleeping = 'z' // unreachable u8, not before u64, host u32 → nothing: a host that waits
+	kindFailing  = 'Z' // ^since u64, host u32 → nothing: a host that is unreachable
+	kindSeen     = 'u' // URLID 16 → ordinal: the exact seen-set
+	kindEntry    = 'e' // ordinal u64 → entry
+	kindLink     = 'l' // ordinal of v u64, page u u64, index on u u32 → link: a pending leap that is not in v's value
+	kindQueue    = 'q' // policy u8, generation u32, host u32, tier u8, tries u16, score 8, ordinal u64 → nothing
+	kindWaiting  = 'w' // not before u64, ordinal u64 → nothing: an entry that waits after a failed try
+	kindFlight   = 'f' // request id 16 → flight: a request without a verdict
+	kindPage     = 'p' // page u64 → page, while one of its links is not settled
+	kindTable    = 't' // page u64 → its leaf table (linkfeature.Table)
+	kindGuidance = 'i' // page u64 → guidance of its links, if there is any
+	kindTargets  = 'x' // page u64 → ordinals that its links lead to, if a policy orders pages
+	kindSiblings = 'b' // page u64 → its links with the ordinals of their targets (cocitation.go)
+	kindSince    = 'n' // ordinal u64 → clock of the verdict that made R known, or of the redirect (cocitation.go)
+	kindSeeds    = 's' // id 16 → nothing: an applied record that has no request: seeds, replays, links from another shard
+	kindLatency  = 'd' // slot u32 → latency sample
 	kindLease    = 'g' // → the newest lease (schemas.ShardNote)
-	kindPeer     = 'k' // shard → its pages delivered, as it reported
-	kindArm      = 'a' // policy's name number → arm of a mixture
+	kindPeer     = 'k' // shard u32 → pages delivered that it reported; in shard 0
+	kindArm      = 'a' // name number u32 of a policy → arm of a mixture
 	kindRanked   = 'r' // → ranked
-	kindRenewal  = 'j' // → pages delivered that are targets of a guide made of them
-	kindOutage   = 'y' // → outage
-	kindLesson   = 'o' // the shard's clock → what learners were told (schemas.LinkFound)
+	kindRenewal  = 'j' // → number of delivered pages that are targets of a guide built from the crawl
+	kindOutage   = 'y' // → outage, and the host that failed last
+	kindLesson   = 'o' // clock u64 → a record that rankers learned from (schemas.LinkFound)
 )
 
 // layout is the version of keys and values that this package writes; Open refuses others.

@@ -33,7 +33,7 @@ func (b *Book) Deleted(crawl string) bool {
 
 // Take reads one record of the topic: its key, the crawl, and its value, nil for a crawl that
 // is forgotten. A revision that is not above the last changes nothing: it is a late copy, or the
-// record of an operator who lost a race (see doc.go). An error is a record that cannot be read.
+// record of an operator who lost a race (docs/decisions/0113). An error is a record that cannot be read.
 func (b *Book) Take(key, value []byte) error {
 	var control *schemas.CrawlControl
 	if value != nil {
