@@ -12,8 +12,8 @@ import (
 	"forager/schemas"
 )
 
-// Apply takes a verdict on u with the links of u, a virtual page of seeds, or an ask for a replay. Records are
-// applied in the order of their partition; one that answers no request in flight is a
+// Apply takes a record of link.found: a verdict on u with the links of u, a virtual page of seeds, a request for a replay or a
+// retry, or a record of another shard. Records are applied in the order of their partition; a verdict on no request in flight is a
 // duplicate. The record is kept in part and must not be changed afterwards.
 func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	if err := s.usable(); err != nil {
@@ -90,7 +90,7 @@ func (s *Shard) applySeeds(id schemas.ID, rec *schemas.LinkFound) (duplicate boo
 	return false, err
 }
 
-// once says whether a page of seeds, or of another shard, was applied before, and remembers it.
+// once reports whether a record without a request was applied before, and notes it as applied.
 func (s *Shard) once(id schemas.ID) (duplicate bool, err error) {
 	key := s.keys.id(kindSeeds, id)
 	if _, ok, err := s.store.Get(key); err != nil || ok {
@@ -126,7 +126,7 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 	queries := uint64(rec.GetJudgement().GetBacklinks().GetQueries())
 	s.c.queries += queries
 	s.c.requests += queries
-	if consequence.Unreachable == schemas.UnreachableNothing { // else it says nothing of how fast the loop is
+	if consequence.Unreachable == schemas.UnreachableNothing { // else its latency is not that of the loop
 		if err := s.measure(now, now-f.at); err != nil {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 	if err != nil || len(settled) == 0 && !consequence.Page {
 		return nil, err
 	}
-	// What follows from the control record that the request was chosen under is in the request.
+	// What depends on the control record under which the request was chosen is in the request.
 	var request schemas.FetchRequest
 	if err := proto.Unmarshal(rec.GetRequest(), &request); err != nil {
 		return nil, fmt.Errorf("the request in it: %w", err)
@@ -177,7 +177,7 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 	if e.outcome == schemas.Outcome_OUTCOME_DELIVERED {
 		j := rec.GetJudgement()
 		e.raw, e.tempered = j.GetRaw(), j.GetTempered()
-		// Stored before the links are looked at: one of them may be an alias of this page.
+		// Stored before the links are applied: one of them may be an alias of this page.
 		if err := s.saveEntry(e); err != nil {
 			return nil, err
 		}
@@ -197,7 +197,7 @@ func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled
 	return append(settled, own...), err
 }
 
-// applyLinks takes the links of a page, whose targets have a depth; u is the page's entry, nil for a
+// applyLinks takes the links of a page; depth is that of their targets; u is the page's entry, nil for a
 // page of seeds or of another shard. Links to hosts of other shards are sent there.
 func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
 	links := rec.GetLinks()
@@ -274,8 +274,8 @@ func (s *Shard) applyLink(p *page, u *entry, found *schemas.Link, l *link, depth
 	return s.join(e, p, l, depth, 0)
 }
 
-// join adds a link to an entry that is known: it is settled at once where the entry is final, and
-// sent on where the entry redirected to another shard, to which links came moves times already.
+// join adds a link to an entry that is known: the link is settled at once if the entry is final, and
+// sent on if the entry redirected to another shard. moves is how often the link was sent on already.
 func (s *Shard) join(e *entry, p *page, l *link, depth, moves uint32) (*schemas.LeapSettled, error) {
 	switch e.state {
 	case stateFinal:
@@ -362,7 +362,7 @@ func (s *Shard) addLink(e *entry, p *page, l *link, depth uint32) error {
 	return s.saveEntry(e)
 }
 
-// keepLink keeps a link until its target is final, and says whether that must be saved now.
+// keepLink keeps a link until its target is final, and reports whether the entry must be saved now.
 func (s *Shard) keepLink(e *entry, p *page, l *link) (changed bool, err error) {
 	p.pending++
 	if !p.seeds {
@@ -374,7 +374,7 @@ func (s *Shard) keepLink(e *entry, p *page, l *link) (changed bool, err error) {
 	return s.saveLink(e, l)
 }
 
-// countGate counts a link after which its target is still in no policy's queue.
+// countGate counts a link whose target is still in no policy's queue.
 func (s *Shard) countGate(e *entry) {
 	if !slices.ContainsFunc(e.places, func(p placed) bool { return p.In }) {
 		s.c.refused[scope.Gate]++

@@ -15,7 +15,7 @@ import (
 // than the last one is ignored, and so is any other state after CRAWL_STATE_STOPPED. A new
 // scope holds for links found from then on; new limits hold at once; under other policies the best
 // entries and some thousand others are placed before Configure returns, and the rest by Rescore. Other
-// shadows change nothing but what requests and leaps say of them.
+// shadows change nothing but the shadow places in requests and leaps.
 func (s *Shard) Configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) error {
 	if s.ctl != nil && ctl.GetRevision() < s.ctl.GetRevision() {
 		return nil
@@ -121,18 +121,18 @@ func newPolicies(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (po
 	return policies, learns, nil
 }
 
-// shapeOf names everything of a control record that places depend on.
+// shapeOf is a hash of everything in a control record that places depend on.
 func shapeOf(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (schemas.ID, error) {
 	shape := &schemas.CrawlControl{
 		Policies: ctl.GetPolicies(), RandomSeed: ctl.GetRandomSeed(),
 		Learning: &schemas.Learning{DMax: ctl.GetLearning().GetDMax()},
 	}
-	if ctl.GetMixture() != nil { // how it chooses is no matter of places
+	if ctl.GetMixture() != nil { // places do not depend on how it chooses
 		shape.Mixture = &schemas.Mixture{}
 	}
 	for _, p := range ctl.GetPolicies() {
 		if p.GetRanker() == schemas.Ranker_RANKER_TAG_BANDIT {
-			shape.Window = ctl.GetWindow() // so many pages it draws at once
+			shape.Window = ctl.GetWindow() // the number of pages that it draws at once
 		}
 		if _, ok := override[p.GetName()]; ok {
 			shape.Focus = append(shape.Focus, p.GetName()) // any list of names does
@@ -142,7 +142,7 @@ func shapeOf(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (schema
 	return schemas.URLID(string(b)), err
 }
 
-// rebuildHeaps makes everything in memory that follows from the queues' heads and the limits.
+// rebuildHeaps rebuilds everything in memory that follows from the queues' heads and the limits.
 func (s *Shard) rebuildHeaps() {
 	s.ready, s.old = nil, nil
 	for p := range s.policies {

@@ -15,11 +15,11 @@ func (s *Shard) discover(url string, depth, hops uint32) (*entry, error) {
 	}
 	s.c.entries++
 	e := &entry{ordinal: s.c.entries, url: url, host: h.number, depth: depth, hops: hops, loaded: true}
-	s.keep(e) // it can be asked for by its URL from now on
+	s.keep(e) // it can be looked up by its URL from now on
 	return e, s.see(url, e.ordinal)
 }
 
-// unvisited reads the queued entry that an ordinal stands for: its own, or that to which it has redirected since; nil = it is
+// unvisited reads the queued entry of an ordinal, or the one to which that has redirected since; nil if it is
 // not queued.
 func (s *Shard) unvisited(ordinal uint64) (*entry, error) {
 	e, err := s.entry(ordinal)
@@ -32,7 +32,7 @@ func (s *Shard) unvisited(ordinal uint64) (*entry, error) {
 	return e, nil
 }
 
-// resolve reads the entry that a seen URL's entry stands for: itself, or where it redirected to.
+// resolve follows redirects from the entry of a seen URL; an entry that is no alias is returned as it is.
 func (s *Shard) resolve(e *entry) (_ *entry, err error) {
 	for steps := uint64(0); e.state == stateAlias; steps++ {
 		if steps > s.c.entries {
@@ -45,8 +45,8 @@ func (s *Shard) resolve(e *entry) (_ *entry, err error) {
 	return e, nil
 }
 
-// queue places an unvisited entry from all its links and puts it into the queues, or into
-// flight where its next attempt is known to be dispatched already. It stores the entry.
+// queue places an unvisited entry by all its links and puts it into the queues, or into
+// flight if its next attempt is known to be dispatched already. It stores the entry.
 func (s *Shard) queue(e *entry) error {
 	adopted, err := s.adopt(e)
 	if err != nil || adopted {

@@ -7,14 +7,14 @@ import (
 	"forager/schemas"
 )
 
-// filter says of most ids that they were not added: a Bloom filter in blocks of a cache line,
+// filter excludes most ids that were not added: a Bloom filter in blocks of a cache line,
 // each with a bit in each of its words for every id (Putze, Sanders and Singler, "Cache-, hash- and
 // space-efficient Bloom filters", 2007), in layers, each twice as large as the one before.
-// With 12 bits an id a layer takes one in 200 for added that was not. The last layer that the budget has room for
-// takes thrice the ids that it should, and then one in three for added.
+// With 12 bits an id a layer has one false positive in 200. The last layer that fits the budget takes three times
+// the ids that it should, and then has one in three.
 type filter struct {
 	layers []layer
-	// budget of bytes. Once that is not enough the last layer is crowded, and then the filter off: anything may have
+	// budget of bytes. Once that is not enough the last layer is crowded, and then the filter is off: every id may have
 	// been added.
 	budget       int
 	crowded, off bool
@@ -29,10 +29,10 @@ type block [8]uint64
 
 const (
 	filterBits = 12
-	// crowd is how many times the ids that it should have the last layer takes.
+	// crowd is how many times its regular number of ids the last layer takes.
 	crowd      = 3
 	blockBytes = 64
-	// firstLayer has room for so many ids.
+	// firstLayer is the number of ids in the first layer.
 	firstLayer = 1 << 16
 )
 
@@ -50,15 +50,15 @@ func (f *filter) limit(budget int) {
 	}
 }
 
-// newLayer returns a layer of so many blocks.
+// newLayer returns a layer of that many blocks.
 func newLayer(blocks int) layer {
 	return layer{blocks: make([]block, blocks), room: roomOf(blocks)}
 }
 
-// roomOf is the number of ids that so many blocks should have.
+// roomOf is the number of ids that a layer of that many blocks should have.
 func roomOf(blocks int) int { return blocks * 8 * blockBytes / filterBits }
 
-// extend makes room for another id, or turns the filter off.
+// extend adds capacity for another id, or turns the filter off.
 func (f *filter) extend() {
 	want, left := firstLayer<<len(f.layers)*filterBits/(8*blockBytes), (f.budget-f.size())/blockBytes
 	switch last := len(f.layers) - 1; {

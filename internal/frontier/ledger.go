@@ -95,7 +95,7 @@ func (s *Shard) leapNamed(u *page, l *link, v *entry, named string) (*schemas.Le
 		Request: request.Bytes(), Pages: s.c.pages,
 		Forward: u.number <= v.facts.clock,
 	}
-	// A link that redirects back to its own page is settled, but it leads nowhere; and nobody wrote a backlink.
+	// A link that redirects back to its own page is settled and does not train; nor do backlinks, which are not on the page.
 	leap.Trains = !l.backlink() && schemas.Outcomes[v.outcome].Trains && (leap.Forward || !s.limits.forward) &&
 		v.trained < s.limits.pairs && u.url != v.url && math.Abs(u.raw-v.raw) >= s.limits.active
 	if leap.Trains {
@@ -120,9 +120,9 @@ func (s *Shard) teaching(u *page, l *link, v *entry) ([]*schemas.Feature, error)
 	return linkfeature.Merge(features, cited), err
 }
 
-// boundaries returns the record that makes a new model due, if the pages that the crawl has delivered have reached one by a
-// schedule, which comes with the verdict or report that is applied. Of several shards shard 0 says so, by
-// what the others have reported; where that is several boundaries at once, it is the last.
+// boundaries returns the record that makes a new model due, if the pages that the crawl has delivered have reached a boundary of
+// the schedule, which comes with the verdict or report that is applied. With several shards it comes from shard 0, which counts
+// the pages that the others have reported. If several boundaries are passed at once, the last one counts.
 func (s *Shard) boundaries(by *schemas.ModelSchedule) []*schemas.LeapSettled {
 	if by == nil {
 		by = s.models

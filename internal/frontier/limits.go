@@ -11,7 +11,7 @@ import (
 // limits are the numbers of a control record, with defaults filled in.
 type limits struct {
 	pages, requests uint64 // 0 = no limit
-	window          uint64 // 0 = found by trying, see window.go
+	window          uint64 // 0 = found by trying (window.go)
 	windowCap       uint64 // of a window that is found
 	hostWindow      uint32
 	hostCap         uint64 // 0 = no limit
@@ -93,7 +93,7 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 	return l, nil
 }
 
-// MaxShards bounds the shards of a crawl: shard 0 looks at all of them for every decision.
+// MaxShards is the largest number of shards of a crawl: shard 0 reads all of their reports for every decision.
 const MaxShards = 256
 
 func orDefault[N uint32 | uint64](n *N, value N) {
@@ -102,9 +102,9 @@ func orDefault[N uint32 | uint64](n *N, value N) {
 	}
 }
 
-// room says whether one more request may be dispatched: of both budgets what is charged and
-// what is in flight are taken, as any request in flight may come to be charged to both. A shard of
-// several has its lease for a budget.
+// room reports whether one more request may be dispatched: both budgets are reduced by what is charged and by
+// what is in flight, as any request in flight may be charged to both. With several shards the lease is the
+// budget.
 func (s *Shard) room() bool {
 	inFlight := uint64(len(s.flights))
 	if s.limits.shards > 1 {

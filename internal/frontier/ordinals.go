@@ -7,10 +7,10 @@ import (
 	"forager/schemas"
 )
 
-// ordinals remembers the ordinals of the URLs that were looked up last, 8 bytes each: a table of buckets that are a
-// cache line each, with the one used last first. It grows to its bound, and forgets by bucket then. A URL is known by
-// 32 bits of its id, so once in some thousands of times a new one is taken for another: whoever asks reads the
-// entry anyway, and sees that its URL is another.
+// ordinals caches the ordinals of the URLs that were looked up last, 8 bytes each: a table of buckets that are a
+// cache line each, the most recently used slot first. It grows to its bound, and then evicts within buckets. A URL is identified by
+// 32 bits of its id, so once in some thousands of times a new one is taken for another: the caller reads the
+// entry anyway, and compares its URL.
 type ordinals struct {
 	// A slot of a bucket is the URL's tag in its upper half and the ordinal in its lower one; 0 = free.
 	buckets [][bucketSlots]uint64
@@ -26,14 +26,14 @@ const (
 	firstBuckets = 1 << 6
 )
 
-// tagOf is by what a URL is known; it also says which bucket that is in.
+// tagOf identifies a URL; it also determines its bucket.
 func tagOf(id schemas.ID) uint32 { return binary.BigEndian.Uint32(id[:]) }
 
 func (o *ordinals) bucket(tag uint32) *[bucketSlots]uint64 {
 	return &o.buckets[uint64(tag)*uint64(len(o.buckets))>>32]
 }
 
-// limit sets the budget, bytes. A table that is larger is forgotten.
+// limit sets the budget, bytes. A table that is larger is dropped.
 func (o *ordinals) limit(bytes int) {
 	o.budget = max(1, bytes/bucketBytes)
 	if len(o.buckets) > o.budget {
@@ -41,8 +41,8 @@ func (o *ordinals) limit(bytes int) {
 	}
 }
 
-// peek returns the ordinal that the URL of an id most likely has. Several goroutines may call it while nobody
-// changes the table.
+// peek returns the ordinal that the URL of an id most likely has. Several goroutines may call it while the table
+// is not changed.
 func (o *ordinals) peek(id schemas.ID) (ordinal uint64, ok bool) {
 	if len(o.buckets) == 0 {
 		return 0, false
@@ -56,7 +56,7 @@ func (o *ordinals) peek(id schemas.ID) (ordinal uint64, ok bool) {
 	return 0, false
 }
 
-// put makes the URL of an id the one used last of its bucket. Ordinals of more than 32 bits are not kept.
+// put makes the URL of an id the most recently used of its bucket. Ordinals of more than 32 bits are not kept.
 func (o *ordinals) put(id schemas.ID, ordinal uint64) {
 	if ordinal == 0 || ordinal > math.MaxUint32 {
 		return
@@ -67,7 +67,7 @@ func (o *ordinals) put(id schemas.ID, ordinal uint64) {
 	o.place(uint64(tagOf(id))<<32 | ordinal)
 }
 
-// place puts a slot first in its bucket, where it takes the place of the one of its tag, or of the last one.
+// place puts a slot first in its bucket; it replaces the one of its tag, or the last one.
 func (o *ordinals) place(slot uint64) {
 	b := o.bucket(uint32(slot >> 32))
 	last := 0
@@ -81,7 +81,7 @@ func (o *ordinals) place(slot uint64) {
 	b[0] = slot
 }
 
-// grow doubles the table where its budget allows that.
+// grow doubles the table if its budget allows that.
 func (o *ordinals) grow() {
 	n := min(max(firstBuckets, 2*len(o.buckets)), o.budget)
 	if n <= len(o.buckets) {

@@ -5,7 +5,7 @@ import (
 	"forager/schemas"
 )
 
-// source is a link as rankers see it, with Pr(high | u,v) where they ask for that.
+// source is a link as rankers see it, with Pr(high | u,v) if learns.
 func (s *Shard) source(p *page, l *link, learns bool) (src rank.Source, err error) {
 	src = p.source(l)
 	if !p.seeds && (l.scored || learns && s.using.model != nil) {
@@ -15,7 +15,7 @@ func (s *Shard) source(p *page, l *link, learns bool) (src rank.Source, err erro
 	return src, err
 }
 
-// source is a link on the page as rankers see it that do not learn.
+// source is a link on the page as rankers that do not learn see it.
 func (p *page) source(l *link) rank.Source {
 	if p.seeds {
 		return rank.Source{Seed: true}
@@ -30,7 +30,7 @@ func (p *page) source(l *link) rank.Source {
 	return src
 }
 
-// knownHigh is high for a link that may have been scored ahead.
+// knownHigh is high for a link that may have been scored in advance.
 func (s *Shard) knownHigh(p *page, l *link) (float64, error) {
 	if l.scored {
 		return l.high, nil
@@ -49,8 +49,8 @@ func (s *Shard) modelOf(p int) uint32 {
 	return 0
 }
 
-// place gives an unvisited entry the places that all its links add up to, under the newest
-// generation and the model in use. An entry that no link lets in is pinned where it was requested
+// place computes the places of an unvisited entry from all its links, under the newest generation and the
+// model in use. An entry that no link lets in is pinned at the place by which it was requested
 // or pinned before. It changes no queue.
 func (s *Shard) place(e *entry) error {
 	links, err := s.links(e)
@@ -79,8 +79,8 @@ func (s *Shard) place(e *entry) error {
 	return nil
 }
 
-// score is place for an entry of a pass. Where nothing but the model has changed since it was placed, the places under policies
-// that do not learn stay, and of the others only the links count that lie in the entry's tier, as gates do not ask the model.
+// score is place for an entry of a pass. If nothing but the model has changed since the entry was placed, the places under policies
+// that do not learn stay, and under the others only the links of the entry's tier count, as gates do not depend on the model.
 func (s *Shard) score(e *entry) error {
 	if !s.onlyScores(e) {
 		return s.place(e)
@@ -129,7 +129,7 @@ func (s *Shard) score(e *entry) error {
 	return nil
 }
 
-// onlyScores says of a queued entry that placing it anew changes nothing but its scores under policies that learn.
+// onlyScores reports whether placing a queued entry again changes nothing but its scores under policies that learn.
 func (s *Shard) onlyScores(e *entry) bool {
 	if s.c.unranked > 0 || len(e.places) != len(s.policies) {
 		return false
@@ -143,7 +143,7 @@ func (s *Shard) onlyScores(e *entry) bool {
 	return true
 }
 
-// wantsScore says that an entry's place depends on what a link on a page scores under the model; onlyScores holds for it.
+// wantsScore reports whether an entry's place depends on the score of a link under the model; onlyScores holds for the entry.
 func (s *Shard) wantsScore(e *entry, p *page, l *link) bool {
 	if p.seeds {
 		return false
@@ -157,9 +157,9 @@ func (s *Shard) wantsScore(e *entry, p *page, l *link) bool {
 	return false
 }
 
-// pin places an entry by what its request was chosen by, under each policy that no link places it under. The entry came in
-// by the verdict on a recovered request (landUnplaced), is replayed, or is where such a one redirected to: the links
-// that let it in are settled or unknown, so a gate that keeps out later links must not keep out the entry.
+// pin places an entry at the place by which its request was chosen, under each policy under which no link places it. The entry
+// came in by the verdict on a recovered request (landUnplaced), is replayed, or is the target of a redirect of such a one: the links
+// that let it in are settled or unknown, so a gate that refuses later links must not exclude the entry.
 func (s *Shard) pin(e *entry, tier uint32, score float64) {
 	for p := range e.places {
 		if !e.places[p].In {
@@ -168,7 +168,7 @@ func (s *Shard) pin(e *entry, tier uint32, score float64) {
 	}
 }
 
-// linkless says that no link placed the entry there, but pin.
+// linkless reports whether pin placed the entry, not a link.
 func (p *placed) linkless() bool { return p.Pinned && p.Via == 0 }
 
 // noPlaces returns the places of an entry without links.
@@ -195,7 +195,7 @@ func (s *Shard) addPlace(e *entry, p *page, l *link) error {
 	return nil
 }
 
-// fresh says that the entry's places were made under the newest generation and the model in
+// fresh reports whether the entry's places were made under the newest generation and the model in
 // use, so that a further link can be folded into them.
 func (s *Shard) fresh(e *entry) bool {
 	for p := range s.policies {

@@ -10,11 +10,11 @@ import (
 // maxHops is the number of redirects followed in a row.
 const maxHops = 10
 
-// redirect decides about v, which redirects to a target t. If t may be fetched, or is known
+// redirect decides what becomes of v, which redirects to a target t. If t may be fetched, or is known
 // already, v becomes its alias: the leaps into v are leaps into t from now on (each keeps the
 // link as it was found), and nothing is charged. Otherwise v is final without a relevance:
-// REDIRECTED where t may not be fetched, BAD_REDIRECT where there is no t, where it leads
-// back to v, or where it is a redirect too many.
+// REDIRECTED if t may not be fetched, BAD_REDIRECT if there is no t, if it leads
+// back to v, or after more than maxHops redirects.
 func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error) {
 	end := func(o schemas.Outcome) ([]*schemas.LeapSettled, error) {
 		v.state, v.outcome = stateFinal, o
@@ -63,7 +63,7 @@ func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error
 	if err := s.saveEntry(v); err != nil {
 		return nil, err
 	}
-	if raised { // a hub links to where v leads, which is saved below
+	if raised { // hubs link to the target of v, which is saved below
 		t.mark()
 	}
 	if t.state == stateMoved {

@@ -7,9 +7,9 @@ import (
 	"forager/schemas"
 )
 
-// applyReplay takes somebody's ask, once, for one more attempt at a request that a stage could
+// applyReplay takes, once, an operator's request for one more attempt at a request that a stage could
 // not handle. If that request was the last one for its URL and the URL is final by it, the URL is
-// queued again and dispatched as the next attempt; otherwise the ask is counted as refused.
+// queued again and dispatched as the next attempt; otherwise the replay is counted as refused.
 //
 // What the failed request was charged stays charged, and the leaps that its verdict settled stay
 // settled, without an R(v): both were sent. The new attempt reserves and is charged like any
@@ -32,8 +32,8 @@ func (s *Shard) applyReplay(id schemas.ID, rec *schemas.LinkFound) (duplicate bo
 	return false, s.queue(e)
 }
 
-// failed returns the entry that is final because a stage could not handle the request that an ask
-// names; nil where there is none.
+// failed returns the entry that is final because a stage could not handle the request that a replay
+// names; nil if there is none.
 func (s *Shard) failed(rec *schemas.LinkFound) (*entry, error) {
 	request, err := schemas.ParseID(rec.GetReplay())
 	if err != nil {

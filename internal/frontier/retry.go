@@ -6,8 +6,8 @@ import (
 	"forager/schemas"
 )
 
-// again queues the entry for another attempt: a host that asked to wait makes all its URLs
-// wait, a failed try only its own URL.
+// again queues the entry for another attempt: a deferral makes the whole host wait, a failed try
+// only its own URL (docs/decisions/0100).
 func (s *Shard) again(e *entry, rec *schemas.LinkFound, charged bool, now int64) error {
 	at := min(rec.GetNotBefore(), now+longestWait)
 	h, err := s.host(e.host)
@@ -51,7 +51,7 @@ func (s *Shard) again(e *entry, rec *schemas.LinkFound, charged bool, now int64)
 	return s.saveEntry(e)
 }
 
-// longestWait bounds what a server may ask for (Retry-After), milliseconds: a day.
+// longestWait is the longest wait that a server may ask for (Retry-After), milliseconds: a day.
 const longestWait = 24 * 60 * 60 * 1000
 
 // later is now + delay·2^doublings, without overflow.

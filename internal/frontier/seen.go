@@ -7,9 +7,9 @@ import (
 	"forager/schemas"
 )
 
-// The seen-set is exact and lies in the store. Most links lead to URLs that were linked a
-// moment ago, so those looked up last are known in memory, too (ordinals.go). Of URLs that were never linked a
-// filter knows it; the few that it is wrong about are looked up.
+// The seen-set is exact and in the store. Most links lead to URLs that were linked shortly before, so the ordinals of those
+// looked up last are in memory, too (ordinals.go). A filter excludes most URLs that were never linked; its false
+// positives are looked up.
 
 // known is what is in memory of the seen-set.
 type known struct {
@@ -18,7 +18,7 @@ type known struct {
 	filter filter
 }
 
-// seen returns the entry of a canonical URL, as it was found: not the one that it redirected to; nil where the URL
+// seen returns the entry of a canonical URL itself, not the one that it redirected to; nil if the URL
 // was not seen.
 func (s *Shard) seen(url string) (*entry, error) { return s.seenBy(url, schemas.URLID(url)) }
 
@@ -44,7 +44,7 @@ func (s *Shard) seenBy(url string, id schemas.ID) (*entry, error) {
 	return e, err
 }
 
-// seenID returns the entry of the URL of an id as the store knows it; nil where that was not seen.
+// seenID returns the entry of the URL of an id from the store; nil if it was not seen.
 func (s *Shard) seenID(id schemas.ID) (*entry, error) {
 	ordinal, ok, err := readSeen(s.store.Get, &s.keys, id)
 	if err != nil || !ok {
@@ -79,7 +79,7 @@ func (s *Shard) see(url string, ordinal uint64) error {
 	return s.store.Set(s.keys.id(kindSeen, id), s.value)
 }
 
-// loadSeen fills the filter, which also knows the hosts that were seen.
+// loadSeen fills the filter, which also contains the hosts that were seen.
 func (s *Shard) loadSeen() error {
 	for _, kind := range []byte{kindSeen, kindHostName} {
 		from := append([]byte(nil), s.keys.kind(kind)...)

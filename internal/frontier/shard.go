@@ -18,14 +18,14 @@ type Model interface {
 	Score(features []*schemas.Feature) float64
 }
 
-// Options are what a Shard needs beside the crawl's control record.
+// Options are what a Shard needs in addition to the crawl's control record.
 type Options struct {
 	// Epoch and Owner go into every FetchRequest.
 	Epoch uint64
 	Owner uint32
 	// Rankers override the ranker of the policy of that name.
 	Rankers map[string]rank.Ranker
-	// Features says which leaps are settled with their features.
+	// Features selects the leaps that are settled with their features.
 	Features Features
 	// RetryDelay is the pause before the second try of a URL; it doubles with every try.
 	RetryDelay time.Duration
@@ -33,15 +33,15 @@ type Options struct {
 	Memory int
 }
 
-// Features says which leaps are settled with their features.
+// Features selects the leaps that are settled with their features.
 type Features byte
 
 const (
 	// FeaturesOfAll leaps.
 	FeaturesOfAll Features = iota
-	// FeaturesOfLessons are those of leaps that train; the others are kept by nobody.
+	// FeaturesOfLessons are those of leaps that train.
 	FeaturesOfLessons
-	// NoFeatures: nobody learns.
+	// NoFeatures: no leap has features, as nothing is trained.
 	NoFeatures
 )
 
@@ -51,7 +51,7 @@ type Effects struct {
 	Settled []*schemas.LeapSettled
 	// Sent are records for other shards of the crawl.
 	Sent []*schemas.LinkFound
-	// Duplicate: the record answers no request in flight and changed nothing but a counter.
+	// Duplicate: the record belongs to no request in flight and changed nothing but a counter.
 	Duplicate bool
 }
 
@@ -63,7 +63,7 @@ type ShardName struct {
 }
 
 // Shard is one shard of a crawl. It is not safe for concurrent use. After an error it must be
-// thrown away and opened again on the last state that was committed: a call that failed may
+// discarded and opened again on the last state that was committed: a call that failed may
 // have done half its work.
 type Shard struct {
 	name  ShardName
@@ -77,11 +77,11 @@ type Shard struct {
 	memory, hostMemory, frontSize, fittedHosts int
 	leafRange                                  schemas.Link
 
-	// What is kept in memory beside the store; Open reads it from there.
+	// What is kept in memory as well as in the store; Open reads it from there.
 	c           counters
 	generations []generations // by policy
 	names       names
-	// hosts in memory, by number; changed are those to be stored at the end of the call; index has the begins of the
+	// hosts in memory, by number; changed are those to be stored at the end of the call; index has the heads of the
 	// index of the others.
 	hosts      *lru[uint32, *host]
 	hostByName map[string]*host
@@ -89,19 +89,18 @@ type Shard struct {
 	index      hostIndex
 	fronts     []storedFront // scratch
 	flights    map[schemas.ID]*flight
-	// asking is the number of flights that may ask the source of backlinks.
+	// asking is the number of flights that may query the source of backlinks.
 	asking uint64
-	// unplaced are recovered requests that no entry answers for yet, by URL.
+	// unplaced are recovered requests that no entry has taken over yet, by URL.
 	unplaced map[string][]schemas.ID
-	// early are, by host, the clocks of dispatches that the log has told of before the records came that led to them, ascending;
-	// where hosts have a cap.
+	// early are, by host, the clocks of dispatches in the log whose causes are not applied yet, ascending; used if hosts have a cap.
 	early   map[uint32][]uint64
 	known   known
 	entries *lru[uint64, *entry]             // by ordinal
 	pages   *lru[uint64, *page]              // with pending links, by number
 	tables  *lru[uint64, *linkfeature.Table] // by page
-	// siblings are which links pages have, by number (cocitation.go); touched are unvisited entries whose links
-	// have others beside them of which more is known now.
+	// siblings are the links of pages, by number (cocitation.go); touched are unvisited entries whose co-citation
+	// features have changed.
 	siblings *lru[uint64, []sibling]
 	touched  []uint64
 	// applying is the page whose links are being applied.
@@ -110,36 +109,36 @@ type Shard struct {
 	waiting, sleeping, sleepingUnreached, latestFailing rangeHead[timed]
 	latency                                             latency
 	scored                                              scored
-	// prepared is what is made ahead of verdicts by preparing (prepare.go), settling that of the one being applied; since
+	// prepared is what preparing made of verdicts in advance (prepare.go), settling that of the one being applied; since
 	// what was stored meanwhile.
 	prepared  map[*schemas.LinkFound]*prepared
 	preparing *preparing
 	settling  *prepared
 	since     since
-	// stale are scores made ahead of the entries that their links lead to.
+	// stale are scores made in advance of links to entries that a pass has yet to score.
 	stale highs
-	// rerankFirst is the constant but in tests.
+	// rerankFirst is the constant, except in tests.
 	rerankFirst int
-	// stretch is what was scored ahead of it.
+	// stretch is what the pass under way has scored in advance.
 	stretch *stretch
-	// aheads are those that nobody uses.
+	// aheads are those not in use.
 	aheads sync.Pool
 
-	// ranked says how far hubs were ranked.
+	// ranked is the state of the last ranking of hubs.
 	ranked ranked
 
-	// onTopic are the pages delivered that guides are made around (renew.go).
+	// onTopic is the number of delivered pages that are targets of guides (renew.go).
 	onTopic uint64
 
 	// learners are rankers that learn from verdicts (learner.go).
 	learners map[schemas.Ranker]Learner
 
-	// lease and peers are what other shards said, see peers.go; sends what this call sends them.
+	// lease and peers are what other shards reported, see lease.go; sends is what this call sends them.
 	lease *schemas.ShardNote
 	peers map[uint32]uint64
 	sends []*schemas.LinkFound
 
-	// What Configure and SetModel say.
+	// What Configure and SetModel set.
 	ctl         *schemas.CrawlControl
 	scope       *scope.Scope
 	options     Options
@@ -148,7 +147,7 @@ type Shard struct {
 	// mixture chooses among the policies, which are its arms; nil = the first one leads.
 	mixture *rank.Mixture
 	arms    []rank.Arm
-	// learns: a policy ranks by the apprentice's model. asksModel: one does, or a shadow.
+	// learns: a policy ranks by the apprentice's model. asksModel: a policy or a shadow does.
 	learns, asksModel bool
 	shadows           []*rank.Policy
 	models            *schemas.ModelSchedule // when they are due; not to be changed
@@ -159,7 +158,7 @@ type Shard struct {
 	// What follows from both; built by Configure.
 	ready, old []*heap[*host] // by policy
 
-	// outage of the network (outage.go) and failing hosts (unreachable.go).
+	// outage of the network (outage.go) and unreachable hosts (unreachable.go).
 	outage  outage
 	failing failing
 }
@@ -173,10 +172,10 @@ type model struct {
 	pages uint64
 }
 
-// ErrNoModel says that the stored state ranks by a model that SetModel has not given yet.
+// ErrNoModel: the stored state ranks by a model that SetModel has not set yet.
 var ErrNoModel = errors.New("the shard ranks by a model that is not loaded")
 
-// errNotConfigured is a bug of the caller.
+// errNotConfigured is a bug in the caller.
 var errNotConfigured = errors.New("frontier: the shard is not configured")
 
 // Open reads a shard's state from the store; on an empty store the shard is new. It then
@@ -223,7 +222,7 @@ func (s *Shard) checkLayout() error {
 	return nil
 }
 
-// usable says why the shard cannot work yet.
+// usable returns why the shard cannot work yet.
 func (s *Shard) usable() error {
 	if s.ctl == nil {
 		return errNotConfigured
@@ -234,7 +233,7 @@ func (s *Shard) usable() error {
 	return nil
 }
 
-// entry reads an entry. Who changes it stores it with saveEntry before the call ends.
+// entry reads an entry. A caller that changes it stores it with saveEntry before the call ends.
 func (s *Shard) entry(ordinal uint64) (*entry, error) {
 	if e, ok := s.entries.get(ordinal); ok {
 		return e, nil
@@ -284,7 +283,7 @@ func (s *Shard) setEntry(ordinal uint64, value []byte) error {
 	return s.store.Set(s.keys.u64(kindEntry, ordinal), value)
 }
 
-// keep holds an entry in memory, with its links if they are.
+// keep holds an entry in memory, with its links if they are loaded.
 func (s *Shard) keep(e *entry) {
 	cost := entryCost + len(e.url) + 96*len(e.places) + linkCost*cap(e.links)
 	if e.held() {

@@ -37,8 +37,8 @@ func readTable(get func(key []byte) ([]byte, bool, error), keys *keys, p *page) 
 	return openTable(linkfeature.ReadTable, b, p.number)
 }
 
-// openTable opens a stored leaf table by linkfeature.ReadTable, or by linkfeature.TableIn for who is done with it as soon as
-// with the bytes.
+// openTable opens a stored leaf table by linkfeature.ReadTable, or by linkfeature.TableIn if the table is not used longer than
+// the bytes are valid.
 func openTable(by func(b []byte) (*linkfeature.Table, error), b []byte, page uint64) (*linkfeature.Table, error) {
 	t, err := by(b)
 	if err != nil {
@@ -47,7 +47,7 @@ func openTable(by func(b []byte) (*linkfeature.Table, error), b []byte, page uin
 	return t, nil
 }
 
-// features of a link as the learner takes them.
+// features returns the features of a link as the learner takes them.
 func (s *Shard) features(p *page, l *link) ([]*schemas.Feature, error) {
 	if m := s.settling; m != nil && m.dMax == s.limits.dMax && m.families == s.limits.families {
 		if p == s.applying && m.found[l.index].features != nil {
@@ -90,7 +90,7 @@ func (s *Shard) high(p *page, l *link) (float64, error) {
 	return s.scored.ScoreWith(s.leaves(l), cited), nil
 }
 
-// scored is the page whose links were scored last: links of a page mostly are one after another.
+// scored is the page whose links were scored last: links of a page mostly come one after another.
 type scored struct {
 	apprentice.Page
 	table *linkfeature.Table
@@ -98,7 +98,7 @@ type scored struct {
 	dMax  int
 }
 
-// leaves is the link as linkfeature wants it; valid until the next call.
+// leaves returns the link as linkfeature takes it; valid until the next call.
 func (s *Shard) leaves(l *link) *schemas.Link {
 	s.leafRange.FirstLeaf, s.leafRange.LastLeaf = l.first, l.last
 	return &s.leafRange
