@@ -8,12 +8,12 @@ import (
 	"forager/schemas"
 )
 
-// Backlinks of a page (schemas.Backlinks) come as links of its verdict, behind its own, and are leaps as those
-// are; only nothing is learnt from them, as they stand nowhere on the page. What a query costs is
-// reserved as a request is: at dispatch it is decided whether the source may be asked about the page, which the request
-// says in its path_state, and the verdict says what was asked.
+// Backlinks of a page (schemas.Backlinks) come as links of its verdict, after its own, and are leaps like those,
+// except that they do not train, as they are not on the page. A query is reserved like a request: whether the source may be queried
+// about the page is decided at dispatch and sent in the request's path_state; the verdict has the number of queries
+// (docs/decisions/0107).
 
-// hold remembers a request in flight, and what it may cost beside itself.
+// hold adds a request in flight, and the query that it may cost.
 func (s *Shard) hold(id schemas.ID, f *flight) {
 	s.flights[id] = f
 	if f.asks {
@@ -21,7 +21,7 @@ func (s *Shard) hold(id schemas.ID, f *flight) {
 	}
 }
 
-// release forgets a request in flight.
+// release removes a request in flight.
 func (s *Shard) release(id schemas.ID, f *flight) {
 	delete(s.flights, id)
 	if f.asks {
@@ -29,7 +29,7 @@ func (s *Shard) release(id schemas.ID, f *flight) {
 	}
 }
 
-// roomFor says whether so many requests more may be charged, besides what those in flight may come to cost.
+// roomFor reports whether n more requests may be charged, in addition to what those in flight may cost.
 func (s *Shard) roomFor(n uint64) bool {
 	used := s.c.requests + uint64(len(s.flights)) + s.asking
 	if s.limits.shards > 1 {
@@ -38,7 +38,7 @@ func (s *Shard) roomFor(n uint64) bool {
 	return s.limits.requests == 0 || used+n <= s.limits.requests
 }
 
-// mayAsk says whether the source of backlinks may be asked about one more page. Each shard has its part of the ration.
+// mayAsk reports whether the source of backlinks may be queried about one more page. Each shard has its part of the ration.
 func (s *Shard) mayAsk() bool {
 	if s.ctl.GetBacklinks().GetSource() == "" {
 		return false
@@ -51,7 +51,7 @@ func (s *Shard) mayAsk() bool {
 	return s.c.queries+s.asking < part && s.roomFor(2)
 }
 
-// allows says whether a request in the log lets the source of backlinks be asked.
+// allows reports whether a request in the log lets the source of backlinks be queried.
 func allows(r *schemas.FetchRequest) (bool, error) {
 	path := new(schemas.Path)
 	if err := proto.Unmarshal(r.GetPathState(), path); err != nil {

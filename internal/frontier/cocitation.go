@@ -9,12 +9,12 @@ import (
 	"forager/schemas"
 )
 
-// Co-citation features of a link (u,v) are R(w) of the links (u,w) beside it, as far as they were known when v
-// was requested (2002 §3.8). Where the crawl has them, a page keeps which of its links lead to URLs of this
-// shard, beside its leaf table and as long; R(w) stands in w's entry, and since when it is known
-// beside that. Other crawls store and read nothing of this.
+// Co-citation features of a link (u,v) are R(w) of the links (u,w) next to it, as far as they were known when v
+// was requested (2002 §3.8; docs/decisions/0109). In a crawl that has them the links of a page that lead to URLs of this
+// shard are stored as long as its leaf table; R(w) is in w's entry, and the clock at which it became known
+// has a key of its own. Other crawls store and read nothing of this.
 
-// sibling is a link of a page as its other links see it.
+// sibling is a link of a page as the co-citation features of its other links need it.
 type sibling struct {
 	index, first, last uint32
 	// ordinal of the entry that the link names.
@@ -24,8 +24,8 @@ type sibling struct {
 // What a page's siblings take in memory, bytes.
 const siblingCost, siblingsCost = 24, 128
 
-// mostTouched is the number of entries that a verdict places anew because it was learnt what stands beside
-// the links to them. Others stay as they are until a model comes.
+// mostTouched is the largest number of entries that a verdict places again because the co-citation features of
+// links to them have changed. Others keep their places until a new model comes.
 const mostTouched = 256
 
 // sharePages divides the memory for pages.
@@ -39,8 +39,8 @@ func (s *Shard) sharePages(bytes int) {
 	s.siblings.limit(bytes / 2)
 }
 
-// addSiblings notes the links of a page: before they are applied, as far as they lead to URLs that were seen, and
-// all of them that the crawl takes once they are.
+// addSiblings stores the links of a page that lead to URLs that were seen. It is called before the links are applied, and
+// again afterwards, when all that the crawl takes are seen.
 func (s *Shard) addSiblings(p *page, links []*schemas.Link) error {
 	if !s.limits.families.Cocitation() || p.seeds {
 		return nil
@@ -80,7 +80,7 @@ func (s *Shard) dropSiblings(p *page) error {
 	return s.store.Delete(s.keys.u64(kindSiblings, p.number))
 }
 
-// siblingsOf returns which links a page has; none where it was judged before the crawl had co-citation features.
+// siblingsOf returns the links of a page; none if it was judged before the crawl had co-citation features.
 func (s *Shard) siblingsOf(p *page) ([]sibling, error) {
 	if all, ok := s.siblings.get(p.number); ok {
 		return all, nil
@@ -122,7 +122,7 @@ func decodeSiblings(page uint64, b []byte) ([]sibling, error) {
 	return all, nil
 }
 
-// noteSince notes that from now on R of an entry is known, or where it redirects.
+// noteSince stores the clock at which R of an entry, or the target of its redirect, became known.
 func (s *Shard) noteSince(e *entry) error {
 	if !s.limits.families.Cocitation() {
 		return nil
@@ -193,7 +193,7 @@ func (s *Shard) beside(p *page, l *link, f func(w *sibling) error) error {
 	return nil
 }
 
-// touchBeside notes the links beside one to v, which is final, if R(v) is known now.
+// touchBeside notes the links next to one to v, which is final, if R(v) is known now.
 func (s *Shard) touchBeside(p *page, l *link, v *entry) error {
 	if !s.limits.families.Cocitation() || !s.learns || s.using.model == nil || v.outcome != schemas.Outcome_OUTCOME_DELIVERED {
 		return nil
@@ -206,7 +206,7 @@ func (s *Shard) touchBeside(p *page, l *link, v *entry) error {
 	})
 }
 
-// placeTouched places anew what touchBeside noted and is unvisited.
+// placeTouched places again the unvisited entries that touchBeside noted.
 func (s *Shard) placeTouched() error {
 	slices.Sort(s.touched)
 	for _, ordinal := range slices.Compact(s.touched) {

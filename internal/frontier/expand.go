@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// A policy that orders pages (rank.Policy.ExpandsPages) fetches all links of a page once it has chosen one of them. So the targets of each page are
-// kept while such a policy ranks, and placed anew when their page is expanded.
+// A policy that orders pages (rank.Policy.ExpandsPages) fetches all links of a page once it has chosen one of them. So the
+// targets of each page are kept while such a policy ranks, and placed again when their page is expanded.
 
 const targetsVersion = 1
 
@@ -19,8 +19,8 @@ func (s *Shard) saveTargets(p *page) error {
 	return s.store.Set(s.keys.u64(kindTargets, p.number), s.value)
 }
 
-// expand places the links of the page by which an entry was chosen before all others. Pages that were judged under
-// policies of before, which keep no targets, are not expanded.
+// expand places the targets of the page by which an entry was chosen before all others. Pages that were judged under
+// earlier policies have no stored targets and are not expanded.
 func (s *Shard) expand(number uint64) error {
 	p, ok, err := s.page(number)
 	if err != nil || !ok || !p.listed || p.expanded {

@@ -13,15 +13,14 @@ import (
 	"forager/schemas"
 )
 
-// What guides say of the links of a page u (schemas.Guidance) comes with the verdict on u, and is kept
-// beside u's page while one of its links is not settled: a score and a state belong to a link by its index. It
-// is a fact about a page and the guides of that day. A policy that ranks by another guide, because the
-// crawl's policies were switched, knows nothing of the links found before (rank.Policy: their
-// last tier), until pages that are judged from then on link to the same URLs; of another version of the same
-// guide it knows the scores, not the states.
+// The guidance of the links of a page u (schemas.Guidance) comes with the verdict on u, and is stored
+// with u's page while one of its links is not settled: a score and a state belong to a link by its index. It
+// is that of the guides in force at the verdict. If the crawl's policies are changed to another guide, links found before have
+// no guidance of it (rank.Policy: their last tier), until pages that are judged later link to the same URLs; of another version of the same
+// guide the scores are used, not the states (docs/decisions/0107).
 
-// Fit says what a record's judgement says of links that the record does not have, or in numbers that
-// are none; Apply takes no such record.
+// Fit returns an error if a record's judgement refers to links that the record does not have, or has numbers that are
+// out of range; Apply takes no such record.
 func Fit(rec *schemas.LinkFound) error {
 	if !anchorsFit(rec) {
 		return fmt.Errorf("the text of %d links is judged, the page has %d; or a number is above %d",
@@ -39,7 +38,7 @@ func Fit(rec *schemas.LinkFound) error {
 	return nil
 }
 
-// guidanceOf is what a record has to be kept of guides.
+// guidanceOf returns the guidance of a record that is to be kept.
 func guidanceOf(rec *schemas.LinkFound) (kept []*schemas.Guidance) {
 	for _, g := range rec.GetJudgement().GetGuidance() {
 		if len(g.GetScores()) > 0 || len(g.GetStates()) > 0 {
@@ -49,7 +48,7 @@ func guidanceOf(rec *schemas.LinkFound) (kept []*schemas.Guidance) {
 	return kept
 }
 
-// guidanceFor is that of some of a page's links, by their indices.
+// guidanceFor returns the guidance of some of a page's links, by their indices.
 func guidanceFor(all []*schemas.Guidance, links []uint32) []*schemas.Guidance {
 	var some []*schemas.Guidance
 	for _, g := range all {
@@ -58,7 +57,7 @@ func guidanceFor(all []*schemas.Guidance, links []uint32) []*schemas.Guidance {
 	return some
 }
 
-// pick is the elements of some links of a list that has one for all, one each, or none.
+// pick returns the elements for some links of a list that has one for all links, one for each, or none.
 func pick[T any](list []T, links []uint32) []T {
 	if len(list) < 2 {
 		return list
@@ -70,7 +69,7 @@ func pick[T any](list []T, links []uint32) []T {
 	return some
 }
 
-// guidedBy is what guides make of a link. Several goroutines ask at once (sweep.go, prepare.go).
+// guidedBy returns the scores of a link by guides. It may be called concurrently (sweep.go, prepare.go).
 func guidedBy(p *page, l *link) []rank.Guided {
 	guided := make([]rank.Guided, 0, len(p.guidance))
 	for _, g := range p.guidance {
@@ -81,8 +80,8 @@ func guidedBy(p *page, l *link) []rank.Guided {
 	return guided
 }
 
-// pathTo is FetchRequest.path_state of a queued entry that shadows see where shadowed says; asks says that by it the
-// source of backlinks may be asked.
+// pathTo returns FetchRequest.path_state of a queued entry; shadowed are its places under shadows. asks reports whether
+// the request lets the source of backlinks be queried.
 func (s *Shard) pathTo(e *entry, shadowed []rank.Place) (state []byte, asks bool, err error) {
 	var path schemas.Path
 	step := func(policy *rank.Policy, at *rank.Place) error {
@@ -116,7 +115,7 @@ func (s *Shard) pathTo(e *entry, shadowed []rank.Place) (state []byte, asks bool
 	return state, asks, err
 }
 
-// stateOf is what a guide remembers of the link by which the entry has its place.
+// stateOf returns the state that a guide keeps for the link by which the entry has its place.
 func (s *Shard) stateOf(e *entry, at *rank.Place, version string) ([]byte, error) {
 	p, ok, err := s.page(at.Via)
 	if err != nil || !ok {
@@ -130,7 +129,7 @@ func (s *Shard) stateOf(e *entry, at *rank.Place, version string) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	// A page has several links to an entry where some of them redirect to it.
+	// A page has several links to an entry if some of them redirect to it.
 	var first []byte
 	found := false
 	for k := range links {
@@ -150,7 +149,7 @@ func (s *Shard) stateOf(e *entry, at *rank.Place, version string) ([]byte, error
 
 const guidanceVersion = 1
 
-// saveGuidance stores that of a page that is about to be stored.
+// saveGuidance stores the guidance of a page that is about to be stored.
 func (s *Shard) saveGuidance(p *page) error {
 	if p.guided = len(p.guidance) > 0; !p.guided {
 		return nil
@@ -217,7 +216,7 @@ func decodeGuidance(page uint64, b []byte) ([]*schemas.Guidance, error) {
 	return all, nil
 }
 
-// count reads a number of things that take so many bytes each at least.
+// count reads a number of items that take at least size bytes each.
 func (r *reader) count(size int) int {
 	n := r.u64()
 	if n > uint64(len(r.b)/size) {
@@ -227,7 +226,7 @@ func (r *reader) count(size int) int {
 	return int(n)
 }
 
-// guidanceSize is what guidance takes in memory, bytes.
+// guidanceSize is the memory that guidance takes, bytes.
 func guidanceSize(all []*schemas.Guidance) (n int) {
 	for _, g := range all {
 		n += 128 + len(g.GetGuide()) + 8*len(g.GetScores())

@@ -7,7 +7,7 @@ import (
 )
 
 // Model returns the version that the stored state ranks by, and the pages it was trained
-// through; "" while there is none. After Open, SetModel must give this model or a newer one
+// through; "" while there is none. After Open, SetModel must set this model or a newer one
 // before anything is applied or dispatched.
 func (s *Shard) Model() (version string, pages uint64) {
 	version, err := s.nameOf(s.using.number)
@@ -17,8 +17,8 @@ func (s *Shard) Model() (version string, pages uint64) {
 	return version, s.using.pages
 }
 
-// SetModel announces the newest apprentice model, trained through a number of pages delivered;
-// m is nil, or not trained, for one that has learnt nothing and ranks as soft focus. A model trained through
+// SetModel sets the newest apprentice model, trained through a number of pages delivered;
+// m is nil, or not trained, for one that ranks as soft focus. A model trained through
 // fewer pages than the last is ignored. Unvisited entries are scored again by Rescore; a pass
 // under way is finished first.
 func (s *Shard) SetModel(version string, m Model, pages uint64) error {
@@ -44,8 +44,8 @@ func (s *Shard) SetModel(version string, m Model, pages uint64) error {
 	case number == s.using.number:
 		s.using = s.newest
 	case (s.passing() || s.c.unranked > 0) && s.using.model == nil && s.using.number != 0:
-		// A pass begun before Open, or a change of policies, whose model is not to be had any more: the newest
-		// one finishes it, and scores once more what the other one had scored.
+		// A pass, or a change of policies, was begun before Open with a model that is not available: the newest
+		// one finishes it, and one more pass follows.
 		s.using, s.c.mixed = s.newest, true
 	}
 	s.c.model, s.c.modelPages = s.using.number, s.using.pages
@@ -55,7 +55,7 @@ func (s *Shard) SetModel(version string, m Model, pages uint64) error {
 	return s.save()
 }
 
-// passing says that a pass of re-scoring is under way.
+// passing reports whether a pass of re-scoring is under way.
 func (s *Shard) passing() bool {
 	for p := range s.generations {
 		if s.generations[p].passing() {
@@ -65,7 +65,7 @@ func (s *Shard) passing() bool {
 	return false
 }
 
-// nextPass begins a pass where one is due and none is under way.
+// nextPass begins a pass if one is due and none is under way.
 func (s *Shard) nextPass() error {
 	if s.c.unranked > 0 || s.passing() || (s.using.number == s.newest.number && !s.c.mixed) {
 		return nil
@@ -91,8 +91,8 @@ func (s *Shard) nextPass() error {
 	return s.endPass()
 }
 
-// Rescore places up to n unvisited entries that wait for it under policies just changed (rerank.go), or scores
-// them under the model that the pass was begun with, the best ones among them first (sweep.go), and says
+// Rescore places up to n unvisited entries after a change of policies (rerank.go), or scores up to n
+// under the model with which the pass was begun, the best ones among them first (sweep.go), and reports
 // whether some are left. A pass always ends before the next one, under the newest model, begins.
 func (s *Shard) Rescore(n int) (more bool, err error) {
 	if err := s.usable(); err != nil {
@@ -123,7 +123,7 @@ func (s *Shard) Rescore(n int) (more bool, err error) {
 	return false, s.save()
 }
 
-// rescoreSome scores up to n entries of the pass under way, takes them off n and says whether
+// rescoreSome scores up to n entries of the pass under way, subtracts them from n and reports whether
 // some are left.
 func (s *Shard) rescoreSome(n *int) (left bool, err error) {
 	if done, err := s.sweepRest(*n); err != nil || done > 0 {
@@ -148,7 +148,7 @@ func (s *Shard) rescoreSome(n *int) (left bool, err error) {
 	return s.hasOldEntries(), nil
 }
 
-// hasOldEntries says that a pass of re-scoring has entries left.
+// hasOldEntries reports whether a pass of re-scoring has entries left.
 func (s *Shard) hasOldEntries() bool {
 	for p := range s.policies {
 		if s.hasOld(p) {
@@ -186,7 +186,7 @@ func (s *Shard) bestOld() (*entry, error) {
 	return nil, nil
 }
 
-// replace places a queued entry anew and moves it in the queues.
+// replace places a queued entry again and moves it in the queues.
 func (s *Shard) replace(e *entry) error { return s.replaceBy(e, s.place) }
 
 // replaceBy is replace by place or score.
@@ -212,7 +212,7 @@ func (s *Shard) endPass() error {
 		if !g.passing() {
 			continue
 		}
-		// The keys were deleted one by one; the range takes their tombstones along.
+		// A sweep leaves old keys in place (leftBehind); others were deleted and have tombstones. The range covers both.
 		for _, kind := range []byte{kindQueue, kindIndex} {
 			from := append([]byte(nil), s.keys.generation(kind, uint8(p), g.current)...)
 			if err := s.store.DeleteRange(from, after(from)); err != nil {
@@ -229,8 +229,8 @@ func (s *Shard) endPass() error {
 	return s.nextPass()
 }
 
-// Reconsider scores the named URLs again where they are unvisited: a ranker given in Options
-// has changed its mind about them.
+// Reconsider scores the given URLs again if they are unvisited. A caller whose ranker (Options.Rankers) has changed
+// its scores of them must call it.
 func (s *Shard) Reconsider(urls ...string) error {
 	if err := s.usable(); err != nil {
 		return err

@@ -10,37 +10,37 @@ import (
 
 // A sweep goes through the frontier in stretches. The links of a stretch are collected, then their
 // pages are read and the links scored in the order of the pages, so that each page and leaf table is
-// read once a stretch and side by side with its neighbours, and then the entries are placed and moved. While the
+// read once a stretch and in the order of the store, and then the entries are placed and moved. While the
 // entries of a stretch are moved, on one processor, the next stretch is made on the others, from what is committed.
-// All of that goes on in slices between which verdicts are applied; whatever those change belongs to the new
-// generation at once, so what was scored of the others stays true.
+// Verdicts are applied between calls; the entries that they change belong to the new
+// generation at once, so what was scored of the others stays valid.
 type stretch struct {
 	scoring
-	// Its entries are those from begin < ordinal ≤ end; full: no more are to be.
+	// Its entries are those with begin < ordinal ≤ end; full: no more are added.
 	begin, end uint64
 	full       bool
 	// first is where the links of each entry begin, and the end of the last one's. An entry that the pass need not
-	// score has none, nor are there those that stand beside their entries; they are scored when those are moved.
+	// score has none. Links with keys of their own are not included; they are scored when their entry is moved.
 	first []uint32
-	// Of each link, in the order of the entries: its leaves (leafPair), or the bits of what it scores once it is scored, and
-	// where its page is in pages, plus 1; 0 = that was not looked at, or is gone.
+	// For each link, in the order of the entries: its leaves (leafPair), or the bits of its score once it is scored, and
+	// the index of its page in pages, plus 1; 0 = the page was not read, or is gone.
 	scores []uint64
 	page   []uint32
-	// byPage are page<<stretchBits | position of each link in the order of pages, pages[i]'s from starts[i]
-	// on, of which done are scored; gone then.
+	// byPage are page<<stretchBits | position of each link in the order of pages, those of pages[i] from starts[i]
+	// on; done pages are scored. Both are nil when all are.
 	byPage []uint64
 	starts []uint32
 	pages  []page
 	done   int
-	// next is the stretch behind it, if that was begun.
+	// next is the following stretch, if it was begun.
 	next *stretch
 }
 
-// scoring is what the links of a stretch are scored by.
+// scoring is that by which the links of a stretch are scored.
 type scoring struct {
 	model Model
 	dMax  int
-	// ahead: they are; else it is only known where their pages are. named: rankers from outside want the pages' URLs.
+	// ahead: they are scored; else only their pages are read. named: rankers from outside need the pages' URLs.
 	ahead, named bool
 }
 
@@ -54,11 +54,11 @@ func (s *Shard) scoring() scoring {
 const (
 	// A stretch has fewer than 1<<stretchBits links.
 	stretchBits = 24
-	// What goes on side by side is in parts of so many entries to be collected, and pages to be read and scored.
+	// Parallel work is in parts of collectPart entries to be collected, and pagesPart pages to be read and scored.
 	collectPart, pagesPart = 512, 16
-	// What a slice does of a stretch while there is none to be moved, at most: entries collected, pages scored.
+	// The most that a call does for a stretch while there is none to be moved: entries collected, pages scored.
 	collectAlone, scoreAlone = 1 << 12, 1 << 9
-	// pagesBeside is how many pages of the next stretch are scored, at most, while the best entries are placed anew.
+	// pagesBeside is how many pages of the next stretch are scored, at most, while the best entries are placed again.
 	pagesBeside = 1 << 7
 	// collectPace is how many entries of the next stretch are collected for each that is moved.
 	collectPace = 4
@@ -66,16 +66,16 @@ const (
 
 func leafPair(first, last uint32) uint64 { return uint64(first)<<32 | uint64(last) }
 
-// newStretch begins a stretch behind an ordinal.
+// newStretch begins a stretch after an ordinal.
 func (s *Shard) newStretch(behind uint64) *stretch {
 	return &stretch{scoring: s.scoring(), begin: behind, end: behind, first: []uint32{0}}
 }
 
-// ready says that the links of the stretch are scored.
+// ready reports whether the links of the stretch are scored.
 func (b *stretch) ready() bool { return b.ordered() && b.done == len(b.pages) }
 
-// readyStretch goes on until the links of the next entries of the sweep are scored, which it
-// returns, or a slice has had enough of it.
+// readyStretch works until the links of the next entries of the sweep are scored, or the limits of a call
+// are reached; ready reports which.
 func (s *Shard) readyStretch() (ready bool, err error) {
 	b := s.stretch
 	if b != nil && b.full && s.c.swept >= b.end {
@@ -103,8 +103,8 @@ func (s *Shard) readyStretch() (ready bool, err error) {
 	return b.ready(), err
 }
 
-// moveBeside moves entries of the stretch, behind an ordinal, in the queues, and makes as much of the next one meanwhile as is
-// needed for that to be scored when it is wanted.
+// moveBeside moves entries of the stretch, after an ordinal, in the queues, and meanwhile makes as much of the next one as is
+// needed for it to be scored in time.
 func (s *Shard) moveBeside(moves []move, behind uint64) error {
 	b, move := s.stretch, func() error { return s.moveSwept(moves) }
 	if b.next == nil && b.end < s.c.entries {
@@ -124,8 +124,8 @@ func (s *Shard) moveBeside(moves []move, behind uint64) error {
 	}
 }
 
-// besideScoring does something that may move any entries, and scores some pages of the next stretch meanwhile if that has
-// come so far.
+// besideScoring calls do, which may move any entries, and meanwhile scores some pages of the next stretch if that is
+// ordered.
 func (s *Shard) besideScoring(do func() error) error {
 	if b := s.stretch; b != nil && b.next != nil && b.next.ordered() && b.next.scoring == s.scoring() {
 		return s.scorePages(b.next, pagesBeside, do)
@@ -139,7 +139,7 @@ type collected struct {
 	leaves, pages []uint64
 }
 
-// collect adds the links of up to n more entries, beside something else; the stretch is full once there are enough.
+// collect adds the links of up to n more entries while meanwhile runs; the stretch is full once there are enough.
 func (s *Shard) collect(b *stretch, n uint64, meanwhile func() error) error {
 	last, ranking := min(b.end+min(n, uint64(max(1, s.roomIn(b)))), s.c.entries), s.c.unranked > 0
 	parts := make([]collected, (last-b.end+collectPart-1)/collectPart)
@@ -164,13 +164,13 @@ func (s *Shard) collect(b *stretch, n uint64, meanwhile func() error) error {
 	return nil
 }
 
-// roomIn is the number of links that a stretch may still take, more or less.
+// roomIn is about the number of links that a stretch may still take.
 func (s *Shard) roomIn(b *stretch) int {
 	links := s.memory/stretchShare - stretchEntryCost*len(b.first)
 	return min(links/stretchLinkCost, 1<<stretchBits-1-collectAlone*inlineLinks) - len(b.byPage)
 }
 
-// ordered says that the links were brought into the order of their pages.
+// ordered reports whether the links were brought into the order of their pages.
 func (b *stretch) ordered() bool { return b.full && len(b.page) == len(b.scores) }
 
 // order brings the links into the order of their pages.
@@ -184,7 +184,7 @@ func (b *stretch) order() {
 	b.pages, b.page = make([]page, len(b.starts)), make([]uint32, len(b.byPage))
 }
 
-// collect finds the links that stand in the entries of a range that the pass has not scored.
+// collect collects the links in the values of entries of a range that the pass has not scored.
 func (a *ahead) collect(c *collected, ranking bool, from, to uint64) error {
 	c.links = make([]uint32, to-from+1)
 	begin, end := a.keys.entries(from, to)
@@ -200,7 +200,7 @@ func (a *ahead) collect(c *collected, ranking bool, from, to uint64) error {
 		if !a.shard.isOldWhile(ranking, e) {
 			return true, nil
 		}
-		for i := range e.links { // all of them stand in it
+		for i := range e.links { // those in its value
 			l := &e.links[i]
 			c.leaves, c.pages = append(c.leaves, leafPair(l.first, l.last)), append(c.pages, l.page)
 		}
@@ -209,7 +209,7 @@ func (a *ahead) collect(c *collected, ranking bool, from, to uint64) error {
 	})
 }
 
-// scorePages scores the links on the next n pages of a stretch, beside something else.
+// scorePages scores the links on the next n pages of a stretch while meanwhile runs.
 func (s *Shard) scorePages(b *stretch, n int, meanwhile func() error) error {
 	from, to := b.done, min(b.done+n, len(b.pages))
 	err := s.alongside((to-from+pagesPart-1)/pagesPart, func(a *ahead, i int) error {
@@ -235,8 +235,8 @@ func (b *stretch) linksOn(at int) []uint64 {
 	return b.byPage[b.starts[at]:]
 }
 
-// scoreStretch looks at pages of a stretch and scores the links on them. A page of seeds has no table, and its links score
-// nothing; nor do any links where no apprentice ranks. What is missing of a page is said where its links are moved.
+// scoreStretch reads pages of a stretch and scores the links on them. Links of a page of seeds, which has no table, have no
+// score; nor has any link if no apprentice ranks. A missing page is reported when its links are moved.
 func (a *ahead) scoreStretch(b *stretch, from, to int) error {
 	all := make([]int, 0, to-from)
 	for at := from; at < to; at++ {
@@ -249,7 +249,7 @@ func (a *ahead) scoreStretch(b *stretch, from, to int) error {
 			return err
 		}
 		if b.pages[at] = *p; !b.named {
-			b.pages[at].url = "" // it is most of a page
+			b.pages[at].url = "" // it is most of a page's memory
 		}
 		if p.guided {
 			guided = append(guided, at)
@@ -287,7 +287,7 @@ func (a *ahead) scoreStretch(b *stretch, from, to int) error {
 	})
 }
 
-// look notes that all is known of the links on a page that place wants.
+// look notes that all that place needs of the links on a page was read.
 func (b *stretch) look(at int) {
 	for _, x := range b.linksOn(at) {
 		b.page[x&(1<<stretchBits-1)] = uint32(at + 1)
@@ -303,8 +303,8 @@ func (a *ahead) readEach(kind byte, b *stretch, pages []int, f func(at int, valu
 	return a.shard.store.ReadCommitted(a.batch, func(i int, value []byte) error { return f(pages[i], value) })
 }
 
-// give gives the links of an entry of the stretch what is known of them. An entry that has other links than were
-// collected, from the last commit, gets nothing: links are only added while an entry is queued, so their number tells.
+// give passes page and score to the links of an entry of the stretch. An entry whose links are not those that were
+// collected, from the last commit, gets nothing: links are only added while an entry is queued, so comparing their number is enough.
 func (b *stretch) give(e *entry) {
 	at, end := b.first[e.ordinal-b.begin-1], b.first[e.ordinal-b.begin]
 	if e.inline() != int(end-at) {
@@ -325,13 +325,13 @@ func (b *stretch) give(e *entry) {
 	}
 }
 
-// knows says that the page at a place of pages, plus 1, is that of a number, and all of it was found.
+// knows reports whether pages[at-1] is the page of a number, and all of it was found.
 func (b *stretch) knows(at uint32, number uint64) bool {
 	return at > 0 && b.pages[at-1].number == number && b.pages[at-1].guided == (len(b.pages[at-1].guidance) > 0)
 }
 
-// placeable says that place needs to read nothing and no scratch of the shard for an entry, and asks no ranker
-// from outside, which may remember things.
+// placeable reports whether an entry can be placed without a read, without the shard's scratch memory, and without a ranker
+// from outside, which may have state.
 func (s *Shard) placeable(e *entry) bool {
 	if !e.loaded || len(s.options.Rankers) > 0 || s.expands {
 		return false

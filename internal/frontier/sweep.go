@@ -6,32 +6,32 @@ import (
 )
 
 // A pass of re-scoring goes through the frontier in two ways at once. The best entries come
-// first, so that what is dispatched meanwhile was scored under the new model; but going best
-// first jumps from page to page, and of a frontier that does not fit memory every entry, its
-// links and the tables of their pages are then read one by one. The others therefore come in the
-// order of their discovery, in which the store has them side by side, in stretches whose links are
-// scored ahead (stretch.go).
+// first, so that what is dispatched meanwhile was scored under the new model; but that order
+// jumps from page to page, and in a frontier that does not fit memory every entry, its
+// links and the tables of their pages are read one by one. The others therefore come in the
+// order of their discovery, in which the store has them, in stretches whose links are
+// scored in advance (stretch.go; docs/decisions/0104).
 const (
-	// bestShare: one in so many entries that are scored again is the best one left.
+	// bestShare: one in bestShare entries that are scored again is the best one left.
 	bestShare = 256
-	// A sweep reads as many entries at a time as are still wanted, within these bounds, in parts side by side, and
-	// goes past so many that need nothing.
+	// A sweep reads as many entries at a time as are still wanted, within these bounds, in parallel parts, and
+	// passes over at most sweepReach entries in a call.
 	sweepLeast, sweepChunk = 64, 2048
 	sweepParts, sweepReach = 8, 1 << 16
-	// sweepRead is the number of parts that are read side by side: to begin reading takes as long as to read many entries.
+	// sweepRead is the number of parts that are read in parallel: starting a scan costs as much as reading many entries.
 	sweepRead = 4
 )
 
-// move is an entry of a sweep with what was made ahead of moving it in the queues.
+// move is an entry of a sweep with what was computed before moving it in the queues.
 type move struct {
 	e *entry
-	// value is the entry's with its new places, before are the old ones; nil where they were not made ahead.
+	// value is the entry's with its new places, before are the old places; nil if they were not computed in advance.
 	value  []byte
 	before []placed
 }
 
 // sweep scores up to n ≥ 1 entries of the old generation again, in the order of discovery, and
-// returns their number; end says that none is left.
+// returns their number; end reports that none is left.
 func (s *Shard) sweep(n int) (done int, end bool, err error) {
 	for reach := s.c.swept + sweepReach; done < n && s.c.swept < reach; {
 		if s.c.swept >= s.c.entries {
@@ -77,8 +77,8 @@ func (s *Shard) sweepEntries(n int) ([]move, error) {
 	})
 }
 
-// prepareMoves places entries anew that need nothing but what the stretch knows. It may run beside
-// others of its kind.
+// prepareMoves places the entries for which the stretch has all that is needed. It may run concurrently with
+// other calls of itself.
 func (s *Shard) prepareMoves(moves []move) error {
 	var values []byte // of all, as few allocations are cheaper
 	before := make([]placed, 0, len(moves)*len(s.policies))
@@ -100,7 +100,7 @@ func (s *Shard) prepareMoves(moves []move) error {
 	return nil
 }
 
-// moveSwept moves entries in the queues; those that were not placed ahead are read and scored first.
+// moveSwept moves entries in the queues; those that were not placed in advance are read and scored first.
 func (s *Shard) moveSwept(moves []move) error {
 	var rest []*entry
 	for i := range moves {
@@ -135,8 +135,8 @@ func (s *Shard) scoreEntries(entries []*entry) error {
 	return nil
 }
 
-// sweepRest scores all entries that are left of a pass if they are n at most, and returns their number. As nothing else is
-// done meanwhile, they need no stretch.
+// sweepRest scores all entries that are left of a pass if they are n at most, and returns their number. They need no stretch,
+// as the call completes the pass.
 func (s *Shard) sweepRest(n int) (done int, err error) {
 	left := uint64(0)
 	for p := range s.generations {
@@ -155,7 +155,8 @@ func (s *Shard) sweepRest(n int) (done int, err error) {
 	return len(entries), s.scoreEntries(entries)
 }
 
-// scanEntries calls f for the entries from ≤ ordinal ≤ to that the pass has not scored. It may run beside others of its kind.
+// scanEntries calls f for the entries from ≤ ordinal ≤ to that the pass has not scored. It may run concurrently with other
+// calls of itself.
 func (s *Shard) scanEntries(from, to uint64, f func(e *entry)) error {
 	keys := newKeys(shardPrefix(s.name))
 	begin, end := keys.entries(from, to)
@@ -168,7 +169,7 @@ func (s *Shard) scanEntries(from, to uint64, f func(e *entry)) error {
 	})
 }
 
-// sweepEntry reads an entry of a scan; nil where it is not one that the pass has yet to score.
+// sweepEntry reads an entry of a scan; nil if the pass need not score it.
 func (s *Shard) sweepEntry(key, value []byte) (*entry, error) {
 	if !isQueued(value) {
 		return nil, nil
@@ -192,13 +193,13 @@ func (s *Shard) sweepEntry(key, value []byte) (*entry, error) {
 	return e, nil
 }
 
-// isQueued says of an entry's value that the entry is queued.
+// isQueued reports whether an entry's value is that of a queued one.
 func isQueued(value []byte) bool { return len(value) >= 2 && state(value[1]) == stateQueued }
 
-// isOld says that a queued entry is unranked, or has a key in the old generation of a pass.
+// isOld reports whether a queued entry is unranked, or has a key in the old generation of a pass.
 func (s *Shard) isOld(e *entry) bool { return s.isOldWhile(s.c.unranked > 0, e) }
 
-// isOldWhile is isOld while there are entries that are unranked, or not. An entry read from the last commit may still have
+// isOldWhile is isOld with the information whether there are unranked entries. An entry read from the last commit may still have
 // the places of other policies, in any number, although it has been ranked since; it is old then.
 func (s *Shard) isOldWhile(ranking bool, e *entry) bool {
 	if other := e.places[0].generation < s.c.shapeBegan; other || ranking {
