@@ -15,12 +15,12 @@ import (
 	"forager/schemas"
 )
 
-// Most of what a pass of re-scoring takes is reading leaf tables and scoring the links on them.
-// Neither changes anything, so it is done ahead, on all processors, for as many entries as are
+// Most of the time of a pass of re-scoring is spent on reading leaf tables and scoring the links on them.
+// Neither changes anything, so it is done in advance, on all processors, for the entries that are
 // moved in the queues afterwards one by one. Verdicts are prepared in the same way (prepare.go).
 
-// ahead is what one goroutine needs for reading and scoring beside others, while the shard stands
-// still. Its scratch is large, so the shard keeps some of them.
+// ahead is what one goroutine needs for reading and scoring concurrently with others, while the shard does not
+// change. Its scratch memory is large, so the shard keeps some of them.
 type ahead struct {
 	shard *Shard // to be read only
 	model *apprentice.Model
@@ -32,7 +32,7 @@ type ahead struct {
 	leaf  schemas.Link
 }
 
-// ahead returns one that nobody uses.
+// ahead returns one that is not in use.
 func (s *Shard) ahead() *ahead {
 	if a, ok := s.aheads.Get().(*ahead); ok {
 		return a
@@ -40,14 +40,14 @@ func (s *Shard) ahead() *ahead {
 	return &ahead{shard: s, keys: newKeys(shardPrefix(s.name))}
 }
 
-// inParallel does n pieces of work on all processors, and returns an error of those that failed;
-// others may be left out then.
+// inParallel calls do for 0 ≤ i < n on all processors, and returns an error of a call that failed;
+// other calls may be left out then.
 func (s *Shard) inParallel(n int, do func(a *ahead, i int) error) error {
 	return s.alongside(n, do, func() error { return nil })
 }
 
-// alongside is inParallel while the shard does something else on one processor: the work reads what is committed, and of the
-// shard nothing that changes.
+// alongside is inParallel while the shard runs meanwhile on one processor: do reads what is committed, and nothing of the
+// shard that changes.
 func (s *Shard) alongside(n int, do func(a *ahead, i int) error, meanwhile func() error) error {
 	m := s.scoredAheadBy()
 	var next atomic.Int64
@@ -73,7 +73,7 @@ func (s *Shard) alongside(n int, do func(a *ahead, i int) error, meanwhile func(
 	return cmp.Or(err, group.Wait())
 }
 
-// panicError is a panic of what goes on beside others; there it would end the process.
+// panicError is a panic in another goroutine, where it would end the process.
 type panicError struct {
 	value any
 	stack []byte
@@ -91,7 +91,7 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// inParts does work on the numbers from ≤ number ≤ to in so many parts, in parallel.
+// inParts divides the numbers from ≤ number ≤ to into parts and calls do for them in parallel.
 func (s *Shard) inParts(from, to uint64, parts int, do func(part int, from, to uint64) error) error {
 	if from > to {
 		return nil
@@ -106,7 +106,7 @@ func (s *Shard) inParts(from, to uint64, parts int, do func(part int, from, to u
 	})
 }
 
-// scoredAheadBy is the model that links are scored by beside others; nil where a score depends on more than the page.
+// scoredAheadBy is the model by which links are scored in advance; nil if a score depends on more than the page.
 func (s *Shard) scoredAheadBy() *apprentice.Model {
 	if s.limits.families.Cocitation() {
 		return nil
@@ -122,26 +122,26 @@ func (a *ahead) get(key []byte) (value []byte, ok bool, err error) {
 	return value, ok, err
 }
 
-// score is Pr(high | u,v) of the leaves from first to last of the page that was turned to.
+// score is Pr(high | u,v) of the leaves from first to last of the page set by Turn.
 func (a *ahead) score(first, last uint32) float64 {
 	a.leaf.FirstLeaf, a.leaf.LastLeaf = first, last
 	return a.page.Score(&a.leaf)
 }
 
-// pagesAtOnce is how many pages that are read are in memory beyond those that are held.
+// pagesAtOnce is how many pages that were read are in memory in addition to those that are held.
 const pagesAtOnce = 1 << 9
 
 // pageWork is a page with the links on it that are to be scored.
 type pageWork struct {
 	links []*link
-	// page and table are what was in memory of them, or what was read, until it is held.
+	// page and table are those in memory, or those read, until they are held.
 	page  *page
 	table *linkfeature.Table
 	read  bool
 }
 
 // scoreAhead scores links of entries that are not scored under the model in use, page by page, as each page's
-// terms have to be looked up first. What place asks for next is in memory then.
+// terms have to be looked up first. Afterwards all that place needs is in memory.
 func (s *Shard) scoreAhead(entries []*entry) error {
 	if !s.learns || s.scoredAheadBy() == nil {
 		return nil // place scores them one by one
@@ -167,7 +167,7 @@ func (s *Shard) scoreAhead(entries []*entry) error {
 	return nil
 }
 
-// pageWork puts the links of entries that are to be scored in the order of their pages, and notes the pages of all links that are
+// pageWork sorts the links of entries that are to be scored by their pages, and notes the pages of all links that are
 // in memory.
 func (s *Shard) pageWork(entries []*entry) []pageWork {
 	var work []pageWork
@@ -195,7 +195,7 @@ func (s *Shard) pageWork(entries []*entry) []pageWork {
 		}
 	}
 	work = slices.DeleteFunc(work, func(w pageWork) bool { return len(w.links) == 0 })
-	slices.SortFunc(work, func(a, b pageWork) int { return cmp.Compare(a.links[0].page, b.links[0].page) }) // as the store has them
+	slices.SortFunc(work, func(a, b pageWork) int { return cmp.Compare(a.links[0].page, b.links[0].page) }) // the order of the store
 	return work
 }
 
@@ -219,7 +219,7 @@ func (a *ahead) scorePage(w *pageWork) error {
 		}
 		w.read = true
 	}
-	w.table.KeepHashes() // it is in memory, so that it will be asked again
+	w.table.KeepHashes() // it is in memory and will be used again
 	a.page.Turn(a.model, w.table, a.shard.limits.dMax)
 	a.page.Expect(len(w.links))
 	for _, l := range w.links {

@@ -7,7 +7,7 @@ import (
 	"forager/schemas"
 )
 
-// rescoreStep is the number of entries scored at a time where dispatch waits for the end of a
+// rescoreStep is the number of entries scored at a time if dispatch waits for the end of a
 // pass.
 const rescoreStep = 1024
 
@@ -44,7 +44,7 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 				if _, err := s.Rescore(rescoreStep); err != nil {
 					return nil, err
 				}
-				held = heldBack{} // the heads are others now
+				held = heldBack{} // the heads have changed
 				continue
 			}
 			if !ok {
@@ -63,7 +63,7 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 			}
 			requests = append(requests, r)
 			if s.expands {
-				held = heldBack{} // the heads of other hosts are others now, too
+				held = heldBack{} // the heads of other hosts have changed, too
 			} else if err := held.add(s, h); err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)
 			}
@@ -72,12 +72,12 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 	return requests, s.save()
 }
 
-// dispatching says that the crawl runs, and no model, ranking of hubs or guide is waited for.
+// dispatching reports whether the crawl runs, and waits for no model, ranking of hubs or guide.
 func (s *Shard) dispatching() bool {
 	return s.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !s.c.stopped && !s.modelDue() && !s.hubsDue() && !s.guideDue()
 }
 
-// modelDue says that dispatch waits for the model of a boundary.
+// modelDue reports whether dispatch waits for the model of a boundary.
 func (s *Shard) modelDue() bool {
 	return s.limits.sync && s.asksModel && s.c.answered < s.c.boundary
 }

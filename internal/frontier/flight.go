@@ -12,13 +12,13 @@ import (
 // flight is a request that was dispatched and has no verdict yet.
 type flight struct {
 	// ordinal of its entry; 0 for a recovered request whose URL (or whose earlier attempt) the
-	// state does not know yet: then request is kept.
+	// state does not have yet: then request is kept.
 	ordinal uint64
 	attempt uint32
 	host    uint32
 	// at is when it was dispatched, Unix milliseconds.
 	at int64
-	// asks: for what it brings the source of backlinks may be asked, which is a request more (backlink.go).
+	// asks: the source of backlinks may be queried about its page, which is one more request (backlink.go).
 	asks    bool
 	request *schemas.FetchRequest
 }
@@ -73,8 +73,8 @@ func (s *Shard) takeOff(id schemas.ID, f *flight) error {
 	return s.saveFlight(id, f)
 }
 
-// land gives back what takeOff reserved (the host's cap only where uncounted) and returns the
-// entry that the verdict is about; nil where the URL went on without this attempt.
+// land releases what takeOff reserved (the host's cap only if uncounted) and returns the
+// entry that the verdict is about; nil if the entry is no longer in flight by this attempt.
 func (s *Shard) land(id schemas.ID, f *flight, uncounted bool) (*entry, error) {
 	h, err := s.host(f.host)
 	if err != nil {

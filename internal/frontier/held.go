@@ -1,17 +1,17 @@
 package frontier
 
-// A slot of the window may be worth more empty than filled. Where the hosts with the best entries are
-// few, they are soon at their own windows, and whatever else there is would take the rest: most of the
+// A slot of the window may be worth more empty than filled. If the hosts with the best entries are
+// few, they are soon at their own windows, and other hosts would take the rest: most of the
 // pages would be poor ones, although better ones are known and only wait for their turn. So an entry is
-// not dispatched while a better one is held back by its host's window, and goes on waiting in the
-// frontier, where newer scores reach it.
+// not dispatched while a better one is held back by its host's window; it stays in the
+// frontier, where it is scored again (docs/decisions/0102).
 //
 // Three things bound the waiting. A share of the window is always filled (fillShare), and firstWindow of
-// one that is found by trying, so that a crawl goes on at that pace at least. An entry that is no worse, by tier, tries and score, is dispatched: a
-// ranker that sees no difference, as unfocused, waits for nothing. And nobody waits for a host that
-// owes an answer for several times as long as answers take (lateTimes), as a dead one does.
+// one that is found by trying, so that a crawl goes on at that rate at least. An entry that is no worse, by tier, tries and
+// score, is dispatched: a ranker whose scores are all equal, as unfocused, leaves no slot empty. And a host whose
+// response takes several times the usual latency (lateTimes), as that of a dead host does, holds nothing back.
 //
-// All of it compares entries in the order of their policy only, whatever its scores mean.
+// Entries are compared by the order of their policy only, whatever its scores mean.
 const (
 	// fillShare: a slot is left empty only while at least window/fillShare requests are in flight.
 	fillShare = 8
@@ -21,7 +21,7 @@ const (
 	soonMS    = 1000
 )
 
-// heldBack is what hosts at their windows hold back, as of one call.
+// heldBack is what hosts at their windows hold back during one call of Dispatch.
 type heldBack struct {
 	looked bool
 	late   map[uint32]bool
@@ -30,8 +30,8 @@ type heldBack struct {
 	some  []bool // by policy: there is one
 }
 
-// choose returns the host with the policy's best entry that may be dispatched, which there is, or nil where the slot
-// is to be left empty rather than filled with that.
+// choose returns the host with the policy's best entry that may be dispatched, or nil if the slot is to be left
+// empty. There must be such an entry.
 func (s *Shard) choose(held *heldBack, policy int, now int64) (*host, error) {
 	h, err := s.bestReady(policy)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Shard) lookHeldBack(held *heldBack, now int64) error {
 	return nil
 }
 
-// add looks at the heads of a host that has something in flight.
+// add takes the heads of a host that has requests in flight.
 func (held *heldBack) add(s *Shard, h *host) error {
 	if !held.looked || held.late[h.number] || h.inFlight < s.hostLimit(h) || h.notBefore > 0 || s.capped(h) {
 		return nil
@@ -84,7 +84,7 @@ func (held *heldBack) add(s *Shard, h *host) error {
 			continue
 		}
 		if held.some[p] && !h.queues[p].bound().less(held.heads[p]) {
-			continue // nor is its head
+			continue // its head is not better either
 		}
 		o, err := s.head(h, p)
 		if err != nil {
@@ -97,7 +97,7 @@ func (held *heldBack) add(s *Shard, h *host) error {
 	return nil
 }
 
-// better says that a comes before b for another reason than that it was discovered first.
+// better reports whether a comes before b for another reason than that it was discovered first.
 func (a order) better(b order) bool {
 	a.ordinal = b.ordinal
 	return a.less(b)
@@ -109,8 +109,8 @@ func (s *Shard) patience() int64 {
 	return max(soonMS, lateTimes*int64(median))
 }
 
-// patienceEnds is when the next host becomes late, if slots are left empty; else ok is false. What cannot be read is for
-// the next Dispatch to say.
+// patienceEnds is when the next host becomes late, if slots are left empty; else ok is false. Errors of reads are left to
+// the next Dispatch.
 func (s *Shard) patienceEnds(now int64) (at int64, ok bool) {
 	if !s.dispatching() || !s.room() || s.outage.since > 0 {
 		return 0, false

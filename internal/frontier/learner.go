@@ -13,27 +13,28 @@ import (
 	"forager/schemas"
 )
 
-// Some rankers learn from every verdict, and change what they think of pages that were found long ago. What they have
-// learnt is in memory; what taught it is in the store, from the moment on that a policy or a shadow ranks by one, so that a
-// shard that is opened again teaches it anew. With several shards each learns from its own pages, and from links that do
+// Some rankers learn from every verdict, and change the scores of pages that were found long ago. What they have
+// learned is in memory; the samples are in the store, from the time on that a policy or a shadow ranks by one, so that a
+// shard that is opened again trains them again. With several shards each learns from its own pages, and from links that do
 // not leave it.
 
-// Learner is a ranker of one shard of a crawl. What it has learnt follows from what it was told, in its order.
+// Learner is a ranker of one shard of a crawl that learns from verdicts. Its scores are a function of the records that it
+// observed, in their order.
 type Learner interface {
 	rank.Ranker
-	// Observe is told of a verdict, or of seeds (OUTCOME_SEEDS), and returns the URLs whose scores have changed. Of the
-	// record there are URL, outcome, R and words of the judgement, where it redirects to, and those links and
-	// redirects that lead to URLs of the frontier, with their tag paths. It keeps the record.
+	// Observe takes a verdict, or seeds (OUTCOME_SEEDS), and returns the URLs whose scores have changed. The
+	// record has its URL, outcome, R and words of the judgement, the target of a redirect, and the links with
+	// their tag paths, the last two only if they lead to URLs of the frontier. Observe keeps the record.
 	Observe(rec *schemas.LinkFound) (changed []string)
-	// Bound is what the ranker takes in memory, and what it has not taken in as it was full.
+	// Bound returns the memory that the ranker takes, and how many verdicts it has skipped because it was full.
 	Bound() rank.Bound
 }
 
-// autoInFlight stands for the window where that is found by trying.
+// autoInFlight is used instead of the window if that is found by trying.
 const autoInFlight = 32
 
-// Learned is what rankers that learn from verdicts take in memory, bytes, and the verdicts that they did not learn from as they
-// were full (rank.MaxLearned).
+// Learned returns the memory that rankers that learn from verdicts take, bytes, and the number of verdicts that they skipped
+// because they were full (rank.MaxLearned).
 func (s *Shard) Learned() (bytes int, skipped uint64) {
 	for _, l := range s.learners {
 		b := l.Bound()
@@ -42,7 +43,7 @@ func (s *Shard) Learned() (bytes int, skipped uint64) {
 	return bytes, skipped
 }
 
-// newLearners are those that a crawl's policies and shadows rank by.
+// newLearners makes the learners that a crawl's policies and shadows rank by.
 func newLearners(ctl *schemas.CrawlControl) map[schemas.Ranker]Learner {
 	learners := make(map[schemas.Ranker]Learner)
 	for _, p := range schemas.Orders(ctl) {
@@ -56,7 +57,7 @@ func newLearners(ctl *schemas.CrawlControl) map[schemas.Ranker]Learner {
 	return learners
 }
 
-// inFlight is the number of requests that a bandit is to think of at once.
+// inFlight is the number of requests in flight that a bandit has to expect.
 func inFlight(ctl *schemas.CrawlControl) int {
 	if w := ctl.GetWindow(); w > 0 {
 		return int(w)
@@ -64,8 +65,8 @@ func inFlight(ctl *schemas.CrawlControl) int {
 	return autoInFlight
 }
 
-// teach makes the learners of a control record and tells them what the store has. What was learnt under policies of before
-// counts, too.
+// teach makes the learners of a control record and trains them with the samples in the store, including those of earlier
+// policies.
 func (s *Shard) teach(ctl *schemas.CrawlControl) error {
 	s.learners = newLearners(ctl)
 	from := append([]byte(nil), s.keys.kind(kindLesson)...)
@@ -84,7 +85,7 @@ func (s *Shard) teach(ctl *schemas.CrawlControl) error {
 	})
 }
 
-// follow makes policies rank by learners where they are of their rankers.
+// follow makes policies rank by the learners of their rankers.
 func (s *Shard) follow(policies []*rank.Policy, of []*schemas.Policy) {
 	for i, p := range of {
 		l, ok := s.learners[p.GetRanker()]
@@ -94,7 +95,7 @@ func (s *Shard) follow(policies []*rank.Policy, of []*schemas.Policy) {
 	}
 }
 
-// observe tells the learners of a record that was applied, and places what they think otherwise of now.
+// observe trains the learners with a record that was applied, and places again the URLs whose scores have changed.
 func (s *Shard) observe(rec *schemas.LinkFound) error {
 	if len(s.learners) == 0 || rec.GetRole() != schemas.LinkRole_LINK_ROLE_VERDICT || rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
 		return nil
@@ -114,11 +115,11 @@ func (s *Shard) observe(rec *schemas.LinkFound) error {
 	for _, l := range s.learners {
 		changed = append(changed, l.Observe(lesson)...)
 	}
-	slices.Sort(changed) // placing is in one order, whatever that of the learners
+	slices.Sort(changed) // the order of placing must not depend on that of the learners
 	return s.reconsider(slices.Compact(changed))
 }
 
-// lesson is what learners are told of a record.
+// lesson is the part of a record that learners observe.
 func (s *Shard) lesson(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
 	lesson := &schemas.LinkFound{Url: rec.GetUrl(), Outcome: rec.GetOutcome()}
 	if j := rec.GetJudgement(); j != nil {
@@ -134,7 +135,7 @@ func (s *Shard) lesson(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
 		}
 	}
 	for _, l := range rec.GetLinks() {
-		if l.GetBacklink() { // it is no link of the page
+		if l.GetBacklink() { // not a link of the page
 			continue
 		}
 		e, err := s.seen(l.GetUrl())

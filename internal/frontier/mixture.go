@@ -10,7 +10,7 @@ import (
 	"forager/schemas"
 )
 
-// lead says which policy's head is dispatched next; ok is false where no policy that leads has one.
+// lead returns the policy whose head is dispatched next; ok is false if no policy that leads has one.
 func (s *Shard) lead() (policy int, ok bool, err error) {
 	open := func(p int) bool {
 		some, e := s.hasReady(p)
@@ -25,7 +25,7 @@ func (s *Shard) lead() (policy int, ok bool, err error) {
 	return policy, ok && err == nil, err
 }
 
-// within says that a policy that leads has a place for an entry.
+// within reports whether a policy that leads has a place for an entry.
 func (s *Shard) within(places []placed) bool {
 	if s.mixture == nil {
 		return places[0].In
@@ -33,8 +33,8 @@ func (s *Shard) within(places []placed) bool {
 	return slices.ContainsFunc(places, func(p placed) bool { return p.In })
 }
 
-// credit tells the arms of a page that was delivered. Seeds, and where they redirect to, were
-// nobody's choice.
+// credit credits the arms with a delivered page. Seeds, and targets of their redirects, were chosen by
+// no arm.
 func (s *Shard) credit(e *entry, j *schemas.Judgement) error {
 	if s.mixture == nil {
 		return nil
@@ -61,8 +61,8 @@ func (s *Shard) countChosen(policy string) error {
 	return nil
 }
 
-// loadArms reads the arms of the mixture; a policy that was none before begins as NewArm says, one
-// that was goes on where it stopped.
+// loadArms reads the arms of the mixture; a policy that was not an arm before begins with NewArm, one
+// that was continues with its former counts.
 func (s *Shard) loadArms() error {
 	s.arms = nil
 	if s.mixture == nil {

@@ -9,9 +9,9 @@ import (
 	"forager/schemas"
 )
 
-// outage says that the network cannot be used: fetch answers requests with OUTCOME_NETWORK_UNREACHABLE. Nothing is charged
-// then, and no try is counted. The shard dispatches nothing until the time that fetch names, and probeRequests from then
-// on. The answer of any web server, asked later than the last request that failed, ends the outage.
+// outage is a time during which the network cannot be used: requests have OUTCOME_NETWORK_UNREACHABLE. Nothing is charged
+// then, and no try is counted. The shard dispatches nothing until the time that fetch names, and at most probeRequests at a time from then
+// on. A response of any web server to a request later than the last one that failed ends the outage (docs/decisions/0001).
 type outage struct {
 	// since is when the first request failed, last when the last one did, by the clock of fetch; until is when a probe may
 	// be sent. Unix milliseconds; since = 0: there is no outage.
@@ -23,7 +23,7 @@ type outage struct {
 // probeRequests are in flight at most during an outage: more than one, as the probe may meet a host that is down itself.
 const probeRequests = 2
 
-// networkFailed takes a verdict that says that the network could not be used when the host was to be asked.
+// networkFailed takes a verdict with OUTCOME_NETWORK_UNREACHABLE on a request to a host.
 func (s *Shard) networkFailed(h *host, rec *schemas.LinkFound, now int64) error {
 	at, o := fetchedAt(rec, now), &s.outage
 	if o.since == 0 {
@@ -38,7 +38,7 @@ func (s *Shard) networkFailed(h *host, rec *schemas.LinkFound, now int64) error 
 	if err := s.saveOutage(); err != nil {
 		return err
 	}
-	if h.failingSince > 0 { // that this host is down may be all that there is to the outage: its patience goes on
+	if h.failingSince > 0 { // the host may be the only cause of the outage: its patience continues
 		if err := s.setFailing(h, h.failingSince, max(h.failedAt, at)); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (s *Shard) networkFailed(h *host, rec *schemas.LinkFound, now int64) error 
 	return s.sleep(h, until)
 }
 
-// networkAnswered takes a verdict for which a web server has answered.
+// networkAnswered takes a verdict on a request to which a web server has responded.
 func (s *Shard) networkAnswered(rec *schemas.LinkFound, now int64) error {
 	if s.outage.since == 0 || fetchedAt(rec, now) <= s.outage.last {
 		return nil
@@ -61,7 +61,7 @@ func (s *Shard) networkAnswered(rec *schemas.LinkFound, now int64) error {
 	return s.saveOutage()
 }
 
-// reachable says whether another request may be dispatched as far as the network is concerned.
+// reachable reports whether the outage, if there is one, lets another request be dispatched.
 func (s *Shard) reachable(now int64) bool {
 	if s.outage.since == 0 {
 		return true
@@ -78,7 +78,7 @@ func (s *Shard) reachable(now int64) bool {
 	return probes < probeRequests
 }
 
-// outageStatus is what a status says of the outage; nil where there is none.
+// outageStatus is CrawlStatus.outage; nil if there is none.
 func (s *Shard) outageStatus() *schemas.Outage {
 	if s.outage.since == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (s *Shard) outageStatus() *schemas.Outage {
 	return &schemas.Outage{Since: s.outage.since, Cause: s.outage.cause, NextProbe: s.outage.until}
 }
 
-// oneLine bounds a text that is stored.
+// oneLine cuts a text that is stored to 300 bytes.
 func oneLine(s string) string {
 	if len(s) > 300 {
 		s = strings.ToValidUTF8(s[:300], "")
@@ -122,7 +122,7 @@ func (s *Shard) loadOutage() error {
 	return nil
 }
 
-// outageEnds is when a probe may be sent; ok is false where there is no outage, or nothing to send.
+// outageEnds is when a probe may be sent; ok is false if there is no outage, or nothing to send.
 func (s *Shard) outageEnds() (at time.Time, ok bool) {
 	if s.outage.since == 0 || s.backlog() == 0 {
 		return time.Time{}, false

@@ -11,21 +11,21 @@ import (
 	"forager/schemas"
 )
 
-// A verdict is applied by reading a good deal: each link's place in the seen-set and its entry,
-// and for leaps that are settled the leaf tables of the pages that they are on. Prepare begins with that
-// for many verdicts at once, on all processors, and with scoring their links; it goes on while the first of them
-// are applied. What it finds is what Apply would have found, so that Apply does the same with or without.
+// Applying a verdict needs many reads: each link's place in the seen-set and its entry,
+// and for leaps that are settled the leaf tables of the pages that they are on. Prepare starts these reads
+// for many verdicts at once, on all processors, and scores their links; that goes on while the first of them
+// are applied. It finds what Apply would have found, so Apply has the same result with or without it (docs/decisions/0105).
 //
-// Prepare itself looks at what is in memory. What goes on beside Apply reads the store, the record and the model, and
-// of the shard nothing that changes. An entry that was stored since then may have been read before or after: what was
-// read of it is no answer.
+// Prepare itself looks up what is in memory. The goroutines that run concurrently with Apply read the store, the record and the model, and
+// nothing of the shard that changes. An entry that was stored since then may have been read before or after, so what was
+// read of it is not used.
 
-// prepared is what was made of a verdict ahead.
+// prepared is what was computed of a verdict in advance.
 type prepared struct {
 	rec *schemas.LinkFound
-	// ready is closed when all of it is there. Until then it is that of who makes it.
+	// ready is closed when it is complete. Until then it belongs to the goroutine that makes it.
 	ready chan struct{}
-	// failed: it is of no use. What is wrong is for Apply to say; it says panicked, which may not come to it again.
+	// failed: it is not used. Apply finds the error again and returns it; it returns panicked, which may not occur again.
 	failed   bool
 	panicked *panicError
 
@@ -45,17 +45,17 @@ type prepared struct {
 	tables []pageTable
 }
 
-// found is a link as it was found ahead.
+// found is a link as it was looked up in advance.
 type found struct {
 	id schemas.ID
-	// entry of its URL, in memory when Prepare looked, or read since; nil = that was not seen. final: it is visited.
+	// entry of its URL, in memory during Prepare, or read since; nil = the URL was not seen. final: it is visited.
 	entry *entry
 	final bool
-	// ordinal that it most likely has, if it is to be read; 0 = that is not known.
+	// ordinal that it most likely has, if it is to be read; 0 = unknown.
 	ordinal uint64
-	// seen is false where the URL was not seen for sure.
+	// seen is false if it is certain that the URL was not seen.
 	seen bool
-	// high is what it scores, where its URL was not visited; features are made where that was.
+	// high is its score, if its URL was not visited; features are made if it was.
 	high     float64
 	scored   bool
 	features []*schemas.Feature
@@ -79,7 +79,7 @@ type pageTable struct {
 	table *linkfeature.Table
 }
 
-// preparing is what goes on beside Apply for the verdicts of a step, by what the shard was when that began.
+// preparing is the work for the verdicts of a step that runs concurrently with Apply, by the shard's settings when it began.
 type preparing struct {
 	made  []prepared
 	next  atomic.Int64
@@ -91,13 +91,13 @@ type preparing struct {
 	hosts           uint32
 }
 
-// since is what was stored since the last call of Prepare, as long as something that it made is to be used.
+// since is what was stored since the last call of Prepare, as long as prepared verdicts are in use.
 type since struct {
 	entries map[uint64]bool
 	urls    map[schemas.ID]bool
 }
 
-// begin forgets what was stored, and keeps the room for it.
+// begin clears it, and keeps the memory of its maps.
 func (s *since) begin() {
 	if s.entries == nil {
 		s.entries, s.urls = make(map[uint64]bool), make(map[schemas.ID]bool)
@@ -106,7 +106,7 @@ func (s *since) begin() {
 	clear(s.urls)
 }
 
-// Prepare does ahead what it can for verdicts that Apply will be given next, in any order or not at
+// Prepare computes in advance what it can for verdicts that will be passed to Apply next, in any order or not at
 // all; they must not be changed. It changes nothing but the time that Apply takes.
 func (s *Shard) Prepare(recs []*schemas.LinkFound) error {
 	if err := s.usable(); err != nil {
@@ -142,7 +142,7 @@ func (s *Shard) Prepare(recs []*schemas.LinkFound) error {
 	return s.scoreStale(work)
 }
 
-// one prepares the next verdict that nobody prepares; more is false where none is left.
+// one prepares the next verdict that no goroutine has taken; more is false if none is left.
 func (w *preparing) one(a *ahead) (more bool) {
 	i := w.next.Add(1) - 1
 	if i >= int64(len(w.made)) {
@@ -157,7 +157,7 @@ func (w *preparing) one(a *ahead) (more bool) {
 	return true
 }
 
-// guard calls f; it keeps a panic for Apply, so that the record is blamed for it.
+// guard calls f; it keeps a panic for Apply, so that it is attributed to the record.
 func (m *prepared) guard(f func() error) error {
 	err := guarded(f)
 	if errors.As(err, &m.panicked) {
@@ -167,7 +167,7 @@ func (m *prepared) guard(f func() error) error {
 	return err
 }
 
-// await returns what was prepared of a verdict, nil where that is nothing. Until it is there it lends a hand.
+// await returns what was prepared of a verdict; nil if that is nothing. Until it is complete await prepares other verdicts.
 func (s *Shard) await(m *prepared) *prepared {
 	if m == nil {
 		return nil
@@ -192,7 +192,7 @@ func (s *Shard) await(m *prepared) *prepared {
 // forgetPrepared forgets what was prepared.
 func (s *Shard) forgetPrepared() { s.preparing, s.prepared = nil, nil }
 
-// awaited says that something that was prepared is to be used.
+// awaited reports whether something that was prepared is in use.
 func (s *Shard) awaited() bool { return len(s.prepared) > 0 || s.settling != nil }
 
 // highs are scores of links under a model, at dMax.
@@ -208,8 +208,8 @@ type linkName struct {
 	index uint32
 }
 
-// scoreStale scores what a pass has yet to score of the entries that links of verdicts lead to: they are placed anew
-// by the first of those.
+// scoreStale scores the links of entries that links of verdicts lead to and that a pass has yet to score: they are placed again
+// when the first of those links is applied.
 func (s *Shard) scoreStale(work *preparing) error {
 	s.stale = highs{}
 	if !s.passing() || s.c.unranked > 0 {
@@ -244,7 +244,7 @@ func (s *Shard) scoreStale(work *preparing) error {
 	return nil
 }
 
-// staleHigh is what a link of an entry that a pass has yet to score scores, where that was asked ahead.
+// staleHigh is the score of a link of an entry that a pass has yet to score, if it was computed in advance.
 func (s *Shard) staleHigh(l *link) (high float64, ok bool) {
 	if s.stale.of == nil || s.stale.model != s.using.model || s.stale.dMax != s.limits.dMax {
 		return 0, false
@@ -276,7 +276,7 @@ func (s *Shard) takeTables(m *prepared) {
 	}
 }
 
-// keepRead keeps an entry in memory, unless one of its ordinal is there, which it returns then.
+// keepRead keeps an entry in memory, unless one of its ordinal is there, which is returned then.
 func (s *Shard) keepRead(e *entry) *entry {
 	if e.held() {
 		s.entries.touch(e.place)
@@ -289,7 +289,7 @@ func (s *Shard) keepRead(e *entry) *entry {
 	return e
 }
 
-// look finds in memory what a verdict needs. What is wrong with a record is for Apply to say.
+// look finds in memory what a verdict needs. Errors in the record are left to Apply.
 func (a *ahead) look(m *prepared) error {
 	links := m.rec.GetLinks()
 	m.found = make([]found, len(links))
@@ -351,7 +351,7 @@ func (a *ahead) lookForLeaps(m *prepared) error {
 	return nil
 }
 
-// prepare reads what was not in memory of what a verdict needs, and makes of it what Apply will ask for.
+// prepare reads what a verdict needs and was not in memory, and computes what Apply will need.
 func (a *ahead) prepare(w *preparing, m *prepared) error {
 	for i, l := range m.rec.GetLinks() {
 		if err := a.find(w, l.GetUrl(), &m.found[i]); err != nil {
@@ -369,7 +369,7 @@ func (a *ahead) prepare(w *preparing, m *prepared) error {
 	return a.prepareLeaps(m)
 }
 
-// find is Shard.seenBy beside Apply, for a URL whose entry is not in memory.
+// find is Shard.seenBy concurrently with Apply, for a URL whose entry is not in memory.
 func (a *ahead) find(w *preparing, url string, f *found) (err error) {
 	if f.entry != nil || !f.seen {
 		return nil
@@ -379,7 +379,7 @@ func (a *ahead) find(w *preparing, url string, f *found) (err error) {
 			return err
 		}
 	}
-	if f.entry == nil || f.entry.url != url { // once in some thousands of times another URL's ordinal is known by its tag
+	if f.entry == nil || f.entry.url != url { // once in some thousands of times another URL has the same tag
 		f.entry = nil
 		ordinal, ok, err := readSeen(a.get, &a.keys, f.id)
 		if f.seen = ok; err != nil || !ok {
@@ -393,7 +393,7 @@ func (a *ahead) find(w *preparing, url string, f *found) (err error) {
 	return nil
 }
 
-// prepareLinks scores the links that may give their URLs a place, and makes the features of those that settle at once.
+// prepareLinks scores the links that may place their URLs, and makes the features of those that settle at once.
 func (a *ahead) prepareLinks(w *preparing, m *prepared) {
 	if w.scores {
 		m.model = w.model
@@ -428,7 +428,7 @@ func (a *ahead) prepareLeaps(m *prepared) (err error) {
 	return nil
 }
 
-// foundAhead is seen for the URL of a link, which mostly was found ahead.
+// foundAhead is seen for the URL of a link, which mostly was looked up in advance.
 func (s *Shard) foundAhead(url string, l *link, m *prepared) (*entry, error) {
 	if m == nil {
 		return s.seen(url)
@@ -438,13 +438,13 @@ func (s *Shard) foundAhead(url string, l *link, m *prepared) (*entry, error) {
 		return nil, nil
 	}
 	if f.entry != nil && (f.entry.held() || !s.since.entries[f.entry.ordinal]) {
-		s.known.ordinals.put(f.id, f.entry.ordinal) // as the one used last
+		s.known.ordinals.put(f.id, f.entry.ordinal) // marks it as used
 		return s.keepRead(f.entry), nil
 	}
 	return s.seenBy(url, f.id)
 }
 
-// scoredAhead gives a link what it scored ahead.
+// scoredAhead sets the score of a link that was computed in advance.
 func (s *Shard) scoredAhead(l *link, m *prepared) {
 	if m == nil || m.model == nil || s.using.model != Model(m.model) || m.dMax != s.limits.dMax {
 		return

@@ -8,20 +8,20 @@ import (
 	"forager/schemas"
 )
 
-// ranked says how far the distiller's word has come.
+// ranked is the state of the last ranking of hubs.
 type ranked struct {
 	// pages delivered as of the last ranking.
 	pages uint64
-	// whole: a policy raised when the shard was empty, from the crawl's begin on, so that the distiller has all its pages.
+	// whole: a policy has raised since the shard was empty, so that the distiller has all its pages.
 	whole bool
 }
 
 const rankedVersion = 1
 
-// Raise takes the distiller's word (schemas.HubRanked): hubs link to the URLs of these ids. Where
-// they are unvisited, policies that raise place them anew, and they stay raised until they are
-// visited. A ranking behind more pages than the shard has delivered is not taken yet (taken is
-// false), as what hubs link to may not be discovered; one behind fewer than the last changes nothing.
+// Raise takes a ranking of the distiller (schemas.HubRanked): hubs link to the URLs of these ids. If
+// they are unvisited, policies that raise place them again, above everything else of their tier, until they are
+// visited. A ranking of more pages than the shard has delivered is not taken yet (taken is
+// false), as what hubs link to may not be discovered; one of fewer pages than the last changes nothing.
 func (s *Shard) Raise(pages uint64, ids []schemas.ID) (taken bool, err error) {
 	if err := s.usable(); err != nil {
 		return false, err
@@ -51,7 +51,7 @@ func (s *Shard) Raise(pages uint64, ids []schemas.ID) (taken bool, err error) {
 	return true, s.save()
 }
 
-// raise marks what a URL's entry leads to, if that is unvisited, and places it anew.
+// raise marks the entry that a URL's entry leads to, if it is unvisited, and places it again.
 func (s *Shard) raise(e *entry) error {
 	e, err := s.resolve(e)
 	if err != nil || !e.mark() {
@@ -63,7 +63,7 @@ func (s *Shard) raise(e *entry) error {
 	return s.saveEntry(e)
 }
 
-// mark notes that hubs link to the entry, unless it is visited, and says whether that is new. The caller stores it.
+// mark notes that hubs link to the entry, unless it is visited, and reports whether that is new. The caller stores the entry.
 func (e *entry) mark() (fresh bool) {
 	switch e.state {
 	case stateFinal, stateAlias, stateMoved:
@@ -73,17 +73,17 @@ func (e *entry) mark() (fresh bool) {
 	return fresh
 }
 
-// unmark forgets that hubs link to the entry, and says whether they did. The caller stores it.
+// unmark clears the mark that hubs link to the entry, and reports whether it was set. The caller stores the entry.
 func (e *entry) unmark() (was bool) {
 	was, e.raised = e.raised, false
 	return was
 }
 
-// raises says that a policy raises what hubs link to.
+// raises reports whether a policy raises what hubs link to.
 func (s *Shard) raises() bool { return schemas.Raises(s.ctl) }
 
-// noteWhole sees whether the distiller has, or lacks, pages of the shard. A shard that is built anew by replay is empty under the
-// newest control record, whatever was in force when its pages came; that is what late is for.
+// noteWhole notes whether the distiller has all pages of the shard. A shard that is rebuilt by replay is empty under the
+// newest control record, whatever was in force when its pages came; therefore the record has the field late.
 func (s *Shard) noteWhole() error {
 	if s.ranked.whole || !s.raises() || s.c.clock > 0 || s.ctl.GetDistiller().GetLate() {
 		return nil
@@ -92,7 +92,7 @@ func (s *Shard) noteWhole() error {
 	return s.saveRanked()
 }
 
-// hubsDue says that dispatch waits for a ranking.
+// hubsDue reports whether dispatch waits for a ranking.
 func (s *Shard) hubsDue() bool {
 	return s.limits.sync && s.ranked.whole && s.raises() && s.ranked.pages < distill.Boundary(s.c.pages, s.limits.distillEvery)
 }

@@ -115,7 +115,7 @@ func (s *Shard) adopt(e *entry) (bool, error) {
 	return true, s.saveEntry(e)
 }
 
-// board puts the entry into flight with what a recovered request says.
+// board puts the entry into flight with the facts of a recovered request.
 func (s *Shard) board(e *entry, r *schemas.FetchRequest) error {
 	policy, err := s.nameNumber(r.GetPolicy())
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Shard) board(e *entry, r *schemas.FetchRequest) error {
 	return nil
 }
 
-// takenOver says that an entry answers for a recovered request now.
+// takenOver notes that an entry has taken over a recovered request.
 func (s *Shard) takenOver(id schemas.ID, url string) {
 	ids := slices.DeleteFunc(s.unplaced[url], func(other schemas.ID) bool { return other == id })
 	if len(ids) == 0 {
@@ -144,7 +144,7 @@ func (s *Shard) takenOver(id schemas.ID, url string) {
 }
 
 // landUnplaced finds the entry for a verdict on a recovered request that no entry took over:
-// whatever led to the request did not happen again (a changed scope can be the cause). The
+// what led to the request did not happen again (for instance because the scope has changed). The
 // request was made and its verdict counts, so the URL enters the frontier by it.
 func (s *Shard) landUnplaced(id schemas.ID, r *schemas.FetchRequest) (*entry, error) {
 	s.takenOver(id, r.GetUrl())
@@ -168,8 +168,8 @@ func (s *Shard) landUnplaced(id schemas.ID, r *schemas.FetchRequest) (*entry, er
 	return e, s.board(e, r)
 }
 
-// full says that the host had reached its cap when the record came that is applied now. While records are applied again, dispatches
-// that followed them are known from the log already, and count for the cap; a URL that was admitted before them must be
+// full reports whether the host had reached its cap when the record that is applied now came first. While records are applied again,
+// dispatches that followed them are known from the log already, and count for the cap; a URL that was admitted before them must be
 // admitted again, or leaps that depend on it would be settled in another way.
 func (s *Shard) full(h *host) bool {
 	if !s.capped(h) {

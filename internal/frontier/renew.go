@@ -7,10 +7,10 @@ import (
 	"forager/schemas"
 )
 
-// A guide that is made of the crawl's own pages (schemas.Renewal) comes as a control record that names it. With learning.sync
-// dispatch waits wherever one is due; therefore targets are counted here as stage distill does.
+// A guide that is built from the crawl's own pages (schemas.Renewal) is put in force by a control record that names it. With
+// learning.sync dispatch waits when one is due; therefore targets are counted here as in stage distill.
 
-// noteTarget counts a page delivered.
+// noteTarget counts a delivered page with relevance raw if it is a target.
 func (s *Shard) noteTarget(raw float64) error {
 	if s.ctl.GetRenewal() == nil || raw < schemas.TargetFrom {
 		return nil
@@ -32,12 +32,12 @@ func (s *Shard) loadRenewal() error {
 	return nil
 }
 
-// guideDue says that dispatch waits for a guide.
+// guideDue reports whether dispatch waits for a guide.
 func (s *Shard) guideDue() bool {
 	return s.limits.sync && schemas.RenewalDue(s.ctl, s.c.pages, s.onTopic)
 }
 
-// revision is what a request says of the control record that it was chosen under.
+// revision is FetchRequest.revision: that of the control record in force, if a guide is rebuilt; else 0.
 func (s *Shard) revision() uint64 {
 	if s.ctl.GetRenewal() == nil {
 		return 0

@@ -6,21 +6,21 @@ import (
 	"forager/schemas"
 )
 
-// Other policies place the whole frontier anew. Its queues are emptied at once, and filled again by Rescore,
-// slice by slice, in the order of discovery; dispatch goes on with what is placed already. Entries that are not
-// yet (unranked) keep the places of before, whose generation tells them, and have no keys; whatever
-// touches one places it. So no request is ever chosen by policies that are not in force any more.
+// A change of policies places the whole frontier again. The queues are emptied at once, and filled again by Rescore,
+// call by call, in the order of discovery; dispatch goes on with what is placed already. Entries that are not
+// placed yet (unranked) keep their former places, recognised by their generation, and have no keys; any call that
+// changes one places it. So no request is ever chosen by policies that are not in force any more.
 //
-// The oldest entries of a frontier are those that nobody wanted, and would be all that is dispatched at
-// first. Therefore the heads of the hosts that were best before are placed first of all.
+// The oldest entries of a frontier are the ones with low scores, and would be all that is dispatched at
+// first. Therefore the heads of the hosts that were best before are placed first.
 
-// What is placed before Configure returns: so many heads of hosts, and so many entries.
+// What is placed before Configure returns: heads of hosts, and entries in the order of discovery.
 const (
 	rerankHeads = 1024
 	rerankFirst = 4096
 )
 
-// rerank empties all queues and begins to place every unvisited entry anew.
+// rerank empties all queues and begins to place every unvisited entry again.
 func (s *Shard) rerank(shape schemas.ID) error {
 	heads, err := s.bestHeads(rerankHeads)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Shard) rerank(shape schemas.ID) error {
 		s.c.unranked += s.c.backlog[i].queued
 		s.c.backlog[i].queued = 0
 	}
-	for _, x := range s.hosts.at { // those that are not in memory have the generation of their queues with them
+	for _, x := range s.hosts.at { // hosts that are not in memory are stored with the generation of their queues
 		h := x.item
 		h.queues, h.backlog.queued = newHostQueues(len(s.policies)), 0
 		s.change(h)
@@ -53,7 +53,7 @@ func (s *Shard) rerank(shape schemas.ID) error {
 	s.newIndex()
 	s.rebuildHeaps()
 	if s.using.model == nil {
-		// Not given yet after Open: entries are placed without a model, and SetModel starts over.
+		// Not set yet after Open: entries are placed without a model, and SetModel begins a pass.
 		if s.newest.model == nil {
 			s.newest = model{}
 		}
@@ -75,8 +75,8 @@ func (s *Shard) rerank(shape schemas.ID) error {
 	return s.nextPass()
 }
 
-// bestHeads are the heads of the n hosts that are best under the first policy, best first. The heaps of before are no more
-// then.
+// bestHeads returns the heads of the n hosts that are best under the first policy, best first. It discards the
+// heaps.
 func (s *Shard) bestHeads(n int) (ordinals []uint64, err error) {
 	if len(s.generations) == 0 {
 		return nil, nil // the first policies
@@ -116,12 +116,12 @@ func (s *Shard) bestHeads(n int) (ordinals []uint64, err error) {
 	return ordinals, nil
 }
 
-// unranked says of the places of a queued entry that they are those of another shape.
+// unranked reports whether the places of a queued entry are those of another shape.
 func (s *Shard) unranked(places []placed) bool {
 	return s.c.unranked > 0 && places[0].generation < s.c.shapeBegan
 }
 
-// rankSome places up to n entries that are unranked, takes them off n and says whether some are left.
+// rankSome places up to n unranked entries, subtracts them from n and reports whether some are left.
 func (s *Shard) rankSome(n *int) (left bool, err error) {
 	if s.c.unranked == 0 || *n <= 0 {
 		return s.c.unranked > 0, nil

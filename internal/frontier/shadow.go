@@ -9,12 +9,12 @@ import (
 	"forager/schemas"
 )
 
-// Shadows are policies that choose nothing. They have no queues: a URL is placed by them once, when the
-// policy that leads has chosen it, by the links and the model of that moment. What they say goes into the request,
-// comes back with the verdict, and stands in the leaps that the verdict settles; so nothing of it is
-// kept here, and it is the same after a crash.
+// Shadows are policies that choose nothing. They have no queues: they place a URL once, when the
+// leading policy has chosen it, by its links and the model at that time. Their places go into the request,
+// come back with the verdict, and are copied to the leaps that the verdict settles; so no state is
+// kept for them, and they are the same after a crash (docs/decisions/0108).
 
-// maxShadows is the number of shadows of a crawl.
+// maxShadows is the largest number of shadows of a crawl.
 const maxShadows = 4
 
 func newShadows(ctl *schemas.CrawlControl, policies []*rank.Policy) (shadows []*rank.Policy, err error) {
@@ -35,7 +35,7 @@ func newShadows(ctl *schemas.CrawlControl, policies []*rank.Policy) (shadows []*
 	return shadows, nil
 }
 
-// shadowed is where each shadow sees an entry, by all its links; nil where it has none.
+// shadowed returns the place of an entry under each shadow, by all its links; nil if it has none.
 func (s *Shard) shadowed(e *entry) ([]rank.Place, error) {
 	if len(s.shadows) == 0 {
 		return nil, nil
@@ -64,7 +64,7 @@ func (s *Shard) shadowed(e *entry) ([]rank.Place, error) {
 	return places, nil
 }
 
-// shadowPlaces is what a request says of shadows.
+// shadowPlaces converts the places under shadows for a request.
 func (s *Shard) shadowPlaces(places []rank.Place) ([]*schemas.ShadowPlace, error) {
 	var said []*schemas.ShadowPlace
 	for i := range places {
@@ -80,7 +80,7 @@ func (s *Shard) shadowPlaces(places []rank.Place) ([]*schemas.ShadowPlace, error
 	return said, nil
 }
 
-// tellShadows puts what shadows said at the dispatch of a request into the leaps that the verdict on it settles.
+// tellShadows copies the places under shadows from a request to the leaps that the verdict on it settles.
 func tellShadows(request *schemas.FetchRequest, rec *schemas.LinkFound, settled []*schemas.LeapSettled) {
 	for _, leap := range settled {
 		if bytes.Equal(leap.GetRequest(), rec.GetId()) {

@@ -12,15 +12,15 @@ import (
 
 // A host that cannot be connected to, while others can, keeps its URLs: none of them is charged or counts a try. The
 // whole host waits, at first for Options.RetryDelay and then for as long as it has been unreachable already, an hour at
-// most, and is then asked for one page. When it has been unreachable for the crawl's patience it is given up: its URLs
-// keep the crawl from ending no more. It is still asked once an hour while the crawl goes on.
+// most, and then gets one request. When it has been unreachable for the crawl's patience it is given up: its URLs
+// no longer keep the crawl from ending. It still gets a request once an hour while the crawl goes on.
 //
-// All of it follows from the times that the verdicts name (LinkFound.fetched_at), so a replay comes to the same.
+// All of it follows from the times in the verdicts (LinkFound.fetched_at), so a replay has the same result.
 
 // longestHostWait is the longest pause between two tries of an unreachable host, milliseconds.
 const longestHostWait = 60 * 60 * 1000
 
-// fetchedAt is when the request of a verdict was made, Unix milliseconds; now where the verdict does not say.
+// fetchedAt is when the request of a verdict was made, Unix milliseconds; now if the verdict has no such time.
 func fetchedAt(rec *schemas.LinkFound, now int64) int64 {
 	if at := rec.GetFetchedAt(); at > 0 {
 		return at
@@ -28,13 +28,13 @@ func fetchedAt(rec *schemas.LinkFound, now int64) int64 {
 	return now
 }
 
-// onlyGivenUp says that nothing is left to fetch but what lies on hosts that were given up: they are not asked any more, or
+// onlyGivenUp reports whether nothing is left to fetch but URLs on hosts that were given up: these get no more requests, or
 // a crawl with many of them would not end.
 func (s *Shard) onlyGivenUp() bool {
 	return s.c.backlog[givenUp].all() > 0 && s.backlog() == 0 && s.c.unranked == 0
 }
 
-// hostLimit is the number of requests that may be in flight to the host: one where it was unreachable.
+// hostLimit is the number of requests that may be in flight to the host: one if it is unreachable.
 func (s *Shard) hostLimit(h *host) uint32 {
 	if h.failingSince > 0 {
 		return 1
@@ -42,10 +42,10 @@ func (s *Shard) hostLimit(h *host) uint32 {
 	return s.limits.hostWindow
 }
 
-// failing is the host that failed last, and how; stored with the outage.
+// failing is the host that failed last, and the cause; stored with the outage.
 type failing struct{ last, cause string }
 
-// newFailing is the begin of the unreachable hosts, those that failed for the first time last before others: timed.at is the
+// newFailing is the head of the unreachable hosts, by the time of their first failure, the latest first: timed.at is the
 // negative of that time.
 func (s *Shard) newFailing() rangeHead[timed] {
 	return rangeHead[timed]{compare: compareTimed, scan: func(last *timed, f func(timed) bool) error {
@@ -107,7 +107,7 @@ func (s *Shard) setFailingSince(h *host, since int64) error {
 	return s.sleep(h, notBefore)
 }
 
-// hostFailed takes a verdict that says that the host of an entry could not be connected to.
+// hostFailed takes a verdict with OUTCOME_HOST_UNREACHABLE on a request to a host.
 func (s *Shard) hostFailed(h *host, rec *schemas.LinkFound, now int64) error {
 	at := max(fetchedAt(rec, now), h.failedAt)
 	since := h.failingSince
@@ -122,11 +122,11 @@ func (s *Shard) hostFailed(h *host, rec *schemas.LinkFound, now int64) error {
 		return err
 	}
 	pause := min(max(s.options.RetryDelay.Milliseconds(), at-since), longestHostWait)
-	pause += pause / 8 * int64(schemas.ShardOf(h.name, 4)) / 4 // hosts that failed together are not asked together again
+	pause += pause / 8 * int64(schemas.ShardOf(h.name, 4)) / 4 // hosts that failed together are not tried together
 	return s.sleep(h, min(max(at, rec.GetNotBefore())+pause, now+longestHostWait+pause))
 }
 
-// hostAnswered takes a verdict for which the host has answered.
+// hostAnswered takes a verdict on a request to which the host has responded.
 func (s *Shard) hostAnswered(h *host, rec *schemas.LinkFound, now int64) error {
 	if h.failingSince == 0 || fetchedAt(rec, now) < h.failedAt {
 		return nil
@@ -134,12 +134,12 @@ func (s *Shard) hostAnswered(h *host, rec *schemas.LinkFound, now int64) error {
 	return s.setFailing(h, 0, 0)
 }
 
-// answered says that a web server has answered the request.
+// answered reports whether a web server has responded to the request.
 func answered(rec *schemas.LinkFound) bool {
 	return rec.GetStatus() > 0 || schemas.Outcomes[rec.GetOutcome()].Page
 }
 
-// reach notes what a verdict says of a host and of the network.
+// reach notes whether a verdict shows that the host and the network can be reached.
 func (s *Shard) reach(host uint32, rec *schemas.LinkFound, now int64) error {
 	if !answered(rec) {
 		return nil
@@ -154,7 +154,7 @@ func (s *Shard) reach(host uint32, rec *schemas.LinkFound, now int64) error {
 	return s.networkAnswered(rec, now)
 }
 
-// forgetFailures lets every host that was unreachable be asked now.
+// forgetFailures makes every unreachable host reachable now.
 func (s *Shard) forgetFailures() error {
 	for {
 		first, ok, err := s.latestFailing.least()
@@ -177,8 +177,8 @@ func (s *Shard) forgetFailures() error {
 	}
 }
 
-// applyRetryFailed queues every URL again whose tries were used up by failures that may have passed since, with all of its
-// tries, and lets unreachable hosts be asked at once. As with a replay (replay.go), charges and settled leaps stand.
+// applyRetryFailed queues again every URL whose tries were used up by failures that may have passed since, with all of its
+// tries, and lets unreachable hosts be tried at once. As with a replay (replay.go), charges and settled leaps remain.
 func (s *Shard) applyRetryFailed(id schemas.ID) (duplicate bool, err error) {
 	if duplicate, err := s.once(id); err != nil || duplicate {
 		return duplicate, err
@@ -216,7 +216,7 @@ func (s *Shard) applyRetryFailed(id schemas.ID) (duplicate bool, err error) {
 	return false, nil
 }
 
-// failedEntries are the ordinals of the entries that may be tried again. It reads all entries, some microseconds each.
+// failedEntries returns the ordinals of the entries that may be tried again. It reads all entries, some microseconds each.
 func (s *Shard) failedEntries() (ordinals []uint64, err error) {
 	from := append([]byte(nil), s.keys.kind(kindEntry)...)
 	err = s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
@@ -233,8 +233,8 @@ func (s *Shard) failedEntries() (ordinals []uint64, err error) {
 	return ordinals, err
 }
 
-// unreachable is what a status says of such hosts; nil where there are none. What cannot be read is for the next Dispatch to
-// return.
+// unreachable is CrawlStatus.unreachable; nil if there are no such hosts. Errors of reads are left to the next
+// Dispatch.
 func (s *Shard) unreachable(now time.Time) *schemas.UnreachableHosts {
 	if s.c.failing[unreached]+s.c.failing[givenUp] == 0 {
 		return nil

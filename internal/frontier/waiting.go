@@ -17,7 +17,7 @@ func compareTimed(a, b timed) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id))
 }
 
-// newWaiting is the begin of the entries whose try failed and that are queued again at a time.
+// newWaiting is the head of the entries whose try failed, by the time at which they are queued again.
 func (s *Shard) newWaiting() rangeHead[timed] {
 	return rangeHead[timed]{compare: compareTimed, scan: func(last *timed, f func(timed) bool) error {
 		from := slices.Clone(s.keys.kind(kindWaiting))
@@ -44,7 +44,7 @@ func (s *Shard) wait(e *entry) error {
 	return s.store.Set(s.keys.waiting(e.notBefore, e.ordinal), nil)
 }
 
-// stopWaiting takes a waiting entry out of the waiting ones.
+// stopWaiting removes an entry from the waiting ones.
 func (s *Shard) stopWaiting(e *entry) error {
 	if e.state != stateWaiting {
 		return fmt.Errorf("frontier: entry %d does not wait", e.ordinal)
@@ -81,14 +81,14 @@ func (s *Shard) wakeEntries(now int64) error {
 	}
 }
 
-// Wake returns when time alone will next make an entry ready, or fill a slot that is left empty, which may be in the past; ok is
-// false when nothing waits for a time.
+// Wake returns when time alone will next make an entry ready, or fill a slot that is left empty. The time may be in the past; ok is
+// false if nothing waits for a time.
 func (s *Shard) Wake(now time.Time) (at time.Time, ok bool) {
 	ms := int64(-1)
 	for _, waiting := range []*rangeHead[timed]{&s.waiting, &s.sleeping, &s.sleepingUnreached} {
 		first, ok, err := waiting.least()
 		if err != nil {
-			return now, true // it is for the next Dispatch to return
+			return now, true // the next Dispatch returns the error
 		}
 		if ok && (ms < 0 || first.at < ms) {
 			ms = first.at

@@ -9,24 +9,23 @@ import (
 // The window by default is found by trying: min(what was found, max(1, budget/20)).
 //
 // In a closed loop rate · latency is what is in flight anyway (Little's law), so the product
-// says nothing about whether a wider window would bring more. So the window begins at
+// does not tell whether a wider window would bring more. So the window begins at
 // firstWindow and is doubled while that brings verdicts an eighth faster; a doubling that does not is
-// taken back. Another one is tried after tryAgain windows of verdicts, and what was reached is forgotten
-// meanwhile: hosts come and go, and one look may be a lucky one. With polite delays the window grows with the hosts that can be asked
-// side by side; on a machine that is busy it stays where the machine is.
+// taken back. Another one is tried after tryAgain windows of verdicts, and the best rate decays
+// meanwhile: hosts come and go, and one measurement may be too high by chance (docs/decisions/0102).
 const (
-	// latencySlots is the number of verdicts that Status shows percentiles of.
+	// latencySlots is the number of verdicts of which Status has percentiles.
 	latencySlots = 1024
-	// The rate is looked at after measureEvery verdicts, or two windows of them if that is more.
+	// The rate is measured after measureEvery verdicts, or two windows of them if that is more.
 	measureEvery = 64
 	firstWindow  = 16
 	lastWindow   = 1024
-	// forget a share of the best rate at each look.
+	// forget: each measurement reduces the best rate by this share.
 	forget   = 16
 	tryAgain = 16
 )
 
-// latency holds the last samples in a ring; sample n stands at n mod latencySlots.
+// latency holds the last samples in a ring; sample n is at n mod latencySlots.
 type latency struct {
 	at, took [latencySlots]int64 // milliseconds
 }
@@ -39,7 +38,7 @@ func (s *Shard) window() uint64 {
 	return min(max(firstWindow, s.c.windowNow), s.limits.windowCap)
 }
 
-// windowInForce is the window as far as the lease of a shard of several lets it.
+// windowInForce is the window, bounded by the lease if there are several shards.
 func (s *Shard) windowInForce() uint64 {
 	if s.limits.shards > 1 {
 		return min(s.window(), s.lease.GetLease().GetWindow())
@@ -59,7 +58,7 @@ func (s *Shard) measure(now, took int64) error {
 	return s.store.Set(s.keys.u32(kindLatency, uint32(slot)), s.value)
 }
 
-// tune looks whether the window in force is the right one.
+// tune measures the rate if it is due, and changes the window.
 func (s *Shard) tune() {
 	c := &s.c
 	c.windowNow = max(firstWindow, c.windowNow)
@@ -67,8 +66,8 @@ func (s *Shard) tune() {
 	if since < max(measureEvery, 2*c.windowNow) {
 		return
 	}
-	// Verdicts come in bursts, of which each look sees a few: their rate is that from the last verdict of
-	// the former look on. Between the first and the last of a burst it would be any number.
+	// Verdicts come in bursts, of which each measurement has a few: the rate is that since the last verdict of
+	// the former measurement. Between the first and the last of a burst it would be any number.
 	last := c.samples - 1
 	n := min(since, last, latencySlots-1)
 	span := max(1, s.latency.at[last%latencySlots]-s.latency.at[(last-n)%latencySlots])
