@@ -12,16 +12,16 @@ const (
 	frontCost = 64
 )
 
-// stretchShare is the part of the memory that a stretch of a sweep takes, with what is made of the next one, by this
-// estimate: of a link 20 bytes and its share of a page, once while the entries are moved and once before, where it takes 8 more.
+// stretchShare is the part of the memory for a stretch of a sweep and the next one. It is estimated: a link takes 20 bytes and its share
+// of a page, once while the entries are moved and once before, when it takes 8 more.
 const stretchShare, stretchLinkCost, stretchEntryCost = 8, 64, 8
 
 // minFront and maxFront are the least and the largest number of keys that a front reads at a time.
 const minFront, maxFront = 1, 32
 
 // SetMemory bounds what the shard keeps in memory to save reading, bytes; what does not fit is
-// read from the store when it is wanted. See the package's documentation for what that is, and
-// what is not bounded.
+// read from the store when it is needed. The package's documentation lists what is bounded and
+// what is not.
 func (s *Shard) SetMemory(bytes int) {
 	if bytes <= 0 {
 		bytes = DefaultMemory
@@ -39,7 +39,7 @@ func (s *Shard) SetMemory(bytes int) {
 	s.fitFronts()
 }
 
-// fitFronts makes every front as long as the memory for all of them allows.
+// fitFronts sets the size of fronts to what the memory for all of them allows.
 func (s *Shard) fitFronts() {
 	queues := max(1, len(s.hosts.at)*len(s.generations))
 	s.frontSize = min(max(minFront, s.memory/16/frontCost/queues/2), maxFront)

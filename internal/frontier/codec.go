@@ -153,7 +153,7 @@ func (r *reader) version(want byte) {
 	}
 }
 
-// end returns what went wrong; bytes left over are wrong, too.
+// end returns the first error; bytes left over are an error, too.
 func (r *reader) end() error {
 	if r.err == nil && len(r.b) > 0 {
 		r.fail(errTrailing)

@@ -10,7 +10,7 @@ import (
 	"forager/schemas"
 )
 
-// counters are everything of a shard that is one number (or a few). They are stored as one
+// counters are the state of a shard that is one number or a few. They are stored as one
 // value at the end of every call that changes them.
 type counters struct {
 	// clock counts applied records of link.found, entries the URLs discovered, ordinal the last
@@ -34,7 +34,7 @@ type counters struct {
 	startedAt int64
 	// stopped: the crawl was stopped, which is final.
 	stopped bool
-	// boundary is the last boundary sent and answered the newest model announced, in pages.
+	// boundary is the last boundary sent, answered the newest model set, in pages.
 	boundary, answered uint64
 	// model that queues are scored by (a name number, 0 = none) and the pages it was trained through;
 	// mixed: the pass under way was begun under another model, so one more must follow.
@@ -44,15 +44,15 @@ type counters struct {
 	// shape of the policies that the queues were built for.
 	shape schemas.ID
 	// unranked entries were queued under another shape, and are in no queue until they are placed under
-	// this one, which began with a generation of queues (rerank.go).
+	// this one, which began with the generation shapeBegan (rerank.go).
 	unranked   uint64
 	shapeBegan uint32
-	// swept is the ordinal up to which a pass, or that placing, has gone in the order of discovery.
+	// swept is the ordinal up to which a pass, or such placing, has gone in the order of discovery.
 	swept uint64
 	// hosts known, and the cap and the patience under which their backlog was counted. class is that of the cap (hostindex.go).
 	hosts, class          uint32
 	hostCap, hostPatience uint64
-	// backlog is what hosts still have to fetch, by their standing; failing are the unreachable ones, by that which they would have
+	// backlog is that of all hosts by their standing; failing is the number of unreachable hosts, by the standing that they would have
 	// without a cap.
 	backlog [standings]backlog
 	failing [standings]uint64

@@ -2,7 +2,7 @@ package frontier
 
 import "encoding/binary"
 
-// Drop removes everything that the store holds of a crawl's shards. No Shard of it may be in use.
+// Drop removes the state of all shards of a crawl from the store. No Shard of the crawl may be in use.
 func Drop(store Store, crawl string) error {
 	prefix := shardPrefix(ShardName{Crawl: crawl})
 	prefix = prefix[:len(prefix)-binary.Size(uint32(0))]

@@ -21,15 +21,14 @@ const (
 	stateFlight
 	// stateFinal: it has its outcome.
 	stateFinal
-	// stateAlias: it redirected; what pointed at it now points at target.
+	// stateAlias: it redirected; links to it count as links to target.
 	stateAlias
 	// stateMoved: it redirected to moved, on a host of another shard, where links to it are sent.
 	stateMoved
 	states
 )
 
-// entry is what is known of one URL. Its links (the leaps into it) are kept beside it, see
-// link.go.
+// entry is what is known of one URL. Its links are the leaps into it (link.go).
 type entry struct {
 	// ordinal of its discovery within the shard, from 1; the key, not part of the value.
 	ordinal uint64
@@ -58,19 +57,19 @@ type entry struct {
 	// moved is the URL on a host of another shard that it redirected to.
 	moved string
 
-	// links are its pending leaps in the order of discovery (link.go), once loaded; until then, those
-	// among them that stand in its value. more: there are others, beside it.
+	// links are its pending leaps in the order of discovery (link.go), once loaded; until then those
+	// in its value. more: others have keys of their own.
 	links        []link
 	loaded, more bool
 
-	// place in memory, if it is held there.
+	// place in the lru, if it is held there.
 	place *cached[uint64, *entry]
 }
 
-// held says that this is the entry of its ordinal in memory: another one that was read has nothing to say any more.
+// held reports whether this is the entry of its ordinal in memory; another copy that was read is out of date.
 func (e *entry) held() bool { return e.place.kept() && e.place.item == e }
 
-// placed is an entry's place under one policy and where the queue key for it is.
+// placed is an entry's place under one policy and the generation of its queue key.
 type placed struct {
 	rank.Place
 	// generation of the queue that holds the key, if In.
@@ -90,7 +89,7 @@ type facts struct {
 
 const entryVersion = 5
 
-// bits of an encoded place. An entry has a place a policy, and most of a place follows from the rest of it.
+// Bits of an encoded place. An entry has a place for each policy, and most fields of a place follow from others.
 const (
 	placeIn = 1 << iota
 	placePinned
@@ -100,7 +99,7 @@ const (
 	placeBits
 )
 
-// append encodes the entry behind b.
+// append appends the encoded entry to b.
 func (e *entry) append(b []byte) []byte {
 	b = append(b, entryVersion, byte(e.state))
 	b = appendString(b, e.url)
@@ -149,7 +148,7 @@ func (e *entry) depthAndRaised() uint64 {
 	return n
 }
 
-// bits are what leads an encoded place.
+// bits returns the first byte of an encoded place.
 func (p *placed) bits() (bits byte) {
 	if p.Pinned {
 		bits |= placePinned
@@ -202,7 +201,7 @@ func decodeEntry(ordinal uint64, b []byte) (*entry, error) {
 	return e, nil
 }
 
-// decode is decodeEntry into an entry that nobody holds, whose room for places and links it uses again.
+// decode is decodeEntry into an entry that is not held; it reuses the memory of places and links.
 func (e *entry) decode(ordinal uint64, b []byte) error {
 	r := reader{b: b}
 	r.version(entryVersion)
@@ -255,7 +254,7 @@ func (e *entry) decode(ordinal uint64, b []byte) error {
 	return nil
 }
 
-// sized is a slice of n zeroes, in the room of another one where that is enough; a slice of none stays nil.
+// sized returns a slice of n zeroes, in the memory of another one if that is enough; a slice of none stays nil.
 func sized[T any](room []T, n uint64) []T {
 	if uint64(cap(room)) < n {
 		return make([]T, n)
@@ -285,12 +284,12 @@ func (p *placed) read(r *reader) {
 			p.Links, p.Sum = r.u32(), r.float()
 		}
 	}
-	if r.err == nil && p.bits() != bits { // something that follows from the rest was written all the same
+	if r.err == nil && p.bits() != bits { // a field that follows from others was written
 		r.fail(errNumber)
 	}
 }
 
-// order is where the entry stands in its host's queue under policy p.
+// order is the entry's position in its host's queue under policy p.
 func (e *entry) order(p int) order {
 	return order{tier: e.places[p].Tier, tries: e.tries, score: e.places[p].Score, ordinal: e.ordinal}
 }

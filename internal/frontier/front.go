@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// front is the begin of one queue in memory, so that the next head is rarely sought in the
-// store: a scan over a queue's begin meets the tombstones of all heads deleted since the last
-// compaction. A front whose keys are all gone is not read anew before somebody wants its head; until
-// then its host stands in the heaps by the last of them, which comes before whatever is left. So of
-// queues that a pass empties nothing is read but where their host's turn comes.
+// front caches the first keys of one queue, so that the next head is rarely read from the
+// store: a scan at a queue's beginning steps over the tombstones of all heads deleted since the last
+// compaction. A front whose keys are all deleted is not read again before its head is needed; until
+// then its host is in the heaps with the last deleted key, which comes before whatever is left. So
+// queues that a pass empties are read only when their host's turn comes.
 type front struct {
-	keys []order // ascending; where there is anything stored, there is one
+	keys []order // ascending; at least one if anything is stored
 	// stored is the number of keys that the store has of the queue.
 	stored uint32
-	// unread: the only one of keys was deleted, and all that is stored comes behind it.
+	// unread: the only one of keys was deleted, and all that is stored comes after it.
 	unread bool
 }
 
@@ -23,7 +23,7 @@ func (f *front) empty() bool { return f.stored == 0 }
 // bound is the head of a front that is not empty, or comes before it if the front is unread.
 func (f *front) bound() order { return f.keys[0] }
 
-// more: the store has keys behind the last one of keys.
+// more reports whether the store has keys after the last one of keys.
 func (f *front) more() bool { return int(f.stored) > len(f.keys) || f.unread }
 
 func compareOrders(a, b order) int {
@@ -81,8 +81,8 @@ func (f *front) remove(o order) {
 	}
 }
 
-// fill reads the begin of a host's queue under policy p if its front is unread, and says that it was. The host
-// belongs elsewhere in the heaps then.
+// fill reads the first keys of a host's queue under policy p if its front is unread, and reports whether it was. The host's
+// position in the heaps changes then.
 func (s *Shard) fill(h *host, p, slot int) (unread bool, err error) {
 	f := &h.queues[p].fronts[slot]
 	if !f.unread {

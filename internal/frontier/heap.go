@@ -1,7 +1,7 @@
 package frontier
 
-// heap is a binary min-heap whose items know where they stand, so that one whose rank changed
-// can be found and put right.
+// heap is a binary min-heap whose items store their positions, so that one whose rank changed
+// can be found and moved.
 type heap[T any] struct {
 	items []T
 	less  func(a, b T) bool
@@ -13,7 +13,7 @@ func (h *heap[T]) len() int { return len(h.items) }
 
 func (h *heap[T]) top() T { return h.items[0] }
 
-// fix puts x where it belongs: into the heap if in is true, out of it otherwise.
+// fix adds x to the heap or restores its position if in is true, and removes x otherwise.
 func (h *heap[T]) fix(x T, in bool) {
 	at := h.at(x)
 	switch {

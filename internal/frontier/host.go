@@ -15,22 +15,22 @@ type host struct {
 	name   string
 	// dispatched requests, those that were deferred not counted (Scope.host_cap).
 	dispatched uint64
-	// notBefore: nothing is dispatched before, Unix milliseconds; 0 = it does not wait.
+	// notBefore: nothing is dispatched before it, Unix milliseconds; 0 = the host does not wait.
 	notBefore int64
 	// failingSince is when the host was first found unreachable, failedAt when last (unreachable.go), Unix milliseconds;
-	// 0 = it is not.
+	// 0 = it is reachable.
 	failingSince, failedAt int64
 	// inFlight requests. A host that has some stays in memory.
 	inFlight uint32
 	backlog  backlog
 	// queues by policy.
 	queues []hostQueue
-	// place in memory; changed: what is stored is not what is in memory.
+	// place in the lru; changed: the stored host differs from the one in memory.
 	place   *cached[uint32, *host]
 	changed bool
 }
 
-// backlog is the number of entries that can still be fetched: of those that a policy that leads has a place for, and of
+// backlog is the number of entries that can still be fetched: those that a policy that leads has a place for, and
 // those that wait for another try.
 type backlog struct{ queued, waiting uint64 }
 
@@ -49,7 +49,7 @@ const (
 	slots
 )
 
-// hostQueue is what is in memory of one policy's queue of a host: its begin in each generation.
+// hostQueue is what is in memory of one policy's queue of a host: its first keys in each generation.
 type hostQueue struct {
 	fronts [slots]front
 	// ready and old are positions in the policy's heaps.
@@ -58,7 +58,7 @@ type hostQueue struct {
 
 func (q *hostQueue) empty() bool { return q.fronts[slotOld].empty() && q.fronts[slotNew].empty() }
 
-// better is the generation of a queue that is not empty whose head, or bound, is the better one.
+// better is the slot of the generation whose head, or bound, is the better one; the queue is not empty.
 func (q *hostQueue) better() (slot int) {
 	a, b := &q.fronts[slotOld], &q.fronts[slotNew]
 	if b.empty() || (!a.empty() && a.bound().less(b.bound())) {
@@ -78,14 +78,14 @@ func newHostQueues(policies int) []hostQueue {
 	return q
 }
 
-// What a host takes in memory, bytes: with its places in two maps and a list, and for each policy with its places in heaps.
+// What a host takes in memory, bytes, including its places in two maps and a list, and for each policy its places in heaps.
 const (
 	hostCost      = int(unsafe.Sizeof(host{})) + 192
 	hostQueueCost = int(unsafe.Sizeof(hostQueue{})) + 16
 	orderCost     = int(unsafe.Sizeof(order{}))
 )
 
-// cost is an estimate of what the host takes in memory, bytes.
+// cost estimates what the host takes in memory, bytes.
 func (h *host) cost() int {
 	bytes := hostCost + len(h.name) + hostQueueCost*len(h.queues)
 	for i := range h.queues {
@@ -96,10 +96,10 @@ func (h *host) cost() int {
 	return bytes
 }
 
-// capped says that no further request may be dispatched to the host.
+// capped reports whether the host has reached its cap.
 func (s *Shard) capped(h *host) bool { return s.standing(h.dispatched, 0, 0) == atCap }
 
-// open says that the host may be asked for something now.
+// open reports whether a request may be dispatched to the host now.
 func (s *Shard) open(h *host) bool {
 	return h.inFlight < s.hostLimit(h) && h.notBefore == 0 && !s.capped(h)
 }
@@ -120,19 +120,19 @@ func (s *Shard) countBacklog(h *host, queued, waiting int) {
 	s.change(h)
 }
 
-// standings of a host say what becomes of its backlog.
+// standings of a host decide how its backlog counts.
 const (
 	reachable = iota
-	// unreached: it is unreachable, and the crawl waits for it.
+	// unreached: the host is unreachable, and the crawl waits for it.
 	unreached
-	// givenUp: it is unreachable, and the crawl does not wait for it any more.
+	// givenUp: the host is unreachable, and the crawl does not wait for it any more.
 	givenUp
-	// atCap: it has had its requests.
+	// atCap: the host has had its requests.
 	atCap
 	standings
 )
 
-// standing of a host of so many requests that is unreachable since a time, and was so last at another.
+// standing of a host with a number of dispatched requests that was first and last found unreachable at these times.
 func (s *Shard) standing(dispatched uint64, failingSince, failedAt int64) int {
 	switch {
 	case s.limits.hostCap > 0 && dispatched >= s.limits.hostCap:
@@ -145,7 +145,7 @@ func (s *Shard) standing(dispatched uint64, failingSince, failedAt int64) int {
 	return unreached
 }
 
-// tally adds the host to the totals of the shard, by = 1, or takes it out, by = -1.
+// tally adds the host to the totals of the shard, by = 1, or subtracts it, by = -1.
 func (s *Shard) tally(h *host, by int) {
 	s.tallyOf(h.dispatched, h.failingSince, h.failedAt, h.backlog, by)
 }
@@ -160,7 +160,7 @@ func (s *Shard) tallyOf(dispatched uint64, failingSince, failedAt int64, b backl
 // backlog is what can still be fetched, at hosts that have not reached their cap and were not given up.
 func (s *Shard) backlog() uint64 { return s.c.backlog[reachable].all() + s.c.backlog[unreached].all() }
 
-// countHosts counts the backlog of all hosts anew where their cap, or how long the crawl waits for one, has changed.
+// countHosts counts the backlog of all hosts again if the cap or the patience of the crawl has changed.
 func (s *Shard) countHosts() error {
 	if s.limits.hostCap == s.c.hostCap && uint64(s.limits.hostPatience) == s.c.hostPatience {
 		return nil
@@ -252,7 +252,7 @@ func (s *Shard) sleepers(unreachable bool) *rangeHead[timed] {
 	return &s.sleeping
 }
 
-// newSleeping is the begin of hosts that wait, by the end of their wait.
+// newSleeping is the head of the hosts that wait, by the end of their wait.
 func (s *Shard) newSleeping(unreachable bool) rangeHead[timed] {
 	return rangeHead[timed]{compare: compareTimed, scan: func(last *timed, f func(timed) bool) error {
 		from := slices.Clone(s.keys.sleepers(unreachable))
@@ -275,7 +275,7 @@ type storedHost struct {
 	failingSince, failedAt int64
 	// place is 0 for a host in memory, else its class in the index, plus 1.
 	place uint32
-	// shape is the generation with which the policies came under which entries are queued; under others none are.
+	// shape is the generation at which the policies came under which entries are queued; under others none are.
 	shape   uint32
 	backlog backlog
 	// fronts of queues that are not empty.
@@ -291,7 +291,7 @@ type storedFront struct {
 	bound      order
 }
 
-// backlogSince is the backlog under the policies that came with a generation.
+// backlogSince is the backlog under the policies that came at a generation.
 func (r *storedHost) backlogSince(shape uint32) backlog {
 	if r.shape != shape {
 		return backlog{waiting: r.backlog.waiting}
@@ -343,7 +343,7 @@ func decodeHost(b []byte) (*storedHost, error) {
 	return h, nil
 }
 
-// saveHost stores a host at a place (storedHost.place).
+// saveHost stores a host with a place (storedHost.place).
 func (s *Shard) saveHost(h *host, place uint32) error {
 	h.changed = false
 	r := storedHost{
@@ -364,7 +364,7 @@ func (s *Shard) saveHost(h *host, place uint32) error {
 	return s.store.Set(s.keys.u32(kindHost, h.number), s.value)
 }
 
-// restore makes a host of what is stored. Queues of generations that are no more are empty.
+// restore makes a host of what is stored. Queues of generations that no longer exist are empty.
 func (s *Shard) restore(number uint32, r *storedHost) *host {
 	h := &host{
 		number: number, name: r.name, dispatched: r.dispatched, notBefore: r.notBefore,
@@ -381,5 +381,5 @@ func (s *Shard) restore(number uint32, r *storedHost) *host {
 	return h
 }
 
-// hostID is by what the number of a host is found. No URL has it.
+// hostID is the id by which the number of a host is found. No URL has it.
 func hostID(name string) schemas.ID { return schemas.URLID(name) }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// Memory holds the hosts that were used last, up to its share of the shard's memory (bounds.go), and those with requests in
-// flight. The others are in the store and in the index (hostindex.go), from where they are read when something is found
-// of them, or when one has the best entry that may be dispatched. What is stored of the hosts in memory is brought up to date at
-// the end of each call; so a shard that is opened reads these hosts and no others.
+// The hosts used last are in memory, up to their share of the shard's memory (bounds.go), and those with requests in
+// flight. The others are in the store and in the index (hostindex.go); they are read when a record concerns
+// them, or when one has the best entry that may be dispatched. The stored values of the hosts in memory are updated at
+// the end of each call, so a shard that is opened reads these hosts and no others (docs/decisions/0020).
 
-// host returns the host of a number. It is in memory until the next call of evictHosts.
+// host returns the host of a number. It stays in memory until the next call of evictHosts.
 func (s *Shard) host(number uint32) (*host, error) {
 	if h, ok := s.hosts.get(number); ok {
 		return h, nil
@@ -51,7 +51,7 @@ func (s *Shard) readHost(number uint32) (*storedHost, error) {
 	return r, nil
 }
 
-// knownHost returns the host of a name; nil where it is new.
+// knownHost returns the host of a name; nil if it is new.
 func (s *Shard) knownHost(name string) (*host, error) {
 	if h, ok := s.hostByName[name]; ok {
 		return s.host(h.number)
@@ -72,7 +72,7 @@ func (s *Shard) knownHost(name string) (*host, error) {
 	return s.host(number)
 }
 
-// hostNamed returns the host of a name; a new one is numbered.
+// hostNamed returns the host of a name; a new one gets a number.
 func (s *Shard) hostNamed(name string) (*host, error) {
 	h, err := s.knownHost(name)
 	if err != nil || h != nil {
@@ -112,7 +112,7 @@ func (s *Shard) change(h *host) {
 	}
 }
 
-// weigh notes how much memory a host takes.
+// weigh updates the memory that a host takes.
 func (s *Shard) weigh(h *host) { s.hosts.renew(h.place, h.cost()) }
 
 // saveHosts evicts hosts, and stores those that have changed.
@@ -132,7 +132,7 @@ func (s *Shard) saveHosts() error {
 	return nil
 }
 
-// evictHosts takes the hosts used longest ago out of memory until the others are within its bound.
+// evictHosts evicts the least recently used hosts until the others are within the bound of memory.
 func (s *Shard) evictHosts() error {
 	for n := len(s.hosts.at); s.hosts.used > s.hostMemory && n > 0 && s.ctl != nil; n-- {
 		x := s.hosts.ring.newer

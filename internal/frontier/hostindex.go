@@ -9,11 +9,11 @@ import (
 
 // Hosts that are not in memory are found by an index in the store: for each policy and generation, the hosts with a queue in the
 // order of the heads of these queues, or of what comes before the head (front.bound). A host is in the index or in
-// memory, never in both. The index is divided into classes: openClass has hosts that could be asked when they were written,
-// each of the others those that could not, as they wait or are at the cap that was in force under that class. The last class is
-// the cap in force; of the hosts of all classes before it some may be open now, which is checked when they are read.
+// memory, never in both. The index is divided into classes: openClass has hosts that were open when they were written,
+// each of the others those that were not, as they waited or were at the cap that was in force under that class. The last class is that
+// of the cap in force; of the hosts of all classes before it some may be open now, which is checked when they are read.
 
-// openClass is the class of hosts that could be asked.
+// openClass is the class of hosts that were open.
 const openClass = 0
 
 // indexed is a host in the index by the bound of one of its queues.
@@ -26,7 +26,7 @@ func compareIndexed(a, b indexed) int {
 	return cmp.Or(compareOrders(a.order, b.order), cmp.Compare(a.host, b.host))
 }
 
-// hostIndex is what is in memory of the index: its begin, by policy, slot and class.
+// hostIndex is what is in memory of the index: its first keys, by policy, slot and class.
 type hostIndex [][slots][]*rangeHead[indexed]
 
 // indexClass is the prefix of the index of a policy, generation and class.
@@ -47,7 +47,7 @@ func (k *keys) parseIndex(key []byte) (indexed, error) {
 	return indexed{readOrder(b[9:]), binary.BigEndian.Uint32(b[9+orderBytes:])}, nil
 }
 
-// newIndex makes what is in memory of the index, with nothing read yet.
+// newIndex resets what is in memory of the index, with nothing read yet.
 func (s *Shard) newIndex() {
 	s.index = make(hostIndex, len(s.generations))
 	for p, g := range s.generations {
@@ -99,7 +99,7 @@ func (s *Shard) leastIndexed(p int, candidates bool, in ...int) (least indexed, 
 	return least, ok, nil
 }
 
-// indexHost puts a host that leaves memory into the index, or takes one that is read out of it.
+// indexHost adds a host that leaves memory to the index, or removes one that is read.
 func (s *Shard) indexHost(h *host, class uint32, in bool) error {
 	for p := range h.queues {
 		for slot := range h.queues[p].fronts {

@@ -51,7 +51,7 @@ const layout = 11
 // shardsPrefix begins every key of the package, so that a store can hold other things.
 const shardsPrefix = 'F'
 
-// shardPrefix is what every key of a shard begins with. The name's length stands before the
+// shardPrefix is what every key of a shard begins with. The name's length comes before the
 // name, so that no shard's prefix begins with another's.
 func shardPrefix(n ShardName) []byte {
 	b := []byte{shardsPrefix, byte(len(n.Crawl))}
@@ -59,7 +59,7 @@ func shardPrefix(n ShardName) []byte {
 	return binary.BigEndian.AppendUint32(b, n.Shard)
 }
 
-// after returns the smallest key above every key that begins with prefix; prefixes hold a
+// after returns the smallest key above every key that begins with prefix; prefixes contain a
 // kind byte or a crawl's name, so that not all bytes are 0xff.
 func after(prefix []byte) []byte {
 	b := append([]byte(nil), prefix...)
@@ -110,7 +110,7 @@ func (k *keys) parseU64(key []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(b), nil
 }
 
-// entries are the first key of the entries from ≤ ordinal ≤ to, and the one behind them.
+// entries returns the first key of the entries from ≤ ordinal ≤ to, and the one after them.
 func (k *keys) entries(from, to uint64) (begin, end []byte) {
 	return slices.Clone(k.u64(kindEntry, from)), after(k.u64(kindEntry, to))
 }
@@ -178,14 +178,14 @@ func (k *keys) parseWaiting(key []byte) (at int64, ordinal uint64, err error) {
 	return int64(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint64(b[8:]), nil
 }
 
-// order is where an entry stands in its host's queue.
+// order is an entry's position in its host's queue.
 type order struct {
 	tier, tries uint32
 	score       float64
 	ordinal     uint64
 }
 
-// less is the order of the frontier: tier ↑, failed tries ↑, score ↓, first discovery ↑.
+// less implements the order of the frontier: tier ↑, failed tries ↑, score ↓, first discovery ↑.
 func (a order) less(b order) bool {
 	switch {
 	case a.tier != b.tier:
@@ -224,7 +224,7 @@ func appendOrder(b []byte, o order) []byte {
 	return binary.BigEndian.AppendUint64(b, o.ordinal)
 }
 
-// readOrder reads what appendOrder wrote; b has orderBytes at least.
+// readOrder reads what appendOrder wrote; b has at least orderBytes.
 func readOrder(b []byte) order {
 	return order{
 		tier: uint32(b[0]), tries: uint32(binary.BigEndian.Uint16(b[1:])),
@@ -232,7 +232,7 @@ func readOrder(b []byte) order {
 	}
 }
 
-// queueKey is a queue key taken apart.
+// queueKey is a parsed queue key.
 type queueKey struct {
 	policy           uint8
 	generation, host uint32
@@ -251,7 +251,7 @@ func (k *keys) parseQueue(key []byte) (queueKey, error) {
 }
 
 // ascending maps a float to bits that sort as the floats do: positive numbers get their sign
-// bit set, negative ones are inverted. −0 becomes 0. NaN has no place in the order; scores are
+// bit set, negative ones are inverted. −0 becomes 0. NaN cannot be ordered; scores are
 // checked where they are made (rank.Policy.Add).
 func ascending(f float64) uint64 {
 	if f == 0 {

@@ -11,10 +11,10 @@ import (
 )
 
 // Lease is what the shard may use of the crawl's budget and window, why the crawl has ended, and
-// which note of shard 0 said so. A shard of several dispatches nothing without.
+// the epoch and sequence of the note of shard 0 that it came in. If there are several shards none dispatches without a lease.
 func (s *Shard) Lease() *schemas.ShardNote { return proto.CloneOf(s.lease) }
 
-// SetLease puts a lease in force, of shard 0 for itself.
+// SetLease puts a lease in force that shard 0 gives itself.
 func (s *Shard) SetLease(lease *schemas.ShardLease) error {
 	if proto.Equal(s.lease.GetLease(), lease) {
 		return nil
@@ -57,7 +57,7 @@ func (s *Shard) saveLease() error {
 	return s.store.Set(s.keys.kind(kindLease), s.value)
 }
 
-// loadPeers reads what other shards said.
+// loadPeers reads the lease and the pages that other shards reported.
 func (s *Shard) loadPeers() error {
 	s.lease, s.peers = new(schemas.ShardNote), make(map[uint32]uint64)
 	b, _, err := s.store.Get(s.keys.kind(kindLease))
@@ -82,18 +82,18 @@ func (s *Shard) loadPeers() error {
 	})
 }
 
-// want bounds the requests that the shard could dispatch now if its lease let it.
+// want is an upper bound of the requests that the shard could dispatch now if its lease let it.
 func (s *Shard) want() uint64 {
 	if s.ctl.GetState() != schemas.CrawlState_CRAWL_STATE_RUNNING || s.c.stopped {
 		return 0
 	}
-	if _, ok, err := s.lead(); err != nil || !ok { // an error is for the next Dispatch to return
+	if _, ok, err := s.lead(); err != nil || !ok { // the next Dispatch returns the error
 		return 0
 	}
 	return s.backlog()
 }
 
-// Report is how the shard stands, for shard 0; the offsets are for the caller to add.
+// Report is the state of the shard for shard 0; the caller adds the offsets.
 func (s *Shard) Report() *schemas.ShardReport {
 	return &schemas.ShardReport{
 		LeaseEpoch: s.lease.GetEpoch(), LeaseSequence: s.lease.GetSequence(), Lease: proto.CloneOf(s.lease.GetLease()),
@@ -112,8 +112,8 @@ func (s *Shard) Limits() shards.Limits {
 	return shards.Limits{Pages: s.limits.pages, Requests: s.limits.requests, Window: w}
 }
 
-// Stride is the number of pages delivered behind which shard 0 should hear of them, so that models
-// become due about when they should; 0 = it need not.
+// Stride is the number of pages delivered after which the shard should report to shard 0, so that models
+// become due about in time; 0 = it need not.
 func (s *Shard) Stride() uint64 {
 	if !s.asksModel {
 		return 0

@@ -10,33 +10,33 @@ import (
 )
 
 // link is one leap (u,v) that is known and not settled: v's entry has it until v is final. The
-// first few are stored in the entry's value, as most entries have no more; the others by themselves,
-// so that a target with a thousand links is not written anew at each.
+// first few are stored in the entry's value, as most entries have no more; the others have keys of their own,
+// so that a target with a thousand links is not written again at each.
 type link struct {
 	// page u and the link's index among u's links: the order of discovery.
 	page  uint64
 	index uint32
 	// first and last leaf below the <a>.
 	first, last uint32
-	// anchor is what the critic makes of the link's text, in steps of 1/schemas.AnchorSteps, plus 1;
-	// 0 = it was not asked.
+	// anchor is the critic's score of the link's text, in steps of 1/schemas.AnchorSteps, plus 1;
+	// 0 = there is none.
 	anchor uint32
-	// alias is the entry that the link names, where that redirected to this one; 0 = none.
+	// alias is the entry that the link names, if that redirected to this one; 0 = none.
 	alias uint64
-	// apart: it is stored by itself.
+	// apart: it has a key of its own.
 	apart bool
 
-	// high is what it scores under the model in use, where that was asked ahead (ahead.go).
+	// high is its score under the model in use, if it was scored in advance (ahead.go).
 	high   float64
 	scored bool
-	// from is its page, where that was looked at ahead for place, which forgets it: only what never changes of
-	// a page may be read there.
+	// from is its page, if that was read in advance for place, which clears it: only fields of
+	// a page that never change may be read from it.
 	from *page
 }
 
 const linkVersion = 2
 
-// inlineLinks is the number of links that stand in an entry's value at most.
+// inlineLinks is the largest number of links in an entry's value.
 const inlineLinks = 8
 
 // inline is the number of links in the entry's value.
@@ -49,7 +49,7 @@ func (e *entry) inline() (n int) {
 	return n
 }
 
-// appendLinks encodes the links that stand in the entry's value.
+// appendLinks encodes the links in the entry's value.
 func (e *entry) appendLinks(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(e.inline()))
 	b = appendBool(b, e.more)
@@ -110,14 +110,14 @@ func (l *link) read(b []byte) error {
 	return r.end()
 }
 
-// anchorsFit says that a judgement has the text of each link of its record, or of none.
+// anchorsFit reports whether a judgement has a score of the text of each link of its record, or of none.
 func anchorsFit(rec *schemas.LinkFound) bool {
 	anchors := rec.GetJudgement().GetAnchors()
 	return (len(anchors) == 0 || len(anchors) == len(rec.GetLinks())) &&
 		!slices.ContainsFunc(anchors, func(a uint32) bool { return a > schemas.AnchorSteps })
 }
 
-// anchorOf is link.anchor of a record's link; the anchors fit.
+// anchorOf is link.anchor of a record's link; anchorsFit holds.
 func anchorOf(rec *schemas.LinkFound, index int) uint32 {
 	if anchors := rec.GetJudgement().GetAnchors(); len(anchors) > 0 {
 		return anchors[index] + 1
@@ -125,14 +125,14 @@ func anchorOf(rec *schemas.LinkFound, index int) uint32 {
 	return 0
 }
 
-// saveLink adds a link to entry v, and says whether v's value is another one now and must be saved.
+// saveLink adds a link to entry v, and reports whether v's value has changed and must be saved.
 func (s *Shard) saveLink(v *entry, l *link) (changed bool, err error) {
 	l.apart = v.more || len(v.links) >= inlineLinks
 	changed = !l.apart || !v.more
 	v.more = l.apart
 	if v.loaded {
 		kept := *l
-		kept.scored = false // it is, under the model in use now
+		kept.scored = false // only under the model in use now
 		// Nearly always it comes last; only a redirect brings older links.
 		at, _ := slices.BinarySearchFunc(v.links, l, func(a link, b *link) int { return a.compare(b) })
 		v.links = slices.Insert(v.links, at, kept)
@@ -144,10 +144,10 @@ func (s *Shard) saveLink(v *entry, l *link) (changed bool, err error) {
 	return changed, s.store.Set(s.keys.link(v.ordinal, l.page, l.index), s.value)
 }
 
-// backlink says that the link is one of its target's to the page.
+// backlink reports whether the link is a backlink: a link of its target to the page.
 func (l *link) backlink() bool { return l.first == schemas.NoLeaf }
 
-// compare is the order of discovery.
+// compare compares by the order of discovery.
 func (l *link) compare(other *link) int {
 	return cmp.Or(cmp.Compare(l.page, other.page), cmp.Compare(l.index, other.index))
 }
@@ -172,7 +172,7 @@ func (s *Shard) links(v *entry) ([]link, error) {
 	return v.links, nil
 }
 
-// complete says that all links of the entry are there, in any order.
+// complete sorts the links of the entry when all are read, and notes that.
 func (e *entry) complete() {
 	slices.SortFunc(e.links, func(a, b link) int { return a.compare(&b) })
 	e.loaded = true
@@ -190,8 +190,8 @@ func (s *Shard) readLink(key, value []byte) (v uint64, l link, err error) {
 	return v, l, nil
 }
 
-// dropLinks takes the links out of entry v, which is to be saved, and returns them. They are
-// deleted one by one: every read behind a range deletion costs more.
+// dropLinks removes the links from entry v, which is to be saved, and returns them. They are
+// deleted one by one: a range deletion makes every later read slower.
 func (s *Shard) dropLinks(v *entry) ([]link, error) {
 	links, err := s.links(v)
 	if err != nil {
@@ -209,7 +209,7 @@ func (s *Shard) dropLinks(v *entry) ([]link, error) {
 	return links, nil
 }
 
-// pageOf returns the page that a link stands on.
+// pageOf returns the page that a link is on.
 func (s *Shard) pageOf(l *link) (*page, error) {
 	p, ok, err := s.page(l.page)
 	if err != nil {

@@ -1,10 +1,10 @@
 package frontier
 
-// lru keeps what was used last, up to a budget of bytes (as those who put things in estimate
-// them). Its last item stays whatever it costs.
+// lru keeps the most recently used items, up to a budget of bytes (as estimated by the
+// callers). Its last item stays whatever it costs.
 type lru[K comparable, V any] struct {
 	budget, used int
-	// ring begins and ends the list of what is kept, the most recent behind it.
+	// ring is the head of a circular list: ring.older is the most recently used item, ring.newer the least recently used.
 	ring cached[K, V]
 	at   map[K]*cached[K, V]
 }
@@ -32,7 +32,7 @@ func (c *lru[K, V]) get(key K) (item V, ok bool) {
 	return x.item, true
 }
 
-// peek is get for who has no use for the item of its own.
+// peek is get without marking the item as used.
 func (c *lru[K, V]) peek(key K) (item V, ok bool) {
 	x, ok := c.at[key]
 	if !ok {
@@ -41,7 +41,7 @@ func (c *lru[K, V]) peek(key K) (item V, ok bool) {
 	return x.item, true
 }
 
-// put adds an item, or gives the one of that key a new cost, and returns its place.
+// put adds or replaces the item of a key, with its cost, and returns its place.
 func (c *lru[K, V]) put(key K, item V, cost int) *cached[K, V] {
 	x, ok := c.at[key]
 	if !ok {
@@ -54,10 +54,10 @@ func (c *lru[K, V]) put(key K, item V, cost int) *cached[K, V] {
 	return x
 }
 
-// kept says that a place is still that of its item.
+// kept reports whether a place is still in the list.
 func (x *cached[K, V]) kept() bool { return x != nil && x.older != nil }
 
-// touch makes the item of a place that is kept the one used last.
+// touch marks the item of a place that is kept as used.
 func (c *lru[K, V]) touch(x *cached[K, V]) {
 	if c.ring.older == x {
 		return
@@ -74,7 +74,7 @@ func (c *lru[K, V]) renew(x *cached[K, V], cost int) {
 	c.limit(c.budget)
 }
 
-// link puts a place at the begin of the list.
+// link makes a place the most recent one of the list.
 func (c *lru[K, V]) link(x *cached[K, V]) {
 	x.newer, x.older = &c.ring, c.ring.older
 	x.newer.older, x.older.newer = x, x
@@ -93,7 +93,7 @@ func (c *lru[K, V]) limit(budget int) {
 	}
 }
 
-// drop takes an item out.
+// drop removes an item.
 func (c *lru[K, V]) drop(key K) {
 	x, ok := c.at[key]
 	if !ok {

@@ -2,7 +2,7 @@ package frontier
 
 import "fmt"
 
-// names numbers the names of policies and models, which stand in every dispatched entry.
+// names numbers the names of policies and models, which are in every dispatched entry.
 // Number 0 is the empty name.
 type names struct {
 	list   []string

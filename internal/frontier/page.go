@@ -9,7 +9,7 @@ import (
 )
 
 // page is a judged page u, or a virtual page of seeds, with what its links need of it. It is
-// kept, in memory and in the store, while a target of its links is not final.
+// kept while a target of its links is not final.
 type page struct {
 	// number is the shard's clock at its verdict.
 	number uint64
@@ -19,7 +19,7 @@ type page struct {
 	bestIsFocus bool
 	// R(u).
 	raw, tempered, calibrated float64
-	// guidance of its links by their index (guidance.go). Stored by itself, as the page is stored often.
+	// guidance of its links by their index (guidance.go). It has a key of its own, as the page is stored often.
 	guidance []*schemas.Guidance
 	guided   bool
 	// listed: the targets of its links are stored; expanded: a policy that orders pages has chosen one (expand.go).
@@ -52,7 +52,7 @@ func decodePage(number uint64, b []byte) (*page, error) {
 	return p, nil
 }
 
-// addPage takes in a page whose links are about to be applied; keepPage follows.
+// addPage adds a page whose links are about to be applied; keepPage follows.
 func (s *Shard) addPage(p *page, table *schemas.LeafTable) error {
 	s.applying, s.targets = p, s.targets[:0]
 	if p.seeds {
@@ -69,11 +69,11 @@ func (s *Shard) addPage(p *page, table *schemas.LeafTable) error {
 		}
 	}
 	s.holdTable(p, t)
-	// Stored before its links are looked at: they may push it out of memory.
+	// Stored before its links are applied: they may evict it.
 	return s.store.Set(s.keys.u64(kindTable, p.number), t.Bytes())
 }
 
-// keepPage stores a page whose links were applied, or forgets it if none is pending.
+// keepPage stores a page whose links were applied, or deletes it if none is pending.
 func (s *Shard) keepPage(p *page) error {
 	s.applying = nil
 	if p.pending == 0 {
@@ -93,8 +93,8 @@ func (s *Shard) holdPage(p *page) {
 	s.pages.put(p.number, p, pageCost+len(p.url)+guidanceSize(p.guidance))
 }
 
-// page returns a page with pending links; ok is false where there is none of that number. Who
-// changes its number of pending links does so before another page is asked for, and stores it.
+// page returns a page with pending links; ok is false if there is none of that number. A caller that
+// changes its number of pending links does so before it reads another page, and stores it.
 func (s *Shard) page(number uint64) (p *page, ok bool, err error) {
 	if p = s.applying; p != nil && p.number == number {
 		return p, true, nil
@@ -108,7 +108,7 @@ func (s *Shard) page(number uint64) (p *page, ok bool, err error) {
 	return p, ok, err
 }
 
-// readPage reads a page from the store; ok is false where there is none of that number.
+// readPage reads a page from the store; ok is false if there is none of that number.
 func readPage(get func(key []byte) ([]byte, bool, error), keys *keys, number uint64) (p *page, ok bool, err error) {
 	b, ok, err := get(keys.u64(kindPage, number))
 	if err != nil || !ok {
@@ -125,7 +125,7 @@ func (s *Shard) savePage(p *page) error {
 	return s.store.Set(s.keys.u64(kindPage, p.number), s.value)
 }
 
-// settlePending takes one link off the page's pending ones; the last one takes the page along.
+// settlePending subtracts one of the page's pending links; with the last one the page is deleted.
 func (s *Shard) settlePending(p *page) error {
 	if p.pending == 0 {
 		return fmt.Errorf("frontier: page %d (%s) settles more links than it has", p.number, p.url)
@@ -137,7 +137,7 @@ func (s *Shard) settlePending(p *page) error {
 	return s.dropPage(p)
 }
 
-// dropPage forgets a page without pending links.
+// dropPage deletes a page without pending links.
 func (s *Shard) dropPage(p *page) error {
 	s.pages.drop(p.number)
 	s.tables.drop(p.number)

@@ -19,18 +19,18 @@ func (s *Shard) shardOf(url string) uint32 {
 	return schemas.ShardOf(weburl.Host(url), s.limits.shards)
 }
 
-// Shards is the number of shards of the crawl, as Configure was told.
+// Shards is the number of shards of the crawl, by its control record.
 func (s *Shard) Shards() uint32 { return s.limits.shards }
 
-// outbound are links of a page to the hosts of one other shard, by their indices on the page, and
-// what the critic makes of their texts, where it was asked.
+// outbound are links of a page to the hosts of one other shard, their indices on the page, and
+// the critic's scores of their texts, if there are any.
 type outbound struct {
 	links   []*schemas.Link
 	indices []uint32
 	anchors []uint32
 }
 
-// with adds a link with its index and link.anchor; nil is none yet.
+// with adds a link with its index and link.anchor; o may be nil.
 func (o *outbound) with(l *schemas.Link, index, anchor uint32) *outbound {
 	if o == nil {
 		o = new(outbound)
@@ -42,7 +42,7 @@ func (o *outbound) with(l *schemas.Link, index, anchor uint32) *outbound {
 	return o
 }
 
-// sendLinks sends links of a page to other shards: to each one record.
+// sendLinks sends links of a page to other shards, one record to each.
 func (s *Shard) sendLinks(p *page, to map[uint32]*outbound, depth uint32, rec *schemas.LinkFound) error {
 	if len(to) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func (s *Shard) sendLinks(p *page, to map[uint32]*outbound, depth uint32, rec *s
 	return nil
 }
 
-// send completes a record with what is to be known of the page, and sends it.
+// send completes a record with the facts of the page that the other shard needs, and sends it.
 func (s *Shard) send(to uint32, p *page, o *outbound, rec *schemas.LinkFound) {
 	rec.Role, rec.Crawl, rec.Shard, rec.From = schemas.LinkRole_LINK_ROLE_LINKS, s.name.Crawl, to, s.name.Shard
 	rec.Outcome = schemas.Outcome_OUTCOME_SEEDS
@@ -74,12 +74,12 @@ func (s *Shard) send(to uint32, p *page, o *outbound, rec *schemas.LinkFound) {
 	s.sends = append(s.sends, rec)
 }
 
-// maxMoves is how often a link is sent from shard to shard. Redirects that go round through several
-// shards are seen by nobody; this ends them.
+// maxMoves is how often a link is sent from shard to shard. It ends cycles of redirects through several
+// shards, which no shard can see.
 const maxMoves = 2 * maxHops
 
-// moveTo decides about v, which redirects to a URL on a host of another shard: the leaps into it
-// go there. Whether the target is new, and in scope, is for its shard to say.
+// moveTo takes v, which redirects to a URL on a host of another shard: the leaps into v
+// are sent there. That shard decides whether the target is new and in scope.
 func (s *Shard) moveTo(v *entry, target string) ([]*schemas.LeapSettled, error) {
 	v.state, v.moved, v.places = stateMoved, target, nil
 	links, err := s.dropLinks(v)
@@ -101,8 +101,8 @@ func (s *Shard) moveTo(v *entry, target string) ([]*schemas.LeapSettled, error) 
 	return s.moveAll(v, v, links)
 }
 
-// moveAll sends the pending links of entry v on, by entry e, which has moved: v itself or what v
-// redirected to.
+// moveAll sends the pending links of entry v on, by entry e, which has moved: v itself or the target of v's
+// redirect.
 func (s *Shard) moveAll(e, v *entry, links []link) ([]*schemas.LeapSettled, error) {
 	var settled []*schemas.LeapSettled
 	for i := range links {
@@ -115,7 +115,7 @@ func (s *Shard) moveAll(e, v *entry, links []link) ([]*schemas.LeapSettled, erro
 			return nil, err
 		}
 		if !p.seeds {
-			s.c.links-- // it is counted where it goes, or again below
+			s.c.links-- // it is counted in the other shard, or again below
 		}
 		leap, err := s.move(e, p, l, v.depth, 0)
 		if err != nil {
@@ -131,8 +131,8 @@ func (s *Shard) moveAll(e, v *entry, links []link) ([]*schemas.LeapSettled, erro
 	return settled, nil
 }
 
-// move sends a link to the entry e, which has moved, on to where e redirects; it was moved moves
-// times before. A link that was moved too often goes round: then it is settled, and e is final.
+// move sends a link to the entry e, which has moved, on to the target of e; it was moved moves
+// times before. A link that was moved too often is in a cycle: then it is settled, and e is final.
 func (s *Shard) move(e *entry, p *page, l *link, depth, moves uint32) (*schemas.LeapSettled, error) {
 	if moves >= maxMoves {
 		e.state, e.outcome, e.moved = stateFinal, schemas.Outcome_OUTCOME_BAD_REDIRECT, ""
@@ -166,7 +166,7 @@ func (s *Shard) move(e *entry, p *page, l *link, depth, moves uint32) (*schemas.
 	return nil, nil
 }
 
-// movedBy begins the record of a link that names a URL and goes where e redirects.
+// movedBy makes the record of a link that names a URL and is sent to the target of e.
 func (s *Shard) movedBy(e, named *entry) (*schemas.LinkFound, error) {
 	policy, err := s.nameOf(e.facts.policy)
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Shard) movedBy(e, named *entry) (*schemas.LinkFound, error) {
 	}, nil
 }
 
-// sendMoved sends a link of a page to where a redirect leads.
+// sendMoved sends a link of a page to the shard of a redirect's target.
 func (s *Shard) sendMoved(p *page, l *link, rec *schemas.LinkFound) {
 	target := rec.GetLinks()[0].GetUrl()
 	rec.Moved.Clock = s.c.clock
@@ -261,8 +261,8 @@ func (s *Shard) applyMoved(p *page, rec *schemas.LinkFound) (*schemas.LeapSettle
 	return s.join(e, p, l, rec.GetDepth(), m.GetMoves())
 }
 
-// target returns the entry that a redirect leads to, discovered where it was not seen before; nil
-// where it may not be fetched.
+// target returns the entry that a redirect leads to, discovered if it was not seen before; nil
+// if it may not be fetched.
 func (s *Shard) target(url string, depth, hops uint32) (e *entry, known bool, err error) {
 	if e, err = s.seen(url); err != nil {
 		return nil, false, err
@@ -279,8 +279,8 @@ func (s *Shard) target(url string, depth, hops uint32) (e *entry, known bool, er
 	return e, false, err
 }
 
-// alias returns the entry of a URL that redirected, maybe of another shard, to entry target; it is
-// there for its name.
+// alias returns the ordinal of the entry of a URL that redirected, maybe in another shard, to entry target; the entry
+// keeps the URL.
 func (s *Shard) alias(url string, target uint64) (uint64, error) {
 	a, err := s.seen(url)
 	if err != nil {
@@ -296,8 +296,8 @@ func (s *Shard) alias(url string, target uint64) (uint64, error) {
 	return a.ordinal, s.saveEntry(a)
 }
 
-// turnedAway settles a leap whose redirect leads where nothing may be fetched, as a redirect within
-// the shard would be (redirect.go), by what the other shard knew of its dispatch.
+// turnedAway settles a leap whose redirect leads to a URL that may not be fetched, as a redirect within
+// the shard is (redirect.go), with the other shard's facts of the dispatch.
 func (s *Shard) turnedAway(p *page, l *link, m *schemas.MovedLink) (*schemas.LeapSettled, error) {
 	if p.seeds {
 		return nil, nil

@@ -10,10 +10,10 @@ type generations struct {
 	keys [slots]uint64
 }
 
-// passing has a pointer receiver: a copy would read keys, which the shard may be writing meanwhile.
+// passing has a pointer receiver: a copy would read keys, which the shard may be writing concurrently.
 func (g *generations) passing() bool { return g.current != g.next }
 
-// slot says which of the two a generation is.
+// slot returns which of the two a generation is.
 func (g *generations) slot(generation uint32) (int, error) {
 	switch {
 	case generation == g.current:
@@ -32,7 +32,7 @@ func (g generations) of(slot int) uint32 {
 	return g.current
 }
 
-// newHeaps makes the heaps of one policy over the hosts in memory: those that may be asked now by the best of their
+// newHeaps makes the heaps of one policy over the hosts in memory: open hosts by the best of their
 // heads, and, for a pass, all hosts by the head of their old generation.
 func newHeaps(p int) (ready, old *heap[*host]) {
 	ready = &heap[*host]{
@@ -59,7 +59,7 @@ func (s *Shard) head(h *host, p int) (order, error) {
 	}
 }
 
-// bestReady is the host with the best head of those that may be asked now, of which there are some. Its bound is its head.
+// bestReady is the open host with the best head; there must be one. Its bound is its head.
 func (s *Shard) bestReady(p int) (*host, error) {
 	for {
 		x, ok, err := s.leastIndexed(p, true, slotOld, slotNew)
@@ -81,7 +81,7 @@ func (s *Shard) bestReady(p int) (*host, error) {
 	}
 }
 
-// hasReady says that a host that may be asked now has an entry in the queue of policy p. Then one of them is in memory.
+// hasReady reports whether an open host has an entry in the queue of policy p. Then one of them is in memory.
 func (s *Shard) hasReady(p int) (bool, error) {
 	for s.ready[p].len() == 0 {
 		x, ok, err := s.leastIndexed(p, true, slotOld, slotNew)
@@ -95,7 +95,7 @@ func (s *Shard) hasReady(p int) (bool, error) {
 	return true, nil
 }
 
-// hasOld says that a pass of re-scoring has entries left under policy p.
+// hasOld reports whether a pass of re-scoring has entries left under policy p.
 func (s *Shard) hasOld(p int) bool {
 	return s.generations[p].passing() && s.generations[p].keys[slotOld] > 0
 }
@@ -122,7 +122,7 @@ func (s *Shard) oldHead(p int) (order, error) {
 	}
 }
 
-// refresh puts the host where it belongs in every heap.
+// refresh restores the host's position in every heap.
 func (s *Shard) refresh(h *host) {
 	open := s.open(h)
 	for p := range s.ready {
@@ -233,8 +233,8 @@ func (s *Shard) put(e *entry, p int, generation uint32) error {
 	return nil
 }
 
-// leftBehind says that a key in a queue of policy p is one that a sweep has left behind: its entry was moved, and the key
-// stays where it is until the pass ends and clears all that are left.
+// leftBehind reports whether a key in a queue of policy p was left behind by a sweep: its entry was moved, and the key
+// remains until the end of the pass, which clears all that are left.
 func (s *Shard) leftBehind(p, slot int, ordinal uint64) bool {
 	return slot == slotOld && ordinal <= s.c.swept && s.generations[p].passing()
 }

@@ -2,8 +2,8 @@ package frontier
 
 import "slices"
 
-// rangeHead caches the least keys of an ordered range of the store. Taking the first key of a range over and over by scans would
-// step over the tombstones of all keys deleted since the last compaction; a rangeHead goes on after the last key that it removed.
+// rangeHead caches the least keys of an ordered range of the store. Repeated scans for the first key of a range would
+// step over the tombstones of all keys deleted since the last compaction; a rangeHead continues after the last key that it removed.
 type rangeHead[K any] struct {
 	compare func(a, b K) int
 	// scan calls f for the keys that the store has of the range, ascending, from a key on (nil = the first one), while f returns
@@ -12,14 +12,14 @@ type rangeHead[K any] struct {
 	// keys are the least keys of the range, ascending; complete: there are no others.
 	keys     []K
 	complete bool
-	// last is the key removed last when keys were used up; the others come after it. nil: nothing is known of the range.
+	// last is the key that was removed last when keys were used up: reading continues after it. nil: it begins at the range's start.
 	last *K
 }
 
 // headRead is the number of keys that a rangeHead reads at a time. It holds at most twice as many.
 const headRead = 64
 
-// least returns the least key of the range; ok is false where the range is empty.
+// least returns the least key of the range; ok is false if the range is empty.
 func (r *rangeHead[K]) least() (key K, ok bool, err error) {
 	if len(r.keys) == 0 && !r.complete {
 		r.complete = true

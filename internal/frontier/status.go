@@ -14,11 +14,11 @@ const (
 	EndEmpty     = "frontier empty"
 	EndStagnated = "stagnated: the gate let no link through"
 	EndStopped   = "stopped"
-	// EndUnreachable: hosts that did not answer for the crawl's patience still have URLs.
+	// EndUnreachable: hosts that were unreachable for the crawl's patience still have URLs.
 	EndUnreachable = "unreachable: only hosts that do not answer are left"
 )
 
-// Finished says whether the crawl has ended, and why. A crawl that ended goes on when seeds
+// Finished reports whether the crawl has ended, and why. A crawl that ended goes on when seeds
 // are added or its budget is raised, unless it was stopped.
 func (s *Shard) Finished() (reason string, ok bool) {
 	switch {
@@ -43,7 +43,7 @@ func (s *Shard) Finished() (reason string, ok bool) {
 	return EndEmpty, true
 }
 
-// Status says how the shard stands. Spans lack offsets, which the frontier does not know.
+// Status returns the status of the shard. Spans lack offsets, which the frontier does not know.
 func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
 	st := &schemas.CrawlStatus{
 		Crawl: s.name.Crawl, Shard: s.name.Shard, Epoch: s.options.Epoch,
@@ -94,7 +94,7 @@ func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
 	return st
 }
 
-// left is what a limit leaves after what is charged and what is reserved.
+// left is what remains of a limit after what is charged and what is reserved.
 func left(limit, charged, reserved uint64) uint64 {
 	if charged+reserved >= limit {
 		return 0
@@ -102,10 +102,10 @@ func left(limit, charged, reserved uint64) uint64 {
 	return limit - charged - reserved
 }
 
-// Rescoring is what the activity of a shard begins with that scores its entries again under a new model.
+// Rescoring is the first word of the activity of a shard that scores its entries again under a new model.
 const Rescoring = "re-scoring"
 
-// activity says what the shard is busy with beside dispatching.
+// activity is what the shard does or waits for apart from dispatching.
 func (s *Shard) activity() string {
 	if s.outage.since > 0 {
 		return "waiting for the network"

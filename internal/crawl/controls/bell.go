@@ -2,15 +2,15 @@ package controls
 
 import "sync"
 
-// Bell wakes whoever waits for a change. The zero Bell is ready; it may be used by several
-// goroutines.
+// Bell notifies subscribers of changes. The zero Bell is ready; it is safe for concurrent
+// use.
 type Bell struct {
 	mu      sync.Mutex
 	waiting map[chan struct{}]bool
 }
 
-// Subscribe returns a channel that gets a value after the bell was rung, until cancel: one for
-// all rings that were not yet noticed.
+// Subscribe returns a channel that gets a value after Ring, until cancel is called: one for
+// all calls since the last value was received.
 func (b *Bell) Subscribe() (rung <-chan struct{}, cancel func()) {
 	c := make(chan struct{}, 1)
 	b.mu.Lock()
@@ -26,14 +26,14 @@ func (b *Bell) Subscribe() (rung <-chan struct{}, cancel func()) {
 	}
 }
 
-// Ring wakes all who wait.
+// Ring notifies all subscribers.
 func (b *Bell) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for c := range b.waiting {
 		select {
 		case c <- struct{}{}:
-		default: // one is on its way
+		default: // a value is pending
 		}
 	}
 }

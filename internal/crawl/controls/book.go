@@ -23,17 +23,17 @@ func New() *Book {
 	return &Book{crawls: make(map[string]*schemas.CrawlControl)}
 }
 
-// Subscribe returns a channel that gets a value after a record was taken, until cancel.
+// Subscribe returns a channel that gets a value after a record was taken, until cancel is called.
 func (b *Book) Subscribe() (taken <-chan struct{}, cancel func()) { return b.taken.Subscribe() }
 
-// Deleted says whether a crawl was deleted: what still comes of it is to be ignored.
+// Deleted reports whether a crawl was deleted: later records of it are to be ignored.
 func (b *Book) Deleted(crawl string) bool {
 	return b.Look(crawl).GetState() == schemas.CrawlState_CRAWL_STATE_DELETED
 }
 
-// Take reads one record of the topic: its key, the crawl, and its value, nil for a crawl that
-// is forgotten. A revision that is not above the last changes nothing: it is a late copy, or the
-// record of an operator who lost a race (docs/decisions/0113). An error is a record that cannot be read.
+// Take takes one record of the topic: its key, the crawl, and its value, nil if the crawl
+// is removed. A revision that is not above the last changes nothing: it is a late copy, or the
+// record of an operator who lost a race (docs/decisions/0113). Take returns an error for a record that cannot be decoded.
 func (b *Book) Take(key, value []byte) error {
 	var control *schemas.CrawlControl
 	if value != nil {
@@ -57,14 +57,14 @@ func (b *Book) Take(key, value []byte) error {
 	return nil
 }
 
-// Crawls lists the crawls that have a control record, by name.
+// Crawls returns the names of the crawls that have a control record, sorted.
 func (b *Book) Crawls() []string {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return slices.Sorted(maps.Keys(b.crawls))
 }
 
-// Look returns the newest control record of a crawl, not to be changed; nil while there is none.
+// Look returns the newest control record of a crawl, nil while there is none. It must not be changed.
 func (b *Book) Look(crawl string) *schemas.CrawlControl {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

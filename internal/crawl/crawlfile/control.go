@@ -13,7 +13,7 @@ import (
 	"forager/schemas"
 )
 
-// control is the record of what a file says in so many words; the rest needs checking first.
+// control is the record with the values that a file has literally; the others need checking first.
 func (f *File) control() *schemas.CrawlControl {
 	return &schemas.CrawlControl{
 		Crawl: f.Name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: f.Focus, Critic: f.Critic,
@@ -31,7 +31,7 @@ func (f *File) control() *schemas.CrawlControl {
 	}
 }
 
-// check says what is missing, and which numbers are out of range or contradict one another.
+// check reports what is missing, and which numbers are out of range or contradict one another.
 func (f *File) check(r *strictyaml.Report) {
 	if !crawlName.MatchString(f.Name) {
 		r.Problem("name", "%q is not a name of 1–64 of a–z, 0–9, \"-\" and \"_\"", f.Name)
@@ -60,7 +60,7 @@ func (f *File) check(r *strictyaml.Report) {
 	}
 }
 
-// rank sets the policies of a crawl, its shadows, and what goes with guides.
+// rank sets the policies of a crawl, its shadows, and the settings of guides.
 func (f *File) rank(r *strictyaml.Report, c *Crawl) {
 	ofShadows := func(name, _ string) bool { return slices.Contains(f.RankerShadows, name) }
 	leading := maps.Clone(f.Guides)
@@ -109,7 +109,7 @@ func (f *File) learn(r *strictyaml.Report, to *schemas.Learning) {
 	}
 }
 
-// distill sets what a file says of the distiller; a control record that says nothing means the defaults.
+// distill sets the distiller of a control record; one without a distiller has the defaults.
 func (f *File) distill(r *strictyaml.Report, ctl *schemas.CrawlControl) {
 	d := &schemas.Distiller{Every: f.Distiller.Every, Relevance: f.Distiller.Relevance, Hubs: f.Distiller.Hubs}
 	choose(r, "distiller.sites", f.Distiller.Sites, &d.ByHost, map[string]bool{"domain": false, "host": true})
@@ -124,7 +124,7 @@ func (f *File) distill(r *strictyaml.Report, ctl *schemas.CrawlControl) {
 	}
 }
 
-// polite says what is wrong with the politeness asked for.
+// polite reports what is wrong with the politeness settings.
 func polite(r *strictyaml.Report, delay time.Duration, contact string) {
 	if delay < 0 || delay > time.Hour {
 		r.Problem("politeness.delay", "is %s; it must lie between 0s and 1h", delay)
@@ -152,7 +152,7 @@ func contact(s string) string {
 }
 
 // Pairs, Topics, Learners and Countings are the words for learning.pairs, learning.topics, learning.learner and
-// learning.count. Raw counts need no setting.
+// learning.count. Raw counts are the unspecified value.
 var (
 	Countings = map[string]schemas.Counting{
 		"raw": schemas.Counting_COUNTING_UNSPECIFIED, "normalised": schemas.Counting_COUNTING_NORMALISED, "binary": schemas.Counting_COUNTING_BINARY,

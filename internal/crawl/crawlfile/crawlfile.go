@@ -18,7 +18,7 @@ import (
 type File struct {
 	// Name of the crawl: 1–64 of a–z, 0–9, "-", "_".
 	Name string `yaml:"name"`
-	// Critic that judges it: a name ("schools", its newest version) or a version ("schools/1f0c…").
+	// Critic that judges its pages: a name ("schools", its newest version) or a version ("schools/1f0c…").
 	Critic string `yaml:"critic"`
 	// Focus topics, classes of the critic.
 	Focus []string `yaml:"focus"`
@@ -26,43 +26,43 @@ type File struct {
 	Weights map[string]float64 `yaml:"weights"`
 	// Bad are topics below focus topics that do not count.
 	Bad []string `yaml:"bad"`
-	// Shadows are critics, names or versions, that judge beside, for comparison; at most 2.
+	// Shadows are critics, names or versions, that judge the pages for comparison only; at most 2.
 	Shadows []string `yaml:"shadows"`
-	// Seeds are URLs; SeedsFile has one a line ("#" begins a comment). At least one in all.
+	// Seeds are URLs; SeedsFile has one in each line ("#" begins a comment). There must be at least one seed.
 	Seeds     []string `yaml:"seeds"`
 	SeedsFile string   `yaml:"seeds_file"`
 	Budget    struct {
 		Pages    uint64 `yaml:"pages"`
 		Requests uint64 `yaml:"requests"`
 	} `yaml:"budget"`
-	// Ranker is one of Rankers or of the names in Guides, or several with "+" between them: a mixture
+	// Ranker is one of Rankers or of the keys of Guides, or several with "+" between them: a mixture
 	// of these.
 	Ranker string `yaml:"ranker"`
-	// RankerShadows are rankers, single ones, that place every URL fetched beside, for comparison; at most 4.
+	// RankerShadows are single rankers that place every fetched URL for comparison only; at most 4.
 	RankerShadows []string `yaml:"ranker_shadows"`
-	// Guides are published guides, names or versions, by the rankers that they are.
+	// Guides are published guides, names or versions, by ranker.
 	Guides map[string]string `yaml:"guides"`
-	// Expand is page where rankers by guides order pages and not links (2000 §3.3).
+	// Expand is "page" if rankers by guides order pages and not links (2000 §3.3).
 	Expand string `yaml:"expand"`
-	// Backlinks names a published source of backlinks and says how many queries it may be asked; each is charged as a
+	// Backlinks names a published source of backlinks and the number of queries that may be made; each is charged as a
 	// request.
 	Backlinks struct {
 		Source string `yaml:"source"`
 		Ration uint64 `yaml:"ration"`
 	} `yaml:"backlinks"`
-	// ContextGraph lets the crawl make its context graph anew, of what it fetches itself: behind every RebuildEvery
-	// pages, and the first one as soon as Bootstrap targets are met, until when it goes breadth first.
+	// ContextGraph lets the crawl build its context graph from what it fetches itself: after every RebuildEvery
+	// pages, and the first one as soon as Bootstrap targets are fetched; until then the crawl is breadth-first.
 	ContextGraph struct {
 		RebuildEvery uint64 `yaml:"rebuild_every"`
 		Bootstrap    uint64 `yaml:"bootstrap"`
 	} `yaml:"context_graph"`
-	// LabelsFromURLs says that what the crawl is judged by follows from URLs: then neither its critic nor
-	// its guides, nor the features that its apprentice learns from, may read them.
+	// LabelsFromURLs: the labels by which the crawl is evaluated follow from URLs, so neither its critic nor
+	// its guides, nor the features of its apprentice, may use URLs.
 	LabelsFromURLs bool `yaml:"labels_from_urls"`
 	Scope          struct {
 		Hosts    []string `yaml:"hosts"`
 		Prefixes []string `yaml:"prefixes"`
-		// URLList is a file of URLs, one a line: only these are fetched.
+		// URLList is a file of URLs, one in each line: only these are fetched.
 		URLList  string `yaml:"url_list"`
 		MaxDepth uint32 `yaml:"max_depth"`
 		HostCap  uint32 `yaml:"host_cap"`
@@ -93,10 +93,10 @@ type File struct {
 		Prior  string `yaml:"prior"`
 		Pairs  string `yaml:"pairs"`  // both, forward
 		Topics string `yaml:"topics"` // none, top2, all
-		// Features are families of features, and Active is the least |R(u) − R(v)| that trains.
+		// Features are families of features, Active is the least |R(u) − R(v)| of a leap that trains.
 		Features []string `yaml:"features"`
 		Active   float64  `yaml:"active"`
-		// Learner is bayes or logistic; Logistic sets up the latter. Count is raw, normalised or binary, and Smooth how often
+		// Learner is bayes or logistic; Logistic has the settings of the latter. Count is raw, normalised or binary, Smooth is how often
 		// counts are spread over offsets.
 		Learner  string `yaml:"learner"`
 		Count    string `yaml:"count"`
@@ -114,7 +114,7 @@ type File struct {
 		Every uint64 `yaml:"every"`
 		// Sites between which links count: domain (registrable) or host.
 		Sites string `yaml:"sites"`
-		// Relevance from which a page can be an authority; Hubs is how many are marked.
+		// Relevance is the least of a page that can be an authority; Hubs is how many are marked.
 		Relevance float64 `yaml:"relevance"`
 		Hubs      uint32  `yaml:"hubs"`
 	} `yaml:"distiller"`
@@ -122,12 +122,12 @@ type File struct {
 	RandomSeed uint64 `yaml:"random_seed"`
 }
 
-// UserAgentProduct is the product token of every request; robots.txt files address it.
+// UserAgentProduct is the product token of every request, as matched against robots.txt.
 const UserAgentProduct = "Forager"
 
 var crawlName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
-// defaults are what a crawl file need not say.
+// defaults returns the values that a crawl file may leave out.
 func defaults() *File {
 	f := &File{Ranker: mixture, Leaves: "compact"}
 	f.Politeness.Delay = time.Second
@@ -141,17 +141,17 @@ func defaults() *File {
 
 // Crawl is a crawl file after its checks.
 type Crawl struct {
-	// Control lacks what only the pipeline knows: revision, the versions of critic and guides and the
+	// Control lacks what only the pipeline has: revision, the versions of critic and guides and the
 	// object of the URL list.
 	Control *schemas.CrawlControl
 	// Seeds are canonical URLs, distinct, in the file's order.
 	Seeds []string
-	// URLList are the canonical URLs of scope.url_list; nil where there is none.
+	// URLList are the canonical URLs of scope.url_list; nil if there is none.
 	URLList []string
 }
 
-// Load reads a crawl file. Files that it names are relative to its folder. What is wrong
-// comes as *strictyaml.Error with every problem.
+// Load reads a crawl file. Files that it names are relative to its folder. If the file is wrong the error
+// is a *strictyaml.Error with every problem.
 func Load(path string) (*Crawl, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -164,8 +164,8 @@ func Load(path string) (*Crawl, error) {
 	return c, nil
 }
 
-// Complete is Load for a file that may leave things out which somebody knows from elsewhere: complete
-// sets them before anything is checked. Without a path everything is left out.
+// Complete is Load for a file that may leave out what the caller has from elsewhere: complete
+// sets it before anything is checked. With an empty path there is no file.
 func Complete(path string, complete func(*File)) (*Crawl, error) {
 	var b []byte
 	if path != "" {
@@ -181,7 +181,7 @@ func Complete(path string, complete func(*File)) (*Crawl, error) {
 	return c, nil
 }
 
-// parse reads the text of a crawl file; dir is the folder that the files it names lie in.
+// parse reads the text of a crawl file; dir is the folder of the files that it names.
 func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Problem) {
 	f := defaults()
 	r := strictyaml.Decode(b, f)

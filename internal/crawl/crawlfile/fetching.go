@@ -7,9 +7,9 @@ import (
 	"forager/schemas"
 )
 
-// Fetching is a crawl that only fetches: these URLs, canonical and distinct, first in, first out,
-// and what they redirect to, but no link; nobody judges its pages. The error is a
-// *strictyaml.Error about name, delay or contact.
+// Fetching returns a crawl that only fetches: these URLs, canonical and distinct, first in, first out,
+// and the targets of their redirects, but no links; its pages are not judged. The error is a
+// *strictyaml.Error about name, urls, delay or contact.
 func Fetching(name, contact string, delay time.Duration, urls []string) (*Crawl, error) {
 	var r strictyaml.Report
 	if !crawlName.MatchString(name) {

@@ -13,7 +13,7 @@ import (
 // expansions are the words for expand.
 var expansions = map[string]schemas.Expand{"": schemas.Expand_EXPAND_LINK, "link": schemas.Expand_EXPAND_LINK, "page": schemas.Expand_EXPAND_PAGE}
 
-// guided takes what only crawls that are ranked by a guide can have.
+// guided sets what only crawls that are ranked by a guide can have.
 func (c *Crawl) guided(r *strictyaml.Report, f *File) {
 	guided := slices.DeleteFunc(slices.Clone(c.Control.Policies), func(p *schemas.Policy) bool { return p.GetRanker() != schemas.Ranker_RANKER_GUIDE })
 	expand, ok := expansions[f.Expand]
@@ -40,10 +40,10 @@ func (c *Crawl) guided(r *strictyaml.Report, f *File) {
 	}
 }
 
-// contextGraph is the ranker whose guide a crawl can make of what it fetches.
+// contextGraph is the ranker whose guide a crawl can build from what it fetches.
 const contextGraph = "context-graph"
 
-// begin lets a context graph that is bootstrapped be without a guide.
+// begin adds a placeholder for the guide of a context graph that is bootstrapped.
 func (f *File) begin(r *strictyaml.Report, guides *map[string]string) {
 	if f.ContextGraph.Bootstrap == 0 {
 		return
@@ -60,7 +60,7 @@ func (f *File) begin(r *strictyaml.Report, guides *map[string]string) {
 	}
 }
 
-// renewed takes what a file says of making the context graph anew.
+// renewed sets the renewal of the context graph.
 func (c *Crawl) renewed(r *strictyaml.Report, f *File) {
 	every, bootstrap := f.ContextGraph.RebuildEvery, f.ContextGraph.Bootstrap
 	if every == 0 && bootstrap == 0 {

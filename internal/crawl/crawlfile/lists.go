@@ -16,7 +16,7 @@ import (
 	"forager/schemas"
 )
 
-// lists reads the URLs of a crawl: its seeds, and those that alone are in scope.
+// lists reads the URLs of a crawl: its seeds, and its URL list.
 func (f *File) lists(r *strictyaml.Report, dir string, c *Crawl) {
 	seeds := f.Seeds
 	if f.SeedsFile != "" {
@@ -32,14 +32,14 @@ func (f *File) lists(r *strictyaml.Report, dir string, c *Crawl) {
 	c.seedsInScope(r)
 }
 
-// mostOutside is the number of seeds outside the scope that are named.
+// mostOutside is the largest number of seeds outside the scope that are named.
 const mostOutside = 10
 
-// seedsInScope refuses seeds that the crawl would never fetch.
+// seedsInScope reports seeds that the crawl would never fetch.
 func (c *Crawl) seedsInScope(r *strictyaml.Report) {
 	s, err := scope.New(&schemas.Scope{Hosts: c.Control.Scope.Hosts, Prefixes: c.Control.Scope.Prefixes, MaxDepth: c.Control.Scope.MaxDepth}, nil)
 	if err != nil {
-		return // reported as a problem of its own
+		return // reported as another problem
 	}
 	var listed map[string]bool
 	if c.URLList != nil {
@@ -66,7 +66,7 @@ func (c *Crawl) seedsInScope(r *strictyaml.Report) {
 	}
 }
 
-// canonicalScope brings prefixes and hosts into the form that URLs are compared in.
+// canonicalScope makes prefixes and hosts canonical, as URLs are when they are compared.
 func canonicalScope(r *strictyaml.Report, s *schemas.Scope) {
 	for i, p := range s.Prefixes {
 		u, err := weburl.Parse(p)
@@ -104,7 +104,7 @@ func canonical(r *strictyaml.Report, path string, raw []string) []string {
 	return urls
 }
 
-// lines reads a list file: one entry a line, "#" begins a comment line.
+// lines reads a list file: one entry in each line, "#" begins a comment line.
 func lines(r *strictyaml.Report, path, dir, name string) []string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
@@ -121,8 +121,8 @@ func lines(r *strictyaml.Report, path, dir, name string) []string {
 	return out
 }
 
-// Lines reads a list: one entry a line of at most 1 MiB, without the space around it; empty lines
-// and those that begin with "#" are left out. With an error come the entries before it.
+// Lines reads a list: one entry in each line of at most 1 MiB, without the space around it; empty lines
+// and those that begin with "#" are left out. With an error it returns the entries before the error.
 func Lines(r io.Reader) ([]string, error) {
 	var out []string
 	s := bufio.NewScanner(r)

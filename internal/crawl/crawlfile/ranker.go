@@ -36,15 +36,15 @@ func topicGate(a schemas.GateAction) *schemas.Gate {
 //   - apprentice-gated: the same, links of pages with R(u) < ½ in a lower tier
 //   - gate-fifo, gate-random: the gate of apprentice-gated without its features (controls)
 //   - smooth-soft-focus: half mean, half maximum of the log odds of calibrated R(u)
-//   - anchor-soft-focus: the same of the mean log odds of R(u) and of what the critic makes of the link's text
+//   - anchor-soft-focus: the same of the mean log odds of R(u) and of the critic's score of the link's text
 //   - tiered-soft-focus: R(u) to the tenth, maximum over u, first in, first out within a tenth
 //   - in-links: the number of known links to v, most first (Cho, Garcia-Molina & Page 1998)
-//   - soft-focus-distilled: soft focus, and before everything else what the best hubs of the pages fetched so far
-//     link to (1999; stage distill)
-//   - interest: the product of interest ratios of content, URL, in-links and siblings, learnt in the crawl (Aggarwal,
+//   - soft-focus-distilled: soft focus, and before everything else the targets of the best hubs among the
+//     pages fetched so far (1999; stage distill)
+//   - interest: the product of interest ratios of content, URL, in-links and siblings, learned in the crawl (Aggarwal,
 //     Al-Garawi & Yu 2001; package interest)
-//   - tag-bandit: a bandit whose arms are groups of links with like tag paths (SB-CLASSIFIER 2025; package tagbandit)
-//   - mixture: Arms, and before each dispatch one of them is drawn by what it has brought
+//   - tag-bandit: a bandit whose arms are groups of links with similar tag paths (SB-CLASSIFIER 2025; package tagbandit)
+//   - mixture: Arms, of which one is drawn before each dispatch by the relevance that it has brought
 //
 // Any of them but the last, with "+" between them, are the arms of another mixture.
 var Rankers = []string{
@@ -56,17 +56,17 @@ var Rankers = []string{
 
 const mixture = "mixture"
 
-// Arms are those of the ranker mixture.
+// Arms are the rankers of the default mixture (docs/decisions/0112).
 var Arms = []string{"anchor-soft-focus", "tiered-soft-focus", "apprentice-gated", "hard-defer", "gate-fifo"}
 
-// Guides are the rankers that look at pages with a model made beforehand (package guide); a published one
+// Guides are the rankers that rank by a model of pages that is trained before the crawl (package guide); a published guide
 // has to be named for each.
 //
 //   - context-graph: layer of u, then likelihood (2000); focused-2000: likelihood of layer 0 (2000 §4)
 //   - best-first-cosine: the largest cosine of u to a target (2008 §4.2)
 //   - memm-marginal, memm-viterbi, memm-states: distance along the path (2008)
 //   - fish-search, shark-search, rennie-mccallum: comparators
-//   - link-predicate: what a service says of links
+//   - link-predicate: the scores of links by an HTTP service
 var Guides = []string{
 	"context-graph", "focused-2000", "best-first-cosine", "memm-marginal", "memm-viterbi", "memm-states",
 	"fish-search", "shark-search", "rennie-mccallum", "link-predicate",
@@ -82,8 +82,8 @@ type Ranking struct {
 // Rank returns what one of Rankers, or several with "+" between them, sets.
 func Rank(name string) (*Ranking, error) { return RankBy(name, nil) }
 
-// RankBy is Rank for rankers that may also be names of guides, whose published guides, names or versions,
-// stand beside them; each must be asked for.
+// RankBy is Rank for rankers that may also be in Guides; guides maps these to published guides, names or versions.
+// Each key of guides must be one of the rankers.
 func RankBy(name string, guides map[string]string) (*Ranking, error) {
 	arms := strings.Split(name, "+")
 	if name == mixture {
@@ -118,8 +118,8 @@ func RankBy(name string, guides map[string]string) (*Ranking, error) {
 	return r, nil
 }
 
-// Shadows returns the policies that are recorded and choose nothing (CrawlControl.ranker_shadows), beside those that
-// do: any of Rankers but mixture, or of Guides with published ones. Each has the guide of its name, if there is one.
+// Shadows returns the policies that are recorded and choose nothing (CrawlControl.ranker_shadows), in addition to those that
+// choose: any of Rankers but mixture, or of Guides with published ones. Each has the guide of its name, if there is one.
 func Shadows(names []string, guides map[string]string, beside []*schemas.Policy) (shadows []*schemas.Policy, err error) {
 	if len(names) > maxShadows {
 		return nil, fmt.Errorf("there are %d shadows of rankers, %d can be", len(names), maxShadows)
@@ -141,10 +141,10 @@ func Shadows(names []string, guides map[string]string, beside []*schemas.Policy)
 	return shadows, nil
 }
 
-// maxShadows is how many rankers may be shadows of a crawl.
+// maxShadows is the largest number of shadows of a crawl.
 const maxShadows = 4
 
-// policyBy is Policy, or one that ranks by a guide where there is one.
+// policyBy is Policy, or a policy that ranks by a guide if there is one.
 func policyBy(name, guide string) (*schemas.Policy, error) {
 	if guide != "" {
 		return &schemas.Policy{Name: name, Ranker: schemas.Ranker_RANKER_GUIDE, Guide: guide}, nil
@@ -155,7 +155,7 @@ func policyBy(name, guide string) (*schemas.Policy, error) {
 	return Policy(name)
 }
 
-// NameOf is what Rank was given for a crawl; other policies are named one by one.
+// NameOf is the argument of Rank from which a crawl's policies came; other policies are named one by one.
 func NameOf(ctl *schemas.CrawlControl) string {
 	names := make([]string, len(ctl.GetPolicies()))
 	for i, p := range ctl.GetPolicies() {
@@ -167,7 +167,7 @@ func NameOf(ctl *schemas.CrawlControl) string {
 	return strings.Join(names, "+")
 }
 
-// Policy returns the policy that one of Rankers names; the mixture is none.
+// Policy returns the policy that one of Rankers names; the mixture is not a policy.
 func Policy(name string) (*schemas.Policy, error) {
 	p := &schemas.Policy{Name: name}
 	switch name {

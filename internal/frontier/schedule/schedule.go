@@ -3,12 +3,12 @@ package schedule
 const (
 	// fine is the number of pages up to which distances are equal.
 	fine = 20_000
-	// share of its pages by which a larger crawl grows from one time to the next.
+	// share: a larger crawl grows by one share-th of its pages between two times.
 	share = 10
 )
 
 // Last returns the last number of pages, up to pages, at which something is due; 0 = none yet. first is the first such number,
-// every the least distance between two of them; 0 is read as 1.
+// every the least distance between two of them; 0 counts as 1.
 func Last(pages, first, every uint64) uint64 {
 	if pages < first {
 		return 0

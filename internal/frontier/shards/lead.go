@@ -13,10 +13,10 @@ import (
 // Window is at least the number of shards.
 type Limits struct{ Pages, Requests, Window uint64 }
 
-// Ends are the reasons for which a crawl can end, as CrawlStatus.end_reason has them.
+// Ends are the reasons for which a crawl can end, the texts of CrawlStatus.end_reason.
 type Ends struct{ Stopped, Pages, Requests, Empty, Stagnated, Unreachable string }
 
-// resource is one of the things that are leased.
+// resource is one of the quantities that are leased.
 type resource int
 
 const (
@@ -31,13 +31,13 @@ func levelsOf(l *schemas.ShardLease) [resources]uint64 {
 	return [resources]uint64{l.GetPages(), l.GetRequests(), l.GetWindow()}
 }
 
-// used is what a shard that reports uses of each resource.
+// used is what a shard uses of each resource by its report.
 func used(r *schemas.ShardReport) [resources]uint64 {
 	return [resources]uint64{r.GetPages() + r.GetInFlight(), r.GetRequests() + r.GetInFlight(), r.GetInFlight()}
 }
 
-// Lead decides for shard 0 what every shard may use, and when the crawl has ended. It is for
-// one owner of shard 0.
+// Lead decides for shard 0 what every shard may use, and when the crawl has ended. Each
+// owner of shard 0 makes its own.
 type Lead struct {
 	epoch  uint64
 	ends   Ends
@@ -46,15 +46,15 @@ type Lead struct {
 
 // standing is what Lead knows of a shard.
 type standing struct {
-	// report is the newest, of reportEpoch and reportSequence; nil before the first that answers
+	// report is the newest, of reportEpoch and reportSequence; nil before the first that follows a note of
 	// this Lead.
 	report                      *schemas.ShardReport
 	reportEpoch, reportSequence uint64
-	// sent is the newest lease that was sent, or that the shard held when it was first heard of.
+	// sent is the newest lease that was sent, or the one in the shard's first report.
 	sent     *schemas.ShardLease
 	sequence uint64 // of the last note
 	asked    bool
-	// ceiling is what it may use at most, whichever leases it has read.
+	// ceiling is the most that it may use, whichever leases it has read.
 	ceiling [resources]uint64
 }
 
@@ -65,8 +65,8 @@ func NewLead(epoch uint64, n uint32, ends Ends) *Lead {
 	return l
 }
 
-// Hear takes a note of shard from. A report that answers another owner's lease says only that
-// there is another owner, and changes nothing.
+// Hear takes a note of shard from. A report on a lease of another owner of shard 0
+// changes nothing.
 func (l *Lead) Hear(from uint32, note *schemas.ShardNote) {
 	r := note.GetReport()
 	if from == 0 || int(from) >= len(l.shards) || r.GetLeaseEpoch() != l.epoch {
@@ -87,7 +87,7 @@ func (l *Lead) Hear(from uint32, note *schemas.ShardNote) {
 	}
 }
 
-// settle says that the shard's newest report knows its newest lease.
+// settle notes that the shard's newest report is on its newest lease.
 func (s *standing) settle() {
 	s.ceiling = levelsOf(s.sent)
 	for r, n := range used(s.report) {
@@ -95,11 +95,11 @@ func (s *standing) settle() {
 	}
 }
 
-// Decide gives leases by all that was heard; own is how shard 0 stands now. It returns shard
+// Decide computes leases from all reports; own is the state of shard 0 now. It returns shard
 // 0's own lease, in force at once, and the notes to other shards, by shard.
 func (l *Lead) Decide(limits Limits, own *schemas.ShardReport) (*schemas.ShardLease, map[uint32]*schemas.ShardNote) {
 	zero := &l.shards[0]
-	if zero.report == nil { // what it used under other owners is all that is left of their leases
+	if zero.report == nil { // of former owners' leases only what is used remains
 		u := used(own)
 		zero.sent = &schemas.ShardLease{Pages: u[pages], Requests: u[requests], Window: u[window], End: own.GetLease().GetEnd()}
 	}
@@ -148,7 +148,7 @@ func (l *Lead) heardAll() bool {
 	return !slices.ContainsFunc(l.shards, func(s standing) bool { return s.report == nil })
 }
 
-// Quiet says that every shard has read its newest lease.
+// Quiet reports whether every shard has read its newest lease.
 func (l *Lead) Quiet() bool {
 	for k := 1; k < len(l.shards); k++ {
 		if s := &l.shards[k]; s.report.GetLeaseEpoch() != l.epoch || s.report.GetLeaseSequence() != s.sequence {
@@ -158,9 +158,9 @@ func (l *Lead) Quiet() bool {
 	return true
 }
 
-// lease sets one level of the next leases. Raising takes from what nobody may use; where that
-// is not enough for a hungry shard, the levels of those who hold more than they should are
-// lowered, and what that frees is given out when they have reported. So they are where the limit
+// lease sets one level of the next leases. Levels are raised from what no shard may use; if that
+// is not enough for a hungry shard, the levels of shards that hold more than they should are
+// lowered, and what that frees is given out when they have reported. The same happens if the limit
 // was lowered.
 func (l *Lead) lease(of resource, total uint64, next []*schemas.ShardLease) {
 	if total == 0 {
@@ -210,7 +210,7 @@ func (l *Lead) lease(of resource, total uint64, next []*schemas.ShardLease) {
 	}
 }
 
-// ceiling is what shard k may use at most; of shard 0's lease the newest counts at once.
+// ceiling is the most that shard k may use; for shard 0 its newest lease counts at once.
 func (l *Lead) ceiling(k int, of resource, next []*schemas.ShardLease) uint64 {
 	if k == 0 {
 		return max(levelsOf(next[0])[of], used(l.shards[0].report)[of])
@@ -229,7 +229,7 @@ func set(lease *schemas.ShardLease, of resource, level uint64) {
 	}
 }
 
-// end says why the crawl has ended; empty while it has not.
+// end returns why the crawl has ended; empty while it has not.
 func (l *Lead) end(limits Limits) string {
 	var charged, requested, want, backlog, outside, givenUp uint64
 	stopped := true
@@ -263,7 +263,7 @@ func (l *Lead) end(limits Limits) string {
 	return l.ends.Empty
 }
 
-// applied says that shard k has applied all links that any shard has sent it.
+// applied reports whether shard k has applied all links that any shard has sent it.
 func (l *Lead) applied(k int) bool {
 	for i := range l.shards {
 		if at, ok := l.shards[i].report.GetSent()[uint32(k)]; ok && at >= l.shards[k].report.GetNext() {

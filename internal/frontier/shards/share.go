@@ -1,15 +1,15 @@
 package shards
 
-// share is what one shard uses of a resource, could use besides, and may use by its level.
+// share is what one shard uses of a resource, could use in addition, and may use by its level.
 type share struct{ used, want, level uint64 }
 
 func (s *share) headroom() uint64 { return s.level - min(s.level, s.used) }
 
-// parts of what is left of a budget that a shard gets at once: a quarter of an equal share, so
-// that little has to be taken back when the hosts of one shard dry up.
+// parts: a shard gets a quarter of an equal share of what is left of a budget at once, so
+// that little has to be taken back when the hosts of one shard are exhausted.
 const parts = 4
 
-// budgetLevels are the levels that the shards should have of a budget: what each uses and as
+// budgetLevels returns the levels that the shards should have of a budget: what each uses and as
 // much as it wants, up to a chunk of what is left.
 func budgetLevels(total uint64, of []share) []uint64 {
 	left := total
@@ -21,8 +21,8 @@ func budgetLevels(total uint64, of []share) []uint64 {
 		levels[i] = of[i].used
 	}
 	chunk := max(1, left/(parts*uint64(len(of))))
-	// Where not all can have one more, the first shards have, of pages and of requests alike: of two
-	// that hold the last of one each nobody could go on.
+	// If not all can have one more, the first shards get it, of pages and of requests alike: if one shard held the last
+	// page and another the last request, neither could continue.
 	for i := range of {
 		n := min(of[i].want, chunk, left)
 		levels[i] += n
@@ -31,8 +31,8 @@ func budgetLevels(total uint64, of []share) []uint64 {
 	return levels
 }
 
-// windowLevels are the levels that the shards should have of the window: one each, so that
-// nobody has to ask for the first, and else as even as wishes allow. total ≥ len(of).
+// windowLevels returns the levels that the shards should have of the window: one each, so that
+// no shard has to wait for the first, and the rest as even as their wants allow. total ≥ len(of).
 func windowLevels(total uint64, of []share) []uint64 {
 	levels := make([]uint64, len(of))
 	open := make([]int, len(of))
