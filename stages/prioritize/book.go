@@ -13,22 +13,22 @@ import (
 	"forager/schemas"
 )
 
-// book holds what crawl.control, model.published and hub.ranked say, as they were read: the newest
-// control record of every crawl, its newest apprentice and the newest hubs of its shards. All partitions of the process look things up
-// in it; it may be used by several goroutines.
+// book holds the newest records of crawl.control, model.published, hub.ranked and crawl.status: the control record of every
+// crawl, its apprentice, and the hubs and statuses of its shards. All partitions of the process use it; it is safe for
+// concurrent use.
 type book struct {
 	controls *controls.Book
 
 	mu     sync.Mutex
 	models map[string]*schemas.ModelPublished // by crawl
 	hubs   map[string]*hubs                   // by shard
-	// epochs are the highest in the statuses of a shard, by unit; outdated are the units whose newest status in the
-	// topic is of a lower one: a former owner, which was held up, wrote it.
+	// epochs are the highest in the statuses of a shard, by unit; outdated are the units whose last status in the
+	// topic is of a lower one: a former owner wrote it late.
 	epochs   map[string]uint64
 	outdated map[string]bool
 	// statuses are the newest of each unit, undecoded.
 	statuses map[string][]byte
-	// changes counts; the bell rings at each.
+	// changes counts changes; the bell rings at each.
 	changes uint64
 	bell    controls.Bell
 }
@@ -68,7 +68,7 @@ func (b *book) model(r stream.Record) error {
 	return nil
 }
 
-// hubs are what the hubs of a shard link to, as of so many pages delivered.
+// hubs are the URLs that the hubs of a shard link to, as of a number of pages delivered.
 type hubs struct {
 	pages  uint64
 	raised []schemas.ID
@@ -99,7 +99,7 @@ func (b *book) hub(r stream.Record) error {
 	return nil
 }
 
-// status takes a record of crawl.status, of which the headers say enough.
+// status takes a record of crawl.status; its headers are sufficient.
 func (b *book) status(r stream.Record) error {
 	epoch, err := strconv.ParseUint(r.Headers[schemas.HeaderEpoch], 10, 64)
 	if err != nil {
@@ -126,7 +126,7 @@ func (b *book) status(r stream.Record) error {
 	return nil
 }
 
-// lastStatus is the newest status of a unit in the topic; nil where there is none.
+// lastStatus returns the newest status of a unit in the topic; nil if there is none.
 func (b *book) lastStatus(unit string) (*schemas.CrawlStatus, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,7 +138,7 @@ func (b *book) lastStatus(unit string) (*schemas.CrawlStatus, error) {
 	return st, proto.Unmarshal(value, st)
 }
 
-// takeOutdated reports whether the status of a unit must be written again, once.
+// takeOutdated reports, once, whether the status of a unit must be written again.
 func (b *book) takeOutdated(unit string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,7 +146,7 @@ func (b *book) takeOutdated(unit string) bool {
 	return b.outdated[unit]
 }
 
-// ranked returns the newest hubs of a shard; nil where there are none.
+// ranked returns the newest hubs of a shard; nil if there are none.
 func (b *book) ranked(unit string) *hubs {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -167,7 +167,7 @@ func (b *book) version() uint64 {
 	return b.changes
 }
 
-// look returns a crawl's newest control record and apprentice; nil where there is none.
+// look returns a crawl's newest control record and apprentice; nil if there is none.
 func (b *book) look(crawl string) (*schemas.CrawlControl, *schemas.ModelPublished) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,12 +180,12 @@ func (b *book) changed() {
 	b.bell.Ring()
 }
 
-// notify wakes the readers though the book did not change: an object has arrived.
+// notify wakes the readers although the book did not change: an object has arrived.
 func (b *book) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changed()
 }
 
-// subscribe returns a channel that gets a value after every change, until cancel.
+// subscribe returns a channel that gets a value after every change, until cancel is called.
 func (b *book) subscribe(int) (<-chan struct{}, func()) { return b.bell.Subscribe() }

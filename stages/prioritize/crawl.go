@@ -13,12 +13,12 @@ import (
 	"forager/schemas"
 )
 
-// crawl is one shard of a crawl of the partition, once everything it needs is there, and what
-// waits until then.
+// crawl is one shard of a crawl of the partition, and the records that wait until it is
+// ready.
 type crawl struct {
 	name   string
 	number uint32 // of the shard
-	// shard is nil until it is configured, and again once the crawl has finished.
+	// shard is nil until it is configured, and again after the crawl has finished.
 	shard *frontier.Shard
 	// ready: the shard takes records. It needs its control record, its URL list, and the model
 	// that its state ranks by.
@@ -27,18 +27,18 @@ type crawl struct {
 	// none since it was opened. list is the content of the object listKey.
 	revision uint64
 	model    string
-	// scoring is since when entries are scored again under it, in how many slices so far; zero =
-	// they are. No newer one is taken before rest.
+	// scoring is when the pass under the model began, slices the number of its slices so far; zero =
+	// no pass is under way. No newer model is taken before rest.
 	scoring time.Time
 	slices  int
 	rest    time.Time
-	// raised is the number of pages of the hubs that were given to the shard since it was opened.
+	// raised is the number of pages of the last ranking of hubs that the shard took since it was opened.
 	raised uint64
-	// asked is the model that the library was asked for last.
+	// asked is the model that was last requested from the library.
 	asked   string
 	list    *scope.List
 	listKey string
-	// refused says why the newest control record cannot be run, awaits what is missing.
+	// refused is why the newest control record cannot be run, awaits what is missing.
 	refused, awaits string
 	// refusedRevision is the control record that was refused.
 	refusedRevision uint64
@@ -50,23 +50,23 @@ type crawl struct {
 	decisions *waitingRoom // of the log, to be recovered
 	records   *waitingRoom // of link.found
 
-	// sent is the last status that was sent, dirty that it is out of date.
+	// sent is the last status that was sent; dirty: it is out of date.
 	sent  *schemas.CrawlStatus
 	dirty bool
-	// repeat: an older owner's status was written after the last one, which is sent again.
+	// repeat: a former owner's status was written after the last one, which is sent again.
 	repeat bool
-	// wrote: this step sends records of the crawl; where they stand is known behind it only.
+	// wrote: this step sends records of the crawl; their offsets are known after it only.
 	wrote bool
 	peers peers
-	// dueSince is when dispatch was first seen to wait for a model, or the boundary was last sent.
+	// dueSince is when dispatch was first found waiting for a model, or the boundary was last sent.
 	dueSince time.Time
 }
 
-// asleep: the crawl has finished under the newest control record and is not held in memory.
+// asleep reports whether the crawl has finished under the newest control record and is not in memory.
 func (c *crawl) asleep() bool { return c.shard == nil && c.memo.finished > 0 }
 
-// prepare brings the crawl up to what the book says: control record, list, model. What is not
-// there yet is awaited; the crawl goes on with what it has where it can.
+// prepare applies the newest records of the book: control record, list, model. What is not
+// available yet is awaited; the crawl goes on with what it has if it can.
 func (p *prioritizer) prepare(c *crawl, now time.Time) error {
 	if _, ok := p.parked[c.name]; ok {
 		return nil
@@ -106,7 +106,7 @@ func (p *prioritizer) bringUp(c *crawl, now time.Time) error {
 	return err
 }
 
-// configure opens the shard and gives it its control record where that is new.
+// configure opens the shard and sets its control record if that is new.
 func (p *prioritizer) configure(c *crawl, ctl *schemas.CrawlControl, now time.Time) error {
 	if c.shard != nil && ctl.GetRevision() <= c.revision || ctl.GetRevision() == c.refusedRevision {
 		return nil
@@ -143,12 +143,12 @@ func (p *prioritizer) configure(c *crawl, ctl *schemas.CrawlControl, now time.Ti
 		return err
 	}
 	c.revision, c.refused, c.dirty = ctl.GetRevision(), "", true
-	// Decisions of the log come before the records that they were made on.
+	// Decisions of the log are recovered before the records that led to them are applied.
 	return p.recoverParked(c)
 }
 
 // tryOut configures an empty shard, so that a control record that cannot be run is found before
-// it touches state.
+// it changes state.
 func tryOut(ctl *schemas.CrawlControl, sc *scope.Scope, o frontier.Options) error {
 	shard, err := frontier.Open(frontier.NewMemory(), ctl.GetCrawl(), 0)
 	if err != nil {
@@ -163,25 +163,25 @@ func (p *prioritizer) refuse(c *crawl, ctl *schemas.CrawlControl, cause error) e
 	return nil
 }
 
-// modelFor gives the shard the newest model. Until it is there the shard goes on with the one it
-// has; a shard just opened cannot do without the one that its state ranks by.
+// modelFor sets the newest model of the shard. Until it is available the shard goes on with the one that it
+// has; a shard that was just opened needs the one that its state ranks by.
 func (p *prioritizer) modelFor(c *crawl, ctl *schemas.CrawlControl, published *schemas.ModelPublished, now time.Time) error {
 	using, pages := c.shard.Model()
 	version := using
 	switch {
 	case ctl.GetLearning().GetPinned() != "":
-		// As if it were the newest, so that the newest takes its place when it is pinned no more.
+		// With the pages of the newest, so that the newest replaces it when it is no longer pinned.
 		version, pages = ctl.GetLearning().GetPinned(), max(pages, published.GetPages())
 	case published != nil && published.GetPages() >= pages:
 		version, pages = published.GetVersion(), published.GetPages()
 	case using == "":
-		version = ctl.GetLearning().GetPrior() // before its own first model
+		version = ctl.GetLearning().GetPrior() // until its own first model
 	}
 	if version == "" || version == c.model {
 		return nil
 	}
 	if l := ctl.GetLearning(); c.model != "" && !l.GetSync() && l.GetPinned() == "" && (c.slices >= longPass || now.Before(c.rest)) {
-		c.retryAt = c.rest // of a pass under way the end says when
+		c.retryAt = c.rest // if a pass is under way, its end sets the time
 		return nil
 	}
 	err := p.setModel(c, version, pages, published.GetVersion() == version && published.GetLeaps() == 0, now)
@@ -194,7 +194,7 @@ func (p *prioritizer) modelFor(c *crawl, ctl *schemas.CrawlControl, published *s
 	}
 	mustHave := c.model == "" && (using != "" || version == ctl.GetLearning().GetPrior())
 	if mustHave && using != version && using != "" && !waiting.at.IsZero() {
-		// The newest one cannot be had; the state's own will do.
+		// The newest one is not available; the one that the state ranks by is used.
 		_, pages := c.shard.Model()
 		return p.setModel(c, using, pages, false, now)
 	}
@@ -205,7 +205,7 @@ func (p *prioritizer) modelFor(c *crawl, ctl *schemas.CrawlControl, published *s
 	return nil
 }
 
-// setModel gives the shard a model; empty is one that has learnt nothing.
+// setModel sets a model of the shard; empty: it was trained with no leaps.
 func (p *prioritizer) setModel(c *crawl, version string, pages uint64, empty bool, now time.Time) error {
 	var m frontier.Model
 	if !empty {
@@ -228,7 +228,7 @@ func (p *prioritizer) setModel(c *crawl, version string, pages uint64, empty boo
 	return nil
 }
 
-// raise gives the shard the newest hubs, once it has delivered the pages that they were found among.
+// raise passes the newest hubs to the shard, once it has delivered the pages among which they were found.
 func (p *prioritizer) raise(c *crawl) error {
 	h := p.book.ranked(unit(c.name, c.number))
 	if h == nil || h.pages <= c.raised {
@@ -243,13 +243,13 @@ func (p *prioritizer) raise(c *crawl) error {
 }
 
 const (
-	// longPass is the number of slices from which on scoring again is work that counts.
+	// longPass is the number of slices from which on a pass is followed by a rest.
 	longPass = 64
-	// restPerPass is how long entries are left alone after it, in multiples of the time that it took.
+	// restPerPass is the length of the rest, in multiples of the time that the pass took.
 	restPerPass = 2
 )
 
-// scored notes whether more entries are left to be scored again.
+// scored notes that a slice of a pass was done, and whether more entries are left.
 func (c *crawl) scored(more bool, now time.Time) {
 	if more {
 		c.slices++
@@ -262,7 +262,7 @@ func (c *crawl) scored(more bool, now time.Time) {
 	c.scoring, c.slices = time.Time{}, 0
 }
 
-// recoverParked gives the shard the decisions that came before it was configured.
+// recoverParked recovers the decisions that were read before the shard was configured.
 func (p *prioritizer) recoverParked(c *crawl) error {
 	for c.decisions.count > 0 {
 		records, err := c.decisions.take(slice)

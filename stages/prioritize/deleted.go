@@ -10,10 +10,10 @@ import (
 // endDeleted is the end reason of a deleted crawl's last status.
 const endDeleted = "deleted"
 
-// deleted says that a crawl is gone for good: what still comes of it is dropped.
+// deleted reports whether the crawl was deleted: later records of it are dropped.
 func (c *crawl) deleted() bool { return c.memo.last.GetEndReason() == endDeleted }
 
-// drop removes all that is kept of a deleted crawl but its memo, whose last status says so. It
+// drop removes all that is kept of a deleted crawl but its memo, whose last status has the reason endDeleted. It
 // may be called again.
 func (p *prioritizer) drop(c *crawl, ctl *schemas.CrawlControl) error {
 	p.book.forget(unit(c.name, c.number))
@@ -34,7 +34,7 @@ func (p *prioritizer) drop(c *crawl, ctl *schemas.CrawlControl) error {
 	p.library.forget(c.asked)
 	last := &schemas.CrawlStatus{
 		Crawl: c.name, Shard: c.number, State: schemas.ShardState_SHARD_STATE_FINISHED, EndReason: endDeleted,
-		At: c.sent.GetAt(), // it must be later than what was sent
+		At: c.sent.GetAt(), // the next status must be later than the last one sent
 	}
 	*c = crawl{
 		name: c.name, number: c.number, decisions: c.decisions, records: c.records, unsaved: true,

@@ -15,15 +15,15 @@ import (
 )
 
 // library fetches what crawls need from the object store: URL lists and apprentice models. It
-// fetches beside the loop, so that one crawl's object, or a store that is away, holds up nobody
-// else; who asks for an object that is not there yet asks again. It may be used by several
-// goroutines.
+// fetches in goroutines of its own, so that one crawl's object, or an unavailable store, delays no other
+// crawl; a caller that requests an object that is not available yet requests it again later. It is safe for
+// concurrent use.
 type library struct {
 	// get reads an object.
 	get func(ctx context.Context, key string) ([]byte, error)
 	// readModel reads the bytes of an apprentice model.
 	readModel func([]byte) (frontier.Model, error)
-	// begin runs a fetch; arrived is called behind each.
+	// begin runs a fetch; arrived is called after each.
 	begin   func(func())
 	arrived func()
 	log     *slog.Logger
@@ -32,7 +32,7 @@ type library struct {
 	objects map[string]*object
 }
 
-// object is one that was asked for and not handed out yet.
+// object is one that was requested and not returned yet.
 type object struct {
 	fetching bool
 	value    any // *scope.List or frontier.Model
@@ -41,7 +41,7 @@ type object struct {
 	retryAt  time.Time
 }
 
-// Pauses between two tries to fetch an object, and the time that one may take.
+// Pauses between two tries to fetch an object, and the timeout of a try.
 const (
 	firstRetry   = time.Second
 	longestRetry = 30 * time.Second
@@ -56,7 +56,7 @@ func newLibrary(get func(context.Context, string) ([]byte, error), readModel fun
 	}
 }
 
-// waitingError says what is awaited, and when to ask again.
+// waitingError names what is awaited, and when to request it again.
 type waitingError struct {
 	what string
 	at   time.Time // zero = when the book changes
@@ -64,8 +64,8 @@ type waitingError struct {
 
 func (e *waitingError) Error() string { return "waiting for " + e.what }
 
-// list returns the URL list in an object. It is handed out once; a *waitingError says that it
-// is not there yet.
+// list returns the URL list in an object. It is returned once; the error is a *waitingError if it
+// is not available yet.
 func (l *library) list(key string, now time.Time) (*scope.List, error) {
 	value, err := l.take("list "+key, now, func(ctx context.Context) (any, error) {
 		b, err := l.get(ctx, key)
@@ -95,7 +95,7 @@ func (l *library) model(version string, now time.Time) (frontier.Model, error) {
 	return value.(frontier.Model), nil
 }
 
-// forget drops a model that was asked for and is not wanted any more.
+// forget drops a model that was requested and is no longer needed.
 func (l *library) forget(version string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +130,7 @@ func (l *library) fetch(o *object, what string, now time.Time, fetch func(contex
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 	defer cancel()
 	var value any
-	err := stream.Recovered(func() (err error) { // reading a damaged object
+	err := stream.Recovered(func() (err error) { // a damaged object may cause a panic
 		value, err = fetch(ctx)
 		return err
 	})

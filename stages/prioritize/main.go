@@ -64,9 +64,9 @@ func run(ctx context.Context, env *boot.Env) error {
 	}, env.StateDir)
 }
 
-// rest lets verdicts gather that come in quick succession: a step, with its requests to the broker, its look for
-// newer owners and its commit, costs about as much as the verdicts of a dozen pages. Where few requests are
-// under way, verdicts come one by one, and none waits.
+// rest is how long to wait for further verdicts after a number of them: a step, with its requests to the broker, its look for
+// newer owners and its commit, costs about as much as the verdicts of a dozen pages. If few requests are
+// in flight, verdicts come one by one, and none waits.
 func rest(verdicts int) time.Duration {
 	if verdicts < 4 {
 		return 0
@@ -74,7 +74,7 @@ func rest(verdicts int) time.Duration {
 	return 20 * time.Millisecond
 }
 
-// tell logs what a watch of the disk has to say.
+// tell logs a change of a disk's state.
 func tell(log *slog.Logger, s disk.State, err error) {
 	about := log.With("dir", s.Dir, "free", s.Free, "needed", s.Need)
 	switch {

@@ -12,8 +12,8 @@ import (
 	"forager/schemas"
 )
 
-// Keys of the stage's own in a partition's Store; the frontier's begin with another byte. What
-// they call a crawl is a unit: CRAWL, or CRAWL/SHARD for a shard other than 0.
+// Keys of the stage itself in a partition's Store; those of the frontier begin with another byte. "crawl"
+// is a unit: CRAWL, or CRAWL/SHARD for a shard other than 0.
 //
 //	1 'm' crawl                        → memo
 //	1 'r' len(crawl) crawl seq         → a decision of the log that waits for its crawl
@@ -27,15 +27,15 @@ const (
 	sentKind    = 'l'
 )
 
-// memo is what the stage itself keeps of a crawl.
+// memo is the state that the stage itself keeps of a crawl.
 type memo struct {
 	// finished is the revision of the control record under which the crawl was found finished;
 	// 0 = it is not.
 	finished uint64
 	// boundary is the last boundary sent, in pages.
 	boundary uint64
-	// spans are the offsets of the crawl's records by topic; the counts too where the frontier does
-	// not keep them: of page.*.
+	// spans are the offsets of the crawl's records by topic; also the counts of page.*, which the frontier does
+	// not keep.
 	spans map[string]*schemas.TopicSpan
 	// last is the status of a finished crawl; nil for others.
 	last *schemas.CrawlStatus
@@ -82,10 +82,10 @@ func readMemo(b []byte) (*memo, error) {
 	return m, nil
 }
 
-// wake says that the crawl goes on.
+// wake notes that the crawl goes on.
 func (m *memo) wake() { m.finished, m.last = 0, nil }
 
-// note widens the span of a topic by one record.
+// note extends the span of a topic by one record.
 func (m *memo) note(topic string, partition int, offset int64) {
 	s := m.spans[topic]
 	if s == nil {
@@ -104,7 +104,7 @@ func (m *memo) note(topic string, partition int, offset int64) {
 	}
 }
 
-// count counts the records that an answer came through, each by its topic.
+// count counts the records that led to a verdict, by topic.
 func (m *memo) count(id schemas.ID, trail []schemas.Place) {
 	for _, at := range trail {
 		m.note(at.Topic, int(at.Partition), at.Offset)
@@ -129,7 +129,7 @@ func loadMemos(store frontier.Store) (map[string]*memo, error) {
 	return memos, err
 }
 
-// waitingRoom is where records of one crawl wait, in order, until it can take them.
+// waitingRoom is a queue in the store of the records of one crawl that wait until the crawl is ready.
 type waitingRoom struct {
 	store  frontier.Store
 	prefix []byte
@@ -154,7 +154,7 @@ func (w *waitingRoom) key(n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte(nil), w.prefix...), n)
 }
 
-// put lets a record wait behind the others.
+// put adds a record at the end.
 func (w *waitingRoom) put(r stream.Record) error {
 	b, err := proto.Marshal(letterOf(r))
 	if err != nil {
@@ -168,7 +168,7 @@ func (w *waitingRoom) put(r stream.Record) error {
 	return nil
 }
 
-// take removes the first n records that wait.
+// take removes and returns the first n records.
 func (w *waitingRoom) take(n int) ([]stream.Record, error) {
 	var records []stream.Record
 	var keys [][]byte

@@ -13,14 +13,15 @@ type memory struct {
 	bytes int64
 
 	mu sync.Mutex
-	// awake shards by partition. One that was lost counts on: it may come back, and less is safe.
+	// awake is the number of shards in memory by partition. A partition that was lost still counts: it may come back, and a
+	// smaller share is safe.
 	awake map[int]int
 	// learned by partition.
 	learned map[int]learned
 }
 
-// learned is what rankers that learn from verdicts take in memory, bytes, and the verdicts that they did not learn from as they were
-// full.
+// learned is what rankers that learn from verdicts take in memory, bytes, and the number of verdicts that they skipped because they
+// were full.
 type learned struct {
 	bytes   int
 	skipped uint64
@@ -30,7 +31,7 @@ func newMemory(bytes int64) *memory {
 	return &memory{bytes: bytes, awake: make(map[int]int), learned: make(map[int]learned)}
 }
 
-// share returns the bytes of one shard, now that a partition has so many awake.
+// share sets the number of a partition's shards that are awake, and returns the bytes of one shard.
 func (m *memory) share(partition, awake int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,7 +43,7 @@ func (m *memory) share(partition, awake int) int {
 	return int(max(1, m.bytes/int64(max(1, all))))
 }
 
-// noteLearned takes what the rankers of a partition have learnt.
+// noteLearned sets what the rankers of a partition have learned.
 func (m *memory) noteLearned(partition int, l learned) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,7 +60,7 @@ func (m *memory) allLearned() (sum learned) {
 	return sum
 }
 
-// register makes metrics of it.
+// register registers the metrics.
 func (m *memory) register(reg prometheus.Registerer) error {
 	gauge := func(name, help string, value func(learned) float64) error {
 		return reg.Register(prometheus.NewGaugeFunc(
@@ -72,7 +73,7 @@ func (m *memory) register(reg prometheus.Registerer) error {
 	)
 }
 
-// noteLearned adds up what the rankers of all shards of the partition have learnt.
+// noteLearned adds up what the rankers of all shards of the partition have learned.
 func (p *prioritizer) noteLearned() {
 	var sum learned
 	for _, c := range p.crawls {
@@ -84,7 +85,7 @@ func (p *prioritizer) noteLearned() {
 	p.memory.noteLearned(p.partition, sum)
 }
 
-// shareMemory gives every shard of the partition its share.
+// shareMemory sets the memory of every shard of the partition.
 func (p *prioritizer) shareMemory() {
 	awake := 0
 	for _, c := range p.crawls {
@@ -102,5 +103,5 @@ func (p *prioritizer) shareMemory() {
 	}
 }
 
-// memTable is the size of Pebble's write buffer, bytes, beside so many of frontiers.
+// memTable is the size of Pebble's write buffer, bytes, for a number of bytes of frontiers.
 func memTable(frontier int64) uint64 { return uint64(min(frontier/8, 64<<20)) }

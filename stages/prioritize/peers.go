@@ -16,22 +16,22 @@ import (
 	"forager/schemas"
 )
 
-// peers is what a shard of a crawl of several has to do with the others (package shards).
+// peers is the exchange of a shard with the other shards of its crawl (package shards).
 type peers struct {
-	// lead is of shard 0, member of the others; nil before the first step that is no replay.
+	// lead is used by shard 0, member by the others; nil before the first step that is not a replay.
 	lead   *shards.Lead
 	member *shards.Member
 	// sent is, by shard, the largest offset of links sent to it. It is stored.
 	sent map[uint32]int64
-	// sending: links to the shard are among the outputs of the step, so their offset is not known.
+	// sending: links to these shards are among the outputs of the step, so their offsets are not known.
 	sending map[uint32]bool
-	// links came from another shard, or went to one, since the last report.
+	// links came from another shard, or were sent to one, since the last report.
 	links bool
-	// due: the step before has looked for newer owners, and its report is to be sent.
+	// due: the previous step has looked for newer owners, and its report is to be sent.
 	due bool
 }
 
-// quiet says that the shard waits for nobody's note and nobody for its own.
+// quiet reports whether the shard waits for no note and no other shard waits for its own.
 func (p *peers) quiet() bool {
 	return !p.due && !p.links && (p.lead == nil || p.lead.Quiet())
 }
@@ -52,10 +52,10 @@ func loadPeers(store frontier.Store, unit string) (peers, error) {
 	return p, nil
 }
 
-// placed notes where links that a shard sent to another one stand.
+// placed notes the offset of links that a shard sent to another one.
 func (p *prioritizer) placed(c *crawl, out stream.Out, at stream.Position) error {
 	if out.Headers[schemas.HeaderID] == "" {
-		return nil // a note: it wakes nobody
+		return nil // a note: it activates no shard
 	}
 	to, err := shardOf(out.Headers, schemas.HeaderShard)
 	if err != nil {
@@ -77,8 +77,8 @@ func (p *prioritizer) partitionOf(crawl string, shard uint32) int {
 	return stream.PartitionOf([]byte(schemas.ShardKey(crawl, shard)), p.partitions)
 }
 
-// hasShard says that the shard that a record is for does not exist; as long as the control record
-// is unknown, it may.
+// hasShard returns an error if the shard that a record is for does not exist; it may while the control record
+// is unknown.
 func (p *prioritizer) hasShard(rec *schemas.LinkFound) error {
 	if ctl, _ := p.book.look(rec.GetCrawl()); ctl != nil && rec.GetShard() >= schemas.ShardsOf(ctl) {
 		return fmt.Errorf("link.found is for shard %d of %s, and it has %d", rec.GetShard(), rec.GetCrawl(), schemas.ShardsOf(ctl))
@@ -86,7 +86,7 @@ func (p *prioritizer) hasShard(rec *schemas.LinkFound) error {
 	return nil
 }
 
-// checkShards refuses control records that do not fit what the shard was made for.
+// checkShards refuses control records with another number of shards than the shard was made for.
 func (c *crawl) checkShards(ctl *schemas.CrawlControl) error {
 	n := schemas.ShardsOf(ctl)
 	if c.number >= n {
@@ -119,8 +119,8 @@ func checkPeer(rec *schemas.LinkFound) error {
 	return fmt.Errorf("unknown role %v", rec.GetRole())
 }
 
-// relay hands on what a record that was applied means to other shards: the links for them, and to
-// shard 0's Lead what they report.
+// relay sends the links for other shards that follow from an applied record, and passes a report to
+// shard 0's Lead.
 func (s *step) relay(c *crawl, rec *schemas.LinkFound, sent []*schemas.LinkFound) error {
 	switch rec.GetRole() {
 	case schemas.LinkRole_LINK_ROLE_LINKS:
@@ -167,19 +167,19 @@ func (s *step) sendNote(c *crawl, to uint32, note *schemas.ShardNote) error {
 	})
 }
 
-// leaseVoid says that shard 0's lease is that of another owner, from whose notes nobody knows what
-// is left of it.
+// leaseVoid reports whether shard 0's lease is that of another owner; what is left of it is unknown until this
+// owner's Lead has decided.
 func (c *crawl) leaseVoid() bool {
 	return c.number == 0 && c.shard.Shards() > 1 && c.peers.lead == nil
 }
 
-// talks says whether the shard stands as its input says, and there are others.
+// talks reports whether the shard has applied all of its input that was read, and there are other shards.
 func (s *step) talks(c *crawl) bool {
 	return c.ready && c.shard.Shards() > 1 && !s.replaying && c.records.count == 0
 }
 
-// speak sends the report on the state that the step before has left, if that one looked for newer
-// owners on its behalf.
+// speak sends the report on the state at the end of the previous step, if that one looked for newer
+// owners.
 func (s *step) speak(c *crawl) error {
 	if !c.peers.due {
 		return nil
@@ -193,18 +193,18 @@ func (s *step) speak(c *crawl) error {
 	return s.sendNote(c, 0, c.peers.member.Note(report, s.now))
 }
 
-// report is how the shard stands behind offset next of its input.
+// report is the state of the shard before offset next of its input.
 func (c *crawl) report(next int64) *schemas.ShardReport {
 	r := c.shard.Report()
 	r.Next, r.Sent = next, maps.Clone(c.peers.sent)
 	for to := range c.peers.sending {
-		r.Sent[to] = math.MaxInt64 // nobody has applied what stands nobody knows where
+		r.Sent[to] = math.MaxInt64 // not applied by any shard, as its offset is unknown
 	}
 	return r
 }
 
-// listen ends the step for a shard of several: shard 0 gives leases, another one looks whether it
-// should report.
+// listen ends the step if there are several shards: shard 0 gives leases, another one checks whether a
+// report is due.
 func (s *step) listen(c *crawl) error {
 	if !s.talks(c) {
 		return nil
@@ -218,7 +218,7 @@ func (s *step) listen(c *crawl) error {
 	c.peers.member.Stride = c.shard.Stride()
 	due, at := c.peers.member.Due(c.report(s.next), c.peers.links, s.now)
 	if due {
-		// It is sent by the next step, once it is known that nobody had claimed the partition.
+		// It is sent by the next step, once it is known that no newer owner had claimed the partition.
 		c.peers.due, s.look = true, true
 		at = s.now
 	}
@@ -228,7 +228,7 @@ func (s *step) listen(c *crawl) error {
 	return nil
 }
 
-// ends are the reasons as the frontier knows them.
+// ends are the end reasons of package frontier.
 var ends = shards.Ends{
 	Stopped: frontier.EndStopped, Pages: frontier.EndPages, Requests: frontier.EndRequests,
 	Empty: frontier.EndEmpty, Stagnated: frontier.EndStagnated, Unreachable: frontier.EndUnreachable,
@@ -240,7 +240,7 @@ func (s *step) lead(c *crawl) error {
 		c.peers.lead = shards.NewLead(s.epoch, c.shard.Shards(), ends)
 	}
 	if len(c.peers.sending) > 0 {
-		s.wakeAt(s.now) // their offsets are known then
+		s.wakeAt(s.now) // the next step has their offsets
 	}
 	own := c.report(s.next)
 	c.peers.links = false

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// slice is the number of entries or records that one crawl's backlog of any kind may take in
-	// one step, so that the others are not kept waiting.
+	// slice is the number of requests or parked records that one crawl may take in
+	// one step, so that the others are not delayed.
 	slice = 256
-	// statusEvery is the pause between two statuses of a crawl that only counts on.
+	// statusEvery is the time between two statuses of a crawl whose state does not change.
 	statusEvery = time.Second
-	// remindEvery is the pause after which a boundary that no model answered is sent again.
+	// remindEvery is the time after which a boundary for which no model has come is sent again.
 	remindEvery = 30 * time.Second
 )
 
@@ -39,16 +39,16 @@ type prioritizer struct {
 	memory                *memory
 	log                   *slog.Logger
 
-	// parked are the crawls that are left aside for a fault.
+	// parked are the crawls that are parked for a fault.
 	parked map[string]stream.ParkedCrawl
 	// each is the memory of one shard, bytes.
 	each int
 	// crawls are the shards of crawls that the partition has, by unit.
 	crawls map[string]*crawl
-	// order lists the units; turn is whose dispatch comes first.
+	// order lists the units, sorted; turn selects the one that dispatches first.
 	order []string
 	turn  int
-	// read is the version of the book as of the last step, next the input's offset behind it.
+	// read is the version of the book as of the last step, next the input's offset after it.
 	read uint64
 	next int64
 }
@@ -71,12 +71,12 @@ func unitOf(unit string) (crawl string, shard uint32, err error) {
 	return crawl, uint32(n), err
 }
 
-// watch says whether there is room for what comes of another request; *disk.Watch.
+// watch reports whether there is disk space for the results of another request; *disk.Watch implements it.
 type watch interface {
 	Look(now time.Time) disk.State
 }
 
-// settings of a prioritizer that are those of the process.
+// settings are the settings of a prioritizer that all partitions of the process share.
 type settings struct {
 	book         *book
 	library      *library
@@ -89,7 +89,7 @@ type settings struct {
 	log          *slog.Logger
 }
 
-// open makes the prioritizer of a partition on what its store holds.
+// open makes the prioritizer of a partition from its store.
 func (s settings) open(partition int, epoch uint64, store frontier.Store) (*prioritizer, error) {
 	p := &prioritizer{
 		partition: partition, partitions: s.partitions, epoch: epoch, store: store, book: s.book, library: s.library,
@@ -115,7 +115,7 @@ func (s settings) open(partition int, epoch uint64, store frontier.Store) (*prio
 	return p, p.readBook(time.Time{})
 }
 
-// add makes a shard of a crawl known to the partition.
+// add adds a shard of a crawl to the partition.
 func (p *prioritizer) add(crawlName string, shard uint32, m *memo) (*crawl, error) {
 	c := &crawl{name: crawlName, number: shard, memo: m, dirty: true}
 	name := unit(crawlName, shard)
@@ -138,7 +138,7 @@ func (p *prioritizer) add(crawlName string, shard uint32, m *memo) (*crawl, erro
 	return c, nil
 }
 
-// crawl returns a shard of a crawl of the partition, made known where it is not, and awake.
+// crawl returns a shard of a crawl of the partition; it is added if it is new, and woken if it is asleep.
 func (p *prioritizer) crawl(name string, shard uint32, now time.Time) (*crawl, error) {
 	c := p.crawls[unit(name, shard)]
 	if c == nil {
@@ -156,7 +156,7 @@ func (p *prioritizer) crawl(name string, shard uint32, now time.Time) (*crawl, e
 	return c, nil
 }
 
-// readBook looks at what has changed in crawl.control and model.published.
+// readBook applies what has changed in the book.
 func (p *prioritizer) readBook(now time.Time) error {
 	p.read = p.book.version()
 	for _, name := range p.book.controls.Crawls() {
@@ -203,7 +203,7 @@ func (p *prioritizer) Recover(r stream.Record) error {
 	return p.recoverIn(c, r)
 }
 
-// Step applies records, and then lets every crawl dispatch and score again.
+// Step applies records, and then lets every crawl score again and dispatch.
 func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, error) {
 	defer p.noteLearned()
 	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying, next: w.Next, room: p.disk.Look(w.Now)}
@@ -255,7 +255,7 @@ func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, err
 	return stream.Result{Outs: s.outs, Statuses: s.statuses, Wake: s.wake, Look: s.look}, nil
 }
 
-// Acked notes where the records of each crawl stand.
+// Acked notes the offsets of the records of each crawl.
 func (p *prioritizer) Acked(outs []stream.Out, at []stream.Position) error {
 	for i, out := range outs {
 		header := schemas.HeaderShard

@@ -14,7 +14,7 @@ import (
 	"forager/schemas"
 )
 
-// decoded is a record of link.found, or why it is none; then rec is nil.
+// decoded is a record of link.found, or the error of decoding it; then rec is nil.
 type decoded struct {
 	rec *schemas.LinkFound
 	err error
@@ -38,7 +38,7 @@ func decodeAll(records []stream.Record) []decoded {
 	return all
 }
 
-// decode reads a record of link.found and checks what the frontier relies on.
+// decode decodes a record of link.found and checks what the frontier relies on.
 func decode(r stream.Record) (*schemas.LinkFound, error) {
 	if r.Skipped() {
 		return nil, errors.New("the record was skipped: " + r.Headers[schemas.HeaderSkipped])
@@ -93,7 +93,7 @@ func decode(r stream.Record) (*schemas.LinkFound, error) {
 func probability(p float64) bool { return p >= 0 && p <= 1 } // false for NaN
 
 // rescue makes the verdict for a record that cannot be decoded, from its headers: its request
-// failed, and is answered for. nil where the headers name no request.
+// has failed. nil if the headers name no request.
 func rescue(r stream.Record, cause error) *schemas.LinkFound {
 	request, err := schemas.RequestFromHeaders(r.Headers)
 	if err != nil || request.GetShard() >= frontier.MaxShards {
@@ -158,7 +158,7 @@ func statusOut(s *schemas.CrawlStatus) (stream.Out, error) {
 	}, nil
 }
 
-// boundary is the record that makes the model through pages due.
+// boundary returns the record that makes the model through a number of pages due.
 func boundary(crawl string, pages uint64) *schemas.LeapSettled {
 	return &schemas.LeapSettled{
 		Id:    schemas.LeapID(crawl, "boundary", strconv.FormatUint(pages, 10)).Bytes(),

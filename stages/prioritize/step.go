@@ -17,7 +17,7 @@ type step struct {
 	*prioritizer
 	now       time.Time
 	replaying bool
-	next      int64 // offset behind its records
+	next      int64 // offset after its records
 	room      disk.State
 	outs      []stream.Out
 	statuses  []stream.Out
@@ -25,7 +25,7 @@ type step struct {
 	look      bool
 }
 
-// wakeAt asks for another step at a time, or earlier.
+// wakeAt requests another step at a time, or earlier.
 func (s *step) wakeAt(at time.Time) {
 	if s.wake.IsZero() || at.Before(s.wake) {
 		s.wake = at
@@ -43,7 +43,7 @@ func (s *step) each(f func(*crawl) error) error {
 	return nil
 }
 
-// prepare lets the shards read ahead what they need for records.
+// prepare lets the shards read in advance what they need for records.
 func (s *step) prepare(records []decoded) error {
 	recs := make(map[*crawl][]*schemas.LinkFound)
 	for _, d := range records {
@@ -60,7 +60,7 @@ func (s *step) prepare(records []decoded) error {
 	return nil
 }
 
-// take gives a record of the input to its crawl, or lets it wait there.
+// take applies a record of the input to its crawl, or parks it there.
 func (s *step) take(r stream.Record, d decoded) error {
 	rec, err := d.rec, d.err
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *step) take(r stream.Record, d decoded) error {
 	return stream.GuardRecord(c.name, &r, func() error { return s.apply(c, r, rec, err) })
 }
 
-// apply takes a verdict; cause says why it had to be made from the record's headers.
+// apply applies a record; cause is why it had to be made from the record's headers, or nil.
 func (s *step) apply(c *crawl, r stream.Record, rec *schemas.LinkFound, cause error) error {
 	if cause != nil {
 		if err := s.poison(r, cause); err != nil {
@@ -116,9 +116,9 @@ func (s *step) apply(c *crawl, r stream.Record, rec *schemas.LinkFound, cause er
 	return nil
 }
 
-// count notes in the crawl's spans the records of page.* that a verdict on a request came through.
-// A trail that cannot be read is no reason to lose the verdict: the counts will not agree with those
-// of others, and verify names the topic.
+// count counts in the crawl's spans the records of page.* that led to a verdict.
+// A trail that cannot be read is no reason to lose the verdict: the counts will differ from those of
+// the topic, and verify reports that.
 func (s *step) count(c *crawl, r stream.Record, rec *schemas.LinkFound) {
 	trail, err := schemas.ParseTrail(r.Headers[schemas.HeaderTrail])
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *step) sendLeap(c *crawl, l *schemas.LeapSettled) error {
 
 func (s *step) poison(r stream.Record, cause error) error {
 	if r.Skipped() {
-		return nil // its letter is written
+		return nil // its dead letter is written
 	}
 	letter, err := stream.DeadLetter(stage, r, cause)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *step) poison(r stream.Record, cause error) error {
 	return nil
 }
 
-// unpark applies records that waited for the crawl to be ready.
+// unpark applies parked records when the crawl is ready.
 func (s *step) unpark(c *crawl) error {
 	if !c.ready || c.records.count == 0 {
 		return nil
@@ -180,7 +180,7 @@ func (s *step) unpark(c *crawl) error {
 	return nil
 }
 
-// decide scores some entries again and dispatches what may be.
+// decide scores some entries again and dispatches requests.
 func (s *step) decide(c *crawl) error {
 	if !c.ready {
 		return nil
@@ -201,7 +201,7 @@ func (s *step) decide(c *crawl) error {
 		s.wakeAt(s.now)
 	}
 	c.scored(more, s.now)
-	// While the answers to earlier decisions are still being read, or wait, a choice would be made
+	// While verdicts on earlier requests are still being read, or are parked, a choice would be made
 	// without them.
 	if s.replaying || c.records.count > 0 || c.leaseVoid() {
 		return nil
@@ -227,13 +227,13 @@ func (s *step) decide(c *crawl) error {
 	return nil
 }
 
-// close ends the step for a crawl: reminder, status, memo.
+// close ends the step for a crawl: boundary reminder, status, memo.
 func (s *step) close(c *crawl) error {
 	if parked, ok := s.parked[c.name]; ok {
 		return s.reportParked(c, parked)
 	}
 	if c.asleep() {
-		if c.sent == nil || c.repeat { // a new owner repeats the last word, lest that of an older one stand
+		if c.sent == nil || c.repeat { // a new owner repeats the last status, so that a late one of a former owner is not the last
 			st := proto.CloneOf(c.memo.last)
 			st.Epoch, st.At = s.epoch, max(s.now.UnixMilli(), st.GetAt()+1)
 			if err := s.report(c, st); err != nil {
@@ -256,15 +256,15 @@ func (s *step) close(c *crawl) error {
 	}
 	if c.ready && !c.dirty && !s.replaying && c.records.count == 0 && c.refused == "" && c.peers.quiet() &&
 		st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
-		// Nothing is in flight and the last word is said: memory is for others. A record or a new
-		// control record brings it back.
+		// Nothing is in flight and the last status is sent: the shard leaves memory. A record or a new
+		// control record loads it again.
 		c.memo.finished, c.memo.last, c.unsaved = c.revision, st, true
 		c.shard, c.ready, c.model, c.list, c.listKey, c.raised = nil, false, "", nil, "", 0
 	}
 	return s.save(c)
 }
 
-// reportParked repeats the last status of a crawl that is left aside, with the reason.
+// reportParked repeats the last status of a crawl that is parked for a fault, with the cause.
 func (s *step) reportParked(c *crawl, why stream.ParkedCrawl) error {
 	st, err := s.book.lastStatus(unit(c.name, c.number))
 	if err != nil {
@@ -282,8 +282,8 @@ func (s *step) reportParked(c *crawl, why stream.ParkedCrawl) error {
 	return s.save(c)
 }
 
-// remind sends a boundary again that no model has answered for long: the answer was lost when
-// model.published was compacted behind a late copy of an older model.
+// remind sends a boundary again for which no model has come for long: the announcement was lost when
+// model.published was compacted after a late copy of an older model.
 func (s *step) remind(c *crawl, st *schemas.CrawlStatus) error {
 	if st.GetActivity() != modelWait || c.memo.boundary == 0 {
 		c.dueSince = time.Time{}
@@ -300,13 +300,13 @@ func (s *step) remind(c *crawl, st *schemas.CrawlStatus) error {
 	return s.sendLeap(c, boundary(c.name, c.memo.boundary))
 }
 
-// diskEvery is how often a low disk is looked at.
+// diskEvery is the time between two checks of a low disk.
 const diskEvery = time.Second
 
 // modelWait is the activity of a shard whose dispatch waits for a model.
 const modelWait = "model wait"
 
-// status says how the crawl stands.
+// status returns the status of the crawl.
 func (s *step) status(c *crawl) *schemas.CrawlStatus {
 	var st *schemas.CrawlStatus
 	if c.shard != nil {
@@ -340,12 +340,12 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 		st.Activity = "waiting for " + c.awaits
 	}
 	if (s.replaying || c.records.count > 0 || !c.ready) && c.refused == "" && st.State == schemas.ShardState_SHARD_STATE_FINISHED {
-		st.State, st.EndReason = schemas.ShardState_SHARD_STATE_RUNNING, "" // it seems so only until the rest is read
+		st.State, st.EndReason = schemas.ShardState_SHARD_STATE_RUNNING, "" // that may change when the rest is read
 	}
 	return st
 }
 
-// report sends the status where it says something new: at once when the state changed, else
+// report sends the status if it has changed: at once if the state changed, else
 // once a second.
 func (s *step) report(c *crawl, st *schemas.CrawlStatus) error {
 	wrote := c.wrote
@@ -362,8 +362,8 @@ func (s *step) report(c *crawl, st *schemas.CrawlStatus) error {
 		s.wakeAt(due)
 		return nil
 	}
-	// A reader that gets statuses twice or late goes by epoch, then by time: no two of an epoch have
-	// the same.
+	// A reader that gets statuses twice or late compares epochs, then times: no two of an epoch have
+	// the same time.
 	st.At = max(st.GetAt(), c.sent.GetAt()+1)
 	out, err := statusOut(st)
 	if err != nil {
