@@ -10,7 +10,7 @@ import (
 // TestAheadScoresAsOneByOne compares the scores of a pass, made on several processors from pages
 // that are mostly not in memory, with the model's score of each link's features. The pass takes
 // several stretches, each of them several slices, between which pages are applied; of the store that commits, what is read
-// beside the slices lies behind by up to two of them.
+// concurrently with the slices is out of date by up to two of them.
 func TestAheadScoresAsOneByOne(t *testing.T) {
 	for _, memory := range []int{1, 500 << 10, DefaultMemory} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) { testAhead(t, NewMemory(), memory) })
@@ -93,7 +93,7 @@ func compareScores(t *testing.T, s *Shard, m Model) {
 	}
 }
 
-// TestSweepPlacesAhead: of the entries whose links stand in them, none is left to be scored where it is moved.
+// TestSweepPlacesAhead: of the entries that have all links in their values, none is left to be scored when it is moved.
 func TestSweepPlacesAhead(t *testing.T) {
 	b := newBench(t, NewMemory(), schemas.Ranker_RANKER_APPRENTICE)
 	for range 100 {

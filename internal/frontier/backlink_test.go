@@ -8,7 +8,7 @@ import (
 	"forager/schemas"
 )
 
-// asksFor says whether the request for a URL lets the source of backlinks be asked.
+// asksFor reports whether the request for a URL lets the source of backlinks be queried.
 func (s *script) asksFor(url string) string {
 	s.t.Helper()
 	path := new(schemas.Path)
@@ -18,7 +18,7 @@ func (s *script) asksFor(url string) string {
 	return path.GetBacklinks()
 }
 
-// asked is the verdict on a page about which the source was asked.
+// asked is the verdict on a page about which the source was queried.
 func (s *script) asked(url string, links ...*schemas.Link) *schemas.LinkFound {
 	rec := s.judged(url, []*schemas.Guidance{{Guide: "layers/1", Scores: []float64{1}, Layer: 1}})
 	rec.Judgement.Backlinks = &schemas.Backlinks{Source: "engine/1", Queries: 1}
@@ -30,8 +30,8 @@ func backlinkTo(url string) *schemas.Link {
 	return &schemas.Link{Url: url, FirstLeaf: schemas.NoLeaf, LastLeaf: schemas.NoLeaf, Backlink: true}
 }
 
-// TestQueriesAreReservedAndCharged: of a ration of 2 no third query is allowed, also where two are in flight, and
-// none where the budget has no room for it beside its request.
+// TestQueriesAreReservedAndCharged: of a ration of 2 no third query is allowed, also if two are in flight, and
+// none if the budget does not allow it in addition to its request.
 func TestQueriesAreReservedAndCharged(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) {
 		c.Policies[0].Ranker, c.Policies[0].Guide = schemas.Ranker_RANKER_GUIDE, "layers/1"
@@ -79,7 +79,7 @@ func TestNoQueryWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestBacklinksAreFollowedAndNotLearnt: parents come with the page's score, and nothing is learnt from them.
+// TestBacklinksAreFollowedAndNotLearnt: parents come with the page's score, and do not train.
 func TestBacklinksAreFollowedAndNotLearnt(t *testing.T) {
 	s := guided(t)
 	s.seed(onA("target"), onA("s"))
@@ -103,8 +103,8 @@ func TestBacklinksAreFollowedAndNotLearnt(t *testing.T) {
 	}
 }
 
-// TestAPageIsExpandedWholly: links of the page under way come before better ones, seeds behind what scores above 0,
-// also when the state is opened anew.
+// TestAPageIsExpandedWholly: links of the page under way come before better ones, seeds after what scores above 0,
+// also when the state is opened again.
 func TestAPageIsExpandedWholly(t *testing.T) {
 	for _, expand := range []schemas.Expand{schemas.Expand_EXPAND_LINK, schemas.Expand_EXPAND_PAGE} {
 		s := newScript(t, func(c *schemas.CrawlControl) {

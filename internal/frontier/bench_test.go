@@ -13,7 +13,7 @@ import (
 )
 
 // bench is a crawl of made-up pages: linksPerPage links each, one in three to a new URL, 16
-// hosts, leaves of three words out of a thousand.
+// hosts, leaves of three words from a thousand.
 type bench struct {
 	store   Store
 	shard   *Shard

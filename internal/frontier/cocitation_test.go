@@ -23,7 +23,7 @@ type happened struct {
 	redirect string
 }
 
-// onlooker knows co-citation features from the definition: by the verdicts in their order and by the clocks of requests.
+// onlooker computes co-citation features from the definition: from the verdicts in their order and the clocks of requests.
 type onlooker struct {
 	dMax  int
 	clock uint64
@@ -110,7 +110,7 @@ func scoreBeside(features map[string]uint32) float64 {
 }
 
 // TestCocitationIsWhatWasKnownAtTheRequest crawls small webs with redirects, failures, several requests in
-// flight and restarts, and asks an onlooker for the co-citation features of every leap and the score of
+// flight and restarts, and compares with an onlooker the co-citation features of every leap and the score of
 // every request.
 func TestCocitationIsWhatWasKnownAtTheRequest(t *testing.T) {
 	onStores(t, func(t *rapid.T, store committer) {
@@ -211,7 +211,7 @@ func set(t *rapid.T, s *Shard) {
 	}
 }
 
-// answer makes a verdict on a request.
+// answer returns a verdict on a request.
 func (o *onlooker) answer(t *rapid.T, r *schemas.FetchRequest, urls []string) *schemas.LinkFound {
 	o.clock++
 	rec := &schemas.LinkFound{Id: r.GetId(), Crawl: "c", Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_DELIVERED}

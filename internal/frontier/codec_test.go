@@ -191,7 +191,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// TestFront plays with a front over a sorted list that stands for the store.
+// TestFront compares a front with a sorted list that is used as the store.
 func TestFront(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var f front

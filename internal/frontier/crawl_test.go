@@ -109,7 +109,7 @@ func (s *script) answer(url string, o schemas.Outcome) *schemas.LinkFound {
 	return &schemas.LinkFound{Id: r.GetId(), Crawl: "c", Url: url, Request: encoded(r), Outcome: o}
 }
 
-// deliver answers with a page of relevance r; best says that its best class is in the focus.
+// deliver applies a verdict with a page of relevance r; best: its best class is in the focus.
 func (s *script) deliver(url string, r float64, best bool, links ...string) []*schemas.LeapSettled {
 	s.t.Helper()
 	rec := s.answer(url, schemas.Outcome_OUTCOME_DELIVERED)
@@ -224,8 +224,8 @@ func TestSeveralPoliciesOrderTheSameEntries(t *testing.T) {
 	}
 }
 
-// TestMixtureSurvivesARestart: arms are credited with what they chose, dispatches that only the log
-// knows are theirs, too, and an arm whose gate lets nothing through keeps no crawl from going on.
+// TestMixtureSurvivesARestart: arms are credited with what they chose, dispatches that are only in the log
+// count for them, too, and an arm whose gate lets nothing through does not stop a crawl.
 func TestMixtureSurvivesARestart(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) {
 		c.Policies = []*schemas.Policy{
@@ -270,7 +270,7 @@ func TestMixtureSurvivesARestart(t *testing.T) {
 }
 
 // TestOtherPoliciesPlaceTheFrontierBitByBit: what is not placed yet is in no queue and counts as queued, the crawl
-// does not end for want of it, and a dispatch that only the log knows takes an entry out of it.
+// does not end while there is some, and a dispatch that is only in the log takes an entry out of it.
 func TestOtherPoliciesPlaceTheFrontierBitByBit(t *testing.T) {
 	s := newScript(t, nil)
 	s.seed(onA("u"), onA("v"), onA("w"), onA("x"), "http://b.example/")
@@ -295,7 +295,7 @@ func TestOtherPoliciesPlaceTheFrontierBitByBit(t *testing.T) {
 		s.apply(s.answer(u, schemas.Outcome_OUTCOME_CLIENT_ERROR))
 	}
 	queued(3, 3)
-	s.open() // the process died, and the log has one dispatch more
+	s.open() // the process crashed, and the log has one dispatch more
 	queued(3, 3)
 	lost := s.last[onA("u")]
 	lost.Url, lost.Ordinal = onA("w"), 9
@@ -346,7 +346,7 @@ func TestRedirects(t *testing.T) {
 	s.dispatch(1)
 	s.deliver(onA("s"), .5, true, onA("v"), onA("w"), onA("far"), onA("loop"), onA("gone"))
 
-	// v leads to t, which nobody knows: it is fetched with v's score.
+	// v leads to t, to which no link is known: it is fetched with v's score.
 	s.want(s.dispatch(1), onA("v"))
 	s.redirect(onA("v"), onA("t"))
 	s.want(s.dispatch(1), onA("w"))
@@ -513,7 +513,7 @@ func TestSyncWaitsForTheModelOfEachBoundary(t *testing.T) {
 	s.want(s.dispatch(1), onA("f"))
 }
 
-// TestModelsBecomeRareInLongCrawls: until 20,000 pages they come as refit_pages says, of 200,000 there are 35.
+// TestModelsBecomeRareInLongCrawls: up to 20,000 pages they come every refit_pages, of 200,000 there are 35.
 func TestModelsBecomeRareInLongCrawls(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) {
 		c.Policies[0].Ranker = schemas.Ranker_RANKER_APPRENTICE
@@ -532,7 +532,7 @@ func TestModelsBecomeRareInLongCrawls(t *testing.T) {
 }
 
 // TestRebuiltBelowAHostCap: a URL was admitted before its host reached its cap; it is admitted again when the verdicts are
-// applied again, though the log tells of all dispatches by then.
+// applied again, although all dispatches are known from the log by then.
 func TestRebuiltBelowAHostCap(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) { c.Scope = &schemas.Scope{HostCap: 2} })
 	crawl := func(again bool) (settled []*schemas.LeapSettled) {

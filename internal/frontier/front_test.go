@@ -10,7 +10,7 @@ import (
 	"forager/schemas"
 )
 
-// TestHeadsWhileAPassGoesOn: whatever was swept, dispatched and read anew of the queues, their heads are the best entries that
+// TestHeadsWhileAPassGoesOn: whatever was swept, dispatched and read again of the queues, their heads are the best entries that
 // are queued, also for a shard that is opened in the middle of the pass.
 func TestHeadsWhileAPassGoesOn(t *testing.T) {
 	b := newBench(t, NewMemory(), schemas.Ranker_RANKER_APPRENTICE)
@@ -73,7 +73,7 @@ func hostOf(t *testing.T, s *Shard, number uint32) *host {
 	return h
 }
 
-// checkHeads compares the heads of all queues with the entries, and says how many of them had to be read.
+// checkHeads compares the heads of all queues with the entries, and returns how many of them had to be read.
 func checkHeads(t *testing.T, s *Shard) (unread int) {
 	all, old := make(map[uint32]order), make(map[uint32]order)
 	least := func(of map[uint32]order, host uint32, o order) {

@@ -15,7 +15,7 @@ import (
 
 var guideNames = []string{"layers/1", "paths/2", "paths/3"}
 
-// guidance draws what some guides say of n links.
+// guidance draws the guidance of n links by some guides.
 func (d dice) guidance(n int) (all []*schemas.Guidance) {
 	for _, name := range guideNames {
 		g := &schemas.Guidance{Guide: name}
@@ -37,7 +37,7 @@ func (d dice) guidance(n int) (all []*schemas.Guidance) {
 	return all
 }
 
-// said is what the guide of a policy says of the page.
+// said is the guidance of the page by the guide of a policy.
 func (p *nPage) said(by *schemas.Policy) *schemas.Guidance {
 	for _, g := range p.guidance {
 		if g.GetGuide() == by.GetGuide() {
@@ -47,7 +47,7 @@ func (p *nPage) said(by *schemas.Policy) *schemas.Guidance {
 	return &schemas.Guidance{}
 }
 
-// guided is what the guide says of the link, else what any other version of it said last.
+// guided is the guide's score of the link, else the last score by any other version of it.
 func (l nLink) guided(by *schemas.Policy) (float64, bool) {
 	if score, ok := l.scored(by); ok {
 		return score, true
@@ -107,7 +107,7 @@ func (n *naive) pathTo(e *nEntry, shadowed []nPlace) []byte {
 	return b
 }
 
-// find returns what a page of the web says by a guide of its link to a URL.
+// find returns the guidance of a page of the web for its link to a URL.
 func (w smallWeb) find(page, named, guide string) (score []float64, state []byte) {
 	p := &nPage{guidance: w[page].GetJudgement().GetGuidance()}
 	i := slices.IndexFunc(w[page].GetLinks(), func(l *schemas.Link) bool { return l.GetUrl() == named })
@@ -247,7 +247,7 @@ func TestTwoLinksOfAPageComeTogether(t *testing.T) {
 	s.wantState(onA("new"), "layers/1:old")
 }
 
-// TestAnotherGuideUnderWay: of what was judged before it knows what was said for it, or by another version of it, or nothing.
+// TestAnotherGuideUnderWay: pages that were judged before have its guidance, that of another version of it, or none.
 func TestAnotherGuideUnderWay(t *testing.T) {
 	s := guided(t)
 	s.seed(onA("s"))
@@ -271,7 +271,7 @@ func TestAnotherGuideUnderWay(t *testing.T) {
 	}
 }
 
-// TestGuidanceThatDoesNotFitIsRefused: it is the record's fault, and the error says so.
+// TestGuidanceThatDoesNotFitIsRefused: the error names the record.
 func TestGuidanceThatDoesNotFitIsRefused(t *testing.T) {
 	fits := &schemas.Guidance{Guide: "layers/1", Scores: []float64{1, 2}}
 	for name, g := range map[string][]*schemas.Guidance{

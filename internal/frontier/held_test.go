@@ -8,7 +8,7 @@ import (
 	"forager/schemas"
 )
 
-// held is a crawl whose two best entries wait behind the window of host a, one request of which is in
+// held is a crawl whose two best entries wait for the window of host a, one request of which is in
 // flight; 15 of its 16 slots are free, b has an entry of the same score and c poorer ones.
 func held(t *testing.T, change func(*schemas.CrawlControl)) *script {
 	s := newScript(t, func(ctl *schemas.CrawlControl) {
@@ -49,7 +49,7 @@ func TestWhatNeverWaits(t *testing.T) {
 	}
 }
 
-// A host that owes an answer for long holds back nothing: nobody knows when it will take the next request.
+// A host that has not responded for long holds back nothing: it is unknown when it will take the next request.
 func TestALateHostHoldsBackNothing(t *testing.T) {
 	s := held(t, nil)
 	s.want(s.dispatch(9), onA("1"), "http://b.example/1")
@@ -70,7 +70,7 @@ func TestALateHostHoldsBackNothing(t *testing.T) {
 	}
 }
 
-// A late host wakes nobody: another one holds the slot back.
+// A late host does not end the wait: another one holds the slot back.
 func TestTheNextLateHostIsWaitedFor(t *testing.T) {
 	s := newScript(t, func(ctl *schemas.CrawlControl) { ctl.Window, ctl.HostWindow = 16, 1 })
 	s.seed("http://good.example/", "http://poor.example/")
@@ -87,7 +87,7 @@ func TestTheNextLateHostIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Late is relative: where answers take 10 s, a host is given 40.
+// Late is relative: if responses take 10 s, a host is late after 40.
 func TestSlowHostsAreNotLateAmongSlowOnes(t *testing.T) {
 	s := newScript(t, func(ctl *schemas.CrawlControl) { ctl.Window, ctl.HostWindow = 16, 1 })
 	var links []string
@@ -108,7 +108,7 @@ func TestSlowHostsAreNotLateAmongSlowOnes(t *testing.T) {
 	s.want(s.dispatch(9), "http://c.example/1")
 }
 
-// A host told to wait holds back nothing, though a request to it is in flight.
+// A host that waits holds back nothing, although a request to it is in flight.
 func TestASleepingHostHoldsBackNothing(t *testing.T) {
 	s := newScript(t, func(ctl *schemas.CrawlControl) { ctl.Window, ctl.HostWindow = 16, 3 })
 	s.seed("http://good.example/", "http://poor.example/")

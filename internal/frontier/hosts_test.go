@@ -170,7 +170,7 @@ func indexKeys(s *Shard, n uint32, r *storedHost) map[string]bool {
 	return keys
 }
 
-// TestRangeHead plays with a rangeHead over a sorted list that stands for the store.
+// TestRangeHead compares a rangeHead with a sorted list that is used as the store.
 func TestRangeHead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all []int

@@ -134,7 +134,7 @@ func TestLearnersMayComeLate(t *testing.T) {
 	}
 }
 
-// TestShadowsLearn: a shadow says what its ranker has learnt, and chooses nothing.
+// TestShadowsLearn: the places under a shadow follow from what its ranker has learned; it chooses nothing.
 func TestShadowsLearn(t *testing.T) {
 	fifo := &schemas.Policy{Name: "fifo", Ranker: schemas.Ranker_RANKER_UNFOCUSED}
 	c, plain := newLearnt(t, fifo), newLearnt(t, fifo)

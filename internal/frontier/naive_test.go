@@ -49,7 +49,7 @@ type naive struct {
 	stopped                                                                   bool
 	rerankFirst                                                               int
 	arms                                                                      map[string]*rank.Arm
-	// ranked is what the distiller knows of, in pages; whole says that it has been there from the beginning.
+	// ranked is the number of pages of the last ranking; whole: the distiller has had all pages from the beginning.
 	ranked uint64
 	whole  bool
 	// outage of the network: none where since is 0.
@@ -84,7 +84,7 @@ type nPage struct {
 }
 
 type nLink struct {
-	anchor float64 // −1 = not asked
+	anchor float64 // −1 = none
 	page   *nPage
 	index  int
 	link   *schemas.Link
@@ -169,12 +169,12 @@ func (n *naive) learnsPolicy(p *schemas.Policy) bool {
 
 func (n *naive) learns() bool { return slices.ContainsFunc(n.ctl.GetPolicies(), n.learnsPolicy) }
 
-// asksModel says that a policy or a shadow does.
+// asksModel reports whether a policy or a shadow learns.
 func (n *naive) asksModel() bool {
 	return n.learns() || slices.ContainsFunc(n.ctl.GetRankerShadows(), n.learnsPolicy)
 }
 
-// shadows are the places of an entry with links under the crawl's shadows, and what a request says of them.
+// shadows are the places of an entry with links under the crawl's shadows, and those of the request.
 func (n *naive) shadows(e *nEntry) (places []nPlace, said []*schemas.ShadowPlace) {
 	if len(e.links) == 0 {
 		return nil, nil
@@ -232,7 +232,7 @@ func (n *naive) raises() bool {
 	return slices.ContainsFunc(schemas.Orders(n.ctl), func(p *schemas.Policy) bool { return p.GetRaise() })
 }
 
-// raise takes the distiller's word, and says whether it was time for it.
+// raise takes a ranking of the distiller, and reports whether it was taken.
 func (n *naive) raise(pages uint64, urls []string) bool {
 	if pages > n.pages || pages <= n.ranked {
 		return pages <= n.pages
@@ -251,7 +251,7 @@ func (n *naive) raise(pages uint64, urls []string) bool {
 	return true
 }
 
-// hubsDue: every says how many pages lie between two rankings, and the crawls here are short.
+// hubsDue: every is the number of pages between two rankings, as the crawls here are short.
 func (n *naive) hubsDue() bool {
 	every := n.ctl.GetDistiller().GetEvery()
 	return n.ctl.GetLearning().GetSync() && n.whole && n.raises() && n.ranked < n.pages-n.pages%every
@@ -581,13 +581,13 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 	return out
 }
 
-// expands says that a policy orders pages.
+// expands reports whether a policy orders pages.
 func (n *naive) expands(p *schemas.Policy) bool {
 	_, overridden := n.options.Rankers[p.GetName()]
 	return p.GetExpand() == schemas.Expand_EXPAND_PAGE && !overridden
 }
 
-// expand places the other links of the page by which an entry was chosen anew.
+// expand places again the other links of the page by which an entry was chosen.
 func (n *naive) expand(p *nPage) {
 	if p == nil || !p.listed || p.expanded {
 		return
@@ -612,7 +612,7 @@ func (n *naive) asking() (count uint64) {
 	return count
 }
 
-// mayAsk says that one more query can be reserved beside one more request.
+// mayAsk reports whether one more query can be reserved with one more request.
 func (n *naive) mayAsk() bool {
 	b, requests := n.ctl.GetBacklinks(), n.ctl.GetBudget().GetRequests()
 	return b.GetSource() != "" && n.queries+n.asking() < b.GetRation() &&
@@ -1036,8 +1036,8 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 	return out
 }
 
-// choose draws the policy that leads and returns the best entry that it can have now, nil where
-// nobody has one.
+// choose draws the policy that leads and returns the best entry that it can have now, nil if
+// no policy has one.
 func (n *naive) choose() (lead int, e *nEntry) {
 	heads := make([]*nEntry, len(n.ctl.GetPolicies()))
 	arms := make([]rank.Arm, len(heads))
@@ -1063,7 +1063,7 @@ func (n *naive) choose() (lead int, e *nEntry) {
 	return lead, heads[lead]
 }
 
-// open says that the entry's host may be asked now.
+// open reports whether a request may be dispatched to the entry's host now.
 func (n *naive) open(e *nEntry) bool { return n.askable(e) && !n.full(e) }
 
 func (n *naive) askable(e *nEntry) bool { return !n.capped(e.url) && n.host(e.url).notBefore == 0 }
@@ -1081,7 +1081,7 @@ func (n *naive) full(e *nEntry) bool {
 	return n.inFlight(weburl.Host(e.url)) >= most
 }
 
-// waits says that an entry is not dispatched for the sake of a better one of a host that is full, and
+// waits reports whether an entry is not dispatched because of a better one of a host that is full, and
 // until when.
 func (n *naive) waits(p int, e *nEntry, now int64) (until int64, yes bool) {
 	if e == nil || uint64(len(n.flights)) < (n.window()+7)/8 || n.ctl.GetWindow() == 0 && len(n.flights) < 16 {
@@ -1135,7 +1135,7 @@ func (n *naive) credit(e *nEntry, j *schemas.Judgement) {
 	}
 }
 
-// within says that a policy that leads has a place for the entry.
+// within reports whether a policy that leads has a place for the entry.
 func (n *naive) within(e *nEntry) bool {
 	if n.ctl.GetMixture() == nil {
 		return e.places[0].in

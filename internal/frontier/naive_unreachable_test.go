@@ -5,7 +5,7 @@ import (
 	"forager/schemas"
 )
 
-// What the naive frontier makes of hosts and networks that do not answer.
+// The naive frontier's handling of hosts and networks that do not respond.
 
 func (n *naive) patienceOfHosts() int64 {
 	return int64(or(n.ctl.GetHostPatienceS(), 3*3600)) * 1000
@@ -26,7 +26,7 @@ func (n *naive) givenUpURLs() (urls uint64) {
 	return urls
 }
 
-// reach takes what an answer says of a host and of the network.
+// reach notes whether a verdict shows that a host and the network can be reached.
 func (n *naive) reach(h *nHost, rec *schemas.LinkFound, now int64) {
 	at := rec.GetFetchedAt()
 	if at == 0 {
@@ -89,7 +89,7 @@ func (n *naive) unreachable(e *nEntry, rec *schemas.LinkFound, now int64) {
 	}
 }
 
-// reachable says whether the network lets another request be dispatched.
+// reachable reports whether the network lets another request be dispatched.
 func (n *naive) reachable(now int64) bool {
 	probes := 0
 	for _, f := range n.flights {

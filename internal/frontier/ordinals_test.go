@@ -7,7 +7,7 @@ import (
 	"forager/schemas"
 )
 
-// TestOrdinals: what was put last is there with its ordinal, what was asked for often stays, and the table grows to its
+// TestOrdinals: what was put last is found with its ordinal, what is used often stays, and the table grows to its
 // budget and no further.
 func TestOrdinals(t *testing.T) {
 	const budget = 1 << 16

@@ -66,9 +66,9 @@ func (w smallWeb) end(url string) (string, schemas.Outcome) {
 	}
 }
 
-// expected are the URLs that a crawl from the seeds asks for, and the leaps that it settles, by
+// expected are the URLs that a crawl from the seeds requests, and the leaps that it settles, by
 // u and v; links that redirect to their own page are left out, as they are settled or not by the
-// order in which things come.
+// order of the records.
 func (w smallWeb) expected(seeds []string) (asked map[string]bool, leaps map[string]string) {
 	asked, leaps = make(map[string]bool), make(map[string]string)
 	var ask func(string)
@@ -104,7 +104,7 @@ func (w smallWeb) checkAnchors(t *rapid.T, sent *schemas.LinkFound) {
 		}
 		first := slices.IndexFunc(at.GetLinks(), func(l *schemas.Link) bool { return l.GetUrl() == named })
 		switch all := at.GetJudgement().GetAnchors(); {
-		case first < 0 || len(all) == 0: // of seeds, or nobody was asked
+		case first < 0 || len(all) == 0: // of seeds, or there are none
 			if len(anchors) > 0 {
 				t.Fatalf("anchors of nothing: %v", sent)
 			}
@@ -196,7 +196,7 @@ func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[s
 	return asked, leaps
 }
 
-// TestShardsComeToTheSame: however many shards a crawl has, it asks for the same URLs and settles
+// TestShardsComeToTheSame: however many shards a crawl has, it requests the same URLs and settles
 // the same leaps: those that follow from the web.
 func TestShardsComeToTheSame(t *testing.T) {
 	moved := 0

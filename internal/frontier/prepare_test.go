@@ -39,7 +39,7 @@ func TestEntryChangedByItsOwnPageIsReadAgain(t *testing.T) {
 	}
 }
 
-// touchy is a Store that panics when it is read for a URL beside others.
+// touchy is a Store that panics when it is read for a URL concurrently.
 type touchy struct {
 	Store
 	url schemas.ID

@@ -31,9 +31,9 @@ func TestWhatHubsLinkToComesFirst(t *testing.T) {
 	s.deliver(onA("hub"), .5, true, onA("best"), onA("v"), onA("w"), onA("moved"), onA("late"))
 	s.want(s.dispatch(1), onA("best"))
 	s.deliver(onA("best"), .75, true, onA("late"))
-	s.raise(3, false, onA("w")) // the shard has not come so far
+	s.raise(3, false, onA("w")) // the shard has not delivered so many pages
 	s.raise(2, true, onA("moved"), onA("w"), onA("hub"), onA("nowhere"))
-	s.open() // the next owner knows it, too
+	s.open() // the state survives
 	s.want(s.dispatch(1), onA("w"))
 	if r := s.last[onA("w")]; r.GetScore() != 2 || r.GetVia() != onA("hub") {
 		t.Errorf("w is asked for with %v", r)
@@ -43,7 +43,7 @@ func TestWhatHubsLinkToComesFirst(t *testing.T) {
 	s.redirect(onA("moved"), onA("target"))
 	s.want(s.dispatch(1), onA("target")) // a hub links to it by its other name
 	s.deliver(onA("target"), .875, true, onA("v"))
-	s.raise(1, true, onA("late")) // an older word
+	s.raise(1, true, onA("late")) // an older ranking
 	s.want(s.dispatch(1), onA("v"))
 	s.deliver(onA("v"), .1, false)
 	s.want(s.dispatch(1), onA("late"))

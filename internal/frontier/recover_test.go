@@ -16,10 +16,10 @@ import (
 	"forager/schemas"
 )
 
-// world answers every attempt at every URL in a way that was drawn once.
+// world has a verdict for every attempt at every URL, drawn once.
 type world struct {
 	urls    []string
-	answers map[string][]*schemas.LinkFound // by URL: the answer to attempt n is [min(n, len) − 1]
+	answers map[string][]*schemas.LinkFound // by URL: the verdict on attempt n is [min(n, len) − 1]
 }
 
 func drawWorld(t *rapid.T) *world {
@@ -52,7 +52,7 @@ func drawWorld(t *rapid.T) *world {
 func (w *world) answer(r *schemas.FetchRequest) *schemas.LinkFound {
 	as := w.answers[r.GetUrl()]
 	a := as[min(int(r.GetAttempt()), len(as))-1]
-	status := uint32(200) // a web server has answered
+	status := uint32(200) // a web server has responded
 	if schemas.Deferred(a.GetOutcome()) || a.GetOutcome() == schemas.Outcome_OUTCOME_TIMEOUT {
 		status = 0
 	}
@@ -167,7 +167,7 @@ func (o *owner) publish(t *rapid.T) {
 	}
 }
 
-// raise says what hubs link to: some URLs.
+// raise draws URLs that hubs link to.
 func (o *owner) raise(t *rapid.T, w *world) {
 	var ids []schemas.ID
 	for _, u := range rapid.SliceOfN(rapid.SampledFrom(w.urls), 0, 4).Draw(t, "raised") {
@@ -243,7 +243,7 @@ func keysOf[K comparable, V any](m map[K]V) (ks []K) {
 	return ks
 }
 
-// reachable walks the world from the seeds: every URL that is asked for when nothing is
+// reachable walks the world from the seeds: every URL that is requested when nothing is
 // limited.
 func (w *world) reachable(seeds []*schemas.Link, attempts uint32) map[string]bool {
 	all := map[string]bool{}
@@ -277,10 +277,10 @@ func (w *world) reachable(seeds []*schemas.Link, attempts uint32) map[string]boo
 	return all
 }
 
-// TestRecovery runs an owner that dies again and again, before it commits what it did, and sometimes loses all that it
+// TestRecovery runs an owner that crashes repeatedly, before it commits what it did, and sometimes loses all that it
 // committed, while the control record changes. From
 // outside, every attempt is dispatched at most once, budgets, windows and caps are kept,
-// leaps that are settled twice say the same, the crawl ends, and no entry is lost.
+// leaps that are settled twice are equal, the crawl ends, and no entry is lost.
 func TestRecovery(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -381,7 +381,7 @@ func TestRecovery(t *testing.T) {
 	})
 }
 
-// checkWhole says that everything that could be reached was asked for.
+// checkWhole checks that every reachable URL was requested.
 func (o *owner) checkWhole(t *rapid.T, w *world, seeds []*schemas.Link) {
 	attempts := o.ctl.GetMaxAttempts()
 	if attempts == 0 {

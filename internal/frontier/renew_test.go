@@ -7,7 +7,7 @@ import (
 )
 
 // TestSyncWaitsForTheGuideOfEachBoundary: breadth first until there are enough targets, then at every multiple; the next owner
-// knows how many targets there were, and requests say under which record they were chosen.
+// continues with the number of targets, and requests name the revision under which they were chosen.
 func TestSyncWaitsForTheGuideOfEachBoundary(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) {
 		c.Learning.Sync = true

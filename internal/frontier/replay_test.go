@@ -6,7 +6,7 @@ import (
 	"forager/schemas"
 )
 
-// A request that a stage could not handle is tried once more when somebody asks, once, and is
+// A request that a stage could not handle is tried once more when an operator requests it, and is
 // charged again; what its first verdict settled stays settled.
 func TestReplay(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) { c.Budget = &schemas.Budget{Pages: 100, Requests: 4} })
@@ -47,7 +47,7 @@ func TestReplay(t *testing.T) {
 	s.ended(EndRequests)
 }
 
-// A new owner that lost its state finds the second attempt in the log before it is asked for again.
+// A new owner that lost its state finds the second attempt in the log before the replay is applied again.
 func TestReplayIsRecovered(t *testing.T) {
 	s := newScript(t, nil)
 	s.seed(onA("v"))

@@ -12,7 +12,7 @@ import (
 	"forager/schemas"
 )
 
-// asked counts what it is asked for: scores by a model, or by a ranker.
+// asked counts the scores computed by a model, or by a ranker.
 type asked struct{ features, links int }
 
 func (a *asked) model(features []*schemas.Feature) float64 {
@@ -28,8 +28,8 @@ type askedRanker struct{ *asked }
 
 func (r askedRanker) Score(_ string, s *rank.Source) float64 { r.links++; return s.Raw }
 
-// TestAPassAsksForWhatItMayChange: a new model scores the links that decide where an entry lies, and none that lie in a lower
-// tier than another one of the same entry; rankers that do not learn are not asked again.
+// TestAPassAsksForWhatItMayChange: a new model scores the links that decide the place of an entry, and none in a lower
+// tier than another one of the same entry; rankers that do not learn are not called again.
 func TestAPassAsksForWhatItMayChange(t *testing.T) {
 	s, err := Open(NewMemory(), "c", 0)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"forager/schemas"
 )
 
-// TestShadowsSeeWhatTheChoiceSaw: leaps say where shadows saw a URL when it was chosen, whatever was found
+// TestShadowsSeeWhatTheChoiceSaw: leaps have the places under shadows of a URL when it was chosen, whatever was found
 // since; nothing of URLs without links, and nothing once the shadows are gone. The naive frontier has the rest.
 func TestShadowsSeeWhatTheChoiceSaw(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) {

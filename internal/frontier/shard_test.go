@@ -189,13 +189,13 @@ func seedPage(crawl string, n int, links []*schemas.Link) *schemas.LinkFound {
 	return &schemas.LinkFound{Id: id.Bytes(), Crawl: crawl, Outcome: schemas.Outcome_OUTCOME_SEEDS, Links: links}
 }
 
-// replayOf asks for another attempt at a request.
+// replayOf makes a record that requests another attempt.
 func replayOf(r *schemas.FetchRequest) *schemas.LinkFound {
 	id := schemas.RequestID(r.GetCrawl(), "replay:"+schemas.ID(r.GetId()).String(), 0)
 	return &schemas.LinkFound{Id: id.Bytes(), Crawl: r.GetCrawl(), Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_REPLAY, Replay: r.GetId()}
 }
 
-// anchors draws what is made of the texts of n links, or that nobody was asked.
+// anchors draws scores of the texts of n links, or none.
 func (d dice) anchors(n int) (anchors []uint32) {
 	if d.IntN(3) == 0 {
 		return nil
@@ -215,7 +215,7 @@ func encoded(r *schemas.FetchRequest) []byte {
 	return b
 }
 
-// verdict draws an answer to r.
+// verdict draws a verdict on r.
 func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schemas.LinkFound {
 	rec := &schemas.LinkFound{Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl(), Request: encoded(r)}
 	outcomes := []schemas.Outcome{
@@ -246,7 +246,7 @@ func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schema
 	return rec
 }
 
-// machine drives a Shard and the naive frontier side by side.
+// machine drives a Shard and the naive frontier with the same calls.
 type machine struct {
 	store   Store
 	shard   *Shard
@@ -374,7 +374,7 @@ func (m *machine) checkStore(t *rapid.T) {
 	}
 }
 
-// leftBehind says of a queue key that a sweep of the pass under way has moved its entry.
+// leftBehind reports whether a sweep of the pass under way has moved the entry of a queue key.
 func leftBehind(t *rapid.T, s *Shard, key []byte) bool {
 	k, err := s.keys.parseQueue(key)
 	if err != nil {
@@ -423,7 +423,7 @@ func (m *machine) apply(t *rapid.T, recs ...*schemas.LinkFound) {
 		if err := m.shard.Prepare(append(slices.Clone(m.old[max(0, len(m.old)-ahead):]), recs...)); err != nil {
 			t.Fatalf("prepare: %v", err)
 		}
-		if rapid.Bool().Draw(t, "at once") { // before anything is applied, not beside that
+		if rapid.Bool().Draw(t, "at once") { // before anything is applied, not concurrently
 			for i := range m.shard.preparing.made {
 				m.shard.await(&m.shard.preparing.made[i])
 			}
@@ -480,7 +480,7 @@ func (m *machine) setModel(t *rapid.T, version string, model Model, pages uint64
 	}
 }
 
-// newModel announces a made-up model, or one that an apprentice learnt from made-up leaps.
+// newModel announces a made-up model, or one that an apprentice trained on made-up leaps.
 func (m *machine) newModel(t *rapid.T, pages uint64) {
 	m.models++
 	version := fmt.Sprintf("m%d", m.models)

@@ -9,7 +9,7 @@ import (
 	"forager/internal/stream"
 )
 
-// committer is a Store that makes what was written committed when it is told to, as those of stages do after each step.
+// committer is a Store whose writes are committed by a call, as those of stages are after each step.
 type committer interface {
 	Store
 	commit(tb fataler)

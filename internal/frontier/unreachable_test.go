@@ -8,7 +8,7 @@ import (
 	"forager/schemas"
 )
 
-// down answers with an outcome that says that nothing was reached; at is what the verdict says of the next try.
+// down applies a verdict with an outcome by which nothing was reached; at is its time of the next try.
 func (s *script) down(url string, o schemas.Outcome, notBefore time.Time) {
 	s.t.Helper()
 	rec := s.answer(url, o)
@@ -65,7 +65,7 @@ func TestANetworkOutageCostsNothing(t *testing.T) {
 	}
 }
 
-// TestProbesGoToOtherHosts keeps a host that is down itself from being the only one that is asked during an outage.
+// TestProbesGoToOtherHosts: a host that is down itself is not the only one that is probed during an outage.
 func TestProbesGoToOtherHosts(t *testing.T) {
 	s := newScript(t, func(ctl *schemas.CrawlControl) { ctl.Window = 1 })
 	s.seed(onA("1"), onA("2"), "http://b.example/")

@@ -32,7 +32,7 @@ type auditCrawl struct {
 	seen     map[string]int
 	ctl      *schemas.CrawlControl
 	web      *simWeb
-	silent   map[string]bool                 // hosts that could not be connected to when they were asked last
+	silent   map[string]bool                 // hosts that could not be connected to at the last request
 	requests map[string]*auditRequest        // by id
 	asked    map[string]bool                 // ids of requests that were to be replayed
 	order    []*schemas.LinkFound            // first verdicts and seeds, in their order
@@ -53,9 +53,9 @@ type auditCrawl struct {
 	began, revised bool
 	// most are the largest limits of all control records.
 	most struct{ pages, requests, window, hostWindow uint64 }
-	// ranked is behind how many pages hubs were ranked, by shard.
+	// ranked is the number of pages of the last ranking of hubs, by shard.
 	ranked map[uint32]uint64
-	// over: all shards have said that the crawl has ended, and nothing was asked of it since.
+	// over: all shards have reported the end of the crawl, and no operator has changed it since.
 	over bool
 }
 
@@ -158,7 +158,7 @@ func (c *auditCrawl) controlled() {
 	raise(&c.most.hostWindow, uint64(schemas.HostWindow(c.ctl)))
 }
 
-// deleted says that the crawl was to be deleted.
+// deleted reports whether the crawl was to be deleted.
 func (c *auditCrawl) deleted() bool {
 	return c.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED
 }
@@ -184,7 +184,7 @@ func (c *auditCrawl) said(st *schemas.CrawlStatus) {
 	c.over = c.whole().GetState() == schemas.ShardState_SHARD_STATE_FINISHED
 }
 
-// whole is how the crawl stands.
+// whole is the state of the crawl.
 func (c *auditCrawl) whole() *schemas.CrawlStatus { return schemas.WholeCrawl(c.ctl, c.statuses) }
 
 // brought takes links that came from another shard.
@@ -295,7 +295,7 @@ func (c *auditCrawl) answered(rec *schemas.LinkFound, trail string) error {
 		req := c.requests[id]
 		if req == nil {
 			c.seen["verdicts of no valid request"]++
-			return nil // nobody counts it
+			return nil // it does not count
 		}
 		req.verdict = rec
 		c.came(rec, trail)
@@ -335,7 +335,7 @@ func (c *auditCrawl) answered(rec *schemas.LinkFound, trail string) error {
 	return nil
 }
 
-// replay takes an ask, which has an effect where the request it names is the last one for its
+// replay takes a replay, which has an effect if the request that it names is the last one for its
 // URL and has failed.
 func (c *auditCrawl) replay(rec *schemas.LinkFound) {
 	id := string(rec.GetReplay())
@@ -344,7 +344,7 @@ func (c *auditCrawl) replay(rec *schemas.LinkFound) {
 	}
 }
 
-// retry takes an ask to try again what has failed.
+// retry takes a record to try again what has failed.
 func (c *auditCrawl) retry(shard uint32) {
 	for host := range c.silent {
 		c.silent[host] = c.silent[host] && schemas.ShardOf(host, c.ctl.GetShards()) != shard
@@ -401,7 +401,7 @@ func (c *auditCrawl) settled(l *schemas.LeapSettled) error {
 	return nil
 }
 
-// ended says that everybody waits and nothing is left to wait for.
+// ended reports whether all owners wait and nothing is left to wait for.
 func (a *audit) ended() (bool, error) {
 	if a.err != nil {
 		return false, a.err
@@ -552,9 +552,9 @@ func (c *auditCrawl) check() error {
 	return errors.Join(c.checkEnd(), c.checkLeaps(), c.checkClocks())
 }
 
-// checkClocks recounts what was in flight at each dispatch from what the dispatch says of itself,
-// as forager verify does: through crashes and changes of owners too, ordinals are counted through,
-// clocks do not run back, and no window is exceeded.
+// checkClocks recounts what was in flight at each dispatch from the clocks and ordinals of the dispatches,
+// as forager verify does: also through crashes and changes of owners ordinals have no gaps,
+// clocks do not decrease, and no window is exceeded.
 func (c *auditCrawl) checkClocks() error {
 	for k := range schemas.ShardsOf(c.ctl) {
 		if err := c.checkClock(k, c.ticks[k]); err != nil {
@@ -606,11 +606,11 @@ func (c *auditCrawl) inScope(url string) bool {
 	return sc.GetUrlList() == "" || c.web.pages[url] != nil
 }
 
-// fate is what the records say of one URL.
+// fate is what follows from the records about one URL.
 type fate struct {
 	requests []*auditRequest // by attempt
 	final    bool
-	again    bool               // it was asked for again when its links were settled
+	again    bool               // it was requested again when its links were settled
 	verdict  *schemas.LinkFound // the last one
 	alias    string             // target, where it redirected to a URL that could be fetched
 }

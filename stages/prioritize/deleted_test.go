@@ -9,7 +9,7 @@ import (
 	"forager/schemas"
 )
 
-// keys counts what the store holds but for memos.
+// keys counts the keys of the store except memos.
 func (d *desk) keys() (n int) {
 	d.t.Helper()
 	err := d.store.Scan([]byte{1}, []byte{0xff}, func(key, _ []byte) (bool, error) {
@@ -24,8 +24,8 @@ func (d *desk) keys() (n int) {
 	return n
 }
 
-// A deleted crawl leaves a memo and a last word; what still comes of it changes nothing, also for
-// owners to come, also without a state.
+// A deleted crawl leaves a memo and a last status; later records of it change nothing, also for
+// later owners, also without a state.
 func TestDeleted(t *testing.T) {
 	d := newDesk(t)
 	ctl := crawlOf("c")
@@ -84,8 +84,8 @@ func TestDeleted(t *testing.T) {
 	late()
 }
 
-// TestTheWordOfADeletionIsTheLast: statuses of one millisecond have rising times; that which says that the crawl was deleted comes
-// after them, and readers that go by time take no other for the newest.
+// TestTheWordOfADeletionIsTheLast: statuses of one millisecond have increasing times; the one with the reason "deleted" comes
+// after them, and readers that compare times take no other for the newest.
 func TestTheWordOfADeletionIsTheLast(t *testing.T) {
 	d := newDesk(t)
 	ctl := crawlOf("c")

@@ -13,15 +13,15 @@ import (
 // roomy is a disk that is never low.
 var roomy = disk.NewWatch(nil, 0, nil, nil)
 
-// diskOf is a disk with so much room.
+// diskOf is a disk with an amount of free space.
 type diskOf uint64
 
 func (d *diskOf) watch() *disk.Watch {
 	return disk.NewWatch(func() []string { return []string{"/data"} }, 800, func(string) (uint64, error) { return uint64(*d), nil }, nil)
 }
 
-// TestALowDiskPausesEveryCrawl: with less room than the limit nothing new is dispatched, answers
-// are taken, and the crawls go on by themselves when there is room.
+// TestALowDiskPausesEveryCrawl: with less free space than the limit nothing new is dispatched, verdicts
+// are applied, and the crawls go on by themselves when there is space.
 func TestALowDiskPausesEveryCrawl(t *testing.T) {
 	d := newDesk(t)
 	free := diskOf(1000)
@@ -82,8 +82,8 @@ func TestALowDiskPausesEveryCrawl(t *testing.T) {
 	}
 }
 
-// A crawl that is told to stop stops, and one that its operator paused is not said to wait for
-// the disk.
+// A crawl that its operator stops stops, and the status of one that its operator paused does not
+// name the disk.
 func TestALowDiskAndOrders(t *testing.T) {
 	d := newDesk(t)
 	free := diskOf(10)

@@ -19,7 +19,7 @@ import (
 )
 
 // TestTheStageCrawls runs the stage as it is wired, on a broker: seeds in, requests out, each
-// answered with a page of two links, over a restart in the middle, until the budget is spent.
+// followed by a page of two links, with a restart in the middle, until the budget is spent.
 func TestTheStageCrawls(t *testing.T) {
 	broker := streamtest.Embedded(t)
 	config, err := pipeline.Load("../../pipeline.yaml")
@@ -112,7 +112,7 @@ func TestTheStageCrawls(t *testing.T) {
 			read[k] = end
 		}
 	}
-	// The last word on the crawl.
+	// The last status of the crawl.
 	var last *schemas.CrawlStatus
 	finished := make(chan struct{})
 	if _, err := client.Follow(ctx, schemas.TopicCrawlStatus, func(r stream.Record) error {

@@ -157,7 +157,7 @@ func changeState(s *simulation, ctl *schemas.CrawlControl) bool {
 	return true
 }
 
-// retryFailed asks each shard to try again what has failed, as the operator's command does.
+// retryFailed requests of each shard to try again what has failed, as the operator's command does.
 func (s *simulation) retryFailed(ctl *schemas.CrawlControl) bool {
 	if ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED {
 		return false

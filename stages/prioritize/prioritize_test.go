@@ -428,7 +428,7 @@ func TestAFinishedCrawlIsPutAway(t *testing.T) {
 	if len(d.statuses["c"]) != n {
 		t.Error("a finished crawl goes on reporting")
 	}
-	// A new owner repeats the last word, without opening the shard.
+	// A new owner repeats the last status, without opening the shard.
 	last := d.status("c")
 	d.open()
 	d.step()
@@ -550,7 +550,7 @@ func TestModels(t *testing.T) {
 	if len(d.leaps) != 1 || !proto.Equal(d.leaps[0], boundary("c", 1)) {
 		t.Errorf("reminder %v", d.leaps)
 	}
-	// A model that has learnt nothing needs no object.
+	// A model that was trained with no leaps needs no object.
 	d.publish(&schemas.ModelPublished{Kind: "apprentice", Crawl: "c", Version: "c/1-x", Pages: 1})
 	d.step()
 	if got := d.urls(); !slices.Equal(got, []string{page + "2"}) {
@@ -651,8 +651,8 @@ func TestModelsThatCameTooLateAreNotKept(t *testing.T) {
 	}
 }
 
-// A model that the operator pinned ranks whatever comes; announced models answer boundaries
-// and come into use when it is pinned no more.
+// A model that the operator pinned ranks whatever comes; announced models satisfy boundaries
+// and come into use when it is no longer pinned.
 func TestAPinnedModelStays(t *testing.T) {
 	d := newDesk(t)
 	for _, version := range []string{"c/1-x", "c/2-x", "c/2-retrained", "c/3-x"} {
@@ -672,7 +672,7 @@ func TestAPinnedModelStays(t *testing.T) {
 	d.step(d.record(seedsOf("c", page+"1")))
 	d.step(d.record(delivered(d.requests[0], page+"2", page+"3", page+"4", page+"5")))
 	publish("c/1-x", 1, false)
-	publish("c/9-retrained", 9, true) // nobody asked for it
+	publish("c/9-retrained", 9, true) // not in use unless it is pinned
 	d.step()
 	if len(d.requests) != 1 || d.requests[0].GetModel() != "c/1-x" {
 		t.Fatalf("requested %v, want the newest model of the crawl's own", d.requests)
@@ -685,7 +685,7 @@ func TestAPinnedModelStays(t *testing.T) {
 		}
 	}
 	pin("c/2-retrained")
-	next("c/2-retrained") // though nothing answers the boundary
+	next("c/2-retrained") // although no model comes for the boundary
 	publish("c/2-x", 2, false)
 	publish("c/3-x", 3, false)
 	d.open()
@@ -957,8 +957,8 @@ func TestCrawlsOfOnePartitionShareIt(t *testing.T) {
 	}
 }
 
-// TestACrawlLeftAsideWaitsAndTheOthersGoOn: what comes for a crawl that is parked for a fault is kept in order and
-// applied when it is resumed; its status says so and keeps its counts.
+// TestACrawlLeftAsideWaitsAndTheOthersGoOn: records of a crawl that is parked for a fault are kept in order and
+// applied when it is resumed; its status names the fault and keeps its counts.
 func TestACrawlLeftAsideWaitsAndTheOthersGoOn(t *testing.T) {
 	d := newDesk(t)
 	d.control(crawlOf("c"))

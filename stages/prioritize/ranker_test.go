@@ -35,7 +35,7 @@ func TestTheRankerIsSwitchedAsAModelArrives(t *testing.T) {
 	arrive()
 	d.step()
 	d.publish(&schemas.ModelPublished{Kind: "apprentice", Crawl: "c", Version: "c/2-x", Pages: 2, Leaps: 2})
-	d.step() // asks the library for it
+	d.step() // requests it from the library
 	arrive()
 	ctl.Revision++
 	ctl.Policies = []*schemas.Policy{{Name: "soft", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}, {Name: "p", Ranker: schemas.Ranker_RANKER_APPRENTICE}}
@@ -49,7 +49,7 @@ func TestTheRankerIsSwitchedAsAModelArrives(t *testing.T) {
 	}
 }
 
-// TestRebuiltUnderAnotherRanker: a crawl is ranked by the apprentice, then by soft focus; its state, built anew from the topics,
+// TestRebuiltUnderAnotherRanker: a crawl is ranked by the apprentice, then by soft focus; its state, rebuilt from the topics,
 // counts what the topics have.
 func TestRebuiltUnderAnotherRanker(t *testing.T) {
 	d := newDesk(t)

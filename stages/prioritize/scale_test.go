@@ -39,7 +39,7 @@ func benchBudget(b *testing.B) budget {
 	return budget{frontier, shipped.cache * frontier / shipped.frontier, shipped.process * frontier / shipped.frontier}
 }
 
-// Variables that say how many URLs or hosts BenchmarkFrontier goes up to, by which of crawlfile.Rankers, and with how much memory.
+// Environment variables of BenchmarkFrontier: the number of URLs or hosts, one of crawlfile.Rankers, and the memory.
 const (
 	urlsVar   = "FORAGER_BENCH_URLS"
 	hostsVar  = "FORAGER_BENCH_HOSTS"
@@ -47,7 +47,7 @@ const (
 	memoryVar = "FORAGER_BENCH_MEMORY"
 )
 
-// number is what an environment variable says, or what there is without it.
+// number is the value of an environment variable, or a default.
 func number(b *testing.B, variable string, without int) int {
 	text := os.Getenv(variable)
 	if text == "" {
@@ -63,8 +63,8 @@ func number(b *testing.B, variable string, without int) int {
 // BenchmarkFrontier grows the frontier of one crawl, on disk as in the stage, to
 // FORAGER_BENCH_URLS URLs (200,000 if not set) by FORAGER_BENCH_RANKER (the apprentice), with FORAGER_BENCH_MEMORY MiB
 // (those of pipeline.yaml) for the frontier and the rest of the process's memory in proportion, and reports what one
-// URL costs when the frontier holds a tenth of them, after each doubling, and when it holds all. A URL stands
-// for itself and its share of all else: per page of 30 links, 10 of which are new, one dispatch, one verdict, 30
+// URL costs when the frontier holds a tenth of them, after each doubling, and when it holds all. A URL includes
+// its share of all else: per page of 30 links, 10 of which are new, one dispatch, one verdict, 30
 // look-ups, 30 scores, a leaf table of some 500 tokens, and the leaps that it settles. So two links of three lead
 // to URLs that are known; of the pages of two frozen webs that many do: webkb 25 %, webplatform 89 %. At a
 // tenth of the URLs all entries are scored again under a new model, pages are applied while that goes on and while
@@ -121,7 +121,7 @@ type growth struct {
 	ctl     *schemas.CrawlControl
 	scope   *scope.Scope
 	ranker  string
-	// learns: a policy ranks by the apprentice. slice is the longest slice of work beside verdicts, sliced the CPU time of
+	// learns: a policy ranks by the apprentice. slice is the longest slice of work other than verdicts, sliced the CPU time of
 	// all slices.
 	learns        bool
 	slice, sliced time.Duration
@@ -212,7 +212,7 @@ func (c *growth) pages(b *testing.B, n int, rescore int) (more bool) {
 	return more
 }
 
-// rescoreSlice does a slice of work on entries that are placed anew.
+// rescoreSlice does a slice of work on entries that are placed again.
 func (c *growth) rescoreSlice(b *testing.B, n int) (more bool) {
 	cpu, began := cpuOf(b), time.Now()
 	more, err := c.shard.Rescore(n)

@@ -26,9 +26,9 @@ func TestSimulationOfShards(t *testing.T) {
 		"several shards ended: stagnated: the gate let no link through", "several shards ended: stopped")
 }
 
-// peerRules break what shards owe one another: each meddles with a step and with what it came to.
+// peerRules break the protocol between shards: each changes a step and its result.
 var peerRules = map[string]func(p *prioritizer, w *stream.Work) func(*stream.Result){
-	// A lease is obeyed whoever gave it, so an owner of the past still gives some.
+	// A lease is obeyed whichever owner gave it, so a former owner still gives some.
 	"old leases obeyed": func(p *prioritizer, w *stream.Work) func(*stream.Result) {
 		for _, r := range w.Records {
 			rec, err := decode(r)
@@ -191,8 +191,8 @@ func TestReportsAreLookedFor(t *testing.T) {
 	}
 }
 
-// TestANewOwnerOfShard0AsksFirst: what is left of the leases of others it does not know, so it
-// dispatches nothing before it has heard of all. What was sent to others it knows.
+// TestANewOwnerOfShard0AsksFirst: it does not know what is left of the leases of others, so it
+// dispatches nothing before all have reported. It knows what was sent to others.
 func TestANewOwnerOfShard0AsksFirst(t *testing.T) {
 	c := newPair(t)
 	var seeds []string

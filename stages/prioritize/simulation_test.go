@@ -50,7 +50,7 @@ type simOwner struct {
 	idle    bool
 	wake    time.Time
 	next    int64
-	stalled int // turns that it stands still
+	stalled int // turns for which it does nothing
 	book    *book
 	// followed is how many records of the topics in follows it has read.
 	followed [len(follows)]int
@@ -320,7 +320,7 @@ func (s *simulation) control(ctl *schemas.CrawlControl) {
 	s.Append(stream.Out{Topic: schemas.TopicCrawlControl, Key: []byte(ctl.GetCrawl()), Value: value, Headers: map[string]string{schemas.HeaderVersion: "1"}})
 }
 
-// replay asks for another attempt at some request, nearly always one that failed.
+// replay requests another attempt at some request, nearly always one that failed.
 func (s *simulation) replay(ctl *schemas.CrawlControl) bool {
 	c := s.audit.crawls[ctl.GetCrawl()]
 	var some []*auditRequest
@@ -352,7 +352,7 @@ func (s *simulation) alive() []*simOwner {
 	return slices.DeleteFunc(slices.Clone(s.owners), func(o *simOwner) bool { return o.Done() })
 }
 
-// waits says that the owner has read everything there is and waits for time or records.
+// waits reports whether the owner has read all records and waits for time or records.
 func (s *simulation) waits(o *simOwner) bool {
 	for i, f := range follows {
 		if o.followed[i] < len(s.Records(f.topic, 0)) {
@@ -394,7 +394,7 @@ func (s *simulation) spawn(partition int) {
 func (s *simulation) turn() error {
 	alive := s.alive()
 	for p := range s.dirs {
-		// The group gives a partition to somebody else when its newest owner is gone, or seems to be.
+		// The group assigns a partition to another owner when its newest owner is gone, or seems to be.
 		if o := s.newest(p); o == nil || o.Done() || o.stalled > 0 && s.Chance(.1) {
 			s.spawn(p)
 			return nil

@@ -25,7 +25,7 @@ type simPage struct {
 	outcome   schemas.Outcome // once bad tries and deferrals are over
 	target    string          // of a redirect
 	bad       uint32          // tries that time out first
-	deferred  uint32          // answers that put it off first
+	deferred  uint32          // deferrals before the first response
 }
 
 // simWeb is a small web: some hosts, pages that link at random, failures of every sort.
@@ -86,7 +86,7 @@ func (p *simPage) table() *schemas.LeafTable {
 	return t
 }
 
-// verdict is an answer to a request, of the attempt's own, or a stray one.
+// verdict is a verdict on a request, its own or a stray one.
 func (w *simWeb) verdict(r *rand.Rand, req *schemas.FetchRequest, request []byte, now time.Time, stray bool) *schemas.LinkFound {
 	rec := &schemas.LinkFound{
 		Id: req.GetId(), Crawl: req.GetCrawl(), Shard: req.GetShard(), Request: request, Url: req.GetUrl(),
@@ -121,8 +121,8 @@ func (w *simWeb) verdict(r *rand.Rand, req *schemas.FetchRequest, request []byte
 	return rec
 }
 
-// downstream are fetch and the stages behind it: what was asked for validly is answered, once
-// or more than once, in any order, some time.
+// downstream is fetch and the stages after it: each valid request gets its verdict, once
+// or more than once, in any order, at some time.
 type downstream struct {
 	world *crashtest.World
 	web   map[string]*simWeb // by crawl
@@ -170,7 +170,7 @@ func (d *downstream) fetch() error {
 		}
 		id := string(req.GetId())
 		if d.answers[id] > 0 && d.world.Chance(.7) {
-			continue // fetch knows what it has answered, mostly
+			continue // fetch mostly recognises repeated requests
 		}
 		d.answers[id]++
 		d.pending = append(d.pending, pendingVerdict{req, r.Value, r.Headers, d.world.Chance(.03)})
@@ -181,7 +181,7 @@ func (d *downstream) fetch() error {
 	return nil
 }
 
-// unread says that the log has records that were not read yet.
+// unread reports whether the log has records that were not read yet.
 func (d *downstream) unread() bool {
 	for k := range d.read {
 		if d.read[k] < int64(len(d.world.Records(schemas.TopicFetchRequested, k))) {
@@ -191,7 +191,7 @@ func (d *downstream) unread() bool {
 	return false
 }
 
-// through adds the trail of an answer: where its records of page.* would stand.
+// through adds the trail of a verdict: the positions that its records of page.* would have.
 func (d *downstream) through(h map[string]string) map[string]string {
 	for _, topic := range pageTopics {
 		d.places[topic]++

@@ -67,7 +67,7 @@ func FuzzTake(f *testing.F) {
 func TestSubscribersAreTold(t *testing.T) {
 	b := New()
 	taken, cancel := b.Subscribe()
-	for revision := range uint64(3) { // told once, as nobody looked
+	for revision := range uint64(3) { // notified once, as no value was received
 		if err := b.Take([]byte("a"), record(t, "a", revision+1, "")); err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// asWritten parses the text of a file to which nobody adds anything.
+// asWritten parses the text of a file to which the caller adds nothing.
 func asWritten(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
 	return parse(b, dir, func(*File) {})
 }

@@ -38,7 +38,7 @@ func TestLast(t *testing.T) {
 				rt.Fatalf("%d pages: %d, want %d", pages, got, want)
 			}
 		}
-		// 20,000 pages grow 17 times by a tenth to 100,000; and the first beyond 20,000, and first itself, stand where they do.
+		// 20,000 pages grow 17 times by a tenth to 100,000; three more for first, the first number beyond 20,000, and rounding.
 		if grown := math.Log(most/20_000.) / math.Log(1.1); float64(times) > grown+3 {
 			rt.Fatalf("due %d times beyond 20,000 pages", times)
 		}

@@ -142,7 +142,7 @@ func (c *crawl) take(k int) {
 	}
 }
 
-// answer ends a request in flight of a shard: it may be charged, and lead to more.
+// answer ends a request in flight of a shard: it may be charged, and cause more.
 func (c *crawl) answer(m *model, outcome, found int) {
 	if m.flying == 0 {
 		return
@@ -213,9 +213,9 @@ func (c *crawl) todo() (n int) {
 	return n
 }
 
-// TestLeases: whatever the order of notes, owners and answers, no limit is passed and nobody is
-// told of an end that is none; and once everything arrives, the crawl ends: with its budget spent
-// to the last, or with nothing left to do.
+// TestLeases: whatever the order of notes, owners and responses, no limit is passed and no shard is
+// told a false end; and once everything arrives, the crawl ends: with its whole budget spent,
+// or with nothing left to do.
 func TestLeases(t *testing.T) {
 	for range 20 { // a check is cheap, and what it may meet is rare
 		rapid.Check(t, testLeases)
@@ -298,8 +298,8 @@ func (c *crawl) String() string {
 	return s
 }
 
-// TestBudgetsAreCutFine: a level is at least what is used, all of them within the total; who wants
-// gets some while there is some, and nobody more than it wants.
+// TestBudgetsAreCutFine: a level is at least what is used, all of them within the total; a shard that wants
+// some gets some while there is some, and no shard more than it wants.
 func TestBudgetsAreCutFine(t *testing.T) {
 	shares := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) share {
 		return share{used: rapid.Uint64Range(0, 20).Draw(t, "used"), want: rapid.Uint64Range(0, 30).Draw(t, "want")}
