@@ -18,7 +18,7 @@ const (
 	kindName     = 'm' // name number u32 → name of a policy or model
 	kindHost     = 'h' // host u32 → host (storedHost)
 	kindHostName = 'H' // URLID of a host's name, 16 → host number
-	kindIndex    = 'Q' // policy u8, generation u32, class u32, tier u8, tries u16, score 8, ordinal u64, host u32 → nothing: a host that is not in memory
+	kindIndex    = 'Q' // policy u8, generation u32, class u32, as kindQueue from tier on, host u32 → nothing: a host not in memory
 	kindResident = 'R' // host u32 → nothing: a host that is in memory
 	kindSleeping = 'z' // unreachable u8, not before u64, host u32 → nothing: a host that waits
 	kindFailing  = 'Z' // ^since u64, host u32 → nothing: a host that is unreachable
