@@ -53,7 +53,7 @@ func testAhead(t *testing.T, store Store, memory int) {
 	}
 }
 
-// compareScores compares the scores of all queued entries with those of their links by themselves.
+// compareScores compares the scores of all queued entries with those of their links scored one by one.
 func compareScores(t *testing.T, s *Shard, m Model) {
 	queued, several := 0, 0
 	for ordinal := uint64(1); ordinal <= s.c.entries; ordinal++ {

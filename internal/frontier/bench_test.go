@@ -131,7 +131,7 @@ func stores(b *testing.B, run func(b *testing.B, store func() Store)) {
 }
 
 // BenchmarkCrawl measures pages through Dispatch and Apply, 30 links each, with a floor: the
-// writes that no frontier can go without, four keys a new URL (seen, entry, link, queue), one
+// writes that every frontier needs, four keys a new URL (seen, entry, link, queue), one
 // a known one (link), and four a page (its facts, its leaves, the dispatch, the verdict).
 func BenchmarkCrawl(b *testing.B) {
 	for _, ranker := range []schemas.Ranker{schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Ranker_RANKER_APPRENTICE} {

@@ -15,7 +15,7 @@ import (
 	"forager/schemas"
 )
 
-// happened is the verdict on a URL as an onlooker saw it.
+// happened is the verdict on a URL with its clock.
 type happened struct {
 	clock    uint64
 	raw      float64

@@ -256,7 +256,7 @@ func TestHeap(t *testing.T) {
 	})
 }
 
-// TestLRU checks budget and order of what goes.
+// TestLRU checks the budget and the order of eviction.
 func TestLRU(t *testing.T) {
 	c := newLRU[int, string](10)
 	kept := func(keys ...int) {
@@ -299,7 +299,7 @@ func TestMemory(t *testing.T) { testStore(t, NewMemory()) }
 
 func TestLagging(t *testing.T) { testStore(t, newLagging()) }
 
-// TestShipped shows that the stages' Store keeps the promises of Store.
+// TestShipped checks that the stages' Store conforms to Store.
 func TestShipped(t *testing.T) { testStore(t, shippedFor(t)) }
 
 // testStore compares a store with a map.

@@ -15,7 +15,7 @@ import (
 	"forager/schemas"
 )
 
-// script drives a shard by hand.
+// script drives a shard step by step.
 type script struct {
 	t     *testing.T
 	store Store
@@ -569,7 +569,7 @@ func TestRebuiltBelowAHostCap(t *testing.T) {
 	}
 }
 
-// TestVerdictOnAForgottenRequest: the scope was narrowed while the owner was dead, so that the
+// TestVerdictOnAForgottenRequest: the scope was narrowed while there was no owner, so that the
 // replay does not discover what had been dispatched.
 func TestVerdictOnAForgottenRequest(t *testing.T) {
 	s := newScript(t, nil)

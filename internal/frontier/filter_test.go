@@ -31,7 +31,7 @@ func TestFilterForgetsNothing(t *testing.T) {
 	if wrong > 2500 {
 		t.Errorf("%d of 100,000 ids are taken for known", wrong)
 	}
-	// Where the budget ends the last layer takes more than it should, and what no budget holds is no filter.
+	// At the end of the budget the last layer takes more than it should, and then the filter is off.
 	f = filter{budget: 1 << 20}
 	added, crowded := 0, 0
 	for ; !f.off; added++ {

@@ -119,7 +119,7 @@ func (w smallWeb) find(page, named, guide string) (score []float64, state []byte
 	return score, l.remembered(by)
 }
 
-// checkGuidance: links that go to another shard take along what guides said of them, and of no other.
+// checkGuidance: links that are sent to another shard have their guidance, and no other.
 func (w smallWeb) checkGuidance(t *rapid.T, sent *schemas.LinkFound) {
 	if sent.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
 		if sent.GetJudgement() != nil {

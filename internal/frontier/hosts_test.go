@@ -70,7 +70,7 @@ func checkWaiting(t interface{ Fatalf(string, ...any) }, s *Shard, n uint32, r *
 	}
 }
 
-// hostFacts are what entries and queues have of a host.
+// hostFacts are the facts of a host that follow from entries and queues.
 type hostFacts struct {
 	backlog  backlog
 	inFlight uint32

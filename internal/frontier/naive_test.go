@@ -19,7 +19,7 @@ import (
 	"forager/schemas"
 )
 
-// naive is the frontier written down as plainly as possible: maps, lists and sorts over
+// naive is the frontier as simple as possible: maps, lists and sorts over
 // everything, no store, nothing incremental. It is the oracle of the property tests.
 type naive struct {
 	crawl   string
@@ -97,7 +97,7 @@ type nPlace struct {
 	via   string
 	page  *nPage
 	model string
-	// state is what the policy's guide remembers of the link that decided.
+	// state is the guide's state for the link that decided.
 	state []byte
 }
 
@@ -277,7 +277,7 @@ func (n *naive) rank(count int) (left int) {
 	return count
 }
 
-// reopened is what becomes of the model when the process was restarted and m is the newest.
+// reopened sets the model after a restart of the process when m is the newest.
 func (n *naive) reopened() {
 	if (n.passing || len(n.unranked()) > 0) && n.using.version != "" && n.using.version != n.newest.version {
 		n.using, n.mixed = n.newest, true
@@ -626,7 +626,7 @@ func (n *naive) resolve(e *nEntry) *nEntry {
 	return e
 }
 
-// discover returns nil where the host has reached its cap.
+// discover returns nil if the host has reached its cap.
 func (n *naive) discover(url string, depth, hops uint32) *nEntry {
 	if n.capped(url) {
 		n.refused["host-cap"]++
@@ -1117,7 +1117,7 @@ func (n *naive) patience() int64 {
 	return max(1000, 4*took[len(took)/2])
 }
 
-// credit does to the arms of today's policies what a page delivered does to them.
+// credit credits the arms of the policies in force with a delivered page.
 func (n *naive) credit(e *nEntry, j *schemas.Judgement) {
 	keep := n.ctl.GetMixture().GetKeep()
 	if n.ctl.GetMixture() == nil {

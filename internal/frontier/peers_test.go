@@ -16,7 +16,7 @@ import (
 	"forager/schemas"
 )
 
-// smallWeb is what becomes of each of some URLs, always the same.
+// smallWeb has a fixed outcome for each of some URLs.
 type smallWeb map[string]*schemas.LinkFound
 
 func drawSmallWeb(t *rapid.T) (smallWeb, []string) {
@@ -48,7 +48,7 @@ func drawSmallWeb(t *rapid.T) (smallWeb, []string) {
 	return w, urls
 }
 
-// end follows redirects as a crawl must see them: the URL whose outcome counts, and that outcome.
+// end follows redirects as a crawl must: it returns the URL whose outcome counts, and that outcome.
 func (w smallWeb) end(url string) (string, schemas.Outcome) {
 	seen := make(map[string]bool)
 	for {
@@ -94,7 +94,7 @@ func (w smallWeb) expected(seeds []string) (asked map[string]bool, leaps map[str
 	return asked, leaps
 }
 
-// checkAnchors: links that go to another shard take along what was made of their texts.
+// checkAnchors: links that are sent to another shard have the scores of their texts.
 func (w smallWeb) checkAnchors(t *rapid.T, sent *schemas.LinkFound) {
 	anchors, at := sent.GetJudgement().GetAnchors(), w[sent.GetUrl()]
 	for i, l := range sent.GetLinks() {
@@ -114,7 +114,7 @@ func (w smallWeb) checkAnchors(t *rapid.T, sent *schemas.LinkFound) {
 	}
 }
 
-// crawlShards crawls the web with n shards that may use what they like, the records among them in
+// crawlShards crawls the web with n shards with unlimited leases, the records among them in
 // any order but that of each pair, and some twice.
 func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[string]bool, leaps map[string]string) {
 	asked, leaps = make(map[string]bool), make(map[string]string)
@@ -228,7 +228,7 @@ func TestShardsComeToTheSame(t *testing.T) {
 	}
 }
 
-// TestALeaseIsObeyed: a shard of several dispatches up to each level, and nothing without a lease
+// TestALeaseIsObeyed: with several shards each dispatches up to each level, and nothing without a lease
 // or after the end.
 func TestALeaseIsObeyed(t *testing.T) {
 	sc, err := scope.New(nil, nil)

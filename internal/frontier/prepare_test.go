@@ -10,7 +10,7 @@ import (
 )
 
 // TestEntryChangedByItsOwnPageIsReadAgain: a page links to a URL by another one that redirected there, and then by its own
-// name. What was read of it ahead lacks the first link.
+// name. The entry that was read in advance lacks the first link.
 func TestEntryChangedByItsOwnPageIsReadAgain(t *testing.T) {
 	for _, prepared := range []bool{false, true} {
 		t.Run(fmt.Sprint(prepared), func(t *testing.T) {
@@ -52,8 +52,8 @@ func (s touchy) Read(key, buf []byte) ([]byte, bool, error) {
 	return s.Store.Read(key, buf)
 }
 
-// TestAPanicBesideOthersIsOfItsRecord: what panics while verdicts are prepared does not end the process; Apply returns it
-// for the verdict that it is about, and takes the others.
+// TestAPanicBesideOthersIsOfItsRecord: a panic while verdicts are prepared does not end the process; Apply returns it
+// for the verdict that caused it, and takes the others.
 func TestAPanicBesideOthersIsOfItsRecord(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) { c.Window = 10 })
 	s.seed(onA("u"), onA("v"), onA("w"), onA("x"))

@@ -109,8 +109,8 @@ func TestOtherPoliciesForgetNoHub(t *testing.T) {
 	s.want(s.dispatch(1), onA("c"))
 }
 
-// TestALateDistillerIsNotWaitedFor: a crawl was switched to a distiller under way, and the state of its shard was lost. The replay
-// begins with an empty shard that raises, and the distiller will never have seen as many pages.
+// TestALateDistillerIsNotWaitedFor: a running crawl was changed to one with a distiller, and the state of its shard was lost. The replay
+// begins with an empty shard that raises, and the distiller will never have as many pages.
 func TestALateDistillerIsNotWaitedFor(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s := newScript(t, raising(2, true))

@@ -62,8 +62,8 @@ func (w *world) answer(r *schemas.FetchRequest) *schemas.LinkFound {
 	}
 }
 
-// owner is a prioritize in small: it commits its store with the offsets of its input and of
-// its decision log, and may die in between.
+// owner is a small prioritize: it commits its store with the offsets of its input and of
+// its decision log, and may crash in between.
 type owner struct {
 	ctl       *schemas.CrawlControl
 	shard     *Shard
@@ -114,7 +114,7 @@ func (o *owner) commit() {
 	o.committed.next, o.committed.log = o.next, len(o.log)
 }
 
-// lose takes everything but the topics.
+// lose deletes everything but the topics.
 func (o *owner) lose() {
 	o.committed.store, o.committed.next, o.committed.log = new(memory), 0, 0
 }
@@ -176,7 +176,7 @@ func (o *owner) raise(t *rapid.T, w *world) {
 	must[bool](t, "raise")(o.shard.Raise(o.shard.Status(time.UnixMilli(o.now)).GetPages(), ids))
 }
 
-// check looks at the books from outside.
+// check compares the shard with the records.
 func (o *owner) check(t *rapid.T, ended bool) {
 	seen, ordinals := map[string]bool{}, map[uint64]bool{}
 	hosts, hostCount := map[string]int{}, map[string]int{}

@@ -78,7 +78,7 @@ func TestReplayIsRecovered(t *testing.T) {
 	}
 }
 
-// A URL to be replayed stays in the frontier when a gate keeps out the links to it that are found since, also when its
+// A URL to be replayed stays in the frontier when a gate refuses the links to it that are found since, also when its
 // next attempt is deferred. A link that passes the gate decides again.
 func TestReplayPassesGate(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) {

@@ -35,14 +35,14 @@ func (m fakeModel) Score(features []*schemas.Feature) float64 {
 	return float64(h.Sum32()%9) / 8
 }
 
-// moody is a ranker that changes its mind.
+// moody is a ranker that changes its scores.
 type moody map[string]float64
 
 func (m moody) Score(v string, s *rank.Source) float64 {
 	return 3*m[v] - 1 + s.Raw/8 + float64(len(s.URL)%2)/16
 }
 
-// universe lists the URLs that links of a test name: of so many hosts, and two out of scope.
+// universe lists the URLs that links of a test name: of a number of hosts, and two out of scope.
 func universe(hosts, paths int) []string {
 	var urls []string
 	for h := range hosts {
@@ -206,7 +206,7 @@ func (d dice) anchors(n int) (anchors []uint32) {
 	return anchors
 }
 
-// encoded is a request as it comes back with its verdict.
+// encoded is a request as its verdict contains it.
 func encoded(r *schemas.FetchRequest) []byte {
 	b, err := proto.Marshal(r)
 	if err != nil {
@@ -309,7 +309,7 @@ func (m *machine) check(t *rapid.T) {
 	}
 }
 
-// checkStore compares the books that no call shows with the naive frontier.
+// checkStore compares the state that no call returns with the naive frontier.
 func (m *machine) checkStore(t *rapid.T) {
 	count := func(kind byte) (n int) {
 		from := append([]byte(nil), m.shard.keys.kind(kind)...)
@@ -407,7 +407,7 @@ func storedPages(t interface{ Fatal(...any) }, s *Shard) map[uint64]*page {
 	return pages
 }
 
-// forget makes memory so small that next to nothing stays, or large again, and lets the shard take a URL for
+// forget makes memory so small that almost nothing stays, or large again, and lets the shard take a URL for
 // another.
 func (m *machine) forget(t *rapid.T) {
 	m.shard.SetMemory(rapid.SampledFrom([]int{1, 1 << 14, 1 << 15, DefaultMemory}).Draw(t, "memory"))
@@ -636,7 +636,7 @@ func (m *machine) drawOverride(t *rapid.T) {
 func newMachine(t *rapid.T, store Store) *machine {
 	m := &machine{
 		store: store, naive: newNaive("c"), ctl: drawControl(t, "c"), now: 1_000_000, urls: drawUniverse(t), moods: moody{},
-		// With next to no memory everything is read again and again.
+		// With almost no memory everything is read repeatedly.
 		options: Options{Epoch: 3, Owner: 1, RetryDelay: 10 * time.Second, Memory: rapid.SampledFrom([]int{0, 1, 4 << 10, 32 << 10, 1 << 20}).Draw(t, "memory")},
 	}
 	m.drawOverride(t)

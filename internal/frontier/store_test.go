@@ -42,7 +42,7 @@ func (l *lagging) ScanCommitted(from, to []byte, f func(key, value []byte) (bool
 
 func (l *lagging) commit(fataler) { l.last = l.memory.clone() }
 
-// clone is a copy that changes by itself.
+// clone returns an independent copy.
 func (m *memory) clone() *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +55,7 @@ type shipped struct {
 	commits int64
 }
 
-// newShipped opens one, which is closed by what it returns.
+// newShipped opens one; the function that it returns closes it.
 func newShipped(tb fataler) (*shipped, func()) {
 	s, err := stream.OpenStore(stream.StoreOptions{Dir: "state", Identity: "test", FS: vfs.NewMem()})
 	if err != nil {

@@ -16,7 +16,7 @@ func (s *script) down(url string, o schemas.Outcome, notBefore time.Time) {
 	s.apply(rec)
 }
 
-// TestANetworkOutageCostsNothing takes the network away from a crawl of one host for two hours, with a window that is full
+// TestANetworkOutageCostsNothing interrupts the network of a crawl of one host for two hours, with a window that is full
 // when it begins, and restarts the owner in the middle.
 func TestANetworkOutageCostsNothing(t *testing.T) {
 	s := newScript(t, func(ctl *schemas.CrawlControl) {
@@ -79,7 +79,7 @@ func TestProbesGoToOtherHosts(t *testing.T) {
 	}
 }
 
-// TestAHostThatFailsAloneKeepsItsURLs lets one host of two be away for an hour.
+// TestAHostThatFailsAloneKeepsItsURLs: one host of two is unreachable for an hour.
 func TestAHostThatFailsAloneKeepsItsURLs(t *testing.T) {
 	s := newScript(t, func(ctl *schemas.CrawlControl) { ctl.Window = 10 })
 	s.seed(onA("1"), onA("2"), onA("3"), "http://b.example/1", "http://b.example/2")
@@ -114,7 +114,7 @@ func TestAHostThatFailsAloneKeepsItsURLs(t *testing.T) {
 	}
 }
 
-// TestDeadHostsEndAnOutage: where dead hosts are all that is left, it can seem that the network is away. The crawl ends all the same.
+// TestDeadHostsEndAnOutage: if only dead hosts are left, it can seem that the network is unreachable. The crawl ends nevertheless.
 func TestDeadHostsEndAnOutage(t *testing.T) {
 	s := newScript(t, func(ctl *schemas.CrawlControl) { ctl.Window, ctl.HostPatienceS = 10, 1800 })
 	s.seed(onA("1"), "http://b.example/1")

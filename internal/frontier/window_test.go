@@ -2,8 +2,8 @@ package frontier
 
 import "testing"
 
-// TestWindowOfBursts: verdicts come in bursts of a whole window. Where a round takes the same time however
-// many it brings, the window grows; where each verdict takes its time, it stays where it began.
+// TestWindowOfBursts: verdicts come in bursts of a whole window. If a round takes the same time however
+// many it brings, the window grows; if the time is proportional to the verdicts, it stays at its first value.
 func TestWindowOfBursts(t *testing.T) {
 	for name, c := range map[string]struct {
 		round func(window uint64) int64 // milliseconds

@@ -17,8 +17,8 @@ import (
 	"forager/schemas"
 )
 
-// audit keeps books of its own while the simulation runs, from nothing but the records in the
-// order in which they came, and compares.
+// audit computes the state independently while the simulation runs, only from the records in the
+// order in which they came, and compares it.
 type audit struct {
 	s      *simulation
 	err    error
@@ -99,7 +99,7 @@ func (a *audit) record(r stream.Record) error {
 	case schemas.TopicLinkFound:
 		rec := new(schemas.LinkFound)
 		if err := proto.Unmarshal(r.Value, rec); err != nil {
-			// Nobody can read it; its request has failed.
+			// It cannot be decoded; its request has failed.
 			a.seen["verdicts that cannot be decoded"]++
 			req, err := schemas.RequestFromHeaders(r.Headers)
 			if err != nil {
@@ -358,7 +358,7 @@ func (c *auditCrawl) retry(shard uint32) {
 	}
 }
 
-// came notes the records of page.* that a verdict came through.
+// came notes the records of page.* that led to a verdict.
 func (c *auditCrawl) came(rec *schemas.LinkFound, trail string) {
 	for _, place := range strings.Fields(trail) {
 		var p uint32
@@ -453,7 +453,7 @@ func (a *audit) state() string {
 	return b.String()
 }
 
-// check compares the last status of every crawl with the audit's books.
+// check compares the last status of every crawl with the audit's state.
 func (a *audit) check() error {
 	if a.err != nil {
 		return a.err
@@ -615,7 +615,7 @@ type fate struct {
 	alias    string             // target, where it redirected to a URL that could be fetched
 }
 
-// fates reads what became of every URL that was requested.
+// fates computes the fate of every URL that was requested.
 func (c *auditCrawl) fates() map[string]*fate {
 	all := make(map[string]*fate)
 	for _, req := range c.requests {
@@ -655,8 +655,8 @@ func (c *auditCrawl) fates() map[string]*fate {
 	return all
 }
 
-// checkEnd compares the reason why the crawl ended with what was fetched: where the frontier is
-// said to be empty, everything that could be fetched was.
+// checkEnd compares the reason why the crawl ended with what was fetched: if the frontier is
+// reported as empty, everything that could be fetched was.
 func (c *auditCrawl) checkEnd() error {
 	st, b := c.whole(), c.ctl.GetBudget()
 	c.seen["ended: "+st.GetEndReason()]++

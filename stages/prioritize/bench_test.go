@@ -14,7 +14,7 @@ import (
 	"forager/schemas"
 )
 
-// BenchmarkVerdicts gives verdicts of pages with 60 links, 20 of them new, to a crawl whose state
+// BenchmarkVerdicts passes verdicts of pages with 60 links, 20 of them new, to a crawl whose state
 // is on disk, 16 a step, and commits every step. It reports the ratio to reading the records.
 func BenchmarkVerdicts(b *testing.B) {
 	store, err := stream.OpenStore(stream.StoreOptions{Dir: b.TempDir(), Identity: "bench"})

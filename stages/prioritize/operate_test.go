@@ -14,13 +14,13 @@ import (
 	"forager/schemas"
 )
 
-// operation is something that is done to a crawl of a simulation while owners work on it: by its operator, by the distiller or
+// operation is a change of a crawl of a simulation while owners work on it: by its operator, by the distiller or
 // by the machine. The audit counts how often each was done.
 type operation struct {
 	name string
 	// weight is how often it is drawn in proportion to the others.
 	weight int
-	// do does it to the crawl of a control record, which it may change, where it can be done; then it returns true.
+	// do applies it to the crawl of a control record, which it may change, if possible; then it returns true.
 	// The simulation sends the next revision of a record that was changed.
 	do func(s *simulation, ctl *schemas.CrawlControl) bool
 }
@@ -179,7 +179,7 @@ func (s *simulation) retryFailed(ctl *schemas.CrawlControl) bool {
 }
 
 // resume lets crawls that have ended go on with a larger budget, further seeds and another try of what has failed, while
-// operations and crashes go on. It returns false where none can.
+// operations and crashes go on. It returns false if none can.
 func (s *simulation) resume() (resumed bool) {
 	for _, ctl := range s.controls {
 		c := s.audit.crawls[ctl.GetCrawl()]
@@ -266,7 +266,7 @@ func (s *simulation) rankHubs(ctl *schemas.CrawlControl, shard uint32) {
 	})
 }
 
-// rankDue ranks the hubs of all shards where that is due.
+// rankDue ranks the hubs of all shards for which that is due.
 func (s *simulation) rankDue() {
 	for _, ctl := range s.controls {
 		c := s.audit.crawls[ctl.GetCrawl()]

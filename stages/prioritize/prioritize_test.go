@@ -21,7 +21,7 @@ import (
 	"forager/schemas"
 )
 
-// desk is a prioritizer without a broker: it gives records and reads what comes out.
+// desk is a prioritizer without a broker: it passes records and keeps the output.
 type desk struct {
 	t       testing.TB
 	conf    settings
@@ -177,7 +177,7 @@ func (d *desk) work(replaying bool, records ...stream.Record) {
 	}
 }
 
-// lose opens an empty state, as a new owner does who has nothing but the topics, and recovers the decisions of the log.
+// lose opens an empty state, as a new owner that has nothing but the topics does, and recovers the decisions of the log.
 func (d *desk) lose() {
 	d.t.Helper()
 	d.store, d.offset = newStore(d.t), 0
@@ -364,7 +364,7 @@ func TestControlRecordsThatCannotBeRun(t *testing.T) {
 	if st := d.status("c"); st.GetState() != schemas.ShardState_SHARD_STATE_RUNNING || !strings.Contains(st.GetActivity(), "revision 3 refused") {
 		t.Errorf("status %v", st)
 	}
-	// Records for a shard that cannot be.
+	// Records for a shard that cannot exist.
 	other := seedsOf("c", page+"3")
 	other.Shard = 1
 	d.step(d.record(other))
@@ -437,13 +437,13 @@ func TestAFinishedCrawlIsPutAway(t *testing.T) {
 	} else if st.At, st.Epoch = last.GetAt(), last.GetEpoch(); !proto.Equal(st, last) {
 		t.Errorf("it says %v, and said %v", st, last)
 	}
-	// A duplicate wakes it for a moment.
+	// A duplicate loads it for a moment.
 	d.now = d.now.Add(time.Minute)
 	d.step(d.record(delivered(r)))
 	if st := d.status("c"); st.GetDuplicates() != 1 || st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
 		t.Errorf("status %v", st)
 	}
-	// New seeds, and then a larger budget, bring it back.
+	// New seeds, and then a larger budget, load it again.
 	d.step(d.record(seedsOf("c", page+"2")))
 	if got := d.urls(); !slices.Equal(got, []string{page + "2"}) {
 		t.Fatalf("requested %v", got)
@@ -538,7 +538,7 @@ func TestModels(t *testing.T) {
 	if d.status("c").GetActivity() != modelWait {
 		t.Fatalf("status %v", d.status("c"))
 	}
-	// Unanswered for long, the boundary is sent again.
+	// Without a model for long, the boundary is sent again.
 	first := d.now.Add(-time.Second)
 	for !d.now.Equal(first.Add(remindEvery)) {
 		if d.wake.IsZero() || len(d.leaps) > 0 {
@@ -609,7 +609,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestAPanicOverAModel is no end of the process: its crawl waits, and the others go on.
+// TestAPanicOverAModel: a panic does not end the process: its crawl waits, and the others go on.
 func TestAPanicOverAModel(t *testing.T) {
 	d := newDesk(t)
 	d.conf.library.readModel = func([]byte) (frontier.Model, error) { panic("a damaged model") }
@@ -999,7 +999,7 @@ func TestACrawlLeftAsideWaitsAndTheOthersGoOn(t *testing.T) {
 	}
 }
 
-// TestASkippedRecordIsAnsweredFor: of a record that made the stage fail the request fails, and no second letter is written.
+// TestASkippedRecordIsAnsweredFor: the request of a record that made the stage fail has failed, and no second letter is written.
 func TestASkippedRecordIsAnsweredFor(t *testing.T) {
 	d := newDesk(t)
 	d.control(crawlOf("c"))

@@ -275,7 +275,7 @@ func (x cost) log(b *testing.B) {
 		x.peak>>20, x.bound>>20, x.disk/int64(x.urls))
 }
 
-// rescore scores every entry again, and looks how much slower pages go meanwhile.
+// rescore scores every entry again, and measures how much slower pages are meanwhile.
 func (c *growth) rescore(b *testing.B) {
 	const pages = 2000
 	making := c.web.cost(b, pages)
@@ -305,7 +305,7 @@ func (c *growth) rescore(b *testing.B) {
 		c.slice.Round(time.Millisecond), float64(with)/float64(without), float64(cpuWith)/float64(cpuWithout), peakMemory(b)>>20)
 }
 
-// finishScoring goes on until no entry is left to be placed.
+// finishScoring scores until no entry is left to be placed.
 func (c *growth) finishScoring(b *testing.B) {
 	for c.rescoreSlice(b, shippedBatch) {
 		c.commit(b)
@@ -313,7 +313,7 @@ func (c *growth) finishScoring(b *testing.B) {
 	c.commit(b)
 }
 
-// switchPolicies gives the crawl another ranker, and its own again.
+// switchPolicies changes the crawl to another ranker, and back.
 func (c *growth) switchPolicies(b *testing.B) {
 	for _, ranker := range []string{"soft-focus", c.ranker} {
 		entries := c.shard.Status(c.now).GetQueued()

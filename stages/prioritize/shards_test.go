@@ -110,7 +110,7 @@ func newPair(t *testing.T) *pair {
 	return c
 }
 
-// open gives the partition a new owner, with all that was committed.
+// open makes a new owner of the partition, with all that was committed.
 func (c *pair) open() {
 	c.epoch++
 	var err error
@@ -169,8 +169,8 @@ func (c *pair) step() {
 	}
 }
 
-// TestReportsAreLookedFor: what a shard reports is how it stood at the end of a step that looked for
-// newer owners. (A simulation in which it does not look goes wrong after some hundred seeds.)
+// TestReportsAreLookedFor: a shard reports its state at the end of a step that looked for
+// newer owners. (A simulation in which it does not look fails after some hundred seeds.)
 func TestReportsAreLookedFor(t *testing.T) {
 	c := newPair(t)
 	reports := 0
@@ -234,7 +234,7 @@ func TestANewOwnerOfShard0AsksFirst(t *testing.T) {
 	t.Error("shard 0 does not go on")
 }
 
-// TestSimulationSeesBrokenShards shows that the simulation of shards would notice.
+// TestSimulationSeesBrokenShards checks that the simulation of shards detects broken rules.
 func TestSimulationSeesBrokenShards(t *testing.T) {
 	for _, rule := range slices.Concat([]string{"no look", "no fence", "recover nothing"}, slices.Sorted(maps.Keys(peerRules))) {
 		seed, err := crashtest.First(600, func(seed uint64) error {

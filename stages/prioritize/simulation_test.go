@@ -42,7 +42,7 @@ type simulation struct {
 	audit    *audit
 }
 
-// simOwner is one life of a stage process, for one partition.
+// simOwner is one stage process from start to crash, for one partition.
 type simOwner struct {
 	*crashtest.Process
 	partition int
@@ -72,7 +72,7 @@ const restEvery = 10 * time.Minute
 
 const identity = "prioritize link.found"
 
-// body is what the stage's process does, over the world's broker.
+// body runs the stage's process on the world's broker.
 func (s *simulation) body(o *simOwner) func(*crashtest.Process) error {
 	return func(p *crashtest.Process) error {
 		store, err := p.OpenStore(fmt.Sprintf("%s/%d", identity, o.partition))
@@ -192,7 +192,7 @@ func (m *mutant) Produce(ctx context.Context, outs []stream.Out) ([]stream.Posit
 	return m.Process.Produce(ctx, outs)
 }
 
-// flush sends what was said to be acknowledged.
+// flush sends what was reported as acknowledged.
 func (m *mutant) flush() error {
 	outs := m.pending
 	m.pending = nil
@@ -445,7 +445,7 @@ func (s *simulation) turn() error {
 	return nil
 }
 
-// settle is the end of the chaos: everything arrives, every crawl goes on.
+// settle ends all faults: everything arrives, every crawl goes on.
 func (s *simulation) settle() {
 	s.chaos, s.lowDisk, s.down.away = false, false, false
 	for _, host := range slices.Sorted(maps.Keys(s.down.down)) {
@@ -470,7 +470,7 @@ func (s *simulation) settle() {
 	}
 }
 
-// jump moves time to when something happens, once everybody waits.
+// jump advances the time to the next event, once all owners wait.
 func (s *simulation) jump() {
 	s.rankDue()
 	if len(s.down.pending) > 0 || s.down.unread() || len(s.train.queue) > 0 {
@@ -534,8 +534,8 @@ func simulate(seed uint64, rule string, several bool) (*simulation, error) {
 	return s, s.rebuild()
 }
 
-// rebuild starts an owner of each partition with nothing: it must come to the same books and
-// choose nothing more.
+// rebuild starts an owner of each partition with an empty state: it must rebuild the same state and
+// dispatch nothing more.
 func (s *simulation) rebuild() error {
 	before := s.audit.requests()
 	for _, o := range s.owners {
@@ -627,7 +627,7 @@ func TestSimulation(t *testing.T) {
 		"ended: stagnated: the gate let no link through", "ended: stopped")
 }
 
-// TestSimulationSeesBrokenOwners shows that the simulation would notice.
+// TestSimulationSeesBrokenOwners checks that the simulation detects broken owners.
 func TestSimulationSeesBrokenOwners(t *testing.T) {
 	for _, rule := range []string{"commit before ack", "log ignored", "no markers", "no look", "no fence", "recover nothing", "old statuses stay"} {
 		seed, err := crashtest.First(600, func(seed uint64) error {

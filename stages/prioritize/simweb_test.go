@@ -17,7 +17,7 @@ import (
 	"forager/schemas"
 )
 
-// simPage is one URL of the simulated web and what becomes of fetching it.
+// simPage is one URL of the simulated web and the outcome of fetching it.
 type simPage struct {
 	url, host string
 	links     []string
@@ -133,7 +133,7 @@ type downstream struct {
 	pending []pendingVerdict
 	answers map[string]int   // by request id
 	places  map[string]int64 // records of page.*, by topic
-	// away: the network cannot be used. down are hosts that cannot be connected to.
+	// away: the network is unreachable. down are hosts that cannot be connected to.
 	away bool
 	down map[string]bool
 }
@@ -234,7 +234,7 @@ func (d *downstream) answer() error {
 	return nil
 }
 
-// unreached is the verdict on a request for which no web server could be reached; nil where one can be.
+// unreached is the verdict on a request for which no web server could be reached; nil if one can be.
 func (d *downstream) unreached(v pendingVerdict) *schemas.LinkFound {
 	w := d.world
 	rec := &schemas.LinkFound{
@@ -253,7 +253,7 @@ func (d *downstream) unreached(v pendingVerdict) *schemas.LinkFound {
 	return rec
 }
 
-// trainer is apprentice-train as far as this stage sees it: at each boundary of a crawl, after
+// trainer replaces apprentice-train: at each boundary of a crawl, after
 // the distinct leaps before it, a model is published.
 type trainer struct {
 	world *crashtest.World

@@ -14,8 +14,8 @@ import (
 
 var testEnds = Ends{Stopped: "stopped", Pages: "pages", Requests: "requests", Empty: "empty", Stagnated: "stagnated"}
 
-// crawl is a crawl of several shards, of which only what Lead and Members look at is there: how
-// much each has to dispatch, what is in flight, and what came of it. Notes arrive in their order,
+// crawl is a crawl of several shards, reduced to what Lead and Members use: how
+// much each has to dispatch, what is in flight, and the outcomes. Notes arrive in their order,
 // any time later. Owners of shard 0 are replaced; the last of each may go on for a while.
 type crawl struct {
 	t      *rapid.T
@@ -88,7 +88,7 @@ func newCrawl(t *rapid.T) *crawl {
 	return c
 }
 
-// replaceLead gives shard 0 a new owner, which dispatches nothing before it has decided: what the
+// replaceLead makes a new owner of shard 0, which dispatches nothing before it has decided: what the
 // one before it lowers of shard 0's lease until it learns of its end is in its notes only.
 func (c *crawl) replaceLead() {
 	c.epoch++
@@ -349,7 +349,7 @@ func TestBudgetsAreCutFine(t *testing.T) {
 	})
 }
 
-// TestAShardReportsSeldom: of a shard that is busy with its lease shard 0 hears no more often than
+// TestAShardReportsSeldom: a shard that is busy with its lease reports to shard 0 no more often than
 // it must.
 func TestAShardReportsSeldom(t *testing.T) {
 	m := NewMember(7)
