@@ -1,14 +1,6 @@
-// Package disk says how much room is left where things are stored, so that crawls pause before
-// a disk is full. It knows the machine's file systems and nothing else.
+// Package disk reports how much space is left where data is stored, so that crawls pause before a disk is full. Free returns
+// the space of one file system; Watch checks a set of folders at most once a second.
 //
-// # Decisions
-//
-// 2026-11-21: prioritize watches for all, because it alone decides that something is fetched.
-// It sees the folders below its own data folder: state of every stage on this machine, and the
-// files of the embedded parts, also where one of them is a file system of its own. A disk that
-// only another machine sees (servers of one's own, an apprentice-train elsewhere) is watched by
-// whoever runs it; when it is full all the same, whoever writes there waits and nothing is lost.
-//
-// 2026-11-21: what was too little is enough only with an eighth more, so that a disk at the limit
-// does not pause and resume crawls every second.
+// A folder that was found low is low until it has an eighth more than its limit, so that crawls do not pause and resume every
+// second at the limit. prioritize does the watching for all stages (docs/decisions/0208).
 package disk

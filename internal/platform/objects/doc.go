@@ -1,22 +1,14 @@
-// Package objects is the object store: the one bucket in S3 or a server that speaks its
-// protocol, which holds WARC segments, models and URL lists. It is the only user of the S3
-// client.
+// Package objects is the client of the object store: the one bucket, in S3 or in a server with its protocol, that has
+// WARC segments, models and lists of URLs. It is the only user of the S3 client.
 //
-// No object is ever overwritten. Put asks the server to refuse a name that is taken
-// (If-None-Match: *); a server that cannot (answer 501) is asked for the name first. Names carry
-// a random part or a digest, so that the second way is as good in practice.
+// No object is ever overwritten. Put sends If-None-Match: *, so that the server refuses a name that is taken; with a server
+// that does not support this (status 501) it looks for the name first. Names contain a random part or a digest, so that
+// the second way is as good in practice.
 //
-// Errors belong to a class that callers branch on with errors.Is: ErrNotFound, ErrExists,
-// ErrDenied, ErrUnavailable. Only the last goes away by waiting. The client makes one try;
-// waiting with back-off is the caller's, who knows what to say meanwhile.
+// Errors have a class, for errors.Is: ErrNotFound, ErrExists, ErrDenied, ErrUnavailable. Waiting helps only with the last.
+// A missing bucket is ErrUnavailable, because a stage may start before `forager setup`. The client makes one try; callers
+// wait and try again.
 //
-// What is uploaded goes with its MD5, which the server checks. What is read must have the
-// length asked for; WARC records and models carry digests of their own.
-//
-// # Decisions
-//
-// 2026-11-21: a room of its own beside segment, because models and URL lists are objects too.
-//
-// 2026-11-21: a missing bucket counts as unavailable: a stage that starts before
-// `forager setup` waits for it and says so instead of turning records away.
+// Uploads carry their MD5, which the server checks. A read returns the requested length or fails; WARC records and models
+// have digests of their own.
 package objects

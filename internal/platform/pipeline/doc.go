@@ -1,6 +1,9 @@
-// Package pipeline reads pipeline.yaml, the one file that says where the parts of a
-// deployment are (Kafka, S3, ClickHouse), how its topics are set up and how each stage is
-// tuned. Defaults are laid first, then the file over them, strictly: an unknown field, a value
-// of the wrong kind and a value out of range are all reported, all at once, each by its path
-// and line.
+// Package pipeline reads pipeline.yaml, the configuration of a deployment: addresses of Kafka, S3 and ClickHouse, settings of
+// the topics, and settings of each stage.
+//
+// Load sets the defaults and decodes the file over them. Unknown fields, values of the wrong type and values out of range
+// are all reported at once, each with its path and line (package strictyaml).
+//
+// Logins of embedded parts are generated and kept in DATA/secrets (MakeSecret, docs/decisions/0071). Services lists the addresses
+// of the pipeline's own parts, which must not be crawled (docs/decisions/0070).
 package pipeline

@@ -1,21 +1,16 @@
-// Package segment packs fetched pages into WARC segments in the object store and reads them
-// back by range.
+// Package segment packs fetched pages into WARC segments in the object store and reads them back by range.
 //
-// One object a page costs too much on any S3, and a page must be stored before the record that
-// announces it is sent. So a process keeps one segment open for all its crawls; it is closed
-// when it is full, when its first record has waited for the age set, or at once when nothing
-// else is being fetched (Flush), and then uploaded in one piece. Only then is each record's
-// place told. A store that is away is waited for with back-off, and nothing is lost meanwhile:
-// a writer takes no more than its open segment while it waits.
+// One object a page is too expensive on any S3, and a page must be stored before the record that announces it is sent. So a
+// Writer has one open segment for all crawls of its process. The segment is closed when it is full, when its first record has
+// waited for the configured age, or at Flush, which the caller uses when nothing else is being fetched; while several pages are
+// in flight Flush lets the segment wait for more (Settings.Linger). It is then uploaded in one piece, and only then the place of
+// each record is reported. While the store is unavailable the Writer retries with back-off and accepts no more than its open
+// segment.
 //
-// Objects are named segments/YYYYMMDD/INSTANCE-RANDOM.warc.gz with 128 random bits; a name is
-// used for one segment's bytes only. A process that dies between the upload and its records
-// leaves a segment that nothing names: an orphan, which costs space and is no error.
+// Objects are named segments/YYYYMMDD/INSTANCE-RANDOM.warc.gz with 128 random bits; a name is used for the bytes of one segment
+// only. A process that dies between the upload and its records leaves a segment that no record names: an orphan, which costs
+// space and is no error.
 //
-// # Decisions
-//
-// 2026-11-21: while several pages are under way a segment waits for more (Linger), and
-// Ahead reads segments in blocks of 1 MiB. Closed whenever nothing was being fetched, segments held
-// 2.7 pages on a crawl at full speed, and a put and a get for each page were 40 % of what the
-// embedded parts cost. A page that is alone under way is stored at once, as before.
+// Read reads a page back and checks its digests. Ahead reads segments in blocks of 1 MiB, because the pages of a segment are
+// announced together and a request to the store costs more than a page.
 package segment

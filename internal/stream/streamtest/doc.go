@@ -1,7 +1,6 @@
-// Package streamtest gives tests a Kafka broker: an embedded one in the test's own process, or
-// the one that FORAGER_KAFKA (host:port) names, so that the same test functions run on both
-// (make test, make test-kafka).
+// Package streamtest provides a Kafka broker for tests: an embedded one in the test's process, or the one that the
+// environment variable FORAGER_KAFKA (host:port) names. The same test functions run on both (make test, make test-kafka).
 //
-// Brokers are shared with other tests when they are real: every topic and group name a test
-// uses comes from Broker.Topic and Broker.Config.
+// A real broker is shared with other tests. Therefore every topic and group name that a test uses comes from Broker.Topic
+// and Broker.Config.
 package streamtest

@@ -1,3 +1,3 @@
-// Package modelfiletest keeps files of models as they were written with the first release of each format
-// version: what reads models today must read them for ever.
+// Package modelfiletest stores, for tests, model files as the first release of each format version wrote them. Every later
+// version must still read them.
 package modelfiletest

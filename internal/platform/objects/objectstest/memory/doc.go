@@ -1,3 +1,2 @@
-// Package memory is an object store for tests that need one that answers, and no server: objects
-// in a map, by the rules of package objects.
+// Package memory is an object store in memory for tests that need no server. It follows the rules of package objects.
 package memory
