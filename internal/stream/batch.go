@@ -11,33 +11,32 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Batched is a stage that takes many records at a time and writes to a store of its own: the
-// offsets of a batch are committed once Handle took it whole.
+// Batched is a stage that handles many records at a time and writes to an external store. The
+// offsets of a batch are committed once Handle has succeeded for the whole batch.
 type Batched struct {
 	// Stage names the consumer group, and the stage in dead letters.
 	Stage string
-	// Inputs are topics. A batch holds records of any of them and of any partition that this
-	// process has; those of one partition come in their order, within and between batches.
+	// Inputs are topics. A batch has records of any of them and of any partition of this process;
+	// records of one partition keep their order, within and between batches.
 	Inputs []string
 	// MaxRecords and MaxBytes end a batch (of keys, values and headers); 0 = 10,000 and 32 MiB.
 	MaxRecords int
 	MaxBytes   int64
 	// Flush is how long the first record of a batch waits for more at most; 0 = 1 s.
 	Flush time.Duration
-	// Handle takes a batch, one at a time. Called again with the same records, or some of them,
-	// it must come to the same; it does not keep the slice. Its error is Unavailable (it is called again, after a pause),
-	// Broken, or that of some record: then the batch is halved until the records are found that
-	// fail alone; they are poison after Tries. When ctx ends, what Handle returns counts for
-	// nothing.
+	// Handle writes a batch; calls do not overlap. It must be idempotent, also for a part of the records, and must not
+	// retain the slice. Its error is Unavailable (it is called again, after a pause), Broken, or that of some record:
+	// then the batch is halved until the records are found that fail alone; they are poison after Tries. Once ctx has
+	// ended, the result is ignored.
 	Handle func(ctx context.Context, rs []Record) error
 	// Tries of a record that fails alone; 0 = 3.
 	Tries int
-	// Unversioned: records without a schema version are handed on too. Otherwise they are poison.
+	// Unversioned: Handle gets records without a schema version too. Otherwise they are poison.
 	Unversioned bool
 }
 
-// batchLeast is what a fetch waits for: a batch lies in wait for more anyway, and a fetch for
-// every record that comes costs more than the record.
+// batchLeast is the number of bytes that a fetch waits for: a batch waits for more records anyway,
+// and a fetch for each record costs more than the record.
 const batchLeast = fetchBytes / 2
 
 // RunBatched runs the stage until ctx ends (nil) or something is broken.
@@ -58,7 +57,7 @@ func (c *Client) RunBatched(ctx context.Context, b Batched) error {
 	return c.runGroup(ctx, b.Stage, b.Inputs, pots.run)
 }
 
-// pots hold one pot for each generation, into which its claims put what they read.
+// pots has one pot for each generation, which collects the records of its claims.
 type pots struct {
 	client *Client
 	stage  *Batched
@@ -67,7 +66,7 @@ type pots struct {
 	open map[*generation]*pot
 }
 
-// pot collects the records of a generation's claims and hands them on in batches.
+// pot collects the records of a generation's claims and passes them to Handle in batches.
 type pot struct {
 	client *Client
 	stage  *Batched
@@ -77,8 +76,8 @@ type pot struct {
 	cancel context.CancelFunc
 	in     chan potted
 	bytes  *semaphore.Weighted // of records read and not committed
-	done   chan struct{}       // closed when nothing more is handed on
-	err    error               // why, where it was not the end of the claims
+	done   chan struct{}       // closed after the last batch
+	err    error               // why run ended, if not with the claims
 
 	claims int // guarded by pots.mu
 }
@@ -90,10 +89,10 @@ type potted struct {
 	size   int64
 }
 
-// batch is what is handed on at once.
+// batch is the records of one call of Handle.
 type batch struct {
 	records []Record
-	// next is the offset behind the last of them, by claim.
+	// next is the offset after the last of them, by claim.
 	next  map[*batchClaim]int64
 	bytes int64
 }
@@ -106,14 +105,14 @@ func (b *batch) add(x potted) {
 	b.next[x.claim] = x.record.Offset + 1
 }
 
-// empty keeps the room of the records.
+// empty removes the records and keeps the capacity.
 func (b *batch) empty() {
 	clear(b.records)
 	clear(b.next)
 	b.records, b.bytes = b.records[:0], 0
 }
 
-// batchClaim is a claim with how far it is.
+// batchClaim is a claim with its position.
 type batchClaim struct {
 	*claim
 	mu   sync.Mutex
@@ -156,7 +155,7 @@ func (p *pots) run(ctx context.Context, cl *claim) error {
 	}
 	if class := classOf(err); err != nil && class != ended && class != lost {
 		pt.cancel()
-		return err // it ends the process; the others drain
+		return err // the error ends the process; the others drain
 	}
 	<-pt.done
 	if pt.err != nil {
@@ -178,7 +177,7 @@ func (p *pots) join(cl *claim) *pot {
 		pt = &pot{
 			client: p.client, stage: p.stage, hard: cl.hard, soft: soft, cancel: cancel,
 			in: make(chan potted), done: make(chan struct{}),
-			bytes: semaphore.NewWeighted(2 * p.stage.MaxBytes), // one batch handed on, one in the making
+			bytes: semaphore.NewWeighted(2 * p.stage.MaxBytes), // one batch being handled, one being filled
 		}
 		p.open[cl.generation] = pt
 		go pt.run()
@@ -211,14 +210,14 @@ func (p *pot) put(x potted) error {
 	}
 }
 
-// run hands batches on until the claims are gone or a batch fails for good.
+// run passes batches to Handle until the claims have ended or a batch fails permanently.
 func (p *pot) run() {
 	defer close(p.done)
 	defer p.cancel()
 	timer := time.NewTimer(p.stage.Flush)
 	timer.Stop()
 	var batch batch
-	// hand is false when no batch may follow: what it left must come first.
+	// hand returns false when no further batch may follow, because one was not finished.
 	hand := func() bool {
 		timer.Stop()
 		err := p.settle(&batch)
@@ -255,7 +254,7 @@ func (p *pot) run() {
 	}
 }
 
-// settle hands a batch on and notes its offsets.
+// settle passes a batch to Handle and notes its offsets.
 func (p *pot) settle(b *batch) error {
 	began := time.Now()
 	err := p.take(b.records)
@@ -271,7 +270,8 @@ func (p *pot) settle(b *batch) error {
 	return nil
 }
 
-// take hands records on until all are taken or poison; it waits while something is unavailable.
+// take calls Handle until all records are handled or poison; it waits while something is
+// unavailable.
 func (p *pot) take(rs []Record) error {
 	unversioned := func(r Record) bool { return !hasVersion(&r) }
 	if p.stage.Unversioned || !slices.ContainsFunc(rs, unversioned) {

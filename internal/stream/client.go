@@ -24,9 +24,9 @@ import (
 	"forager/internal/platform/pipeline"
 )
 
-// Client talks to one Kafka cluster. Its methods wait while the broker is unavailable, with
-// back-off, until their context ends; they say so in the log and in the metric waiting. The
-// errors that they return are marked (Broken), or the context's.
+// Client is a client of one Kafka cluster. While the broker is unavailable its methods wait with
+// back-off until their context ends, which the log and the metric waiting show. The errors that
+// they return are marked (Broken), or that of the context. It is safe for concurrent use.
 type Client struct {
 	cfg       pipeline.Kafka
 	login     *pipeline.LateLogin
@@ -48,13 +48,13 @@ type Client struct {
 	produce    produceLimit
 }
 
-// requestTimeout is the time that one request may take; a broker that takes longer is away.
+// requestTimeout is the time that one request may take; a broker that takes longer is unavailable.
 const requestTimeout = 10 * time.Second
 
-// dialTimeout is the time that a connection may take.
+// dialTimeout is the time that making a connection may take.
 const dialTimeout = 5 * time.Second
 
-// transport is the transport in use.
+// transport is the transport in use; logIn replaces it.
 type transport struct {
 	atomic.Pointer[kafka.Transport]
 }
@@ -70,7 +70,7 @@ func (c *Client) dialer() *kafka.Dialer {
 	return &kafka.Dialer{ClientID: t.ClientID, Timeout: dialTimeout, DialFunc: t.Dial, TLS: t.TLS, SASLMechanism: t.SASL}
 }
 
-// logIn takes the login of the embedded broker where there was none.
+// logIn uses the login of the embedded broker once there is one.
 func (c *Client) logIn() {
 	old := c.transport.Load()
 	if old.SASL != nil {
@@ -92,8 +92,8 @@ func (c *Client) logIn() {
 // errClosed is the cause of life's end after Close.
 var errClosed = errors.New("the Kafka client is closed")
 
-// Dial makes a client. It needs no broker to be up: errors are those of the settings. topics are
-// those of pipeline.yaml; reg may be nil.
+// Dial returns a client without connecting: its errors concern the settings. topics are those of
+// pipeline.yaml; reg may be nil.
 func Dial(cfg pipeline.Kafka, topics map[string]pipeline.Topic, log *slog.Logger, reg prometheus.Registerer) (*Client, error) {
 	if len(cfg.Brokers) == 0 {
 		return nil, errors.New("kafka.brokers is empty")
@@ -133,7 +133,7 @@ func Dial(cfg pipeline.Kafka, topics map[string]pipeline.Topic, log *slog.Logger
 	return c, nil
 }
 
-// Close ends what the client still does and closes its connections.
+// Close stops the client's goroutines and closes its connections.
 func (c *Client) Close() {
 	c.fail(errClosed)
 	c.running.Wait()
@@ -179,9 +179,9 @@ func saslOf(late *pipeline.LateLogin) (sasl.Mechanism, error) {
 	return nil, fmt.Errorf("kafka.sasl.mechanism: %q is none of plain, scram-sha-256, scram-sha-512", login.Mechanism)
 }
 
-// Partitions is the number of partitions of a topic. It waits while the topic does not exist
-// (a topic that was made a moment ago is not known at once). A number other than that of
-// pipeline.yaml is Broken: keys would change their partitions.
+// Partitions returns the number of partitions of a topic. It waits while the topic does not exist
+// (a new topic is not known at once). A number other than that of pipeline.yaml is Broken, as keys
+// would go to other partitions.
 func (c *Client) Partitions(ctx context.Context, topic string) (int, error) {
 	c.mu.Lock()
 	n := c.partitions[topic]
@@ -220,15 +220,15 @@ func (c *Client) Partitions(ctx context.Context, topic string) (int, error) {
 	return n, nil
 }
 
-// Offsets are the offset of the first record that the partition still holds, and the offset
-// behind its last one.
+// Offsets returns the offset of the first record in the partition, and the offset after its last
+// record.
 func (c *Client) Offsets(ctx context.Context, topic string, partition int) (first, end int64, err error) {
 	at, err := c.offsets(ctx, topic, partition, kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition))
 	return at.FirstOffset, at.LastOffset, err
 }
 
-// End is the offset behind the last record of the partition. It costs half of what Offsets does:
-// brokers are asked for one offset of a partition at a time.
+// End returns the offset after the last record of the partition. It is one request, where Offsets
+// needs two.
 func (c *Client) End(ctx context.Context, topic string, partition int) (int64, error) {
 	at, err := c.offsets(ctx, topic, partition, kafka.LastOffsetOf(partition))
 	return at.LastOffset, err
@@ -262,8 +262,8 @@ func (c *Client) maxMessage(topic string) int {
 	return 1 << 20 // the broker's default
 }
 
-// retry calls f until it succeeds or fails for good. While the broker is unavailable it waits
-// between calls. The error is marked, or is that of ctx together with what was waited for.
+// retry calls f until it succeeds or fails permanently. While the broker is unavailable it waits
+// between calls. The error is marked, or is that of ctx with a description of the wait.
 func (c *Client) retry(ctx context.Context, what string, f func(context.Context) error) error {
 	w := waiting{client: c, what: func() string { return what }}
 	defer w.over()
@@ -284,8 +284,8 @@ func (c *Client) retry(ctx context.Context, what string, f func(context.Context)
 	}
 }
 
-// failed is brokerClass for an error of c.kafka. Where no broker answered, idle connections are closed: kafka-go
-// keeps those of a broker that went away, and each would cost a try, and the pause behind it, to find out.
+// failed is brokerClass for an error of c.kafka. If the error is not a broker's, idle connections are closed:
+// kafka-go keeps those to a lost broker, and each would cost a try and the pause after it.
 func (c *Client) failed(err error) class {
 	class := brokerClass(err)
 	if err != nil && class == unavailable && !errors.As(err, new(kafka.Error)) {
@@ -295,38 +295,38 @@ func (c *Client) failed(err error) class {
 	return class
 }
 
-// Pauses between calls to something that is unavailable, and between two lines about it.
+// Pauses between calls while something is unavailable, and between log lines about it.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
 	logPause     = 10 * time.Second
 )
 
-// waiting is one wait for something unavailable: back-off, one line in the log at its begin,
-// one every logPause, and one at its end; the metric waiting counts it.
+// waiting is one wait for something unavailable: back-off, a log line at its beginning, every
+// logPause and at its end; the metric waiting counts it.
 type waiting struct {
 	client *Client
-	what   func() string // said rarely: every record might have to wait, and few do
+	what   func() string // a function, because few waits are ever described
 	began  time.Time
 	logged time.Time
 	pause  time.Duration
 }
 
-// note begins the wait, or says again that it goes on.
+// note begins the wait, or logs that it continues.
 func (w *waiting) note(cause error) {
 	now := time.Now()
 	if w.began.IsZero() {
 		w.began, w.pause = now, firstPause
 		w.client.metrics.waiting.Inc()
 	}
-	// What passes in a moment (a new topic, a new leader) is not worth a line.
+	// A short wait (a new topic, a new leader) is not logged.
 	if now.Sub(w.began) >= 4*firstPause && now.Sub(w.logged) >= logPause {
 		w.logged = now
 		w.client.log.Warn("waiting", "for", w.what(), "since", w.began.UTC(), "cause", w.client.conns.explain(cause))
 	}
 }
 
-// wait sleeps; it returns an error, which holds cause, when ctx or the client ended meanwhile.
+// wait sleeps. It returns an error that wraps cause when ctx or the client ended meanwhile.
 func (w *waiting) wait(ctx context.Context, cause error) error {
 	w.note(cause)
 	cause = w.client.conns.explain(cause)
@@ -343,7 +343,7 @@ func (w *waiting) wait(ctx context.Context, cause error) error {
 	}
 }
 
-// sleep is wait for what nothing can call off.
+// sleep is wait without a way to cancel it.
 func (w *waiting) sleep(cause error) {
 	w.note(cause)
 	time.Sleep(w.pause)

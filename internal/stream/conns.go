@@ -12,8 +12,9 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// connections dials, and knows what is open: kafka-go leaves a connection open until a request
-// that was called off is answered (a long poll takes half a second), Close does not.
+// connections makes connections and tracks the open ones, so that Close can close them: kafka-go
+// leaves a connection open until a cancelled request has its response (a long poll takes half a
+// second).
 type connections struct {
 	mu   sync.Mutex
 	open map[*connection]bool // nil = closed
@@ -55,8 +56,8 @@ func (cs *connections) dial(ctx context.Context, network, addr string) (net.Conn
 	return c, nil
 }
 
-// explain returns why a call to the broker failed. While no connection can be made kafka-go reports what it
-// does not know then, such as "topic not found"; the failed connection is the cause.
+// explain returns why a call to the broker failed. While no connection can be made kafka-go reports a
+// consequence, such as "topic not found"; the failed connection is the cause.
 func (cs *connections) explain(err error) error {
 	var c *classified
 	if err == nil || errors.As(err, &c) || errors.As(err, new(kafka.Error)) || full(err) {

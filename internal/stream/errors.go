@@ -10,19 +10,19 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// class is what the runtime does about an error.
+// class is how the runtime handles an error.
 type class int
 
 const (
-	// perRecord: the record fails by itself; bounded tries, then poison.
+	// perRecord: the error concerns the record; bounded tries, then poison.
 	perRecord class = iota
-	// unavailable: wait with back-off for ever, and say so.
+	// unavailable: wait with back-off without limit, and log it.
 	unavailable
-	// broken: a bug or a broken promise; stop loudly.
+	// broken: a bug or a violated assumption; stop with the error.
 	broken
 	// lost: this member's generation is over; another may own the partition now.
 	lost
-	// ended: the work was called off (its context ended); the record stays unanswered.
+	// ended: the work was cancelled (its context ended); the record is not completed.
 	ended
 )
 
@@ -38,12 +38,12 @@ type classified struct {
 func (e *classified) Error() string { return e.err.Error() }
 func (e *classified) Unwrap() error { return e.err }
 
-// Unavailable marks err as the absence of something that will come back (a server, a model
-// that is not published yet): the runtime waits with back-off for ever and tries again.
-// Unavailable(nil) is nil.
+// Unavailable marks err as the temporary absence of something (a server, a model that is not
+// published yet): the runtime waits with back-off, without limit, and tries again. Unavailable(nil)
+// is nil.
 func Unavailable(err error) error { return classify(unavailable, err) }
 
-// Broken marks err as a bug or a broken promise: the runtime stops and the process exits
+// Broken marks err as a bug or a violated assumption: the runtime stops and the process exits
 // non-zero. Broken(nil) is nil.
 func Broken(err error) error { return classify(broken, err) }
 
@@ -54,13 +54,13 @@ func classify(c class, err error) error {
 	return &classified{c, err}
 }
 
-// IsUnavailable and IsBroken tell how err was marked, outermost mark first.
+// IsUnavailable and IsBroken report how err is marked; the outermost mark counts.
 func IsUnavailable(err error) bool { return classOf(err) == unavailable }
 func IsBroken(err error) bool      { return classOf(err) == broken }
 
-// classOf decides what is done about an error of a stage's logic. Only marks count, and the
-// end of a context: a stage that parses foreign bytes gets io.ErrUnexpectedEOF from them too,
-// which says nothing about a server.
+// classOf returns the class of an error of a stage's logic. Only marks and the end of a context
+// count: io.ErrUnexpectedEOF, for instance, may come from parsing foreign bytes as well as from a
+// server.
 func classOf(err error) class {
 	var c *classified
 	switch {
@@ -74,9 +74,8 @@ func classOf(err error) class {
 	return perRecord
 }
 
-// brokerClass decides whether an error of a call to the broker is worth another try. What it
-// does not know is taken as the network's: such errors come in every shape (EOF, reset, no
-// route, no leader, a time-out of the call) and all pass.
+// brokerClass returns the class of an error of a call to the broker. An unknown error is taken for
+// one of the network (EOF, reset, no route, no leader, timeout), which is temporary.
 func brokerClass(err error) class {
 	var c *classified
 	if errors.As(err, &c) {
@@ -118,13 +117,13 @@ func brokerClass(err error) class {
 	return unavailable
 }
 
-// OffsetError says that an offset to go on from is not in the partition.
+// OffsetError reports that the partition does not have the offset to continue from.
 type OffsetError struct {
 	Topic     string
 	Partition int
-	// Offset asked for; the partition holds [First, End).
+	// Offset requested; the partition has [First, End).
 	Offset, First, End int64
-	// Group whose committed offset it is; empty where none is concerned.
+	// Group whose committed offset it is; empty if it is no committed one.
 	Group string
 }
 
@@ -148,7 +147,7 @@ func (e *OffsetError) Error() string {
 	return s
 }
 
-// SizeError says that a message is larger than its topic takes.
+// SizeError reports that a message is larger than its topic accepts.
 type SizeError struct {
 	Topic string
 	// Size of the message and the topic's limit, bytes.

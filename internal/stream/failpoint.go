@@ -12,16 +12,16 @@ import (
 // FailpointVariable is the environment variable that arms one failpoint: "name" or "name:count".
 const FailpointVariable = "FORAGER_FAILPOINT"
 
-// Failpoint does nothing, unless FORAGER_FAILPOINT names it: then the process kills itself, as
-// kill -9 would, at its count-th pass (the first where no count is given). Tests of recovery
-// stand on it; it is in every binary so that what is tested is what runs.
+// Failpoint does nothing, unless FORAGER_FAILPOINT names it: then the process kills itself, as kill
+// -9 would, at its count-th pass (the first where no count is given). Tests of recovery use it; it
+// is in every binary, so that the tested program is the one that runs.
 func Failpoint(name string) {
 	armed := failpoint()
 	if armed.name != name || armed.passes.Add(1) != armed.count {
 		return
 	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {} // the signal is on its way; nothing may happen behind the failpoint
+	select {} // nothing may run after the failpoint until the signal arrives
 }
 
 type armedFailpoint struct {

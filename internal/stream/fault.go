@@ -16,23 +16,22 @@ import (
 )
 
 // Faults of a Processor. When Step fails by itself (a panic, or an error that is not marked) the state may be half
-// changed: the Store is closed and opened again at the last commit. A Processor tells which record or crawl it was busy
-// with (Guard, GuardRecord); where it does not, the records of the step are taken one by one.
-// A record that fails twice is skipped: the Processor gets it without its value (Record.Skipped), and the record
-// goes to dead.letter. A crawl of which mostSkipped records were skipped one after the other, or that fails without a
-// record, is parked: Store.Parked names it to the Processor, until its control record has a newer revision.
+// changed: the Store is closed and opened again at the last commit. A Processor names the record or crawl that it was
+// processing (Guard, GuardRecord); where it does not, the records of the step are processed one by one. A record that
+// fails twice is skipped: the Processor gets it without its value (Record.Skipped), and the record goes to dead.letter.
+// A crawl with mostSkipped records skipped in a row, or that fails without a record, is parked: Store.Parked names it
+// to the Processor, until its control record has a newer revision.
 //
-// Which records are skipped is kept in the Store, and in dead.letter, from which a Store that is built anew reads it.
-// Parked crawls are kept in the Store only: parking delays records and decides nothing, and a Store that is built
-// anew parks the crawl again if it still fails.
+// Which records are skipped is kept in the Store, and in dead.letter, from which a new Store reads it. Parked crawls
+// are kept in the Store only: parking only delays records, and a new Store parks the crawl again if it still fails.
 
 const (
 	triesAlone  = 2 // of a record, or of a crawl without records
 	mostSkipped = 3
-	maxFault    = 4 << 10 // bytes of a fault's text that are kept
+	maxFault    = 4 << 10 // most bytes of a fault's text that are stored
 )
 
-// blame tells which crawl, and which record of the step, an error of a Processor concerns.
+// blame is the crawl, and the record of the step, that an error of a Processor concerns.
 type blame struct {
 	crawl  string
 	offset int64 // -1: no record
@@ -42,16 +41,17 @@ type blame struct {
 func (e *blame) Error() string { return "crawl " + e.crawl + ": " + e.err.Error() }
 func (e *blame) Unwrap() error { return e.err }
 
-// Recovered calls f; a panic is an error. Goroutines of a stage need it, where a panic would end the process.
+// Recovered calls f and returns a panic as an error. Goroutines of a stage need it, because a panic in them
+// would end the process.
 func Recovered(f func() error) error {
 	_, err := attempt(func() ([]Out, error) { return nil, f() })
 	return err
 }
 
-// Guard calls f, which a Processor does for a crawl. A panic is an error, and the error names the crawl.
+// Guard calls f for a crawl in a Processor. A panic is returned as an error; the error names the crawl.
 func Guard(crawl string, f func() error) error { return guardFor(crawl, -1, f) }
 
-// GuardRecord is Guard for what a Processor does with a record of a crawl.
+// GuardRecord is Guard for a record of a crawl.
 func GuardRecord(crawl string, r *Record, f func() error) error { return guardFor(crawl, r.Offset, f) }
 
 func guardFor(crawl string, offset int64, f func() error) error {
@@ -62,7 +62,7 @@ func guardFor(crawl string, offset int64, f func() error) error {
 	return &blame{crawl, offset, err}
 }
 
-// fault is an error of a Processor's own, with the records of the step.
+// fault is an unmarked error of a Processor, with the records of the step.
 type fault struct {
 	records []Record
 	err     error
@@ -72,7 +72,7 @@ func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
 // about returns the crawl that the fault concerns, "" if that is not known, and the record, nil if none is to blame.
-// A record that is alone is to blame where the Processor blames nothing.
+// A step with one record concerns that record if the Processor names none.
 func (f *fault) about() (crawl string, record *Record) {
 	b := (*blame)(nil)
 	switch {
@@ -96,20 +96,20 @@ func guarded(records []Record, f func() error) error {
 	return err
 }
 
-// ParkedCrawl says why a crawl is parked.
+// ParkedCrawl is the reason why a crawl is parked.
 type ParkedCrawl struct {
 	Cause    string    `json:"cause"`
 	Since    time.Time `json:"since"`
-	Revision uint64    `json:"revision"` // of its control record then
+	Revision uint64    `json:"revision"` // revision of its control record when it was parked
 }
 
-// faults are what a claim knows of its Processor's faults.
+// faults are the faults of a claim's Processor so far.
 type faults struct {
-	careful int64            // records below this offset are taken one by one
-	alone   map[int64]int    // failures of records that were alone, by offset
+	careful int64            // records below this offset are processed one by one
+	alone   map[int64]int    // failures of records in a step of their own, by offset
 	idle    map[string]int   // failures without records, by crawl
-	skip    map[int64]string // records to be skipped, with the cause
-	skipped map[string]int   // records of a crawl that were skipped one after the other
+	skip    map[int64]string // records to be skipped: offset → cause
+	skipped map[string]int   // records skipped in a row, by crawl
 	park    map[string]string
 }
 
@@ -117,7 +117,7 @@ func newFaults() *faults {
 	return &faults{alone: make(map[int64]int), idle: make(map[string]int), skip: make(map[int64]string), skipped: make(map[string]int), park: make(map[string]string)}
 }
 
-// note decides what is done about a fault. false: nothing can be, the process must stop.
+// note decides how a fault is handled; false: it cannot be, and the process must stop.
 func (f *faults) note(x *fault) (decision string, ok bool) {
 	crawl, record := x.about()
 	cause := x.err.Error()
@@ -156,7 +156,7 @@ func (f *faults) note(x *fault) (decision string, ok bool) {
 	return "the record is skipped", true
 }
 
-// passed notes records that were taken: their crawls work.
+// passed notes that records were processed without a fault.
 func (f *faults) passed(records []Record) {
 	for i := range records {
 		if _, skipped := f.skip[records[i].Offset]; !skipped && len(f.skipped) > 0 {
@@ -168,13 +168,13 @@ func (f *faults) passed(records []Record) {
 	}
 }
 
-// skipped are the records, by offset, that an Owner hands on without their values. written: with a letter.
+// skipped is a record that an Owner passes on without its value. written: its dead letter is written.
 type skipped struct {
 	Cause   string `json:"cause"`
 	written bool
 }
 
-// loadSkipped reads which records are skipped: from the Store, or from dead.letter where the Store is new.
+// loadSkipped reads the skipped records from the Store, or from dead.letter if the Store is new.
 func (o *Owner) loadSkipped(ctx context.Context) error {
 	o.skipped = make(map[int64]skipped)
 	known, err := o.Store.skipped()
@@ -229,7 +229,7 @@ func (o *Owner) readLetters(ctx context.Context, known map[int64]skipped) error 
 	return nil
 }
 
-// strip returns the record as the Processor gets it where it is skipped, and the letter about it if there is none yet.
+// strip returns a skipped record without its value, and the dead letter about it if there is none yet.
 func (o *Owner) strip(r Record) (Record, []Out, error) {
 	x, ok := o.skipped[r.Offset]
 	if !ok {
@@ -250,10 +250,11 @@ func (o *Owner) strip(r Record) (Record, []Out, error) {
 	return r, letters, nil
 }
 
-// Skipped reports whether the record made a Processor fail: its value is gone, and the header says why.
+// Skipped reports whether the record made a Processor fail. Its value is empty then, and the header has
+// the reason.
 func (r *Record) Skipped() bool { return r.Headers[schemas.HeaderSkipped] != "" }
 
-// Keys of the Store's own for faults.
+// Keys that the Store reserves for faults.
 var (
 	skippedKey = []byte("\x00skipped")
 	parkedKey  = []byte("\x00parked")
@@ -290,7 +291,7 @@ func (s *Store) skipped() (map[int64]skipped, error) {
 	return all, s.own(skippedKey, &all)
 }
 
-// Parked are the crawls that are parked, by name, as of OpenStore or the last fault.
+// Parked returns the parked crawls, by name, as of OpenStore or the last fault.
 func (s *Store) Parked() map[string]ParkedCrawl { return s.parked }
 
 // park reads the parked crawls, adds those of faults, and drops those whose control record is newer.
@@ -313,7 +314,7 @@ func (s *Store) park(more map[string]string, revision func(crawl string) uint64)
 	return s.setOwn(parkedKey, s.parked)
 }
 
-// errResume says that a parked crawl is to be tried again.
+// errResume reports that a parked crawl is to be tried again.
 var errResume = errors.New("a parked crawl is resumed")
 
 // resumes reports whether a parked crawl has a newer control record.

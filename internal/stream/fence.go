@@ -10,33 +10,33 @@ import (
 	"forager/schemas"
 )
 
-// Fence says, for one partition of a decision log, which records are void. An owner announces
-// itself in three kinds of records, told apart by their headers alone:
+// Fence finds the void records of one partition of a decision log. An owner writes three kinds of
+// records, distinguished by their headers alone:
 //
 //   - its claim: owner, no id, no epoch (or epoch 0). Its epoch is the claim's offset + 1.
 //   - its markers, one in each partition: owner, epoch, no id.
 //   - its decisions: owner, epoch, id.
 //
-// A decision behind a marker of the same owner with a higher epoch is void: it was written by
-// an older process that had lost the partition and did not know it yet.
+// A decision after a marker of the same owner with a higher epoch is void: it was written by an
+// older process that had lost the partition and did not know it yet.
 //
-// The zero Fence has seen no marker. A Fence is not safe for concurrent use.
+// The zero Fence has read no marker. A Fence is not safe for concurrent use.
 type Fence struct{ epochs map[uint32]uint64 }
 
-// Kind is what a record of a decision log is.
+// Kind is the kind of a record of a decision log.
 type Kind int
 
 const (
-	// Decision is a record to act upon (also one without an owner: it cannot be void).
+	// Decision is a record to be processed; also one without an owner, which cannot be void.
 	Decision Kind = iota
-	// Claim and Marker announce an owner; nobody acts upon them.
+	// Claim and Marker announce an owner and are not processed.
 	Claim
 	Marker
-	// Void is a decision of an owner that had been replaced.
+	// Void is a decision of an owner that had been superseded.
 	Void
 )
 
-// OwnerHeaders are the headers of an owner's claim (epoch 0) and of its markers.
+// OwnerHeaders returns the headers of an owner's claim (epoch 0) and of its markers.
 func OwnerHeaders(owner uint32, epoch uint64) map[string]string {
 	h := map[string]string{
 		schemas.HeaderVersion: strconv.Itoa(schemas.Version),
@@ -48,8 +48,8 @@ func OwnerHeaders(owner uint32, epoch uint64) map[string]string {
 	return h
 }
 
-// Read says what the record is and, for a marker, remembers it. Records must be given in the
-// order of their offsets.
+// Read returns the kind of the record; a marker is noted. Records must be read in the order of
+// their offsets.
 func (f *Fence) Read(r *Record) (Kind, error) {
 	text, ok := r.Headers[schemas.HeaderOwner]
 	if !ok {
@@ -78,7 +78,7 @@ func (f *Fence) Read(r *Record) (Kind, error) {
 	return Decision, nil
 }
 
-// Mark remembers a marker.
+// Mark notes a marker.
 func (f *Fence) Mark(owner uint32, epoch uint64) {
 	if f.epochs == nil {
 		f.epochs = map[uint32]uint64{}
@@ -86,13 +86,13 @@ func (f *Fence) Mark(owner uint32, epoch uint64) {
 	f.epochs[owner] = max(f.epochs[owner], epoch)
 }
 
-// Epoch is the highest epoch of a marker of the owner; 0 = none was seen.
+// Epoch returns the highest epoch of the owner's markers; 0 = none was read.
 func (f *Fence) Epoch(owner uint32) uint64 { return f.epochs[owner] }
 
 // Clone returns an independent copy.
 func (f *Fence) Clone() Fence { return Fence{maps.Clone(f.epochs)} }
 
-// String writes the fence as it is kept in a commit's metadata: "fence1 0=17 3=22"; owners
+// String returns the fence in the form of a commit's metadata: "fence1 0=17 3=22"; owners
 // ascending, numbers in base 36.
 func (f *Fence) String() string {
 	var b strings.Builder
@@ -103,7 +103,7 @@ func (f *Fence) String() string {
 	return b.String()
 }
 
-// ParseFence reads what String wrote; "" is the zero Fence.
+// ParseFence parses the form of String; "" is the zero Fence.
 func ParseFence(s string) (Fence, error) {
 	var f Fence
 	if s == "" {

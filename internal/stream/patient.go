@@ -10,24 +10,23 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// patientFS is a file system on which a full disk holds up whoever writes until there is room,
-// however long that takes. Pebble ends its process when its log cannot be written, and a process
-// that ends for a full disk would end again at every start. Nothing calls the wait off: of a
-// process that is told to stop meanwhile the state is that of the last commit, whenever it is
-// killed.
+// patientFS is a file system on which writes to a full disk wait until there is space, however long
+// that takes. Pebble ends its process when its log cannot be written, and a process that ends for a
+// full disk would end again at every start. The wait cannot be cancelled; a process that is killed
+// meanwhile leaves the state of the last commit.
 //
-// Reading, and what makes room, is not touched.
+// Reads and deletions are not affected.
 type patientFS struct {
 	vfs.FS
 	client *Client
 }
 
-// full says that an error is that of a disk without room, or of a quota that is used up.
+// full reports whether an error is that of a full disk or an exceeded quota.
 func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// whenRoom calls f until it does not fail for lack of room.
+// whenRoom calls f until it does not fail for lack of space.
 func (p *patientFS) whenRoom(name string, f func() error) error {
 	w := waiting{client: p.client, what: func() string { return "room on the disk of " + name }}
 	defer w.over()
@@ -40,7 +39,7 @@ func (p *patientFS) whenRoom(name string, f func() error) error {
 	}
 }
 
-// file makes the files that open returns patient.
+// file wraps the file that open returns.
 func (p *patientFS) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	var f vfs.File
 	err := p.whenRoom(name, func() (err error) {
@@ -89,7 +88,7 @@ func (p *patientFS) Lock(name string) (c io.Closer, err error) {
 	return c, err
 }
 
-// Unwrap returns the file system beneath.
+// Unwrap returns the underlying file system.
 func (p *patientFS) Unwrap() vfs.FS { return p.FS }
 
 // patientFile is a file of a patientFS.
@@ -99,7 +98,7 @@ type patientFile struct {
 	name string
 }
 
-// Write goes on where a full disk cut it off.
+// Write continues where a full disk interrupted it.
 func (f *patientFile) Write(b []byte) (n int, err error) {
 	return f.writeAll(b, func(rest []byte, _ int) (int, error) { return f.File.Write(rest) })
 }

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxProducing bounds the bytes of messages that are on their way, of the whole client.
+	// maxProducing bounds the bytes of messages in flight, of the whole client.
 	maxProducing = 64 << 20
-	// A batch holds at most this much, or one message that is larger. 1 MiB is what brokers
-	// take by default; compression makes it smaller.
+	// A batch has at most this size, or one message that is larger. 1 MiB is what brokers take by
+	// default; compression makes it smaller.
 	maxBatchBytes   = 1<<20 - 4<<10
 	maxBatchRecords = 2000
 )
@@ -25,16 +25,16 @@ type produceLimit struct{ bytes *semaphore.Weighted }
 
 func newProduceLimit() produceLimit { return produceLimit{semaphore.NewWeighted(maxProducing)} }
 
-// lane is where messages keep their order: one partition. At most one batch of a lane is on its
-// way; what is given meanwhile forms the next one. So nothing lingers and batches still grow
-// with the load.
+// lane is a partition, in which messages keep their order. At most one batch of a lane is in
+// flight; messages that come meanwhile form the next one. So no message waits for others, and
+// batches still grow with the load.
 type lane struct {
 	topic     string
 	partition int
 }
 
 type laneQueue struct {
-	// filled says that there may be something in the queue.
+	// filled signals that the queue may have messages.
 	filled chan struct{}
 	mu     sync.Mutex
 	queue  []*pending
@@ -42,7 +42,7 @@ type laneQueue struct {
 	linger time.Duration
 }
 
-// pending is a message of a call of Produce.
+// pending is a message of a call of Produce in a queue.
 type pending struct {
 	call *produceCall
 	out  *Out
@@ -65,17 +65,17 @@ func (c *produceCall) finish(n int64, err error) {
 	}
 }
 
-// Produce writes messages and returns where each of them stands, once all in-sync replicas
+// Produce writes messages and returns the position of each, once all in-sync replicas have
 // acknowledged all of them. The order of messages of one partition is kept, within a call and
-// between calls of which one began after the other returned or that come from one goroutine.
-// While the broker is unavailable it waits and tries again, which may write a message twice.
-// When ctx ends first, each message may or may not be written. A message that is larger than
-// its topic takes is a *SizeError; then nothing of the call is written.
+// between calls that follow one another. While the broker is unavailable it waits and tries again,
+// which may write a message twice. When ctx ends first, each message may or may not be written. A
+// message larger than its topic accepts is a *SizeError; then no message of the call is written.
 func (c *Client) Produce(ctx context.Context, outs []Out) ([]Position, error) {
 	return c.produceWithin(ctx, outs, 0)
 }
 
-// produceWithin is Produce for messages that may wait so long for others of their partition.
+// produceWithin is Produce for messages that may wait for others of their partition for the given
+// time.
 func (c *Client) produceWithin(ctx context.Context, outs []Out, linger time.Duration) ([]Position, error) {
 	if len(outs) == 0 {
 		return nil, nil
@@ -162,7 +162,7 @@ func (c *Client) enqueue(key lane, ps []*pending, linger time.Duration) error {
 	return nil
 }
 
-// linger lets messages gather in a queue, unless the client is closed.
+// linger waits for more messages of a queue, unless the client is closed.
 func (c *Client) linger(q *laneQueue) {
 	q.mu.Lock()
 	d := q.linger
@@ -181,7 +181,7 @@ func (c *Client) linger(q *laneQueue) {
 	}
 }
 
-// next takes the next batch, at least one message unless the queue is empty.
+// next removes the next batch from the queue, at least one message unless it is empty.
 func (q *laneQueue) next(maxBytes int) []*pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -193,7 +193,7 @@ func (q *laneQueue) next(maxBytes int) []*pending {
 		}
 		taken++
 		if err := p.call.ctx.Err(); err != nil {
-			p.call.finish(1, err) // nobody waits for it; what was not sent shall not be
+			p.call.finish(1, err) // its call has ended; do not send it any more
 			continue
 		}
 		batch = append(batch, p)
@@ -206,15 +206,15 @@ func (q *laneQueue) next(maxBytes int) []*pending {
 	return batch
 }
 
-// runLane sends what the queue holds until the client is closed. (A goroutine for each batch would
-// have its stack grown each time, a hundredth of what a stage costs.)
+// runLane sends what the queue holds until the client is closed. (A new goroutine for each batch
+// would have to grow its stack each time.)
 func (c *Client) runLane(key lane, q *laneQueue) {
 	limit := min(maxBatchBytes, c.maxMessage(key.topic)-recordOverhead)
 	for open := true; open; {
 		select {
 		case <-q.filled:
 		case <-c.life.Done():
-			open = false // what is queued fails
+			open = false // fail the queued messages
 		}
 		for {
 			c.linger(q)
@@ -244,7 +244,7 @@ func (c *Client) send(key lane, batch []*pending) {
 		class := c.failed(err)
 		c.metrics.errors.WithLabelValues(class.String()).Inc()
 		if class == broken {
-			if len(batch) > 1 { // one of them may be to blame; the others are not
+			if len(batch) > 1 { // one of them may be the cause: send them one by one
 				for i := range batch {
 					c.send(key, batch[i:i+1])
 				}

@@ -12,7 +12,7 @@ import (
 	"forager/schemas"
 )
 
-// Record is one message as it was read. Key and Value are the reader's own; a nil Value is a
+// Record is a message that was read. Key and Value belong to the reader; a nil Value is a
 // tombstone.
 type Record struct {
 	Topic     string
@@ -25,35 +25,35 @@ type Record struct {
 	Time time.Time
 }
 
-// Out is one message to write. Key, Value and Headers must not be changed once given away.
+// Out is a message to write. Key, Value and Headers must not be changed after it was passed on.
 type Out struct {
 	Topic string
-	// Partition to write to; -1 chooses PartitionOf(Key), Along that of the record it was made of.
+	// Partition to write to; -1 = PartitionOf(Key), Along(p) = that of the record it was made of.
 	Partition int
 	Key       []byte
 	Value     []byte
 	Headers   map[string]string
 }
 
-// Onward is the message that carries on what the record is about: under its headers, with its
-// place added to their trail.
+// Onward returns a message for the next topic with the headers of the record, to whose trail the
+// record's place is added.
 func (r *Record) Onward(topic string, key, value []byte) Out {
 	at := schemas.Place{Topic: r.Topic, Partition: uint32(r.Partition), Offset: r.Offset}
 	return Out{Topic: topic, Partition: -1, Key: key, Value: value, Headers: schemas.WithTrail(r.Headers, at)}
 }
 
-// Position is where a message was written.
+// Position is the place where a message was written.
 type Position struct {
 	Partition int
 	Offset    int64
 }
 
-// Along is the Partition of a message that goes on from a record of partition p: the one with
-// the same number, modulo those that the topic has. What comes in one batch then goes out in one,
-// where a hash of ids would scatter it over all partitions.
+// Along returns the Out.Partition of a message that follows from a record of partition p: the one
+// with the same number, modulo the number of partitions of the topic. Records of one batch then go
+// out in one batch, where a hash of ids would spread them over all partitions.
 func Along(p int) int { return -2 - p }
 
-// partitionOf is where a message goes in a topic of n partitions.
+// partitionOf returns the partition of a message in a topic of n partitions.
 func (o *Out) partitionOf(n int) int {
 	switch {
 	case o.Partition == -1:
@@ -64,7 +64,7 @@ func (o *Out) partitionOf(n int) int {
 	return o.Partition
 }
 
-// PartitionOf is the partition, of n, of a key: FNV-1a, as kafka.Hash and Sarama compute it.
+// PartitionOf returns the partition, of n, of a key: FNV-1a, as kafka.Hash and Sarama compute it.
 func PartitionOf(key []byte, n int) int {
 	h := fnv.New32a()
 	h.Write(key)
@@ -79,7 +79,7 @@ func PartitionOf(key []byte, n int) int {
 // more than a codec adds to bytes that do not compress (lz4 frames: 4 bytes in 64 KiB).
 const recordOverhead = 512
 
-// size bounds the bytes that the message takes in a batch of its own, compressed or not.
+// size is an upper bound of the bytes of the message in a batch of its own, compressed or not.
 func (o *Out) size() int {
 	n := recordOverhead + len(o.Key) + len(o.Value) + len(o.Value)>>12
 	for k, v := range o.Headers {

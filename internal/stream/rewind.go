@@ -8,11 +8,11 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// ErrRuns says that a stage's group cannot be rewound: it has members.
+// ErrRuns reports that a stage's group cannot be rewound, because it has members.
 var ErrRuns = errors.New("the stage runs")
 
-// Rewind lets a stage, of which nothing runs, read again all that the topics still hold of what its group has read. It returns how many
-// records that is. It waits while the broker is away.
+// Rewind resets the offsets of a stage's group, none of whose processes may run, to the beginning of its topics. It
+// returns the number of records that will be read again. It waits while the broker is unavailable.
 func (c *Client) Rewind(ctx context.Context, stage string) (records int64, err error) {
 	group := c.groupName(stage)
 	for topic := range c.topics {
@@ -41,7 +41,7 @@ func (c *Client) rewind(ctx context.Context, group, topic string, partition int)
 		if err == nil {
 			err = read.Error
 		}
-		if errors.Is(err, kafka.GroupIdNotFound) { // the stage was never there
+		if errors.Is(err, kafka.GroupIdNotFound) { // the stage has never run
 			return nil
 		}
 		if err != nil {
