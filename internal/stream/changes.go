@@ -7,20 +7,20 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// changes are what was written to a Store and is not in Pebble yet: the last word on every key, in
-// the order of the keys. Pebble's own indexed batch keeps every word, in the order in which they
-// were said; writing that costs half as much again, and a batch that is being committed cannot be read.
+// changes are the writes to a Store that are not in Pebble yet: the last write of every key, in the
+// order of the keys. Pebble's own indexed batch keeps every write, in the order of the calls, which
+// costs half as much again to commit, and it cannot be read during its commit.
 //
-// Whoever has stopped writing may read them from several goroutines.
+// Several goroutines may read them while none writes.
 type changes struct {
 	keys *btree.BTreeG[change]
-	// cleared ranges lie below keys: what was set in them before is gone.
+	// cleared ranges come before keys: earlier values in them are deleted.
 	cleared []span
-	// room is where copies of keys and values go.
+	// room is the buffer for copies of keys and values.
 	room []byte
 }
 
-// change is a key with its new value, or without one.
+// change is a key with its new value, or its deletion.
 type change struct {
 	key, value []byte
 	deleted    bool
@@ -37,7 +37,7 @@ func newChanges() *changes {
 	return &changes{keys: btree.NewBTreeGOptions(func(a, b change) bool { return bytes.Compare(a.key, b.key) < 0 }, btree.Options{NoLocks: true})}
 }
 
-// chunk of changes' room, bytes.
+// roomChunk is the size by which the buffer of changes grows, bytes.
 const roomChunk = 64 << 10
 
 // copy returns a copy of b.
@@ -70,7 +70,7 @@ func (c *changes) clear(s span) {
 	c.cleared = append(c.cleared, s)
 }
 
-// get returns what was said of a key; said is false where nothing was.
+// get returns the change of a key; said is false if there is none.
 func (c *changes) get(key []byte) (x change, said bool) {
 	if x, said = c.keys.Get(change{key: key}); said {
 		return x, true
@@ -84,7 +84,7 @@ func (c *changes) clears(key []byte) bool {
 
 // cursor goes through the keys of one layer of a Store in ascending order.
 type cursor interface {
-	// at is where the cursor is; ok is false at the end.
+	// at returns the current change; ok is false at the end.
 	at() (x change, ok bool)
 	next()
 }
@@ -110,8 +110,8 @@ func (c *changesCursor) at() (change, bool) {
 
 func (c *changesCursor) next() { c.ok = c.it.Next() }
 
-// merge calls f for the keys of a range that base and the layers over it add up to, newest layer
-// first, while f wants more.
+// merge calls f for the keys of a range in base with the layers applied to it, the newest layer
+// first, until f returns false.
 func merge(layers []*changes, base cursor, s span, f func(key, value []byte) (more bool, err error)) error {
 	cursors := make([]cursor, 0, len(layers)+1)
 	for _, l := range layers {
@@ -135,7 +135,7 @@ func merge(layers []*changes, base cursor, s span, f func(key, value []byte) (mo
 				return err
 			}
 		}
-		// The layers below have older words on the same key.
+		// The lower layers have older changes of the same key.
 		for _, cur := range cursors[first+1:] {
 			if x, ok := cur.at(); ok && bytes.Equal(x.key, least.key) {
 				cur.next()

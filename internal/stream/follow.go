@@ -9,28 +9,28 @@ import (
 	"forager/schemas"
 )
 
-// Follower goes on reading a topic that Follow has read to its end.
+// Follower continues to read a topic that Follow has read to its end.
 type Follower struct {
 	stop context.CancelFunc
 	done chan struct{}
 	err  error
 }
 
-// Close ends the follower and waits until f returned.
+// Close ends the follower and waits until f has returned.
 func (f *Follower) Close() {
 	f.stop()
 	<-f.done
 }
 
-// Follow reads a compacted topic of one partition to its end (as of its begin), calling f for
-// each record in order, and then goes on in the background, one call of f at a time, until
-// Close or the client's end. No consumer group is concerned: every process reads everything.
+// Follow reads a compacted topic of one partition to its end (at the time of the call), calling f
+// for each record in order, and then continues in the background, one call of f at a time, until
+// Close or the client's end. It uses no consumer group: every process reads everything.
 //
-// While f returns Unavailable it is called again with the same record. A record that f refuses (any
-// error that is not marked, or a panic) is skipped, logged and counted: it stays without effect until a
-// newer record of its key replaces it. An error that f marks as Broken, and a record of a schema version
-// that this program does not know, end Follow; in the background they end the follower and every Run
-// method of the client, which return it. A tombstone has a nil Value.
+// While f returns Unavailable it is called again with the same record. A record that f rejects (any
+// error that is not marked, or a panic) is skipped, logged and counted: it has no effect, until a newer
+// record of its key replaces it. An error that f marks as Broken, and a record of a schema version that
+// this program does not know, end Follow; in the background they end the follower and every Run method
+// of the client, which return it. A tombstone has a nil Value.
 func (c *Client) Follow(ctx context.Context, topic string, f func(Record) error) (*Follower, error) {
 	n, err := c.Partitions(ctx, topic)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *Client) Follow(ctx context.Context, topic string, f func(Record) error)
 	}
 }
 
-// followed calls f with a record until it is taken.
+// followed calls f with a record until it is accepted or skipped.
 func (c *Client) followed(ctx context.Context, r *Record, f func(Record) error) error {
 	w := waiting{client: c, what: func() string { return fmt.Sprintf("what %s offset %d needs", r.Topic, r.Offset) }}
 	defer w.over()
@@ -129,7 +129,8 @@ func (c *Client) followed(ctx context.Context, r *Record, f func(Record) error) 
 	}
 }
 
-// skipped reports a record of a followed topic that cannot be read. It concerns its key alone.
+// skipped logs and counts a record of a followed topic that cannot be read. It concerns its key
+// alone.
 func (c *Client) skipped(r *Record, cause error) {
 	c.metrics.skipped.WithLabelValues(r.Topic).Inc()
 	c.log.Error("record skipped", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "key", string(r.Key), "error", cause,

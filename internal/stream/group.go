@@ -10,8 +10,8 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// commitPause is the time that a commit may be behind what was acknowledged. More of it saves
-// requests and costs duplicates after a crash.
+// commitPause is the longest delay of a commit after the acknowledgement. A longer one saves
+// requests and causes more duplicates after a crash.
 const commitPause = 200 * time.Millisecond
 
 // claim is one partition in one generation of a consumer group.
@@ -19,25 +19,26 @@ type claim struct {
 	generation *generation
 	topic      string
 	partition  int
-	// offset to go on from: the committed one, or the partition's first where there is none;
-	// committed says which.
+	// offset to continue from: the committed one, or the partition's first if there is none;
+	// committed reports which.
 	offset    int64
 	committed bool
 	// metadata of the commit.
 	metadata string
-	// end is the offset behind the last record when the claim began.
+	// end is the offset after the last record when the claim began.
 	end int64
-	// hard ends half a session timeout after draining began (which the context of run tells):
-	// what is not committed then is left to the next owner.
+	// hard ends half a session timeout after draining began (when the context of run ended): what
+	// is not committed then is left to the next owner.
 	hard context.Context
 }
 
-// source is where the claim goes on reading.
+// source returns where the claim continues to read.
 func (cl *claim) source() source {
 	return source{topic: cl.topic, partition: cl.partition, from: cl.offset, to: endless, group: cl.generation.gen.GroupID}
 }
 
-// commit notes that everything below next is dealt with. It is sent within commitPause, and by flush.
+// commit notes that everything below next is completed. The commit is sent within commitPause, and by
+// flush.
 func (cl *claim) commit(next int64, metadata string) {
 	g := cl.generation
 	g.mu.Lock()
@@ -46,7 +47,7 @@ func (cl *claim) commit(next int64, metadata string) {
 	g.points[key] = kafka.OffsetCommit{Partition: cl.partition, Offset: next, Metadata: metadata}
 }
 
-// flush sends what was noted; its error is marked. lost: another generation has the partition.
+// flush sends what was noted; its error is marked. lost = another generation has the partition.
 func (cl *claim) flush(ctx context.Context) error { return cl.generation.send(ctx) }
 
 // generation commits for all claims of one generation.
@@ -55,15 +56,15 @@ type generation struct {
 	gen    *kafka.Generation
 	hard   context.Context
 
-	sending sync.Mutex // one commit at a time: an older one must not come behind a newer one
+	sending sync.Mutex // one commit at a time: an older one must not follow a newer one
 
 	mu     sync.Mutex
 	points map[lane]kafka.OffsetCommit // noted and not sent
 }
 
-// send sends what was noted, and waits while the broker is unavailable until ctx ends. A request
-// under way is not called off with ctx: it would still arrive, perhaps behind the next one, and
-// take the group back.
+// send sends the noted commits; while the broker is unavailable it waits until ctx ends. A request
+// in flight is not cancelled with ctx: it could still arrive after the next one and reset the
+// group's offsets.
 func (g *generation) send(ctx context.Context) error {
 	g.sending.Lock()
 	defer g.sending.Unlock()
@@ -107,13 +108,13 @@ func (g *generation) send(ctx context.Context) error {
 	return fmt.Errorf("commit generation %d of group %s: %w", g.gen.ID, g.gen.GroupID, err)
 }
 
-// drain is the time that what was begun may take to end once a generation is over.
+// drain returns the time that work in progress has to end once a generation is over.
 func (c *Client) drain() time.Duration { return c.cfg.SessionTimeout / 2 }
 
 // runGroup joins the consumer group of the stage and calls run for each partition of the topics
-// that each generation gives to this process. run returns once its context ended (draining
-// begins) and everything it wants to commit is flushed; before that only with an error, which
-// ends runGroup and is its result. The end of ctx ends runGroup with nil.
+// that each generation gives to this process. run returns once its context has ended (draining
+// begins) and its commits are flushed; before that only with an error, which ends runGroup and is
+// its result. The end of ctx ends runGroup with nil.
 func (c *Client) runGroup(ctx context.Context, stage string, topics []string, run func(context.Context, *claim) error) error {
 	outer := ctx
 	ctx, stop := context.WithCancelCause(ctx)
@@ -132,8 +133,8 @@ func (c *Client) runGroup(ctx context.Context, stage string, topics []string, ru
 
 func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, run func(context.Context, *claim) error, stop context.CancelCauseFunc) error {
 	for _, topic := range topics {
-		// Waits until they exist: a group with unknown topics would be given nothing. It also
-		// finds wrong passwords and certificates, which the group would not tell.
+		// Wait until they exist: a group with unknown topics would get no partitions. This also
+		// reports wrong passwords and certificates, which the group would not.
 		if _, err := c.Partitions(ctx, topic); err != nil {
 			return err
 		}
@@ -142,7 +143,7 @@ func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, 
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: name, Brokers: c.cfg.Brokers, Dialer: c.dialer(), Topics: topics,
 		SessionTimeout: c.cfg.SessionTimeout,
-		// The others wait for our draining, not for longer than we may take.
+		// The other members wait for this one to drain, and no longer than it may take.
 		RebalanceTimeout:  c.cfg.SessionTimeout,
 		HeartbeatInterval: min(max(c.cfg.SessionTimeout/20, 100*time.Millisecond), time.Second),
 		JoinGroupBackoff:  500 * time.Millisecond,
@@ -155,7 +156,7 @@ func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, 
 	w := waiting{client: c, what: func() string { return "consumer group " + name }}
 	defer w.over()
 	for {
-		// Next must be asked again and again: the group stands still while nobody does.
+		// Next must be called again and again: the group makes no progress otherwise.
 		gen, err := group.Next(ctx)
 		switch {
 		case err == nil:
@@ -178,7 +179,7 @@ func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, 
 
 func (c *Client) groupName(stage string) string { return c.cfg.Group + "." + stage }
 
-// start starts the claims of a generation. They drain when it ends, or when ctx does.
+// start starts the claims of a generation. They drain when it or ctx ends.
 func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(context.Context, *claim) error, stop context.CancelCauseFunc) {
 	startOne := func(f func(context.Context)) {
 		gen.Start(func(gctx context.Context) {
@@ -225,7 +226,7 @@ func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(cont
 	c.log.Info("joined", "group", gen.GroupID, "generation", gen.ID, "partitions", count)
 }
 
-// runClaim runs one claim; its error is worth the end of the process.
+// runClaim runs one claim; its error ends the process.
 func (c *Client) runClaim(ctx context.Context, g *generation, topic string, partition int, run func(context.Context, *claim) error) error {
 	cl, err := c.newClaim(ctx, g, topic, partition)
 	if err == nil {
@@ -241,7 +242,7 @@ func (c *Client) runClaim(ctx context.Context, g *generation, topic string, part
 	return err
 }
 
-// newClaim reads where to go on, and compares it with what the partition holds.
+// newClaim reads the committed offset and compares it with the offsets of the partition.
 func (c *Client) newClaim(ctx context.Context, g *generation, topic string, partition int) (*claim, error) {
 	cl := &claim{generation: g, topic: topic, partition: partition, offset: -1, hard: g.hard}
 	err := c.retry(ctx, "committed offset of group "+g.gen.GroupID, func(ctx context.Context) error {

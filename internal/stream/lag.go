@@ -10,14 +10,14 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Lag is the number of records that wait before a stage: over all partitions of the topics that
-// it reads, the end of the partition less what the stage's group has committed (or less the
-// first record there is, where it has committed nothing). It waits while the broker is away.
+// Lag returns the number of records that a stage has not completed: over all partitions of the
+// topics that it reads, the end of the partition minus the committed offset of the stage's group,
+// or minus the first offset if it has committed none. It waits while the broker is unavailable.
 func (c *Client) Lag(ctx context.Context, stage string, topics ...string) (int64, error) {
 	return c.lag(ctx, stage, topics, func(_ string, _ int, end int64) int64 { return end })
 }
 
-// Ends are the ends of all partitions of topics now, for LagTo.
+// Ends returns the current ends of all partitions of topics, for LagTo.
 func (c *Client) Ends(ctx context.Context, topics ...string) (map[string][]int64, error) {
 	ends := make(map[string][]int64, len(topics))
 	for _, topic := range topics {
@@ -36,13 +36,12 @@ func (c *Client) Ends(ctx context.Context, topics ...string) (map[string][]int64
 	return ends, nil
 }
 
-// LagTo is the part of a stage's lag that stands before ends: it comes to 0 however many records
-// come behind.
+// LagTo returns the part of a stage's lag below ends: it reaches 0 however many records follow.
 func (c *Client) LagTo(ctx context.Context, stage string, ends map[string][]int64) (int64, error) {
 	return c.lag(ctx, stage, slices.Sorted(maps.Keys(ends)), func(topic string, p int, end int64) int64 { return min(end, ends[topic][p]) })
 }
 
-// lag counts up to what limit makes of the end of a partition.
+// lag counts up to the offset that limit returns for the end of a partition.
 func (c *Client) lag(ctx context.Context, stage string, topics []string, limit func(topic string, partition int, end int64) int64) (int64, error) {
 	if len(topics) == 0 {
 		return 0, nil
@@ -95,13 +94,13 @@ type place struct {
 	partition int
 }
 
-// committed are the offsets that a group has committed, where it has.
+// committed returns the offsets that a group has committed.
 func (c *Client) committed(ctx context.Context, group string, partitions map[string][]int) (map[place]int64, error) {
 	committed, err := c.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: partitions})
 	if err == nil {
 		err = committed.Error
 	}
-	if errors.Is(err, kafka.GroupIdNotFound) { // the stage was never there
+	if errors.Is(err, kafka.GroupIdNotFound) { // the stage has never run
 		committed, err = new(kafka.OffsetFetchResponse), nil
 	}
 	if err != nil {
@@ -119,7 +118,7 @@ func (c *Client) committed(ctx context.Context, group string, partitions map[str
 	return read, nil
 }
 
-// Committed are the offsets that the group of a stage has committed, by partition; 0 or less where it has none.
+// Committed returns the committed offsets of a stage's group, by partition; 0 or less where it has none.
 func (c *Client) Committed(ctx context.Context, stage, topic string) (offsets []int64, err error) {
 	n, err := c.Partitions(ctx, topic)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"forager/schemas"
 )
 
-// Broker is what an Owner needs of a broker. *Client is one; a simulation of crashes is another.
+// Broker is the part of *Client that an Owner uses. Package crashtest simulates it.
 type Broker interface {
 	Produce(ctx context.Context, outs []Out) ([]Position, error)
 	Partitions(ctx context.Context, topic string) (int, error)
@@ -22,99 +22,100 @@ type Broker interface {
 	Read(ctx context.Context, topic string, partition int, from, to int64, f func(Record) error) error
 }
 
-// Processor is the logic of a stateful stage for one partition of its input. It keeps what must
-// survive in the Store that it was opened with, writes to it without committing, and produces
-// nothing by itself. After an error it is thrown away and opened again on the last commit.
+// Processor is the logic of a stateful stage for one partition of its input. It keeps its durable
+// state in the Store that it was opened with; it does not commit and does not produce. After an
+// error it is discarded and opened again on the last commit.
 type Processor interface {
-	// Recover takes a decision of this partition's owner that stands in the log behind what the
-	// state knows: it was made by an owner that crashed before its commit, or by another one
-	// meanwhile. The same decision may come more than once.
+	// Recover applies a decision in the log that the state does not have: it was made by an owner
+	// of this partition that crashed before its commit, or by another one meanwhile. The same
+	// decision may come more than once.
 	Recover(r Record) error
-	// Step takes the next records of the input, or none when it is time to wake.
+	// Step processes the next records of the input, or none when it is time to wake.
 	Step(ctx context.Context, w Work) (Result, error)
 }
 
-// Witness is a Processor that wants to know where its outputs were written. Acked is called
-// once all are, before the commit; what it writes to the Store belongs to the same commit.
+// Witness is a Processor that is notified of the positions of its outputs. Acked is called once all
+// are acknowledged, before the commit; what it writes to the Store belongs to that commit.
 type Witness interface {
 	Acked(outs []Out, positions []Position) error
 }
 
-// Work is what a Processor's step is about.
+// Work is the input of a Processor's step.
 type Work struct {
-	// Records of the input in order; none = the time given as Wake has come, or something else
-	// than the input changed.
+	// Records of the input in order; none = the time Result.Wake has come, or Stateful.Notify
+	// signalled a change.
 	Records []Record
 	Now     time.Time
-	// Next is the offset behind them.
+	// Next is the offset after them.
 	Next int64
-	// Replaying: the input held more records than these when the owner started. They were
-	// answered to before, by this owner's predecessor: decisions had better wait for the rest.
+	// Replaying: the input had further records when the owner started. An earlier owner may have
+	// acted on them: decisions should wait for the rest.
 	Replaying bool
 }
 
-// Result is what a step comes to.
+// Result is the output of a step.
 type Result struct {
 	// Outs are sent in order and acknowledged before the state is committed.
 	Outs []Out
-	// Statuses are records of compacted topics. They are sent after the outputs, once the owner has looked for a
-	// newer one, as the last record of a key is the one that stays.
+	// Statuses are records of compacted topics. They are sent after the outputs, once the owner has checked that
+	// no newer one exists, as the last record of a key is the one that is kept.
 	Statuses []Out
 	// Wake is when the Processor wants a step without records; zero = when records come.
 	Wake time.Time
-	// Look: though there may be no outputs, the log is looked at for a newer owner's claim before
-	// the commit. What a later step tells of this one's state is then true for every later owner.
+	// Look: the log is checked for a newer owner's claim before the commit, even without outputs.
+	// What a later step reports of this one's state is then true for every later owner.
 	Look bool
 }
 
-// OwnerOptions set up an Owner.
+// OwnerOptions are the settings of an Owner.
 type OwnerOptions struct {
 	Stage string
 	// Input is the topic, and Partition the partition, whose records are processed.
 	Input     string
 	Partition int
-	// Log is the topic of the decision log; empty = the stage decides nothing that must not be
-	// decided twice, and has no epochs.
+	// Log is the topic of the decision log; empty = the stage takes no decisions that must be
+	// unique, and has no epochs.
 	Log    string
 	Broker Broker
 	Store  *Store
-	// Open makes the Processor on what the Store holds. epoch is that of this owner (0 without
+	// Open returns the Processor for the state in the Store. epoch is that of this owner (0 without
 	// a log).
 	Open func(epoch uint64) (Processor, error)
 	// AcceptLoss lets a fresh Store begin at records that are not the first of a topic.
 	AcceptLoss bool
 	Logger     *slog.Logger
-	// Failpoint is passed between the steps that a crash may part; nil = Failpoint.
+	// Failpoint is called at the points of a possible crash; nil = Failpoint.
 	Failpoint func(name string)
-	// Letters is the topic of dead letters, from which a fresh Store learns which records were skipped; empty = none.
+	// Letters is the topic of dead letters, from which a new Store reads which records were skipped; empty = none.
 	Letters string
-	// Skip are records, by offset, that are skipped, with the cause.
+	// Skip are the records to be skipped: offset → cause.
 	Skip map[int64]string
-	// Poison is told of records that went to dead.letter; nil = nobody is.
+	// Poison is called for records that went to dead.letter; it may be nil.
 	Poison func(r *Record, cause error)
 }
 
-// Owner runs a Processor over one partition so that state, decisions and input agree whatever
-// crashes in between, and so that of two owners of the partition the older does no harm:
+// Owner runs a Processor over one partition. It keeps state, decisions and input consistent through
+// crashes, and makes the older of two owners of the partition harmless:
 //
-//   - Start writes a claim to partition 0 of the log. Its offset + 1 is the owner's epoch:
-//     unique, and higher than that of every owner before. Then it writes a marker of the epoch
-//     to each partition of the log and reads each from where the state stands to that marker:
-//     whatever stands there of this partition's owners and is not void is recovered.
-//   - Step: state changes in the Store's transaction; outputs are produced and acknowledged;
-//     behind outputs, and where the Processor asks for it, partition 0 of the log is looked at for a claim of a newer owner; then
-//     statuses are sent; then state, input offset and log offsets are committed at once.
+//   - Start writes a claim to partition 0 of the log. Its offset + 1 is the owner's epoch: unique,
+//     and higher than that of every owner before. Then it writes a marker of the epoch to each
+//     partition of the log and reads each from the state's position to that marker: the decisions
+//     of this partition's owners that are not void are recovered.
+//   - Step: state changes in the Store's transaction; outputs are produced and acknowledged; after outputs, and where
+//     the Processor requests it, partition 0 of the log is checked for a claim of a newer owner; then statuses are
+//     sent; then state, input offset and log offsets are committed together.
 //
-// What an older owner writes behind a newer one's markers is void for every reader (Fence).
-// What it wrote before them the newer one has recovered. The look at the claims keeps a void
-// decision from ever being committed: a newer owner's claim is acknowledged before its first
-// marker is sent, so a decision that stands behind such a marker was acknowledged after the
-// claim, and the look comes later still. So a directory that its owner left at any moment holds
-// a true past of the partition, and whoever opens it again can go on from there. A
-// status is sent after the look only. An owner that is held up between the two can still write it after
-// its successor's, so a Processor repeats a status of its own that one of an older epoch followed.
+// What an older owner writes after a newer one's markers is void for every reader (Fence). The newer
+// one has recovered what was written before them. No void decision is ever committed: a newer owner's
+// claim is acknowledged before its first marker is sent, so a decision after such a marker was
+// acknowledged after the claim, and the check for claims comes later still. So a directory that its
+// owner left at any moment has a state of the partition's true history, and a later owner can continue
+// from it. A status is sent only after the check. An owner that is delayed between the two can still
+// write it after its successor's, so a Processor repeats its own status if one of an older epoch
+// follows it.
 //
-// An Owner is used by one goroutine. After an error it is dead: its Store must be closed.
+// An Owner is used by one goroutine. After an error it cannot be used any more and its Store must
+// be closed.
 type Owner struct {
 	OwnerOptions
 	processor Processor
@@ -123,7 +124,7 @@ type Owner struct {
 	// replayed is the end of the input when the owner started.
 	replayed int64
 	skipped  map[int64]skipped
-	// looked is the offset in partition 0 of the log below which no newer claim stands.
+	// looked is the offset in partition 0 of the log below which there is no newer claim.
 	looked int64
 	rested time.Time
 	dead   error
@@ -134,15 +135,14 @@ const (
 	// recoverBatch is the number of recovered decisions after which Start commits.
 	recoverBatch = 1000
 	// restEvery is how often an owner moves its log offsets to the ends of the partitions. They
-	// must not fall behind retention while the owner has nothing to decide.
+	// must stay within the log's retention while the owner takes no decisions.
 	restEvery = 10 * time.Minute
 )
 
-// ErrSuperseded says that another owner of the partition has a higher epoch: it has taken over,
-// and this one must stop.
+// ErrSuperseded reports that another owner of the partition has a higher epoch; this one must stop.
 var ErrSuperseded = errors.New("superseded by a newer owner of the partition")
 
-// NewOwner makes an Owner; Start comes first.
+// NewOwner returns an Owner; Start must be called first.
 func NewOwner(o OwnerOptions) *Owner {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -156,14 +156,14 @@ func NewOwner(o OwnerOptions) *Owner {
 	return &Owner{OwnerOptions: o}
 }
 
-// Epoch is the owner's epoch; 0 before Start and without a log.
+// Epoch returns the owner's epoch; 0 before Start and without a log.
 func (o *Owner) Epoch() uint64 { return o.epoch }
 
-// Next is the offset of the next record of the input.
+// Next returns the offset of the next record of the input.
 func (o *Owner) Next() int64 { return o.marks.Input }
 
-// Start claims the partition and recovers its decisions. Errors: Broken where records are
-// needed that the topics no longer hold; ErrSuperseded.
+// Start claims the partition and recovers its decisions. The error is Broken if records are needed
+// that the topics no longer have, or ErrSuperseded.
 func (o *Owner) Start(ctx context.Context, now time.Time) error {
 	o.rested = now
 	return o.fatal(o.start(ctx))
@@ -207,7 +207,7 @@ func (o *Owner) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The end of the input is asked for again: what came meanwhile is better known, too.
+	// The end of the input is read again, to include what came meanwhile.
 	if end, err = o.Broker.End(ctx, o.Input, o.Partition); err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (o *Owner) start(ctx context.Context) error {
 	return nil
 }
 
-// begin checks the offset to go on from in a partition that holds [first, end).
+// begin checks the offset to continue from in a partition that has [first, end).
 func (o *Owner) begin(topic string, partition int, offset, first, end int64) (int64, error) {
 	if o.Store.Fresh() && o.AcceptLoss {
 		return first, nil
@@ -259,8 +259,8 @@ func (o *Owner) open(end int64) error {
 	return nil
 }
 
-// claim takes an epoch and marks it in each of the log's n partitions; it returns the markers'
-// offsets.
+// claim takes an epoch and writes its marker to each of the log's n partitions; it returns the
+// markers' offsets.
 func (o *Owner) claim(ctx context.Context, n int) ([]int64, error) {
 	owner := uint32(o.Partition)
 	out := func(partition int, epoch uint64) (Out, error) {
@@ -294,7 +294,7 @@ func (o *Owner) claim(ctx context.Context, n int) ([]int64, error) {
 	return markers, nil
 }
 
-// readLog recovers what stands in partition k of the log up to the owner's marker.
+// readLog recovers the decisions in partition k of the log up to the owner's marker.
 func (o *Owner) readLog(ctx context.Context, k int, marker int64, recovered *int) error {
 	fence, mark := Fence{}, &o.marks.Log[k]
 	owner := uint32(o.Partition)
@@ -330,7 +330,8 @@ func (o *Owner) readLog(ctx context.Context, k int, marker int64, recovered *int
 	return nil
 }
 
-// newer is ErrSuperseded where a record of this partition's owners in the log comes of a newer one.
+// newer returns ErrSuperseded if a record in the log was written by a newer owner of this
+// partition.
 func (o *Owner) newer(kind Kind, r *Record) error {
 	epoch := uint64(r.Offset) + 1 // of a claim
 	if kind != Claim {
@@ -346,7 +347,7 @@ func (o *Owner) newer(kind Kind, r *Record) error {
 		o.Stage, o.Partition, o.Input, o.epoch, ErrSuperseded, epoch, r.Topic, r.Partition, r.Offset))
 }
 
-// ours says whether a record is of an owner of this partition.
+// ours reports whether a record was written by an owner of this partition.
 func ours(r *Record, owner uint32) bool {
 	text, ok := r.Headers[schemas.HeaderOwner]
 	return ok && text == strconv.FormatUint(uint64(owner), 10)
@@ -382,9 +383,9 @@ func (o *Owner) look(ctx context.Context) error {
 	return nil
 }
 
-// Step gives records, which begin at Next, to the Processor, sends what it answers and commits.
-// Without records it only wakes it. It returns when it wants to be woken next; zero = not before
-// there are records.
+// Step passes records, which begin at Next, to the Processor, sends its outputs and commits.
+// Without records the Processor is only woken. wake is the time of the next wake-up; zero = not
+// before there are records.
 func (o *Owner) Step(ctx context.Context, records []Record, now time.Time) (wake time.Time, err error) {
 	if o.dead != nil {
 		return time.Time{}, o.dead
@@ -452,8 +453,8 @@ func (o *Owner) step(ctx context.Context, records []Record, now time.Time) (wake
 	return r.Wake, nil
 }
 
-// screen checks records before they change anything. Those without a schema version are taken
-// out and become dead letters. next is the offset behind the last record.
+// screen checks records before they change anything. Those without a schema version are removed and
+// become dead letters. next is the offset after the last record.
 func (o *Owner) screen(records []Record) (kept []Record, letters []Out, next int64, err error) {
 	next = o.marks.Input
 	for i := range records {
@@ -487,15 +488,15 @@ func (o *Owner) screen(records []Record) (kept []Record, letters []Out, next int
 	return kept, letters, next, nil
 }
 
-// answered is ErrSuperseded for a record of the input that answers a decision of a newer owner:
-// this one never made it and would take the answer for a stranger's.
+// answered returns ErrSuperseded for a record of the input that follows from a decision of a newer
+// owner, which this one does not know.
 func (o *Owner) answered(r *Record) error {
 	if o.Log == "" || !ours(r, uint32(o.Partition)) {
 		return nil
 	}
 	epoch, err := strconv.ParseUint(r.Headers[schemas.HeaderEpoch], 10, 64)
 	if err != nil {
-		return nil // the answer to no decision
+		return nil // follows from no decision
 	}
 	if epoch <= o.epoch {
 		return nil
@@ -505,7 +506,7 @@ func (o *Owner) answered(r *Record) error {
 }
 
 // Rest moves the log offsets of the state to the ends of the log's partitions, so that the next
-// start has little to read. It is for an owner at the end of its work.
+// start has little to read. It is called when an owner ends in order.
 func (o *Owner) Rest(ctx context.Context) error {
 	if o.dead != nil {
 		return o.dead
@@ -524,8 +525,8 @@ func (o *Owner) rest(ctx context.Context) error {
 			return err
 		}
 	}
-	// No newer owner claimed the partition before this look, so none had written below the ends
-	// that were asked for earlier; what stands there of this partition is the owner's own.
+	// No newer owner claimed the partition before this check, so none had written below the ends
+	// that were read earlier; all records of this partition there are the owner's own.
 	if err := o.look(ctx); err != nil {
 		return err
 	}

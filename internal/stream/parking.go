@@ -18,15 +18,16 @@ import (
 )
 
 // Parking: where a stage names the unit that a record belongs to (Stateless.Unit, its crawl), a record for which
-// Handle returns Unavailable does not hold up its partition. It is parked, and so is every later record of the unit,
+// Handle returns Unavailable does not delay its partition. It is parked, and so is every later record of the unit,
 // while the records of other units go on. The parked records stay in the input topic: the committed offset does not
-// pass the first of them, and the commit's metadata lists them, so that the next owner of the partition goes on behind
-// the others. The unit is tried again with back-off, in the order of its records.
+// pass the first of them, and the commit's metadata lists them, so that the next owner of the partition continues
+// after the others. The unit is tried again with back-off, in the order of its records.
 
 const (
-	// maxParked bounds the parked records of a partition, some 30 bytes each. At the bound the partition waits.
+	// maxParked bounds the parked records of a partition, some 30 bytes each. The partition waits when it is
+	// reached.
 	maxParked = 1 << 16
-	// maxMetadata bounds the metadata of a commit, bytes; brokers take 4096.
+	// maxMetadata bounds the metadata of a commit, bytes; brokers accept 4096.
 	maxMetadata = 3800
 	// parkedChunk is the number of parked records that are handled at a time.
 	parkedChunk = 64
@@ -36,7 +37,7 @@ const (
 	maxNamed = 16
 )
 
-// Missing is Unavailable(err) for one thing (a model, a control record) that it names.
+// Missing is Unavailable(err) with the name of the missing object (a model, a control record).
 func Missing(object string, err error) error {
 	if err == nil {
 		return nil
@@ -52,24 +53,24 @@ type missing struct {
 func (m *missing) Error() string { return m.object + ": " + m.err.Error() }
 func (m *missing) Unwrap() error { return m.err }
 
-// Parked says that records of a unit wait for something that it needs.
+// Parked describes the records of a unit that wait for a missing object.
 type Parked struct {
 	// Unit is the crawl.
 	Unit string `json:"crawl"`
-	// Object is what is missing, Cause why.
+	// Object is the missing object, Cause the error.
 	Object string    `json:"object"`
 	Cause  string    `json:"cause"`
 	Since  time.Time `json:"since"`
 	// Records that wait.
 	Records int `json:"records"`
-	// Offsets are those of the records, in base 36: the first, and then the differences.
+	// Offsets of the records, in base 36: the first, and then the differences.
 	Offsets string `json:"offsets,omitempty"`
 }
 
 // parkedMetadata is the metadata of a commit of a claim with parked records.
 type parkedMetadata struct {
-	// High is the offset behind the last record that was dealt with or parked. 0: the lists did not fit, and what lies
-	// behind the committed offset is handled once more.
+	// High is the offset after the last record that was completed or parked. 0: the lists did not fit, and the records
+	// after the committed offset are handled once more.
 	High   int64    `json:"high,omitempty"`
 	Parked []Parked `json:"parked"`
 }
@@ -80,7 +81,7 @@ type parking struct {
 	units map[string]*parkedUnit
 	count int
 	high  int64
-	wake  chan struct{} // a unit was parked
+	wake  chan struct{} // signals that a unit was parked
 	shown bool          // in the metric
 }
 
@@ -96,7 +97,8 @@ func newParking(next int64) *parking {
 	return &parking{units: make(map[string]*parkedUnit), high: next, wake: make(chan struct{}, 1)}
 }
 
-// restore takes up what the metadata of a commit lists. It returns the offset to go on from.
+// restore reads the parked records from the metadata of a commit. It returns the offset to continue
+// from.
 func (p *parking) restore(committed int64, metadata string) (next int64, err error) {
 	if metadata == "" {
 		return committed, nil
@@ -157,7 +159,7 @@ func (p *parking) holds(unit string) (parked, full bool) {
 	return p.units[unit] != nil, p.count >= maxParked
 }
 
-// park adds a record of a unit. cause is nil where the unit is parked for an earlier one.
+// park adds a record of a unit. cause is nil if the unit is parked already.
 func (p *parking) park(unit string, offset int64, cause error) (first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +187,8 @@ func (u *parkedUnit) because(cause error) {
 	}
 }
 
-// point is what to commit: the first parked offset, or the end of what was dealt with, and the metadata.
+// point returns what to commit: the first parked offset, or the end of what was completed, and the
+// metadata.
 func (p *parking) point() (low int64, metadata string) {
 	low = p.high
 	if p.count == 0 {
@@ -203,7 +206,8 @@ func (p *parking) point() (low int64, metadata string) {
 	return low, m.String()
 }
 
-// String is the metadata as it is committed, without offsets, or without some crawls, where it were too long.
+// String returns the metadata as it is committed, without offsets, or without some crawls, where it would be
+// too long.
 func (m *parkedMetadata) String() string {
 	b, err := json.Marshal(m)
 	if err == nil && len(b) <= maxMetadata {
@@ -219,7 +223,7 @@ func (m *parkedMetadata) String() string {
 	return string(b)
 }
 
-// short cuts a text for the metadata of a commit.
+// short truncates a text for the metadata of a commit.
 func short(s string) string {
 	s = strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "?")
 	if r := []rune(s); len(r) > 160 {
@@ -228,7 +232,7 @@ func short(s string) string {
 	return s
 }
 
-// due returns a unit that is to be tried now, with its first records, or else how long to wait.
+// due returns a unit to be tried now, with its first records, or else the time to wait.
 func (p *parking) due(now time.Time) (unit string, offsets []int64, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -247,7 +251,7 @@ func (p *parking) due(now time.Time) (unit string, offsets []int64, wait time.Du
 	return best.Unit, slices.Clone(best.offsets[:min(len(best.offsets), parkedChunk)]), 0
 }
 
-// later puts the next try of a unit off, and reports whether it is time for a line in the log.
+// later postpones the next try of a unit, and reports whether to log it.
 func (p *parking) later(unit string, cause error) (log bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -288,7 +292,7 @@ func (p *parking) show(g *prometheus.GaugeVec, topic, partition string) {
 	}
 }
 
-// drain tries parked units until ctx ends. What it returns is worth the end of the claim.
+// drain retries parked units until ctx ends. Its error ends the claim.
 func (s *statelessClaim) drain(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -313,7 +317,7 @@ func (s *statelessClaim) drain(ctx context.Context) error {
 	}
 }
 
-// retryParked handles the first records of a unit, and sends what comes of them in their order.
+// retryParked handles the first records of a unit and sends their outputs in order.
 func (s *statelessClaim) retryParked(ctx context.Context, unit string, offsets []int64) error {
 	first, err := s.handleParked(ctx, offsets[0])
 	if err != nil {
@@ -346,7 +350,7 @@ func (s *statelessClaim) retryParked(ctx context.Context, unit string, offsets [
 	return nil
 }
 
-// stillParked puts the next try off if err says that something is missing; other errors are returned.
+// stillParked postpones the next try if err reports a missing object; other errors are returned.
 func (s *statelessClaim) stillParked(unit string, err error) error {
 	class := classOf(err)
 	s.client.metrics.errors.WithLabelValues(class.String()).Inc()
@@ -360,8 +364,8 @@ func (s *statelessClaim) stillParked(unit string, err error) error {
 	return nil
 }
 
-// handleParked reads a parked record and handles it. A record that what it needs did not come for in half of its
-// topic's retention is poison: the topic will not hold it much longer.
+// handleParked reads a parked record and handles it. A record that has waited for half of its topic's retention
+// is poison, because the topic will soon delete it.
 func (s *statelessClaim) handleParked(ctx context.Context, offset int64) (outs []Out, err error) {
 	var r *Record
 	err = s.client.Read(ctx, s.claim.topic, s.claim.partition, offset, offset+1, func(x Record) error {
@@ -389,7 +393,8 @@ func (s *statelessClaim) handleParked(ctx context.Context, offset int64) (outs [
 	return outs, err
 }
 
-// commit notes how far the claim is; next is the offset behind the records dealt with or parked, 0 = as before.
+// commit notes the position of the claim; next is the offset after the records completed or parked, 0 = as
+// before.
 func (s *statelessClaim) commit(next int64) {
 	s.park.mu.Lock()
 	s.park.high = max(s.park.high, next)
@@ -401,7 +406,8 @@ func (s *statelessClaim) commit(next int64) {
 	}
 }
 
-// Parked reads from the commits of a stage which units are parked, in all partitions of an input topic.
+// Parked returns the parked units of a stage in all partitions of an input topic, as read from its
+// commits.
 func (c *Client) Parked(ctx context.Context, stage, topic string) (list []Parked, err error) {
 	n, err := c.Partitions(ctx, topic)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// pauses between the tries of a record.
+// tryPause is the pause between two tries of a record.
 const tryPause = 20 * time.Millisecond
 
-// attempt calls f, and takes a panic for its error.
+// attempt calls f and returns a panic as its error.
 func attempt(f func() ([]Out, error)) (outs []Out, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -46,8 +46,8 @@ func try(ctx context.Context, tries int, f func() ([]Out, error)) (outs []Out, m
 	}
 }
 
-// poisoned is what becomes of a record that failed by itself: what poison lets travel on, and
-// the dead letter. An error is Unavailable or Broken.
+// poisoned returns the outputs for a record that failed: those of poison, and the dead letter. An
+// error is Unavailable or Broken.
 func poisoned(stage string, poison func(Record, error) ([]Out, error), r Record, cause error, tries int) ([]Out, error) {
 	var outs []Out
 	if poison != nil {
@@ -69,15 +69,15 @@ func poisoned(stage string, poison func(Record, error) ([]Out, error), r Record,
 }
 
 const (
-	// A dead letter holds a value up to maxLetterValue and an error text up to maxLetterError;
-	// headers of other programs are cut too. Together they stay below dead.letter's 8 MiB.
+	// A dead letter has a value up to maxLetterValue and an error text up to maxLetterError;
+	// headers of other programs are truncated too. Together they stay below dead.letter's 8 MiB.
 	maxLetterValue   = 7 << 20
 	maxLetterError   = 16 << 10
 	maxLetterHeaders = 256 << 10
 )
 
-// deadLetter makes the message for dead.letter. Its headers are the record's, so that whom it
-// concerns is known without decoding; what does not fit is cut, and the error says so.
+// deadLetter returns the message for dead.letter. Its headers are the record's, so that the request
+// is known without decoding; what does not fit is truncated, which the error reports.
 func deadLetter(stage string, r Record, cause error, tries int) (Out, error) {
 	text := strings.ToValidUTF8(cause.Error(), "\uFFFD")
 	letter := &schemas.DeadLetter{

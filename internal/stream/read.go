@@ -17,37 +17,37 @@ import (
 )
 
 const (
-	fetchBytes    = 1 << 20 // of one answer, compressed; a larger batch comes whole
+	fetchBytes    = 1 << 20 // of one response, compressed; a larger batch comes whole
 	maxFetchBytes = 64 << 20
-	fetchWait     = 500 * time.Millisecond // a broker answers a fetch after it, whatever there is
-	// longestFetchWait leaves an answer time to come within requestTimeout.
+	fetchWait     = 500 * time.Millisecond // a broker responds to a fetch after it, also without records
+	// longestFetchWait leaves time for the response within requestTimeout.
 	longestFetchWait = 5 * time.Second
 )
 
-// chunk is what one fetch brought: records in order, the offset to go on at, and the offset
-// behind the partition's last record.
+// chunk is the result of one fetch: records in order, the offset to continue at, and the offset
+// after the partition's last record.
 type chunk struct {
 	records   []Record
 	next, end int64
 }
 
-// source is a partition to read from an offset up to another; group is whose offset from is,
-// for the error's sake.
+// source is a partition to read from an offset up to another; group is the group whose offset from
+// is, for errors.
 type source struct {
 	topic     string
 	partition int
 	from, to  int64
 	group     string
-	// least is the number of bytes that the broker shall wait for; 0 = any. wait is for how long; 0 = fetchWait.
+	// least is the number of bytes that the broker waits for; 0 = any. wait is how long it does; 0 = fetchWait.
 	least int64
 	wait  time.Duration
 }
 
-// endless is the to of a source that is read for ever.
+// endless is the end of a source that is read without end.
 const endless = math.MaxInt64
 
-// Read calls f for each record of a partition with from <= offset < to, in order. Offsets that
-// the partition does not hold are an *OffsetError. The error of f ends it and is returned.
+// Read calls f for each record of a partition with from <= offset < to, in order. Offsets that the
+// partition does not have are an *OffsetError. An error of f ends the read and is returned.
 func (c *Client) Read(ctx context.Context, topic string, partition int, from, to int64, f func(Record) error) error {
 	if from >= to {
 		return nil
@@ -74,15 +74,15 @@ func (c *Client) Read(ctx context.Context, topic string, partition int, from, to
 	})
 }
 
-// hasVersion reports whether the record has the schema version of some version of Forager. Another program wrote
-// a record that has none.
+// hasVersion reports whether the record has a schema version. A record without one was written by another
+// program.
 func hasVersion(r *Record) bool {
 	v, err := strconv.Atoi(r.Headers[schemas.HeaderVersion])
 	return err == nil && v > 0
 }
 
-// checkVersion is Broken for a record of a newer schema version than this program knows. A record
-// without a version is left to its reader.
+// checkVersion returns a Broken error for a record of a newer schema version than this program
+// knows. A record without a version is left to the caller.
 func checkVersion(r *Record) error {
 	text := r.Headers[schemas.HeaderVersion]
 	if v, err := strconv.Atoi(text); err == nil && v > schemas.Version {
@@ -92,8 +92,8 @@ func checkVersion(r *Record) error {
 	return nil
 }
 
-// consume calls f for each chunk of the source until it is read, f fails or ctx ends. The next
-// chunk is fetched while f works.
+// consume calls f for each chunk of the source until its end, an error of f or the end of ctx. The
+// next chunk is fetched while f works.
 func (c *Client) consume(ctx context.Context, s source, f func(chunk) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	chunks := make(chan chunk)
@@ -132,13 +132,13 @@ func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) er
 				return err
 			}
 			if s.from < first && c.topics[s.topic].Compact {
-				s.from = first // what compaction removed has a newer record behind it
+				s.from = first // what compaction removed has a newer record
 				continue
 			}
 			if s.from < first || s.from > end {
 				return &OffsetError{Topic: s.topic, Partition: s.partition, Offset: s.from, First: first, End: end, Group: s.group}
 			}
-			continue // a new leader was behind for a moment
+			continue // a new leader had not caught up for a moment
 		case class == broken:
 			return Broken(fmt.Errorf("read %s/%d: %w", s.topic, s.partition, err))
 		default:
@@ -149,7 +149,7 @@ func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) er
 			continue
 		}
 		if ch.next == s.from {
-			if s.from < ch.end { // there are records and none came: one may be larger than was asked for
+			if s.from < ch.end { // there are records and none came: one may be larger than the requested size
 				maxBytes = min(2*maxBytes, maxFetchBytes)
 			}
 			if len(ch.records) == 0 && s.to != endless {
@@ -168,7 +168,7 @@ func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) er
 	return nil
 }
 
-// fetch asks the broker once.
+// fetch makes one request.
 func (c *Client) fetch(ctx context.Context, s source, maxBytes int64) (chunk, error) {
 	r, err := c.kafka.Fetch(ctx, &kafka.FetchRequest{
 		Topic: s.topic, Partition: s.partition, Offset: s.from,
@@ -198,7 +198,7 @@ func (c *Client) fetch(ctx context.Context, s source, maxBytes int64) (chunk, er
 			}
 			seen = max(seen, rec.Offset)
 			if rec.Offset < ch.next || rec.Offset >= s.to {
-				continue // a batch comes whole, also when its begin was asked for long ago
+				continue // a batch comes whole, also with records before the requested offset
 			}
 			ch.next = rec.Offset + 1
 			if !control {
@@ -210,15 +210,15 @@ func (c *Client) fetch(ctx context.Context, s source, maxBytes int64) (chunk, er
 	case seen >= s.to:
 		ch.next = s.to
 	case seen >= 0 && ch.next == s.from && seen < s.from:
-		// The batch that holds this offset came without it: compaction removed its last
-		// records. Nothing says how many, so the offsets are passed one by one.
+		// The batch with this offset came without it: compaction removed its last records. Their
+		// number is not known, so the offsets are skipped one by one.
 		ch.next++
 	}
 	return ch, nil
 }
 
-// batchesOf takes the batches out of the reader: kafka-go passes over control batches, whose
-// offsets must be passed too.
+// batchesOf returns the batches of a reader: kafka-go skips control batches, whose offsets must be
+// counted too.
 func batchesOf(r kafka.RecordReader) []kafka.RecordReader {
 	if s, ok := r.(*protocol.RecordStream); ok {
 		return s.Records

@@ -13,24 +13,24 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Difference is a setting of a topic that is not as pipeline.yaml says.
+// Difference is a setting of a topic that differs from pipeline.yaml.
 type Difference struct {
 	Setting string `json:"setting"` // "partitions", "cleanup.policy", "retention.ms", "max.message.bytes"
 	Want    string `json:"want"`
 	Have    string `json:"have"`
 }
 
-// TopicState is how a topic of pipeline.yaml stands on the broker.
+// TopicState is the state of a topic of pipeline.yaml on the broker.
 type TopicState struct {
 	Topic string `json:"topic"`
-	// Missing: it does not exist. Created: Setup made it just now. Neither: it was there.
+	// Missing: it does not exist. Created: Setup has just created it. Neither: it existed.
 	Missing bool `json:"missing,omitempty"`
 	Created bool `json:"created,omitempty"`
-	// Differences from pipeline.yaml; Setup reports them and leaves them as they are.
+	// Differences from pipeline.yaml; Setup reports them and does not change them.
 	Differences []Difference `json:"differences,omitempty"`
 }
 
-// OK says that the topic is as pipeline.yaml wants it.
+// OK reports whether the topic is as pipeline.yaml defines it.
 func (s TopicState) OK() bool { return !s.Missing && len(s.Differences) == 0 }
 
 func (s TopicState) String() string {
@@ -84,7 +84,7 @@ func (c *Client) Setup(ctx context.Context) ([]TopicState, error) {
 	created := map[string]bool{}
 	for _, t := range create {
 		created[t.Topic] = true
-		if _, err := c.Partitions(ctx, t.Topic); err != nil { // until everybody can use it
+		if _, err := c.Partitions(ctx, t.Topic); err != nil { // wait until it can be used
 			return nil, err
 		}
 	}
@@ -153,7 +153,7 @@ func (c *Client) compareTopics(ctx context.Context, names []string) ([]TopicStat
 	return states, nil
 }
 
-// describe returns the settings of topics, by topic and name.
+// describe returns the settings of topics, by topic and name of the setting.
 func (c *Client) describe(ctx context.Context, topics []string) (map[string]map[string]string, error) {
 	if len(topics) == 0 {
 		return nil, nil
@@ -180,7 +180,7 @@ func (c *Client) describe(ctx context.Context, topics []string) (map[string]map[
 	return settings, nil
 }
 
-// topicConfig is how pipeline.yaml wants a topic.
+// topicConfig returns the configuration of a topic by pipeline.yaml.
 func (c *Client) topicConfig(name string) kafka.TopicConfig {
 	t := c.topics[name]
 	policy, retention := "delete", int64(-1)

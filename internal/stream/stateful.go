@@ -15,18 +15,19 @@ import (
 	"forager/schemas"
 )
 
-// Stateful is a stage that keeps state for each partition of its input: prioritize and
-// apprentice-train.
+// Stateful is a stage that keeps state for each partition of its input: prioritize,
+// apprentice-train and distill.
 type Stateful struct {
 	// Stage names the consumer group, and the stage in dead letters.
 	Stage string
 	Input string
 	// Log is the topic of its decision log; empty = none. See Owner.
 	Log string
-	// Open makes the Processor of a partition on what its Store holds. epoch is 0 without a log.
+	// Open returns the Processor of a partition for the state in its Store. epoch is 0 without a
+	// log.
 	Open func(partition int, epoch uint64, store *Store) (Processor, error)
-	// Notify subscribes a partition to whatever else its Processor depends on: a value in the
-	// channel makes a step without records. cancel ends it. nil = nothing.
+	// Notify subscribes a partition to other things that its Processor depends on: a value in the
+	// channel causes a step without records. cancel ends the subscription. nil = nothing.
 	Notify func(partition int) (changed <-chan struct{}, cancel func())
 	// CacheBytes is the size of the block cache that the partitions of the process share;
 	// 0 = 32 MiB.
@@ -34,11 +35,11 @@ type Stateful struct {
 	// MemTable and Hits are those of StoreOptions.
 	MemTable uint64
 	Hits     bool
-	// Rest is how long nothing is read behind the n records that there were just now, where more are worth
-	// waiting for: taken many at once they cost a tenth. nil = no time.
+	// Rest returns the pause after a fetch of n records, in which more may gather: a step over many
+	// records costs less for each. nil = no pause.
 	Rest func(n int) time.Duration
-	// Revision is the newest revision of a crawl's control record: a crawl that was parked for a fault is tried
-	// again under a newer one. nil: never.
+	// Revision returns the newest revision of a crawl's control record: a crawl that was parked for a fault is
+	// tried again under a newer one. nil: never.
 	Revision func(crawl string) uint64
 	// MaxBatch is the number of records of one step at most; 0 = 256.
 	MaxBatch int
@@ -48,17 +49,17 @@ type Stateful struct {
 // let partitions whose state is missing begin at records that are not the first of their topic.
 const AcceptLossFile = "accept-loss"
 
-// mostSuperseded is how often in one generation an owner may find that a newer one has claimed
-// its partition. Once happens: the process that had the partition before may have been held up
-// between joining and claiming.
+// mostSuperseded bounds how often in one generation an owner may find a newer claim to its
+// partition. Once is possible: the previous process may have been delayed between joining and
+// claiming.
 const mostSuperseded = 3
 
-// RunStateful runs the stage until ctx ends (nil) or something is broken. Each partition that
-// the group gives to this process has a goroutine, a Store in dir/p<N>, a Processor and an
-// Owner of its own. When a generation ends, the step in hand is finished and committed within
-// half the session time-out and the Store is closed; the next owner opens its directory, where
-// it is the same, or brings its own up to date from the topics. The group's offsets are written
-// behind the state's, for those who look at the lag; nothing is read from them.
+// RunStateful runs the stage until ctx ends (nil) or something is broken. Each partition that the
+// group gives to this process has a goroutine, a Store in dir/p<N>, a Processor and an Owner of its
+// own. When a generation ends, the current step is finished and committed within half the session
+// timeout and the Store is closed; the next owner opens the same directory, if it is on the same
+// machine, or brings its own up to date from the topics. The group's offsets are committed after
+// the state's, for the lag only; the stage does not read them.
 func (c *Client) RunStateful(ctx context.Context, s Stateful, dir string) error {
 	if s.CacheBytes == 0 {
 		s.CacheBytes = 32 << 20
@@ -85,14 +86,14 @@ type statefulClaim struct {
 	cache  *Cache
 	lag    interface{ Set(float64) }
 	faults *faults
-	end    int64 // of the input, as of the last fetch
+	end    int64 // end of the input, as of the last fetch
 }
 
-// run owns the partition until ctx ends. It begins again from the last commit when something is
-// unavailable to its Processor, and when another owner's claim came behind its own: while the
-// generation lasts, the partition is this process's, and so is the last claim.
+// run owns the partition until ctx ends. It starts again from the last commit when something is
+// unavailable to its Processor, and when another owner's claim followed its own: while the
+// generation lasts the partition belongs to this process, which must have the last claim.
 func (s *statefulClaim) run(ctx context.Context) error {
-	defer s.lag.Set(0) // another process may show it now
+	defer s.lag.Set(0) // another process may report it now
 	w := waiting{client: s.client, what: func() string { return fmt.Sprintf("what the state of %s/%d needs", s.claim.topic, s.claim.partition) }}
 	defer w.over()
 	for superseded := 0; ; {
@@ -116,7 +117,7 @@ func (s *statefulClaim) run(ctx context.Context) error {
 			if superseded++; superseded >= mostSuperseded {
 				return Broken(fmt.Errorf("%w, %d times while the group gave the partition to this process: does another deployment use the same topics with another group?", err, superseded))
 			}
-			// If the generation is over, that shows within a session time-out.
+			// If the generation is over, ctx ends within a session timeout.
 			timer := time.NewTimer(s.client.cfg.SessionTimeout)
 			select {
 			case <-ctx.Done():
@@ -135,7 +136,7 @@ func (s *statefulClaim) run(ctx context.Context) error {
 			decision, ok := s.faults.note(x)
 			s.client.log.Error("fault", "stage", s.stage.Stage, "partition", s.claim.partition, "records", len(x.records), "decision", decision, "error", err)
 			if !ok {
-				return Broken(err) // nothing says which record or crawl is to blame
+				return Broken(err) // the record or crawl at fault is not known
 			}
 		default:
 			return err
@@ -143,8 +144,8 @@ func (s *statefulClaim) run(ctx context.Context) error {
 	}
 }
 
-// own opens the Store and works until ctx ends or something fails; working is called once the
-// first step was taken.
+// own opens the Store and works until ctx ends or something fails; working is called after the
+// first step.
 func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 	store, err := s.open(ctx)
 	if err != nil {
@@ -191,7 +192,7 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 	s.showParked(store)
 	err = s.work(ctx, owner, store, chunks, working)
 	stop()
-	for range chunks { // until the reader is gone
+	for range chunks { // until the reader has ended
 	}
 	if rerr := <-read; err == nil && ctx.Err() == nil {
 		err = rerr
@@ -199,14 +200,14 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 	if err != nil {
 		return err
 	}
-	// In order, and time is left: let the next start have little to read.
+	// The owner ended in order and there is time left: reduce what the next start has to read.
 	if err := owner.Rest(s.claim.hard); err != nil {
 		return err
 	}
 	return s.claim.flush(s.claim.hard)
 }
 
-// rest lets records gather behind the last chunk of what there is.
+// rest lets records gather after the last chunk of the input.
 func (s *statefulClaim) rest(ctx context.Context, ch chunk) error {
 	if s.stage.Rest == nil || ch.next < ch.end {
 		return nil
@@ -225,7 +226,7 @@ func (s *statefulClaim) rest(ctx context.Context, ch chunk) error {
 	}
 }
 
-// open opens the partition's Store; its former owner may take a while to let go of it.
+// open opens the partition's Store; its previous owner may take a while to close it.
 func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 	dir := filepath.Join(s.dir, "p"+strconv.Itoa(s.claim.partition))
 	w := waiting{client: s.client, what: func() string { return "the state directory " + dir }}
@@ -244,8 +245,8 @@ func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 	}
 }
 
-// work takes the owner's steps until ctx ends, which is no error. A step that was begun may go
-// on until the claim's hard end.
+// work runs the owner's steps until ctx ends, which is no error. A step in progress may continue
+// until the claim's hard end.
 func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, chunks <-chan chunk, working func()) error {
 	var changed <-chan struct{}
 	if s.stage.Notify != nil {
@@ -268,8 +269,7 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, ch
 		working()
 		s.claim.commit(owner.Next(), parkedCommit(store.Parked()))
 		s.lag.Set(float64(max(0, s.end-owner.Next())))
-		// An owner that has nothing to do still looks, now and then, whether it is the last to have
-		// claimed the partition.
+		// An idle owner also checks from time to time that it has the last claim to the partition.
 		if rest := began.Add(restEvery); wake.IsZero() || rest.Before(wake) {
 			wake = rest
 		}
@@ -282,7 +282,7 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, ch
 			return nil
 		case ch, ok := <-chunks:
 			if !ok {
-				return nil // own has the reason
+				return nil // own returns the reason
 			}
 			s.end = ch.end
 			for records := ch.records; len(records) > 0 && ctx.Err() == nil; {
@@ -319,7 +319,7 @@ func (s *statefulClaim) showParked(store *Store) {
 	}
 }
 
-// DeadLetter makes the message for dead.letter about a record that a Processor could not take.
+// DeadLetter returns the message for dead.letter about a record that a Processor could not process.
 func DeadLetter(stage string, r Record, cause error) (Out, error) {
 	return deadLetter(stage, r, cause, 1)
 }

@@ -21,44 +21,45 @@ type Stateless struct {
 	Inputs []string
 	// Workers is the number of records handled at a time, of all partitions; 0 = 1.
 	Workers int
-	// Handle is the stage's logic. It is called in parallel; its outputs are sent in the order
-	// of the input. Its error is Unavailable, Broken, or the record's own. When ctx ends, the
-	// partition was lost or the process must stop: what Handle returns then counts for nothing.
+	// Handle is the stage's logic. It is called in parallel; its outputs are sent in the order of
+	// the input. Its error is Unavailable, Broken, or the record's own. When ctx has ended, because
+	// the partition was lost or the process must stop, the result is ignored.
 	Handle func(ctx context.Context, r Record) ([]Out, error)
-	// Poison says what travels on for a record that Handle could not take, besides the dead
-	// letter. nil = nothing.
+	// Poison returns the outputs for a record that Handle failed on, in addition to the dead
+	// letter. nil = none.
 	Poison func(r Record, cause error) ([]Out, error)
-	// MaxInFlight bounds the records of a partition that were read and not sent on; 0 = 256.
-	// Their bytes are bounded by 16 MiB besides.
+	// MaxInFlight bounds the records of a partition that were read and whose outputs are not sent;
+	// 0 = 256. Their bytes are also bounded, by 16 MiB.
 	MaxInFlight int
 	// Tries of a record before it is poison; 0 = 3.
 	Tries int
-	// Unit is what a record belongs to, its crawl. A record for which Handle returns Unavailable is parked with all
-	// later ones of its unit, and the other units go on (see Missing). nil: the partition waits.
+	// Unit returns what a record belongs to: its crawl. A record for which Handle returns Unavailable is parked
+	// with all later ones of its unit, and the other units go on (see Missing). nil: the partition waits.
 	Unit func(r *Record) string
 }
 
-// inFlightBytes bounds the bytes of a partition's records that were read and not sent on.
+// inFlightBytes bounds the bytes of a partition's records that were read and whose outputs are not
+// sent.
 const inFlightBytes = 16 << 20
 
-// One batch of outputs, over all topics, for one wait for acknowledgements. Once its first outputs
-// are there it waits for gatherTime at most, and only for those of records that are in flight.
+// Outputs are sent in batches over all topics, each with one wait for acknowledgements. From its
+// first outputs on a batch waits gatherTime at most, and only for outputs of records in flight.
 const (
 	emitRecords = 1000
 	emitBytes   = 4 << 20 // of records and outputs
 	gatherTime  = 20 * time.Millisecond
 )
 
-// Apply takes one record through Handle with its tries, and through Poison where they fail:
-// the very path of RunStateless, for tests without a broker. The dead letter is among the
-// outputs. An error is Unavailable (RunStateless waits and calls again), Broken, or the end of ctx.
+// Apply passes one record through Handle with its tries, and through Poison if they fail, as
+// RunStateless does; it is for tests without a broker. The dead letter is among the outputs. An
+// error is Unavailable (RunStateless waits and calls again), Broken, or the end of ctx.
 func (s *Stateless) Apply(ctx context.Context, r Record) ([]Out, error) {
 	outs, _, err := s.apply(ctx, r, func([]Out) error { return nil })
 	return outs, err
 }
 
-// apply also says why a record was poison, and takes outputs that check refuses for a failure
-// of the record.
+// apply also returns why a record was poison; outputs that check rejects are a failure of the
+// record.
 func (s *Stateless) apply(ctx context.Context, r Record, check func([]Out) error) (outs []Out, cause, err error) {
 	if err := checkVersion(&r); err != nil {
 		return nil, nil, err
@@ -123,27 +124,27 @@ func (c *Client) RunStateless(ctx context.Context, s Stateless) error {
 type slot struct {
 	record Record
 	bytes  int64
-	last   bool          // of the records that one fetch brought
+	last   bool          // the last record of a fetch
 	done   chan struct{} // closed when outs or err is set
 	outs   []Out
-	// unit is that of the record; parked is why it waits, and absent says that Handle was not called, as others of
-	// the unit wait.
+	// unit is that of the record; parked is the reason why it waits; absent: Handle was not called, because
+	// earlier records of the unit wait.
 	unit   string
 	parked error
 	absent bool
 	err    error
 }
 
-// maxSpare is how many goroutines of a claim wait for another record at most.
+// maxSpare bounds the goroutines of a claim that wait for another record.
 const maxSpare = 32
 
 type statelessClaim struct {
 	client  *Client
 	stage   *Stateless
 	claim   *claim
-	workers chan struct{} // of all claims
+	workers chan struct{} // places of all claims
 	slots   chan *slot
-	idle    chan *slot    // to goroutines that have dealt with another one
+	idle    chan *slot    // to goroutines that have handled another one
 	spare   chan struct{} // their places
 	room    *semaphore.Weighted
 	bytes   *semaphore.Weighted
@@ -151,7 +152,7 @@ type statelessClaim struct {
 	park    *parking
 
 	mu  sync.Mutex
-	end int64 // of the partition, as of the last fetch
+	end int64 // end of the partition, as of the last fetch
 }
 
 func (s *statelessClaim) run(ctx context.Context) error {
@@ -188,7 +189,7 @@ func (s *statelessClaim) run(ctx context.Context) error {
 			}
 			in.Inc()
 			s.begin(reading, sl)
-			s.slots <- sl // room for it: it has one of MaxInFlight places
+			s.slots <- sl // does not block: the slot has one of MaxInFlight places
 		}
 		return nil
 	})
@@ -208,7 +209,7 @@ func (s *statelessClaim) run(ctx context.Context) error {
 	return err
 }
 
-// setLag notes the end of the partition, or the next offset to be dealt with.
+// setLag notes the end of the partition, or the next offset to be handled.
 func (s *statelessClaim) setLag(end, next int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +224,7 @@ func (s *statelessClaim) setLag(end, next int64) {
 	s.lag.Set(float64(max(0, s.end-next)))
 }
 
-// worker takes the place of a worker, unless ctx ended.
+// worker waits for the place of a worker, unless ctx ended.
 func (s *statelessClaim) worker(ctx context.Context) error {
 	select {
 	case s.workers <- struct{}{}:
@@ -236,8 +237,8 @@ func (s *statelessClaim) worker(ctx context.Context) error {
 	return classify(ended, ctx.Err())
 }
 
-// begin has the slot filled by a goroutine that was there before, if one is idle: its stack is as large as
-// Handle needs it, where a new one would grow it for each record.
+// begin passes the slot to an idle goroutine, if there is one: its stack has grown to the size that Handle
+// needs.
 func (s *statelessClaim) begin(ctx context.Context, sl *slot) {
 	select {
 	case s.idle <- sl:
@@ -250,7 +251,7 @@ func (s *statelessClaim) begin(ctx context.Context, sl *slot) {
 	}
 }
 
-// another is the next slot for a goroutine that has filled one; nil = there are others that wait, or ctx ended.
+// another returns the next slot for a goroutine that has filled one; nil = enough others wait, or ctx ended.
 func (s *statelessClaim) another(ctx context.Context) *slot {
 	select {
 	case s.spare <- struct{}{}:
@@ -266,8 +267,8 @@ func (s *statelessClaim) another(ctx context.Context) *slot {
 	}
 }
 
-// handle fills the slot; it begins with the place of a worker. Once ctx ended nothing is called
-// again; what was begun may go on until the claim's hard end.
+// handle fills the slot; the caller has taken the place of a worker. Once ctx ended no further call
+// is made; one in progress may continue until the claim's hard end.
 func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
 	defer close(sl.done)
 	r := &sl.record
@@ -320,8 +321,8 @@ func (c *Client) notePoison(r *Record, cause error) {
 	c.log.Error("poison", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", cause)
 }
 
-// emit sends the outputs of slots in their order and commits behind them. It returns when the
-// slots end, or at the first that has none.
+// emit sends the outputs of slots in their order and commits after them. It returns when the slots
+// end, or at the first without outputs.
 func (s *statelessClaim) emit() error {
 	hard := s.claim.hard
 	var next *slot // taken from slots, not part of the last batch
@@ -336,7 +337,7 @@ func (s *statelessClaim) emit() error {
 		}
 		select {
 		case <-first.done:
-		case <-hard.Done(): // Handle does not care for its context
+		case <-hard.Done(): // Handle ignores its context
 			return nil
 		}
 		if err := first.err; err != nil {
@@ -354,8 +355,8 @@ func (s *statelessClaim) emit() error {
 	return s.claim.flush(hard)
 }
 
-// gather takes the slots behind first: those that are done and, for gatherTime, those that will be.
-// The one that ends the batch is returned too, if there is one.
+// gather collects the slots after first that are done, or become done within gatherTime. The one
+// that ends the batch is returned too, if there is one.
 func (s *statelessClaim) gather(first *slot) (batch []*slot, next *slot) {
 	due := make(chan struct{})
 	defer time.AfterFunc(gatherTime, func() { close(due) }).Stop()
@@ -367,7 +368,7 @@ func (s *statelessClaim) gather(first *slot) (batch []*slot, next *slot) {
 		for i := range next.outs {
 			bytes += int64(len(next.outs[i].Value))
 		}
-		// A batch of more than half of what may be in flight would hold up reading.
+		// A batch of more than half of what may be in flight would delay reading.
 		if records >= emitRecords || bytes >= emitBytes || 2*len(batch) >= s.stage.MaxInFlight {
 			return batch, nil
 		}
@@ -377,8 +378,8 @@ func (s *statelessClaim) gather(first *slot) (batch []*slot, next *slot) {
 	}
 }
 
-// follower is the slot behind another one, nil if there is none. It is waited for until due when
-// its record came with the other's.
+// follower returns the slot after another one, nil if there is none. It waits until due if its
+// record came with the other's.
 func (s *statelessClaim) follower(sl *slot, due <-chan struct{}) *slot {
 	select {
 	case next := <-s.slots:
@@ -396,7 +397,7 @@ func (s *statelessClaim) follower(sl *slot, due <-chan struct{}) *slot {
 	}
 }
 
-// succeeds says whether the slot has outputs, by due if not now.
+// succeeds reports whether the slot has outputs, at the latest by due.
 func (s *statelessClaim) succeeds(sl *slot, due <-chan struct{}) bool {
 	select {
 	case <-sl.done:
@@ -441,7 +442,8 @@ func (s *statelessClaim) sendBatch(ctx context.Context, batch []*slot) error {
 	return nil
 }
 
-// mustPark reports whether the record of a slot waits: for what it needs, or for an earlier record of its unit.
+// mustPark reports whether the record of a slot waits for a missing object or for an earlier record of its
+// unit.
 func (s *statelessClaim) mustPark(sl *slot, parked []*slot) bool {
 	if s.stage.Unit == nil {
 		return false

@@ -17,26 +17,25 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Store is the state of one partition of a stateful stage: an ordered map of byte strings on
-// disk. What was written since the last commit (the transaction in hand) is read back at once
-// and becomes durable as a whole, together with the Marks, or not at all. It implements
-// frontier.Store.
+// Store is the state of one partition of a stateful stage: an ordered map of byte strings on disk.
+// Writes since the last commit are visible to reads at once; they become durable together, with the
+// Marks, or not at all. It implements frontier.Store.
 //
-// Slices handed out by Get and Scan are valid until the next call. The function given to Scan
-// does not call the Store. Keys that begin with a zero byte are the Store's own. A Store is not
-// safe for concurrent use. After an error it must be closed.
+// Slices returned by Get and passed by Scan are valid until the next call. The function given to
+// Scan must not call the Store. Keys that begin with a zero byte are reserved. A Store is not safe
+// for concurrent use. After an error it must be closed.
 //
-// Pebble keeps deleted keys as tombstones until a compaction. A Scan that begins below a long
-// run of them steps over each: who takes entries off the head of a queue remembers the last key
-// taken and scans from there.
+// Pebble keeps deleted keys as tombstones until a compaction. A Scan that begins below a long run
+// of them steps over each: a caller that removes entries from the head of a queue has to remember
+// the last key removed and scan from there.
 type Store struct {
 	db *pebble.DB
-	// tx is what was written since the last commit; writing that commit, until it is in db, and
-	// written says how that went. Both are nil while nothing is being written.
+	// tx has the changes since the last commit; writing has those of that commit until they are in
+	// db, and written receives the result. Both are nil while nothing is being written.
 	tx      *changes
 	writing *changes
 	written chan error
-	// changing is held by who changes tx or writing, and by who reads them beside that; open by who reads beside Close.
+	// changing guards tx and writing against concurrent reads; open is held by reads that are concurrent with Close.
 	changing, open sync.RWMutex
 	closed         bool
 
@@ -49,53 +48,53 @@ type Store struct {
 	room   *room
 }
 
-// Marks say how far the state of a Store has come.
+// Marks are the offsets up to which a Store's state reflects the topics.
 type Marks struct {
-	// Input is the offset of the first input record that the state does not know.
+	// Input is the offset of the first input record that the state does not include.
 	Input int64
-	// Log says the same for each partition of the decision log; empty without one.
+	// Log is the same for each partition of the decision log; empty without one.
 	Log []LogMark
 }
 
-// LogMark is how far the state knows one partition of the decision log.
+// LogMark is the position of the state in one partition of the decision log.
 type LogMark struct {
-	// Offset of the first record that the state does not know.
+	// Offset of the first record that the state does not include.
 	Offset int64
 	// Epoch is the highest of the owner's markers below Offset; 0 = none.
 	Epoch uint64
 }
 
-// StoreOptions say where a Store is and whose.
+// StoreOptions are the settings of a Store.
 type StoreOptions struct {
 	Dir string
-	// Identity names what the state is of ("prioritize link.found/3"). A directory that holds
-	// another one's state is refused.
+	// Identity names the stage and the partition of the state ("prioritize link.found/3"). A
+	// directory with the state of another one is refused.
 	Identity string
 	// FS is the file system; nil = the machine's.
 	FS vfs.FS
-	// Cache is shared by the Stores of a process, beside their write buffers; nil = one of its own.
+	// Cache is the block cache that the Stores of a process share; nil = one of its own.
 	Cache *Cache
 	Log   *slog.Logger
-	// Sync says for each commit whether it waits for the disk; nil = never. It need not: what
-	// a crash loses is rebuilt from the topics.
+	// Sync decides for each commit whether it waits for the disk; nil = never. This is not
+	// necessary: what a crash loses is rebuilt from the topics.
 	Sync func() bool
 	// MemTable is the size of Pebble's write buffer, bytes; 0 = 8 MiB. Up to twice that is in
-	// memory. What is deleted or written again before the buffer is full costs nothing on disk.
+	// memory. Keys that are deleted or overwritten before the buffer is full cost nothing on disk.
 	MemTable uint64
-	// Hits says that a key that is asked for mostly is there, so that the lowest level, nine tenths
-	// of all keys, needs no Bloom filters.
+	// Hits: most keys that are read exist, so that the lowest level, nine tenths of all keys, needs
+	// no Bloom filters.
 	Hits bool
 }
 
 // Cache is a block cache shared by Stores. Pebble counts the write buffers of a Store as part of
-// its cache; a Store therefore brings room for them along, lest they leave none for blocks.
+// its cache; therefore a Store adds capacity for them, so that they leave enough for blocks.
 type Cache struct{ cache *pebble.Cache }
 
-// room is what a Store has brought to its cache for its write buffers. They begin small and grow with what is
-// written, as Pebble allocates them; the room does, too, lest the cache fill what they do not need: the
-// buffers of a partition that is written little stay small for ever.
+// room is the capacity that a Store has added to its cache for its write buffers. The buffers begin small and
+// grow with the writes, as Pebble allocates them, and the capacity grows with them; otherwise the cache would
+// use what they do not need: the buffers of a partition with few writes stay small.
 type room struct {
-	cache      *pebble.Cache // nil = the Store has one of its own
+	cache      *pebble.Cache // nil = the Store has a cache of its own
 	bytes, all int
 	giveBack   func()
 }
@@ -103,7 +102,7 @@ type room struct {
 // firstBuffer is the size of Pebble's first write buffer, bytes.
 const firstBuffer = 256 << 10
 
-// newRoom brings room for the first write buffers, of which there are two, of at most so many bytes each.
+// newRoom adds capacity for the first two write buffers; buffer is the most bytes that one may have.
 func newRoom(c *Cache, buffer uint64) *room {
 	r := &room{all: 2 * int(buffer), giveBack: func() {}}
 	if c != nil {
@@ -113,7 +112,7 @@ func newRoom(c *Cache, buffer uint64) *room {
 	return r
 }
 
-// grow brings more of the room, as so many bytes more have been written.
+// grow adds capacity after so many bytes have been written.
 func (r *room) grow(written int) {
 	if r.cache == nil || r.bytes == r.all {
 		return
@@ -124,14 +123,14 @@ func (r *room) grow(written int) {
 	before()
 }
 
-// NewCache makes a cache of size bytes; release it with Close once every Store is closed.
+// NewCache returns a cache of size bytes; Close releases it, once every Store is closed.
 func NewCache(size int64) *Cache { return &Cache{pebble.NewCache(size)} }
 
 // Close releases the cache.
 func (c *Cache) Close() { c.cache.Unref() }
 
-// ErrLocked says that a directory's Store is open elsewhere: its former owner, in this process
-// or another one of this machine, has not let go of it yet.
+// ErrLocked reports that a directory's Store is open elsewhere: its previous owner, in this process
+// or another one of this machine, has not closed it yet.
 var ErrLocked = errors.New("the state directory is open elsewhere")
 
 var (
@@ -139,11 +138,11 @@ var (
 	identityKey = []byte("\x00identity")
 )
 
-// storeVersion is the version of the Store's own keys; it leads Identity.
+// storeVersion is the version of the Store's own keys; it is written before Identity.
 const storeVersion = "1"
 
-// OpenStore opens the Store in a directory, made where it is missing. Errors: ErrLocked, Broken
-// where the directory belongs to something else or is damaged.
+// OpenStore opens the Store in a directory, which is created if it is missing. The error is
+// ErrLocked, or Broken if the directory belongs to another Identity or is damaged.
 func OpenStore(o StoreOptions) (*Store, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -181,19 +180,19 @@ func OpenStore(o StoreOptions) (*Store, error) {
 	return s, nil
 }
 
-// separateValues is from how many bytes on a value stands in a file of its own kind, and is not written again with
+// separateValues is the least size of a value, in bytes, that is stored in a separate file and not rewritten with
 // its key at each compaction.
 const separateValues = 512
 
 // flushesMerged is twice the number of flushes that are written into the first level together.
 const flushesMerged = 16
 
-// tune says how Pebble keeps what it has been given.
+// tune sets Pebble's options for compaction, files and compression.
 func tune(opts *pebble.Options, hits bool) {
-	// A larger buffer deserves a larger first level: a level less is a rewrite less.
+	// With a larger buffer the first level is larger: one level less is one rewrite less.
 	opts.LBaseMaxBytes = int64(max(64<<20, 8*opts.MemTableSize))
-	// Large values stand apart, so what is flushed of a buffer is a fraction of it, and its keys lie all over the first
-	// level: of that most is rewritten to take in two flushes, as Pebble would have it. It takes in eight.
+	// Large values are stored apart, so a flush is a fraction of its buffer, with keys all over the first level, most
+	// of which is rewritten for two flushes, Pebble's default. Here it is rewritten for eight.
 	opts.L0CompactionThreshold, opts.L0StopWritesThreshold = flushesMerged, 3*flushesMerged
 	// Files as large as a buffer: with Pebble's 2 MiB a state of a gigabyte is hundreds of open files.
 	opts.TargetFileSizes[0] = int64(opts.MemTableSize)
@@ -204,27 +203,27 @@ func tune(opts *pebble.Options, hits bool) {
 	if hits {
 		opts.Levels[len(opts.Levels)-1].FilterPolicy = pebble.NoFilterPolicy
 	}
-	// The upper levels are rewritten many times and hold little; but values that stand apart are written with
-	// the first of them, and stay as they are.
+	// The upper levels are small and rewritten many times; but values that are stored apart are written with
+	// the first of them, and are not rewritten.
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
 		c := pebble.UniformDBCompressionSettings(block.NoCompression)
 		c.Levels[0], c.Levels[len(c.Levels)-2], c.Levels[len(c.Levels)-1] = block.SnappyCompression, block.SnappyCompression, block.SnappyCompression
 		return c
 	})
-	// Leaf tables are half of all bytes and are written once.
+	// Values stored apart are half of all bytes and are written once.
 	opts.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
 		return pebble.ValueSeparationPolicy{
 			Enabled: true, MinimumSize: separateValues, MaxBlobReferenceDepth: 10,
 			RewriteMinimumAge: 5 * time.Minute, TargetGarbageRatio: 0.5,
 		}
 	}
-	// Whoever takes entries off the head of a queue remembers where it begins, so tombstones do not slow reads
-	// down, and are not worth compactions of their own, of which there were as many as all others.
+	// Readers of a queue remember where its head is, so tombstones do not slow reads down and need no
+	// compactions of their own, which would be as many as all others.
 	opts.Experimental.TombstoneDenseCompactionThreshold = -1
 	opts.CompactionConcurrencyRange = func() (lower, upper int) { return 1, max(1, runtime.GOMAXPROCS(0)/2) }
 }
 
-// begin reads the Store's own keys.
+// begin reads the reserved keys.
 func (s *Store) begin(o StoreOptions) error {
 	identity := storeVersion + " " + o.Identity
 	value, closer, err := s.db.Get(identityKey)
@@ -253,13 +252,13 @@ func (s *Store) begin(o StoreOptions) error {
 	return nil
 }
 
-// Fresh says that the Store was made just now: it holds nothing and knows no offset.
+// Fresh reports whether the Store was created by OpenStore: it is empty and has no Marks.
 func (s *Store) Fresh() bool { return s.fresh }
 
-// Marks are those of the last commit.
+// Marks returns those of the last commit.
 func (s *Store) Marks() Marks { return s.marks.clone() }
 
-// Get returns the value of key, also one written since the last commit.
+// Get returns the value of key, including one written since the last commit.
 func (s *Store) Get(key []byte) (value []byte, ok bool, err error) {
 	if value, ok, err = s.Read(key, s.value[:0]); ok {
 		s.value = value
@@ -267,7 +266,8 @@ func (s *Store) Get(key []byte) (value []byte, ok bool, err error) {
 	return value, ok, err
 }
 
-// Read is Get, with the value appended to buf. Several goroutines may call it beside anything; behind Close it fails.
+// Read is Get, with the value appended to buf. It may be called by several goroutines, concurrently with any other
+// method; after Close it fails.
 func (s *Store) Read(key, buf []byte) (value []byte, ok bool, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, false, err
@@ -294,7 +294,7 @@ func (s *Store) Read(key, buf []byte) (value []byte, ok bool, err error) {
 	return value, true, nil
 }
 
-// changed is what was said of a key that Pebble may not have yet.
+// changed returns the change of a key that Pebble may not have yet.
 func (s *Store) changed(key []byte) (x change, said bool) {
 	s.changing.RLock()
 	defer s.changing.RUnlock()
@@ -304,8 +304,9 @@ func (s *Store) changed(key []byte) (x change, said bool) {
 	return x, said
 }
 
-// ReadCommitted calls f for those of ascending keys that were there at the last commit, with the position of the key and
-// its value, which is valid during the call. Several goroutines may call it beside anything but Commit and Close.
+// ReadCommitted calls f for those of ascending keys that existed at the last commit, with the index of the key and its
+// value, which is valid during the call. Several goroutines may call it, concurrently with any method but Commit and
+// Close.
 func (s *Store) ReadCommitted(keys [][]byte, f func(i int, value []byte) error) error {
 	if len(keys) == 0 {
 		return nil
@@ -325,7 +326,7 @@ func (s *Store) ReadCommitted(keys [][]byte, f func(i int, value []byte) error) 
 	return nil
 }
 
-// readAt calls f for a committed key that is there; the iterator goes on to it.
+// readAt calls f for a committed key if it exists; the iterator is moved to it.
 func (s *Store) readAt(it *pebble.Iterator, key []byte, f func(value []byte) error) error {
 	if err := checkKey(key); err != nil {
 		return err
@@ -339,7 +340,7 @@ func (s *Store) readAt(it *pebble.Iterator, key []byte, f func(value []byte) err
 		}
 	}
 	if !it.SeekGE(key) || !bytes.Equal(it.Key(), key) {
-		return nil // or it cannot be read, and closing the iterator says so
+		return nil // or it cannot be read, which closing the iterator reports
 	}
 	value, err := it.ValueAndErr()
 	if err != nil {
@@ -381,18 +382,19 @@ func (s *Store) DeleteRange(from, to []byte) error {
 	return nil
 }
 
-// Scan calls f for from ≤ key < to in ascending order while f wants more. An empty to is the end.
+// Scan calls f for from ≤ key < to in ascending order until f returns false. An empty to is the
+// end.
 func (s *Store) Scan(from, to []byte, f func(key, value []byte) (more bool, err error)) error {
 	return s.scan(append([]*changes{s.tx}, s.committing()...), from, to, f)
 }
 
-// ScanCommitted is Scan of what was there at the last commit. Several goroutines may call it beside anything but Commit
-// and Close.
+// ScanCommitted is Scan of the state at the last commit. Several goroutines may call it, concurrently with any method
+// but Commit and Close.
 func (s *Store) ScanCommitted(from, to []byte, f func(key, value []byte) (more bool, err error)) error {
 	return s.scan(s.committing(), from, to, f)
 }
 
-// scan goes through what Pebble has with changes over it, the newest first.
+// scan iterates over the keys in Pebble with the changes applied, the newest first.
 func (s *Store) scan(over []*changes, from, to []byte, f func(key, value []byte) (more bool, err error)) error {
 	if err := checkKey(from); err != nil {
 		return err
@@ -411,8 +413,8 @@ func (s *Store) scan(over []*changes, from, to []byte, f func(key, value []byte)
 	return nil
 }
 
-// pebbleCursor is a cursor over what Pebble has. It ends where something cannot be read, and
-// closing the iterator says so.
+// pebbleCursor is a cursor over the keys in Pebble. It ends where something cannot be read, which
+// closing the iterator reports.
 type pebbleCursor struct{ it *pebble.Iterator }
 
 func (c pebbleCursor) at() (change, bool) {
@@ -425,7 +427,7 @@ func (c pebbleCursor) at() (change, bool) {
 
 func (c pebbleCursor) next() { c.it.Next() }
 
-// committing are the changes that were committed and may not be in Pebble yet.
+// committing returns the changes that were committed and may not be in Pebble yet.
 func (s *Store) committing() []*changes {
 	if s.writing == nil {
 		return nil
@@ -433,9 +435,9 @@ func (s *Store) committing() []*changes {
 	return []*changes{s.writing}
 }
 
-// Commit makes what was written since the last one durable together with the marks. It does
-// not wait for the disk; after a crash the state is that of some commit, not always the last.
-// Where a commit cannot be written, the next one or Close says so.
+// Commit commits the writes since the last one together with the marks. Without Sync it does not
+// wait for the disk; after a crash the state is that of some commit, not always the last. If a
+// commit cannot be written, the next one or Close returns the error.
 func (s *Store) Commit(m Marks) error {
 	if err := s.wait(); err != nil {
 		return err
@@ -472,7 +474,7 @@ func (s *Store) wait() error {
 	return nil
 }
 
-// write gives changes to Pebble.
+// write writes changes to Pebble.
 func (s *Store) write(c *changes, opts *pebble.WriteOptions) error {
 	batch := s.db.NewBatch()
 	for _, x := range c.cleared {
@@ -496,10 +498,10 @@ func (s *Store) write(c *changes, opts *pebble.WriteOptions) error {
 	return errors.Join(err, batch.Close())
 }
 
-// Close drops what was not committed and closes the Store. Everything committed is on disk then.
+// Close discards uncommitted writes and closes the Store. Everything committed is then on disk.
 func (s *Store) Close() error {
 	err := s.wait()
-	s.open.Lock() // whoever reads beside it is done then
+	s.open.Lock() // waits for concurrent reads
 	s.closed = true
 	s.open.Unlock()
 	err = errors.Join(err, s.db.Close())
@@ -522,7 +524,7 @@ func (m Marks) clone() Marks {
 	return m
 }
 
-// String writes the marks as they are stored: "i17 120:18 97:18", the input's offset and then
+// String returns the marks as they are stored: "i17 120:18 97:18", the input's offset and then
 // offset:epoch of each partition of the log.
 func (m Marks) String() string {
 	b := strconv.AppendInt([]byte{'i'}, m.Input, 10)
@@ -565,8 +567,8 @@ func parseMarks(text string) (Marks, error) {
 	return m, nil
 }
 
-// storeLog gives Pebble's messages to slog. Pebble calls Fatalf where it cannot go on (a log
-// that cannot be written): the process must end, and a panic says where.
+// storeLog passes Pebble's messages to slog. Pebble calls Fatalf where it cannot continue (a log
+// that cannot be written): the process must end, and a panic shows where.
 type storeLog struct {
 	log *slog.Logger
 	dir string

@@ -14,10 +14,9 @@ import (
 	"forager/schemas"
 )
 
-// Unordered is a stage whose records take very different times: each record's outputs are sent
-// as soon as they are there, and the committed offset is the lowest one under way. After a crash
-// all records from there on come again, also those that were answered: OnAssign is the place to
-// learn which.
+// Unordered is a stage whose records take very different times. The outputs of a record are sent as
+// soon as they exist, and the committed offset is the lowest one in flight. After a crash all
+// records from there on come again, also completed ones; OnAssign can find out which.
 //
 // Its input is a decision log with epoch markers (see Fence). Markers and void records are not
 // handled; the fence as of the committed offset is kept in the commit's metadata.
@@ -26,32 +25,32 @@ type Unordered struct {
 	Stage string
 	Input string
 	// MaxInFlight bounds the records of a partition that are handled at a time; 0 = 1024. Their
-	// bytes are bounded by 16 MiB besides.
+	// bytes are also bounded, by 16 MiB.
 	MaxInFlight int
-	// Handle begins with a record and returns soon; done is called once, from anywhere, when it
-	// is dealt with. ctx ends when draining begins: what has not really begun is then called off
-	// with done(nil, ctx.Err()), and the record is left to the next owner. done's error is else
-	// Unavailable (Handle is called again, after a pause), Broken, or the record's own (Handle is
-	// called again, Tries times, then Poison). What done brings later than half a session
-	// time-out after draining began is dropped.
+	// Handle starts the work on a record and returns soon; done must be called once, from any
+	// goroutine, when it is completed. ctx ends when draining begins: work that has not really
+	// begun is then cancelled with done(nil, ctx.Err()), and the record is left to the next owner.
+	// Otherwise done's error is Unavailable (Handle is called again, after a pause), Broken, or the
+	// record's own (Handle is called again, Tries times, then Poison). What done brings later than
+	// half a session timeout after draining began is dropped.
 	Handle func(ctx context.Context, r Record, done func(outs []Out, err error))
-	// Poison says what travels on for a record that Handle could not take, besides the dead
-	// letter. nil = nothing.
+	// Poison returns the outputs for a record that Handle failed on, in addition to the dead
+	// letter. nil = none.
 	Poison func(r Record, cause error) ([]Out, error)
 	// Tries of a record before it is poison; 0 = 3.
 	Tries int
-	// Linger is how long the outputs of a record may wait for those of others, while others are
-	// under way in this process; 0 = not at all.
+	// Linger is how long the outputs of a record may wait for those of others, while others are in
+	// flight in this process; 0 = not at all.
 	Linger time.Duration
-	// OnAssign is called for a partition, before its first record, when the group gives it to
+	// OnAssign is called for a partition, before its first record, when the group assigns it to
 	// this process; from is the offset of the first record to come. nil = nothing to do.
 	OnAssign func(ctx context.Context, partition int, from int64) error
-	// OnRevoke is called when the partition is given up, after the last record was dealt with or
+	// OnRevoke is called when the partition is revoked, after the last record was completed or
 	// dropped. nil = nothing to do.
 	OnRevoke func(partition int)
 }
 
-// windowPerFlight bounds the records between the lowest one under way and the newest one, in
+// windowPerFlight bounds the records between the lowest one in flight and the newest one, in
 // multiples of MaxInFlight: that many may come again after a crash.
 const windowPerFlight = 64
 
@@ -82,7 +81,7 @@ func (c *Client) RunUnordered(ctx context.Context, u Unordered) error {
 	})
 }
 
-// settled is a record that was dealt with: the offset behind it, and the marker that it was.
+// settled is a completed record: the offset after it, and the marker if it was one.
 type settled struct {
 	next   int64
 	marker bool
@@ -94,22 +93,22 @@ type unorderedClaim struct {
 	client *Client
 	stage  *Unordered
 	claim  *claim
-	head   Fence // as of the newest record read; of the reading goroutine
+	head   Fence // as of the newest record read; used by the reading goroutine only
 	slots  *semaphore.Weighted
 	bytes  *semaphore.Weighted
 	window *semaphore.Weighted
 	lag    interface{ Set(float64) }
 	stop   context.CancelCauseFunc // ends reading
 	flying sync.WaitGroup
-	// flights are the records under way in all claims of the process.
+	// flights is the number of records in flight in all claims of the process.
 	flights *atomic.Int64
 
 	mu    sync.Mutex
-	low   int64 // everything below is dealt with
+	low   int64 // everything below is completed
 	fence Fence // as of low
-	end   int64 // of the partition, as of the last fetch
-	// read holds the offsets from low on in their order, which may have holes; done those of
-	// them that are dealt with.
+	end   int64 // end of the partition, as of the last fetch
+	// read has the offsets from low on, ascending, possibly with gaps; done has those that are
+	// completed.
 	read []int64
 	done map[int64]settled
 }
@@ -139,7 +138,7 @@ func (u *unorderedClaim) run(ctx context.Context) error {
 	if cause := context.Cause(reading); cause != nil && ctx.Err() == nil {
 		err = cause // a record stopped it
 	}
-	stop(err) // what was begun learns that draining began
+	stop(err) // cancel the context of Handle: draining began
 	u.land()
 	if ferr := u.claim.flush(u.claim.hard); ferr != nil && (err == nil || classOf(err) == ended) {
 		return ferr
@@ -169,7 +168,7 @@ func (u *unorderedClaim) assign(ctx context.Context) error {
 	}
 }
 
-// land waits until what is under way is settled, or the claim's hard end.
+// land waits until the records in flight are settled, or the claim's hard end.
 func (u *unorderedClaim) land() {
 	landed := make(chan struct{})
 	go func() {
@@ -182,7 +181,7 @@ func (u *unorderedClaim) land() {
 	}
 }
 
-// take begins with a record, once there is room for it.
+// take starts a record, once the bounds allow it.
 func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 	if err := checkVersion(&r); err != nil {
 		return err
@@ -196,7 +195,7 @@ func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 	u.mu.Unlock()
 	kind, ferr := u.head.Read(&r)
 	switch {
-	case ferr != nil: // headers of some other program; Handle shall not see them
+	case ferr != nil: // headers of another program; Handle must not get them
 	case kind == Void:
 		u.client.metrics.void.WithLabelValues(r.Topic).Inc()
 		u.settle(r.Offset, settled{})
@@ -231,7 +230,7 @@ func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 	return nil
 }
 
-// flight is a record under way.
+// flight is a record in flight.
 type flight struct {
 	run     *unorderedClaim
 	record  Record
@@ -240,7 +239,7 @@ type flight struct {
 	waiting waiting
 }
 
-// begin calls Handle; its answer is dealt with in a goroutine of its own.
+// begin calls Handle; its result is processed in a goroutine of its own.
 func (f *flight) begin(ctx context.Context) {
 	var once sync.Once
 	done := func(outs []Out, err error) {
@@ -256,8 +255,8 @@ func (f *flight) begin(ctx context.Context) {
 	}
 }
 
-// land deals with the answer of Handle: outputs are sent, errors tried again, waited for or
-// made poison. The flight is over when it returns, unless Handle was called again.
+// land processes the result of Handle: outputs are sent; errors are retried, waited for or made
+// poison. The flight is over when it returns, unless Handle was called again.
 func (f *flight) land(ctx context.Context, outs []Out, err error, last bool) {
 	u, r := f.run, &f.record
 	over := func() {
@@ -317,7 +316,7 @@ func (f *flight) land(ctx context.Context, outs []Out, err error, last bool) {
 	over()
 }
 
-// linger is how long outputs wait for others: what is alone under way does not.
+// linger returns how long outputs wait for others: not at all if no other record is in flight.
 func (u *unorderedClaim) linger() time.Duration {
 	if u.flights.Load() > 1 {
 		return u.stage.Linger
@@ -325,7 +324,7 @@ func (u *unorderedClaim) linger() time.Duration {
 	return 0
 }
 
-// settle notes that a record is dealt with, and commits as far as all are.
+// settle notes that a record is completed, and commits up to the first that is not.
 func (u *unorderedClaim) settle(offset int64, s settled) {
 	s.next = offset + 1
 	u.advance(func() { u.done[offset] = s })
