@@ -5,8 +5,8 @@ import "strings"
 // maxDetail is the length of a detail, bytes.
 const maxDetail = 300
 
-// DetailOf is an error as the field detail of a record carries it: one line for people, valid
-// UTF-8, at most 300 bytes.
+// DetailOf returns an error in the form of the field detail of a record: one line of valid UTF-8,
+// at most 300 bytes.
 func DetailOf(err error) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
 	line = strings.ToValidUTF8(line, "\uFFFD")

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// RequestHeaders are the headers of every record that travels for a request.
+// RequestHeaders returns the headers of every record of a request.
 func RequestHeaders(r *FetchRequest) map[string]string {
 	id, err := ParseID(r.GetId())
 	h := map[string]string{
@@ -27,7 +27,7 @@ func RequestHeaders(r *FetchRequest) map[string]string {
 	return h
 }
 
-// RequestFromHeaders rebuilds what the headers of a record say of its request, for records
+// RequestFromHeaders returns the request as far as the headers of a record have it, for records
 // that cannot be decoded: id, crawl, shard, URL, host, epoch and owner.
 func RequestFromHeaders(h map[string]string) (*FetchRequest, error) {
 	id, err := ParseHex(h[HeaderID])
@@ -53,8 +53,8 @@ func RequestFromHeaders(h map[string]string) (*FetchRequest, error) {
 	return r, nil
 }
 
-// CheckAnswer says whether a record with this id and crawl answers the request that its headers
-// name.
+// CheckAnswer returns an error unless id and crawl of a record are those of the request that its
+// headers name.
 func CheckAnswer(h map[string]string, id []byte, crawl string) error {
 	if hex.EncodeToString(id) != h[HeaderID] || crawl != h[HeaderCrawl] {
 		return errors.New("the record and its headers name different requests")
@@ -62,7 +62,7 @@ func CheckAnswer(h map[string]string, id []byte, crawl string) error {
 	return nil
 }
 
-// Embedded is RequestFromHeaders with the bytes of the request besides, as records embed them.
+// Embedded is RequestFromHeaders, also with the encoded request, as records embed it.
 func Embedded(h map[string]string) (r *FetchRequest, embedded []byte, err error) {
 	if r, err = RequestFromHeaders(h); err != nil {
 		return nil, nil, err

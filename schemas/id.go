@@ -18,8 +18,8 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 // Bytes returns the 16 bytes.
 func (id ID) Bytes() []byte { return id[:] }
 
-// Xor returns the XOR of the id and another one's bytes, of which missing ones are 0. The XOR of a
-// set of ids does not depend on their order.
+// Xor returns the XOR of the id and the bytes of another one; missing bytes are 0. The XOR of a set
+// of ids does not depend on their order.
 func (id ID) Xor(other []byte) []byte {
 	for i := range min(len(id), len(other)) {
 		id[i] ^= other[i]
@@ -27,7 +27,7 @@ func (id ID) Xor(other []byte) []byte {
 	return id.Bytes()
 }
 
-// ParseID reads the bytes of a record's id.
+// ParseID returns the id of 16 bytes.
 func ParseID(b []byte) (ID, error) {
 	if len(b) != len(ID{}) {
 		return ID{}, fmt.Errorf("id of %d bytes, want 16", len(b))
@@ -35,7 +35,7 @@ func ParseID(b []byte) (ID, error) {
 	return ID(b), nil
 }
 
-// ParseHex reads what String wrote.
+// ParseHex parses the form of String.
 func ParseHex(s string) (ID, error) {
 	b, err := hex.DecodeString(s)
 	if err != nil {
@@ -44,20 +44,20 @@ func ParseHex(s string) (ID, error) {
 	return ParseID(b)
 }
 
-// RequestID names attempt (from 1) of fetching a canonical URL for a crawl.
+// RequestID is the id of an attempt (from 1) to fetch a canonical URL for a crawl.
 func RequestID(crawl, url string, attempt uint32) ID {
 	return makeID("request", crawl, url, strconv.FormatUint(uint64(attempt), 10))
 }
 
-// LeapID names the link from u to v (canonical URLs) in a crawl.
+// LeapID is the id of the link from u to v (canonical URLs) in a crawl.
 func LeapID(crawl, u, v string) ID { return makeID("leap", crawl, u, v) }
 
-// HubsID names the ranking of hubs of a shard at so many pages delivered.
+// HubsID is the id of the ranking of a shard's hubs after pages delivered pages.
 func HubsID(crawl string, shard uint32, pages uint64) ID {
 	return makeID("hubs", crawl, strconv.FormatUint(uint64(shard), 10), strconv.FormatUint(pages, 10))
 }
 
-// URLID names a canonical URL; the seen-set is a set of these.
+// URLID is the id of a canonical URL; the set of known URLs consists of these.
 func URLID(url string) ID { return makeID("url", url) }
 
 func makeID(parts ...string) ID {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// SeedPage is the virtual page whose links are the seeds of a crawl, canonical URLs: the record
-// of link.found that begins it. Its id names the list, so that the same list comes once.
+// SeedPage returns the record of link.found that begins a crawl: a virtual page whose links are the
+// seeds, canonical URLs. Its id is a function of the list, so that the same list counts once.
 func SeedPage(crawl string, seeds []string) *LinkFound {
 	sum := sha256.Sum256([]byte(strings.Join(seeds, "\n")))
 	id := RequestID(crawl, "seeds:"+hex.EncodeToString(sum[:]), 0)

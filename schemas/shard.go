@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// ShardOf is the shard, of n, that a host's URLs belong to; 0 and 1 shards are one. It is not the
-// hash that spreads keys over partitions, so that the hosts of a shard spread over those of
+// ShardOf returns the shard, of n, that a host's URLs belong to; n = 0 means 1. The hash is another
+// one than that of keys and partitions, so that the hosts of a shard spread over the partitions of
 // fetch.requested.
 func ShardOf(host string, n uint32) uint32 {
 	if n <= 1 {
@@ -18,21 +18,21 @@ func ShardOf(host string, n uint32) uint32 {
 	h := fnv.New64a()
 	h.Write([]byte(host))
 	x := h.Sum64()
-	x ^= x >> 33 // the finish of MurmurHash3: FNV's upper bits know little of the last bytes
+	x ^= x >> 33 // the finalizer of MurmurHash3: FNV's upper bits depend little on the last bytes
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
 	return uint32(x % uint64(n))
 }
 
-// ShardsOf is the number of shards of a crawl, at least 1.
+// ShardsOf returns the number of shards of a crawl, at least 1.
 func ShardsOf(ctl *CrawlControl) uint32 { return max(1, ctl.GetShards()) }
 
 // MaxHostWindow bounds the requests in flight to one host.
 const MaxHostWindow = 100
 
-// HostWindow is the number of requests of a crawl that may be in flight to one host. Where the crawl
-// keeps a pause the default is 2, one under way and one at hand; hosts that are asked without a pause,
-// one's own, get 100, the most there may be.
+// HostWindow returns the number of requests of a crawl that may be in flight to one host. If the crawl
+// keeps a pause the default is 2, one being made and one waiting; without a pause (the operator's own
+// servers) it is MaxHostWindow.
 func HostWindow(ctl *CrawlControl) uint32 {
 	switch {
 	case ctl.GetHostWindow() > 0:
@@ -46,7 +46,7 @@ func HostWindow(ctl *CrawlControl) uint32 {
 // MaxHostPatience bounds CrawlControl.host_patience_s.
 const MaxHostPatience = 366 * 24 * time.Hour
 
-// HostPatience is how long a crawl waits for a host that cannot be connected to.
+// HostPatience returns how long a crawl waits for a host that cannot be connected to.
 func HostPatience(ctl *CrawlControl) time.Duration {
 	if s := ctl.GetHostPatienceS(); s > 0 {
 		return time.Duration(s) * time.Second
@@ -54,29 +54,29 @@ func HostPatience(ctl *CrawlControl) time.Duration {
 	return 3 * time.Hour
 }
 
-// RetryFailed is the record of link.found that lets a shard try again what has failed; one control record of a crawl
-// brings one at most.
+// RetryFailed returns the record of link.found that makes a shard try failed URLs again; one revision of a control
+// record gives one at most.
 func RetryFailed(crawl string, shard uint32, revision uint64) *LinkFound {
 	id := makeID("retry failed", crawl, strconv.FormatUint(uint64(shard), 10), strconv.FormatUint(revision, 10))
 	return &LinkFound{Id: id.Bytes(), Crawl: crawl, Shard: shard, Outcome: Outcome_OUTCOME_RETRY_FAILED}
 }
 
-// LinksID names the record that brings links of the page judged by a request (or of the page of
-// seeds of that id) to a shard.
+// LinksID is the id of the record with the links that the page of a request (or of seeds) has for
+// another shard.
 func LinksID(page ID, to uint32) ID {
 	return makeID("links", string(page[:]), strconv.FormatUint(uint64(to), 10))
 }
 
-// MovedID names the record that brings a link from u to another shard: l says by which redirect
-// to which target, and when.
+// MovedID is the id of the record that moves a link from u to another shard; l has the redirect,
+// its target and the time.
 func MovedID(crawl, u, target string, l *MovedLink) ID {
 	return makeID("moved", crawl, u, target, l.GetNamed(), l.GetBy(),
 		strconv.FormatUint(uint64(l.GetMoves()), 10), strconv.FormatUint(l.GetClock(), 10))
 }
 
-// WholeCrawl adds the newest statuses of a crawl's shards up; nil while there is none of them.
-// It is running until every shard has said that it has finished, and shard 0, which decides
-// about the end, says why. Latencies are the largest of any shard, times the first and the last.
+// WholeCrawl returns the sum of the newest statuses of a crawl's shards; nil if there is none. The
+// crawl is running until every shard has reported its end; shard 0, which decides about the end,
+// has the reason. Latencies are the largest of any shard, times the first and the last.
 func WholeCrawl(ctl *CrawlControl, of map[uint32]*CrawlStatus) *CrawlStatus {
 	n := ShardsOf(ctl)
 	if len(of) == 0 || n == 1 {
@@ -103,7 +103,7 @@ func WholeCrawl(ctl *CrawlControl, of map[uint32]*CrawlStatus) *CrawlStatus {
 	return sum
 }
 
-// left is what a budget leaves; 0 where it is not set.
+// left returns the rest of a budget; 0 if it is not set.
 func left(limit, taken uint64) uint64 { return limit - min(limit, taken) }
 
 // add adds the status of one more shard.
@@ -162,7 +162,7 @@ func (sum *CrawlStatus) add(st *CrawlStatus) {
 	}
 }
 
-// longerOutage is the one of two that began first.
+// longerOutage returns the one of two that began first.
 func longerOutage(a, b *Outage) *Outage {
 	if a == nil || b != nil && b.GetSince() < a.GetSince() {
 		return b
@@ -185,7 +185,7 @@ func (sum *UnreachableHosts) add(u *UnreachableHosts) {
 	sum.Until = max(sum.Until, u.GetUntil())
 }
 
-// add adds what another shard's arm of the same policy has counted. Shards may follow another revision of
+// add adds the counts of another shard's arm of the same policy. Shards may follow another revision of
 // the crawl for a moment; then the arm of another policy is left out.
 func (sum *Arm) add(a *Arm) {
 	if sum.GetPolicy() != a.GetPolicy() {
@@ -212,7 +212,7 @@ func (sum *TopicSpan) add(s *TopicSpan) {
 	}
 }
 
-// leastDone is the state of two shards together: a crawl runs while any of them does.
+// leastDone returns the state of two shards together: a crawl runs while any of them does.
 func leastDone(a, b ShardState) ShardState {
 	for _, s := range []ShardState{ShardState_SHARD_STATE_RUNNING, ShardState_SHARD_STATE_STOPPING, ShardState_SHARD_STATE_PAUSED} {
 		if a == s || b == s {

@@ -55,8 +55,8 @@ func Record(topic string) proto.Message {
 	return nil
 }
 
-// Headers of a Kafka message. They repeat what the record says, so that a record that cannot
-// be decoded can still be answered for.
+// Headers of a Kafka message. They repeat fields of the record, so that a record that cannot be
+// decoded can still get a verdict.
 const (
 	// HeaderVersion is the schema version, decimal. On every message.
 	HeaderVersion = "v"
@@ -64,7 +64,7 @@ const (
 	HeaderCrawl = "crawl"
 	// HeaderID is the record's id in lower-case hex.
 	HeaderID = "id"
-	// HeaderURL is the canonical URL asked for.
+	// HeaderURL is the canonical URL requested.
 	HeaderURL = "url"
 	// HeaderHost is its politeness key.
 	HeaderHost = "host"
@@ -77,20 +77,21 @@ const (
 	// HeaderFrom is the shard that sent a record of link.found to another one, decimal; absent from
 	// verdicts and seeds.
 	HeaderFrom = "from"
-	// HeaderTrail names the records of page.* through which an answer came, see ParseTrail. Only
-	// link.found has all of them; prioritize, which reads no other topic, counts by it.
+	// HeaderTrail has the places of the records of page.* that led to the record, see ParseTrail.
+	// Only link.found has all of them; prioritize, which reads none of these topics, takes its
+	// positions from it.
 	HeaderTrail = "trail"
 	// HeaderSkipped is on a dead letter about a record that a stateful stage skipped, and within the stage on
-	// the record itself: why.
+	// the record itself: the reason.
 	HeaderSkipped = "skipped"
 )
 
-// ShardKey is the key of link.found, crawl.status and hub.ranked.
+// ShardKey returns the key of link.found, crawl.status and hub.ranked.
 func ShardKey(crawl string, shard uint32) string {
 	return crawl + "/" + strconv.FormatUint(uint64(shard), 10)
 }
 
-// ParseShardKey reads what ShardKey wrote.
+// ParseShardKey parses the form of ShardKey.
 func ParseShardKey(key string) (crawl string, shard uint32, err error) {
 	crawl, number, ok := strings.Cut(key, "/")
 	n, err := strconv.ParseUint(number, 10, 32)
@@ -100,14 +101,14 @@ func ParseShardKey(key string) (crawl string, shard uint32, err error) {
 	return crawl, uint32(n), nil
 }
 
-// ModelName is the part of a model's version that its older and newer versions share: the name of a critic, of a guide
-// or of a source of backlinks, or the crawl whose model it is.
+// ModelName returns the part of a model's version that its older and newer versions share: the name of a critic, of a
+// guide or of a source of backlinks, or the crawl whose model it is.
 func ModelName(version string) string {
 	name, _, _ := strings.Cut(version, "/")
 	return name
 }
 
-// ModelKey is the key of a model in model.published: the newest critic of a name, the newest
+// ModelKey returns the key of a model in model.published: the newest critic of a name, the newest
 // apprentice of a crawl, and each retrained apprentice have one.
 func ModelKey(m *ModelPublished) string {
 	name, rest, _ := strings.Cut(m.GetVersion(), "/")
@@ -120,5 +121,5 @@ func ModelKey(m *ModelPublished) string {
 	return m.GetCrawl() + "/" + m.GetKind()
 }
 
-// ModelObject is the object that holds the model of a version.
+// ModelObject returns the name of the object with the model of a version.
 func ModelObject(kind, version string) string { return "models/" + kind + "/" + version }

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Place is where a record stands in Kafka.
+// Place is the position of a record in Kafka.
 type Place struct {
 	Topic     string
 	Partition uint32
 	Offset    int64
 }
 
-// String writes a place as a trail has it: "page.fetched/3/1207".
+// String returns the place in the form of a trail: "page.fetched/3/1207".
 func (p Place) String() string {
 	return p.Topic + "/" + strconv.FormatUint(uint64(p.Partition), 10) + "/" + strconv.FormatInt(p.Offset, 10)
 }
 
-// WithTrail returns the headers of a record that stood at a place as they travel on: HeaderTrail
-// names that place behind those that it had come through before.
+// WithTrail returns the headers for the record that follows from the one at a place: HeaderTrail
+// has that place appended.
 func WithTrail(h map[string]string, at Place) map[string]string {
 	on := make(map[string]string, len(h)+1)
 	maps.Copy(on, h)
@@ -32,7 +32,7 @@ func WithTrail(h map[string]string, at Place) map[string]string {
 	return on
 }
 
-// ParseTrail reads the value of a HeaderTrail, oldest place first; "" is none.
+// ParseTrail parses the value of a HeaderTrail, oldest place first; "" is none.
 func ParseTrail(s string) ([]Place, error) {
 	var places []Place
 	for field := range strings.SplitSeq(s, " ") {

@@ -21,7 +21,7 @@ type File struct {
 	Statements []string
 }
 
-// Tables are the files that make the tables, in order.
+// Tables returns the files that define the tables, in order.
 func Tables() []File {
 	var all []File
 	for _, name := range tableFiles {
@@ -30,7 +30,7 @@ func Tables() []File {
 	return all
 }
 
-// Views is the file that makes the views.
+// Views returns the file that defines the views.
 func Views() File { return read("views.sql") }
 
 func read(name string) File {
@@ -42,8 +42,7 @@ func read(name string) File {
 	return File{Name: name, Digest: hex.EncodeToString(sum[:]), Statements: statements(string(b))}
 }
 
-// statements splits at semicolons that end a line; lines of comment between statements are
-// left out.
+// statements splits at semicolons that end a line; comment lines between statements are left out.
 func statements(source string) []string {
 	var all []string
 	var b strings.Builder
@@ -60,20 +59,20 @@ func statements(source string) []string {
 	return all
 }
 
-// Query is a documented question.
+// Query is a documented query.
 type Query struct {
-	// Name is one word; Title says what it shows.
+	// Name is one word; Title describes the result.
 	Name, Title string
 	SQL         string
-	// OfCrawl says that the query takes the parameter crawl, OfArchive that it reads the archive and takes
+	// OfCrawl: the query has the parameter crawl. OfArchive: it reads the archive and has the parameters
 	// archive, access_key and secret_key.
 	OfCrawl, OfArchive bool
 }
 
-// Queries are the questions of queries.sql, in their order.
+// Queries returns the queries of queries.sql, in their order.
 func Queries() []Query { return questions("queries.sql") }
 
-// ArchiveQueries are the questions of archive.sql, in their order.
+// ArchiveQueries returns the queries of archive.sql, in their order.
 func ArchiveQueries() []Query { return questions("archive.sql") }
 
 func questions(file string) []Query {

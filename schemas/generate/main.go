@@ -50,7 +50,7 @@ func run() error {
 	return nil
 }
 
-// compile makes what protoc would ask a plugin about these files.
+// compile returns the request that protoc would send to a plugin for these files.
 func compile(protos []string) (*pluginpb.CodeGeneratorRequest, error) {
 	compiler := protocompile.Compiler{
 		Resolver:       &protocompile.SourceResolver{},
@@ -68,7 +68,7 @@ func compile(protos []string) (*pluginpb.CodeGeneratorRequest, error) {
 		FileToGenerate: protos,
 		Parameter:      proto.String("paths=source_relative"),
 	}
-	// protoc-gen-go wants every file after the files it imports.
+	// protoc-gen-go requires every file after the files it imports.
 	done := make(map[string]bool)
 	var add func(string)
 	add = func(path string) {
@@ -87,7 +87,7 @@ func compile(protos []string) (*pluginpb.CodeGeneratorRequest, error) {
 	return request, nil
 }
 
-// generate asks protoc-gen-go for the files of a request.
+// generate runs protoc-gen-go on a request.
 func generate(request *pluginpb.CodeGeneratorRequest) ([]*pluginpb.CodeGeneratorResponse_File, error) {
 	in, err := proto.Marshal(request)
 	if err != nil {
