@@ -31,8 +31,8 @@ type Unordered struct {
 	// goroutine, when it is completed. ctx ends when draining begins: work that has not really
 	// begun is then cancelled with done(nil, ctx.Err()), and the record is left to the next owner.
 	// Otherwise done's error is Unavailable (Handle is called again, after a pause), Broken, or the
-	// record's own (Handle is called again, Tries times, then Poison). What done brings later than
-	// half a session timeout after draining began is dropped.
+	// record's own (Handle is called again, Tries times, then Poison). A result later than half a
+	// session timeout after draining began is dropped.
 	Handle func(ctx context.Context, r Record, done func(outs []Out, err error))
 	// Poison returns the outputs for a record that Handle failed on, in addition to the dead
 	// letter. nil = none.

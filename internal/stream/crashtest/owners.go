@@ -9,14 +9,14 @@ import (
 	"forager/internal/stream"
 )
 
-// Owners are the owners of one partition, which come and go. Each begins in a state directory that another has left, or in an empty one,
-// and steps when there are records, when the Processor asked for it, and after News; at first, too.
+// Owners are successive and concurrent owners of one partition. Each starts in a state directory that another has left,
+// or in an empty one, and makes a step at the start, when there are records, at the Processor's Wake, and after News.
 type Owners struct {
 	World *World
 	Stage string
 	// Input is a topic of one partition.
 	Input string
-	// Open makes the Processor of an owner.
+	// Open returns the Processor of an owner.
 	Open func(s *stream.Store) (stream.Processor, error)
 
 	all  []*owner
@@ -27,22 +27,22 @@ type Owners struct {
 type owner struct {
 	*Process
 	idle bool  // between two steps
-	next int64 // record of the input
-	news int   // that it had heard of in its last step
+	next int64 // next record of the input
+	news int   // news seen in its last step
 	wake time.Time
 }
 
-// News are something that owners learn from elsewhere than from the input, as by stream.Stateful.Notify.
+// News signals the owners a change outside of the input, as stream.Stateful.Notify does.
 func (o *Owners) News() { o.news++ }
 
-// Alive is the number of those that are neither killed nor over.
+// Alive returns the number of owners that are neither killed nor ended.
 func (o *Owners) Alive() int { return len(o.alive()) }
 
 func (o *Owners) alive() []*owner {
 	return slices.DeleteFunc(slices.Clone(o.all), func(x *owner) bool { return x.Done() })
 }
 
-// Spawn lets one more come.
+// Spawn adds an owner.
 func (o *Owners) Spawn() {
 	w := o.World
 	var dir *Dir
@@ -60,7 +60,7 @@ func (o *Owners) Spawn() {
 	o.all = append(o.all, x)
 }
 
-// own is the life of an owner.
+// own is the body of an owner's process.
 func (o *Owners) own(x *owner, p *Process) error {
 	w := o.World
 	s, err := p.OpenStore(o.Stage)
@@ -90,7 +90,7 @@ func (o *Owners) own(x *owner, p *Process) error {
 	}
 }
 
-// Run lets one of those that are alive go on for a while. It is an error that its life ends.
+// Run continues one of the live owners for some points. It is an error if its body returns.
 func (o *Owners) Run() error {
 	alive := o.alive()
 	x := alive[o.World.Rand.IntN(len(alive))]
@@ -102,20 +102,20 @@ func (o *Owners) Run() error {
 	return nil
 }
 
-// Kill kills one of those that are alive, where it stands.
+// Kill kills one of the live owners at its current point.
 func (o *Owners) Kill() {
 	alive := o.alive()
 	alive[o.World.Rand.IntN(len(alive))].Kill()
 }
 
-// End kills all.
+// End kills all owners.
 func (o *Owners) End() {
 	for _, x := range o.all {
 		x.Kill()
 	}
 }
 
-// AtRest says that somebody is alive, and that all who are have no step to take.
+// AtRest reports whether there is a live owner and no live owner has a step to make.
 func (o *Owners) AtRest() bool {
 	alive, end := o.alive(), int64(len(o.World.Records(o.Input, 0)))
 	return len(alive) > 0 && !slices.ContainsFunc(alive, func(x *owner) bool {

@@ -17,18 +17,18 @@ type Dir struct {
 	used bool
 }
 
-// NewDir makes an empty directory.
+// NewDir returns an empty directory.
 func NewDir(name string) *Dir { return &Dir{Name: name, fs: vfs.NewCrashableMem()} }
 
-// Free says that no process uses the directory.
+// Free reports whether no process uses the directory.
 func (d *Dir) Free() bool { return !d.used }
 
-// Process is a program that runs step by step. It is a stream.Broker: the world's, as this
-// process sees it.
+// Process is a program that runs step by step. It implements stream.Broker on the broker of its
+// World.
 type Process struct {
 	World *World
 	Name  string
-	// Err is what its body returned.
+	// Err is the error that its body returned.
 	Err error
 
 	dir   *Dir
@@ -39,16 +39,16 @@ type Process struct {
 	yield func(string) bool
 	next  func() (string, bool)
 	stop  func()
-	// sending is what a call to Produce has not appended yet, by lane.
+	// sending has what a call to Produce has not appended yet, by lane.
 	sending []lane
 }
 
-// lane is what one call sends to one partition.
+// lane has the messages that one call sends to one partition.
 type lane struct {
 	topic     string
 	partition int
 	outs      []stream.Out
-	index     []int // of outs in the call
+	index     []int // indexes of outs in the call
 	sent      int
 }
 
@@ -56,7 +56,7 @@ var _ stream.Broker = (*Process)(nil)
 
 type killed struct{}
 
-// Spawn makes a process with its state directory. It does nothing before Run.
+// Spawn creates a process with its state directory. It does nothing before Run.
 func (w *World) Spawn(name string, dir *Dir, body func(p *Process) error) *Process {
 	if dir.used {
 		panic("crashtest: " + dir.Name + " is in use")
@@ -77,7 +77,7 @@ func (w *World) Spawn(name string, dir *Dir, body func(p *Process) error) *Proce
 	return p
 }
 
-// Run lets the process go on to its next point. It returns false once its body has returned.
+// Run continues the process to its next point. It returns false once its body has returned.
 func (p *Process) Run() bool {
 	if p.done {
 		return false
@@ -91,13 +91,13 @@ func (p *Process) Run() bool {
 	return true
 }
 
-// Point is where the process stands.
+// Point returns the point at which the process is suspended.
 func (p *Process) Point() string { return p.point }
 
-// Done says that the body has returned or the process was killed.
+// Done reports whether the body has returned or the process was killed.
 func (p *Process) Done() bool { return p.done }
 
-// Kill ends the process where it stands. Its directory keeps what was synced.
+// Kill ends the process at its current point. Its directory keeps what was synced.
 func (p *Process) Kill() {
 	if p.done {
 		return
@@ -110,7 +110,7 @@ func (p *Process) Kill() {
 	p.end(true)
 }
 
-// end closes what the process had open.
+// end closes the process's Store and frees its directory.
 func (p *Process) end(crash bool) {
 	fs := p.dir.fs
 	if crash {
@@ -126,7 +126,7 @@ func (p *Process) end(crash bool) {
 	p.dir.fs, p.dir.used, p.done = fs, false, true
 }
 
-// Pass is a point of the process's way: the schedule decides what happens next.
+// Pass suspends the process at a point: the schedule decides what happens next.
 func (p *Process) Pass(point string) {
 	if p.dying || !p.yield(point) {
 		panic(killed{})
@@ -146,14 +146,14 @@ func (p *Process) OpenStore(identity string) (*stream.Store, error) {
 	return s, err
 }
 
-// CloseStore closes the Store, as a process that stops in order does.
+// CloseStore closes the Store, as a process does that ends in order.
 func (p *Process) CloseStore() error {
 	s := p.store
 	p.store = nil
 	return s.Close()
 }
 
-// Produce appends messages one by one; each is a point. See Faults for what goes wrong.
+// Produce appends messages one by one; each is a point. See Faults for possible errors.
 func (p *Process) Produce(ctx context.Context, outs []stream.Out) ([]stream.Position, error) {
 	w := p.World
 	positions := make([]stream.Position, len(outs))
@@ -220,24 +220,24 @@ func (p *Process) lane(topic string, partition int) *lane {
 	return &p.sending[len(p.sending)-1]
 }
 
-// Partitions is the number of partitions of a topic.
+// Partitions returns the number of partitions of a topic.
 func (p *Process) Partitions(ctx context.Context, topic string) (int, error) {
 	return p.World.Partitions(topic), nil
 }
 
-// Offsets are those of the moment; to ask is a point.
+// Offsets returns the current offsets; the call is a point.
 func (p *Process) Offsets(ctx context.Context, topic string, partition int) (first, end int64, err error) {
 	p.Pass("offsets")
 	return 0, int64(len(p.World.topics[topic][partition])), nil
 }
 
-// End is that of the moment; to ask is a point.
+// End returns the current end; the call is a point.
 func (p *Process) End(ctx context.Context, topic string, partition int) (int64, error) {
 	_, end, err := p.Offsets(ctx, topic, partition)
 	return end, err
 }
 
-// Read reads what the partition holds; to ask is a point.
+// Read reads the records of the partition; the call is a point.
 func (p *Process) Read(ctx context.Context, topic string, partition int, from, to int64, f func(stream.Record) error) error {
 	p.Pass("read")
 	return p.World.read(topic, partition, from, to, f)

@@ -15,7 +15,7 @@ var (
 )
 
 // Seeds runs a simulation with n seeds, from 0 or the flag crash.first on, several at a time, and fails t at the first
-// one that returns an error; it says how to run that one again. The flag crash.seeds overrides n.
+// one that returns an error, with the command that repeats it. The flag crash.seeds overrides n.
 func Seeds(t *testing.T, n uint64, run func(seed uint64) error) {
 	t.Helper()
 	if *seedFlag >= 0 {
@@ -66,7 +66,7 @@ func First(n uint64, run func(seed uint64) error) (seed uint64, err error) {
 	return seed, err
 }
 
-// caught says with which seed a simulation panicked.
+// caught returns a panic of a simulation as an error with its seed.
 func caught(seed uint64, run func(uint64) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

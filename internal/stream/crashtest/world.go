@@ -9,10 +9,10 @@ import (
 	"forager/internal/stream"
 )
 
-// Faults are the probabilities of what goes wrong, each in [0,1].
+// Faults are the probabilities of faults, each in [0, 1].
 type Faults struct {
-	// Double: after a message was appended, the producer does not learn it and sends a run of
-	// its last messages again.
+	// Double: after a message was appended, the acknowledgement is lost and the producer sends a
+	// run of its last messages again.
 	Double float64
 	// Late: a copy of some messages of a call arrives again some time after it; and, of a
 	// process that is killed while it sends, the rest arrives.
@@ -24,9 +24,9 @@ type Faults struct {
 // World is a broker, a clock and the processes that use them.
 type World struct {
 	Rand *rand.Rand
-	// Now is the time; only the test moves it.
+	// Now is the virtual time; only the test changes it.
 	Now time.Time
-	// OnAppend is told of every message that any topic takes, in the order in which they come.
+	// OnAppend is called for every message appended to any topic, in order.
 	OnAppend func(stream.Record)
 
 	faults Faults
@@ -34,14 +34,14 @@ type World struct {
 	late   []lateMessages
 }
 
-// lateMessages are on their way to one partition.
+// lateMessages are messages in flight to one partition.
 type lateMessages struct {
 	topic     string
 	partition int
 	outs      []stream.Out
 }
 
-// New makes a world with topics (name → partitions).
+// New returns a World with topics (name → number of partitions).
 func New(seed uint64, topics map[string]int, f Faults) *World {
 	w := &World{
 		Rand:   rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
@@ -54,18 +54,18 @@ func New(seed uint64, topics map[string]int, f Faults) *World {
 	return w
 }
 
-// Chance is true with probability p.
+// Chance returns true with probability p.
 func (w *World) Chance(p float64) bool { return p > 0 && w.Rand.Float64() < p }
 
-// Records are those of a partition, in order; the caller does not change them.
+// Records returns the records of a partition, in order; the caller must not change them.
 func (w *World) Records(topic string, partition int) []stream.Record {
 	return w.topics[topic][partition]
 }
 
-// Partitions is the number of partitions of a topic.
+// Partitions returns the number of partitions of a topic.
 func (w *World) Partitions(topic string) int { return len(w.topics[topic]) }
 
-// Append writes a message at once, as somebody outside of the schedule.
+// Append writes a message at once, outside of the schedule.
 func (w *World) Append(out stream.Out) stream.Position {
 	partitions, ok := w.topics[out.Topic]
 	if !ok {
@@ -87,17 +87,17 @@ func (w *World) Append(out stream.Out) stream.Position {
 	return stream.Position{Partition: p, Offset: offset}
 }
 
-// later lets messages arrive at some later Deliver.
+// later adds messages for a later Deliver.
 func (w *World) later(topic string, partition int, outs []stream.Out) {
 	if len(outs) > 0 {
 		w.late = append(w.late, lateMessages{topic, partition, outs})
 	}
 }
 
-// Late says how many runs of messages are still on their way.
+// Late returns the number of runs of messages in flight.
 func (w *World) Late() int { return len(w.late) }
 
-// Deliver lets one run of late messages arrive.
+// Deliver appends one run of late messages.
 func (w *World) Deliver() {
 	if len(w.late) == 0 {
 		return

@@ -19,7 +19,7 @@ const Variable = "FORAGER_KAFKA"
 
 // Broker is a Kafka broker for one test.
 type Broker struct {
-	// Addr is its host:port; it stays the same over Stop and Restart.
+	// Addr is its host:port, which Stop and Restart do not change.
 	Addr string
 	run  string
 	dir  string
@@ -27,7 +27,7 @@ type Broker struct {
 	fake *kfake.Cluster
 }
 
-// Start gives the broker that FORAGER_KAFKA names, or else an embedded one.
+// Start returns the broker that FORAGER_KAFKA names, or else an embedded one.
 func Start(t testing.TB) *Broker {
 	t.Helper()
 	if addr := os.Getenv(Variable); addr != "" {
@@ -47,7 +47,7 @@ func Embedded(t testing.TB, opts ...kfake.Opt) *Broker {
 	return b
 }
 
-// FreeAddr is a loopback address on which nobody listens, nor will.
+// FreeAddr returns a loopback address on which no server listens or will listen.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	addresses, err := freeport.Addresses(1)
@@ -59,7 +59,7 @@ func FreeAddr(t testing.TB) string {
 
 func newRun() string { return strings.ToLower(rand.Text()[:10]) }
 
-// Stop ends an embedded broker. Its data stay.
+// Stop stops an embedded broker. Its data are kept.
 func (b *Broker) Stop() {
 	if b.fake != nil {
 		b.fake.Close()
@@ -83,14 +83,14 @@ func (b *Broker) Restart(t testing.TB) {
 	}
 }
 
-// Fake is the embedded broker, for its faults (ControlKey); nil for a real one.
+// Fake returns the embedded broker, to inject faults (ControlKey); nil for a real one.
 func (b *Broker) Fake() *kfake.Cluster { return b.fake }
 
-// Config is how to reach the broker. Its group prefix is the test's own; the session time-out
-// is short.
+// Config returns the settings of a client of the broker. The group prefix is unique to the test;
+// the session timeout is short.
 func (b *Broker) Config() pipeline.Kafka {
 	return pipeline.Kafka{Brokers: []string{b.Addr}, Group: "test-" + b.run, Replication: 1, SessionTimeout: 4 * time.Second}
 }
 
-// Topic is a topic name of the test's own.
+// Topic returns a topic name that is unique to the test.
 func (b *Broker) Topic(name string) string { return name + "." + b.run }

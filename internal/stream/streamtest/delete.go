@@ -11,7 +11,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// kafka-go knows no DeleteRecords; tests need it to play retention.
+// kafka-go has no DeleteRecords; tests need it to simulate retention.
 func init() { protocol.Register(&deleteRequest{}, &deleteResponse{}) }
 
 type deleteRequest struct {
@@ -53,7 +53,7 @@ func (r *deleteRequest) Broker(c protocol.Cluster) (protocol.Broker, error) {
 }
 
 // DeleteBelow removes the records of a partition below an offset, as retention would. login is a user and a password
-// (SCRAM-SHA-256), none where the broker wants none.
+// (SCRAM-SHA-256), empty if the broker requires none.
 func DeleteBelow(t testing.TB, addr, topic string, partition int, offset int64, login ...string) {
 	t.Helper()
 	transport := &kafka.Transport{}
