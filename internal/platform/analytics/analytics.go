@@ -24,15 +24,15 @@ import (
 // DB is a database of ClickHouse. It is safe for concurrent use.
 type DB struct {
 	url, database string
-	// conn works in the database; admin in none, as the database may not exist.
+	// conn uses the database; admin none, as the database may not exist.
 	conn, admin driver.Conn
 
 	mu sync.Mutex
-	// types of columns, by table and column, as of the last time that they were asked for.
+	// types of columns, by table and column, as of the last request for them.
 	types map[string]map[string]string
 }
 
-// Open makes a DB. It needs no server to be up: errors are those of the settings.
+// Open returns a DB without connecting: its errors concern the settings.
 func Open(cfg pipeline.ClickHouse) (*DB, error) {
 	u, err := url.Parse(cfg.URL)
 	if err != nil {
@@ -50,7 +50,7 @@ func Open(cfg pipeline.ClickHouse) (*DB, error) {
 		Auth:        clickhouse.Auth{Username: login.User, Password: login.Password},
 		Compression: &clickhouse.Compression{Method: clickhouse.CompressionLZ4},
 		DialTimeout: 5 * time.Second,
-		// Nothing comes before a query ended where results are held in memory.
+		// A server that buffers results sends nothing before the query has ended.
 		ReadTimeout:  10 * time.Minute,
 		MaxOpenConns: 16, MaxIdleConns: 4,
 	}
@@ -102,12 +102,12 @@ func hostPort(u *url.URL) string {
 // Close closes the connections.
 func (d *DB) Close() error { return errors.Join(d.conn.Close(), d.admin.Close()) }
 
-// failed names the server and what was asked of it.
+// failed adds the server and the operation to an error.
 func (d *DB) failed(ctx context.Context, what string, err error) error {
 	return classify(ctx, fmt.Errorf("ClickHouse at %s: %s: %w", d.url, what, err))
 }
 
-// Migrate makes the database with its tables and views, where they are missing or older. It may
+// Migrate creates the database with its tables and views, where they are missing or older. It may
 // run several times at once. A table file that was applied in another form is an error.
 func (d *DB) Migrate(ctx context.Context) error {
 	err := d.admin.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+quoted(d.database))
@@ -177,7 +177,7 @@ func (d *DB) apply(ctx context.Context, f tables.File) error {
 	return nil
 }
 
-// Check compares the database with what Migrate would make; it changes nothing.
+// Check compares the database with the one that Migrate would create; it changes nothing.
 func (d *DB) Check(ctx context.Context) error {
 	var exists uint64
 	err := d.admin.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = {database:String} AND name = 'migrations'",
@@ -203,7 +203,7 @@ func (d *DB) Check(ctx context.Context) error {
 	return nil
 }
 
-// Insert writes rows, all of them or, when it fails, perhaps some.
+// Insert writes rows; if it fails some may have been written.
 func Insert[R Row](ctx context.Context, d *DB, rows []R) error {
 	if len(rows) == 0 {
 		return nil
@@ -236,8 +236,8 @@ func Insert[R Row](ctx context.Context, d *DB, rows []R) error {
 	return nil
 }
 
-// typed gives columns of a table the types that they have on the server. They are asked for once, and again
-// after an insert that failed: clickhouse-go by itself asks before every insert.
+// typed sets the types of a table's columns to those on the server. They are requested once, and again
+// after a failed insert: clickhouse-go by itself requests them before every insert.
 func (d *DB) typed(ctx context.Context, table string, names []string) ([]clickhouse.ColumnNameAndType, error) {
 	d.mu.Lock()
 	types, ok := d.types[table]
@@ -302,7 +302,7 @@ type field struct {
 	kind   reflect.Type
 }
 
-// fields are those of a row's type, whose path is at, and of what is embedded in it.
+// fields returns those of a row's type, whose path is at, and of its embedded structs.
 func fields(t reflect.Type, at []int) []field {
 	var all []field
 	for i := range t.NumField() {
@@ -317,8 +317,8 @@ func fields(t reflect.Type, at []int) []field {
 	return all
 }
 
-// fill gives a column its values of all rows at once: the driver's way by rows makes a map of each row, and a
-// copy of each value. Only arrays and maps it takes faster one by one.
+// fill sets the values of a column for all rows at once: by row the driver makes a map of each row, and a
+// copy of each value. Only for arrays and maps one by one is faster.
 func (f *field) fill(column driver.BatchColumn, rows reflect.Value) error {
 	n := rows.Len()
 	if k := f.kind.Kind(); k == reflect.Slice || k == reflect.Map {

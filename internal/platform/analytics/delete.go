@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// DeleteCrawl deletes the rows of a crawl from every table that has the column crawl, and says
-// how many rows each had, doubles included. When it returns no query finds them; their room on the disk is given
-// back in the background.
+// DeleteCrawl deletes the rows of a crawl from every table that has the column crawl, and returns how many rows
+// each had, including duplicates. When it returns no query finds them; their disk space is freed in the
+// background.
 func (d *DB) DeleteCrawl(ctx context.Context, crawl string) (map[string]uint64, error) {
 	var names []string
 	err := d.Each(ctx, `SELECT c.table FROM system.columns AS c JOIN system.tables AS t ON t.database = c.database AND t.name = c.table

@@ -8,16 +8,16 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// unavailable marks an error of a server that is away or too busy.
+// unavailable marks an error of a server that is unreachable or overloaded.
 type unavailable struct{ error }
 
 func (e *unavailable) Unwrap() error { return e.error }
 
-// Unavailable reports whether the same call may succeed later, without anybody changing
-// anything: the server is away, starting, overloaded or short of memory or disk.
+// Unavailable reports whether the same call may succeed later without a change: the server is
+// unreachable, starting, overloaded or short of memory or disk.
 func Unavailable(err error) bool { return errors.As(err, new(*unavailable)) }
 
-// busyCodes are errors of the server that pass.
+// busyCodes are temporary errors of the server.
 var busyCodes = map[int32]bool{
 	159: true, // TIMEOUT_EXCEEDED
 	160: true, // TOO_SLOW
@@ -42,21 +42,21 @@ var busyCodes = map[int32]bool{
 	999: true, // KEEPER_EXCEPTION
 }
 
-// classify marks err as *unavailable where it is. This is the one place that decides.
+// classify marks err as *unavailable if it is temporary. No other code decides this.
 func classify(ctx context.Context, err error) error {
 	var (
 		exception *clickhouse.Exception
 		status    *clickhouse.HTTPError
 	)
 	switch {
-	case err == nil, ctx.Err() != nil: // not by the error: a time-out of the network says it is one of the context
+	case err == nil, ctx.Err() != nil: // ctx decides, not err: a network timeout is a context.DeadlineExceeded too
 		return err
 	case errors.As(err, &exception):
 		if !busyCodes[exception.Code] {
 			return err
 		}
 	case errors.As(err, &status):
-		// A proxy answered, or a server that is starting.
+		// A proxy responded, or a server that is starting.
 		switch status.StatusCode {
 		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests, http.StatusRequestTimeout:
 		default:
@@ -65,6 +65,6 @@ func classify(ctx context.Context, err error) error {
 	case errors.As(err, new(*columnError)), errors.Is(err, clickhouse.ErrBatchInvalid), errors.Is(err, clickhouse.ErrUnsupportedQueryParameter):
 		return err
 	}
-	// What is not the server's is the network's: refused, reset, cut off, too late.
+	// Other errors are the network's: refused, reset, closed, timeout.
 	return &unavailable{err}
 }

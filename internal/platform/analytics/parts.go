@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// BrokenPart is a part of a table that cannot be read: a full disk or a failing one cut it off.
+// BrokenPart is a part of a table that cannot be read, because of a full or failing disk.
 type BrokenPart struct {
 	Table, Part string
-	// Problem is what the server says of it; empty where it was set aside before.
+	// Problem is the server's message; empty if the part was set aside before.
 	Problem string
-	// Replaced: parts that hold the first and the last of its rows are in use, so that what it was merged from seems
-	// to have taken its place. Otherwise its rows are missing.
+	// Replaced: parts that hold the first and the last of its rows are in use, so that the parts it was merged from
+	// seem to have replaced it. Otherwise its rows are missing.
 	Replaced bool
 }
 
-// SetAside lists the parts that the server found broken and does not use.
+// SetAside returns the parts that the server found broken and does not use.
 func (d *DB) SetAside(ctx context.Context) (parts []BrokenPart, err error) {
 	const holds = "countIf(p.partition_id = d.partition_id AND d.%[1]s_block_number BETWEEN p.min_block_number AND p.max_block_number) > 0"
 	err = d.Each(ctx, `SELECT d.table, d.name, toString(any(ifNull(d.level, 0) > 0) AND `+fmt.Sprintf(holds, "min")+` AND `+fmt.Sprintf(holds, "max")+`)
@@ -30,7 +30,7 @@ func (d *DB) SetAside(ctx context.Context) (parts []BrokenPart, err error) {
 	return parts, err
 }
 
-// CheckParts reads every part of every table that is in use, and lists those that are broken.
+// CheckParts reads every part in use of every table, and returns those that are broken.
 func (d *DB) CheckParts(ctx context.Context) (parts []BrokenPart, err error) {
 	var names []string
 	err = d.Each(ctx, "SELECT name FROM system.tables WHERE database = {database:String} AND engine LIKE '%MergeTree' ORDER BY name",

@@ -12,7 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Params are the values of {name:Type} places of a query.
+// Params are the values of the {name:Type} parameters of a query.
 type Params map[string]any
 
 func (p Params) args() []any {
@@ -37,7 +37,7 @@ type Table struct {
 	Rows    [][]any
 }
 
-// Query runs a query and returns its result whole.
+// Query runs a query and returns the whole result.
 func (d *DB) Query(ctx context.Context, sql string, params Params) (*Table, error) {
 	t := new(Table)
 	err := d.each(ctx, sql, params, func(columns []Column) { t.Columns = columns }, func(row []any) error {
@@ -53,7 +53,7 @@ func (d *DB) Query(ctx context.Context, sql string, params Params) (*Table, erro
 	return t, nil
 }
 
-// describe asks for the columns of a query: over HTTP a result without rows is an empty answer.
+// describe requests the columns of a query: over HTTP a result without rows is an empty response.
 // It returns none for a statement that is no query.
 func (d *DB) describe(ctx context.Context, sql string, params Params) (columns []Column) {
 	rows, err := d.conn.Query(ctx, "DESCRIBE (\n"+strings.TrimRight(strings.TrimSpace(sql), ";")+"\n)", params.args()...)
@@ -72,7 +72,7 @@ func (d *DB) describe(ctx context.Context, sql string, params Params) (columns [
 	return columns
 }
 
-// Each runs a query and calls f for each row, which is f's own. The error of f ends it and is
+// Each runs a query and calls f for each row, which f may keep. An error of f ends the query and is
 // returned.
 func (d *DB) Each(ctx context.Context, sql string, params Params, f func(row []any) error) error {
 	return d.each(ctx, sql, params, func([]Column) {}, f)
@@ -111,7 +111,7 @@ func (d *DB) each(ctx context.Context, sql string, params Params, head func([]Co
 	return nil
 }
 
-// plain takes pointers and interfaces away, which stand for NULL.
+// plain returns the value of pointers and interfaces; nil is NULL.
 func plain(v reflect.Value) any {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -122,7 +122,7 @@ func plain(v reflect.Value) any {
 	return v.Interface()
 }
 
-// ReadOnly returns a context whose statements can read and change settings, nothing else.
+// ReadOnly returns a context whose statements can only read and change settings.
 func ReadOnly(ctx context.Context) context.Context {
 	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"readonly": 2}))
 }
@@ -130,7 +130,7 @@ func ReadOnly(ctx context.Context) context.Context {
 // Copy runs a query and writes its result in one of ClickHouse's formats (CSV, JSONEachRow,
 // PrettyCompact, Parquet …). A FORMAT clause of the query takes precedence.
 func (d *DB) Copy(ctx context.Context, w io.Writer, format, sql string, params Params) error {
-	// The driver refuses a query that ends with a FORMAT clause; one that a comment follows it sends as it is.
+	// The driver refuses a query that ends with a FORMAT clause, but not one that a comment follows.
 	sql = strings.TrimRight(sql, "; \t\r\n") + "\n--"
 	r, err := d.conn.QueryFormat(ctx, format, sql, params.args()...)
 	if err != nil {
@@ -149,7 +149,7 @@ func (d *DB) Copy(ctx context.Context, w io.Writer, format, sql string, params P
 	return r.Close()
 }
 
-// writer remembers what it could not do, which is not the server's fault.
+// writer remembers its errors, which are not the server's.
 type writer struct {
 	io.Writer
 	err error

@@ -12,7 +12,7 @@ type Row interface {
 	Request | Marker | Fetch | Judgement | Verdict | Link | Leap | Model | Hub | Control | Status | Letter
 }
 
-// Place is where a row's record stood. Of rows with one id the one with the highest precedence
+// Place is the position of a row's record. Of rows with one id the one with the highest precedence
 // is kept: the first record.
 type Place struct {
 	Partition  uint32    `ch:"partition"`
@@ -20,15 +20,15 @@ type Place struct {
 	RecordedAt time.Time `ch:"recorded_at"`
 }
 
-// PlaceOf is the place of a record.
+// PlaceOf returns the place of a record.
 func PlaceOf(partition int, offset int64, at time.Time) Place {
 	return Place{Partition: uint32(partition), Precedence: math.MaxUint64 - uint64(offset), RecordedAt: at}
 }
 
-// Millis is a time given in Unix milliseconds; 0 is 1970.
+// Millis returns the time of Unix milliseconds; 0 is 1970.
 func Millis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// IDString is how an id is given to a FixedString(16); it is "" for none.
+// IDString returns an id as a value of a FixedString(16); "" for none.
 func IDString(b []byte) string {
 	if len(b) != len(schemas.ID{}) {
 		return string(make([]byte, len(schemas.ID{})))
@@ -106,7 +106,7 @@ type Judgement struct {
 	Marking     uint64    `ch:"marking"`
 	Degraded    string    `ch:"degraded"`
 	Shadows
-	// Silent are guides and sources of backlinks that did not answer, with the reason.
+	// Silent are guides and sources of backlinks that failed, with the reason.
 	Silent        map[string]string `ch:"silent"`
 	URL           string            `ch:"url"`
 	Title         string            `ch:"title"`
@@ -126,7 +126,7 @@ type Judgement struct {
 	Place
 }
 
-// Shadows are what critics say of a page that are not used; the slices are of one length.
+// Shadows are the judgements of critics that are not used; the slices have the same length.
 type Shadows struct {
 	Critics    []string  `ch:"shadow_critics"`
 	Relevances []float64 `ch:"shadow_relevances"`
@@ -176,7 +176,7 @@ type Link struct {
 	NoFollow  bool    `ch:"nofollow"`
 	Relevance float64 `ch:"relevance"`
 	Tempered  float64 `ch:"tempered"`
-	// Anchor is nil where the critic was not asked for the link's text, Guidance the scores by guides.
+	// Anchor is nil if the critic did not judge the link's text. Guidance has the scores by guides.
 	Anchor   *float64           `ch:"anchor"`
 	Guidance map[string]float64 `ch:"guidance"`
 	FoundAt  time.Time          `ch:"found_at"`
@@ -210,7 +210,8 @@ type Leap struct {
 	Place
 }
 
-// RankerShadows are where rankers that choose nothing saw v at its dispatch; the slices are of one length.
+// RankerShadows are the places of v at its dispatch in the orders of rankers that are not used; the slices
+// have the same length.
 type RankerShadows struct {
 	Policies []string  `ch:"shadow_policies"`
 	Dropped  []bool    `ch:"shadow_dropped"`
@@ -319,7 +320,7 @@ type Letter struct {
 	Place
 }
 
-// tableOf is the table that a row belongs to.
+// tableOf returns the table of a row.
 func tableOf(row any) string {
 	switch row.(type) {
 	case Request:

@@ -12,7 +12,7 @@ import (
 // Version is the version of the layout and the columns that this package writes.
 const Version = 1
 
-// Folder is the folder of the archive in its bucket: what the names of all its objects begin with.
+// Folder is the folder of the archive in its bucket: the prefix of the names of all its objects.
 const Folder = "archive/v1"
 
 const root = Folder + "/"
@@ -23,24 +23,24 @@ var Topics = []string{schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.T
 // digestLength is the number of hexadecimal digits of a file's digest in its name.
 const digestLength = 16
 
-// Name is the name of a file: whose records it holds, and the digest of its bytes.
+// Name is the name of a file: topic, partition and offsets of its records, and the digest of its
+// bytes.
 type Name struct {
 	Topic     string
 	Partition int
 	// First and Last are the offsets of its first and last record.
 	First, Last int64
-	// Digest is the begin of the SHA-256 of the file, 16 hexadecimal digits.
+	// Digest is the beginning of the SHA-256 of the file, 16 hexadecimal digits.
 	Digest string
 	// Copy is 0, or counts the uploads of the same bytes: those before it could not be read back.
 	Copy int
 }
 
-// Prefix is what the keys of all files of a topic begin with, and of no others.
+// Prefix returns the prefix of the keys of all files of a topic, and of no others.
 func Prefix(topic string) string { return root + topic + "/" }
 
-// Key is the object's key:
-// archive/v1/TOPIC/PARTITION/FIRST-LAST-DIGEST.parquet, with the offsets in 20 digits, so that
-// keys sort as offsets do; a copy has "-COPY" before the dot.
+// Key returns the object's key: archive/v1/TOPIC/PARTITION/FIRST-LAST-DIGEST.parquet, with the
+// offsets in 20 digits, so that keys sort as offsets do; a copy has "-COPY" before the dot.
 func (n Name) Key() string {
 	key := fmt.Sprintf("%s%d/%020d-%020d-%s", Prefix(n.Topic), n.Partition, n.First, n.Last, n.Digest)
 	if n.Copy > 0 {
@@ -49,7 +49,7 @@ func (n Name) Key() string {
 	return key + ".parquet"
 }
 
-// ParseName reads a key. It takes exactly what Key writes.
+// ParseName parses a key. It accepts exactly the form of Key.
 func ParseName(key string) (Name, error) {
 	foreign := fmt.Errorf("object %q is none of the archive's", key)
 	rest, ok := strings.CutPrefix(key, root)

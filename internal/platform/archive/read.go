@@ -12,7 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// ErrDamaged: a file is not what its name says it is.
+// ErrDamaged: the content of a file is not the one of its name.
 var ErrDamaged = errors.New("damaged")
 
 // Read returns the records of a file, checked: its bytes against the digest in the name, its
@@ -25,7 +25,7 @@ func Read(n Name, data []byte) ([]Record, error) {
 	return records, nil
 }
 
-// Verify checks a file as Read does, and that it has so many rows, and keeps nothing of it.
+// Verify checks a file as Read does, and its number of rows, without returning the records.
 func Verify(n Name, data []byte, rows int) error {
 	got := 0
 	if err := each(n, data, func(*place) { got++ }); err != nil {
@@ -37,7 +37,7 @@ func Verify(n Name, data []byte, rows int) error {
 	return nil
 }
 
-// each calls f for the places of a file's records. What f was given counts for nothing after an error.
+// each calls f for the places of a file's records. They are invalid if each returns an error.
 func each(n Name, data []byte, f func(*place)) error {
 	sum := sha256.Sum256(data)
 	if got := hex.EncodeToString(sum[:])[:digestLength]; got != n.Digest {
@@ -67,8 +67,8 @@ func each(n Name, data []byte, f func(*place)) error {
 	return fmt.Errorf("%s: %w: %w", n.Key(), ErrDamaged, err)
 }
 
-// decode calls f for each row of a file and checks the rows against its footer. It is given
-// foreign bytes: where the Parquet library panics, the file is at fault.
+// decode calls f for each row of a file and checks the rows against its footer. The bytes are not
+// trusted: a panic of the Parquet library is a fault of the file.
 func decode(data []byte, f func(*place)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Record is one message of a topic, as it was read and as it comes back.
+// Record is one message of a topic, as it was read and as Read returns it.
 type Record struct {
 	Topic     string
 	Partition int
@@ -21,7 +21,7 @@ type Record struct {
 }
 
 // digest is the SHA-256 of records: of offset, time, key, value and headers (by name) of each, so that
-// it does not depend on how a file is encoded.
+// it does not depend on the encoding of a file.
 type digest struct {
 	hash hash.Hash
 	buf  []byte
@@ -51,7 +51,7 @@ func appendField[S string | []byte](b []byte, s S) []byte {
 
 func (d *digest) String() string { return hex.EncodeToString(d.hash.Sum(nil)) }
 
-// fingerprint is the digest of one record.
+// fingerprint returns the digest of one record.
 func fingerprint(r *Record) [8]byte {
 	d, p := newDigest(), placeOf(r)
 	d.add(&p)

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// Shelf is the files of one partition of a topic.
+// Shelf has the files of one partition of a topic.
 type Shelf struct {
 	topic     string
 	partition int
 	files     []Name // by first offset, then the longest first
-	// Foreign are objects among them that the archive did not write.
+	// Foreign are objects of the same prefix that the archive did not write.
 	Foreign []string
 }
 
-// NewShelf sorts out the objects under Prefix(topic): the files of a partition.
+// NewShelf returns the files of a partition among the objects with Prefix(topic).
 func NewShelf(topic string, partition int, keys []string) *Shelf {
 	s := &Shelf{topic: topic, partition: partition}
 	for _, key := range keys {
@@ -35,7 +35,8 @@ func NewShelf(topic string, partition int, keys []string) *Shelf {
 	return s
 }
 
-// Span is the offset of the first record and the one behind the last; 0 and 0 of an empty shelf.
+// Span returns the offset of the first record and the one after the last; 0 and 0 for an empty
+// shelf.
 func (s *Shelf) Span() (first, end int64) {
 	for i, f := range s.files {
 		if i == 0 {
@@ -46,10 +47,10 @@ func (s *Shelf) Span() (first, end int64) {
 	return first, end
 }
 
-// Gap is offsets of a partition, first and last, that no file holds.
+// Gap is a range of offsets, first and last, that no file covers.
 type Gap struct{ First, Last int64 }
 
-// Gaps are the offsets between the first and the last record that no name covers.
+// Gaps returns the offsets between the first and the last record that no name covers.
 func (s *Shelf) Gaps() []Gap {
 	var gaps []Gap
 	next, _ := s.Span()
@@ -62,12 +63,12 @@ func (s *Shelf) Gaps() []Gap {
 	return gaps
 }
 
-// MissingError says which records the archive does not give, and why.
+// MissingError reports the records that cannot be read from the archive, and why.
 type MissingError struct {
 	Topic     string
 	Partition int
 	Gap
-	// Causes are the faults of the files that should hold them; none where no file is there.
+	// Causes are the faults of the files that should have them; none if there is no file.
 	Causes []error
 }
 
@@ -81,8 +82,8 @@ func (e *MissingError) Error() string {
 
 func (e *MissingError) Unwrap() []error { return e.Causes }
 
-// ConflictError says that two files hold different records under one offset: the topic was made
-// anew at some time, and its offsets began again.
+// ConflictError reports that two files have different records under one offset: the topic was
+// recreated at some time, and its offsets began again.
 type ConflictError struct {
 	A, B   Name
 	Offset int64
@@ -93,21 +94,21 @@ func (e *ConflictError) Error() string {
 		e.A.Key(), e.B.Key(), e.Offset)
 }
 
-// Report says what a replay came across.
+// Report has the statistics of a replay.
 type Report struct {
-	// Files read, Records handed on, and Doubles, records that were there more than once.
+	// Files read, Records passed on, and Doubles, records that existed more than once.
 	Files, Records, Doubles int
-	// Damaged are the faults of files in whose stead others were read.
+	// Damaged are the faults of files instead of which others were read.
 	Damaged []error
 }
 
-// Replay calls f for each record with from ≤ offset < to, in order, each offset once: where
-// files overlap, their records are compared and the first is taken. get fetches an object; its
-// errors, but for those that a missing function recognises, end the replay. One file is held
-// in memory at a time, and a second one where two overlap.
+// Replay calls f for each record with from ≤ offset < to, in order, each offset once: where files
+// overlap, their records are compared and the first is taken. get fetches an object; its errors,
+// except those that a missing function recognises, end the replay. One file is in memory at a time,
+// and a second one where two overlap.
 //
-// Offsets that no readable file holds are a *MissingError, records that differ a
-// *ConflictError. What f returns ends it.
+// Offsets that no readable file has are a *MissingError, records that differ a *ConflictError. An
+// error of f ends the replay.
 func (s *Shelf) Replay(ctx context.Context, from, to int64, get func(ctx context.Context, key string) ([]byte, error), missing func(error) bool, f func(Record) error) (Report, error) {
 	r := &replay{shelf: s, get: get, missing: missing, bad: make(map[Name]error), done: make(map[Name]bool)}
 	for from < to {
@@ -138,7 +139,7 @@ func (s *Shelf) Replay(ctx context.Context, from, to int64, get func(ctx context
 	return r.report, nil
 }
 
-// replay is one replay under way.
+// replay is the state of one replay.
 type replay struct {
 	shelf   *Shelf
 	get     func(ctx context.Context, key string) ([]byte, error)
@@ -149,8 +150,8 @@ type replay struct {
 	report Report
 }
 
-// open reads a file that holds the offset, the one that reaches farthest; nil records where there
-// is none.
+// open reads a file with the offset, the one with the largest last offset; nil records if there is
+// none.
 func (r *replay) open(ctx context.Context, offset int64) (Name, []Record, error) {
 	var covering []Name
 	for _, f := range r.shelf.files {
@@ -171,7 +172,7 @@ func (r *replay) open(ctx context.Context, offset int64) (Name, []Record, error)
 	return Name{}, nil, nil
 }
 
-// read reads a file; nil where it is damaged or gone, which is noted.
+// read reads a file; nil if it is damaged or missing, which is noted.
 func (r *replay) read(ctx context.Context, n Name) ([]Record, error) {
 	data, err := r.get(ctx, n.Key())
 	var records []Record
@@ -224,7 +225,7 @@ func (r *replay) compare(ctx context.Context, n Name, records []Record) error {
 	return nil
 }
 
-// lacks makes the error for offsets from ≤ offset < to, as far as they cannot be read.
+// lacks returns the error for those offsets from ≤ offset < to that cannot be read.
 func (r *replay) lacks(from, to int64) error {
 	for _, f := range r.shelf.files {
 		if f.First > from && r.bad[f] == nil {

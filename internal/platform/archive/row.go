@@ -12,7 +12,7 @@ import (
 	"forager/schemas"
 )
 
-// place is the columns that every file has, and all that reading needs.
+// place has the columns of every file, and all that a reader needs.
 type place struct {
 	Offset    int64    `parquet:"offset,delta"`
 	Partition int32    `parquet:"partition"`
@@ -22,7 +22,7 @@ type place struct {
 	Headers   []header `parquet:"headers,list"`
 	// Record is the value of the message, unchanged.
 	Record []byte `parquet:"record"`
-	// Problem says why the record could not be decoded; the columns below are then empty.
+	// Problem is the reason why the record could not be decoded; the columns below are then empty.
 	Problem string `parquet:"problem,dict"`
 }
 
@@ -31,7 +31,7 @@ type header struct {
 	Value string `parquet:"value"`
 }
 
-// judgement is the columns that say what the critic says; null where nothing was judged.
+// judgement has the columns of a critic's judgement; null if nothing was judged.
 type judgement struct {
 	Relevance   *float64     `parquet:"relevance,optional"`
 	Tempered    *float64     `parquet:"tempered,optional"`
@@ -145,7 +145,7 @@ type feature struct {
 	Count  uint32 `parquet:"count"`
 }
 
-// guidance is what a guide says of a page's links.
+// guidance is the output of a guide for a page's links.
 type guidance struct {
 	Guide string `parquet:"guide,dict"`
 	// Scores are one for all links, one each in their order, or none.
@@ -160,7 +160,8 @@ func guidanceOf(j *schemas.Judgement) (all []guidance) {
 	return all
 }
 
-// shadowPlace is where a ranker that chose nothing saw v; null where its gate let no link through.
+// shadowPlace is the place of v in the order of a ranker that is not used; null if its gate let no
+// link through.
 type shadowPlace struct {
 	Policy string   `parquet:"policy,dict"`
 	Tier   *uint32  `parquet:"tier,optional"`
@@ -168,7 +169,7 @@ type shadowPlace struct {
 	Model  string   `parquet:"model,dict"`
 }
 
-// placeOf has the headers in the order of their names.
+// placeOf returns the place of a record, with headers in the order of their names.
 func placeOf(r *Record) place {
 	p := place{
 		Offset: r.Offset, Partition: int32(r.Partition), Topic: r.Topic, Time: r.Time.UnixMilli(), Key: r.Key, Record: r.Value,
@@ -183,7 +184,7 @@ func placeOf(r *Record) place {
 	return p
 }
 
-// record is the record that a row was made of.
+// record returns the record of a row.
 func (p *place) record() Record {
 	r := Record{
 		Topic: p.Topic, Partition: int(p.Partition), Offset: p.Offset, Time: time.UnixMilli(p.Time), Key: p.Key, Value: p.Record,
@@ -195,7 +196,7 @@ func (p *place) record() Record {
 	return r
 }
 
-// shadow is what a critic that was not used says of a page; null where it failed.
+// shadow is the judgement of a critic that is not used; null if it failed.
 type shadow struct {
 	Critic      string   `parquet:"critic,dict"`
 	Relevance   *float64 `parquet:"relevance,optional"`
@@ -230,7 +231,7 @@ func judgementOf(j *schemas.Judgement) judgement {
 	return row
 }
 
-// host is the politeness key of a canonical URL, "" of none.
+// host returns the politeness key of a canonical URL; "" for "".
 func host(url string) string {
 	if url == "" {
 		return ""
@@ -276,7 +277,7 @@ func foundRowOf(in place) foundRow {
 		judgement: judgementOf(m.Judgement), URL: m.Url, Host: host(m.Url), Status: m.Status, Redirect: m.Redirect,
 		Detail: m.Detail, NotBefore: m.NotBefore, FetchedAt: m.FetchedAt, Fingerprint: m.Fingerprint, Cut: m.Cut,
 	}
-	switch m.Role { // not to be taken for verdicts
+	switch m.Role { // these are no verdicts
 	case schemas.LinkRole_LINK_ROLE_LINKS:
 		row.Outcome = "links"
 	case schemas.LinkRole_LINK_ROLE_NOTE:

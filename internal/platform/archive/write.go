@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// groupBytes of record values end a row group, which is what the writer holds in memory.
+	// groupBytes of record values end a row group; the writer keeps one in memory.
 	groupBytes = 8 << 20
-	// batchRows are handed to the Parquet library at a time.
+	// batchRows is the number of rows passed to the Parquet library at a time.
 	batchRows = 64
 )
 
-// compression keeps the room of its encoder, 8 MiB, from file to file.
+// compression keeps the buffers of its encoder, 8 MiB, from file to file.
 var compression = &zstd.Codec{Level: zstd.SpeedFastest}
 
-// Keys of a file's metadata, beside its columns.
+// Keys of a file's metadata in the footer.
 const (
 	metaVersion = "forager.archive" // Version
 	metaTopic   = "forager.topic"
 	metaDigest  = "forager.records.sha256" // digest of the records
 )
 
-// Write writes records, of one partition and ascending by offset, as one file and returns its
-// name. The same records make the same bytes.
+// Write writes records of one partition, ascending by offset, as one file and returns its name. The
+// same records make the same bytes.
 func Write(w io.Writer, records []Record) (Name, error) {
 	if len(records) == 0 {
 		return Name{}, fmt.Errorf("a file of no records")

@@ -19,17 +19,19 @@ import (
 	"forager/internal/platform/pipeline"
 )
 
-// Env is what a stage is given.
+// Env is the environment of a stage.
 type Env struct {
 	Config *pipeline.Config
-	// Stage is its name ("parse-dom"), Replica its number among the processes of the stage, from 0.
+	// Stage is the stage's name ("parse-dom"), Replica the number of this process among those of
+	// the stage, from 0.
 	Stage   string
 	Replica int
-	// Log carries stage and replica.
+	// Log has the attributes stage and replica.
 	Log *slog.Logger
 	// Metrics is served at the configured address, under /metrics.
 	Metrics *prometheus.Registry
-	// StateDir is the stage's folder for state, of all replicas on this machine. It may not exist yet.
+	// StateDir is the stage's state directory, shared by its replicas on this machine. It may not
+	// exist yet.
 	StateDir string
 }
 
@@ -73,7 +75,7 @@ func start(stage string, args []string, stderr io.Writer, run func(context.Conte
 	if *check {
 		return exitOK
 	}
-	syscall.Umask(0o077) // state is the operator's alone
+	syscall.Umask(0o077) // only the operator may read the state
 	if err := cfg.MakeData(); err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", stage, err)
 		return exitError
@@ -114,7 +116,7 @@ func untilSignal() (ctx context.Context, interrupted func() bool, stop func()) {
 	}
 }
 
-// serve runs the stage beside its metrics endpoint.
+// serve runs the stage and its metrics endpoint.
 func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int, stderr io.Writer, run func(context.Context, *Env) error) error {
 	env := &Env{
 		Config: cfg, Stage: stage, Replica: replica,
@@ -145,7 +147,7 @@ func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int,
 	return nil
 }
 
-// metricsAddr is the address for a replica; empty = none.
+// metricsAddr returns the address for a replica; empty = none.
 func metricsAddr(addr, stage string, replica int) (string, error) {
 	if addr == "" {
 		return "", nil

@@ -18,24 +18,25 @@ import (
 	"forager/internal/platform/pipeline"
 )
 
-// NewRegistry is a registry with what Go and the system say of this process.
+// NewRegistry returns a registry with the metrics of Go and of the process.
 func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
 
-// notGo is memory of a process that Go's limit does not count, bytes: above all the program itself.
+// notGo is the memory of a process that Go's limit does not count, bytes: mostly the program
+// itself.
 const notGo = 32 << 20
 
-// GoMemory is what Go may have of the memory that a process should keep within, bytes.
+// GoMemory returns Go's memory limit for a process that may use so many bytes.
 func GoMemory(process int64) int64 { return max(process-notGo, process/2) }
 
-// metricsConnections are open at most; more wait.
+// metricsConnections is the largest number of open connections; more wait.
 const metricsConnections = 32
 
-// Process gives a process its limits of memory and serves its metrics at /metrics, and Go's profiles at /debug/pprof/
-// where the settings ask for them, until stop. Errors begin with the setting's name.
+// Process sets the memory limits of a process and serves its metrics at /metrics, and Go's profiles at /debug/pprof/
+// if the settings enable them, until stop is called. Errors begin with the setting's name.
 func Process(ctx context.Context, s pipeline.Process, metrics *prometheus.Registry, log *slog.Logger) (stop func(), err error) {
 	if s.MemoryBytes > 0 {
 		debug.SetMemoryLimit(GoMemory(s.MemoryBytes))

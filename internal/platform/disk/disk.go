@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Free is the room, in bytes, that is left to ordinary users in the file system of dir. A dir
-// that does not exist yet will be where its nearest parent is.
+// Free returns the space, in bytes, that is left to ordinary users in the file system of dir. For a
+// dir that does not exist yet it is that of its nearest parent.
 func Free(dir string) (uint64, error) {
 	for {
 		var st syscall.Statfs_t
@@ -27,34 +27,34 @@ func Free(dir string) (uint64, error) {
 	}
 }
 
-// Folders are those below a data folder that may be file systems of their own: the embedded
+// Folders returns the folders of a data folder that may be file systems of their own: the embedded
 // parts' and the stages' state, and the data folder itself.
 func Folders(data string) []string {
 	dirs := []string{data}
 	for _, pattern := range []string{"local", "local/*", "state", "state/*"} {
 		found, err := filepath.Glob(filepath.Join(data, pattern))
-		if err == nil { // the pattern is good, whatever the folder is called: see TestFolders
+		if err == nil { // the pattern is valid for any name of the folder: see TestFolders
 			dirs = append(dirs, found...)
 		}
 	}
 	return dirs
 }
 
-// State is how the folder stands that has the least room.
+// State is the state of the folder with the least space.
 type State struct {
 	Dir string
-	// Free is what it has, and Need what it must have, in bytes.
+	// Free is the space that it has, Need what it must have, in bytes.
 	Free, Need uint64
 	// Low: Free was found to be less than Need, and has not been more since.
 	Low bool
 }
 
-// String says what to do about a disk that is low.
+// String describes a disk that is low, and what to do about it.
 func (s State) String() string {
 	return fmt.Sprintf("disk %s has %s free and needs %s; free space there, or lower disk.pause_below", s.Dir, Bytes(s.Free), Bytes(s.Need))
 }
 
-// Bytes writes a size for people, rounded down, so that too little never looks like enough.
+// Bytes formats a size for people, rounded down, so that too little never looks like enough.
 func Bytes(n uint64) string {
 	units := []string{"kB", "MB", "GB", "TB", "PB", "EB"}
 	if n < 1000 {
@@ -67,10 +67,10 @@ func Bytes(n uint64) string {
 	return fmt.Sprintf("%d.%d %s", n/unit, n%unit*10/unit, units[i])
 }
 
-// lookEvery is the pause between two looks at the disk.
+// lookEvery is the pause between two checks of the disk.
 const lookEvery = time.Second
 
-// Watch looks at folders from time to time. It may be used by many goroutines at once.
+// Watch checks folders from time to time. It is safe for concurrent use.
 type Watch struct {
 	folders func() []string
 	limit   uint64
@@ -83,9 +83,9 @@ type Watch struct {
 	failed bool
 }
 
-// NewWatch watches the folders that folders names at each look: each must have limit bytes
-// free. changed is told when there is no longer enough, when there is again, and of an error of
-// free that follows upon none; nil = nobody is.
+// NewWatch returns a Watch of the folders that folders returns at each check: each must have limit
+// bytes free. changed is called when there is no longer enough, when there is again, and for the
+// first error of free after a success; it may be nil.
 func NewWatch(folders func() []string, limit uint64, free func(dir string) (uint64, error), changed func(State, error)) *Watch {
 	if changed == nil {
 		changed = func(State, error) {}
@@ -93,8 +93,8 @@ func NewWatch(folders func() []string, limit uint64, free func(dir string) (uint
 	return &Watch{folders: folders, limit: limit, free: free, changed: changed}
 }
 
-// Look says how the disk stands, as seen within the last second before now. A folder whose room
-// cannot be read counts as one that has enough: its disk may be fine.
+// Look returns the state of the disk, at most a second old at the time now. A folder whose space
+// cannot be read counts as one that has enough.
 func (w *Watch) Look(now time.Time) State {
 	w.mu.Lock()
 	defer w.mu.Unlock()

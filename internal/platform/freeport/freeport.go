@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 )
 
-// lowest leaves out the ports of well-known servers and those of pipeline.yaml; least is the smallest number
-// of ports that will do.
+// lowest excludes the ports of well-known servers and those of pipeline.yaml; least is the smallest
+// sufficient number of ports.
 const lowest, least = 20_000, 1000
 
-// ports are those that may be found, in an order of this process's own; next is the place in it of the next
-// one, so that nobody gets a port that was found for somebody who does not listen yet, or is restarting.
+// ports are the candidates, in an order that differs between processes; next is the index of the next one,
+// so that no port is returned twice: its server may not listen yet, or be restarting.
 var (
 	ports = sync.OnceValue(func() []int {
 		order := rand.Perm(given("/proc/sys/net/ipv4/ip_local_port_range") - lowest)
@@ -27,8 +27,8 @@ var (
 	next atomic.Uint32
 )
 
-// Addresses returns n addresses of 127.0.0.1 at which nobody listens, with ports that this process has not
-// found before, as long as there are such.
+// Addresses returns n addresses of 127.0.0.1 on which no server listens, with ports that this process has
+// not found before, as long as there are such.
 func Addresses(n int) ([]string, error) {
 	all := ports()
 	var found []string
@@ -50,8 +50,8 @@ func Addresses(n int) ([]string, error) {
 	return found, nil
 }
 
-// given returns the first port that the system gives out, from the file in which Linux says so;
-// the default of Linux where there is no such file, or nearly all ports are given out.
+// given returns the first port that the system assigns, from the file in which Linux has the range;
+// Linux's default if there is no such file, or if nearly all ports are in the range.
 func given(file string) int {
 	const usual = 32768
 	b, err := os.ReadFile(file)

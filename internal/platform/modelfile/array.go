@@ -6,16 +6,16 @@ import (
 	"unsafe"
 )
 
-// Number is what arrays hold.
+// Number is an element type of arrays.
 type Number interface {
 	uint8 | uint16 | int16 | uint32 | uint64 | float32 | float64
 }
 
-// aligned is what the offsets of arrays in a file are multiples of.
+// aligned is the alignment of arrays in a file, bytes.
 const aligned = 8
 
-// NewEncoder makes an Encoder for the body of a model of the kind and version, whose arrays then
-// lie where a mapped file can be read in place.
+// NewEncoder returns an Encoder for the body of a model of the kind and version; its arrays are
+// aligned so that a mapped file can be read in place.
 func NewEncoder(kind string, version uint32) *Encoder {
 	return &Encoder{base: len(firstLine(kind, version)) + lenBytes}
 }
@@ -32,8 +32,8 @@ func PutArray[T Number](e *Encoder, s []T) {
 	}
 }
 
-// Array reads what PutArray wrote. The numbers share memory with the body where they lie as this
-// machine has them; they must not be changed.
+// Array reads what PutArray wrote. The numbers share memory with the body if the machine has the
+// same representation; they must not be changed.
 func Array[T Number](d *Decoder, what string) []T {
 	size := int(unsafe.Sizeof(*new(T)))
 	n := d.Len(what, size)

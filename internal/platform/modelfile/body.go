@@ -12,7 +12,7 @@ type Encoder struct {
 	base int // bytes of the file before the body
 }
 
-// Bytes returns what was written.
+// Bytes returns the body written so far.
 func (e *Encoder) Bytes() []byte { return e.b }
 
 // Uint writes a number as a varint.
@@ -23,24 +23,24 @@ func (e *Encoder) Float(v float64) {
 	e.b = binary.LittleEndian.AppendUint64(e.b, math.Float64bits(v))
 }
 
-// String writes a string behind its length.
+// String writes the length of a string and the string.
 func (e *Encoder) String(s string) {
 	e.Uint(uint64(len(s)))
 	e.b = append(e.b, s...)
 }
 
-// Decoder reads a body. The first problem stays: later reads return zero values, and Err and
-// End say what it was.
+// Decoder reads a body. The first problem is kept: later reads return zero values, and Err and End
+// return the problem.
 type Decoder struct {
 	b   []byte
 	at  int
 	err error
 }
 
-// NewDecoder reads b.
+// NewDecoder returns a Decoder of b.
 func NewDecoder(b []byte) *Decoder { return &Decoder{b: b} }
 
-// Fail records a problem that the caller saw, unless one was recorded before.
+// Fail records a problem that the caller found, unless one was recorded before.
 func (d *Decoder) Fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: at byte %d of the body: %s", ErrDamaged, d.at, fmt.Sprintf(format, args...))
@@ -50,7 +50,7 @@ func (d *Decoder) Fail(format string, args ...any) {
 // Err returns the first problem.
 func (d *Decoder) Err() error { return d.err }
 
-// End returns the first problem, or that bytes are left over.
+// End returns the first problem, or an error if bytes are left over.
 func (d *Decoder) End() error {
 	if d.err == nil && d.at != len(d.b) {
 		d.Fail("%d bytes are left over", len(d.b)-d.at)
@@ -76,8 +76,8 @@ func (d *Decoder) Uint(what string, limit uint64) uint64 {
 	return v
 }
 
-// Len reads the number of items that follow, each of at least size bytes (≥ 1), so that a
-// damaged number cannot ask for more memory than the file has bytes.
+// Len reads the number of items that follow, each of at least size bytes (≥ 1), so that a damaged
+// number cannot lead to an allocation larger than the file.
 func (d *Decoder) Len(what string, size int) int {
 	return int(d.Uint(what, uint64(len(d.b)-d.at)/uint64(size)))
 }
@@ -115,14 +115,15 @@ func (d *Decoder) String(what string) string {
 	return s
 }
 
-// Rest reads all that is left.
+// Rest reads the remaining bytes.
 func (d *Decoder) Rest() []byte {
 	rest := d.b[d.at:]
 	d.at = len(d.b)
 	return rest
 }
 
-// Prefixed writes a string as what it shares with the string before it and its own rest.
+// Prefixed writes a string as the length of the prefix shared with the previous string, and the
+// rest.
 func (e *Encoder) Prefixed(last, s string) {
 	shared := 0
 	for shared < len(last) && shared < len(s) && last[shared] == s[shared] {
@@ -132,7 +133,7 @@ func (e *Encoder) Prefixed(last, s string) {
 	e.String(s[shared:])
 }
 
-// Prefixed reads what the Encoder's Prefixed wrote behind the string last.
+// Prefixed reads a string that the Encoder's Prefixed wrote after the string last.
 func (d *Decoder) Prefixed(what, last string) string {
 	shared := d.Uint(what, uint64(len(last)))
 	return last[:shared] + d.String(what)

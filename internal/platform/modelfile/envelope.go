@@ -18,7 +18,7 @@ var (
 	ErrNewer = errors.New("written by a newer program")
 	// ErrOlder: an older program wrote the model, in a form that is no longer read.
 	ErrOlder = errors.New("written by an older program")
-	// ErrDamaged: the bytes are cut short, longer than they say, changed or inconsistent.
+	// ErrDamaged: the bytes are truncated, longer than declared, changed or inconsistent.
 	ErrDamaged = errors.New("damaged")
 )
 
@@ -28,7 +28,7 @@ const (
 	lenBytes = 8
 )
 
-// Seal wraps a body. The kind is one word.
+// Seal returns the envelope of a body. The kind is one word.
 func Seal(kind string, version uint32, body []byte) []byte {
 	b := make([]byte, 0, maxLine+lenBytes+len(body)+sha256.Size)
 	b = append(b, firstLine(kind, version)...)
@@ -42,8 +42,8 @@ func firstLine(kind string, version uint32) string {
 	return prefix + kind + " " + strconv.FormatUint(uint64(version), 10) + "\n"
 }
 
-// Kind returns what the first line of an envelope says it holds; "" where there is none. Whether the
-// rest is whole is for Open to say.
+// Kind returns the kind in the first line of an envelope; "" if there is none. The rest is not
+// checked; see Open.
 func Kind(b []byte) string {
 	line, _, ok := bytes.Cut(b[:min(len(b), maxLine)], []byte("\n"))
 	words := strings.Split(string(line), " ")

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// Mapped is a file in memory that all processes of a machine share. Its bytes are there for as long
-// as somebody holds it; they must not be changed.
+// Mapped is a file mapped into memory, which all processes of a machine share. Its bytes are valid
+// while the Mapped is reachable; they must not be changed.
 type Mapped struct{ b []byte }
 
-// Map maps a file, which must not be written to any more.
+// Map maps a file, which must not be changed any more.
 func Map(path string) (*Mapped, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -31,10 +31,11 @@ func Map(path string) (*Mapped, error) {
 	}
 	m := &Mapped{b}
 	runtime.AddCleanup(m, func(b []byte) {
-		_ = syscall.Munmap(b) // it was mapped above: nothing can be wrong with it
+		_ = syscall.Munmap(b) // cannot fail for a mapping made above
 	}, b)
 	return m, nil
 }
 
-// Bytes are the file's. Whoever looks at them holds the Mapped (runtime.KeepAlive).
+// Bytes returns the bytes of the file. The caller keeps the Mapped reachable while it uses them
+// (runtime.KeepAlive).
 func (m *Mapped) Bytes() []byte { return m.b }

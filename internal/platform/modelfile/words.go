@@ -1,6 +1,6 @@
 package modelfile
 
-// Words writes words that ascend.
+// Words writes words in ascending order.
 func (e *Encoder) Words(words []string) {
 	e.Uint(uint64(len(words)))
 	last := ""
@@ -10,7 +10,7 @@ func (e *Encoder) Words(words []string) {
 	}
 }
 
-// Words reads what Encoder.Words wrote: words that ascend, none twice.
+// Words reads what Encoder.Words wrote: words in ascending order, without duplicates.
 func (d *Decoder) Words(what string) []string {
 	n, last := d.Len(what, 2), ""
 	words := make([]string, 0, n)

@@ -14,18 +14,18 @@ import (
 
 // Classes of errors, for errors.Is.
 var (
-	// ErrNotFound: no object has the name.
+	// ErrNotFound: there is no object of that name.
 	ErrNotFound = errors.New("object not found")
 	// ErrExists: the name is taken.
 	ErrExists = errors.New("object exists")
-	// ErrDenied: the server refuses these keys or what they may do.
+	// ErrDenied: the server refuses the keys, or does not permit them the operation.
 	ErrDenied = errors.New("object store denies access")
-	// ErrUnavailable: not reachable, overloaded or not set up yet; the same call may work later.
+	// ErrUnavailable: unreachable, overloaded or not set up yet; the same call may succeed later.
 	ErrUnavailable = errors.New("object store unavailable")
 )
 
-// classify names the call and the object in an error and adds its class, if it has one. The
-// end of ctx is no fault of the store and stays what it is.
+// classify adds the call, the object and the class, if there is one, to an error. The error of ctx
+// is returned as it is.
 func classify(ctx context.Context, call, name string, err error) error {
 	if err == nil {
 		return nil
@@ -39,7 +39,7 @@ func classify(ctx context.Context, call, name string, err error) error {
 	return fmt.Errorf("%s %s: %w", call, name, err)
 }
 
-// classOf decides the class of an error of the client; nil where it has none.
+// classOf returns the class of an error of the client; nil if it has none.
 func classOf(err error) error {
 	var answer minio.ErrorResponse
 	if errors.As(err, &answer) {

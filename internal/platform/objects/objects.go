@@ -16,12 +16,12 @@ import (
 	"forager/internal/platform/pipeline"
 )
 
-// Store is one bucket. It may be used by many goroutines at once.
+// Store is one bucket. It is safe for concurrent use.
 type Store struct {
 	core   minio.Core
 	bucket string
 	region string
-	// unconditional: the server does not know If-None-Match on a Put.
+	// unconditional: the server does not support If-None-Match on a Put.
 	unconditional atomic.Bool
 }
 
@@ -32,7 +32,7 @@ type Object struct {
 	Modified time.Time
 }
 
-// Open makes a store of the settings. It does not talk to the server, which may come later.
+// Open returns the store of the settings. It does not connect to the server.
 func Open(cfg pipeline.S3) (*Store, error) {
 	endpoint, err := url.Parse(cfg.Endpoint)
 	if err != nil || endpoint.Host == "" || (endpoint.Scheme != "http" && endpoint.Scheme != "https") || endpoint.Path != "" && endpoint.Path != "/" {
@@ -53,7 +53,7 @@ func Open(cfg pipeline.S3) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("s3 transport: %w", err)
 	}
-	transport.Proxy = nil // addresses are those of pipeline.yaml, whatever the environment says
+	transport.Proxy = nil // addresses are those of pipeline.yaml; ignore proxies of the environment
 	client, err := minio.New(endpoint.Host, &minio.Options{
 		Creds:        credentials.New(keys{pipeline.Later(cfg.Login)}),
 		Secure:       secure,
@@ -68,10 +68,10 @@ func Open(cfg pipeline.S3) (*Store, error) {
 	return &Store{core: minio.Core{Client: client}, bucket: cfg.Bucket, region: region}, nil
 }
 
-// keys provides the keys of a server.
+// keys provides the access keys of a server.
 type keys struct{ *pipeline.LateLogin }
 
-// Retrieve returns the keys, none where the server wants none.
+// Retrieve returns the keys, empty if the server requires none.
 func (k keys) Retrieve() (credentials.Value, error) {
 	login, err := k.Get()
 	if err != nil || login.User == "" {
@@ -88,7 +88,7 @@ func (k keys) RetrieveWithCredContext(*credentials.CredContext) (credentials.Val
 // IsExpired is true while there are no keys.
 func (k keys) IsExpired() bool { return !k.Known() }
 
-// lookup: servers other than Amazon's have the bucket in the path.
+// lookup returns where the bucket is named: servers other than Amazon's have it in the path.
 func lookup(endpoint *url.URL) minio.BucketLookupType {
 	if host := endpoint.Hostname(); len(host) > 14 && host[len(host)-14:] == ".amazonaws.com" {
 		return minio.BucketLookupAuto
@@ -96,7 +96,7 @@ func lookup(endpoint *url.URL) minio.BucketLookupType {
 	return minio.BucketLookupPath
 }
 
-// EnsureBucket creates the bucket where it is missing and says whether it did.
+// EnsureBucket creates the bucket if it is missing and reports whether it did.
 func (s *Store) EnsureBucket(ctx context.Context) (created bool, err error) {
 	ok, err := s.HasBucket(ctx)
 	if err != nil || ok {
@@ -105,7 +105,7 @@ func (s *Store) EnsureBucket(ctx context.Context) (created bool, err error) {
 	err = s.core.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{Region: s.region})
 	switch minio.ToErrorResponse(err).Code {
 	case "BucketAlreadyOwnedByYou", "BucketAlreadyExists":
-		return false, nil // made by another meanwhile
+		return false, nil // created by another process meanwhile
 	}
 	if err != nil {
 		return false, classify(ctx, "create bucket", s.bucket, err)
@@ -113,18 +113,18 @@ func (s *Store) EnsureBucket(ctx context.Context) (created bool, err error) {
 	return true, nil
 }
 
-// HasBucket says whether the bucket is there; it changes nothing.
+// HasBucket reports whether the bucket exists.
 func (s *Store) HasBucket(ctx context.Context) (bool, error) {
 	ok, err := s.core.BucketExists(ctx, s.bucket)
 	return ok, classify(ctx, "look for bucket", s.bucket, err)
 }
 
-// Put stores size bytes under a new name; ErrExists where the name is taken. A reader that can
-// seek is not held in memory.
+// Put stores size bytes under a new name; ErrExists if the name is taken. A reader that can seek is
+// not read into memory.
 //
-// After an error of class ErrUnavailable the object may have been stored all the same: take
-// another name, or take ErrExists of the next try for success where the name says the content.
-// An error of both classes: the answer was lost, and an object of that name is there.
+// After an error of class ErrUnavailable the object may have been stored nevertheless: use another
+// name, or take ErrExists of the next try for success if the name contains a digest of the content.
+// An error of both classes: the response was lost, and an object of that name exists.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) error {
 	if size < 0 {
 		return fmt.Errorf("put object %s: size %d", key, size)
@@ -140,8 +140,8 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 	}
 	err := s.put(ctx, key, r, size, true)
 	if errors.Is(err, ErrUnavailable) && ctx.Err() == nil && s.has(ctx, key) {
-		// A server may refuse a taken name and hang up before it has read the content: the
-		// refusal is then lost. Or the content arrived and the answer did not.
+		// A server may refuse a taken name and close the connection before it has read the content,
+		// so that the refusal is lost. Or the content arrived and the response did not.
 		return fmt.Errorf("%w, and there is one of the name: %w", err, ErrExists)
 	}
 	if minio.ToErrorResponse(errors.Unwrap(err)).Code != "NotImplemented" {
@@ -158,9 +158,9 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 }
 
 func (s *Store) put(ctx context.Context, key string, r io.Reader, size int64, onlyNew bool) error {
-	// One request an object: a condition on a multipart upload is not known to every server.
+	// One request an object: not every server supports a condition on a multipart upload.
 	opts := minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableMultipart: true}
-	// Signed in chunks, an empty object has one all the same, which versitygw 1.8.0 leaves unread
+	// With a chunked signature an empty object has one chunk, which versitygw 1.8.0 does not read
 	// and then takes for the next request.
 	opts.DisableContentSha256 = size == 0
 	if onlyNew {
@@ -170,13 +170,13 @@ func (s *Store) put(ctx context.Context, key string, r io.Reader, size int64, on
 	return classify(ctx, "put object", key, err)
 }
 
-// has says whether an object is known to be there.
+// has reports whether an object is known to exist.
 func (s *Store) has(ctx context.Context, key string) bool {
 	_, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	return err == nil
 }
 
-// putAfterLook looks for the name first: two that put it at once are not kept apart.
+// putAfterLook checks for the name first; two concurrent calls may both succeed.
 func (s *Store) putAfterLook(ctx context.Context, key string, r io.Reader, size int64) error {
 	_, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err == nil {
@@ -202,7 +202,7 @@ func (s *Store) Range(ctx context.Context, key string, offset, length int64) ([]
 	return s.read(ctx, key, opts, length)
 }
 
-// RangeUpTo returns what an object has of length bytes from offset on, which lies within it: at
+// RangeUpTo returns up to length bytes of an object from offset on, which must be within it: at
 // least one byte.
 func (s *Store) RangeUpTo(ctx context.Context, key string, offset, length int64) ([]byte, error) {
 	opts, err := rangeOf(key, offset, length)
@@ -223,7 +223,7 @@ func rangeOf(key string, offset, length int64) (minio.GetObjectOptions, error) {
 	return opts, nil
 }
 
-// read reads one answer; want is the number of bytes it must have, -1 = what the server says.
+// read reads one response; want is the number of bytes it must have, -1 = that of its header.
 func (s *Store) read(ctx context.Context, key string, opts minio.GetObjectOptions, want int64) ([]byte, error) {
 	body, info, _, err := s.core.GetObject(ctx, s.bucket, key, opts)
 	if err != nil {
@@ -243,7 +243,7 @@ func (s *Store) read(ctx context.Context, key string, opts minio.GetObjectOption
 	return b, nil
 }
 
-// Delete removes an object; one that is not there is removed already.
+// Delete removes an object. A missing object is no error.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	err := classify(ctx, "delete object", key, s.core.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}))
 	if errors.Is(err, ErrNotFound) {
@@ -252,7 +252,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// List goes through the objects whose names begin with prefix, in the order of names. An error
+// List iterates over the objects whose names begin with prefix, in the order of names. An error
 // ends it.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {

@@ -12,7 +12,7 @@ import (
 	"forager/schemas"
 )
 
-// TopicNames are the topics a pipeline file must set up.
+// TopicNames returns the topics that a pipeline file must have.
 func TopicNames() []string {
 	return []string{
 		schemas.TopicCrawlControl, schemas.TopicCrawlStatus, schemas.TopicFetchRequested,
@@ -22,7 +22,7 @@ func TopicNames() []string {
 	}
 }
 
-// maxRecord is the size that records keep under (4 MiB); topics must take it.
+// maxRecord is the upper bound of a record's size (4 MiB); topics must accept it.
 const maxRecord = 4 << 20
 
 // checks reports every value that is missing or out of range, by its path.
@@ -116,7 +116,7 @@ func (k checks) topics(have map[string]Topic) {
 	}
 }
 
-// topic checks one topic, which the file has or not.
+// topic checks one topic; ok: the file has it.
 func (k checks) topic(name string, t Topic, ok bool) {
 	path := "topics." + name
 	single := name == schemas.TopicCrawlControl || name == schemas.TopicModelPublished || name == schemas.TopicHubRanked
@@ -147,7 +147,7 @@ func (k checks) topic(name string, t Topic, ok bool) {
 	k.between(path+".max_message_bytes", int64(t.MaxMessageBytes), least, 1<<30)
 }
 
-// process checks what the settings of every process are.
+// process checks the settings that every process has.
 func (k checks) process(path string, p Process) {
 	if p.Metrics != "" {
 		if err := hostPort(p.Metrics); err != nil {
@@ -160,7 +160,7 @@ func (k checks) process(path string, p Process) {
 	k.between(path+".gc_percent", int64(p.GCPercent), 0, 10_000)
 }
 
-// stages checks what each has of its own.
+// stages checks the settings of single stages.
 func (k checks) stages(s *Stages) {
 	for _, stage := range []struct {
 		name   string

@@ -9,8 +9,8 @@ import (
 	"forager/internal/platform/strictyaml"
 )
 
-// Load reads the pipeline file at path. Data is made absolute, relative to the file's
-// folder. What is wrong with the content comes as *strictyaml.Error with every problem.
+// Load reads the pipeline file at path. Data is made absolute, relative to the file's folder.
+// Problems of the content are returned together, as *strictyaml.Error.
 func Load(path string) (*Config, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -38,12 +38,12 @@ func parse(b []byte) (*Config, []strictyaml.Problem) {
 	return c, r.Problems()
 }
 
-// defaults are what a pipeline file need not say.
+// defaults returns the settings that a pipeline file need not have.
 func defaults() *Config {
 	one := func(mib int64) Common {
 		return Common{Process: Process{MemoryBytes: mib << 20}, Replicas: 1}
 	}
-	// What these have in use is small beside their limit, and they make much garbage.
+	// The memory in use by these is small compared with their limit, and they make much garbage.
 	light := func(mib int64) Common {
 		c := one(mib)
 		c.GCPercent = 200

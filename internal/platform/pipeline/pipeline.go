@@ -17,7 +17,7 @@ type Config struct {
 	Stages     Stages           `yaml:"stages"`
 }
 
-// Kafka is where the broker is and how to talk to it.
+// Kafka has the settings of clients of the broker.
 type Kafka struct {
 	Brokers []string `yaml:"brokers"`
 	TLS     TLS      `yaml:"tls"`
@@ -32,14 +32,14 @@ type Kafka struct {
 	embedded embedded
 }
 
-// TLS switches on TLS; CA is a PEM file to trust beside the system's.
+// TLS switches on TLS; CA is a PEM file with certificates to trust in addition to the system's.
 type TLS struct {
 	Enabled bool   `yaml:"enabled"`
 	CA      string `yaml:"ca"`
 }
 
-// SASL is a user for the broker; empty Mechanism = none. The password is read from the
-// environment variable PasswordEnv.
+// SASL is a user of the broker; empty Mechanism = none. The password is read from the environment
+// variable PasswordEnv.
 type SASL struct {
 	Mechanism   string `yaml:"mechanism"` // scram-sha-256, scram-sha-512, plain
 	User        string `yaml:"user"`
@@ -70,7 +70,7 @@ type ClickHouse struct {
 	embedded embedded
 }
 
-// Disk says how much room must be left below the data folder.
+// Disk has the space that must be left below the data folder.
 type Disk struct {
 	// PauseBelow, in bytes: with less, nothing new is fetched until there is more; 0 = no limit.
 	PauseBelow int64 `yaml:"pause_below"`
@@ -80,11 +80,12 @@ type Disk struct {
 type Local struct {
 	Process `yaml:",inline"`
 	// ClickHouseBytes is the share of MemoryBytes that ClickHouse may take for inserts, merges, queries and
-	// caches; it refuses what would need more. 0 = what it wants, up to half of the machine, beside MemoryBytes.
+	// caches; it refuses what would need more. 0 = as much as it wants, up to half of the machine's memory, in
+	// addition to MemoryBytes.
 	ClickHouseBytes int64 `yaml:"clickhouse_bytes"`
 }
 
-// Topic is how a topic is set up.
+// Topic has the settings of a topic.
 type Topic struct {
 	Partitions int  `yaml:"partitions"`
 	Compact    bool `yaml:"compact"`
@@ -107,7 +108,7 @@ type Stages struct {
 	ArchiveParquet  ArchiveParquet  `yaml:"archive-parquet"`
 }
 
-// Process are the settings of a stage's process; the zero value for a stage that there is not.
+// Process returns the settings of a stage's process; the zero value for an unknown stage.
 func (s *Stages) Process(stage string) Process {
 	return map[string]Process{
 		"fetch": s.Fetch.Process, "parse-dom": s.ParseDOM.Process, "critic-score": s.CriticScore.Process,
@@ -121,15 +122,15 @@ func (s *Stages) Process(stage string) Process {
 type Process struct {
 	// Metrics is the address of the Prometheus endpoint; empty = none.
 	Metrics string `yaml:"metrics"`
-	// Profiles serves Go's profiles beside the metrics: they tell what the process does to whoever reaches the address,
-	// and taking them costs time.
+	// Profiles serves Go's profiles next to the metrics: any client of the address can then see what the process does,
+	// and profiling costs time.
 	Profiles bool `yaml:"profiles"`
 	// MemoryBytes is a soft limit of the process's memory, of which Go gets all but 32 MiB: the nearer it is, the
-	// more often garbage is collected. It bounds what garbage may add, not what is in use; 0 = none.
+	// more often garbage is collected. It bounds the garbage, not the memory in use; 0 = none.
 	MemoryBytes int64 `yaml:"memory_bytes"`
-	// GCPercent is how far the heap grows beyond what is in use before it is collected, in per
-	// cent of that: more costs memory and saves time. 0 = Go's own, 100. Not said, it is 200 for stages
-	// that have little in use.
+	// GCPercent is how far the heap grows beyond what is in use before it is collected, in per cent of
+	// that: more costs memory and saves time. 0 = Go's own, 100. The default is 200 for stages that use
+	// little memory.
 	GCPercent int `yaml:"gc_percent"`
 }
 
@@ -143,11 +144,11 @@ type Common struct {
 // Fetch are the settings of the stage fetch.
 type Fetch struct {
 	Common `yaml:",inline"`
-	// Concurrency is the number of requests under way at most, of the process.
+	// Concurrency is the largest number of requests in progress, of the process.
 	Concurrency int `yaml:"concurrency"`
-	// Hold is the time a request may wait in memory for its host; beyond it is deferred.
+	// Hold is the time a request may wait in memory for its host; a longer wait is deferred.
 	Hold time.Duration `yaml:"hold"`
-	// HeaderTimeout: no response header after it is a time-out; BodyTimeout is for the whole.
+	// HeaderTimeout is the time until the response header, BodyTimeout that for the whole response.
 	HeaderTimeout time.Duration `yaml:"header_timeout"`
 	BodyTimeout   time.Duration `yaml:"body_timeout"`
 	// MaxBody is the size at which a body is cut, bytes after decoding.
@@ -155,8 +156,8 @@ type Fetch struct {
 	// SegmentBytes and SegmentAge close a WARC segment.
 	SegmentBytes int64         `yaml:"segment_bytes"`
 	SegmentAge   time.Duration `yaml:"segment_age"`
-	// Linger is how long answers, and a segment when nothing else is being fetched, wait for others
-	// that are under way: fewer and larger writes. What is alone under way does not wait.
+	// Linger is how long outputs, and a segment when nothing else is being fetched, wait for others
+	// in flight, for fewer and larger writes. A request that is alone in flight does not wait.
 	Linger time.Duration `yaml:"linger"`
 	// Proxy is an HTTP proxy for every request ("http://127.0.0.1:8080"); empty = none.
 	Proxy string `yaml:"proxy"`
@@ -191,12 +192,12 @@ type Prioritize struct {
 	Common `yaml:",inline"`
 	// CacheBytes is Pebble's block cache, shared by all partitions of the process.
 	CacheBytes int64 `yaml:"cache_bytes"`
-	// FrontierBytes bounds what the process keeps in memory of its crawls' frontiers; the rest lies
+	// FrontierBytes bounds what the process keeps in memory of its crawls' frontiers; the rest is
 	// in Pebble, whose write buffer of each partition is an eighth of it, up to 64 MiB.
 	FrontierBytes int64 `yaml:"frontier_bytes"`
 	// RetryDelay is the pause before the second try of a URL; it doubles with every try.
 	RetryDelay time.Duration `yaml:"retry_delay"`
-	// RescoreBatch is the number of entries scored again between two looks at the input.
+	// RescoreBatch is the number of entries scored again between two reads of the input.
 	RescoreBatch int `yaml:"rescore_batch"`
 }
 
@@ -222,13 +223,13 @@ type LoadClickHouse struct {
 // ArchiveParquet are the settings of the stage archive-parquet.
 type ArchiveParquet struct {
 	Common `yaml:",inline"`
-	// FileBytes of records, of all partitions that the process has, are written at a time, one file
-	// a partition; FileAge is how long the first of them waits for that at most.
+	// FileBytes is the size of a batch of records, of all partitions of the process, which is
+	// written as one file a partition; FileAge is the longest wait of its first record.
 	FileBytes int64         `yaml:"file_bytes"`
 	FileAge   time.Duration `yaml:"file_age"`
 }
 
-// archiveMemory is the least memory_bytes of archive-parquet: the program and what the broker's
-// answers unpack to, and six times file_bytes for the records being written, the next ones being
+// archiveMemory returns the least memory_bytes of archive-parquet: the program and the decompressed
+// fetch responses, and six times file_bytes for the records being written, the next ones being
 // read, the file that is read back, and garbage.
 func archiveMemory(fileBytes int64) int64 { return 64<<20 + 6*fileBytes }

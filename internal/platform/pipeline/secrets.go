@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 )
 
-// Login is what a client of a part shows. All fields are empty where the part wants none.
+// Login has the credentials of a client of a part. All fields are empty if the part requires none.
 type Login struct {
 	// Mechanism of SASL, for Kafka only.
 	Mechanism      string
@@ -31,7 +31,7 @@ type LateLogin struct {
 // Later returns the login that lookUp finds, now or later.
 func Later(lookUp func() (Login, error)) *LateLogin { return &LateLogin{lookUp: lookUp} }
 
-// Get returns the login; one without a password is looked up again at the next call.
+// Get returns the login. One without a password is looked up again at the next call.
 func (l *LateLogin) Get() (Login, error) {
 	if known := l.known.Load(); known != nil {
 		return *known, nil
@@ -43,11 +43,11 @@ func (l *LateLogin) Get() (Login, error) {
 	return login, err
 }
 
-// Known says whether Get has found a password.
+// Known reports whether Get has found a password.
 func (l *LateLogin) Known() bool { return l.known.Load() != nil }
 
 // secret is a file DATA/secrets/PART.json: the login of an embedded part. It is made when the part is started for the
-// first time, and is valid for the loopback ports that the part then had, so that no other server gets to see it.
+// first time, and is valid for the loopback ports that the part then had, so that it is never sent to another server.
 type secret struct {
 	Ports    []string `json:"ports"`
 	User     string   `json:"user"`
@@ -55,13 +55,13 @@ type secret struct {
 }
 
 // embedded is where the login of a part may be, if it is an embedded one: its file, and the ports of its loopback
-// addresses. The zero value is that of a part elsewhere.
+// addresses. The zero value is that of an external part.
 type embedded struct {
 	file  string
 	ports []string
 }
 
-// findSecrets tells the parts that may be embedded where their logins are.
+// findSecrets sets the places of the logins of parts that may be embedded.
 func (c *Config) findSecrets() {
 	at := func(part string, addresses []string) embedded {
 		var ports []string
@@ -90,17 +90,17 @@ func (c *Config) findSecrets() {
 	}
 }
 
-// Loopback says whether a host of an address is this machine's loopback.
+// Loopback reports whether a host of an address is this machine's loopback.
 func Loopback(host string) bool {
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// SecretsDir is the folder of generated passwords.
+// SecretsDir returns the folder of generated passwords.
 func (c *Config) SecretsDir() string { return filepath.Join(c.Data, "secrets") }
 
-// MakeSecret returns the login of an embedded part (kafka, s3, clickhouse), which it generates at the first time. Where
-// the pipeline file has keys of the operator's own for the part, these are returned.
+// MakeSecret returns the login of an embedded part (kafka, s3, clickhouse), which it generates at the first time. If
+// the pipeline file has keys for the part, these are returned.
 func (c *Config) MakeSecret(part string) (Login, error) {
 	e := map[string]embedded{"kafka": c.Kafka.embedded, "s3": c.S3.embedded, "clickhouse": c.ClickHouse.embedded}[part]
 	if e.file == "" {
@@ -139,7 +139,7 @@ func (s *secret) login(sasl bool) Login {
 	return l
 }
 
-// read returns nil where there is no file yet.
+// read returns nil if there is no file yet.
 func (e embedded) read() (*secret, error) {
 	if e.file == "" {
 		return nil, nil
@@ -165,7 +165,7 @@ func (e embedded) read() (*secret, error) {
 	return s, nil
 }
 
-// write replaces the file whole.
+// write replaces the file atomically.
 func (s *secret) write(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (s *secret) write(file string) error {
 	return err
 }
 
-// generated is the login of the embedded part at these ports; ok is false where there is none.
+// generated returns the login of the embedded part at these ports; ok is false if there is none.
 func (e embedded) generated(sasl bool) (Login, bool, error) {
 	s, err := e.read()
 	if err != nil || s == nil || !slices.Equal(s.Ports, e.ports) {
@@ -197,7 +197,7 @@ func (e embedded) generated(sasl bool) (Login, bool, error) {
 	return s.login(sasl), true, nil
 }
 
-// Login is the user of kafka.sasl, or that of the embedded broker.
+// Login returns the user of kafka.sasl, or that of the embedded broker.
 func (k Kafka) Login() (Login, error) {
 	if k.SASL.Mechanism == "" {
 		l, _, err := k.embedded.generated(true)
@@ -210,10 +210,12 @@ func (k Kafka) Login() (Login, error) {
 	return Login{k.SASL.Mechanism, k.SASL.User, password}, nil
 }
 
-// published are the keys that pipeline files had before keys were generated: they protect nothing.
+// published reports whether the keys are those that pipeline files had before keys were generated:
+// they are public.
 func (s S3) published() bool { return s.AccessKey == "forager" && s.SecretKey == "forager-secret" }
 
-// Outdated tells what to do about keys that earlier versions had in every pipeline file; "" = these are others.
+// Outdated returns what to do about keys that earlier versions had in every pipeline file; "" = the keys are
+// others.
 func (s S3) Outdated() string {
 	switch {
 	case !s.published():
@@ -224,7 +226,7 @@ func (s S3) Outdated() string {
 	return "s3.access_key and s3.secret_key of the pipeline file are those of every earlier version, so that they protect nothing: give the server at " + s.Endpoint + " others"
 }
 
-// Login has the access key as its user and the secret key as its password.
+// Login returns the access key as the user and the secret key as the password.
 func (s S3) Login() (Login, error) {
 	if l, ok, err := s.embedded.generated(false); ok || err != nil {
 		return l, err
@@ -244,12 +246,12 @@ func (s S3) Login() (Login, error) {
 	return l, nil
 }
 
-// URL is the address of a folder of the bucket.
+// URL returns the address of a folder of the bucket.
 func (s S3) URL(folder string) string {
 	return strings.TrimRight(s.Endpoint, "/") + "/" + s.Bucket + "/" + folder
 }
 
-// Login is the user of ClickHouse.
+// Login returns the user of ClickHouse.
 func (c ClickHouse) Login() (Login, error) {
 	if l, ok, err := c.embedded.generated(false); ok || err != nil {
 		return l, err
@@ -273,8 +275,8 @@ func Password(env string) (string, error) {
 	return p, nil
 }
 
-// MakeData makes the data folder, which other users must not read: it holds fetched pages and passwords. One that was
-// made with other permissions loses them, with what Forager keeps in it.
+// MakeData makes the data folder, which other users must not read: it holds fetched pages and passwords. An existing
+// one gets these permissions too, with Forager's files in it.
 func (c *Config) MakeData() error {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("make the data folder: %w", err)
@@ -288,7 +290,7 @@ func (c *Config) MakeData() error {
 	}
 	for _, own := range []string{"local", "state", "logs", "run", "secrets"} {
 		err := filepath.WalkDir(filepath.Join(c.Data, own), func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) { // removed meanwhile, or never made
+			if errors.Is(err, fs.ErrNotExist) { // removed meanwhile, or never created
 				return nil
 			}
 			if err != nil || d.Type()&fs.ModeSymlink != 0 {

@@ -13,7 +13,7 @@ import (
 // Hosts are networks ("10.1.0.0/16"), addresses and host names.
 type Hosts []string
 
-// Wanted describes the value in messages about a wrong one.
+// Wanted describes a valid value, for messages about a wrong one.
 func (Hosts) Wanted() string {
 	return "a list of networks and hosts, such as [10.1.0.0/16, intranet.example] (true, for all of them, is not taken any more)"
 }
@@ -30,16 +30,16 @@ func (k checks) hosts(path string, list Hosts) {
 	}
 }
 
-// Service is where a part of the pipeline listens.
+// Service is an address on which a part of the pipeline listens.
 type Service struct {
 	// Address is host:port; an empty host means every address of the machine.
 	Address string
-	// TLS: it is spoken to over TLS.
+	// TLS: the part uses TLS.
 	TLS bool
 }
 
-// Services are the addresses of the pipeline's own parts, which are not to be crawled: brokers, S3, ClickHouse, the
-// metrics of every process, and the proxy of fetch.
+// Services returns the addresses of the pipeline's own parts, which are not to be crawled: brokers, S3, ClickHouse,
+// the metrics of every process, and the proxy of fetch.
 func (c *Config) Services() []Service {
 	var all []Service
 	for _, b := range c.Kafka.Brokers {
@@ -75,7 +75,7 @@ func serviceOf(raw string) (Service, bool) {
 	return Service{net.JoinHostPort(u.Hostname(), port), tls}, true
 }
 
-// metricsOf are the addresses at which the replicas of a process have their metrics.
+// metricsOf returns the metrics addresses of the replicas of a process.
 func metricsOf(p Process, replicas int) []Service {
 	host, text, err := net.SplitHostPort(p.Metrics)
 	first, portErr := strconv.ParseUint(text, 10, 16)

@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// Leftovers are what must be removed where a process ends before the computations that made it have noticed the end
-// of their context: temporary files, child processes.
+// Leftovers are temporary files, child processes and the like, which must be removed if the process ends before the
+// computations that made them have noticed the end of their context.
 type Leftovers struct {
 	mu     sync.Mutex
 	remove []*func()
 }
 
-// Remove removes all of them, the newest first. Nothing can be added afterwards: Leave waits for ever.
+// Remove removes all of them, the newest first. Nothing can be added afterwards: Leave blocks.
 func (l *Leftovers) Remove() {
 	l.mu.Lock() // never released: the process is about to end
 	for _, f := range slices.Backward(l.remove) {
@@ -23,13 +23,13 @@ func (l *Leftovers) Remove() {
 
 type leftoversKey struct{}
 
-// Keep returns a context under which Leave adds to l.
+// Keep returns a context with which Leave adds to l.
 func Keep(ctx context.Context, l *Leftovers) context.Context {
 	return context.WithValue(ctx, leftoversKey{}, l)
 }
 
-// Leave makes something temporary, and notes how it is removed should the process end early. The caller calls done once
-// there is nothing left to be removed. In a process that is about to end neither returns.
+// Leave creates something temporary and registers its removal, in case the process ends early. The caller calls done
+// once there is nothing left to remove. In a process that is about to end neither returns.
 func Leave(ctx context.Context, create func() (remove func(), err error)) (done func(), err error) {
 	l, ok := ctx.Value(leftoversKey{}).(*Leftovers)
 	if !ok {

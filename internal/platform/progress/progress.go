@@ -7,53 +7,53 @@ import (
 	"sync/atomic"
 )
 
-// Observer is told of tasks. Several goroutines may call it.
+// Observer is notified of tasks. It must be safe for concurrent use.
 type Observer interface {
-	// Begin is told of a new task; the returned function, that it has ended.
+	// Begin is called for a new task; the returned function, when the task has ended.
 	Begin(t *Task) (end func())
-	// Moved is told that a task has come further.
+	// Moved is called when a task has made progress.
 	Moved(t *Task)
 }
 
 // Task is a computation of a number of units.
 type Task struct {
-	// What is done, in the words of a user: "training".
+	// What describes the task to a user: "training".
 	What string
 
 	total, done, base atomic.Int64
 }
 
-// Begin says that a task of total units has done of them behind it already, from an earlier run.
+// Begin sets the number of units and how many of them an earlier run has done.
 func (t *Task) Begin(done, total int64) {
 	t.base.Store(done)
 	t.Reach(done, total)
 }
 
-// Reach says how far the task is.
+// Reach sets the progress of the task.
 func (t *Task) Reach(done, total int64) {
 	t.total.Store(total)
 	t.done.Store(done)
 }
 
-// Base is the number of units that had been done before the task began.
+// Base returns the number of units that were done before the task began.
 func (t *Task) Base() int64 { return t.base.Load() }
 
-// Done and Total are numbers of units; a total of 0 is unknown.
+// Done returns the number of finished units.
 func (t *Task) Done() int64 { return t.done.Load() }
 
-// Total is the number of units; 0 = unknown.
+// Total returns the number of units; 0 = unknown.
 func (t *Task) Total() int64 { return t.total.Load() }
 
 type observerKey struct{}
 type taskKey struct{}
 
-// Observe returns a context whose tasks o is told of.
+// Observe returns a context whose tasks are reported to o.
 func Observe(ctx context.Context, o Observer) context.Context {
 	return context.WithValue(ctx, observerKey{}, o)
 }
 
-// Start begins a task of total units, 0 = unknown, to which Add adds under the returned context. The caller calls end.
-// A task within a task is a part of it: it is not announced, and its units are not counted.
+// Start begins a task of total units, 0 = unknown, to which Add adds with the returned context. The caller calls end.
+// A task within a task is a part of it: it is not reported, and its units are not counted.
 func Start(ctx context.Context, what string, total int64) (_ context.Context, end func()) {
 	ctx, t, end := StartTask(ctx, what)
 	t.total.Store(total)

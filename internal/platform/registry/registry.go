@@ -19,20 +19,20 @@ import (
 	"forager/schemas"
 )
 
-// ErrOther: the object of a model's name holds other bytes than the name says.
+// ErrOther: the object of a model's name has other bytes than those of the digest in the name.
 var ErrOther = errors.New("other bytes than the model's name says")
 
-// Store is what is needed of the object store; *objects.Store is one.
+// Store is the part of *objects.Store that the package uses.
 type Store interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, r io.Reader, size int64) error
 }
 
-// Apprentice is the announcement of the model that a learner makes, and its bytes: trained for a
-// crawl, judged by a critic, through the record of leap.settled at offset through, when pages
-// were delivered. The cut is fixed by it.
+// Apprentice returns the announcement and the bytes of a learner's model, trained for a crawl with
+// a critic, up to the record of leap.settled at offset through, when pages were delivered. It fixes
+// the learner's cut.
 func Apprentice(crawl, critic string, learner apprentice.Learner, pages uint64, through int64, now time.Time) (*schemas.ModelPublished, []byte) {
-	facts := learner.Model().Facts() // fixes the cut, which belongs to the bytes
+	facts := learner.Model().Facts() // fixes the cut, which is part of the bytes
 	data := learner.Marshal()
 	m := &schemas.ModelPublished{
 		Kind: "apprentice", Crawl: crawl, Critic: critic, TrainedThrough: through, Pages: pages, Leaps: facts.Leaps,
@@ -49,29 +49,29 @@ func Apprentice(crawl, critic string, learner apprentice.Learner, pages uint64, 
 	return m, data
 }
 
-// Critic is the announcement of a critic's bytes.
+// Critic returns the announcement of a critic.
 func Critic(name string, data []byte, measures map[string]float64, now time.Time) *schemas.ModelPublished {
 	m := &schemas.ModelPublished{Kind: "critic", Measures: measures, CreatedAt: now.UnixMilli()}
 	describe(m, name+"/", data)
 	return m
 }
 
-// Guide is the announcement of a guide's bytes; critic is the version of the one that it was made for,
-// empty where it fits any.
+// Guide returns the announcement of a guide; critic is the version of the critic that it was made for,
+// empty if it fits any.
 func Guide(name, critic string, data []byte, now time.Time) *schemas.ModelPublished {
 	m := &schemas.ModelPublished{Kind: "guide", Critic: critic, CreatedAt: now.UnixMilli()}
 	describe(m, name+"/", data)
 	return m
 }
 
-// Backlinks is the announcement of the bytes of a source of backlinks.
+// Backlinks returns the announcement of a source of backlinks.
 func Backlinks(name string, data []byte, now time.Time) *schemas.ModelPublished {
 	m := &schemas.ModelPublished{Kind: "backlinks", CreatedAt: now.UnixMilli()}
 	describe(m, name+"/", data)
 	return m
 }
 
-// describe sets what follows from the bytes.
+// describe sets the fields that follow from the bytes.
 func describe(m *schemas.ModelPublished, prefix string, data []byte) {
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
@@ -79,8 +79,8 @@ func describe(m *schemas.ModelPublished, prefix string, data []byte) {
 	m.Object = schemas.ModelObject(m.Kind, m.Version)
 }
 
-// Keep stores the bytes of a model. The name holds their digest: what is there already is the
-// same model, or else the error is ErrOther. Other errors are the store's.
+// Keep stores the bytes of a model. The name has their digest: an object that exists is the same
+// model, or the error is ErrOther. Other errors are the store's.
 func Keep(ctx context.Context, store Store, m *schemas.ModelPublished, data []byte) error {
 	err := store.Put(ctx, m.GetObject(), bytes.NewReader(data), int64(len(data)))
 	if errors.Is(err, objects.ErrExists) {
@@ -95,7 +95,7 @@ func Keep(ctx context.Context, store Store, m *schemas.ModelPublished, data []by
 	return nil
 }
 
-// Announcement is the record of model.published for a model that is kept.
+// Announcement returns the record of model.published for a model that is stored.
 func Announcement(m *schemas.ModelPublished) (stream.Out, error) {
 	value, err := proto.Marshal(m)
 	if err != nil {

@@ -21,14 +21,14 @@ import (
 	"forager/internal/platform/objects"
 )
 
-// Said is what is known of a page.
+// Said is the label of a page.
 type Said string
 
-// What may be said.
+// Labels of pages.
 const (
 	// Liked pages are on topic.
 	Liked Said = "liked"
-	// Background pages were met, and nobody has said anything of them.
+	// Background pages were fetched and have no mark.
 	Background Said = "background"
 	// Wrong pages are off topic.
 	Wrong Said = "wrong"
@@ -41,30 +41,30 @@ type Sample struct {
 	Text string `json:"text"`
 }
 
-// Mark is what somebody said of a page after the critic had judged it.
+// Mark is a user's correction or confirmation of a judged page.
 type Mark struct {
 	// URL is canonical.
 	URL string `json:"url"`
-	// Right: the page is about Topic; else it is not, but about Instead, where that is said.
+	// Right: the page is about Topic; otherwise it is not, but about Instead, if that is set.
 	Right   bool   `json:"right"`
 	Topic   string `json:"topic"`
 	Instead string `json:"instead,omitempty"`
 	Text    string `json:"text"`
-	// Drawn pages were not chosen by whoever marked them: they are a random sample of the crawl's.
+	// Drawn pages were not chosen by the user: they are a random sample of the crawl's.
 	Drawn bool `json:"drawn,omitempty"`
 	// Crawl that fetched the page.
 	Crawl string    `json:"crawl"`
 	At    time.Time `json:"at"`
 }
 
-// Store is what is needed of the object store; *objects.Store is one.
+// Store is the part of *objects.Store that the package uses.
 type Store interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, r io.Reader, size int64) error
 	List(ctx context.Context, prefix string) iter.Seq2[objects.Object, error]
 }
 
-// Save keeps the pages that a critic is trained on and returns the name of the object.
+// Save stores the pages that a critic is trained on and returns the name of the object.
 func Save(ctx context.Context, store Store, critic string, pages []Sample) (key string, err error) {
 	var lines bytes.Buffer
 	e := json.NewEncoder(&lines)
@@ -85,7 +85,7 @@ func Save(ctx context.Context, store Store, critic string, pages []Sample) (key 
 	}
 	key = "examples/" + critic + "/" + hex.EncodeToString(sum[:6]) + ".jsonl.gz"
 	err = store.Put(ctx, key, &packed, int64(packed.Len()))
-	if err != nil && !errors.Is(err, objects.ErrExists) { // the name says the content
+	if err != nil && !errors.Is(err, objects.ErrExists) { // the name has the digest of the content
 		return "", fmt.Errorf("keep the examples of critic %s: %w", critic, err)
 	}
 	return key, nil
@@ -94,7 +94,7 @@ func Save(ctx context.Context, store Store, critic string, pages []Sample) (key 
 // maxLine is the longest line of examples, bytes.
 const maxLine = 64 << 20
 
-// Load brings the pages that Save kept.
+// Load returns the pages that Save stored.
 func Load(ctx context.Context, store Store, key string) ([]Sample, error) {
 	b, err := store.Get(ctx, key)
 	if err != nil {
@@ -125,13 +125,13 @@ func Load(ctx context.Context, store Store, key string) ([]Sample, error) {
 
 func marksOf(critic string) string { return "marks/" + critic + "/" }
 
-// Add keeps a mark, for ever.
+// Add stores a mark.
 func Add(ctx context.Context, store Store, critic string, m Mark) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("mark %s: %w", m.URL, err)
 	}
-	// The time to the nanosecond in digits of one length: names are in the order of time.
+	// The time in nanoseconds has a fixed number of digits: names are in the order of time.
 	key := fmt.Sprintf("%s%019d-%s.json", marksOf(critic), m.At.UnixNano(), strings.ToLower(rand.Text()[:8]))
 	if err := store.Put(ctx, key, bytes.NewReader(b), int64(len(b))); err != nil {
 		return fmt.Errorf("keep the mark of %s: %w", m.URL, err)
@@ -139,7 +139,7 @@ func Add(ctx context.Context, store Store, critic string, m Mark) error {
 	return nil
 }
 
-// Marks are the marks of a critic's pages, the last one of each page, by URL.
+// Marks returns the marks of a critic's pages, the last one of each page, by URL.
 func Marks(ctx context.Context, store Store, critic string) ([]Mark, error) {
 	last := make(map[string]Mark)
 	for o, err := range store.List(ctx, marksOf(critic)) {
@@ -155,7 +155,7 @@ func Marks(ctx context.Context, store Store, critic string) ([]Mark, error) {
 			return nil, fmt.Errorf("mark %s: %w", o.Key, err)
 		}
 		if was := last[m.URL]; was.Drawn && was.Crawl == m.Crawl {
-			m.Drawn = true // whatever is said of it later
+			m.Drawn = true // also if a later mark is not
 		}
 		last[m.URL] = m // they come in the order of time
 	}
@@ -167,8 +167,7 @@ func Marks(ctx context.Context, store Store, critic string) ([]Mark, error) {
 	return marks, nil
 }
 
-// Apply returns the samples as they stand with the marks: a marked page is liked or wrong, whatever
-// it was.
+// Apply returns the samples with the marks applied: a marked page becomes liked or wrong.
 func Apply(pages []Sample, marks []Mark) []Sample {
 	marked := make(map[string]bool)
 	for _, m := range marks {
@@ -185,8 +184,8 @@ func Apply(pages []Sample, marks []Mark) []Sample {
 	return out
 }
 
-// Topics are those of an example of a taxonomy, once somebody has said something of it: right adds a topic,
-// wrong takes it away, with all below it. None may be left.
+// Topics returns the topics of an example of a taxonomy after the mark: right adds a topic, wrong removes
+// it with all its descendants. The result may be empty.
 func (m *Mark) Topics(topics []string) []string {
 	if m.Right {
 		return with(topics, m.Topic)

@@ -9,10 +9,10 @@ import (
 	"forager/internal/platform/objects"
 )
 
-// aheadBlock is the size of what is read at a time: most segments are read whole.
+// aheadBlock is the size of a read: most segments are read whole.
 const aheadBlock = 1 << 20
 
-// aheadStore is the store; *objects.Store.
+// aheadStore is the part of *objects.Store used here.
 type aheadStore interface {
 	ranger
 	RangeUpTo(ctx context.Context, key string, offset, length int64) ([]byte, error)
@@ -20,9 +20,9 @@ type aheadStore interface {
 
 var _ aheadStore = (*objects.Store)(nil)
 
-// Ahead reads ranges of segments in blocks of 1 MiB and keeps those that were used last: the
-// pages of a segment are announced together, and a request to the store costs more than the page.
-// It may be used by many goroutines at once.
+// Ahead reads ranges of segments in blocks of 1 MiB and keeps those that were used last: the pages
+// of a segment are announced together, and a request to the store costs more than the page. It is
+// safe for concurrent use.
 type Ahead struct {
 	store aheadStore
 	most  int // blocks kept
@@ -31,7 +31,7 @@ type Ahead struct {
 	blocks []*block // used last comes last
 }
 
-// block is a part of an object, or on its way.
+// block is a part of an object, read or being read.
 type block struct {
 	object string
 	number int64
@@ -40,8 +40,8 @@ type block struct {
 	err    error
 }
 
-// NewAhead makes one that keeps up to so many bytes; with less than a block it keeps nothing and
-// every range is a request.
+// NewAhead returns an Ahead that keeps up to so many bytes; with less than a block it keeps nothing
+// and every range is a request.
 func NewAhead(store aheadStore, bytes int64) *Ahead {
 	return &Ahead{store: store, most: int(bytes / aheadBlock)}
 }
@@ -71,14 +71,14 @@ func (a *Ahead) Range(ctx context.Context, object string, offset, length int64) 
 		return nil, b.err
 	}
 	if b.err != nil || at+length > int64(len(b.bytes)) {
-		// Another's request failed, perhaps with its context; or the range is not there, which the
-		// store shall say.
+		// Another caller's request failed, perhaps with its context, or the range does not exist:
+		// ask the store.
 		return a.store.Range(ctx, object, offset, length)
 	}
 	return b.bytes[at : at+length : at+length], nil
 }
 
-// block finds a block or makes its place; first says that the caller has to read it.
+// block returns a block, which is added if it is missing; first: the caller has to read it.
 func (a *Ahead) block(object string, number int64) (b *block, first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

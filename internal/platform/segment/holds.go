@@ -13,9 +13,9 @@ import (
 // mostAttempts is the highest attempt that Holds tries.
 const mostAttempts = 1000
 
-// Holds says whether a segment holds pages of these crawls and nothing else. A page's record is
-// named by its request, RequestID(crawl, URL, attempt), so that it tells whose it is. False where
-// a record cannot be read or is of an attempt beyond the thousandth.
+// Holds reports whether a segment holds pages of these crawls and nothing else. The id of a page's
+// record is that of its request, RequestID(crawl, URL, attempt), which identifies the crawl. The
+// result is false if a record cannot be read or is of an attempt beyond the thousandth.
 func Holds(data []byte, crawls []string) bool {
 	r := warc.NewReader(bytes.NewReader(data), int64(len(data)), warc.Limits{Block: maxRecord})
 	for {

@@ -8,28 +8,27 @@ import (
 	"forager/internal/web/warc"
 )
 
-// ErrDamaged says that the store gave the bytes and they are not the record that was promised.
+// ErrDamaged reports that the bytes in the store are not the announced record.
 var ErrDamaged = errors.New("stored page is damaged")
 
-// maxRecord bounds the block of a record that is read back, bytes.
+// maxRecord bounds the block of a record that is read, bytes.
 const maxRecord = 256 << 20
 
-// ranger is the store; *objects.Store.
+// ranger is the part of *objects.Store used here.
 type ranger interface {
 	Range(ctx context.Context, key string, offset, length int64) ([]byte, error)
 }
 
-// Page is a page read back.
+// Page is a page that was read from a segment.
 type Page struct {
-	// Record is the WARC record; its Block was read.
+	// Record is the WARC record; its Block has been read.
 	Record *warc.Record
-	// Answer is the HTTP answer with the body as stored.
+	// Response is the HTTP response with the body as stored.
 	*warc.Response
 }
 
-// Read reads the page at a place that page.fetched names. Its digests were checked. Errors of
-// the store keep their class (objects.ErrNotFound, objects.ErrUnavailable); ErrDamaged is for
-// good.
+// Read reads the page at a place that page.fetched has, and checks its digests. Errors of the store
+// keep their class (objects.ErrNotFound, objects.ErrUnavailable); ErrDamaged is permanent.
 func Read(ctx context.Context, store ranger, object string, offset, length uint64) (*Page, error) {
 	if offset > 1<<62 || length > 1<<62 {
 		return nil, fmt.Errorf("%w: %s at %d+%d", ErrDamaged, object, offset, length)

@@ -25,19 +25,20 @@ type Settings struct {
 	Bytes int64
 	// Age of its first record at which a segment is closed.
 	Age time.Duration
-	// Linger is how long a segment waits for more pages after Flush, while there are several under
-	// way: since the last time that two were packed and not stored no more than Age passed. A page
-	// that comes alone is stored at once. 0 = nothing waits.
+	// Linger is how long a segment waits for more pages after Flush while several pages are in
+	// flight: at most Age has passed since two were packed and not stored. A page that comes alone
+	// is stored at once. 0 = no wait.
 	Linger time.Duration
 	// Instance names the writing process in object names: letters, digits, "-" and ".".
 	Instance string
-	// Software is what warcinfo records name as their writer.
+	// Software is the name of the writer in warcinfo records.
 	Software string
-	// Uploads under way at a time at most; 0 = 2.
+	// Uploads is the largest number of concurrent uploads; 0 = 2.
 	Uploads int
-	// Stored is told of every segment stored; nil = nobody is.
+	// Stored is called for every segment stored; it may be nil.
 	Stored func(Stored)
-	// Waiting is told when the store goes away (true) and is back (false); nil = nobody is.
+	// Waiting is called when the store becomes unavailable (true) and available again (false); it
+	// may be nil.
 	Waiting func(bool)
 }
 
@@ -50,7 +51,7 @@ type Stored struct {
 	Tries    int
 }
 
-// Location says where a page is.
+// Location is the place of a stored page.
 type Location struct {
 	Object         string
 	Offset, Length int64 // of the gzip member, bytes
@@ -58,19 +59,19 @@ type Location struct {
 	Digest string
 }
 
-// putter is the store; *objects.Store.
+// putter is the part of *objects.Store used here.
 type putter interface {
 	Put(ctx context.Context, key string, r io.Reader, size int64) error
 }
 
 var _ putter = (*objects.Store)(nil)
 
-// Writer packs pages into segments. It may be used by many goroutines at once.
+// Writer packs pages into segments. It is safe for concurrent use.
 type Writer struct {
 	store putter
 	set   Settings
 	log   *slog.Logger
-	// warc writes the open segment; of run.
+	// warc writes the open segment; used by run only.
 	warc *warc.Writer
 
 	adds  chan entry
@@ -81,13 +82,13 @@ type Writer struct {
 	err   error // why the writer ended before Close; set before ended is closed
 }
 
-// entry is a page on its way into a segment.
+// entry is a page that was added.
 type entry struct {
 	page   *warc.Page
 	stored func(Location, error)
 }
 
-// NewWriter starts a writer. It ends with Close, or with ctx, which abandons what is not stored.
+// NewWriter starts a writer. It ends with Close, or with ctx, which discards what is not stored.
 func NewWriter(ctx context.Context, store putter, set Settings, log *slog.Logger) *Writer {
 	if set.Uploads <= 0 {
 		set.Uploads = 2
@@ -100,9 +101,9 @@ func NewWriter(ctx context.Context, store putter, set Settings, log *slog.Logger
 	return w
 }
 
-// Add packs the page into the open segment and returns; while the store is behind it waits.
-// stored is called once, from another goroutine, when the page is stored or never will be. An
-// error of Add means that stored is not called. The page must not be changed any more.
+// Add packs the page into the open segment and returns; it blocks while the store does not keep up.
+// stored is called once, from another goroutine, when the page is stored or never will be. If Add
+// returns an error stored is not called. The page must not be changed after the call.
 func (w *Writer) Add(ctx context.Context, page *warc.Page, stored func(Location, error)) error {
 	select {
 	case w.adds <- entry{page, stored}:
@@ -120,11 +121,12 @@ func (w *Writer) Add(ctx context.Context, page *warc.Page, stored func(Location,
 func (w *Writer) Flush() {
 	select {
 	case w.flush <- struct{}{}:
-	default: // one is on its way
+	default: // one is pending
 	}
 }
 
-// Close takes no more pages, stores those that were added, and waits for that until ctx ends.
+// Close stores the pages that were added, and waits for that until ctx ends. Later pages are
+// refused.
 func (w *Writer) Close(ctx context.Context) error {
 	w.once.Do(func() { close(w.close) })
 	select {
@@ -135,8 +137,8 @@ func (w *Writer) Close(ctx context.Context) error {
 	}
 }
 
-// Ended is closed when the writer has ended, by Close, by its context or by a fault of the
-// store that waiting does not mend.
+// Ended returns a channel that is closed when the writer has ended, by Close, by its context or by
+// a permanent fault of the store.
 func (w *Writer) Ended() <-chan struct{} { return w.ended }
 
 var errClosed = errors.New("segment writer is closed")
@@ -156,10 +158,10 @@ func (w *Writer) run(ctx context.Context) {
 	var (
 		open     *segment
 		age      = time.NewTimer(time.Hour)
-		due      bool // the open segment is to be closed as soon as an upload may begin
+		due      bool // the open segment is to be closed as soon as an upload may start
 		uploads  int
 		packed   int             // pages not yet stored
-		crowded  time.Time       // when there last were several of them
+		crowded  time.Time       // the last time there were several of them
 		uploaded                 = make(chan upload)
 		closing  <-chan struct{} = w.close
 	)
@@ -218,7 +220,7 @@ func (w *Writer) run(ctx context.Context) {
 	}
 }
 
-// upload is one that has ended.
+// upload is the result of an upload.
 type upload struct {
 	pages int
 	err   error
@@ -238,11 +240,11 @@ func (w *Writer) newSegment() *segment {
 	id, object := w.name(now)
 	s := &segment{began: now, object: object}
 	w.warc.Reset(&s.buf)
-	w.warc.Info(id, object, now, warc.Header{{Name: "software", Value: w.set.Software}}) // a buffer takes all
+	w.warc.Info(id, object, now, warc.Header{{Name: "software", Value: w.set.Software}}) // writing to a buffer does not fail
 	return s
 }
 
-// name makes the name of a new object, and the id in it.
+// name returns the name of a new object, and the id in it.
 func (w *Writer) name(now time.Time) (id [16]byte, object string) {
 	rand.Read(id[:])
 	return id, fmt.Sprintf("%s%s/%s-%s.warc.gz", Prefix, now.UTC().Format("20060102"), w.set.Instance, hex.EncodeToString(id[:]))
@@ -255,7 +257,7 @@ func (w *Writer) add(s *segment, e entry) int {
 		e.stored(Location{}, fmt.Errorf("pack %s: %w", e.page.URL, err))
 		return 0
 	}
-	e.page = nil // the segment holds its bytes
+	e.page = nil // the segment has its bytes
 	s.entries = append(s.entries, e)
 	s.places = append(s.places, Location{Object: s.object, Offset: at.Offset, Length: at.Length, Digest: digest})
 	return 1
@@ -274,8 +276,8 @@ const (
 	sayAgain   = 30 * time.Second
 )
 
-// upload stores the segment, however long the store is away, and tells its pages. An error is
-// the end of ctx or a fault that waiting does not mend.
+// upload stores the segment, however long the store is unavailable, and calls stored of its pages.
+// The error is that of ctx or a permanent one.
 func (w *Writer) upload(ctx context.Context, s *segment) error {
 	began := time.Now()
 	said := time.Time{}
@@ -283,7 +285,7 @@ func (w *Writer) upload(ctx context.Context, s *segment) error {
 	for try := 1; ; try++ {
 		err := w.store.Put(ctx, s.object, bytes.NewReader(s.buf.Bytes()), int64(s.buf.Len()))
 		if errors.Is(err, objects.ErrExists) && try > 1 {
-			err = nil // an earlier try arrived: nobody else has 128 random bits like these
+			err = nil // an earlier try arrived: no other writer has the same 128 random bits
 		}
 		if err == nil {
 			if !said.IsZero() {

@@ -11,16 +11,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Problem is one thing wrong with a file.
+// Problem is one error in a file.
 type Problem struct {
-	// Path of the field ("stages.fetch.hold"), and its line, 0 where it is missing.
+	// Path of the field ("stages.fetch.hold"), and its line, 0 if the field is missing.
 	Path string
 	Line int
-	// Message says what is wrong and what would be right.
+	// Message describes what is wrong and what would be right.
 	Message string
 }
 
-// Error is everything wrong with a file.
+// Error has all problems of a file.
 type Error struct {
 	File     string
 	Problems []Problem
@@ -42,15 +42,15 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Report collects what is wrong with a file, instead of stopping at the first problem.
+// Report collects the problems of a file.
 type Report struct {
 	problems []Problem
 	lines    map[string]int // path → line
 }
 
-// Decode lays YAML over the struct that v points to; fields that the file does not name keep
-// their values. Struct fields need yaml tags; maps have string keys. Checks of values that
-// the caller makes go into the same report.
+// Decode decodes YAML into the struct that v points to; fields that are not in the file keep their
+// values. Struct fields need yaml tags; maps have string keys. The caller adds problems of values
+// to the returned Report.
 func Decode(b []byte, v any) *Report {
 	r := &Report{lines: make(map[string]int)}
 	var root yaml.Node
@@ -64,13 +64,13 @@ func Decode(b []byte, v any) *Report {
 	return r
 }
 
-// Problems are all that were found, in the order of lines.
+// Problems returns all problems found, in the order of lines.
 func (r *Report) Problems() []Problem {
 	slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.Line - b.Line })
 	return r.problems
 }
 
-// Problem adds one: the field's path, and what is wrong and what would be right.
+// Problem adds a problem: the field's path, and what is wrong and what would be right.
 func (r *Report) Problem(path, format string, args ...any) {
 	r.problems = append(r.problems, Problem{Path: path, Line: r.lines[path], Message: fmt.Sprintf(format, args...)})
 }
@@ -118,8 +118,8 @@ func (r *Report) decode(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-// broken says that the node is a number with a fraction, or one without an end, where a whole
-// number or a duration is wanted: the YAML package would cut it.
+// broken reports whether the node is a fraction or an infinite number where an integer or a
+// duration is required: the YAML package would truncate it.
 func broken(n *yaml.Node, v reflect.Value) bool {
 	if n.Tag != "!!float" || !v.CanInt() && !v.CanUint() {
 		return false

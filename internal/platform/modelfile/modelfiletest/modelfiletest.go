@@ -8,7 +8,7 @@ import (
 
 var update = flag.Bool("update", false, "write the stored file of a format version that has none yet")
 
-// Stored returns the file at path. With -update one that is not there is written first; one that is there never again.
+// Stored returns the file at path. With -update a missing one is written first; an existing one is never replaced.
 func Stored(t testing.TB, path string, file []byte) []byte {
 	t.Helper()
 	if _, err := os.Stat(path); os.IsNotExist(err) && *update {

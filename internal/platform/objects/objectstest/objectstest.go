@@ -27,7 +27,7 @@ const (
 	secretKey = "forager-secret"
 )
 
-// Main is the TestMain of a package that starts servers: the same program is the server.
+// Main is the TestMain of a package that starts servers: the test binary is also the server.
 func Main(m *testing.M) {
 	if os.Getenv(folderEnv) != "" {
 		if err := serve(); err != nil {
@@ -39,7 +39,7 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve runs the gateway until standard input ends, which is when the test ends or is killed.
+// serve runs the gateway until standard input ends, when the test ends or is killed.
 func serve() error {
 	folder := os.Getenv(folderEnv)
 	data, sidecar := filepath.Join(folder, "data"), filepath.Join(folder, "sidecar")
@@ -77,7 +77,7 @@ func serve() error {
 
 // Server is an S3 server with an empty bucket.
 type Server struct {
-	// Config points to it.
+	// Config are the settings of a client.
 	Config pipeline.S3
 	folder string
 	port   string
@@ -110,7 +110,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Store opens the bucket.
+// Store returns a client of the bucket.
 func (s *Server) Store(t testing.TB) *objects.Store {
 	t.Helper()
 	store, err := objects.Open(s.Config)
@@ -120,7 +120,7 @@ func (s *Server) Store(t testing.TB) *objects.Store {
 	return store
 }
 
-// Down kills the server; what was stored stays.
+// Down kills the server; its data are kept.
 func (s *Server) Down(t testing.TB) {
 	t.Helper()
 	s.stop()
@@ -136,7 +136,7 @@ func (s *Server) stop() {
 	s.cmd = nil
 }
 
-// Up starts the server, again after Down, and waits until it answers.
+// Up starts the server, also after Down, and waits until it responds.
 func (s *Server) Up(t testing.TB) {
 	t.Helper()
 	program, err := os.Executable()

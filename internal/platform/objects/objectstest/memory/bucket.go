@@ -12,10 +12,10 @@ import (
 	"forager/internal/platform/objects"
 )
 
-// Bucket holds objects by key. One goroutine at a time uses it.
+// Bucket has objects by key. It is not safe for concurrent use.
 type Bucket map[string][]byte
 
-// Get returns an object: objects.ErrNotFound where there is none.
+// Get returns an object, or objects.ErrNotFound.
 func (b Bucket) Get(_ context.Context, key string) ([]byte, error) {
 	if o, ok := b[key]; ok {
 		return o, nil
@@ -23,7 +23,7 @@ func (b Bucket) Get(_ context.Context, key string) ([]byte, error) {
 	return nil, fmt.Errorf("%s: %w", key, objects.ErrNotFound)
 }
 
-// Put keeps an object of size bytes. It overwrites none: objects.ErrExists.
+// Put stores an object of size bytes. If it exists the error is objects.ErrExists.
 func (b Bucket) Put(_ context.Context, key string, r io.Reader, size int64) error {
 	if _, ok := b[key]; ok {
 		return fmt.Errorf("%s: %w", key, objects.ErrExists)
@@ -39,7 +39,7 @@ func (b Bucket) Put(_ context.Context, key string, r io.Reader, size int64) erro
 	return nil
 }
 
-// List yields the keys that begin with a prefix, in order.
+// List iterates over the keys that begin with a prefix, in order.
 func (b Bucket) List(_ context.Context, prefix string) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
 		for _, key := range slices.Sorted(maps.Keys(b)) {
