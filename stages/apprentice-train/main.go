@@ -51,11 +51,11 @@ func run(ctx context.Context, env *boot.Env) error {
 	}, env.StateDir)
 }
 
-// unawaitedRest is how long leaps gather while no crawl waits for its models: taken as they come, a few at a time,
-// they cost a crawl that meets many dead links a twentieth of all its time.
+// unawaitedRest is how long leaps gather while no crawl waits for its models: a fetch, a step and a commit for
+// every few leaps would cost more than the leaps.
 const unawaitedRest = 100 * time.Millisecond
 
-// awaited says whether a crawl waits for its models.
+// awaited reports whether a crawl waits for its models.
 func awaited(book *controls.Book) bool {
 	return slices.ContainsFunc(book.Crawls(), func(crawl string) bool {
 		return book.Look(crawl).GetLearning().GetSync() && !book.Deleted(crawl)

@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// keyValue is where the state is kept: stream.Store.
+// keyValue is the part of *stream.Store that holds the state.
 type keyValue interface {
 	Get(key []byte) (value []byte, ok bool, err error)
 	Set(key, value []byte) error
@@ -25,14 +25,14 @@ type keyValue interface {
 //	's' len(crawl) crawl leap id  → nothing: the leap was noted
 //	'j' len(crawl) crawl number   → journal: offset in leap.settled, leap or boundary
 //
-// The journal holds what came since the last model; a model's object holds everything before.
+// The journal has the leaps since the last model; a model's object has everything before.
 type state struct{ kv keyValue }
 
-// entry is what is kept of a crawl.
+// entry is the state of a crawl.
 type entry struct {
-	// first and end are the numbers of the first journal line and behind the last one.
+	// first and end are the number of the first journal line and that after the last one.
 	first, end uint64
-	// boundary is the last one noted, in pages.
+	// boundary is the last boundary noted, in pages.
 	boundary uint64
 	// published is the last model; nil = none.
 	published *schemas.ModelPublished
@@ -94,7 +94,7 @@ func crawlKey(kind byte, crawl string) []byte {
 	return append([]byte{kind, byte(len(crawl))}, crawl...)
 }
 
-// see notes a leap's id; fresh says that it was not noted before.
+// see notes a leap's id; fresh reports that it was not noted before.
 func (s state) see(crawl string, id []byte) (fresh bool, err error) {
 	key := append(crawlKey('s', crawl), id...)
 	if _, ok, err := s.kv.Get(key); err != nil || ok {
@@ -144,7 +144,7 @@ func (s state) forget(crawl string, first, end uint64) error {
 	return s.kv.DeleteRange(journalKey(crawl, first), journalKey(crawl, end))
 }
 
-// drop deletes everything of a crawl.
+// drop deletes the state of a crawl.
 func (s state) drop(crawl string) error {
 	entry := append([]byte{'c'}, crawl...)
 	if err := s.kv.DeleteRange(entry, append(entry, 0)); err != nil {

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// slice is the number of a crawl's leaps that one step learns, so that the others are not
-	// kept waiting.
+	// slice is the number of a crawl's leaps that one step trains on, so that other crawls do not
+	// wait long.
 	slice = 2048
-	// mostLearners is the number of crawls of a partition whose learners are held in memory.
+	// mostLearners is the number of learners of a partition that are kept in memory.
 	mostLearners = 8
-	// Pauses between two tries of what the object store or crawl.control does not have yet.
+	// Pauses between two tries while the object store or crawl.control lacks something.
 	firstRetry   = time.Second
 	longestRetry = 30 * time.Second
 )
@@ -38,16 +38,16 @@ type trainer struct {
 	log      *slog.Logger
 
 	crawls map[string]*crawl
-	// parked are the crawls that are left aside for a fault: their leaps are noted and not learned.
+	// parked are the crawls that are parked for a fault: their leaps are noted and not trained on.
 	parked map[string]stream.ParkedCrawl
 	clock  uint64 // counts uses of learners
 }
 
-// crawl is what is in memory of one crawl.
+// crawl is the state of one crawl in memory.
 type crawl struct {
 	*entry
 	name string
-	// learner is what was learnt from the last model and the journal below next; nil = not loaded.
+	// learner is the last model, trained on the journal below next; nil = not loaded.
 	learner apprentice.Learner
 	next    uint64
 	used    uint64
@@ -70,8 +70,8 @@ func (t *trainer) Recover(stream.Record) error {
 	return stream.Broken(errors.New("apprentice-train decides nothing"))
 }
 
-// Step notes settled leaps in the journals of their crawls, each leap once, and learns what
-// the journals hold.
+// Step notes settled leaps in the journals of their crawls, each leap once, and trains on the
+// journals.
 func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error) {
 	var res stream.Result
 	if err := t.dropDeleted(); err != nil {
@@ -91,7 +91,7 @@ func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error
 		if _, parked := t.parked[name]; parked {
 			continue
 		}
-		// Leaps are learnt as they come while the learner is in memory; a boundary fetches it.
+		// Leaps are trained on as they come while the learner is in memory; a boundary loads it.
 		if due := c.boundary > c.published.GetPages(); c.next == c.end || c.learner == nil && !due {
 			continue
 		}
@@ -124,7 +124,7 @@ func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error
 	return res, nil
 }
 
-// dropDeleted forgets the crawls that were deleted.
+// dropDeleted drops the crawls that were deleted.
 func (t *trainer) dropDeleted() error {
 	for name := range t.crawls {
 		if !t.controls.Deleted(name) {
@@ -138,7 +138,7 @@ func (t *trainer) dropDeleted() error {
 	return nil
 }
 
-// wakeAt asks for a step at a time or earlier; zero = none.
+// wakeAt requests a step at a time or earlier; zero = none.
 func wakeAt(res *stream.Result, at time.Time) {
 	if !at.IsZero() && (res.Wake.IsZero() || at.Before(res.Wake)) {
 		res.Wake = at
@@ -169,7 +169,7 @@ func (t *trainer) take(r stream.Record, res *stream.Result) error {
 	}
 	if leap.GetBoundary() {
 		if leap.GetPages() <= c.boundary {
-			// A copy. If nobody seems to know the model that answers it, say so again.
+			// A copy, by which prioritize may request the announcement of the model again.
 			if c.published != nil && leap.GetPages() == c.published.GetPages() {
 				return t.announce(c.published, res)
 			}
@@ -186,7 +186,7 @@ func (t *trainer) take(r stream.Record, res *stream.Result) error {
 	return t.state.save(c.name, c.entry)
 }
 
-// awaitError says what is not there yet.
+// awaitError reports what is missing.
 type awaitError struct{ err error }
 
 func (e *awaitError) Error() string { return e.err.Error() }
@@ -194,7 +194,7 @@ func (e *awaitError) Unwrap() error { return e.err }
 
 func await(format string, args ...any) error { return &awaitError{fmt.Errorf(format, args...)} }
 
-// learn takes some of the crawl's journal and publishes a model at each boundary.
+// learn trains on a part of the crawl's journal and publishes a model at each boundary.
 func (t *trainer) learn(ctx context.Context, c *crawl, now time.Time, res *stream.Result) (more bool, err error) {
 	if err := t.load(ctx, c); err != nil {
 		return false, err
@@ -230,8 +230,8 @@ func (t *trainer) learn(ctx context.Context, c *crawl, now time.Time, res *strea
 	return c.next < c.end, nil
 }
 
-// load brings the crawl's learner into memory: that of its last model, of its prior, or one that has
-// learnt nothing. The journal from first on is learnt again.
+// load loads the crawl's learner: that of its last model, of its prior, or an untrained one. It is
+// trained again on the journal from first on.
 func (t *trainer) load(ctx context.Context, c *crawl) error {
 	if c.learner != nil {
 		return nil
@@ -258,8 +258,8 @@ func (t *trainer) load(ctx context.Context, c *crawl) error {
 	return nil
 }
 
-// publish stores the model of what was learnt. The name holds the digest of the bytes: what is there
-// already is the same model.
+// publish stores the learner's model. The name has the digest of the bytes: an object that exists is
+// the same model.
 func (t *trainer) publish(ctx context.Context, c *crawl, pages uint64, offset int64, now time.Time) (*schemas.ModelPublished, error) {
 	m, data := registry.Apprentice(c.name, t.controls.Look(c.name).GetCritic(), c.learner, pages, offset, now)
 	err := registry.Keep(ctx, t.objects, m, data)
@@ -279,7 +279,7 @@ func (t *trainer) announce(m *schemas.ModelPublished, res *stream.Result) error 
 	return err
 }
 
-// forget drops the learners that were used least recently from memory.
+// forget drops the least recently used learners from memory.
 func (t *trainer) forget() {
 	var held []*crawl
 	for _, c := range t.crawls {

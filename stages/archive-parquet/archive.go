@@ -18,10 +18,10 @@ import (
 	"forager/internal/stream"
 )
 
-// copies of a file are uploaded at most before the store is given time.
+// copies is the number of uploads of a file after which the stage waits before the next one.
 const copies = 4
 
-// store is what is needed of the object store; *objects.Store is one.
+// store is the part of *objects.Store used here.
 type store interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, r io.Reader, size int64) error
@@ -55,7 +55,7 @@ func (a *archiver) collectors() []prometheus.Collector {
 	return []prometheus.Collector{a.files, a.rows, a.bytes, a.torn}
 }
 
-// keep takes a batch: all of it is in files that were read back when it returns nil.
+// keep writes a batch: all of it is in files that were read back when it returns nil.
 func (a *archiver) keep(ctx context.Context, rs []stream.Record) error {
 	for _, part := range parts(rs) {
 		if err := a.keepPart(ctx, part); err != nil {
@@ -69,7 +69,7 @@ func (a *archiver) keep(ctx context.Context, rs []stream.Record) error {
 	return nil
 }
 
-// parts sorts a batch out by topic and partition; the order of offsets is kept.
+// parts splits a batch by topic and partition; the order of offsets is kept.
 func parts(rs []stream.Record) [][]archive.Record {
 	type lane struct {
 		topic     string
@@ -90,8 +90,8 @@ func parts(rs []stream.Record) [][]archive.Record {
 	return all
 }
 
-// keepPart writes the records of one partition as a file and stores it. Nothing but a bug makes
-// records that cannot be written; everything else is worth waiting for.
+// keepPart writes the records of one partition as a file and stores it. Records that cannot be
+// written are a bug; all other errors are waited for.
 func (a *archiver) keepPart(ctx context.Context, records []archive.Record) error {
 	file, err := a.temporary()
 	if err != nil {
@@ -120,8 +120,8 @@ func (a *archiver) keepPart(ctx context.Context, records []archive.Record) error
 	return nil
 }
 
-// upload stores a file and reads it back. A file that is there already under the name is as good
-// as ours if it can be read back; if not, it stays as it is and ours takes the next name.
+// upload stores a file and reads it back. A file that exists under the name is accepted if it can
+// be read back; if not, it is left unchanged and this one gets the next name.
 func (a *archiver) upload(ctx context.Context, name archive.Name, file *os.File, size int64, rows int) error {
 	for {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -145,7 +145,7 @@ func (a *archiver) upload(ctx context.Context, name archive.Name, file *os.File,
 	}
 }
 
-// temporary opens a file that is gone when it is closed, however the process ends.
+// temporary opens a file that is removed when it is closed, however the process ends.
 func (a *archiver) temporary() (*os.File, error) {
 	if err := os.MkdirAll(a.dir, 0o755); err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (a *archiver) temporary() (*os.File, error) {
 	return file, nil
 }
 
-// diskWriter remembers how much was written, and that the disk refused.
+// diskWriter counts the bytes written, and remembers an error of the disk.
 type diskWriter struct {
 	file *os.File
 	size int64

@@ -36,7 +36,7 @@ func run(ctx context.Context, env *boot.Env) error {
 	return client.RunBatched(ctx, batches(&settings, a))
 }
 
-// batches are what the stage reads at a time: nothing but bytes and age end one.
+// batches returns the stage for stream.RunBatched; only bytes and age end a batch.
 func batches(settings *pipeline.ArchiveParquet, a *archiver) stream.Batched {
 	return stream.Batched{
 		Stage: stage, Inputs: archive.Topics, MaxRecords: math.MaxInt, MaxBytes: settings.FileBytes, Flush: settings.FileAge,

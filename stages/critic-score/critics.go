@@ -11,24 +11,25 @@ import (
 	"forager/schemas"
 )
 
-// critics are those that crawls are judged by.
+// critics are the critics of all crawls.
 type critics struct{ models[*weighed] }
 
-// weighed is a critic with what its classes weigh in crawls; its shelf's lock guards it.
+// weighed is a critic with the weights of its classes in crawls; the lock of its shelf guards it.
 type weighed struct {
 	judge   critic.Judge
 	weights map[string]weights // by crawl
 }
 
-// weights are those of a critic's classes under one revision of a crawl's control record, or what
-// is wrong with its marking.
+// weights are the weights of a critic's classes under one revision of a crawl's control record, or
+// the error in its marking.
 type weights struct {
 	revision uint64
 	weights  []float64
 	err      error
 }
 
-// newCritics keeps critics in a folder; ask is how those that ask a service do so.
+// newCritics returns critics that are kept in a folder; ask has the options of those that are
+// services.
 func newCritics(get func(ctx context.Context, key string) ([]byte, error), dir string, ask predicate.Options) *critics {
 	return &critics{newModels("critic", get, dir, func(file *modelfile.Mapped) (*weighed, error) {
 		by, err := judges.OpenMapped(file, ask)
@@ -36,9 +37,9 @@ func newCritics(get func(ctx context.Context, key string) ([]byte, error), dir s
 	})}
 }
 
-// judge returns the critic of a version and the weights of its classes for a crawl. What keeps it
-// from doing so is Unavailable, but for a marking of topics that the critic cannot follow. For
-// critics that nobody waits for, a failed fetch is not repeated at once.
+// judge returns the critic of a version and the weights of its classes for a crawl. Errors are
+// Unavailable, except for a marking with topics that the critic does not have. For critics that are
+// not waited for, a failed fetch is not repeated at once.
 func (c *critics) judge(ctx context.Context, version string, control *schemas.CrawlControl, awaited bool) (critic.Judge, []float64, error) {
 	place := c.shelf(version)
 	place.mu.Lock()

@@ -15,18 +15,18 @@ import (
 	"forager/internal/platform/modelfile"
 )
 
-// folder keeps models M on the disk of the machine, each under its digest. All processes there map the
-// same files, so that a model is fetched once and lies in memory once, however many of them judge.
+// folder keeps models M on the disk of the machine, each under its digest. All processes of the
+// machine map the same files, so that a model is fetched once and is in memory once.
 type folder[M any] struct {
 	path string
 	read func(*modelfile.Mapped) (M, error)
 }
 
-// forgotten is how long a model stays that nobody has opened.
+// forgotten is how long a model is kept without being opened.
 const forgotten = 7 * 24 * time.Hour
 
-// open maps the model of a digest, or of the beginning of one. get fetches it if it is not there, or
-// not whole; what get returns is not believed before its digest is.
+// open maps the model of a digest, or of the beginning of one. get fetches it if it is missing or
+// damaged; the digest of the result is checked.
 func (f *folder[M]) open(ctx context.Context, digest string, get func(context.Context) ([]byte, error)) (m M, err error) {
 	if path := f.find(digest); path != "" {
 		m, err := f.load(path)
@@ -53,7 +53,7 @@ func (f *folder[M]) open(ctx context.Context, digest string, get func(context.Co
 	return f.load(path)
 }
 
-// find returns the file of a digest, "" if there is none.
+// find returns the file of a digest; "" if there is none.
 func (f *folder[M]) find(digest string) string {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
@@ -79,7 +79,7 @@ func (f *folder[M]) load(path string) (m M, err error) {
 	return f.read(file)
 }
 
-// keep writes a file that is there wholly or not at all: another process may write the same one.
+// keep writes a file atomically: another process may write the same one.
 func (f *folder[M]) keep(path string, b []byte) error {
 	if err := os.MkdirAll(f.path, 0o777); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (f *folder[M]) keep(path string, b []byte) error {
 	return nil
 }
 
-// sweep removes what nobody has opened for long; whoever has it mapped keeps it. What cannot be
-// removed stays until the next time.
+// sweep removes files that were not opened for long; existing mappings stay valid. What cannot be
+// removed is kept until the next time.
 func (f *folder[M]) sweep() {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {

@@ -18,20 +18,21 @@ import (
 	"forager/schemas"
 )
 
-// newGuides keeps guides in a folder; ask is how those that ask a service do so.
+// newGuides returns guides that are kept in a folder; ask has the options of those that are
+// services.
 func newGuides(get func(ctx context.Context, key string) ([]byte, error), dir string, ask predicate.Options) *models[guide.Guide] {
 	m := newModels("guide", get, dir, func(file *modelfile.Mapped) (guide.Guide, error) { return guides.OpenMapped(file, ask) })
 	return &m
 }
 
-// newBacklinks keeps sources of backlinks in a folder, as newGuides does guides.
+// newBacklinks returns sources of backlinks, as newGuides returns guides.
 func newBacklinks(get func(ctx context.Context, key string) ([]byte, error), dir string, ask predicate.Options) *models[backlink.Source] {
 	m := newModels("backlinks", get, dir, func(file *modelfile.Mapped) (backlink.Source, error) { return backlink.OpenMapped(file, ask) })
 	return &m
 }
 
-// guide fills in what the guides of the crawl's policies say of a page's links, and what its source of backlinks says of
-// the page. A guide that is not there is waited for; one that fails on the page is not.
+// guide sets the scores of a page's links by the guides of the crawl's policies, and the backlinks of the page by its
+// source. A missing guide is waited for; one that fails on the page is not.
 func (s *scorer) guide(ctx context.Context, control *schemas.CrawlControl, parsed *schemas.PageParsed, j *schemas.Judgement) error {
 	versions, page := schemas.Guides(control), parsed.GetPage()
 	leads := len(page.GetLinks()) > 0 && !page.GetNofollow()
@@ -49,7 +50,7 @@ func (s *scorer) guide(ctx context.Context, control *schemas.CrawlControl, parse
 	if !leads && path.GetBacklinks() == "" {
 		return nil
 	}
-	if !leads { // none of its links may be followed, but who links to it may be asked
+	if !leads { // none of its links may be followed, but its backlinks may be queried
 		page = &schemas.Page{
 			Url: page.GetUrl(), Title: page.GetTitle(), Description: page.GetDescription(), Language: page.GetLanguage(),
 			Terms: page.GetTerms(), Tokens: page.GetTokens(), LeafLengths: page.GetLeafLengths(), Shapes: page.GetShapes(),
@@ -62,7 +63,7 @@ func (s *scorer) guide(ctx context.Context, control *schemas.CrawlControl, parse
 	return err
 }
 
-// guidance is what guides say of a page; services among them are asked side by side.
+// guidance returns the scores of guides for a page; services among them are called in parallel.
 func (s *scorer) guidance(ctx context.Context, versions []string, page *schemas.Page, j *schemas.Judgement, states map[string][]byte) ([]*schemas.Guidance, error) {
 	guides := make([]guide.Guide, len(versions))
 	for i, version := range versions {
@@ -101,13 +102,13 @@ func (s *scorer) guidance(ctx context.Context, versions []string, page *schemas.
 	return all, cmp.Or(ctx.Err(), errors.Join(errs...))
 }
 
-// waits says whether somebody else is asked, for whom a page waits.
+// waits reports whether a service is called, for which a page waits.
 func waits(by any) bool {
 	w, ok := by.(interface{ Asks() bool })
 	return ok && w.Asks()
 }
 
-// askBacklinks asks the source of a version for the parents of a page. A source that is not there is waited for; one that
+// askBacklinks queries the source of a version for the parents of a page. A missing source is waited for; one that
 // fails on the page is not.
 func (s *scorer) askBacklinks(ctx context.Context, version, page string) (*schemas.Backlinks, error) {
 	by, err := opened(ctx, s.backlinks, version)
@@ -129,12 +130,12 @@ func (s *scorer) askBacklinks(ctx context.Context, version, page string) (*schem
 	return said, nil
 }
 
-// guideOf returns the guide of a version; what keeps it from doing so is Unavailable.
+// guideOf returns the guide of a version; errors are Unavailable.
 func (s *scorer) guideOf(ctx context.Context, version string) (guide.Guide, error) {
 	return opened(ctx, s.guides, version)
 }
 
-// opened brings a model of a version, one worker at a time.
+// opened returns the model of a version, for one worker at a time.
 func opened[M any](ctx context.Context, of *models[M], version string) (M, error) {
 	place := of.shelf(version)
 	place.mu.Lock()
@@ -142,7 +143,7 @@ func opened[M any](ctx context.Context, of *models[M], version string) (M, error
 	return of.open(ctx, place, true)
 }
 
-// guided is guide.Say, and counts what fails.
+// guided is guide.Say, and counts failures.
 func (s *scorer) guided(ctx context.Context, by guide.Guide, version string, v *guide.View) *schemas.Guidance {
 	g, err := guide.Say(ctx, by, version, v)
 	if err != nil && ctx.Err() == nil {
@@ -151,7 +152,7 @@ func (s *scorer) guided(ctx context.Context, by guide.Guide, version string, v *
 	return g
 }
 
-// reasonOf is why a service did not answer, or "error".
+// reasonOf returns the reason why a service failed, or "error".
 func reasonOf(err error) string {
 	if failure := (*predicate.Failure)(nil); errors.As(err, &failure) {
 		return failure.Reason

@@ -16,7 +16,7 @@ import (
 	"forager/schemas"
 )
 
-// judge says what the crawl's critic makes of a page, or its fallback, and what its shadows do.
+// judge returns the judgement of a page by the crawl's critic or its fallback, and by its shadows.
 func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schemas.Judgement, error) {
 	if parsed.GetPage() == nil {
 		return nil, errors.New("a delivered page without the page")
@@ -59,7 +59,8 @@ func (s *scorer) judge(ctx context.Context, parsed *schemas.PageParsed) (*schema
 	return j, nil
 }
 
-// upToDate waits for the control record that a page was asked for under, where that may name a newer guide.
+// upToDate returns Unavailable until the control record is as new as the one of the page's request, if that
+// may name a newer guide.
 func upToDate(control *schemas.CrawlControl, parsed *schemas.PageParsed) error {
 	if control.GetRenewal() == nil {
 		return nil
@@ -74,7 +75,7 @@ func upToDate(control *schemas.CrawlControl, parsed *schemas.PageParsed) error {
 	return nil
 }
 
-// byCritic is the judgement that counts.
+// byCritic returns the judgement that is used.
 func (s *scorer) byCritic(ctx context.Context, control *schemas.CrawlControl, page *schemas.Page) (*schemas.Judgement, error) {
 	version := control.GetCritic()
 	by, weights, err := s.critics.judge(ctx, version, control, true)
@@ -111,8 +112,8 @@ func (s *scorer) byCritic(ctx context.Context, control *schemas.CrawlControl, pa
 	return j, nil
 }
 
-// shadow is what a critic says that is not used. That it cannot judge is noted, never waited for;
-// an error is the end of ctx.
+// shadow returns the judgement of a critic that is not used. A failure is recorded and not waited
+// for; the error is that of ctx.
 func (s *scorer) shadow(ctx context.Context, control *schemas.CrawlControl, version string, page *schemas.Page) (*schemas.Shadow, error) {
 	var j *schemas.Judgement
 	by, weights, err := s.critics.judge(ctx, version, control, false)
@@ -134,7 +135,7 @@ func (s *scorer) shadow(ctx context.Context, control *schemas.CrawlControl, vers
 // sayer is critic.Say or critic.SayWhole.
 type sayer func(context.Context, critic.Judge, *schemas.Page, []float64) (*schemas.Judgement, error)
 
-// say calls critic.Say, or SayWhole; a judge that asks a service has no turn meanwhile.
+// say calls critic.Say, or SayWhole; a judge that calls a service gives up its turn meanwhile.
 func (s *scorer) say(ctx context.Context, say sayer, by critic.Judge, page *schemas.Page, weights []float64) (*schemas.Judgement, error) {
 	if w, ok := by.(interface{ Asks() bool }); ok && w.Asks() {
 		s.turns.give()
@@ -143,7 +144,7 @@ func (s *scorer) say(ctx context.Context, say sayer, by critic.Judge, page *sche
 	return say(ctx, by, page, weights)
 }
 
-// hasty is the judge as one that waits for no service that fails.
+// hasty returns the judge without retries of a failing service.
 func hasty(by critic.Judge) critic.Judge {
 	if c, ok := by.(*predicate.Client); ok {
 		return c.Hasty()
@@ -151,7 +152,7 @@ func hasty(by critic.Judge) critic.Judge {
 	return by
 }
 
-// about names the critic in an error of its judgement; what waits names it already.
+// about adds the critic to an error of its judgement; Unavailable errors name it already.
 func about(version string, err error) error {
 	if stream.IsUnavailable(err) {
 		return err
@@ -159,7 +160,7 @@ func about(version string, err error) error {
 	return fmt.Errorf("critic %s: %w", version, err)
 }
 
-// metrics count what is not as the operator wants it.
+// metrics count failures that do not stop a page.
 type metrics struct {
 	degraded   *prometheus.CounterVec // by reason
 	shadowless prometheus.Counter

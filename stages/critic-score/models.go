@@ -17,19 +17,20 @@ import (
 )
 
 const (
-	// keep is the number of models of a kind held in memory.
+	// keep is the number of models of a kind in memory.
 	keep = 6
-	// retry is the pause between two tries to fetch a model, longRetry that for a model that nobody waits for.
+	// retry is the pause between two tries to fetch a model, longRetry that for a model that is not waited
+	// for.
 	retry     = 2 * time.Second
 	longRetry = 30 * time.Second
 	// grace is how long a page waits for the first try to fetch a model; then its crawl is parked.
 	grace = 2 * time.Second
-	// fetchTimeout is how long one try may take.
+	// fetchTimeout is the time of one try.
 	fetchTimeout = 2 * time.Minute
 )
 
-// models fetches models of one kind by version and keeps those used last. It is safe for concurrent
-// use.
+// models fetches models of one kind by version and keeps the most recently used. It is safe for
+// concurrent use.
 type models[M any] struct {
 	kind   string
 	get    func(ctx context.Context, key string) ([]byte, error)
@@ -42,21 +43,21 @@ type models[M any] struct {
 	loaded    []*shelf[M]                        // used last comes last
 }
 
-// shelf is the place of one model. It is fetched beside the pages, so that a store that does not answer delays
-// no other crawl.
+// shelf is the place of one model. It is fetched in the background, so that a store that does not respond
+// delays no other crawl.
 type shelf[M any] struct {
 	version string
 	mu      sync.Mutex
 	model   M
 	there   bool
-	// fetching is closed when the try under way ends; nil = none is.
+	// fetching is closed when the current try ends; nil = there is none.
 	fetching chan struct{}
-	// failed is why it could not be fetched at triedAt.
+	// failed is the error of the try at triedAt.
 	failed  error
 	triedAt time.Time
 }
 
-// newModels keeps models of a kind in a folder, where read opens them.
+// newModels returns models of a kind that are kept in a folder; read opens one.
 func newModels[M any](kind string, get func(ctx context.Context, key string) ([]byte, error), dir string, read func(*modelfile.Mapped) (M, error)) models[M] {
 	return models[M]{kind: kind, get: get, folder: folder[M]{dir, read}, retry: retry, published: make(map[string]*schemas.ModelPublished)}
 }
@@ -78,8 +79,8 @@ func (c *models[M]) take(key, value []byte) error {
 	return nil
 }
 
-// open returns the model of a shelf, which the caller has locked. What keeps it from doing so is
-// Unavailable. Who begins a try waits for it a little, and so do all for the first one; a failed
+// open returns the model of a shelf, which the caller has locked. Errors are Unavailable. A caller
+// that starts a try waits for it for a short time, and all callers wait for the first one; a failed
 // try is repeated after a pause.
 func (c *models[M]) open(ctx context.Context, place *shelf[M], awaited bool) (none M, err error) {
 	pause := longRetry
@@ -130,7 +131,7 @@ func (c *models[M]) fill(place *shelf[M]) {
 	defer place.mu.Unlock()
 	place.fetching, place.triedAt = nil, time.Now()
 	if err != nil {
-		// The store's error may be that of a context, which is none of the page's.
+		// The store's error may be that of a context, which is not the page's.
 		place.failed = stream.Missing(c.kind+" "+place.version, err)
 		return
 	}

@@ -19,22 +19,21 @@ type scorer struct {
 	crawls  *controls.Book
 	critics *critics
 	guides  *models[guide.Guide]
-	// backlinks are sources of them.
+	// backlinks are the sources of backlinks.
 	backlinks *models[backlink.Source]
 	turns     turns
 	metrics   *metrics
 }
 
-// turns lets so many records be worked at as there are places; who asks a service gives its own
-// away meanwhile, so that pages that wait keep no others from being judged, and gather for one
-// request.
+// turns bounds the records being judged. A worker that calls a service gives up its turn meanwhile,
+// so that pages that wait do not delay others, and gather for one request.
 type turns chan struct{}
 
 func (t turns) take() { t <- struct{}{} }
 func (t turns) give() { <-t }
 
 // inHand is the number of records that may wait for a service, of all partitions. The runtime's own
-// bounds, records and bytes a partition, are met first.
+// bounds, records and bytes a partition, are reached first.
 const inHand = 4096
 
 func newScorer(critics *critics, guides *models[guide.Guide], backlinks *models[backlink.Source], workers int, reg prometheus.Registerer) (*scorer, error) {
@@ -56,8 +55,8 @@ func (s *scorer) published(key, value []byte) error {
 	return s.backlinks.take(key, value)
 }
 
-// stage is the scorer as the runtime takes it. A record is tried once: what another try could mend
-// is waited for.
+// stage returns the stage for stream.RunStateless. A record is tried once: temporary failures are
+// waited for.
 func (s *scorer) stage() stream.Stateless {
 	return stream.Stateless{
 		Stage: "critic-score", Inputs: []string{schemas.TopicPageParsed}, Workers: inHand, Tries: 1,
@@ -91,7 +90,8 @@ func decode(r stream.Record) (*schemas.PageParsed, error) {
 	return parsed, schemas.CheckAnswer(r.Headers, parsed.GetId(), parsed.GetCrawl())
 }
 
-// poison lets the request of a record travel on that could not be judged, without its page.
+// poison returns the record of page.judged, without a page, that ends the request of a record that
+// could not be judged.
 func poison(r stream.Record, cause error) ([]stream.Out, error) {
 	parsed, err := decode(r)
 	if err != nil {

@@ -26,16 +26,16 @@ type distiller struct {
 	models   registry.Store
 	log      *slog.Logger
 	shards   map[string]*shard // by their key
-	// parked are the crawls that are left aside for a fault: their pages are noted and not ranked.
+	// parked are the crawls that are parked for a fault: their pages are noted and not ranked.
 	parked map[string]stream.ParkedCrawl
 }
 
-// shard is a shard of a crawl that has a distiller, or of which that is not known yet.
+// shard is a shard of a crawl that has a distiller, or of which this is not known yet.
 type shard struct {
 	crawl  string
 	number uint32
 	graph  *distill.Graph
-	// ranked is the number of pages behind which hubs were ranked last. chosen: its crawl has, or
+	// ranked is the number of pages after which hubs were ranked last. chosen: its crawl has, or
 	// had, a distiller; until then pages are noted only while there is no control record.
 	ranked uint64
 	chosen bool
@@ -46,7 +46,7 @@ type shard struct {
 //
 //	's' key of the shard                  → version, ranked, chosen
 //	'g' len(key) key of the shard, … → its graph
-//	'r' key of the shard                  → version, how far its guide has come (renew.go)
+//	'r' key of the shard                  → version, the state of its guide (renew.go)
 //	'p' len(key) key of the shard, … → its pages with their words
 const (
 	shardKind    = 's'
@@ -121,7 +121,7 @@ func (d *distiller) Recover(stream.Record) error {
 	return stream.Broken(errors.New("distill decides nothing"))
 }
 
-// Step notes verdicts, and ranks where that is due.
+// Step notes verdicts, and ranks shards when they are due.
 func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, error) {
 	var res stream.Result
 	if err := d.look(&res); err != nil {
@@ -129,7 +129,7 @@ func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, err
 	}
 	for _, r := range w.Records {
 		if r.Skipped() {
-			continue // prioritize answers for it
+			continue // prioritize ends its request
 		}
 		var s *shard
 		err := stream.GuardRecord(r.Headers[schemas.HeaderCrawl], &r, func() (err error) {
@@ -156,7 +156,7 @@ func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, err
 	return res, nil
 }
 
-// act does what is due for a shard.
+// act ranks a shard and renews its guide, when they are due.
 func (d *distiller) act(ctx context.Context, s *shard, res *stream.Result) error {
 	if _, parked := d.parked[s.crawl]; parked {
 		return nil
@@ -169,7 +169,7 @@ func (d *distiller) act(ctx context.Context, s *shard, res *stream.Result) error
 	})
 }
 
-// look brings the shards up to what crawl.control says.
+// look updates the shards to crawl.control.
 func (d *distiller) look(res *stream.Result) error {
 	for key, s := range d.shards {
 		ctl := d.controls.Look(s.crawl)
@@ -201,7 +201,7 @@ func (d *distiller) drop(key string, s *shard) error {
 	return d.store.DeleteRange(at, append(at, 0))
 }
 
-// take notes one record, and returns the shard that has learnt of a page; nil = none.
+// take notes one record, and returns the shard that got a page; nil = none.
 func (d *distiller) take(r stream.Record) (*shard, error) {
 	crawl := r.Headers[schemas.HeaderCrawl]
 	if !d.wants(crawl) {
@@ -239,11 +239,11 @@ func (d *distiller) take(r stream.Record) (*shard, error) {
 	return s, nil
 }
 
-// chooses says whether a crawl has a distiller, or a guide that is made of its pages.
+// chooses reports whether a crawl has a distiller, or a guide that is trained on its pages.
 func chooses(ctl *schemas.CrawlControl) bool { return schemas.Raises(ctl) || ctl.GetRenewal() != nil }
 
-// wants says whether the records of a crawl are noted: it has a distiller, or had one, or what it has
-// is not known yet.
+// wants reports whether the records of a crawl are noted: it has a distiller, or had one, or this is
+// not known yet.
 func (d *distiller) wants(crawl string) bool {
 	ctl := d.controls.Look(crawl)
 	if ctl == nil || chooses(ctl) {
@@ -257,12 +257,12 @@ func (d *distiller) wants(crawl string) bool {
 	return false
 }
 
-// skip leaves a record out that cannot be read. prioritize, which reads the same, answers for it.
+// skip ignores a record that cannot be read. prioritize, which reads it too, ends its request.
 func (d *distiller) skip(r stream.Record, cause error) {
 	d.log.Error("left out", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", cause)
 }
 
-// rank ranks the hubs of a shard where its crawl wants that and enough pages have come.
+// rank ranks the hubs of a shard if its crawl has a distiller and there are enough pages.
 func (d *distiller) rank(ctx context.Context, s *shard, res *stream.Result) error {
 	ctl := d.controls.Look(s.crawl)
 	if !schemas.Raises(ctl) || distill.Boundary(s.graph.Pages(), distill.Every(ctl)) <= s.ranked {
@@ -270,7 +270,7 @@ func (d *distiller) rank(ctx context.Context, s *shard, res *stream.Result) erro
 	}
 	settings, err := distill.SettingsOf(ctl)
 	if err != nil {
-		return nil // prioritize refuses such a control record, and says so
+		return nil // prioritize refuses such a control record, and reports it
 	}
 	ranked, err := s.graph.Hubs(ctx, s.crawl, s.number, settings)
 	if err != nil {

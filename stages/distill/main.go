@@ -51,11 +51,11 @@ func run(ctx context.Context, env *boot.Env) error {
 	}, env.StateDir)
 }
 
-// unwantedRest is how long records gather while no crawl has a distiller: nobody waits for them then, and
-// taken one by one they would cost such crawls some three hundredths of all their time.
+// unwantedRest is how long records gather while no crawl has a distiller: no stage waits for the result
+// then, and single records would cost more.
 const unwantedRest = 500 * time.Millisecond
 
-// wanted says whether a crawl has a distiller, or a guide that is made of its pages.
+// wanted reports whether a crawl has a distiller, or a guide that is trained on its pages.
 func wanted(book *controls.Book) bool {
 	return slices.ContainsFunc(book.Crawls(), func(crawl string) bool {
 		return chooses(book.Look(crawl)) && !book.Deleted(crawl)

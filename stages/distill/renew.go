@@ -17,19 +17,20 @@ import (
 	"forager/schemas"
 )
 
-// A guide that is made of a crawl's own pages (schemas.Renewal) comes into use as an operator's does: its object is stored, it
-// is announced, and the crawl's next control record names it. Operators write such records, too, and of two of one revision the first
-// counts (package controls). So the stage looks whether its own is in force, and writes another one above it until one is; as it writes
-// above whatever it has read, what compaction keeps is in force as well.
+// A guide that is trained on a crawl's own pages (schemas.Renewal) comes into use as an operator's does: its object is
+// stored, it is announced, and the crawl's next control record names it. Operators write such records too, and of two
+// of one revision the first counts (package controls). So the stage checks whether its own is in force, and writes
+// another one with a higher revision until one is. Since its revision is higher than all that it has read, the record
+// that compaction keeps is also in force.
 
-// renewing is how far the guide of a shard has come.
+// renewing is the state of the guide of a shard.
 type renewing struct {
 	pages *renewal.Pages
-	// through is the number of pages behind which a guide was due last, targets how many the last one knew, and version
-	// what is to be in force; empty = no guide could be made.
+	// through is the number of pages after which a guide was due last, targets the number of targets that the last one
+	// knew, and version the guide that is to be in force; empty = no guide could be made.
 	through, targets uint64
 	version          string
-	// asked is the revision written last, since the state was opened.
+	// asked is the last revision written since the state was opened.
 	asked uint64
 }
 
@@ -58,7 +59,7 @@ func (d *distiller) saveRenewing(s *shard) error {
 	return d.store.Set(renewingKey(schemas.ShardKey(s.crawl, s.number)), b)
 }
 
-// renew makes a new guide where one is due, and sees to it that it comes into use.
+// renew trains a new guide if one is due, and brings it into use.
 func (d *distiller) renew(ctx context.Context, s *shard, res *stream.Result) error {
 	ctl := d.controls.Look(s.crawl)
 	if ctl.GetRenewal() == nil || d.controls.Deleted(s.crawl) || schemas.ShardsOf(ctl) > 1 {
@@ -85,12 +86,13 @@ func (d *distiller) renew(ctx context.Context, s *shard, res *stream.Result) err
 		}
 	}
 	if s.through <= ctl.GetRenewal().GetPages() || ctl.GetRevision() < s.asked {
-		return nil // in force, or on its way
+		return nil // in force, or written
 	}
 	return s.write(renewal.Next(ctl, s.through, s.version), res)
 }
 
-// remake makes the guide, and announces it. That there is nothing to learn from is no error of the stage.
+// remake trains the guide and announces it. If there is nothing to train on this is no error of the
+// stage.
 func (d *distiller) remake(ctx context.Context, s *shard, ctl *schemas.CrawlControl, res *stream.Result) (version string, err error) {
 	guide, report, err := s.renewing.pages.Train(ctx, s.crawl)
 	if ctx.Err() != nil {
@@ -121,10 +123,11 @@ func (d *distiller) remake(ctx context.Context, s *shard, ctl *schemas.CrawlCont
 	return m.GetVersion(), nil
 }
 
-// storeRetry is the pause before the object store is tried again.
+// storeRetry is the pause before the next try of the object store.
 const storeRetry = time.Second
 
-// yield repeats the end of a crawl above what was written last, lest compaction keep that.
+// yield repeats the end of a crawl with a revision above the last one written, so that compaction
+// keeps the end.
 func (s *shard) yield(ctl *schemas.CrawlControl, res *stream.Result) error {
 	if s.asked == 0 || ctl.GetRevision() > s.asked {
 		return nil

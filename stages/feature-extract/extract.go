@@ -18,7 +18,7 @@ import (
 // extractor is the stage's logic.
 type extractor struct{ crawls *controls.Book }
 
-// stage is the extractor as the runtime takes it.
+// stage returns the stage for stream.RunStateless.
 func (x *extractor) stage(workers int) stream.Stateless {
 	return stream.Stateless{
 		Stage: "feature-extract", Inputs: []string{schemas.TopicPageJudged}, Workers: workers,
@@ -26,7 +26,7 @@ func (x *extractor) stage(workers int) stream.Stateless {
 	}
 }
 
-// handle makes the record of link.found for one record of page.judged.
+// handle returns the record of link.found for one record of page.judged.
 func (x *extractor) handle(_ context.Context, r stream.Record) ([]stream.Out, error) {
 	judged, parsed, err := decode(r)
 	if err != nil {
@@ -57,7 +57,7 @@ func decode(r stream.Record) (*schemas.PageJudged, *schemas.PageParsed, error) {
 	return judged, parsed, schemas.CheckAnswer(r.Headers, parsed.GetId(), parsed.GetCrawl())
 }
 
-// verdict is a record of link.found without what comes of a delivered page. Shard and URL
+// verdict returns a record of link.found without the fields of a delivered page. Shard and URL
 // follow from the headers (send).
 func verdict(outcome schemas.Outcome, parsed *schemas.PageParsed) *schemas.LinkFound {
 	return &schemas.LinkFound{
@@ -95,7 +95,7 @@ func (x *extractor) links(found *schemas.LinkFound, judged *schemas.PageJudged, 
 	return nil
 }
 
-// poison answers for the request of a record that could not be handled.
+// poison returns the verdict on the request of a record that could not be handled.
 func poison(r stream.Record, cause error) ([]stream.Out, error) {
 	_, parsed, err := decode(r)
 	if err != nil {
@@ -111,7 +111,7 @@ func poison(r stream.Record, cause error) ([]stream.Out, error) {
 }
 
 func send(r stream.Record, found *schemas.LinkFound) ([]stream.Out, error) {
-	// The request itself is opaque here; its headers say what is needed of it.
+	// The request is not decoded here; the headers have the necessary fields.
 	request, err := schemas.RequestFromHeaders(r.Headers)
 	if err != nil {
 		return nil, err

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// breaker holds requests to something that cannot be reached, but for one probe a pause. The pause doubles with each probe
-// that fails. The zero value is closed: nothing is held. Time is an argument.
+// breaker holds back requests to something that cannot be reached, except for one probe a pause. The pause doubles with
+// each probe that fails. The zero value is closed: no request is held back. Time is an argument.
 type breaker struct {
 	// since is when it opened; zero = it is closed.
 	since time.Time
@@ -18,11 +18,11 @@ type breaker struct {
 	cause string
 }
 
-// open says whether requests are held.
+// open reports whether requests are held back.
 func (b *breaker) open() bool { return !b.since.IsZero() }
 
-// allow says whether a request may be made now, and whether it is a probe. A probe that is never heard of again holds up the
-// next one for a pause.
+// allow reports whether a request may be made now, and whether it is a probe. A probe whose result is never reported
+// delays the next one for a pause.
 func (b *breaker) allow(now time.Time) (ok, probe bool) {
 	if !b.open() {
 		return true, false
@@ -34,13 +34,13 @@ func (b *breaker) allow(now time.Time) (ok, probe bool) {
 	return true, true
 }
 
-// wait sets the time of the next probe, a fifth around a pause from now.
+// wait sets the time of the next probe: a pause from now, with a jitter of a fifth.
 func (b *breaker) wait(now time.Time) {
 	b.next = now.Add(b.pause*4/5 + rand.N(b.pause*2/5+1))
 }
 
-// trip opens the breaker, or, where a probe has failed, doubles the pause. What was under way when it opened changes
-// nothing but the time of the last failure.
+// trip opens the breaker, or, where a probe has failed, doubles the pause. A request in flight when it opened
+// changes only the time of the last failure.
 func (b *breaker) trip(now time.Time, probe bool, cause string, first, last time.Duration) {
 	switch {
 	case !b.open():
@@ -53,7 +53,8 @@ func (b *breaker) trip(now time.Time, probe bool, cause string, first, last time
 	b.failed, b.cause = now, cause
 }
 
-// succeed closes the breaker after the success of a request that began after the last failure; it says whether it was open.
+// succeed closes the breaker after the success of a request that began after the last failure; it reports whether it
+// was open.
 func (b *breaker) succeed(began time.Time) bool {
 	if !b.open() || began.Before(b.failed) {
 		return false

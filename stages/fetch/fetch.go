@@ -22,21 +22,21 @@ import (
 // name of the stage, of its consumer group and of its folder.
 const name = "fetch"
 
-// maxInFlight bounds the requests of one partition that are parked or under way: those of slow
-// hosts must leave room for others behind them.
+// maxInFlight bounds the requests of one partition that are waiting or in progress; it is large, so
+// that later requests can pass those of slow hosts.
 const maxInFlight = 8192
 
-// settings of the stage beside those of its parts.
+// settings of the stage, without those of its parts.
 type settings struct {
 	pipeline.Fetch
-	// SessionTimeout of the consumer group: so long an owner that lost a partition may go on
-	// without knowing it.
+	// SessionTimeout of the consumer group: the longest time that an owner that lost a partition
+	// may continue without knowing it.
 	SessionTimeout time.Duration
 	// Instance names this process in the names of segments.
 	Instance string
 }
 
-// stage is what a process of fetch holds.
+// stage is the state of a process.
 type stage struct {
 	set      settings
 	log      *slog.Logger
@@ -46,7 +46,7 @@ type stage struct {
 	segments *segment.Writer
 	schedule *scheduler
 	metrics  *metrics
-	storing  context.Context // ends when pages are not stored any more
+	storing  context.Context // ends when pages are no longer stored
 
 	mu         sync.Mutex
 	stopped    map[string]uint64 // revision of the newest control record of crawls that were stopped or deleted
@@ -54,7 +54,7 @@ type stage struct {
 	partitions map[int]*partition
 }
 
-// newStage builds a stage; ctx ends its segments without storing them.
+// newStage returns a stage; the end of ctx discards its open segment.
 func newStage(ctx context.Context, set settings, store *objects.Store, client getter, log *slog.Logger, reg prometheus.Registerer) (*stage, error) {
 	s := &stage{
 		set: set, log: log, storing: ctx,
@@ -106,7 +106,7 @@ func runWith(ctx context.Context, client getter, cfg *pipeline.Config, replica i
 		return err
 	}
 	defer kafka.Close()
-	// What is on its way to the store when ctx ends may still arrive: RunUnordered drains first.
+	// Uploads in progress when ctx ends may still finish: RunUnordered drains first.
 	storing, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	s, err := newStage(storing, set, store, client, log, reg)
@@ -129,11 +129,11 @@ func runWith(ctx context.Context, client getter, cfg *pipeline.Config, replica i
 	})
 }
 
-// control takes a record of crawl.control: requests of a stopped or deleted crawl are not begun
+// control applies a record of crawl.control: requests of a stopped or deleted crawl are not begun
 // any more.
 func (s *stage) control(r stream.Record) error {
 	if r.Value == nil {
-		return nil // a crawl that was forgotten
+		return nil // the tombstone of a crawl
 	}
 	ctl := &schemas.CrawlControl{}
 	if err := proto.Unmarshal(r.Value, ctl); err != nil {
@@ -163,7 +163,7 @@ func (s *stage) isStopped(crawl string) bool {
 	return s.stopped[crawl] != 0
 }
 
-// handle begins with a request. done is called once its page.fetched can be sent.
+// handle starts a request. done is called once its page.fetched can be sent.
 func (s *stage) handle(ctx context.Context, rec stream.Record, done func([]stream.Out, error)) {
 	r, err := newRequest(rec)
 	if err != nil {
@@ -202,7 +202,7 @@ func (s *stage) handle(ctx context.Context, rec stream.Record, done func([]strea
 	}
 }
 
-// poison is what travels on for a record that cannot be handled.
+// poison returns the page.fetched of a record that cannot be handled.
 func poison(rec stream.Record, cause error) ([]stream.Out, error) {
 	req, err := schemas.RequestFromHeaders(rec.Headers)
 	if err != nil {

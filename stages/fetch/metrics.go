@@ -8,7 +8,8 @@ import (
 	"forager/internal/platform/segment"
 )
 
-// metrics of the stage, beside those of the stream. Labels are bounded: outcomes and results.
+// metrics of the stage, in addition to those of package stream. Labels are bounded: outcomes and
+// results.
 type metrics struct {
 	requests, robots, skipped *prometheus.CounterVec
 	wait, answer, upload      prometheus.Histogram

@@ -19,23 +19,24 @@ import (
 )
 
 const (
-	// firstProbe is the pause before the first probe of what cannot be reached, lastProbe that between later ones at most.
+	// firstProbe is the pause before the first probe, lastProbe the longest pause between later ones.
 	firstProbe = time.Second
 	lastProbe  = time.Minute
-	// manyHosts is the number of registrable domains, and of networks that their addresses lie in, that must fail in a row,
-	// with no answer of any web server between, before the fault is sought at this machine's network.
+	// manyHosts is the number of registrable domains, and of networks that their addresses lie in, that must fail in a
+	// row, without a response of any web server in between, before this machine's network is taken for the cause.
 	manyHosts = 5
-	// hostsOfAddress is the number of hosts that must fail in a row at an address before it is held.
+	// hostsOfAddress is the number of hosts that must fail in a row at an address before its
+	// requests are held back.
 	hostsOfAddress = 3
-	// mostAddresses and mostHosts bound what is remembered.
+	// mostAddresses and mostHosts bound the state in memory.
 	mostAddresses = 4096
 	mostHosts     = 4096
-	// holdHost is how long the requests of a host that could not be connected to are answered without trying; prioritize
-	// makes its URLs wait for longer.
+	// holdHost is how long the requests of a host that could not be connected to fail without a try; prioritize lets
+	// its URLs wait for longer.
 	holdHost = time.Second
 )
 
-// unreachableError says what to answer a request for which no web server was reached.
+// unreachableError is the outcome of a request for which no web server was reached.
 type unreachableError struct {
 	outcome schemas.Outcome
 	// notBefore is when to try again; zero = prioritize chooses.
@@ -46,27 +47,29 @@ type unreachableError struct {
 func (e *unreachableError) Error() string { return e.err.Error() }
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// errHeld: an address is held by its breaker.
+// errHeld: the breaker of the address is open.
 var errHeld = errors.New("the address does not answer")
 
-// outages tells failures of the network from those of hosts, and holds requests meanwhile. It belongs to a process: all
-// crawls share what it knows. Nothing of it is kept over a restart; a few requests find out again.
+// outages distinguishes failures of the network from those of hosts, and holds back requests meanwhile. All crawls of a
+// process share it. It is not stored; after a restart a few requests find the state again.
 //
-// The network cannot be used where the proxy or the resolver cannot be reached, or where manyHosts registrable domains in
-// as many networks fail in a row. So one site with any number of names, or any number of addresses, cannot cause it, and
-// the answer of any web server ends it. Sites that failed while others answered are no evidence: at the end of a crawl they
-// are all that is asked.
+// The network counts as unreachable if the proxy or the resolver cannot be reached, or if manyHosts registrable domains
+// in as many networks fail in a row. So one site with any number of names or addresses cannot cause it, and the
+// response of any web server ends it. Sites that failed while others responded are no evidence: at the end of a crawl
+// all remaining requests may be to them.
 type outages struct {
 	now func() time.Time
 	log *slog.Logger
-	// changed is told when the network's breaker opens and closes.
+	// changed is called when the network's breaker opens and closes.
 	changed func(open bool)
 
 	mu      sync.Mutex
 	network breaker
-	// suspects are the networks, by registrable domain, of hosts that failed since the last answer.
+	// suspects are the networks, by registrable domain, of hosts that failed since the last
+	// response.
 	suspects map[string]string
-	// gone are registrable domains of hosts that failed before that answer, and have not answered since.
+	// gone are registrable domains of hosts that failed before that response, and have not responded
+	// since.
 	gone      map[string]bool
 	addresses map[netip.AddrPort]*address
 	hosts     map[string]heldHost
@@ -74,7 +77,7 @@ type outages struct {
 
 type address struct {
 	breaker
-	// failing are hosts that failed there since it was connected to last, hostsOfAddress at most.
+	// failing are hosts that failed there since the last connection, hostsOfAddress at most.
 	failing map[string]bool
 }
 
@@ -90,7 +93,7 @@ func newOutages() *outages {
 	}
 }
 
-// report says where to tell of outages.
+// report sets the log and the gauge for outages.
 func (o *outages) report(log *slog.Logger, gauge prometheus.Gauge) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -103,7 +106,7 @@ func (o *outages) report(log *slog.Logger, gauge prometheus.Gauge) {
 	}
 }
 
-// Allow is webclient.Dials.
+// Allow implements webclient.Dials.
 func (o *outages) Allow(at netip.AddrPort) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,7 +120,7 @@ func (o *outages) Allow(at netip.AddrPort) error {
 	return nil
 }
 
-// Dialed is webclient.Dials.
+// Dialed implements webclient.Dials.
 func (o *outages) Dialed(host string, at netip.AddrPort, err error) {
 	if errors.Is(err, errHeld) {
 		return
@@ -147,7 +150,7 @@ func (o *outages) Dialed(host string, at netip.AddrPort, err error) {
 	}
 }
 
-// allow says whether a host may be asked now; else the error is an *unreachableError.
+// allow reports whether a host may be requested now; otherwise the error is an *unreachableError.
 func (o *outages) allow(host string) (probe bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -165,14 +168,14 @@ func (o *outages) allow(host string) (probe bool, err error) {
 	return probe, nil
 }
 
-// held is the answer to requests while the network cannot be used.
+// held returns the error of requests while the network is unreachable.
 func (o *outages) held() error {
 	return &unreachableError{
 		outcome: schemas.Outcome_OUTCOME_NETWORK_UNREACHABLE, notBefore: o.network.next, err: errors.New(o.network.cause),
 	}
 }
 
-// answered notes that the web server of a host answered a request that began at a time.
+// answered notes that the web server of a host responded to a request that began at a time.
 func (o *outages) answered(host string, began time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -191,7 +194,7 @@ func (o *outages) answered(host string, began time.Time) {
 	}
 }
 
-// failed takes the error of a request to a host, and returns it as an *unreachableError where it says nothing of the URL.
+// failed notes the error of a request to a host, and returns it as an *unreachableError if it does not concern the URL.
 func (o *outages) failed(host string, probe bool, err error) error {
 	var away *webclient.UnreachableError
 	unreached := errors.As(err, &away)
@@ -230,7 +233,7 @@ func (o *outages) failed(host string, probe bool, err error) error {
 	return &unreachableError{outcome: schemas.Outcome_OUTCOME_HOST_UNREACHABLE, err: err}
 }
 
-// manyFail notes a failure and says whether so many sites failed that it is not theirs.
+// manyFail notes a failure and reports whether so many sites failed that the network is the cause.
 func (o *outages) manyFail(host string, away *webclient.UnreachableError) bool {
 	site := siteOf(host)
 	if o.gone[site] {
@@ -247,10 +250,10 @@ func (o *outages) manyFail(host string, away *webclient.UnreachableError) bool {
 	for _, n := range o.suspects {
 		networks[n] = true
 	}
-	return len(networks) >= manyHosts // no site has two
+	return len(networks) >= manyHosts // a site has one network, so there are as many sites
 }
 
-// siteOf is the registrable domain of a host, or the host where it has none.
+// siteOf returns the registrable domain of a host, or the host if it has none.
 func siteOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -265,7 +268,7 @@ func siteOf(host string) string {
 	return host
 }
 
-// networkOf is the block of addresses that one owner is likely to have.
+// networkOf returns the block of addresses that one owner is likely to have.
 func networkOf(a netip.Addr) string {
 	bits := 24
 	if a.Is6() {
@@ -278,13 +281,14 @@ func networkOf(a netip.Addr) string {
 	return p.String()
 }
 
-// watched is a getter whose errors say what could not be reached.
+// watched is a getter that reports its requests to outages and returns *unreachableError where no
+// web server was reached.
 type watched struct {
 	getter
 	outages *outages
 }
 
-// watch returns a getter as one of these.
+// watch returns the getter as a watched one.
 func watch(client getter) *watched {
 	if w, ok := client.(*watched); ok {
 		return w
@@ -310,7 +314,7 @@ func (w *watched) Get(ctx context.Context, r webclient.Request) (*webclient.Answ
 	var away *webclient.UnreachableError
 	if p, ok := w.getter.(interface{ CheckProxy(context.Context) error }); ok && !errors.As(err, &away) {
 		if down := p.CheckProxy(ctx); down != nil && ctx.Err() == nil {
-			err = down // it went away under the request
+			err = down // it became unreachable during the request
 		}
 	}
 	return answer, w.outages.failed(r.URL.Host(), probe, err)

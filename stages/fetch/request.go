@@ -19,22 +19,22 @@ import (
 	"forager/schemas"
 )
 
-// request is one fetch.requested on its way to its page.fetched. It is the scheduler's job.
+// request is one fetch.requested until its page.fetched. It implements job.
 type request struct {
 	stage *stage
 	ctx   context.Context
 	raw   []byte // the FetchRequest as it came
 	req   *schemas.FetchRequest
 	url   weburl.URL
-	// arrived and began: when it came, and when its page was first asked for.
+	// arrived is when it was read, began when its page was first requested.
 	arrived time.Time
-	// anew: a kept connection broke under it; the next try takes a new one.
+	// anew: a kept connection broke during it; the next try uses a new one.
 	anew bool
 	// finish ends the record, once.
 	finish func(outs []stream.Out, err error)
 }
 
-// newRequest reads a record and checks what the stage relies on.
+// newRequest decodes a record and checks the fields that the stage relies on.
 func newRequest(r stream.Record) (*request, error) {
 	req := &schemas.FetchRequest{}
 	if err := proto.Unmarshal(r.Value, req); err != nil {
@@ -62,8 +62,8 @@ func newRequest(r stream.Record) (*request, error) {
 	return &request{raw: r.Value, req: req, url: u, arrived: time.Now()}, nil
 }
 
-// productToken is the name by which robots.txt speaks of a crawler (RFC 9309 §2.2.1): what the
-// User-Agent begins with.
+// productToken returns the name of a crawler in robots.txt (RFC 9309 §2.2.1): the beginning of the
+// User-Agent.
 func productToken(userAgent string) string {
 	for i := range len(userAgent) {
 		c := userAgent[i] | 0x20
@@ -74,7 +74,7 @@ func productToken(userAgent string) string {
 	return userAgent
 }
 
-// delay is the pause that the crawl keeps on every host.
+// delay returns the pause that the crawl keeps on every host.
 func (r *request) delay() time.Duration {
 	return time.Duration(r.req.GetPoliteness().GetDelayMs()) * time.Millisecond
 }
@@ -88,7 +88,7 @@ func (r *request) cancelled() {
 func (r *request) deferred(until time.Time, why string) {
 	politeness := r.req.GetPoliteness()
 	if !politeness.GetIgnoreRobots() && r.stage.robots.disallows(r.url, politeness.GetUserAgent()) {
-		r.disallowed() // coming back would not change it
+		r.disallowed() // a later try would not change it
 		return
 	}
 	r.settle(&schemas.PageFetched{Outcome: schemas.Outcome_OUTCOME_DEFERRED, Detail: why, NotBefore: millis(until)})
@@ -98,7 +98,7 @@ func (r *request) disallowed() {
 	r.settle(&schemas.PageFetched{Outcome: schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED, Detail: "robots.txt disallows it"})
 }
 
-// visit is the request's turn.
+// visit implements job.
 func (r *request) visit(pause time.Duration) report {
 	if r.ctx.Err() != nil {
 		r.calledOff()
@@ -129,7 +129,7 @@ func (r *request) visit(pause time.Duration) report {
 			known.crawlDelay, _ = ruling.file.CrawlDelay(token)
 		}
 		if asked || known.crawlDelay > pause {
-			known.again = true // behind the pause
+			known.again = true // after the pause
 			return known
 		}
 	}
@@ -138,15 +138,15 @@ func (r *request) visit(pause time.Duration) report {
 	return done
 }
 
-// comeBack asks again behind the host's pause, once: the server may have seen the request or not, and
-// one that only closed a connection it had kept for long has refused nothing. Nobody is charged.
+// comeBack repeats the request after the host's pause, once: a server that closed a kept connection
+// has not refused the request, but may have seen it. The try is not counted.
 func (r *request) comeBack() report {
 	r.anew = true
 	r.stage.metrics.hungUp.Inc()
 	return report{asked: true, again: true}
 }
 
-// fetch asks for the page and settles the request, unless it must come back.
+// fetch requests the page and settles the request, unless it has to be repeated.
 func (r *request) fetch() report {
 	began := time.Now()
 	r.stage.metrics.wait.Observe(began.Sub(r.arrived).Seconds())
@@ -188,7 +188,7 @@ func (r *request) fetch() report {
 	return report{asked: true}
 }
 
-// want says whether a body is worth reading: only pages are.
+// want reports whether to read a body: only those of pages are read.
 func want(a *webclient.Answer, start []byte) bool {
 	contentType := a.Header.Get("Content-Type")
 	if start == nil {
@@ -197,12 +197,12 @@ func want(a *webclient.Answer, start []byte) bool {
 	return answer.HTML(contentType, start)
 }
 
-// answered fills in what the answer means.
+// answered sets the fields that follow from the response.
 func (r *request) answered(page *schemas.PageFetched, got *webclient.Answer) {
 	contentType := got.Header.Get("Content-Type")
 	meaning := answer.Of(r.url, got.Status, got.Header.Get("Location"), contentType, got.Body)
 	if meaning.Outcome == schemas.Outcome_OUTCOME_DELIVERED && got.Body == nil {
-		// want saw the first bytes and said no.
+		// want has rejected the first bytes.
 		meaning = answer.Meaning{Outcome: schemas.Outcome_OUTCOME_NOT_HTML, Detail: "the content is not that of a page"}
 	}
 	page.Status, page.ContentType = uint32(got.Status), text(contentType, 256)
@@ -216,7 +216,7 @@ func (r *request) answered(page *schemas.PageFetched, got *webclient.Answer) {
 	page.NotBefore = millis(until)
 	switch {
 	case times > maxRefusals:
-		// Deferring it further would never end: now its tries are counted.
+		// It is not deferred without end: from now on its tries are counted.
 		page.Outcome = schemas.Outcome_OUTCOME_SERVER_ERROR
 		page.Detail += fmt.Sprintf(", refusal %d in a row", times)
 	case said || got.Status == http.StatusTooManyRequests:
@@ -224,7 +224,7 @@ func (r *request) answered(page *schemas.PageFetched, got *webclient.Answer) {
 	}
 }
 
-// maxRefusals of a host in a row are answered with a later date.
+// maxRefusals is the number of refusals of a host in a row that defer the request.
 const maxRefusals = 6
 
 // retryAfter reads the header: seconds or a date (RFC 9110 §10.2.3).
@@ -238,10 +238,10 @@ func retryAfter(value string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// store packs the page and settles the request when it is stored.
+// store adds the page to a segment and settles the request when it is stored.
 func (r *request) store(page *schemas.PageFetched, got *webclient.Answer, began time.Time) {
 	page.Size, page.Truncated = uint64(len(got.Body)), got.Truncated != ""
-	// Not r.ctx: what was fetched while the partition is being given up is still worth sending.
+	// Not r.ctx: a page fetched while the partition is being revoked is still sent.
 	err := r.stage.segments.Add(r.stage.storing, got.Page([16]byte(r.req.Id), r.req.Url, began), func(at segment.Location, err error) {
 		if err != nil {
 			r.abandoned(err)
@@ -254,12 +254,12 @@ func (r *request) store(page *schemas.PageFetched, got *webclient.Answer, began 
 	if err != nil {
 		r.abandoned(err)
 	} else if r.ctx.Err() != nil {
-		r.stage.segments.Flush() // there is little time left
+		r.stage.segments.Flush() // store it at once: there is little time left
 	}
 }
 
-// abandoned ends a request whose page could not be stored: the store refuses for good, or the
-// process ends.
+// abandoned ends a request whose page could not be stored, because of a permanent error of the
+// store or the end of the process.
 func (r *request) abandoned(err error) {
 	if r.ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		r.calledOff()
@@ -277,7 +277,7 @@ func (r *request) settle(page *schemas.PageFetched) {
 	r.finish([]stream.Out{out}, err)
 }
 
-// fetched makes the page.fetched of a request.
+// fetched returns the page.fetched of a request.
 func fetched(raw []byte, req *schemas.FetchRequest, page *schemas.PageFetched) (stream.Out, error) {
 	page.Request, page.Crawl, page.Id, page.Url = raw, req.Crawl, req.Id, req.Url
 	page.Detail = text(page.Detail, 500)
@@ -291,7 +291,7 @@ func fetched(raw []byte, req *schemas.FetchRequest, page *schemas.PageFetched) (
 	return stream.Out{Topic: schemas.TopicPageFetched, Partition: -1, Key: []byte(req.Host), Value: value, Headers: schemas.RequestHeaders(req)}, nil
 }
 
-// text makes one line of valid UTF-8, of at most limit bytes.
+// text returns s as one line of valid UTF-8, of at most limit bytes.
 func text(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -305,8 +305,8 @@ func text(s string, limit int) string {
 	return s
 }
 
-// millis is t in Unix milliseconds; 0 for the zero time. It is rounded up: what must not be
-// before t is not before.
+// millis returns t in Unix milliseconds, rounded up, so that it is not before t; 0 for the zero
+// time.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -16,17 +16,17 @@ import (
 	"forager/schemas"
 )
 
-// getter asks web servers; *webclient.Client.
+// getter makes requests to web servers; *webclient.Client implements it.
 type getter interface {
 	Get(ctx context.Context, r webclient.Request) (*webclient.Answer, error)
 }
 
-// ruling is what is known of the robots.txt of one origin (scheme, host and port, RFC 9309 §2.3).
+// ruling is the result of the robots.txt of one origin (scheme, host and port, RFC 9309 §2.3).
 type ruling struct {
-	// file; nil = everything is allowed. Not to be used where outcome is set.
+	// file is the parsed robots.txt; nil = everything is allowed. Not to be used if outcome is set.
 	file *robots.File
-	// outcome of every request to the origin while its robots.txt cannot be had, why, and when
-	// it will be asked for again; OUTCOME_UNSPECIFIED otherwise.
+	// outcome of every request to the origin while its robots.txt is unavailable, the reason, and
+	// when it will be requested again; OUTCOME_UNSPECIFIED otherwise.
 	outcome   schemas.Outcome
 	detail    string
 	notBefore time.Time
@@ -34,12 +34,11 @@ type ruling struct {
 
 // robotsBook keeps the robots.txt of origins.
 //
-// What follows from the answer (RFC 9309 §2.3.1): 2xx is read. 4xx, a redirect without a target
-// or a sixth one: everything is allowed. 5xx, 429 and time-outs: nothing is allowed for a while
-// that doubles with each failure, and requests are deferred; after maxFailures in a row they are
-// disallowed. Where nobody can be connected to, requests fail as their pages would. Of an answer that is not HTTP, or not in
-// the coding that it names, as much is read as can be; so it is of one that is cut short maxFailures times. While a
-// robots.txt cannot be had, an older one goes on counting (§2.4).
+// By the response (RFC 9309 §2.3.1): 2xx is read. 4xx, a redirect without a target or a sixth one: everything is
+// allowed. 5xx, 429 and timeouts: nothing is allowed for a while that doubles with each failure, and requests are
+// deferred; after maxFailures in a row they are disallowed. If no connection can be made, requests fail as their pages
+// would. A response that is not HTTP, or not in the coding that it names, is read as far as possible; so is one that
+// was truncated maxFailures times. While a robots.txt is unavailable, an older one remains in force (§2.4).
 type robotsBook struct {
 	client getter
 	ttl    time.Duration
@@ -47,15 +46,15 @@ type robotsBook struct {
 
 	mu      sync.Mutex
 	origins map[string]*list.Element // of *origin
-	recent  list.List                // the one used last in front
+	recent  list.List                // the most recently used first
 	bytes   int64                    // of the files kept
 }
 
 type origin struct {
 	name     string
-	asking   sync.Mutex // held while the file is asked for
+	asking   sync.Mutex // held while the file is requested
 	ruling   ruling
-	until    time.Time // the ruling holds; zero = there is none yet
+	until    time.Time // end of the ruling's validity; zero = there is none yet
 	failures int
 	size     int64
 }
@@ -74,8 +73,8 @@ func newRobotsBook(client getter, ttl time.Duration, count func(string)) *robots
 	return &robotsBook{client: client, ttl: ttl, count: count, origins: map[string]*list.Element{}}
 }
 
-// ruling is what holds for a URL now. asked says that the host was asked for its robots.txt, over a new
-// connection if anew is true. An error is the end of ctx, or webclient.ErrHungUp: then nothing is known.
+// ruling returns the ruling for a URL. asked: the host's robots.txt was requested, over a new connection
+// if anew is true. The error is that of ctx, or webclient.ErrHungUp; then there is no ruling.
 func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string, anew bool) (r ruling, asked bool, err error) {
 	o := b.origin(u.Scheme() + "://" + u.Host())
 	o.asking.Lock()
@@ -93,15 +92,15 @@ func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string,
 	var refused *webclient.RefusedError
 	asked = !errors.As(err, &refused)
 	var away *unreachableError
-	if errors.As(err, &away) { // nothing is known of the file, and nothing is kept
+	if errors.As(err, &away) { // there is no ruling, and none is stored
 		return ruling{outcome: away.outcome, detail: away.Error(), notBefore: away.notBefore}, true, nil
 	}
 	b.judge(o, answer, err)
 	return o.ruling, asked, nil
 }
 
-// disallows says whether robots.txt is known and disallows the URL. It asks nobody and waits for
-// nobody.
+// disallows reports whether robots.txt is known and disallows the URL. It makes no request and does
+// not block.
 func (b *robotsBook) disallows(u weburl.URL, userAgent string) bool {
 	o := b.origin(u.Scheme() + "://" + u.Host())
 	if !o.asking.TryLock() {
@@ -111,7 +110,8 @@ func (b *robotsBook) disallows(u weburl.URL, userAgent string) bool {
 	return time.Now().Before(o.until) && o.ruling.file != nil && !o.ruling.file.Allowed(productToken(userAgent), u.PathAndQuery())
 }
 
-// origin finds or makes the entry and forgets those not used for longest.
+// origin returns the entry, which is added if it is missing, and drops the least recently used
+// ones.
 func (b *robotsBook) origin(name string) *origin {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,8 +130,8 @@ func (b *robotsBook) origin(name string) *origin {
 	return o
 }
 
-// ask asks for robots.txt and follows its redirects, to other hosts too (§2.3.1.2), at once: the
-// pauses of the hosts they lead to are not kept.
+// ask requests robots.txt and follows its redirects, also to other hosts (§2.3.1.2), at once: the
+// pauses of these hosts are not kept.
 func (b *robotsBook) ask(ctx context.Context, u weburl.URL, userAgent string, anew bool) (*webclient.Answer, error) {
 	at, err := weburl.NewBase(u).Resolve("/robots.txt")
 	if err != nil {
@@ -164,7 +164,7 @@ func (b *robotsBook) ask(ctx context.Context, u weburl.URL, userAgent string, an
 	}
 }
 
-// read makes the ruling of a file.
+// read sets the ruling of a file.
 func (b *robotsBook) read(o *origin, body []byte) {
 	file := robots.Parse(body)
 	b.mu.Lock()
@@ -174,8 +174,8 @@ func (b *robotsBook) read(o *origin, body []byte) {
 	o.ruling = ruling{file: file}
 }
 
-// damaged makes the ruling of an answer that cannot be read to its end, and will not be the next time: the server is
-// well, so its pages are not lost. An older file goes on counting; else the whole lines that came do.
+// damaged sets the ruling of a response that cannot be read to its end, also not in another try: the server works,
+// so its pages are not given up. An older file remains in force; otherwise the complete lines that were read are.
 func (b *robotsBook) damaged(o *origin, answer *webclient.Answer) {
 	had := !o.until.IsZero() && o.ruling.outcome == schemas.Outcome_OUTCOME_UNSPECIFIED
 	o.until, o.failures = time.Now().Add(min(b.ttl, lastRetry)), 0
@@ -192,7 +192,7 @@ func (b *robotsBook) damaged(o *origin, answer *webclient.Answer) {
 
 var errCut = errors.New("the connection was closed before the end of the file")
 
-// judge makes the ruling of an answer.
+// judge sets the ruling of a response.
 func (b *robotsBook) judge(o *origin, answer *webclient.Answer, err error) {
 	now := time.Now()
 	var failed schemas.Outcome
@@ -233,7 +233,7 @@ func (b *robotsBook) judge(o *origin, answer *webclient.Answer, err error) {
 	o.failures++
 	o.until = now.Add(min(firstRetry<<min(o.failures-1, 16), lastRetry))
 	if had {
-		return // the older one goes on counting
+		return // the older one remains in force
 	}
 	if failed == schemas.Outcome_OUTCOME_DEFERRED && o.failures > maxFailures {
 		failed, detail = schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED, fmt.Sprintf("%s, %d times in a row", detail, o.failures)

@@ -11,38 +11,38 @@ import (
 // job is a request as the scheduler sees it. Exactly one of its methods settles it: deferred,
 // cancelled, calledOff, or a visit whose report does not say again.
 type job interface {
-	// visit asks the host, or finds that it need not; pause is the one kept before it.
+	// visit makes the request, or finds that it is not necessary; pause is the one kept before it.
 	visit(pause time.Duration) report
-	// deferred gives the request back: the host cannot be asked in time, but at until.
+	// deferred settles the request with a date: the host cannot be requested in time, but at until.
 	deferred(until time.Time, why string)
 	// cancelled: its crawl was stopped.
 	cancelled()
-	// calledOff: its partition was given up.
+	// calledOff: its partition was revoked.
 	calledOff()
 }
 
-// report is what a visit tells of the host.
+// report is the result of a visit for its host.
 type report struct {
-	// asked: the host was asked; its pause begins now.
+	// asked: a request was made; the host's pause begins now.
 	asked bool
 	// again: the job is not settled and comes next.
 	again bool
-	// crawlDelay that robots.txt asks this crawl for.
+	// crawlDelay of robots.txt for this crawl.
 	crawlDelay time.Duration
 }
 
-// task is a job with what decides when its turn comes.
+// task is a job with the data that decide when its turn comes.
 type task struct {
 	job   job
-	ctx   context.Context // ends when its partition is given up
+	ctx   context.Context // ends when its partition is revoked
 	crawl string
 	host  string
 	// delay is the crawl's own pause between two requests to a host; 0 = none is kept.
 	delay time.Duration
 	// notBefore: not to be visited earlier.
 	notBefore time.Time
-	// since is when the partition came here, if another process may have asked its hosts before;
-	// the first pause is counted from it. The host is not asked before quiet at all, if a pause
+	// since is when the partition was assigned, if another process may have made requests before;
+	// the first pause is counted from it. The host is not requested before quiet at all, if a pause
 	// is kept.
 	since, quiet time.Time
 
@@ -55,30 +55,31 @@ type task struct {
 type taskState int
 
 const (
-	sleeping taskState = iota // its notBefore is to come
+	sleeping taskState = iota // its notBefore is in the future
 	parked                    // in its lane
 	underWay
 	settled
 )
 
-// host is what politeness needs to know of one host.
+// host is the politeness state of one host.
 type host struct {
 	name     string
 	lanes    map[string]*lane // by crawl
 	waiting  int              // tasks that sleep or are parked
 	underWay int
-	alone    bool // the request under way keeps a pause
-	// known: a visit has told what its robots.txt asks for. Until then one visit at a time.
+	alone    bool // the request in progress keeps a pause
+	// known: a visit has reported the crawl delay of its robots.txt. Until then one visit at a
+	// time.
 	known bool
 	ended time.Time     // of the last request
 	delay time.Duration // pause kept by the crawl that made it
-	used  time.Time     // last sign of life
-	// wait: not to be asked before (429, 503, Retry-After).
+	used  time.Time     // last used
+	// wait: not to be requested before (429, 503, Retry-After).
 	wait time.Time
 	// refusals in a row, and the pause that they added.
 	refusals int
 	slower   time.Duration
-	// wakeAt is when the host is looked at next; zero = nobody waits for it.
+	// wakeAt is when the host is checked next; zero = no task waits for it.
 	wakeAt time.Time
 }
 
@@ -92,48 +93,46 @@ type lane struct {
 	queued     bool // in crawl.ready
 }
 
-// crawl has its turn among crawls.
+// crawl is the state of one crawl in the round-robin over crawls.
 type crawl struct {
 	name     string
 	ready    []*lane
 	queued   bool               // in scheduler.ring
 	waiting  map[*task]struct{} // sleeping and parked
 	underWay int
-	// delay is the longest that one of its requests has asked for.
+	// delay is the longest pause of its requests so far.
 	delay time.Duration
 }
 
-// scheduler decides which request is made next. At most slots are under way. The turn goes
-// round over crawls, and within a crawl over its hosts; a host that must wait is passed over.
+// scheduler decides which request is made next. At most slots are in progress. It goes round over
+// crawls, and within a crawl over its hosts; a host that must wait is skipped.
 //
-// No crawl takes all slots, nor all the room for requests that wait: its hosts may all be slow,
-// and then a turn would not help the others. What a crawl may take is bounded by what is free
-// (Choudhury and Hahne, Dynamic queue length thresholds, 1998, §II): one alone leaves a ninth of
-// the slots, and of many that want more than there is, each gets the same.
+// No crawl takes all slots, or all places for waiting requests: if all its hosts are slow a turn
+// would not help the others. The share of a crawl is bounded by the free ones (Choudhury and Hahne,
+// Dynamic queue length thresholds, 1998, §II): a single crawl leaves a ninth of the slots free, and
+// crawls that need more than there is get equal shares.
 //
-// A host with a pause is asked one request at a time, and the next not before the pause has
-// passed since the end of the last one. Of several crawls on a host the longest pause counts.
-// Where no crawl wants a pause, requests to a host run side by side; their number is bounded
-// by prioritize.
+// A host with a pause gets one request at a time, and the next not before the pause has passed
+// since the end of the last one. Of several crawls on a host the longest pause counts. If no crawl
+// keeps a pause, requests to a host are made in parallel; their number is bounded by prioritize.
 type scheduler struct {
 	slots int
-	// room is for requests that wait.
+	// room is the number of requests that may wait.
 	room int
 	hold time.Duration
-	// idle is called when the last request of a crawl that was under way has ended and none
-	// could begin.
+	// idle is called when the last request of a crawl in progress has ended and none could begin.
 	idle func()
 
 	mu    sync.Mutex
 	free  int
 	hosts map[string]*host
-	// sweepAt is how many hosts are known when those that are of no use any more are looked for.
+	// sweepAt is the number of hosts at which the next sweep begins.
 	sweepAt int
 	crawls  map[string]*crawl
 	ring    []*crawl // those with ready lanes
 	events  events
 	timer   *time.Timer
-	after   []func() // to be called behind the lock
+	after   []func() // to be called after the unlock
 	parked  int
 	closed  bool
 }
@@ -145,7 +144,7 @@ func newScheduler(slots, room int, hold time.Duration, idle func()) *scheduler {
 	return s
 }
 
-// close stops the clock. Tasks must be settled by then.
+// close stops the timer. All tasks must be settled.
 func (s *scheduler) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +152,7 @@ func (s *scheduler) close() {
 	s.timer.Stop()
 }
 
-// unlock gives the lock back, calls what was put off, and lets requests begin.
+// unlock dispatches requests, releases the lock and makes the postponed calls.
 func (s *scheduler) unlock() {
 	s.dispatch()
 	s.setTimer()
@@ -165,7 +164,7 @@ func (s *scheduler) unlock() {
 	}
 }
 
-// add takes a task. It is visited, or settled otherwise, within the time of holding.
+// add adds a task. It is visited, or settled otherwise, within hold.
 func (s *scheduler) add(t *task) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -222,10 +221,10 @@ func (s *scheduler) add(t *task) {
 	s.park(t, false)
 }
 
-// later puts a call off until the lock is given back.
+// later postpones a call until the lock is released.
 func (s *scheduler) later(f func()) { s.after = append(s.after, f) }
 
-// park puts a task into its lane, in front or at the end.
+// park puts a task into its lane, at the front or at the end.
 func (s *scheduler) park(t *task, front bool) {
 	l := t.lane
 	t.state = parked
@@ -238,7 +237,7 @@ func (s *scheduler) park(t *task, front bool) {
 	s.offer(l.host)
 }
 
-// leave takes a waiting task out, for good.
+// leave removes a waiting task.
 func (s *scheduler) leave(t *task) {
 	if t.state == parked {
 		t.lane.live--
@@ -247,7 +246,7 @@ func (s *scheduler) leave(t *task) {
 	s.forget(t)
 }
 
-// await counts a task among those that wait.
+// await counts a task as waiting.
 func (s *scheduler) await(t *task) {
 	t.lane.crawl.waiting[t] = struct{}{}
 	t.lane.host.waiting++
@@ -271,7 +270,7 @@ func (s *scheduler) callOff(t *task) {
 	}
 }
 
-// expire gives back a task that was held for as long as it may be.
+// expire defers a task that has waited as long as it may.
 func (s *scheduler) expire(t *task) {
 	if t.state != sleeping && t.state != parked {
 		return
@@ -282,7 +281,7 @@ func (s *scheduler) expire(t *task) {
 	s.offer(t.lane.host)
 }
 
-// cancel settles what a crawl has waiting.
+// cancel settles the waiting tasks of a crawl.
 func (s *scheduler) cancel(name string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -296,8 +295,8 @@ func (s *scheduler) cancel(name string) {
 	}
 }
 
-// refused notes that a host asked for fewer requests. It says until when the host is left
-// alone and how often it has refused in a row.
+// refused notes that a host has refused a request. It returns until when the host is not requested
+// and how often it has refused in a row.
 func (s *scheduler) refused(name string, retryAfter time.Duration) (until time.Time, times int) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -325,7 +324,7 @@ const (
 	mostSlower     = time.Minute // added to the pause of a host that refuses
 )
 
-// answered notes that a host answered as hosts do.
+// answered notes a normal response of a host.
 func (s *scheduler) answered(name string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -337,8 +336,8 @@ func (s *scheduler) answered(name string) {
 	}
 }
 
-// pause is the pause that the host's next request has to keep: the longest of those whose turn
-// it may be, of the crawl that asked last, and of the host's own refusals.
+// pause returns the pause before the host's next request: the longest of those of the crawls that
+// may be next, of the crawl of the last request, and of the host's refusals.
 func (h *host) pause() time.Duration {
 	longest := max(h.delay, h.slower)
 	for _, l := range h.lanes {
@@ -349,7 +348,7 @@ func (h *host) pause() time.Duration {
 	return longest
 }
 
-// pause is the one that the lane's crawl wants.
+// pause returns that of the lane's crawl.
 func (l *lane) pause() time.Duration {
 	if t := l.front(); t != nil {
 		return max(l.crawlDelay, t.delay)
@@ -357,7 +356,7 @@ func (l *lane) pause() time.Duration {
 	return l.crawlDelay
 }
 
-// front is the lane's next task; nil where there is none.
+// front returns the lane's next task; nil if there is none.
 func (l *lane) front() *task {
 	for len(l.tasks) > 0 && l.tasks[0].state != parked {
 		l.tasks[0] = nil
@@ -370,7 +369,7 @@ func (l *lane) front() *task {
 	return l.tasks[0]
 }
 
-// earliest is when the host may be asked next, as far as time decides it.
+// earliest returns when the host may be requested next, as far as time decides it.
 func (s *scheduler) earliest(h *host, now time.Time) time.Time {
 	at := h.wait
 	if pause := h.pause(); pause > 0 && !h.ended.IsZero() {
@@ -384,16 +383,16 @@ func (s *scheduler) earliest(h *host, now time.Time) time.Time {
 	return at
 }
 
-// free says whether the requests under way let another begin.
+// free reports whether the requests in progress permit another one.
 func (h *host) free() bool {
 	return h.underWay == 0 || h.known && !h.alone && h.pause() == 0
 }
 
-// offer puts the lanes of a host whose turn may come into the queues of their crawls, or sets
-// the time when to look again. Tasks that cannot be held that long are given back.
+// offer puts the lanes of a host into the queues of their crawls if it may be requested, or sets
+// the time of the next check. Tasks that cannot wait that long are deferred.
 func (s *scheduler) offer(h *host) {
 	if !h.free() {
-		return // the end of what is under way offers it again
+		return // the end of the request in progress offers it again
 	}
 	now := time.Now()
 	at := s.earliest(h, now)
@@ -424,7 +423,7 @@ func (s *scheduler) offer(h *host) {
 	}
 }
 
-// queue gives the lane its place among those of its crawl.
+// queue appends the lane to those of its crawl.
 func (s *scheduler) queue(l *lane) {
 	if l.queued {
 		return
@@ -438,14 +437,14 @@ func (s *scheduler) queue(l *lane) {
 }
 
 const (
-	// slotsPerFree bounds the slots of a crawl, in multiples of those that are free.
+	// slotsPerFree bounds the slots of a crawl, in multiples of the free ones.
 	slotsPerFree = 8
-	// mostParked requests of a crawl may wait, however little room the others leave.
+	// mostParked requests of a crawl may wait, however few places the others leave.
 	mostParked = 64
 )
 
-// may says whether the crawl may take another slot. Where slots are so few that one would be a
-// larger share than a ninth, none is kept free.
+// may reports whether the crawl may take another slot. If there are fewer than nine slots, none is
+// kept free.
 func (s *scheduler) may(c *crawl) bool {
 	spare := s.free
 	if s.slots > slotsPerFree {
@@ -454,7 +453,7 @@ func (s *scheduler) may(c *crawl) bool {
 	return c.underWay == 0 || c.underWay < slotsPerFree*spare
 }
 
-// dispatch begins requests while there is room.
+// dispatch begins requests while there are slots.
 func (s *scheduler) dispatch() {
 	for refused := 0; s.free > 0 && len(s.ring) > refused; {
 		c := s.ring[0]
@@ -502,7 +501,7 @@ func (s *scheduler) begin(t *task) {
 	}()
 }
 
-// end takes the report of a visit.
+// end processes the report of a visit.
 func (s *scheduler) end(t *task, pause time.Duration, r report) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -534,7 +533,7 @@ func (s *scheduler) end(t *task, pause time.Duration, r report) {
 	}
 }
 
-// back parks a task again whose visit did not settle it.
+// back parks a task again that its visit did not settle.
 func (s *scheduler) back(t *task) {
 	s.await(t)
 	s.park(t, true)
@@ -543,15 +542,15 @@ func (s *scheduler) back(t *task) {
 	}
 }
 
-// A host that has refused, and has not been asked or waited for since, is forgotten after forgetHost.
+// A host that has refused is dropped when no request was made to it or waited for it for forgetHost.
 const (
 	sweepEvery = time.Minute
 	forgetHost = 10 * time.Minute
 )
 
-// sweep forgets the hosts of which nothing needs to be known any more. It is made each minute, and when there are twice as many
-// hosts as it left last, but not before there are as many as requests that may wait or be under way. So the hosts that are kept are, within
-// a factor of two, those with requests and those that must still be left alone.
+// sweep drops the hosts whose state is not needed any more. It runs each minute, and when there are twice as many hosts
+// as after the last sweep, but not before there are as many as requests that may wait or be in progress. So the hosts
+// kept are, within a factor of two, those with requests and those that must not be requested yet.
 func (s *scheduler) sweep() {
 	now, longest := time.Now(), time.Duration(0)
 	for _, c := range s.crawls {
@@ -567,7 +566,7 @@ func (s *scheduler) sweep() {
 	s.sweepAt = 2 * len(s.hosts)
 }
 
-// until is how long something must be known of a host without requests, for crawls that keep a pause of at most longest.
+// until returns how long the state of a host without requests is needed, if crawls keep a pause of at most longest.
 func (h *host) until(longest time.Duration) time.Time {
 	pause := max(h.delay, h.slower, longest)
 	for _, l := range h.lanes {
@@ -585,20 +584,20 @@ func (h *host) until(longest time.Duration) time.Time {
 	return until
 }
 
-// sweepRegularly forgets hosts now and each minute.
+// sweepRegularly sweeps now and each minute.
 func (s *scheduler) sweepRegularly() {
 	s.sweep()
 	s.at(time.Now().Add(sweepEvery), s.sweepRegularly)
 }
 
-// counts are those of hosts known, tasks that wait and visits under way.
+// counts returns the numbers of hosts known, tasks that wait and visits in progress.
 func (s *scheduler) counts() (hosts, waiting, underWay int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.hosts), s.parked, s.slots - s.free
 }
 
-// event is something to do at a time, under the lock.
+// event is a call at a time, made under the lock.
 type event struct {
 	at time.Time
 	do func()
@@ -620,14 +619,14 @@ func (e *events) Pop() any {
 
 func (s *scheduler) at(at time.Time, do func()) { heap.Push(&s.events, event{at, do}) }
 
-// setTimer sets the clock to the next event.
+// setTimer sets the timer to the next event.
 func (s *scheduler) setTimer() {
 	if len(s.events) > 0 && !s.closed {
 		s.timer.Reset(time.Until(s.events[0].at))
 	}
 }
 
-// wake does what is due.
+// wake handles the events that are due.
 func (s *scheduler) wake() {
 	s.mu.Lock()
 	defer s.unlock()

@@ -11,20 +11,20 @@ import (
 	"forager/schemas"
 )
 
-// partition is what is known of a partition of fetch.requested while it is here.
+// partition is the state of a partition of fetch.requested that is assigned to this process.
 type partition struct {
-	// since is when it came here, if another process may have asked its hosts before.
+	// since is when it was assigned, if another process may have made requests before.
 	since time.Time
-	// quiet are hosts that such a process may still be asking, until quietEnd.
+	// quiet are hosts to which such a process may still make requests, until quietEnd.
 	quiet    map[string]bool
 	quietEnd time.Time
-	// watch its end, once.
+	// watch starts the watch of its end, once.
 	watch sync.Once
 
 	mu sync.Mutex
-	// known are requests that were answered or begun; bounded.
+	// known are requests that were completed or begun; bounded.
 	known  map[schemas.ID]progress
-	recent []schemas.ID // those answered, oldest first
+	recent []schemas.ID // those completed, oldest first
 }
 
 type progress int
@@ -35,12 +35,12 @@ const (
 	answeredBefore
 )
 
-// rememberAnswers bounds the answered requests that a partition remembers.
+// rememberAnswers bounds the completed requests that a partition remembers.
 const rememberAnswers = 1 << 16
 
 func newPartition() *partition { return &partition{known: map[schemas.ID]progress{}} }
 
-// begin says how far a request is, and notes that it is begun.
+// begin returns the progress of a request, and notes that it is begun.
 func (p *partition) begin(id schemas.ID) progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *partition) begin(id schemas.ID) progress {
 	return notBegun
 }
 
-// end notes that a request was answered, or is to come again.
+// end notes that a request was completed, or is to come again.
 func (p *partition) end(id schemas.ID, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *partition) quietUntil(host string) time.Time {
 	return time.Time{}
 }
 
-// partition returns what is known of one that was assigned.
+// partition returns the state of an assigned partition.
 func (s *stage) partition(n int) *partition {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,15 +86,15 @@ func (s *stage) partition(n int) *partition {
 	return p
 }
 
-// revoked forgets a partition: what comes back with it later is read anew.
+// revoked drops the state of a partition; a later assignment reads it again.
 func (s *stage) revoked(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.partitions, n)
 }
 
-// takeover learns, before the first record of a partition, what an earlier owner has answered
-// and what it may still be doing. doc.go says why so.
+// takeover finds out, before the first record of a partition, which requests an earlier owner has
+// completed and which may still be in flight (see the package comment).
 type takeover struct {
 	log interface {
 		Offsets(ctx context.Context, topic string, partition int) (first, end int64, err error)
@@ -104,13 +104,13 @@ type takeover struct {
 	stage *stage
 }
 
-// asked is a request that the log holds behind the committed offset.
+// asked is a request in the log after the committed offset.
 type asked struct {
 	host string
 	time time.Time
 }
 
-// assigned is OnAssign of the partition.
+// assigned implements stream.Unordered.OnAssign.
 func (t *takeover) assigned(ctx context.Context, n int, from int64) error {
 	first, end, err := t.log.Offsets(ctx, schemas.TopicFetchRequested, n)
 	if err != nil {
@@ -156,8 +156,8 @@ func (t *takeover) assigned(ctx context.Context, n int, from int64) error {
 // clockSkew is how far the time stamps of two producers may differ.
 const clockSkew = time.Minute
 
-// answers reads page.fetched from the time of the oldest open request on. It moves the requests
-// that were answered from open to what the partition knows, and counts them.
+// answers reads page.fetched from the time of the oldest open request on. It moves the completed
+// requests from open to the partition's known ones, and counts them.
 func (t *takeover) answers(ctx context.Context, n int, oldest time.Time, p *partition, open map[schemas.ID]asked) (found int, err error) {
 	topic := schemas.TopicPageFetched
 	requests, err := t.log.Partitions(ctx, schemas.TopicFetchRequested)
@@ -168,7 +168,7 @@ func (t *takeover) answers(ctx context.Context, n int, oldest time.Time, p *part
 	if err != nil {
 		return 0, err
 	}
-	// Both topics have the host as their key: with equal numbers of partitions, one holds them all.
+	// Both topics have the host as their key: with equal numbers of partitions, one has them all.
 	from, to := n, n+1
 	if pages != requests {
 		from, to = 0, pages
@@ -200,7 +200,7 @@ func (t *takeover) answers(ctx context.Context, n int, oldest time.Time, p *part
 	return found, nil
 }
 
-// since is the offset of the first record that is not older than at, by bisection.
+// since returns the offset of the first record that is not older than at, by bisection.
 func (t *takeover) since(ctx context.Context, topic string, partition int, first, end int64, at time.Time) (int64, error) {
 	var failed error
 	i := sort.Search(int(end-first), func(i int) bool {
@@ -208,7 +208,7 @@ func (t *takeover) since(ctx context.Context, topic string, partition int, first
 			return true
 		}
 		offset := first + int64(i)
-		newer := true // a hole in the log decides nothing
+		newer := true // a gap in the log decides nothing
 		failed = t.log.Read(ctx, topic, partition, offset, offset+1, func(r stream.Record) error {
 			newer = !r.Time.Before(at)
 			return nil

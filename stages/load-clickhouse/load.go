@@ -13,30 +13,29 @@ import (
 	"forager/schemas"
 )
 
-// insertRows is the most that one insert holds: a page has up to 2,000 links.
+// insertRows is the most rows of one insert: a page has up to 2,000 links.
 const insertRows = 100_000
 
 // loader writes batches of records into the tables.
 type loader struct {
 	db     *analytics.DB
 	loaded *prometheus.CounterVec
-	// ready says that the tables were seen.
+	// ready reports that the tables exist.
 	ready bool
-	// crawls says which crawls were deleted: no row comes of their records any more.
+	// crawls has the deleted crawls, whose records make no rows.
 	crawls *controls.Book
-	// rows of the batch in hand; empty between batches.
+	// rows of the current batch; empty between batches.
 	rows rows
 }
 
-// metrics makes what is counted; without it nothing is.
+// metrics creates the counters; without it nothing is counted.
 func (l *loader) metrics() prometheus.Collector {
 	l.loaded = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "forager", Subsystem: "load_clickhouse", Name: "rows_total",
 		Help: "Rows inserted, duplicates included."}, []string{"table"})
 	return l.loaded
 }
 
-// load takes a batch: all of it is in the tables when it returns nil. It is called by one
-// goroutine at a time.
+// load writes a batch: all of it is in the tables when it returns nil. Calls must not overlap.
 func (l *loader) load(ctx context.Context, rs []stream.Record) error {
 	b := &l.rows
 	defer b.empty()
@@ -91,8 +90,8 @@ func insert[R analytics.Row](ctx context.Context, l *loader, table string, all [
 	return nil
 }
 
-// class says what the runtime does about an error of ClickHouse. No record is to blame for
-// one: what could be wrong with it was found when it was decoded.
+// class marks an error of ClickHouse for the runtime. It never concerns a record: a faulty record
+// fails when it is decoded.
 func class(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

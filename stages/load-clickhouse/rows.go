@@ -23,7 +23,7 @@ var inputs = []string{
 	schemas.TopicHubRanked, schemas.TopicDeadLetter,
 }
 
-// rows are what a batch of records says, by table.
+// rows are the rows of a batch of records, by table.
 type rows struct {
 	requests   []analytics.Request
 	markers    []analytics.Marker
@@ -39,7 +39,7 @@ type rows struct {
 	letters    []analytics.Letter
 }
 
-// empty forgets all rows and keeps their room.
+// empty removes all rows and keeps the capacity.
 func (b *rows) empty() {
 	*b = rows{
 		requests: emptied(b.requests), markers: emptied(b.markers), fetches: emptied(b.fetches), judgements: emptied(b.judgements),
@@ -56,7 +56,7 @@ func emptied[R analytics.Row](all []R) []R {
 // add adds the rows of one record.
 func (b *rows) add(r *stream.Record) error {
 	if r.Value == nil {
-		return nil // a compacted topic forgets a key
+		return nil // a tombstone of a compacted topic
 	}
 	place := analytics.PlaceOf(r.Partition, r.Offset, r.Time)
 	switch r.Topic {
@@ -68,7 +68,7 @@ func (b *rows) add(r *stream.Record) error {
 		return b.judged(r, place)
 	case schemas.TopicLinkFound:
 		if r.Headers[schemas.HeaderFrom] != "" {
-			return nil // among shards: the links are those of a verdict, which has its rows
+			return nil // between shards: the links are those of a verdict, which has its rows
 		}
 		return b.found(r, place)
 	case schemas.TopicLeapSettled:
@@ -87,7 +87,7 @@ func (b *rows) add(r *stream.Record) error {
 	return stream.Broken(fmt.Errorf("topic %s is not one that is loaded", r.Topic))
 }
 
-// decode reads the record's value and, where it has one, checks its id.
+// decode decodes the record's value and checks its id, if it has one.
 func decode(value []byte, m proto.Message) error {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return fmt.Errorf("decode %s: %w", m.ProtoReflect().Descriptor().Name(), err)
@@ -211,7 +211,7 @@ func (b *rows) found(r *stream.Record, place analytics.Place) error {
 	return nil
 }
 
-// silent is who was asked about the page and did not answer.
+// silent returns the guides and sources of backlinks that failed on the page, with the reasons.
 func silent(j *schemas.Judgement) map[string]string {
 	why := make(map[string]string)
 	for _, g := range j.GetGuidance() {
@@ -225,7 +225,7 @@ func silent(j *schemas.Judgement) map[string]string {
 	return why
 }
 
-// anchor is R of a link's text; nil where it was not judged.
+// anchor returns R of a link's text; nil if it was not judged.
 func anchor(j *schemas.Judgement, link int) *float64 {
 	if link >= len(j.GetAnchors()) {
 		return nil
@@ -234,7 +234,7 @@ func anchor(j *schemas.Judgement, link int) *float64 {
 	return &r
 }
 
-// guidance is what guides make of a link, by their versions.
+// guidance returns the scores of a link by guides, by their versions.
 func guidance(j *schemas.Judgement, link int) map[string]float64 {
 	if len(j.GetGuidance()) == 0 {
 		return nil
@@ -305,7 +305,7 @@ func (b *rows) ranked(r *stream.Record, place analytics.Place) error {
 	return nil
 }
 
-// lower is a value of an enumeration as people read it.
+// lower returns a value of an enumeration in readable form.
 func lower(name, prefix string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, prefix)), "_", "-")
 }

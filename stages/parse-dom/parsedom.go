@@ -16,7 +16,7 @@ import (
 	"forager/schemas"
 )
 
-// ranger is the object store.
+// ranger is the part of *segment.Ahead used here.
 type ranger interface {
 	Range(ctx context.Context, key string, offset, length int64) ([]byte, error)
 }
@@ -27,7 +27,7 @@ type parser struct {
 	store  ranger
 }
 
-// stage is the parser as the runtime takes it.
+// stage returns the stage for stream.RunStateless.
 func (p *parser) stage(workers int) stream.Stateless {
 	return stream.Stateless{
 		Stage: "parse-dom", Inputs: []string{schemas.TopicPageFetched}, Workers: workers,
@@ -35,7 +35,7 @@ func (p *parser) stage(workers int) stream.Stateless {
 	}
 }
 
-// handle makes the record of page.parsed for one record of page.fetched.
+// handle returns the record of page.parsed for one record of page.fetched.
 func (p *parser) handle(ctx context.Context, r stream.Record) ([]stream.Out, error) {
 	fetched, err := decode(r)
 	if err != nil {
@@ -59,7 +59,7 @@ func decode(r stream.Record) (*schemas.PageFetched, error) {
 	return fetched, schemas.CheckAnswer(r.Headers, fetched.GetId(), fetched.GetCrawl())
 }
 
-// answer is a record of page.parsed without what comes of a delivered page.
+// answer returns a record of page.parsed without the fields of a delivered page.
 func answer(f *schemas.PageFetched) *schemas.PageParsed {
 	return &schemas.PageParsed{
 		Request: f.GetRequest(), Crawl: f.GetCrawl(), Id: f.GetId(), Outcome: f.GetOutcome(), Status: f.GetStatus(),
@@ -94,7 +94,8 @@ func (p *parser) parse(ctx context.Context, f *schemas.PageFetched) (*schemas.Pa
 	return page, nil
 }
 
-// poison answers for the request of a record that could not be handled.
+// poison returns the record of page.parsed that ends the request of a record that could not be
+// handled.
 func poison(r stream.Record, cause error) ([]stream.Out, error) {
 	fetched, err := decode(r)
 	if err != nil {
