@@ -12,9 +12,10 @@
 // page.* and link.found embed the bytes of the FetchRequest unchanged. fetch and prioritize decode them, and critic-score does for
 // two fields (docs/decisions/0030).
 //
-// Headers repeat what a record says of its request, so that a record that cannot be decoded still leads to a verdict
-// (RequestFromHeaders). prioritize reads no topic of a page's journey but link.found. So that crawl.status can report the positions
-// in page.*, every stage between adds the place of the record that it read to the header "trail" (ParseTrail).
+// Headers repeat fields of the request, so that a record that cannot be decoded still leads to a verdict
+// (RequestFromHeaders). prioritize reads no topic of a page's journey but link.found. So that crawl.status can report
+// the positions in page.*, every stage between adds the place of the record that it read to the header "trail"
+// (ParseTrail).
 //
 // # Versions
 //

@@ -227,8 +227,8 @@ func TestComesBackWhereAKeptConnectionBroke(t *testing.T) {
 	}
 }
 
-// A new owner skips what page.fetched answers, and leaves hosts that an old one may still be
-// asking alone for one session time-out.
+// A new owner skips what page.fetched answers, and leaves hosts that an old one may still be asking
+// alone for one session timeout.
 func TestTakesOver(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, page)

@@ -36,8 +36,8 @@ func Start(t testing.TB) *Broker {
 	return Embedded(t)
 }
 
-// Embedded starts an embedded broker, durable in a folder of the test, whatever FORAGER_KAFKA
-// says: for tests that stop it, make it fail or need it with further options. It ends with the
+// Embedded starts an embedded broker, durable in a folder of the test, independent of
+// FORAGER_KAFKA: for tests that stop it, make it fail or need further options. It ends with the
 // test.
 func Embedded(t testing.TB, opts ...kfake.Opt) *Broker {
 	t.Helper()
