@@ -118,7 +118,7 @@ func TestBrokerAwayInTheMiddle(t *testing.T) {
 		t.Error("the metric waiting does not show it")
 	}
 	before := n.dialed()
-	eventually(t, func() bool { return n.dialed() > before+3 }) // it goes on trying
+	eventually(t, func() bool { return n.dialed() > before+3 }) // it keeps trying
 	n.set(false)
 	eventually(t, func() bool {
 		for p := range 2 {
@@ -209,8 +209,8 @@ func TestAnAbsentBrokerIsNamed(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsOfAnAbsentBrokerCostOneTry: a client that had many connections open when its broker went away is back at the
-// first try that can succeed.
+// TestIdleConnectionsOfAnAbsentBrokerCostOneTry: a client that had many connections open when its broker became
+// unavailable reconnects at the first try that can succeed.
 func TestIdleConnectionsOfAnAbsentBrokerCostOneTry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, streamtest.Start(t))
@@ -239,7 +239,7 @@ func TestIdleConnectionsOfAnAbsentBrokerCostOneTry(t *testing.T) {
 	}
 }
 
-// errorIn answers a request with an error of the broker.
+// errorIn returns a response to a request with an error of the broker.
 func errorIn(req kmsg.Request, code int16) kmsg.Response {
 	switch req := req.(type) {
 	case *kmsg.ProduceRequest:

@@ -245,8 +245,8 @@ func TestBatchWaitsForWhatIsAway(t *testing.T) {
 	}}
 	r := run(t, func(ctx context.Context) error { return c.RunBatched(ctx, b) })
 	eventually(t, func() bool { return calls.Load() >= 3 })
-	// Stopped while the store is away: nothing was taken, so nothing may be committed, also
-	// if the store comes back while the stage drains.
+	// Stopped while the store is unavailable: nothing was handled, so nothing may be committed,
+	// also if the store is available again while the stage drains.
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}

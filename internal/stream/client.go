@@ -254,7 +254,7 @@ func (c *Client) offsets(ctx context.Context, topic string, partition int, wante
 	return at, nil
 }
 
-// maxMessage is the largest message a topic takes, bytes.
+// maxMessage returns the largest message that a topic accepts, bytes.
 func (c *Client) maxMessage(topic string) int {
 	if t := c.topics[topic]; t.MaxMessageBytes > 0 {
 		return t.MaxMessageBytes

@@ -203,12 +203,12 @@ func TestReadRefusesAnUnknownVersion(t *testing.T) {
 	}
 }
 
-// A topic whose records come with holes, as compaction leaves them, and at the end of a batch
-// too: each must be read once, and the reader must not stand still before a hole.
+// A topic with gaps in its offsets, as compaction leaves them, also at the end of a batch: each
+// record must be read once, and the reader must not stop before a gap.
 func TestReadPassesHoles(t *testing.T) {
 	t.Parallel()
 	c, _ := dial(t, pipeline.Kafka{Brokers: []string{"127.0.0.1:1"}}, nil)
-	// The broker's answer to any fetch: the batch that holds the offset asked for, whole.
+	// The broker's response to any fetch: the whole batch with the requested offset.
 	log := []struct{ base, last int64 }{{0, 9}, {10, 19}, {20, 29}}
 	kept := map[int64]bool{0: true, 3: true, 12: true, 13: true, 29: true}
 	c.kafka.Transport = roundTripper(func(from int64) []kafka.Record {

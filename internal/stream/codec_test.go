@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestFrames writes and reads frames of many sizes at once; each says how little memory its reader needs.
+// TestFrames writes and reads frames of many sizes at once; each declares the small block size.
 func TestFrames(t *testing.T) {
 	codec := kafka.Compression(codec).Codec()
 	through := func(from compress.Codec, text []byte) []byte {
@@ -38,11 +38,11 @@ func TestFrames(t *testing.T) {
 			for i, size := range []int{1, 1000, 256<<10 - 1, 256 << 10, 256<<10 + 1, 1 << 20, 5 << 20} {
 				text := payload(size, uint64(10*round+i))
 				const magic, checksumBit = 4, 1 << 2
-				// Behind the magic number: flags, and the code of the largest block, of which 5 is 256 KiB.
+				// After the magic number: flags, and the code of the largest block, of which 5 is 256 KiB.
 				if frame := through(codec, text); frame[magic]&checksumBit != 0 || frame[magic+1]>>4 != 5 {
 					t.Errorf("a frame begins with %x", frame[:magic+2])
 				}
-				through(&compress.Lz4Codec, text) // what was written before lies in topics still
+				through(&compress.Lz4Codec, text) // topics still have frames of earlier versions
 			}
 			return nil
 		})

@@ -37,15 +37,15 @@
 //   - lost: the generation is over; drain and join again
 //   - ended: the context ended; the record is left to the next owner
 //
-// A panic of a stage's logic is an error of its record (decision 0201). A Stateless stage that names the crawl of a
-// record (Unit) parks the crawls that lack an object and goes on with the others (decision 0032). A Stateful stage skips
-// records and parks crawls that make its Processor fail (decision 0033).
+// A panic of a stage's logic is an error of its record (docs/decisions/0201). A Stateless stage that names the crawl of a
+// record (Unit) parks the crawls that lack an object and goes on with the others (docs/decisions/0032). A Stateful stage skips
+// records and parks crawls that make its Processor fail (docs/decisions/0033).
 //
 // # State and epochs
 //
 // A Store is an ordered map on disk (Pebble). A commit makes its changes and the Marks, the offsets up to which the topics
 // are reflected in it, visible together; after a crash a Store has the state of one of its commits. It need not be synced:
-// the rest is rebuilt from the topics (decision 0203).
+// the rest is rebuilt from the topics (docs/decisions/0203).
 //
 // An Owner takes an epoch when it starts: it writes a claim to partition 0 of the decision log (fetch.requested), whose
 // offset + 1 is the epoch, and then a marker to every partition of the log. It recovers the decisions of earlier owners up

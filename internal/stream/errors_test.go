@@ -24,7 +24,7 @@ func TestClassOf(t *testing.T) {
 		want class
 	}{
 		{plain, perRecord},
-		{io.ErrUnexpectedEOF, perRecord}, // what a truncated page gives; no server is away
+		{io.ErrUnexpectedEOF, perRecord}, // the error of a truncated page; no server is unavailable
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, perRecord},
 		{Unavailable(plain), unavailable},
 		{Broken(plain), broken},
@@ -86,7 +86,7 @@ func TestBrokerClass(t *testing.T) {
 		{kafka.ThrottlingQuotaExceeded, unavailable},
 		{kafka.InvalidMessage, unavailable}, // corrupt on the way
 		{kafka.Unknown, unavailable},
-		// For good.
+		// Permanent.
 		{kafka.MessageSizeTooLarge, broken},
 		{kafka.InvalidRecord, broken},
 		{kafka.OffsetOutOfRange, broken},

@@ -19,7 +19,7 @@ import (
 // brittle is Lots that fails on some records, before or after it has changed the state, and for some crawls.
 type brittle struct {
 	*Lots
-	// poison records panic; with blame the Processor tells which record it was busy with.
+	// poison records panic; with blame the Processor names the record that it was processing.
 	poison  map[string]bool
 	blame   bool
 	wrecked *atomic.Bool // the crawl "w" fails without a record
@@ -57,7 +57,7 @@ func (b brittle) Step(ctx context.Context, w Work) (Result, error) {
 	return res, nil
 }
 
-// skippedLetters are the names of the records of a stage that dead.letter says were skipped.
+// skippedLetters returns the names of the skipped records of a stage by dead.letter.
 func skippedLetters(t testing.TB, c *Client) (names []string) {
 	t.Helper()
 	for _, r := range readAll(t, c, schemas.TopicDeadLetter, 0) {
@@ -72,8 +72,8 @@ func skippedLetters(t testing.TB, c *Client) (names []string) {
 	return names
 }
 
-// TestAPoisonRecordIsSkipped: a record on which the Processor panics goes to dead.letter, whatever batch it came in;
-// no other record is lost or taken twice; a state that is built anew by a newer program skips the same records.
+// TestAPoisonRecordIsSkipped: a record on which the Processor panics goes to dead.letter, in any batch; no other
+// record is lost or processed twice; a state rebuilt by a newer program skips the same records.
 func TestAPoisonRecordIsSkipped(t *testing.T) {
 	t.Parallel()
 	for _, blame := range []bool{true, false} {
@@ -128,7 +128,7 @@ func TestAPoisonRecordIsSkipped(t *testing.T) {
 }
 
 // TestACrawlThatFailsIsParked: the crawl that fails without a record is parked, also for the next owner, and named
-// in the commits; the records of others go on; a newer control record lets it be tried again.
+// in the commits; the records of others are processed; a newer control record lets it be tried again.
 func TestACrawlThatFailsIsParked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, streamtest.Embedded(t))

@@ -30,10 +30,10 @@ func TestFence(t *testing.T) {
 		{Record{Headers: OwnerHeaders(1, 9)}, Marker},
 		{decision(1, 5), Void},
 		{decision(1, 9), Decision},
-		{decision(1, 12), Decision}, // its marker may stand elsewhere first
+		{decision(1, 12), Decision}, // its marker may be in another partition first
 		{decision(2, 1), Decision},  // another owner
 		{Record{Headers: OwnerHeaders(1, 7)}, Marker},
-		{decision(1, 8), Void}, // a lower marker behind a higher one is of a stalled owner
+		{decision(1, 8), Void}, // a lower marker after a higher one is a stalled owner's
 		{Record{}, Decision},   // no owner, no fence
 	} {
 		got, err := f.Read(&s.r)

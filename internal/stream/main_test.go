@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child runs a program of children with further environment variables and waits for its end.
-// It returns what it wrote; killed says that SIGKILL ended it, otherwise it must exit with 0.
+// child runs a program of children with further environment variables and waits for its end. It
+// returns its output; killed: SIGKILL must end it, otherwise it must exit with 0.
 func child(t *testing.T, name string, env ...string) (output string, killed bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -153,8 +153,8 @@ func send(t testing.TB, c *Client, outs []Out) {
 	}
 }
 
-// countedOn fails unless the values are the numbers 0 … n-1 in order, each perhaps again behind its
-// first place, and returns how many came again.
+// countedOn fails unless the values are the numbers 0 … n-1 in order, each possibly repeated later,
+// and returns how many came again.
 func countedOn(t testing.TB, partition int, values []string, n int) (again int) {
 	t.Helper()
 	next := 0
@@ -205,7 +205,7 @@ func eventually(t testing.TB, ok func() bool) {
 	}
 }
 
-// running is a Run method under way.
+// running is a Run method in progress.
 type running struct {
 	stop func()
 	done chan struct{}
@@ -244,7 +244,7 @@ func committed(t testing.TB, c *Client, stage, topic string, partition int) (int
 	return cl.offset, cl.metadata
 }
 
-// roundTripper answers fetches from a function of the offset asked for.
+// roundTripper responds to fetches with the result of a function of the requested offset.
 type roundTripper func(from int64) []kafka.Record
 
 func (f roundTripper) RoundTrip(_ context.Context, _ net.Addr, req kafka.Request) (kafka.Response, error) {

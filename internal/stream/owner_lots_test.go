@@ -17,7 +17,7 @@ type Lots struct {
 	Log   string // topic of the decisions
 	Owner int
 	Epoch uint64
-	// Stepped is told how many records the state has counted.
+	// Stepped is called with the number of records that the state has counted.
 	Stepped func(seen int)
 }
 

@@ -222,7 +222,7 @@ func TestTheLogsPartitionsAreFixed(t *testing.T) {
 	}
 }
 
-// TestSupersededOwnersStop: wherever the older of two owners stands when the newer one begins,
+// TestSupersededOwnersStop: at whatever point the older of two owners is when the newer one begins,
 // it ends with ErrSuperseded at its next output, and has committed nothing void.
 func TestSupersededOwnersStop(t *testing.T) {
 	ends := make(map[string]int)

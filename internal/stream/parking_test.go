@@ -16,7 +16,7 @@ import (
 	"forager/schemas"
 )
 
-// shelves are what crawls need; a test takes things away and puts them back.
+// shelves are the objects that crawls need; a test removes and restores them.
 type shelves struct {
 	mu   sync.Mutex
 	gone map[string]bool
@@ -98,8 +98,8 @@ func verdicts(t testing.TB, c *Client, out, crawl string) (n int) {
 	return n
 }
 
-// TestAMissingObjectParksItsCrawlOnly: the partition goes on with the other crawls, the commit says what is missing,
-// a new owner knows it, and the crawl is resumed once the object is back.
+// TestAMissingObjectParksItsCrawlOnly: the partition continues with the other crawls, the commit names the missing
+// object, a new owner reads it, and the crawl is resumed once the object is available.
 func TestAMissingObjectParksItsCrawlOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, streamtest.Start(t))

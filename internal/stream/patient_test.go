@@ -13,19 +13,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// smallDisk has room for so many bytes; a write beyond it is cut off, as a real one is.
+// smallDisk has space for so many bytes; a write beyond it is truncated, as on a real disk.
 type smallDisk struct {
 	vfs.FS
 	mu   sync.Mutex
 	room int
-	hits chan string // the names of files for which there was no room; others than the first are dropped
+	hits chan string // the names of files for which there was no space; all but the first are dropped
 }
 
 func newSmallDisk(room int) *smallDisk {
 	return &smallDisk{FS: vfs.NewMem(), room: room, hits: make(chan string, 1)}
 }
 
-// take says how many of n bytes there is room for.
+// take returns for how many of n bytes there is space.
 func (d *smallDisk) take(name string, n int) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,7 +108,7 @@ func (f *smallFile) Sync() error {
 
 func (f *smallFile) SyncData() error { return f.Sync() }
 
-// patientClient waits and says so, and does nothing else.
+// patientClient returns a client that can only wait and log it.
 func patientClient(t *testing.T, log io.Writer) *Client {
 	t.Helper()
 	m, err := newMetrics(nil)
@@ -125,7 +125,7 @@ func TestStoreWaitsForRoom(t *testing.T) {
 	disk := newSmallDisk(1)
 	fs := &patientFS{FS: disk, client: patientClient(t, &log)}
 	stop, stopped := make(chan struct{}), make(chan int)
-	go func() { // somebody makes room, as soon as it is wanted
+	go func() { // free space as soon as it is needed
 		n := 0
 		for {
 			select {
@@ -170,7 +170,7 @@ func TestStoreWaitsForRoom(t *testing.T) {
 	}
 }
 
-// Whoever waits says for what, and how long it was.
+// A wait is logged with its reason and its length.
 func TestWaitForRoomIsSaid(t *testing.T) {
 	var log bytes.Buffer
 	p := &patientFS{FS: vfs.NewMem(), client: patientClient(t, &log)}
@@ -179,7 +179,7 @@ func TestWaitForRoomIsSaid(t *testing.T) {
 		if tries++; tries < 5 {
 			return syscall.EDQUOT
 		}
-		return io.ErrShortWrite // no lack of room: the caller's
+		return io.ErrShortWrite // no lack of space: the caller's error
 	})
 	if err != io.ErrShortWrite || tries != 5 {
 		t.Errorf("%v after %d tries", err, tries)

@@ -52,8 +52,8 @@ func TestPasswordsAndCertificates(t *testing.T) {
 		kfake.Superuser("PLAIN", "app", "right"), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}))
 	s := newSecured(t, b, b.Addr, ca)
 	s.right(t)
-	// Apache Kafka answers a wrong password with an error; the embedded broker only hangs up, unless
-	// it is told.
+	// Apache Kafka responds to a wrong password with an error; the embedded broker closes the
+	// connection, unless it is configured.
 	b.Fake().ControlKey(kmsg.SASLAuthenticate.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		b.Fake().KeepControl()
 		resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)

@@ -19,8 +19,8 @@ import (
 	"forager/schemas"
 )
 
-// lotsStage is the stage of Lots; seen is told how many records the state of each partition
-// counts.
+// lotsStage is the stage of Lots; seen is called with the number of records that the state of each
+// partition counts.
 func lotsStage(in, log string, seen func(partition, n int)) Stateful {
 	return Stateful{Stage: "lots", Input: in, Log: log, MaxBatch: 12,
 		Open: func(partition int, epoch uint64, store *Store) (Processor, error) {
@@ -173,7 +173,7 @@ func TestStatefulMembersJoinAndLeave(t *testing.T) {
 			eventually(t, func() bool { return own.all(partitions, n) })
 			end(a)
 			checkLots(t, c, in, log, dir("a"), partitions, n)
-			// Built anew from nothing, the state is the same.
+			// Rebuilt from nothing, the state is the same.
 			var again counter
 			fresh := t.TempDir()
 			mc, _ := w.dial(t)

@@ -62,7 +62,7 @@ func TestStatelessKeepsTheOrderThoughItWorksInParallel(t *testing.T) {
 	for p := range 3 {
 		send(t, c, numbers(in, p, n))
 	}
-	// The even record of each pair ends after the odd one behind it.
+	// The even record of each pair ends after the following odd one.
 	var mu sync.Mutex
 	ends := map[string]chan struct{}{}
 	end := func(p, i int) chan struct{} {
@@ -251,8 +251,8 @@ func TestTwoMembersShareJoinAndLeave(t *testing.T) {
 		duplicates += countedOn(t, p, values(t, feeder, out, p), int(n))
 	}
 	t.Logf("%d records, %d came twice", 4*n, duplicates)
-	// Whoever leaves in good order commits before. Only a commit that the coordinator refuses,
-	// as the next generation has begun on a busy machine, costs what was in hand.
+	// A process that ends in order commits before. Only if the coordinator refuses the commit,
+	// because the next generation has begun on a busy machine, the records in flight come again.
 	if inHand := 32; duplicates > inHand {
 		t.Errorf("%d records came twice though nobody died, more than the %d in hand", duplicates, inHand)
 	}

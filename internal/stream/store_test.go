@@ -28,8 +28,8 @@ func openStore(t testing.TB, o StoreOptions) *Store {
 	return s
 }
 
-// TestStoreIsAnOrderedMap runs random operations beside a plain map, over commits, closes and
-// crashes; after a crash the store must hold what some commit since the last synced one left.
+// TestStoreIsAnOrderedMap compares random operations with a plain map, over commits, closes and
+// crashes; after a crash the store must have the state of some commit since the last synced one.
 func TestStoreIsAnOrderedMap(t *testing.T) {
 	key := rapid.SampledFrom([]string{"a", "b", "ba", "bb", "c\x00", "c\xff", "d", "e"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -118,7 +118,7 @@ func TestStoreIsAnOrderedMap(t *testing.T) {
 				for _, k := range slices.Compact(slices.Sorted(slices.Values(rapid.SliceOf(key).Draw(t, "keys")))) {
 					keys = append(keys, []byte(k))
 				}
-				var group errgroup.Group // beside it somebody writes
+				var group errgroup.Group // with concurrent writes
 				group.Go(func() error {
 					return s.ReadCommitted(keys, func(i int, value []byte) error {
 						got[string(keys[i])] = string(value)
@@ -361,8 +361,8 @@ func BenchmarkStoreQueueHead(b *testing.B) {
 	}
 }
 
-// TestStoreIsReadBesideAnything: whoever reads beside what changes a Store finds a value that the key has had, no
-// older than the one it had when reading began; behind Close it is an error.
+// TestStoreIsReadBesideAnything: a read that is concurrent with changes of a Store returns a value that the key
+// has had, no older than the one when the read began; after Close it is an error.
 func TestStoreIsReadBesideAnything(t *testing.T) {
 	s := openStore(t, StoreOptions{Dir: t.TempDir(), Identity: "a", FS: vfs.NewMem()})
 	const keys, rounds = 16, 400

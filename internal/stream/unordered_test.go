@@ -20,7 +20,7 @@ import (
 	"forager/schemas"
 )
 
-// held is an unordered stage whose records a test answers when it wants to.
+// held is an unordered stage whose records a test completes at any time.
 type held struct {
 	mu    sync.Mutex
 	begun []string
@@ -114,8 +114,8 @@ func TestUnorderedSendsAtOnceAndCommitsTheLowestUnderWay(t *testing.T) {
 	}
 }
 
-// TestUnorderedLingers: what is answered while others are under way goes out together, what is
-// alone under way at once.
+// TestUnorderedLingers: outputs are sent together while other records are in flight, and at once if
+// there is none.
 func TestUnorderedLingers(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.Embedded(t)
@@ -249,7 +249,7 @@ func TestUnorderedBoundsWhatIsInFlight(t *testing.T) {
 		jobs <- done
 	}}
 	r := run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
-	// The first record is answered last: the others must pass it, within the window.
+	// The first record is completed last: the others must pass it, within the window.
 	eventually(t, func() bool { return len(jobs) == most })
 	first := <-jobs
 	for range most*windowPerFlight - 1 {
@@ -288,7 +288,7 @@ func TestFenceOfAnUnorderedStageSurvivesRestarts(t *testing.T) {
 	marker := func(owner uint32, epoch uint64) Record { return Record{Headers: OwnerHeaders(owner, epoch)} }
 	put(decision(1, 3), "a")                        // 0
 	put(Record{Headers: OwnerHeaders(1, 0)}, "own") // 1 a claim
-	put(decision(1, 3), "b")                        // 2 before the marker: stands
+	put(decision(1, 3), "b")                        // epoch 2 before the marker: not void
 	put(marker(1, 2), "mark")                       // 3
 	put(decision(1, 2), "c")                        // 4
 	put(marker(1, 5), "mark")                       // 5

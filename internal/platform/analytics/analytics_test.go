@@ -80,7 +80,7 @@ func TestMigrate(t *testing.T) {
 	if err := d.Check(t.Context()); err != nil {
 		t.Errorf("after: %v", err)
 	}
-	// What another version applied is seen, and views are made anew.
+	// A table file applied in another form is reported, and views are recreated.
 	note := func(file string) {
 		if err := d.Exec(t.Context(), "INSERT INTO migrations (file, digest) SELECT {f:String}, 'other'", analytics.Params{"f": file}); err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestRowsComeBackOnceThroughViews(t *testing.T) {
 	}
 }
 
-// TestVoidRequestsAreLeftOut has an owner write on behind the marker of its successor.
+// TestVoidRequestsAreLeftOut lets an owner write after the marker of its successor.
 func TestVoidRequestsAreLeftOut(t *testing.T) {
 	d := migrated(t)
 	request := func(epoch uint64, c byte, url string, partition int, offset int64) analytics.Request {

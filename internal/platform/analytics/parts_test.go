@@ -10,8 +10,8 @@ import (
 	"forager/internal/platform/analytics"
 )
 
-// TestBrokenParts: parts whose files are empty are found, and are told apart by whether what they were merged from
-// took their place.
+// TestBrokenParts: parts whose files are empty are found, and are distinguished by whether the parts they were
+// merged from replaced them.
 func TestBrokenParts(t *testing.T) {
 	d := migrated(t)
 	do := func(sql string) {

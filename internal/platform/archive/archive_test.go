@@ -247,7 +247,8 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// TestOtherRecordsAreFound: a file that is whole, whose footer speaks of other records than its rows.
+// TestOtherRecordsAreFound: a complete file, whose footer has the digest of other records than its
+// rows.
 func TestOtherRecordsAreFound(t *testing.T) {
 	for what, change := range map[string]func(*place){
 		"record": func(p *place) { p.Record = append(bytes.Clone(p.Record), 0) }, "key": func(p *place) { p.Key = []byte("another") },
@@ -330,7 +331,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("PAR1PAR1"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		last := int64(-1)
-		_ = decode(data, func(p *place) { // it says that it is none, or it is one
+		_ = decode(data, func(p *place) { // for any bytes, an error or rows with ascending offsets
 			if p.Offset <= last {
 				t.Errorf("offset %d behind %d", p.Offset, last)
 			}

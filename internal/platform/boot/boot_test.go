@@ -79,7 +79,7 @@ func pipelineFile(t *testing.T, metrics string, more ...string) string {
 	return path
 }
 
-// process is a stage under way.
+// process is a running stage.
 type process struct {
 	*exec.Cmd
 	out    *bufio.Reader
@@ -120,7 +120,7 @@ func (p *process) end(t *testing.T) (code int, out, last string) {
 	t.Helper()
 	rest, _ := io.ReadAll(p.out)
 	text, _ := io.ReadAll(p.stderr)
-	_ = p.Wait() // the code says it all
+	_ = p.Wait() // the exit code is read below
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return p.ProcessState.ExitCode(), string(rest), lines[len(lines)-1]
 }
@@ -198,7 +198,7 @@ func TestMetricsEndpoint(t *testing.T) {
 	metricsEndpoint(t, pipelineFile(t, "127.0.0.1:0", "profiles: true, "), true)
 }
 
-// metricsEndpoint reads metrics, and profiles where the pipeline file asks for them.
+// metricsEndpoint reads metrics, and profiles if the pipeline file enables them.
 func metricsEndpoint(t *testing.T, config string, profiles bool) {
 	t.Helper()
 	p := launch(t, "drains", "-config", config, "-replica", "2")

@@ -65,7 +65,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// room is a set of folders with the room that each has.
+// room has the space of each folder of a set.
 type room map[string]uint64
 
 func (r room) free(dir string) (uint64, error) {
@@ -114,7 +114,7 @@ func TestWatch(t *testing.T) {
 	if got := w.Look(now.Add(-time.Hour)); !got.Low {
 		t.Errorf("%+v", got)
 	}
-	// What cannot be read is not low, and is told once.
+	// A folder that cannot be read is not low, and is reported once.
 	told, failures = nil, nil
 	delete(r, "b")
 	for range 3 {

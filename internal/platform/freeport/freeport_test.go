@@ -39,7 +39,7 @@ func TestAddressesAreFreeAndGivenToNobodyElse(t *testing.T) {
 	}
 }
 
-// No port is found a second time while there are others, though nobody listens at the first.
+// No port is found a second time while there are others, although no server listens on the first.
 func TestAllPortsAreFoundInTurn(t *testing.T) {
 	first, err := Addresses(1)
 	if err != nil {

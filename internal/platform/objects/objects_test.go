@@ -224,8 +224,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// plainServer is a server that knows no conditional put; broken says what it answers instead
-// of working, 0 = it works.
+// plainServer is a server without conditional puts; broken is the status that it returns instead of
+// working, 0 = it works.
 func plainServer(t *testing.T, broken int) *objects.Store {
 	t.Helper()
 	stored := map[string][]byte{}

@@ -89,7 +89,7 @@ type Local struct {
 type Topic struct {
 	Partitions int  `yaml:"partitions"`
 	Compact    bool `yaml:"compact"`
-	// Retention of records; 0 = for ever. Not for compacted topics.
+	// Retention of records; 0 = without limit. Not for compacted topics.
 	Retention time.Duration `yaml:"retention"`
 	// MaxMessageBytes is the topic's max.message.bytes.
 	MaxMessageBytes int `yaml:"max_message_bytes"`

@@ -134,7 +134,7 @@ func TestLoginsOfEmbeddedParts(t *testing.T) {
 	}
 }
 
-// TestDataFolderIsClosed makes the data folder, and takes permissions away from one that others can read.
+// TestDataFolderIsClosed makes the data folder, and removes the permissions of one that others can read.
 func TestDataFolderIsClosed(t *testing.T) {
 	c := &Config{Data: filepath.Join(t.TempDir(), "a", "data")}
 	state := filepath.Join(c.Data, "state", "x")

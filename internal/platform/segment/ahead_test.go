@@ -15,7 +15,7 @@ import (
 	"forager/internal/platform/segment"
 )
 
-// parts is a store that counts what it is asked for.
+// parts is a store that counts requests.
 type parts struct {
 	*memory
 	asked atomic.Int64

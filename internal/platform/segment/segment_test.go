@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { objectstest.Main(m) }
 
-// memory is a store that can be away: for the tests of time, which a real server has no part in.
+// memory is a store that can be unavailable, for tests under virtual time.
 type memory struct {
 	mu      sync.Mutex
 	stored  map[string][]byte
@@ -119,7 +119,7 @@ func add(t *testing.T, w *segment.Writer, r *result, from, to int, body string) 
 	}
 }
 
-// check reads every page back from where it was said to be.
+// check reads every page back from its location.
 func (r *result) check(t *testing.T, store interface {
 	Range(context.Context, string, int64, int64) ([]byte, error)
 }, n int, body string) {
@@ -186,8 +186,8 @@ func TestSegmentCloses(t *testing.T) {
 	})
 }
 
-// While several pages are under way a segment waits for more, for Linger since it was begun; a
-// page that comes alone does not wait, and nothing waits once pages have come alone for Age.
+// While several pages are in flight a segment waits for more, for Linger since it was begun; a page
+// that comes alone does not wait, and none waits once pages have come alone for Age.
 func TestSegmentLingers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newMemory(), newResult()
@@ -263,8 +263,8 @@ func TestSegmentClosesBySize(t *testing.T) {
 	})
 }
 
-// While the store is away the writer waits with back-off, takes no more than one segment
-// besides those on their way, and loses nothing.
+// While the store is unavailable the writer waits with back-off, accepts no more than one segment
+// in addition to those being uploaded, and loses nothing.
 func TestStoreAway(t *testing.T) {
 	for _, arrives := range []bool{false, true} {
 		t.Run(fmt.Sprint("tries arrive ", arrives), func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
-// A fault that waiting does not mend ends the writer; every page is told.
+// A permanent fault ends the writer; stored is called for every page.
 func TestStoreDenies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newMemory(), newResult()
@@ -339,7 +339,7 @@ func TestStoreDenies(t *testing.T) {
 	})
 }
 
-// A name that is taken at the first try is somebody else's: nothing was stored, the writer ends.
+// A name that is taken at the first try is another writer's: nothing was stored, the writer ends.
 func TestNameTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r := newMemory(), newResult()
@@ -397,7 +397,7 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// The same against the S3 server, which goes away in the middle.
+// The same with the S3 server, which is killed in the middle.
 func TestRealStore(t *testing.T) {
 	server := objectstest.Start(t)
 	store, r := server.Store(t), newResult()

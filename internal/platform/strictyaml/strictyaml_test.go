@@ -108,8 +108,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are: no panic, lines ascend and lie in the file, and a file without a
-// problem says the same when it is read again.
+// For any bytes: no panic, lines ascend and are in the file, and a file without a problem has the
+// same content when it is read again.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		"", "name: x\non: true\nwords: [a, b]\ninner: {size: 1, wait: 2s}\nby: {a: {size: 2}}\n", "name: [", "a: &a [*a]", "inner: &i {size: *i}",
