@@ -81,9 +81,9 @@ func scalar(f protoreflect.FieldDescriptor) protoreflect.Value {
 	panic("no value for a field of kind " + f.Kind().String())
 }
 
-// TestStoredBytes decodes bytes that were written once, with the first release of each
-// version, and compares what they say with what was said then. The stored files are never
-// written again; -update only adds files for records that have none.
+// TestStoredBytes decodes bytes that were written once, with the first release of each version, and
+// compares the result with the one of then. The stored files are never written again; -update only
+// adds files for records that have none.
 func TestStoredBytes(t *testing.T) {
 	versions, err := filepath.Glob("testdata/v*")
 	if err != nil || len(versions) == 0 {
@@ -136,8 +136,8 @@ func TestStoredBytes(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsDocumented wants a comment right above (or behind) each field and each enum
-// value; the zero value of an enum may go without where its name says it all.
+// TestEveryFieldIsDocumented requires a comment directly above (or after) each field and each enum
+// value; the zero value of an enum may have none if its name is enough.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	protos, err := filepath.Glob("*.proto")
 	if err != nil || len(protos) == 0 {

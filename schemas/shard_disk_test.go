@@ -2,7 +2,7 @@ package schemas
 
 import "testing"
 
-// Of several shards the one with the least room says why the crawl is paused.
+// Of several shards the one with the least space determines why the crawl is paused.
 func TestWholeCrawlNamesTheLowestDisk(t *testing.T) {
 	paused := func(dir string, free uint64) *CrawlStatus {
 		return &CrawlStatus{State: ShardState_SHARD_STATE_PAUSED, Activity: "disk " + dir, DiskDir: dir, DiskFree: free, DiskNeeded: 100}

@@ -28,7 +28,7 @@ import (
 	"forager/schemas"
 )
 
-// bucket is an object store in memory that is away at times.
+// bucket is an object store in memory that is unavailable at times.
 type bucket struct {
 	memory.Bucket
 	away func() bool
@@ -120,8 +120,8 @@ func controlOf(crawl string, l *schemas.Learning) []byte {
 }
 
 // simulate runs one schedule: leaps of two crawls, one by naive Bayes and one by logistic regression
-// that goes on from a prior, some of them twice, owners of the one
-// partition that crash, stall and begin with nothing, a store that is away.
+// that continues a prior, some of them twice, owners of the one partition that crash, stall and
+// begin without state, a store that is unavailable at times.
 func simulate(seed uint64) error {
 	w := crashtest.New(seed, map[string]int{schemas.TopicLeapSettled: 1, schemas.TopicModelPublished: 1, schemas.TopicDeadLetter: 1},
 		crashtest.Faults{Double: .03, Late: .03, Sync: .3})
@@ -337,7 +337,8 @@ func TestABoundaryWithoutLeapsIsAnswered(t *testing.T) {
 	if _, err := apprentice.Unmarshal(b.bucket.Bucket[models[0].GetObject()]); err != nil {
 		t.Error(err)
 	}
-	// Asked again, the last model is announced again; an older boundary is nothing new.
+	// When its boundary comes again the last model is announced again; an older boundary is
+	// ignored.
 	b.step(leapOf("c", "v", .5), boundaryAt("c", 40))
 	if models, _, _ := b.step(boundaryAt("c", 30)); len(models) != 0 {
 		t.Errorf("an old boundary is answered with %v", models)
@@ -452,7 +453,7 @@ func TestPoisonGoesToDeadLetters(t *testing.T) {
 	noID.Id = noID.Id[:3]
 	noTerm := leapOf("c", "x", .5)
 	noTerm.Features[0].Term = ""
-	untrained := leapOf("c", "y", 7) // it does not train: what it says does not matter
+	untrained := leapOf("c", "y", 7) // it does not train: its content is ignored
 	untrained.Trains = false
 	_, letters, _ := b.step(bad, noID, noTerm, untrained, &schemas.LeapSettled{Trains: true}, &schemas.LeapSettled{Crawl: "c", Boundary: true})
 	if letters != 5 {

@@ -25,7 +25,7 @@ import (
 	"forager/schemas"
 )
 
-// bucket is an object store in memory; tear, where set, says how much of an upload is kept, and
+// bucket is an object store in memory; tear, if set, returns how much of an upload is kept, and
 // fail the error of a call.
 type bucket struct {
 	memory.Bucket
@@ -62,7 +62,7 @@ func newTestArchiver(t *testing.T) (*archiver, *bucket) {
 	return newArchiver(b, t.TempDir(), slog.New(slog.DiscardHandler)), b
 }
 
-// count is what a counter says.
+// count returns the value of a counter.
 func count(t *testing.T, c prometheus.Counter) float64 {
 	t.Helper()
 	m := new(dto.Metric)
@@ -210,7 +210,8 @@ func TestNothingIsCommittedThatCannotBeReadBack(t *testing.T) {
 	}
 }
 
-// TestSettingsBoundABatch: what stands in memory is what file_bytes says, whatever waits in the topics.
+// TestSettingsBoundABatch: the records in memory are bounded by file_bytes, however many wait in the
+// topics.
 func TestSettingsBoundABatch(t *testing.T) {
 	a, _ := newTestArchiver(t)
 	b := batches(&pipeline.ArchiveParquet{FileBytes: 9 << 20, FileAge: 5 * time.Second}, a)

@@ -36,7 +36,7 @@ func layered(t testing.TB) []byte {
 	return g.Marshal()
 }
 
-// pageOf is a record of a page of one word, whose request allows a source to be asked.
+// pageOf is a record of a page of one word, whose request allows a query of a source.
 func pageOf(t testing.TB, word, source string, change func(*schemas.Page)) stream.Record {
 	t.Helper()
 	path, err := proto.Marshal(&schemas.Path{Backlinks: source})
@@ -129,7 +129,7 @@ func TestParentsOfTargetsAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestGuidesAreAskedSideBySide: two services that wait for one another are both answered.
+// TestGuidesAreAskedSideBySide: two services that wait for one another both respond.
 func TestGuidesAreAskedSideBySide(t *testing.T) {
 	w := newWorld(t)
 	met := make(chan struct{})
@@ -164,7 +164,7 @@ func TestGuidesAreAskedSideBySide(t *testing.T) {
 	}
 }
 
-// touchy is a guide that asks a service, and panics over its answer.
+// touchy is a guide that calls a service, and panics on its response.
 type touchy struct{}
 
 func (touchy) Guide(context.Context, *guide.View) (*schemas.Guidance, error) {

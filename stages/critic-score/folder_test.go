@@ -97,7 +97,7 @@ func TestFolderForgetsWhatNobodyOpens(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsWaitedFor: without room for its critic a page waits, as at every stage.
+// TestFullDiskIsWaitedFor: without disk space for its critic a page waits, as in every stage.
 func TestFullDiskIsWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	version := w.publish(t, "games", trained(t, "chess", "go"))

@@ -17,8 +17,8 @@ import (
 	"forager/schemas"
 )
 
-// linkService is a service that counts its links down from what it is told to, and remembers how often a
-// path has asked.
+// linkService is a service that scores its links in descending steps from a given value, and counts the
+// requests of a path.
 func linkService(t testing.TB, from *float64, asked *int) []byte {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -165,7 +165,8 @@ func TestGuidesAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestGuidesOfTheCrawlsOwn: a page waits for the control record that it was asked for under, and its words travel on.
+// TestGuidesOfTheCrawlsOwn: a page waits for the control record that it was requested under, and its words are in the
+// output.
 func TestGuidesOfTheCrawlsOwn(t *testing.T) {
 	w := newWorld(t)
 	ctl := &schemas.CrawlControl{

@@ -37,7 +37,7 @@ func rules(t testing.TB, source string) []byte {
 	return r.Marshal()
 }
 
-// service is a predicate that gives chess the probability .75, until it is told something else.
+// service is a predicate that gives chess the probability .75, unless a test changes it.
 type service struct {
 	mu     sync.Mutex
 	status int
@@ -168,8 +168,8 @@ func (w *world) count(t testing.TB, name, label string) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// TestPredicateWithAFallback: what a service does not answer, or answers with rubbish, is judged by
-// its fallback, and that is counted and said.
+// TestPredicateWithAFallback: pages for which a service fails, or returns nonsense, are judged by
+// its fallback, which is counted and recorded.
 func TestPredicateWithAFallback(t *testing.T) {
 	w := newWorld(t)
 	s := &service{}
@@ -282,7 +282,7 @@ func TestPosteriorsWhereLearnersReadThem(t *testing.T) {
 }
 
 // TestAnchorsWherePoliciesReadThem: the text of each link is judged by the critic that judged the
-// page, and not for crawls that do not ask.
+// page, and not for crawls that do not use it.
 func TestAnchorsWherePoliciesReadThem(t *testing.T) {
 	w := newWorld(t)
 	version := w.publish(t, "games", trained(t, "chess", "go"))
@@ -300,7 +300,7 @@ func TestAnchorsWherePoliciesReadThem(t *testing.T) {
 		if len(got) != want {
 			t.Fatalf("%v: %v", ranker, got)
 		}
-		if want > 0 && !(got[0] == (schemas.AnchorSteps+1)/2 && got[1] > got[0]) { // "never" tells nothing
+		if want > 0 && !(got[0] == (schemas.AnchorSteps+1)/2 && got[1] > got[0]) { // "never" has no information
 			t.Errorf("anchors %v", got)
 		}
 	}

@@ -39,7 +39,7 @@ func trained(t testing.TB, topics ...string) []byte {
 	return m.Marshal()
 }
 
-// world is what the stage reads beside its input.
+// world has what the stage reads in addition to its input.
 type world struct {
 	scorer  *scorer
 	stage   stream.Stateless
@@ -404,7 +404,7 @@ func TestTakeRefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// FuzzHandle: whatever bytes come, the request is answered once.
+// FuzzHandle: for any bytes, the request gets one output record.
 func FuzzHandle(f *testing.F) {
 	w := newWorld(f)
 	w.control(f, "c", w.publish(f, "games", trained(f, "chess", "go")), "chess")

@@ -12,8 +12,8 @@ import (
 	"forager/schemas"
 )
 
-// BenchmarkHubs ranks 10⁶ pages with 10⁷ links to one another, as they lie on disk. It takes a
-// minute to write them.
+// BenchmarkHubs ranks 10⁶ pages with 10⁷ links to one another, from disk. Writing them takes a
+// minute.
 func BenchmarkHubs(b *testing.B) {
 	const pages, links = 1_000_000, 10
 	store, err := stream.OpenStore(stream.StoreOptions{Dir: b.TempDir(), Identity: stage, Cache: stream.NewCache(16 << 20)})

@@ -25,7 +25,7 @@ import (
 // every is the number of pages between two rankings of the crawls here.
 const every = 3
 
-// drawVerdicts makes what a shard's partition is told: pages that link to one another, redirects, failures.
+// drawVerdicts returns random verdicts of a shard: pages that link to one another, redirects, failures.
 func drawVerdicts(r *rand.Rand, crawl string, shard uint32, n int) (all []*schemas.LinkFound) {
 	url := func() string { return fmt.Sprintf("http://h%d.test/%d", r.IntN(4), r.IntN(6)) }
 	for i := range n {
@@ -92,9 +92,9 @@ func ranking(records []stream.Record, crawl string, shard uint32, through int64)
 	return g.Hubs(context.Background(), crawl, shard, s)
 }
 
-// simulate lets owners of a partition come and go, die at every point and begin again, while verdicts, some of
-// them twice, and control records come. Every ranking is that of a plain graph, and the last
-// boundary of each shard is answered; a crawl without a distiller has none.
+// simulate runs successive owners of a partition, which crash at every point and start again, while verdicts,
+// some of them twice, and control records come. Every ranking is that of a plain graph, and the last boundary
+// of each shard has one; a crawl without a distiller has none.
 func simulate(seed uint64) error {
 	w := crashtest.New(seed, map[string]int{schemas.TopicLinkFound: 1, schemas.TopicHubRanked: 1, schemas.TopicDeadLetter: 1},
 		crashtest.Faults{Double: .03, Late: .03, Sync: .3})
@@ -244,7 +244,7 @@ func (b *bench) control(raise bool, state schemas.CrawlState) {
 	}
 }
 
-// step gives so many pages and returns behind how many pages hubs were ranked.
+// step passes so many pages and returns after how many pages hubs were ranked.
 func (b *bench) step(pages int, replaying bool) (ranked []uint64) {
 	b.t.Helper()
 	var records []stream.Record
@@ -295,7 +295,7 @@ const running = schemas.CrawlState_CRAWL_STATE_RUNNING
 
 func TestBoundariesAreAnswered(t *testing.T) {
 	b := newBench(t)
-	b.want(b.step(4, false)) // nobody knows yet what the crawl has
+	b.want(b.step(4, false)) // it is not known yet what the crawl has
 	b.control(true, running)
 	b.want(b.step(0, false), 4)
 	b.want(b.step(5, false), 6, 9)

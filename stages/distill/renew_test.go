@@ -86,8 +86,8 @@ func silent(t *testing.T, models []*schemas.ModelPublished, controls []*schemas.
 	}
 }
 
-// TestAGuideComesIntoUse: with enough targets, and at each multiple behind them where there are new ones, once; whoever
-// changes the crawl meanwhile or dies.
+// TestAGuideComesIntoUse: with enough targets, and at each later multiple with new ones, once; also if the crawl
+// changes meanwhile or the process is killed.
 func TestAGuideComesIntoUse(t *testing.T) {
 	b := newBench(t)
 	b.say(renewed(1, nil))
@@ -100,9 +100,9 @@ func TestAGuideComesIntoUse(t *testing.T) {
 		p.GetRanker() != schemas.Ranker_RANKER_GUIDE || p.GetExpand() != schemas.Expand_EXPAND_PAGE || first.GetPolicies()[0].GetName() != "other" {
 		t.Fatalf("%v, %v", models, first)
 	}
-	models, controls = b.renew(1, .1) // on its way
+	models, controls = b.renew(1, .1) // announced, not yet in force
 	silent(t, models, controls)
-	b.open() // whether it was sent nobody knows
+	b.open() // it is not known whether it was sent
 	models, controls = b.renew(0, 0)
 	if only(t, controls, 2, 6); len(models) > 0 {
 		t.Fatalf("made once more: %v", models)
@@ -114,7 +114,7 @@ func TestAGuideComesIntoUse(t *testing.T) {
 		t.Fatalf("sent %v", first)
 	}
 	b.say(first)
-	models, controls = b.renew(1, .1) // behind 8 pages, no new target
+	models, controls = b.renew(1, .1) // after 8 pages, no new target
 	if second := only(t, controls, 4, 8); len(models) > 0 || second.GetPolicies()[1].GetGuide() != p.GetGuide() {
 		t.Fatalf("%v, %v", models, second)
 	} else {

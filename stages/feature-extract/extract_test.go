@@ -164,7 +164,7 @@ func TestPoisonIsAnsweredForTheRequest(t *testing.T) {
 		value  []byte
 		dMax   uint32
 		detail string
-		kept   bool // what the record said is kept
+		kept   bool // the fields of the record are kept
 	}{
 		"undecodable":        {nil, []byte{0xff, 1}, 5, "decode page.judged", false},
 		"undecodable within": {func(j *schemas.PageJudged, _ *schemas.PageParsed) { j.Parsed = []byte{0xff} }, nil, 5, "decode the parsed page", false},
@@ -205,7 +205,7 @@ func TestPoisonIsAnsweredForTheRequest(t *testing.T) {
 	}
 }
 
-// FuzzHandle: whatever bytes come, the request is answered once.
+// FuzzHandle: for any bytes, the request gets one verdict.
 func FuzzHandle(f *testing.F) {
 	s := extracts(f, &schemas.Learning{DMax: 5, Topics: schemas.TopicFeatures_TOPIC_FEATURES_TOP2})
 	r := record(f, nil)

@@ -29,7 +29,7 @@ type bed struct {
 	cfg   *pipeline.Config
 	store *objectstest.Server
 	kafka *stream.Client
-	// web answers for every host: it is the stage's proxy.
+	// web responds for every host: it is the stage's proxy.
 	web *httptest.Server
 	// header is called when a header has come, if it is set.
 	header func(url string)
@@ -115,7 +115,7 @@ func (b *bed) run() (stop func() error) {
 	return stop
 }
 
-// listening is a client that tells when a header has come.
+// listening is a client that signals when a header has come.
 type listening struct {
 	*webclient.Client
 	header func(url string)
@@ -241,7 +241,7 @@ func (b *bed) seen(host string) []visited {
 	return all
 }
 
-// page answers with a page that names itself.
+// page responds with a page that names itself.
 func page(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html")
 	io.WriteString(w, "<html><title>"+r.RequestURI+"</title>")

@@ -82,13 +82,13 @@ func (b *bed) distinct() (pages map[string]*schemas.PageFetched, times map[strin
 	return pages, times
 }
 
-// Killed where it hurts, with requests waiting, the stage goes on behind a restart: every
-// request is answered, and what was answered before is not fetched again.
+// Killed at critical points, with requests waiting, the stage continues after a restart: every
+// request is completed, and completed ones are not fetched again.
 func TestKilled(t *testing.T) {
 	for _, failpoint := range []string{"segment-before-record:3", "acked-before-commit:3"} {
 		t.Run(failpoint, func(t *testing.T) {
 			t.Parallel()
-			// Ten rounds with pauses between: answers that come together are one batch.
+			// Ten rounds with pauses between: outputs that come together are one batch.
 			const pages, hosts, pause = 40, 4, 50 * time.Millisecond
 			b := newBed(t, page)
 			var requests []*schemas.FetchRequest

@@ -183,8 +183,8 @@ func TestKeepsPauses(t *testing.T) {
 	}
 }
 
-// A server that closes a kept connection without having answered is asked once more, behind the pause
-// and over a new connection; one that hangs up on that, too, has failed.
+// A server that closes a kept connection without a response gets one more request, after the pause
+// and over a new connection; if it closes that too, the request has failed.
 func TestComesBackWhereAKeptConnectionBroke(t *testing.T) {
 	t.Parallel()
 	const delay = 60 * time.Millisecond
@@ -219,7 +219,7 @@ func TestComesBackWhereAKeptConnectionBroke(t *testing.T) {
 			t.Errorf("%s: %v %s", url, got.GetOutcome(), got.GetDetail())
 		}
 	}
-	mu.Lock() // an answer that was broken off may still be counted
+	mu.Lock() // a response that was cut off may still be counted
 	defer mu.Unlock()
 	want := map[string]int{"http://a.test/once": 2, "http://z.test/always": 2, "http://strict.test/robots.txt": 2, "http://strict.test/page": 1}
 	if diff := cmp.Diff(want, asked); diff != "" {
@@ -227,8 +227,8 @@ func TestComesBackWhereAKeptConnectionBroke(t *testing.T) {
 	}
 }
 
-// A new owner skips what page.fetched answers, and leaves hosts that an old one may still be asking
-// alone for one session timeout.
+// A new owner skips requests in page.fetched, and makes no request for one session timeout to hosts
+// to which an old one may still make some.
 func TestTakesOver(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, page)
@@ -272,7 +272,7 @@ func TestTakesOver(t *testing.T) {
 	}
 }
 
-// Stopping ends what has not begun; pausing ends nothing; what is under way goes on.
+// Stopping ends requests that have not begun; pausing ends none; requests in progress continue.
 func TestStoppedCrawl(t *testing.T) {
 	t.Parallel()
 	reached, release := make(chan struct{}, 10), make(chan struct{})
@@ -387,8 +387,8 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
-// A stop in the middle: what has a header ends, the rest is left, and the next run does it. Every
-// request is answered once.
+// A stop in the middle: requests with a header end, the others are left to the next run. Every
+// request is completed once.
 func TestDrains(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -502,8 +502,8 @@ func TestPartitionRemembers(t *testing.T) {
 	}
 }
 
-// FuzzRecord: whatever comes from the topic is a request whose parts fit, or poison that is
-// answered for when its headers say whose it is.
+// FuzzRecord: any record is a request whose parts match, or poison, which gets an output if its
+// headers name the request.
 func FuzzRecord(f *testing.F) {
 	r := &schemas.FetchRequest{
 		Id: schemas.RequestID("c", "http://a.test/", 1).Bytes(), Crawl: "c", Url: "http://a.test/", Host: "a.test", Attempt: 1,
@@ -534,7 +534,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzRetryAfter: whatever a server says, the wait is none or lies in the future.
+// FuzzRetryAfter: for any header, the wait is none or ends in the future.
 func FuzzRetryAfter(f *testing.F) {
 	for _, s := range []string{"", "0", " 120 ", "-1", "99999999999999999999", "Fri, 31 Dec 1999 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "soon"} {
 		f.Add(s)

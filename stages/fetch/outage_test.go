@@ -19,7 +19,8 @@ import (
 	"forager/schemas"
 )
 
-// TestBreaker lets requests come at random times to something that is away for a while, with restarts.
+// TestBreaker makes requests at random times to something that is unreachable for a while, with
+// restarts.
 func TestBreaker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const first, last = time.Second, time.Minute
@@ -69,7 +70,7 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// web is a getter without a network: down says how a host fails.
+// web is a getter without a network: down returns how a host fails.
 type web struct {
 	clock *time.Time
 	down  func(host string) error
@@ -92,7 +93,7 @@ func newWeb(down func(string) error) (*web, *watched) {
 	return w, &watched{w, o}
 }
 
-// outcomeOf asks a host; the outcome is DELIVERED where it answered.
+// outcomeOf makes a request to a host; the outcome is DELIVERED if it responded.
 func outcomeOf(t *testing.T, w *watched, host string) schemas.Outcome {
 	t.Helper()
 	_, err := w.Get(t.Context(), webclient.Request{URL: parse(t, "http://"+host+"/")})
@@ -110,7 +111,8 @@ func refusedBy(address string) error {
 	return &webclient.UnreachableError{Address: netip.MustParseAddrPort(address), Err: errors.New("connection refused")}
 }
 
-// TestOneSiteCannotHoldACrawl lets sites fail under many names and at many addresses: healthy hosts are always asked.
+// TestOneSiteCannotHoldACrawl lets sites fail under many names and at many addresses: requests to healthy hosts are
+// always made.
 func TestOneSiteCannotHoldACrawl(t *testing.T) {
 	for name, down := range map[string]func(i int, host string) (string, error){
 		"many names at one address": func(i int, _ string) (string, error) {
@@ -150,7 +152,8 @@ func TestOneSiteCannotHoldACrawl(t *testing.T) {
 	}
 }
 
-// TestDeadSitesAreNoOutage: what is left at the end of a crawl are sites that do not answer. None of them holds the others.
+// TestDeadSitesAreNoOutage: only sites that do not respond are left at the end of a crawl. None of them holds back the
+// others.
 func TestDeadSitesAreNoOutage(t *testing.T) {
 	host := func(i int) string { return fmt.Sprintf("h.dead%d.example", i) }
 	w, client := newWeb(func(h string) error {
@@ -174,7 +177,7 @@ func TestDeadSitesAreNoOutage(t *testing.T) {
 	}
 }
 
-// TestTheWholeWebAway takes every host of a crawl away for an hour.
+// TestTheWholeWebAway makes every host of a crawl unreachable for an hour.
 func TestTheWholeWebAway(t *testing.T) {
 	away := true
 	host := func(i int) string { return fmt.Sprintf("h%d.site%d.example", i, i) }
@@ -264,8 +267,8 @@ func TestAnAddressThatFailsForManyHostsIsHeld(t *testing.T) {
 	}
 }
 
-// TestProxyOrResolverAway starts the stage while its proxy, or the resolver that it asks without one, is away, and takes that
-// away again in the middle.
+// TestProxyOrResolverAway starts the stage while its proxy, or the resolver that it uses without one, is unreachable,
+// and makes that unreachable again in the middle.
 func TestProxyOrResolverAway(t *testing.T) {
 	t.Run("proxy", func(t *testing.T) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -315,7 +318,7 @@ func TestProxyOrResolverAway(t *testing.T) {
 	})
 }
 
-// resolve answers that every name has the address 127.0.0.1, and no other.
+// resolve returns for every name the address 127.0.0.1 only.
 func resolve(conn net.PacketConn) {
 	b := make([]byte, 1500)
 	for {
@@ -340,7 +343,7 @@ func resolve(conn net.PacketConn) {
 	}
 }
 
-// testAway runs the stage, whose way to the web is away as cause says until come is called; hosts have a port.
+// testAway runs the stage while the web is unreachable for a cause, until come is called; hosts have a port.
 func testAway(t *testing.T, b *bed, port, cause string, come func() io.Closer) {
 	stop := b.run()
 	for i := range 20 {

@@ -17,8 +17,8 @@ import (
 	"forager/schemas"
 )
 
-// fakeWeb answers from a function and notes what it was asked for. It stands for the web under
-// virtual time; the client that speaks HTTP has its own tests.
+// fakeWeb responds with the result of a function and notes requests. It is the web under virtual
+// time; the HTTP client has its own tests.
 type fakeWeb struct {
 	mu     sync.Mutex
 	asked  []string
@@ -198,7 +198,7 @@ func TestRobotsIsAskedAgain(t *testing.T) {
 		if fmt.Sprint(web.asked) != "[http://a.test/robots.txt https://a.test/robots.txt http://a.test:81/robots.txt]" {
 			t.Errorf("asked for %v", web.asked)
 		}
-		// Past its time and not to be had, the old one goes on counting.
+		// When it has expired and is unavailable, the old one remains in force.
 		time.Sleep(time.Hour)
 		now = func() (*webclient.Answer, error) { return status(503, "") }
 		if r := ask("http://a.test/"); r.outcome != 0 || r.file.Allowed("forager", "/") {

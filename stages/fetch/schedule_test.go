@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// world is a set of hosts under virtual time that notes what is asked of them.
+// world is a set of hosts under virtual time that notes the requests to them.
 type world struct {
 	t     *testing.T
 	s     *scheduler
@@ -21,7 +21,7 @@ type world struct {
 	settl map[*fakeJob][]string
 }
 
-// ask is one request that a host saw.
+// ask is one request to a host.
 type ask struct {
 	host, crawl string
 	begin, end  time.Time
@@ -34,12 +34,12 @@ type fakeJob struct {
 	w           *world
 	task        *task
 	takes       time.Duration
-	robots      time.Duration // the host's first visit is for robots.txt, which asks for this crawl-delay
+	robots      time.Duration // the host's first visit is for robots.txt, which has this crawl-delay
 	refuses     int           // visits that are refused (429)
 	arrived     time.Time
 	begun       time.Time
 	until       time.Time
-	unanswered  bool // the visit finds that it need not ask
+	unanswered  bool // the visit makes no request
 	blocksUntil chan struct{}
 }
 
@@ -65,7 +65,7 @@ func (w *world) settled(j *fakeJob) []string {
 	return slices.Clone(w.settl[j])
 }
 
-// idled is how often nothing was under way until now.
+// idled returns how often no request was in progress until now.
 func (w *world) idled() int {
 	synctest.Wait()
 	w.s.mu.Lock()
@@ -92,7 +92,7 @@ func (j *fakeJob) visit(pause time.Duration) report {
 		<-j.blocksUntil
 	}
 	if j.robots > pause {
-		// What robots.txt asks for was known from an earlier visit, or is learnt now by asking.
+		// The crawl-delay of robots.txt was known from an earlier visit, or becomes known now.
 		if known := j.w.robotsKnown(j.task.host); known {
 			return report{again: true, crawlDelay: j.robots}
 		}
@@ -245,12 +245,12 @@ func checkPolite(t *testing.T, asks []ask) {
 		slices.SortStableFunc(all, func(a, b ask) int { return a.begin.Compare(b.begin) })
 		for i, b := range all {
 			for _, a := range all[:i] {
-				// a began before b. The pause of either has to lie between them.
+				// a began before b. The pause of either must be between them.
 				if pause := max(a.pause, b.pause); pause > 0 && b.begin.Sub(a.end) < pause {
 					t.Errorf("%s: asked by %s %v after the end of %s, pause %v", host, b.crawl, b.begin.Sub(a.end), a.crawl, pause)
 				}
 			}
-			// Of pages: the crawl-delay that robots.txt asks for.
+			// For pages: the crawl-delay of robots.txt.
 			if i > 0 && b.pause < b.job.robots && all[i-1].end.After(all[0].begin) && i > 1 {
 				t.Errorf("%s: asked with a pause of %v, robots.txt asks for %v", host, b.pause, b.job.robots)
 			}
@@ -287,8 +287,8 @@ func checkSlots(t *testing.T, asks []ask, slots int) {
 	}
 }
 
-// A crawl with one page on each of many hosts gets its turn beside one with thousands, and a slow
-// host holds up nobody.
+// A crawl with one page on each of many hosts gets its turns next to one with thousands, and a slow
+// host delays no other.
 func TestSchedulerIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, 30*time.Second)
@@ -367,10 +367,10 @@ func TestStallingCrawlLeavesSlots(t *testing.T) {
 	})
 }
 
-// Nor does a crawl take all the room in which requests wait for slow hosts.
+// Nor does a crawl take all the places in which requests wait for slow hosts.
 func TestBacklogLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 4, 30*time.Second) // and room for 1000
+		w := newWorld(t, 4, 30*time.Second) // and places for 1000
 		defer w.s.close()
 		given := func(crawl string, n int) (deferred int) {
 			for range n {
@@ -397,7 +397,7 @@ func TestBacklogLeavesRoom(t *testing.T) {
 	})
 }
 
-// A crawl that has nothing under way does not wait with its pages for what others fetch.
+// A crawl without requests in progress does not wait with its pages for those of others.
 func TestIdleByCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4, 30*time.Second)

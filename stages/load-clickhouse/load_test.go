@@ -82,7 +82,7 @@ func TestReplaysNeverCountTwice(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
 		crawl := "c" + strconv.Itoa(round)
-		base := round * 10 // markers are told by their partition only
+		base := round * 10 // markers are distinguished by their partition only
 		want := plain{}
 		log, fences := map[string][]stream.Record{}, map[int]*stream.Fence{}
 		n := rapid.IntRange(1, 80).Draw(rt, "records")
@@ -175,7 +175,7 @@ func TestReplaysNeverCountTwice(t *testing.T) {
 			key = fmt.Sprint(topic, partition)
 			log[key] = append(log[key], r)
 		}
-		// The consumer: batches over all partitions, and crashes behind an insert, before a commit.
+		// The consumer: batches over all partitions, and crashes after an insert, before a commit.
 		next := map[string]int{}
 		for left := n; left > 0; {
 			var batch []stream.Record

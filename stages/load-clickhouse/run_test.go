@@ -20,8 +20,8 @@ import (
 	"forager/schemas"
 )
 
-// TestStage loads a crawl from a broker while ClickHouse is away at the begin and for a while
-// in the middle.
+// TestStage loads a crawl from a broker while ClickHouse is unavailable at the beginning and for a
+// while in the middle.
 func TestStage(t *testing.T) {
 	broker := streamtest.Embedded(t)
 	topics := map[string]pipeline.Topic{}

@@ -29,11 +29,11 @@ const (
 
 var id = schemas.RequestID("c", url, 1)
 
-// world is the stage and what it reads beside its input.
+// world is the stage and what it reads in addition to its input.
 type world struct {
 	parser *parser
 	stage  stream.Stateless
-	// segment is the one object, fetched what fetch said of the page in it.
+	// segment is the one object, fetched the record about the page in it.
 	segment []byte
 	fetched *schemas.PageFetched
 	away    error
@@ -105,7 +105,7 @@ func (w *world) control(t testing.TB, mode schemas.LeafMode) {
 	}
 }
 
-// onward are the headers under which the answer to record travels on.
+// onward returns the headers of the output for record.
 func onward() map[string]string {
 	h := schemas.RequestHeaders(request())
 	h[schemas.HeaderTrail] = "page.fetched/3/11"
@@ -137,7 +137,8 @@ func parsed(t testing.TB, o stream.Out) *schemas.PageParsed {
 	return p
 }
 
-// apply runs the stage on a record that it must answer with one of page.parsed, nothing else.
+// apply runs the stage on a record for which the output must be one of page.parsed and nothing
+// else.
 func (w *world) apply(t testing.TB, r stream.Record) *schemas.PageParsed {
 	t.Helper()
 	outs, err := w.stage.Apply(t.Context(), r)
@@ -318,7 +319,7 @@ func TestNothingTravelsOnWithoutHeaders(t *testing.T) {
 	}
 }
 
-// FuzzHandle: whatever the record, its request is answered once.
+// FuzzHandle: for any record, its request gets one output record.
 func FuzzHandle(f *testing.F) {
 	w := newWorld(f)
 	w.control(f, 0)
