@@ -7,7 +7,7 @@
 // occur in training, in whatever class. Features that do not occur in training are ignored.
 //
 // Counts are integers: the same documents give the same Counts in any order. A Model is the
-// logarithms of them. As log θ(c,τ) = log(1 + n(c,τ)) − log(|T| + n(c)), and the first term is
+// logarithms of them, and a Table is its form in files. As log θ(c,τ) = log(1 + n(c,τ)) − log(|T| + n(c)), and the first term is
 // zero wherever a feature never occurs in a class, only features seen in a class are stored
 // and added: time and memory follow the pairs (feature, class) seen, not their product.
 //

@@ -1,28 +1,17 @@
-// Package logistic is multinomial logistic regression over sparse documents: a judge of pages
-// that weighs words against one another where naive Bayes counts them one by one, and whose
-// probabilities do not saturate on long pages.
+// Package logistic is multinomial logistic regression over sparse documents. Unlike naive Bayes it
+// weighs words jointly, and its probabilities do not saturate on long pages.
 //
 //	Pr(c|u) = exp(b_c + Σ_f W(f,c)·x_f) / Σ_c' exp(…)
 //
-// Fit minimises mean cross entropy + λ/2·‖W‖² by averaged stochastic gradient descent (Bottou,
-// "Stochastic Gradient Descent Tricks", 2012, §5). Documents are best given as unit vectors.
+// Fit minimises mean cross entropy + λ/2·‖W‖² by averaged stochastic gradient descent over small batches (Bottou,
+// "Stochastic Gradient Descent Tricks", 2012, §5). Documents are best given as unit vectors. Features
+// are numbers; the caller maps words to numbers and gives them values.
 //
-// # Decisions
+// Examples are fitted in blocks: the weights are read and written once for each block, however many batches it has, and the
+// inner products of its examples give each batch the scores that it would have after the moves before it. Workers
+// share the classes, and each sum is computed in the order of the block, so the weights have the same bits for any number
+// of workers.
 //
-// 2026-11-21: gradient descent over small batches, not a quasi-Newton method: 500 classes times
-// 200,000 features leave no room for ten copies of the weights, and held-out
-// log loss falls no further after some epochs.
-//
-// Examples are fitted in blocks, which read and write each weight once, however many batches they have; a block's inner
-// products give each batch the scores that it would have if the weights had moved before. Workers share the
-// classes, each sum in the order of the block, so the weights are the same bits for any number of workers.
-//
-// 2026-11-21: files keep two bytes a weight (Packed): 500 classes times 200,000 features are 200 MB,
-// and the scores of documents differ by less than a thousandth.
-//
-// 2026-11-21: documents are scored in integers (Packed.Scores), which is quicker than turning each weight
-// into a floating-point number, and the same bits on every machine.
-//
-// 2026-11-21: features are numbers; who turns words into numbers (by hashing, with which
-// weights) is the caller's business.
+// Pack rounds a Model to two bytes a weight, the form of files. Packed.Scores computes in integers, so scores have the same
+// bits on every machine (docs/decisions/0301, 0050).
 package logistic

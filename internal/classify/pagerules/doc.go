@@ -7,33 +7,24 @@
 //	    or (text has "molecule" and text has "covalent bond", "ionic bond")
 //	Science/Physics:   text matches '\bquantum (mechanics|field)' and not url has "shop"
 //
-// A rule is a topic, a colon and a condition; lines that begin with white space go on with the rule
-// above; "#" begins a comment. The first rule that holds decides: its topic's class has the
+// A rule is a topic, a colon and a condition. A line that begins with white space continues the rule
+// above it; "#" begins a comment. The first rule that holds decides: its topic's class has the
 // posterior 1, all others 0. A page for which none holds is of the class Other. A topic may have
 // several rules. As among trained critics, a topic above others is the class topic/Other.
 //
 //	condition = and { "or" and }         and  = unit { "and" unit }
 //	unit      = "not" unit | "(" condition ")" | field ("has" | "matches") string { "," string }
 //	field     = title | description | url | text | language
-//	string    = what stands between two ", two ' or two `, as it is: nothing is escaped
+//	string    = any characters between two ", two ' or two `; there are no escapes
 //
-// "has" looks for words, or several in a row; case does not count. The words of a text are those of
+// "has" looks for words, or several in a row, in any case. The words of a text are those of
 // package text, those of a URL are its runs of letters and digits. "matches" looks for a regular
-// expression (RE2; "(?i)" lets case not count): title, description, url and language as they are;
-// text is its words in lower case, in their order, with one space between two. Several strings
-// mean: any of them.
+// expression (RE2; "(?i)" ignores case) in the field: title, description, url and language as they are;
+// text as its words in lower case, in order, separated by one space. With several strings,
+// any of them suffices.
 //
-// # Decisions
-//
-// 2026-11-21: the first rule decides, as in a mail filter. Were all that hold to share the page,
-// R(u) of a page that fulfils the rule of the focus topic would hang on what others match.
-//
-// 2026-11-21: text is words and not what stood on the page, because words are what page.parsed
-// carries. Expressions over punctuation or upper case belong to title and url.
-//
-// 2026-11-21: a model file holds the text of the rules, which is compiled anew when it is read:
-// the language has a version (the file's), and who asks what a critic does can be shown its rules.
-//
-// 2026-11-21: regular expressions are Go's, which take time linear in the page; all of a file
-// together are bounded in size, so that linear stays quick. Single words are looked up, all at once.
+// Rules are a critic.Judge. Their model file contains the text of the rules, which is compiled when it is read; the
+// format version of the file is that of the language. Regular expressions take time linear in the page, and
+// the total size of their programs is bounded. Single words are found by one table look-up for all rules
+// (docs/decisions/0307).
 package pagerules

@@ -1,3 +1,3 @@
-// Package frozen opens the data of tests on frozen webs (make test-webs): folders that environment
-// variables name, none of it part of the repository. Only tests import it.
+// Package frozen opens the data of tests on frozen webs (make test-webs): folders named by environment
+// variables, none of which is part of the repository. Only tests import it.
 package frozen
