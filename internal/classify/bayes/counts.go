@@ -14,8 +14,8 @@ type Bag struct {
 	Counts   []uint32 // as long as Features
 }
 
-// Counts are what naive Bayes knows of its training documents. The classes in which feature f
-// occurs are Class[Start[f]:Start[f+1]], ascending, and N holds, beside each, how often.
+// Counts are the statistics of the training documents. The classes in which feature f occurs are
+// Class[Start[f]:Start[f+1]], ascending, and N holds the number of occurrences in each.
 type Counts struct {
 	Documents []uint64 // by class
 	Start     []uint32 // by feature, and one more
@@ -23,13 +23,13 @@ type Counts struct {
 	N         []uint64 // ≥ 1
 }
 
-// Count counts the documents of each class; features are below the number given.
+// Count counts the documents of each class; features are numbers below features.
 func Count(features int, classes [][]*Bag) (*Counts, error) {
 	if len(classes) == 0 || len(classes) > MaxClasses {
 		return nil, fmt.Errorf("%d classes, must be 1 to %d", len(classes), MaxClasses)
 	}
 	c := &Counts{Documents: make([]uint64, len(classes)), Start: make([]uint32, features+1)}
-	// How many classes have each feature; then, with the place of each known, how often.
+	// Count the classes of each feature; then, with the offsets known, the occurrences.
 	last, cells := make([]uint32, features), 0 // class that had the feature last, from 1
 	for k, documents := range classes {
 		c.Documents[k] = uint64(len(documents))

@@ -2,7 +2,7 @@ package bayes
 
 import "math"
 
-// TemperLength is L of the tempered posterior: the words a page is worth at most.
+// TemperLength is L of the tempered posterior: the number of words that a page counts for at most.
 const TemperLength = 100
 
 // Model scores documents. It is safe for concurrent use.
@@ -17,11 +17,11 @@ type Model struct {
 	near *[rowLevels]float64
 }
 
-// Model takes the logarithms. Where no class has a document, all are equally likely.
+// Model takes the logarithms. Without documents in any class, all classes are equally likely.
 func (c *Counts) Model() *Model { return c.Table().Model() }
 
-// Model takes the logarithms of a table, which must not be changed any more: one that Counts have
-// made, or that Check has nothing to say against.
+// Model takes the logarithms of a table, which must not be modified afterwards: one made by Counts, or accepted by
+// Check.
 func (t *Table) Model() *Model {
 	m := &Model{
 		table: t, prior: make([]float64, len(t.Documents)), denominator: make([]float64, len(t.Documents)),
@@ -49,7 +49,7 @@ func (t *Table) Model() *Model {
 	return m
 }
 
-// Table returns what the model looks up; not to be changed.
+// Table returns the model's table, which must not be modified.
 func (m *Model) Table() *Table { return m.table }
 
 // Classes returns the number of classes.
@@ -67,14 +67,14 @@ func (m *Model) Known(feature uint32) bool {
 // place is where the cells of a feature are, and the number of its row from 1; 0 = it has none.
 type place struct{ lo, hi, row uint32 }
 
-// LogLikelihood sets dst, one number a class, to Σ_τ n(τ)·log θ(c,τ) over the features that
-// occur in training, and returns Σ_τ n(τ) over them.
+// LogLikelihood sets dst, one number a class, to Σ_τ n(τ)·log θ(c,τ) over the features that occur in training, and
+// returns Σ_τ n(τ) over them.
 func (m *Model) LogLikelihood(dst []float64, document *Bag) (known uint64) {
 	clear(dst)
 	t := m.table
 	rows := waiting{levels: m.near}
-	// The places of some features are looked up before any is used, and then what stands there: the
-	// processor waits for memory once for all of them.
+	// The places of some features are looked up before any is used, and then their cells: the processor waits for
+	// memory once for all of them.
 	var places [32]place
 	for from := 0; from < len(document.Features); from += len(places) {
 		features := document.Features[from:min(from+len(places), len(document.Features))]
@@ -111,7 +111,7 @@ func (m *Model) LogLikelihood(dst []float64, document *Bag) (known uint64) {
 	return known
 }
 
-// pick adds the gains of a feature that has no row, so many times.
+// pick adds the gains of a feature without a row, multiplied by times.
 func (m *Model) pick(dst []float64, p place, times float64) {
 	for j, x := range m.table.Cells[p.lo:p.hi] {
 		level := x >> 16
@@ -123,23 +123,23 @@ func (m *Model) pick(dst []float64, p place, times float64) {
 	}
 }
 
-// lineLevels are the levels that a line of the processor's caches holds (64 bytes).
+// lineLevels is the number of levels in a cache line of the processor (64 bytes).
 const lineLevels = 32
 
-// waiting are rows that wait to be added together, so that each sum is read and written once for
-// several of them. Features that occur once, as most do, need no product and wait by themselves.
+// waiting are rows that are added together, so that each sum is read and written once for several of them.
+// Features that occur once, as most do, need no product and are kept separately.
 type waiting struct {
 	levels *[rowLevels]float64
 	once   [8][]uint16
 	often  [4][]uint16
 	times  [4]float64 // of the rows of often
 	n      struct{ once, often int }
-	// near means nothing: it keeps what was read of rows only to have them in the nearest cache, so
-	// that it is not left out.
+	// near has no meaning: it depends on what was read of the rows, so that the compiler keeps the reads, which
+	// bring them into the nearest cache.
 	near uint16
 }
 
-// add adds a row, so many times, to dst: at once or with the next ones.
+// add adds a row, multiplied by times, to dst: at once or together with the next ones.
 func (w *waiting) add(dst []float64, row []uint16, times float64) {
 	if times == 1 {
 		w.once[w.n.once] = row
@@ -154,7 +154,7 @@ func (w *waiting) add(dst []float64, row []uint16, times float64) {
 	}
 }
 
-// addOnce adds as many rows as once has room for.
+// addOnce adds the rows of once, when it is full.
 func (w *waiting) addOnce(dst []float64) {
 	w.n.once = 0
 	of := w.levels
@@ -169,7 +169,7 @@ func (w *waiting) addOnce(dst []float64) {
 	}
 }
 
-// addOften adds as many rows as often has room for.
+// addOften adds the rows of often, when it is full.
 func (w *waiting) addOften(dst []float64) {
 	w.n.often = 0
 	of := w.levels
@@ -184,7 +184,7 @@ func (w *waiting) addOften(dst []float64) {
 	}
 }
 
-// flush adds the rows that still wait.
+// flush adds the remaining rows.
 func (w *waiting) flush(dst []float64) {
 	for _, row := range w.once[:w.n.once] {
 		for k, level := range row[:len(dst)] {
@@ -199,7 +199,7 @@ func (w *waiting) flush(dst []float64) {
 	w.n.once, w.n.often = 0, 0
 }
 
-// Temper returns the divisor of the log likelihood of a document of that many known words.
+// Temper returns the divisor of the log likelihood of a document with the given number of known words.
 func Temper(known uint64) float64 { return max(1, float64(known)/TemperLength) }
 
 // Posterior sets dst to Pr(c|u), which sums to 1, given the log likelihood of u and its
@@ -217,12 +217,12 @@ func (m *Model) Joint(dst, likelihood []float64, divisor float64) {
 	}
 }
 
-// Normalise sets dst to the probabilities whose logarithms, up to a constant, are given. The two
-// may be the same slice.
+// Normalise sets dst to the probabilities with the given logarithms, up to a constant. The two may be the same
+// slice.
 func Normalise(dst, logs []float64) { Divide(dst, dst, Exponentials(dst, logs)) }
 
-// Exponentials sets dst to the probabilities whose logarithms, up to a constant, are given, each as a
-// multiple of the highest, and returns their sum. The two may be the same slice.
+// Exponentials sets dst to the probabilities with the given logarithms, up to a constant, each as a multiple of
+// the highest, and returns their sum. The two may be the same slice.
 func Exponentials(dst, logs []float64) (sum float64) {
 	top := math.Inf(-1)
 	for _, l := range logs {

@@ -6,36 +6,36 @@ import (
 	"slices"
 )
 
-// Table is a model as files keep it: Counts in the form in which a Model looks them up. A corpus
-// has few different n(c,τ), most of them small; a level of two bytes keeps the table four to five
-// times smaller than a logarithm would, and what is looked up often in the nearest cache.
+// Table is a model in the form of files: Counts as a Model looks them up. A corpus has few different n(c,τ), most
+// of them small; a level of two bytes makes the table four to five times smaller than logarithms would, and keeps
+// what is looked up often in the nearest cache.
 type Table struct {
 	// Documents and Tokens by class.
 	Documents, Tokens []uint64
 	// Start by feature, and one more: the cells of feature f are Cells[Start[f]:Start[f+1]].
 	Start []uint32
-	// Cells are a class (the low 16 bits, ascending within a feature) with its level (the high 16);
-	// level 0: its n is one too many, see Beyond.
+	// Cells are a class (the low 16 bits, ascending within a feature) with its level (the high 16); level 0: there
+	// is no level for its n, see Beyond.
 	Cells []uint32
 	// Levels are the n of level 1 and up, ascending.
 	Levels []uint64
-	// Beyond are the n beside Cells where some level is 0, else empty.
+	// Beyond are the n of all Cells where some level is 0, else empty.
 	Beyond []uint64
-	// Row is, by feature, the number of its row from 1; 0 = it has none.
+	// Row is, by feature, the number of its row from 1; 0 = none.
 	Row []uint32
-	// Rows are the levels by class of the features that are in many classes; here level 0 says that
-	// the feature is not in the class.
+	// Rows are the levels by class of the features that are in many classes; here level 0 means that the feature
+	// is not in the class.
 	Rows []uint16
 }
 
-// rowShare: a feature has a row if one class of so many has it, or more. Adding a whole row is
-// then faster than picking its classes.
+// rowShare: a feature has a row if at least one of rowShare classes has it. Adding a whole row is then faster than
+// picking its classes.
 const rowShare = 4
 
-// rowLevels is the number of levels, that of n = 0 included, of which rows are made.
+// rowLevels is the number of levels, that of n = 0 included, that rows can have.
 const rowLevels = 1 << 14
 
-// Table arranges the counts.
+// Table converts the counts.
 func (c *Counts) Table() *Table {
 	t := &Table{
 		Documents: c.Documents, Tokens: make([]uint64, len(c.Documents)), Start: c.Start,
@@ -75,10 +75,10 @@ func (c *Counts) Table() *Table {
 	return t
 }
 
-// Features returns the number of features, those that never occur included.
+// Features returns the number of features, including those that never occur.
 func (t *Table) Features() int { return len(t.Row) }
 
-// Check says what is wrong with a table that was read from a file: what would lead a Model astray.
+// Check returns an error if a table that was read from a file is invalid.
 func (t *Table) Check() error {
 	classes := len(t.Documents)
 	switch {

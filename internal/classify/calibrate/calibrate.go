@@ -18,11 +18,11 @@ type Shape uint8
 const (
 	// Sigmoid is Pr = 1/(1 + exp(−(A·score + B))).
 	Sigmoid Shape = iota
-	// Isotonic rises by straight lines through (X[i], Y[i]) and is level beyond the ends.
+	// Isotonic is linear between the points (X[i], Y[i]) and constant beyond the ends.
 	Isotonic
 )
 
-// Curve maps scores (log odds, any finite number) to probabilities in (0,1), never falling.
+// Curve is a monotone map from scores (log odds, any finite number) to probabilities in (0,1).
 type Curve struct {
 	Shape Shape
 	A, B  float64   // Sigmoid; A ≥ 0
@@ -31,33 +31,32 @@ type Curve struct {
 
 // Page is a held-out page as seen by one class.
 type Page struct {
-	// Score is the log odds that the judge gave the class; infinities are cut to ±Limit.
+	// Score is the log odds of the class; infinities are cut to ±Limit.
 	Score float64
-	// Right says whether the page is of the class.
+	// Right reports whether the page is of the class.
 	Right bool
 	// Fold is the part the page belongs to, 0 to Folds − 1.
 	Fold int
-	// Count is the number of pages that are the same in all this; 0 = 1.
+	// Count is the number of pages with these same values; 0 = 1.
 	Count int
 }
 
 func (p Page) count() float64 { return float64(max(1, p.Count)) }
 
-// Limit is the largest log odds that are told apart.
+// Limit is the largest absolute value of log odds.
 const Limit = 700
 
 // Fitted are the curves of a class.
 type Fitted struct {
 	// Curve is fitted to all pages.
 	Curve *Curve
-	// Without are curves of the same shape, each fitted to the pages of the other folds: what a
-	// page of the fold is judged by, so that it was never seen. Curve itself where the other folds
-	// have no page.
+	// Without are curves of the same shape, each fitted to the pages of the other folds: those that judge the
+	// pages of the fold, which they have not seen. Where the other folds have no page, Curve itself.
 	Without [Folds]*Curve
 }
 
-// Fit finds the curves of a class. Without a page of either kind there is nothing to go by: an
-// error. A score that is not a number, and a fold that there is not, are errors.
+// Fit finds the curves of a class. It is an error if there is no page of the class or no other page, if a score is
+// not a number, or if a fold is out of range.
 func Fit(pages []Page) (*Fitted, error) {
 	for i, p := range pages {
 		if math.IsNaN(p.Score) {
@@ -106,7 +105,7 @@ func Fit(pages []Page) (*Fitted, error) {
 	return f, nil
 }
 
-// inOrder tells apart any two pages that differ, so that sums over them round alike.
+// inOrder is a total order of pages, so that sums over them round equally.
 func inOrder(a, b Page) int {
 	kind := 0
 	if a.Right != b.Right {
@@ -125,7 +124,7 @@ func logOf(p float64, right bool) float64 {
 	return math.Log(max(p, 1e-300))
 }
 
-// Probability of the class at a score. A score that is not a number counts as −Limit.
+// Probability returns the probability of the class at a score. A score that is not a number counts as −Limit.
 func (c *Curve) Probability(score float64) float64 {
 	score = cut(score)
 	if c.Shape == Sigmoid {
@@ -139,11 +138,11 @@ func (c *Curve) Probability(score float64) float64 {
 		return c.Y[i-1]
 	}
 	share := (score - c.X[i-1]) / (c.X[i] - c.X[i-1])
-	// Rounding may carry the line past its end, from where the next one would fall.
+	// Rounding may put the value above the end of the line, where the next one begins lower.
 	return min(c.Y[i-1]+share*(c.Y[i]-c.Y[i-1]), c.Y[i])
 }
 
-// Check says what is wrong with a curve that was read from a file.
+// Check returns an error if a curve that was read from a file is invalid.
 func (c *Curve) Check() error {
 	switch c.Shape {
 	case Sigmoid:
@@ -165,7 +164,7 @@ func (c *Curve) Check() error {
 	return errors.New("a curve of no known shape")
 }
 
-// within keeps a probability off 0 and 1.
+// within bounds a probability away from 0 and 1.
 func within(p float64) float64 { return min(max(p, 1e-12), 1-1e-12) }
 
 func cut(score float64) float64 {
@@ -175,7 +174,7 @@ func cut(score float64) float64 {
 	return min(max(score, -Limit), Limit)
 }
 
-// point is all pages of one score, or a block of neighbours.
+// point is all pages of one score, or a block of adjacent points.
 type point struct {
 	score    float64 // their mean
 	n, right float64
@@ -196,7 +195,7 @@ func total(points []point) (all point) {
 	return all
 }
 
-// gather returns the pages that are wanted of those that are given, which ascend, a point a score.
+// gather merges the pages, in ascending order, that want accepts to one point for each score.
 func gather(pages []Page, want func(Page) bool) []point {
 	var points []point
 	for _, p := range pages {
@@ -218,7 +217,7 @@ func gather(pages []Page, want func(Page) bool) []point {
 
 func (p point) mean() float64 { return p.right / p.n }
 
-// isotonic is the isotonic regression, its blocks smoothed.
+// isotonic returns the isotonic regression with smoothed blocks.
 func isotonic(points []point) *Curve {
 	c := &Curve{Shape: Isotonic}
 	for _, b := range pool(pool(points, point.mean), point.share) {
@@ -227,7 +226,7 @@ func isotonic(points []point) *Curve {
 	return c
 }
 
-// pool joins neighbours until their values rise (pool adjacent violators).
+// pool joins adjacent points until their values ascend (pool adjacent violators).
 func pool(points []point, value func(point) float64) []point {
 	var blocks []point
 	for _, p := range points {

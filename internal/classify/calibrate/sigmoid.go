@@ -2,12 +2,11 @@ package calibrate
 
 import "math"
 
-// sigmoid is the maximum-likelihood sigmoid of smoothed targets by Newton's method with
-// backtracking (Lin, Lin and Weng 2007, Algorithm 1). Its slope is at least 0: a class whose
-// score says the opposite of what it should says nothing.
+// sigmoid is the maximum-likelihood sigmoid of smoothed targets by Newton's method with backtracking (Lin, Lin and
+// Weng 2007, Algorithm 1). Its slope is at least 0: scores of the wrong sign carry no information.
 func sigmoid(points []point) *Curve {
 	all := total(points)
-	// Instead of 1 and 0 the targets are what a uniform prior makes of them (Platt 1999).
+	// The targets are not 1 and 0 but the estimates under a uniform prior (Platt 1999).
 	high, low := (all.right+1)/(all.right+2), 1/(all.n-all.right+2)
 	f := fit{points: points, high: high, low: low}
 	f.scale()
@@ -65,8 +64,8 @@ func (f *fit) loss(a, b float64) (sum float64) {
 	return sum
 }
 
-// slopes returns the first and second derivatives; the second ones a little enlarged, so that
-// they can be inverted.
+// slopes returns the first and second derivatives; the second ones are slightly increased, so that they can be
+// inverted.
 func (f *fit) slopes(a, b float64) (ga, gb, haa, hab, hbb float64) {
 	const ridge = 1e-12
 	haa, hbb = ridge, ridge

@@ -7,11 +7,10 @@ import (
 	"forager/schemas"
 )
 
-// SayAnchors returns what a judge makes of the text below each link's <a>, as if it were a page:
-// raw R by the weights of its classes (Weigh), in steps of 1/schemas.AnchorSteps, in the order of
-// Page.links. An empty text has what the judge thinks of nothing. A judge that asks a service is
-// not asked once a link, and a page that asks not to follow its links has none: the result is nil.
-// An error is the judge's.
+// SayAnchors judges the text of each link as if it were a page. It returns raw R by the weights of the classes
+// (Weigh), in units of 1/schemas.AnchorSteps, in the order of Page.links. An empty text is judged as a page
+// without words. The result is nil for a judge that calls a service, and for a page whose links must not be
+// followed. The error is the judge's.
 func SayAnchors(ctx context.Context, by Judge, p *schemas.Page, weights []float64) ([]uint32, error) {
 	if s, ok := by.(interface{ Asks() bool }); p.GetNofollow() || ok && s.Asks() {
 		return nil, nil
@@ -31,13 +30,13 @@ func SayAnchors(ctx context.Context, by Judge, p *schemas.Page, weights []float6
 	return anchors, nil
 }
 
-// span cuts pieces out of a page.
+// span extracts parts of a page.
 type span struct {
 	page  *schemas.Page
-	ends  []uint32 // where the tokens of each leaf end
+	ends  []uint32 // end of the tokens of each leaf
 	piece schemas.Page
-	// terms of the piece by their index in the page; number is where a term of the page stands in
-	// the piece, plus 1.
+	// terms of the part by their index in the page; number is the position of a term of the page in the part, plus
+	// 1.
 	terms, number []uint32
 }
 
@@ -51,8 +50,8 @@ func newSpan(p *schemas.Page) *span {
 	return s
 }
 
-// of returns the leaves of a link as a page of one leaf, without a URL, that is good until the next
-// call. The page does not contradict itself; a judge has read it.
+// of returns the leaves of a link as a page of one leaf, without a URL, valid until the next call. The page must
+// be consistent; a judge has read it.
 func (s *span) of(l *schemas.Link) *schemas.Page {
 	for _, term := range s.terms {
 		s.number[term] = 0
@@ -70,7 +69,7 @@ func (s *span) of(l *schemas.Link) *schemas.Page {
 	return &s.piece
 }
 
-// tokens are those of a link's leaves; a link may end in leaves that the page does not have.
+// tokens returns the tokens of a link's leaves; a link may refer to leaves that the page does not have.
 func (s *span) tokens(l *schemas.Link) []uint32 {
 	first, last := int(l.GetFirstLeaf()), min(int(l.GetLastLeaf()), len(s.ends)-1)
 	if first > last {

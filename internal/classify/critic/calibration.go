@@ -14,15 +14,14 @@ import (
 	"forager/schemas"
 )
 
-// calibration turns the scores of a page into calibrated posteriors: each class has a curve over
-// its tempered log odds; what the curves say of a page is made to sum to 1; and one more curve
-// corrects the probability of the best class, the others sharing what it leaves.
+// calibration computes calibrated posteriors: each class has a curve over its tempered log odds; the values are
+// normalised to the sum 1; and one more curve corrects the probability of the best class, while the others share
+// the rest.
 type calibration struct {
-	// takes is POSTERIOR_CALIBRATED where there are curves; elsewhere it is the posterior that is
-	// taken as it stands.
+	// takes is POSTERIOR_CALIBRATED where there are curves; otherwise the posterior that is used unchanged.
 	takes   schemas.Posterior
 	classes []*calibrate.Curve
-	best    *calibrate.Curve // nil where there was nothing to correct
+	best    *calibrate.Curve // nil where nothing could be fitted
 }
 
 // apply sets o.Calibrated.
@@ -39,15 +38,15 @@ func (c *calibration) apply(o *Opinion) {
 	}
 }
 
-// logOdds sets dst, another slice, to the log odds of each class, given log posteriors up to a
-// constant. It is exact where posteriors round to 0 or 1: of long pages the tempered ones do, too.
+// logOdds sets dst, another slice, to the log odds of each class, given log posteriors up to a constant. It is
+// exact where posteriors round to 0 or 1, as for long pages also the tempered ones do.
 func logOdds(dst, scores []float64) {
 	bayes.Exponentials(dst, scores)
 	oddsBeside(dst, scores, dst)
 }
 
-// oddsBeside is logOdds, given the exponentials of the scores as multiples of the highest, too; dst may be
-// the same slice as these.
+// oddsBeside is logOdds, given also the exponentials of the scores as multiples of the highest; dst may be the
+// same slice as the exponentials.
 func oddsBeside(dst, scores, exponentials []float64) {
 	first, second := math.Inf(-1), math.Inf(-1) // the two highest
 	best := 0
@@ -58,7 +57,7 @@ func oddsBeside(dst, scores, exponentials []float64) {
 			second = x
 		}
 	}
-	var others float64 // than the best, as a multiple of it
+	var others float64 // except the best, as a multiple of it
 	for k, x := range exponentials {
 		if k != best {
 			others += x
@@ -67,8 +66,8 @@ func oddsBeside(dst, scores, exponentials []float64) {
 	sum := 1 + others
 	logSum := math.Log(sum)
 	for k, x := range scores {
-		// log Pr(c) − log(1 − Pr(c)), both as multiples of the best. The second logarithm of an unlikely
-		// class is that of a series, which is quicker: what it leaves out is below p⁵/5.
+		// log Pr(c) − log(1 − Pr(c)), both as multiples of the best. The second logarithm of an unlikely class is
+		// computed by a series, which is faster; the error is below p⁵/5.
 		e := exponentials[k]
 		p := e / sum
 		if p < 0x1p-11 {
@@ -78,12 +77,12 @@ func oddsBeside(dst, scores, exponentials []float64) {
 		}
 	}
 	dst[best] = -math.Log(others)
-	if others == 0 { // even beside the best all others vanish: the second stands for them
+	if others == 0 { // compared with the best all others vanish: the second represents them
 		dst[best] = first - second
 	}
 }
 
-// byClass sets dst to what the curves say of log odds, with sum 1. The two may be the same slice.
+// byClass sets dst to the values of the curves at the log odds, normalised to 1. The two may be the same slice.
 func byClass(dst, odds []float64, curves []*calibrate.Curve) {
 	var sum float64
 	for k, x := range odds {
@@ -95,7 +94,7 @@ func byClass(dst, odds []float64, curves []*calibrate.Curve) {
 	}
 }
 
-// correctBest gives the best class the probability that the curve has for it; nil has none.
+// correctBest gives the best class the probability of the curve c; nil changes nothing.
 func correctBest(p []float64, c *calibrate.Curve) {
 	if c == nil {
 		return
@@ -109,9 +108,8 @@ func correctBest(p []float64, c *calibrate.Curve) {
 	p[best] = is
 }
 
-// fitCurves fits a calibration to the scores of held-out pages, and sets what it says of each of
-// them by curves that have not seen the page either. It returns nil where a class has nothing to
-// go by: no page of its own, or no other one.
+// fitCurves fits a calibration to the scores of held-out pages, and sets the calibrated posteriors of each page by
+// curves that have not seen it. It returns nil where a class has no page of its own, or no other page.
 func fitCurves(classes int, pages []heldPage) *calibration {
 	c := &calibration{takes: schemas.Posterior_POSTERIOR_CALIBRATED, classes: make([]*calibrate.Curve, classes)}
 	fitted := make([]*calibrate.Fitted, classes)
@@ -145,12 +143,11 @@ func fitCurves(classes int, pages []heldPage) *calibration {
 	return c
 }
 
-// whole is the fold that no page is in.
+// whole is a fold without pages.
 const whole = -1
 
-// fitBest fits the curve of the best class to the pages outside a fold, as the curves of the
-// classes, which have not seen the fold either, judge them. It returns nil where the best class is
-// right of every page, or of none.
+// fitBest fits the curve of the best class to the pages outside a fold, as judged by the curves of the classes,
+// which have not seen the fold either. It returns nil where the best class is right for every page, or for none.
 func fitBest(pages []heldPage, fold int, curves []*calibrate.Curve) *calibrate.Curve {
 	column := make([]calibrate.Page, 0, len(pages))
 	for i := range pages {
@@ -169,7 +166,7 @@ func fitBest(pages []heldPage, fold int, curves []*calibrate.Curve) *calibrate.C
 	return f.Curve
 }
 
-// by is what curves say of a page, with sum 1.
+// by returns the posteriors of a page by curves, with sum 1.
 func (p *heldPage) by(curves []*calibrate.Curve) []float64 {
 	posteriors := p.odds.all(len(curves))
 	byClass(posteriors, posteriors, curves)

@@ -9,10 +9,10 @@ import (
 	"forager/internal/measure/evaluate"
 )
 
-// DecidingWords returns, for each class, the words that decide most on its pages, and on others,
-// whether a page is of it, at most so many each: those with the largest product of the share of
-// pages that hold them and of what they add to the log-odds of the class on a page of this word alone. The
-// examples are those that the model was trained on, held what Validate said of them.
+// DecidingWords returns, for each class, at most `most` words that decide most whether pages are of it, for the
+// class and against it: those with the largest product of the share of pages that contain them and the log-odds
+// that they add to the class on a page of this word alone. The examples are those that the model was trained on,
+// held the result of Validate for them.
 func (m *Model) DecidingWords(e *Examples, held []Held, most int) ([]evaluate.Deciding, error) {
 	pages := make([][]*bayes.Bag, len(m.classes))
 	for _, h := range held {
@@ -68,7 +68,7 @@ func (m *Model) DecidingWords(e *Examples, held []Held, most int) ([]evaluate.De
 	return deciding, nil
 }
 
-// keep puts a word into its place among the most important ones, if it is one of them.
+// keep inserts a word among the most important ones, if it is one of them.
 func keep(words []evaluate.Word, w evaluate.Word, most int) []evaluate.Word {
 	weight := func(w evaluate.Word) float64 { return max(w.LogOdds, -w.LogOdds) * w.Share }
 	if most == 0 || weight(w) == 0 || len(words) == most && weight(w) <= weight(words[most-1]) {

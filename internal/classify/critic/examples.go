@@ -13,13 +13,13 @@ import (
 	"forager/schemas"
 )
 
-// Examples are labelled pages, held as bags of words. The zero value is ready, and takes every
-// token for a word.
+// Examples are labelled pages, stored as bags of words. The zero value is ready to use and counts every token as a
+// word.
 type Examples struct {
 	settings text.Settings
 	reader   *text.Words
 	words    interner
-	times    []uint32 // by word; all 0 between two examples
+	times    []uint32 // by word; all 0 between examples
 	page     reading
 	items    []example
 	byURL    map[string]int
@@ -28,19 +28,19 @@ type Examples struct {
 
 type example struct {
 	url    string
-	topics []string // without "/" at their ends, distinct
+	topics []string // without "/" at either end, distinct
 	bag    bayes.Bag
 }
 
-// NewExamples makes Examples of words that are cut as the settings say; a model that is trained on
-// them cuts pages likewise.
+// NewExamples returns Examples whose words are cut by the settings; a model trained on them uses the same
+// settings.
 func NewExamples(s text.Settings) *Examples { return &Examples{settings: s} }
 
 // Len returns the number of examples (distinct URLs).
 func (e *Examples) Len() int { return len(e.items) }
 
-// Repeated returns how many examples were added with a URL that was there already. Such an
-// example adds its topics; the page is the first one's.
+// Repeated returns the number of examples that were added with a URL already present. Such an example adds its
+// topics; the text is that of the first.
 func (e *Examples) Repeated() int { return e.repeated }
 
 // AddText adds an example given as plain text.
@@ -54,15 +54,15 @@ func (e *Examples) AddText(url string, topics []string, page string) error {
 	return nil
 }
 
-// Label adds an example without its page. Where there are many more examples than classes can use, all are
-// labelled first, then those that are Needed get their text; the model is the same.
+// Label adds an example without its page. With many more examples than classes can use, all are labelled first,
+// then those that are Needed get their text; the model is the same.
 func (e *Examples) Label(url string, topics []string) error {
 	_, err := e.place(url, topics)
 	return err
 }
 
-// Needed returns which examples, by their URLs as they were added, Train with these settings uses: those that
-// are in classes once the tree is pruned and the classes are sampled.
+// Needed returns a function that reports, for a URL as it was added, whether Train with these settings uses the
+// example: whether it is in a class once the tree is pruned and the classes are sampled.
 func (e *Examples) Needed(s Settings) (func(url string) bool, error) {
 	tree, err := grow(e, s)
 	if err != nil {
@@ -80,7 +80,7 @@ func (e *Examples) Needed(s Settings) (func(url string) bool, error) {
 	}, nil
 }
 
-// SetText gives the text of an example that was labelled.
+// SetText sets the text of an example that was added by Label.
 func (e *Examples) SetText(url, page string) error {
 	i, ok := e.byURL[canonical(url)]
 	if !ok {
@@ -91,7 +91,7 @@ func (e *Examples) SetText(url, page string) error {
 	return nil
 }
 
-// canonical is a URL as examples are known by.
+// canonical returns the form of a URL by which examples are identified.
 func canonical(url string) string {
 	url = strings.TrimSpace(url)
 	if u, err := weburl.Parse(url); err == nil {
@@ -131,7 +131,7 @@ func (e *Examples) fill(x *example) {
 	}
 }
 
-// begin begins to read the words of a page; the error is of one that contradicts itself.
+// begin starts reading the words of a page; the error is that of an inconsistent page.
 func begin(w *text.Words, p *schemas.Page) error {
 	err := w.Surface(text.SurfaceOf(p))
 	if err != nil {
@@ -140,7 +140,7 @@ func begin(w *text.Words, p *schemas.Page) error {
 	return nil
 }
 
-// place checks url and topics and returns the new example to fill, nil for one that is there.
+// place checks url and topics and returns the new example to fill, nil if it is present already.
 func (e *Examples) place(url string, topics []string) (*example, error) {
 	if url = canonical(url); url == "" {
 		return nil, errors.New("url is empty")

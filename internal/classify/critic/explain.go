@@ -14,25 +14,25 @@ import (
 	"forager/schemas"
 )
 
-// Explanation says why a page got its relevance to focus topics.
+// Explanation attributes the relevance of a page to its words.
 type Explanation struct {
 	Judgement *schemas.Judgement `json:"judgement"`
-	// HeldOut: the page trained the model, and the judgement is that of a model which has not seen
-	// it; the terms are those of the model of all.
+	// HeldOut: the page was trained on, and the judgement is that of a model which has not seen it; the terms are
+	// those of the final model.
 	HeldOut bool `json:"held_out"`
-	// Tokens of the page, as many as the settings of words leave.
+	// Tokens of the page, after the settings of words.
 	Tokens uint64 `json:"tokens"`
 	// Classes by the raw log-odds of each against all others, best first.
 	Classes []ClassOdds `json:"classes"`
-	// Rival is the best class that is no focus, empty where there is none.
+	// Rival is the best class that is not of the focus, empty where there is none.
 	Rival string `json:"rival"`
-	// LogOdds of the focus against all other classes, nats, and what a page without words has.
+	// LogOdds of the focus against all other classes, in nats, and those of a page without words.
 	LogOdds float64 `json:"log_odds"`
 	Prior   float64 `json:"prior_log_odds"`
-	// Terms are the words of the page that the model knows, those that matter most first.
+	// Terms are the words of the page that the model knows, the most important first.
 	Terms []Term `json:"terms"`
-	// Nodes are the decisions down the tree to the best class of the focus and to its rival, of a
-	// hierarchical model.
+	// Nodes are the decisions down the tree to the best class of the focus and to its rival, for a hierarchical
+	// model.
 	Nodes []Decision `json:"nodes"`
 }
 
@@ -50,13 +50,13 @@ type ClassOdds struct {
 type Term struct {
 	Word  string `json:"word"`
 	Count uint32 `json:"count"`
-	// Focus is what the log-odds of the focus against all other classes would lose without the
-	// word; Rival the same against the rival alone. Nats.
+	// Focus is the decrease of the log-odds of the focus against all other classes without the word; Rival the
+	// same against the rival alone. In nats.
 	Focus float64 `json:"focus"`
 	Rival float64 `json:"rival"`
 }
 
-// Decision is a node of the tree of a hierarchical model: the children that compete there.
+// Decision is a node of the tree of a hierarchical model with the children that compete there.
 type Decision struct {
 	Node     string  `json:"node"` // "" = the root
 	Children []Child `json:"children"`
@@ -69,8 +69,7 @@ type Child struct {
 	Focus bool    `json:"focus"` // its classes are of the focus, some or all
 }
 
-// Explain says why a page has the relevance to the focus topics that it has. Errors are those of
-// Judge.
+// Explain explains the relevance of a page to the focus topics. Errors are those of Judge.
 func (m *Model) Explain(p *schemas.Page, focus []string) (*Explanation, error) {
 	j, err := m.Judge(p, focus)
 	if err != nil {
@@ -131,10 +130,10 @@ func (m *Model) explainClasses(x *Explanation, p *schemas.Page, bag *bayes.Bag, 
 	return nil
 }
 
-// mostOccluded is the number of words for which it is found out what a page is without them.
+// mostOccluded is the largest number of words that are left out one by one.
 const mostOccluded = 2048
 
-// explainTerms sets Terms: the page is judged once more without each of its words.
+// explainTerms sets Terms: the page is judged again without each of its words.
 func (m *Model) explainTerms(x *Explanation, bag *bayes.Bag, in []bool) {
 	rival := slices.Index(m.classes, x.Rival)
 	joint := make([]float64, len(m.classes))
@@ -151,7 +150,7 @@ func (m *Model) explainTerms(x *Explanation, bag *bayes.Bag, in []bool) {
 	}
 	m.judge.joint(joint, bag)
 	whole, wholeDuel := against(), duel()
-	if len(chosen) > mostOccluded { // what each says alone tells which can matter
+	if len(chosen) > mostOccluded { // those with the largest effect alone
 		alone := make([]float64, len(bag.Features))
 		for i := range alone {
 			m.judge.joint(joint, &bayes.Bag{Features: bag.Features[i : i+1], Counts: bag.Counts[i : i+1]})
@@ -172,8 +171,8 @@ func (m *Model) explainTerms(x *Explanation, bag *bayes.Bag, in []bool) {
 	})
 }
 
-// oddsOf is the logarithm of the odds of some classes against all others, given their log
-// probabilities up to a constant; 0 where there are no others.
+// oddsOf returns the log odds of some classes against all others, given log probabilities up to a constant; 0
+// where there are no others.
 func oddsOf(joint []float64, in []bool) float64 {
 	var rest []float64
 	for k, x := range joint {
@@ -234,7 +233,7 @@ func (x *tree) descend(bag *bayes.Bag, visit func(n *node, raw []float64)) {
 	}
 }
 
-// decisions are those at the nodes above two classes: the best of the focus and the best other one.
+// decisions returns those at the nodes above two classes: the best of the focus and the best other one.
 func (x *tree) decisions(bag *bayes.Bag, names []string, in []bool, rival string) []Decision {
 	joint := make([]float64, len(names))
 	x.joint(joint, bag)
@@ -266,7 +265,7 @@ func (x *tree) decisions(bag *bayes.Bag, names []string, in []bool, rival string
 	return all
 }
 
-// topicOf is the deepest topic that some classes lie at or below.
+// topicOf returns the deepest topic at or above all of some classes.
 func topicOf(names []string, classes []int) string {
 	common := strings.Split(names[classes[0]], "/")
 	for _, k := range classes[1:] {

@@ -18,12 +18,12 @@ const FileKind = "critic"
 const (
 	fileVersion   = 2
 	oldestVersion = 2
-	// countLimit bounds what is counted in a file, so that sums of it fit.
+	// countLimit bounds counts in a file, so that sums of them do not overflow.
 	countLimit = 1 << 31
 )
 
-// Marshal returns the model's file: the same model, the same bytes. What is looked up when pages
-// are judged stands at its end, in arrays that are read in place.
+// Marshal returns the model's file: the same model, the same bytes. What is looked up during judging is at its
+// end, in arrays that are read in place.
 func (m *Model) Marshal() []byte {
 	e := modelfile.NewEncoder(FileKind, fileVersion)
 	e.String(m.cut.String())
@@ -48,8 +48,8 @@ func (m *Model) Marshal() []byte {
 	return modelfile.Seal(FileKind, fileVersion, e.Bytes())
 }
 
-// Unmarshal reads a model's file. The model shares memory with b, which must not be changed. Errors
-// are those of package modelfile: bytes that are foreign, older, newer or damaged are told apart.
+// Unmarshal reads a model's file. The model shares memory with b, which must not be modified. Errors are those of
+// package modelfile, which distinguishes foreign, older, newer and damaged files.
 func Unmarshal(b []byte) (*Model, error) {
 	version, body, err := modelfile.Open(b, FileKind, fileVersion)
 	if err == nil && version < oldestVersion {
@@ -65,7 +65,7 @@ func Unmarshal(b []byte) (*Model, error) {
 	return m, nil
 }
 
-// UnmarshalMapped is Unmarshal for a mapped file, which the model holds for as long as it lives.
+// UnmarshalMapped is Unmarshal for a mapped file, which the model keeps open.
 func UnmarshalMapped(file *modelfile.Mapped) (*Model, error) {
 	m, err := Unmarshal(file.Bytes())
 	if err != nil {
@@ -147,7 +147,7 @@ func decodeSettings(d *modelfile.Decoder) Settings {
 	return s
 }
 
-// numbers are the measures in the order of a file.
+// numbers returns the measures in the order of a file.
 func (m *Measured) numbers() (all []*float64) {
 	for _, x := range []*Measures{&m.Raw, &m.Tempered, &m.Calibrated} {
 		all = append(all, &x.Accuracy, &x.LogLoss, &x.ECE)

@@ -43,7 +43,7 @@ func encodeTable(e *modelfile.Encoder, t *bayes.Table) {
 	modelfile.PutArray(e, t.Rows)
 }
 
-// decodeTable reads the table of so many features and classes. The model is nil when d has failed.
+// decodeTable reads the table of the given numbers of features and classes. The model is nil when d has failed.
 func decodeTable(d *modelfile.Decoder, features, classes int) *bayes.Model {
 	t := &bayes.Table{
 		Documents: modelfile.Array[uint64](d, "documents"), Tokens: modelfile.Array[uint64](d, "tokens"),

@@ -13,9 +13,9 @@ import (
 	"forager/internal/platform/modelfile"
 )
 
-// hashed is logistic regression over words. A word is a feature by its hash, so that the size of
-// the model does not follow that of the vocabulary; its value is (1 + log n)·idf, and all values of
-// a page together have length 1 (Salton and Buckley 1988).
+// hashed is logistic regression over words. A word is a feature by its hash, so that the size of the model does
+// not depend on that of the vocabulary; its value is (1 + log n)·idf, and the vector of a page has length 1
+// (Salton and Buckley 1988).
 type hashed struct {
 	features []uint32  // by word
 	idf      []float32 // by feature
@@ -27,14 +27,14 @@ const (
 	mostWeights = 1 << 27
 	// mostBits and leastBits bound the length of a hash.
 	mostBits, leastBits = 20, 12
-	// largeModel is the number of weights from which models are learnt one after another, each by all
-	// processors.
+	// largeModel is the number of weights from which the models of folds are trained one after another, each by
+	// all processors.
 	largeModel = 1 << 24
-	// mostIDF is beyond that of every word of any number of documents.
+	// mostIDF is above the idf of every word for any number of documents.
 	mostIDF = 64
 )
 
-// hashBits is the length of the hashes of words: as long as the weights of all classes allow.
+// hashBits returns the length of the hashes of words: as long as mostWeights allows.
 func hashBits(classes int) int {
 	bits := mostBits
 	for bits > leastBits && classes<<bits > mostWeights {
@@ -43,8 +43,8 @@ func hashBits(classes int) int {
 	return bits
 }
 
-// hashWords returns the feature of every word, and how many features there are: hashes are
-// numbered in the order of the words.
+// hashWords returns the feature of every word, and the number of features: hashes are numbered in the order of the
+// words.
 func hashWords(words []string, classes int) (features []uint32, n int) {
 	bits := hashBits(classes)
 	numbers := make([]uint32, 1<<bits)
@@ -103,8 +103,7 @@ func learnHashed(ctx context.Context, t *training, want func(example int) bool) 
 	return h, nil
 }
 
-// row sets r to the features of a bag, a unit vector; a feature of several words stands there
-// several times.
+// row sets r to the features of a bag, a unit vector; a feature of several words occurs several times.
 func (h *hashed) row(r *logistic.Row, bag *bayes.Bag) {
 	r.Features, r.Values = r.Features[:0], r.Values[:0]
 	var length float64

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// Folds is the number of parts that held-out pages are judged in.
+	// Folds is the number of parts of cross-validation.
 	Folds = calibrate.Folds
-	// leastShare and leastCalibrated are the smallest out-of-fold posteriors that are stored;
-	// no calibrated one is ever near 0.
+	// leastShare and leastCalibrated are the smallest out-of-fold posteriors that are stored; calibrated ones are
+	// never near 0.
 	leastShare, leastCalibrated = 1e-12, 1e-6
-	// oddsSteps is the number of steps in 1 of log odds to which curves are fitted: pages of one step
-	// are one point, so that a hundred thousand pages are a few thousand points.
+	// oddsSteps is the number of steps in 1 of log odds to which curves are fitted: pages of one step are one
+	// point, so that 100,000 pages are a few thousand points.
 	oddsSteps = 64
-	// mostHeld is the number of posteriors of a kind that Validate returns at most, eight bytes each.
+	// mostHeld is the largest number of posteriors of a kind that Validate returns, eight bytes each.
 	mostHeld = 1 << 25
 )
 
@@ -47,11 +47,10 @@ func FoldsOf(urls []string, classes []int) []int {
 	return folds
 }
 
-// heldOut is what a model that has not seen a page says of it.
+// heldOut is the posteriors of a page by a model that has not seen it.
 type heldOut struct{ raw, tempered, calibrated []share }
 
-// Held is an example that trained, as it is judged by a model of the other folds, whose calibration
-// has not seen it either.
+// Held is a training example as judged by a model of the other folds, whose calibration has not seen it either.
 type Held struct {
 	URL string
 	// Classes are its own, by number, ascending.
@@ -60,26 +59,25 @@ type Held struct {
 	Raw, Tempered, Calibrated []float64
 }
 
-// heldPage is a page that trains, as it is judged by a model of the other folds.
+// heldPage is a training page as judged by a model of the other folds.
 type heldPage struct {
 	heldOut
 	odds    oddsList // tempered
 	fold    int
 	classes []int   // its own, ascending
 	verdict verdict // on the calibrated posterior
-	full    *Held   // nil where nobody wants it
+	full    *Held   // nil where it is not requested
 }
 
-// heldVerdicts are how these models do, by page.
+// heldVerdicts are the results of these models, by page.
 type heldVerdicts struct{ raw, tempered, calibrated []verdict }
 
-// holdOut judges every page by a model of the other folds, keeps what these say of it and fits
-// the calibration to it.
+// holdOut judges every page by a model of the other folds, keeps the posteriors and fits the calibration to them.
 func (m *Model) holdOut(ctx context.Context, t *training) (*heldVerdicts, error) {
 	n := len(t.used)
 	pages := make([]heldPage, n)
 	v := &heldVerdicts{make([]verdict, n), make([]verdict, n), make([]verdict, n)}
-	every := 1 + n*len(m.classes)/mostHeld // of so many pages one is returned
+	every := 1 + n*len(m.classes)/mostHeld // one page of every so many is returned
 	var g errgroup.Group
 	g.SetLimit(t.lanes())
 	for fold := range Folds {
@@ -96,7 +94,7 @@ func (m *Model) holdOut(ctx context.Context, t *training) (*heldVerdicts, error)
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				// Words in the order of the vocabulary: the sums do not depend on how the page was given.
+				// Words in the order of the vocabulary, so that the sums do not depend on the input.
 				judge.opine(o, ascending(t.bags[example]))
 				classes := t.of[example]
 				v.raw[at], v.tempered[at] = verdictOn(o.Raw, classes), verdictOn(o.Tempered, classes)
@@ -120,13 +118,13 @@ func (m *Model) holdOut(ctx context.Context, t *training) (*heldVerdicts, error)
 		if pages[at].full != nil {
 			t.held = append(t.held, *pages[at].full)
 		}
-		pages[at] = heldPage{} // the model has it now
+		pages[at] = heldPage{} // the model has a copy
 	}
 	return v, nil
 }
 
-// calibrate sets the calibration: curves where they lose least on the held-out pages, else the
-// posterior that does.
+// calibrate sets the calibration: curves where they have the lowest log loss on the held-out pages, else the
+// posterior that has it.
 func (m *Model) calibrate(pages []heldPage, v *heldVerdicts) {
 	m.calibration = &calibration{takes: schemas.Posterior_POSTERIOR_RAW}
 	copy(v.calibrated, v.raw)

@@ -8,40 +8,40 @@ import (
 	"forager/schemas"
 )
 
-// Judge says what pages are about: a Model, or anything else that has a probability for each of
-// its classes (2002 §1.1: any black-box predicate). It is safe for concurrent use.
+// Judge classifies pages: a Model, or anything else that has a probability for each of its classes (2002 §1.1: any
+// black-box predicate). It is safe for concurrent use.
 type Judge interface {
-	// Classes are the names of what it tells apart, sorted; not to be changed.
+	// Classes returns the names of its classes, sorted, which must not be modified.
 	Classes() []string
-	// Pruned are topics that it was asked to tell apart and does not; by topic.
+	// Pruned returns the topics that it was trained on or configured with but does not distinguish, sorted by topic.
 	Pruned() []taxonomy.Pruned
-	// Opine sets the opinion on a page, which has room for the classes. The context bounds its waits, for a judge that asks
-	// somebody else. An error is about this page, or about the one that was asked.
+	// Opine sets the opinion on a page, made by NewOpinion for the classes. The context bounds its waits if it
+	// calls a service. The error concerns this page or the service.
 	Opine(ctx context.Context, o *Opinion, p *schemas.Page) error
 }
 
-// Opinion is what a judge makes of a page. The slices have one number in [0,1] for each class, in
-// the order of Classes; those of a judge whose classes exclude one another sum to 1. A judge that
-// has but one kind of number sets all three to it.
+// Opinion is a judge's result for a page. The slices have one number in [0,1] for each class, in the order of
+// Classes; those of a judge whose classes are exclusive sum to 1. A judge that has only one kind of number sets
+// all three to it.
 type Opinion struct {
 	// Raw, Tempered and Calibrated are Pr(c|u) (schemas.Posterior).
 	Raw, Tempered, Calibrated []float64
-	// Known is the number of tokens of the page that the judge knows.
+	// Known is the number of tokens of the page that are in the judge's vocabulary.
 	Known uint64
 
-	// scores are the logarithms of Tempered up to a constant, of a judge whose posteriors may
-	// round to 0 or 1; exponentials are of these, as multiples of the highest.
+	// scores are the logarithms of Tempered up to a constant, for a judge whose posteriors may round to 0 or 1;
+	// exponentials are of these, as multiples of the highest.
 	scores, exponentials []float64
 }
 
-// NewOpinion has room for a number of classes.
+// NewOpinion returns an Opinion for a number of classes.
 func NewOpinion(classes int) *Opinion {
 	all := make([]float64, 5*classes)
 	part := func(i int) []float64 { return all[i*classes : (i+1)*classes : (i+1)*classes] }
 	return &Opinion{Raw: part(0), Tempered: part(1), Calibrated: part(2), scores: part(3), exponentials: part(4)}
 }
 
-// temper sets Tempered, and the exponentials, by the scores.
+// temper sets Tempered, and the exponentials, from the scores.
 func (o *Opinion) temper() {
 	bayes.Divide(o.Tempered, o.exponentials, bayes.Exponentials(o.exponentials, o.scores))
 }
@@ -58,14 +58,14 @@ func Weigh(by Judge, m taxonomy.Marking) ([]float64, error) {
 	return m.Weigh(by.Classes(), by.Pruned())
 }
 
-// Say returns how relevant a page is, by a judge: R(u) = Σ weight × Pr(class|u), by the weights of
-// its classes (Weigh). The best class is a focus topic's if it has a weight. Everything but
-// Judgement.critic, the judge's published name, and marking is set. An error is the judge's.
+// Say judges a page: R(u) = Σ weight × Pr(class|u), by the weights of the judge's classes (Weigh). The best class
+// is a focus topic's if it has a weight. All fields are set except Judgement.critic, the judge's published name,
+// and marking. The error is the judge's.
 func Say(ctx context.Context, by Judge, p *schemas.Page, weights []float64) (*schemas.Judgement, error) {
 	return say(by, weights, func(o *Opinion) error { return by.Opine(ctx, o, p) })
 }
 
-// leastPosterior is the least of Judgement.posteriors.
+// leastPosterior is the least value in Judgement.posteriors.
 const leastPosterior = 1. / 512
 
 // SayWhole is Say with Judgement.posteriors.

@@ -11,10 +11,9 @@ import (
 	"forager/internal/classify/calibrate"
 )
 
-// A page that is held out is judged by every class, so what is kept of a hundred thousand pages and a
-// thousand classes would be their product. Up to manyClasses all of it is; beyond that, the log odds of
-// so many classes to fit curves to, and so many posteriors to carry in the model's file. The classes
-// that are not listed share what is left evenly.
+// Held-out pages are judged by every class, and all posteriors would be the product of pages and classes. Up to
+// manyClasses classes all are kept; beyond that, the log odds of mostOdds classes for fitting curves, and
+// mostPosterior posteriors in the model's file. The other classes share the rest evenly.
 const (
 	manyClasses   = 64
 	mostOdds      = 64
@@ -27,7 +26,7 @@ type share struct {
 	p     float64
 }
 
-// shares lists the posteriors that are no lower than a least one, by class.
+// shares lists the posteriors that are at least least, by class.
 func shares(p []float64, least float64) []share {
 	var s []share
 	put := func(k int) {
@@ -47,14 +46,14 @@ func shares(p []float64, least float64) []share {
 	return slices.Clip(s)
 }
 
-// highest returns the classes of the highest numbers, so many, ascending.
+// highest returns the classes of the highest `most` numbers, ascending.
 func highest(of []float64, most int) []int {
 	classes := top(of, most)
 	slices.Sort(classes)
 	return classes
 }
 
-// unlisted is the posterior of each of so many classes that shares left out, given those that it listed.
+// unlisted returns the posterior of each class that shares left out, given those that it listed.
 func unlisted(classes int, listed []float64) float64 {
 	if classes <= manyClasses || len(listed) < mostPosterior {
 		return 0
@@ -82,8 +81,8 @@ func listOdds(odds []float64) oddsList {
 	for i, k := range highest(odds, mostOdds) {
 		l.classes[i], l.odds[i], others[k] = uint16(k), inSteps(odds[k]), math.Inf(-1)
 	}
-	// No class that is left out is likelier than 1/mostOdds: its log odds are the logarithm of its
-	// probability, all but.
+	// No class that is left out has a probability above 1/mostOdds: its log odds are approximately the logarithm
+	// of its probability.
 	l.others = inSteps(logSum(others) - math.Log(float64(len(odds)-mostOdds)))
 	return l
 }
@@ -101,7 +100,7 @@ func (l *oddsList) of(class int) float32 {
 	return l.others
 }
 
-// all returns the log odds of so many classes.
+// all returns the log odds of all classes.
 func (l *oddsList) all(classes int) []float64 {
 	odds := make([]float64, classes)
 	if l.classes == nil {
@@ -119,11 +118,11 @@ func (l *oddsList) all(classes int) []float64 {
 	return odds
 }
 
-// columns are what classes see of held-out pages, pages of which a class sees the same counted together.
+// columns are the held-out pages from the view of each class; pages that are equal in this view are counted together.
 type columns struct {
 	pages []heldPage
-	// others are what a class sees that no page lists; by[k] are the pages that list class k or are of it.
-	// Where all pages list all classes there are neither.
+	// others are the pages that do not list a class; by[k] are the pages that list class k or are of it. Where all
+	// pages list all classes both are empty.
 	others map[calibrate.Page]int
 	by     [][]uint32
 }
@@ -149,7 +148,7 @@ func columnsOf(classes int, pages []heldPage) *columns {
 	return c
 }
 
-// of is what a class sees, in the order of its log odds.
+// of returns the pages of the view of a class, in the order of its log odds.
 func (c *columns) of(class int) []calibrate.Page {
 	count := make(map[calibrate.Page]int)
 	see := func(p *heldPage) {

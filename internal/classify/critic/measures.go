@@ -7,12 +7,12 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Measures say how good posteriors are on pages that the judge has not seen.
+// Measures are the quality of posteriors on pages that the judge has not seen.
 type Measures struct {
 	// Accuracy is the share of pages whose best class is one of their own.
 	Accuracy float64
-	// LogLoss is the mean of −log Pr(c|u) over the pages, nats; of several own classes their mean.
-	// Probabilities below 2⁻⁵² count as that.
+	// LogLoss is the mean of −log Pr(c|u) over the pages, in nats; for several own classes their mean.
+	// Probabilities below 2⁻⁵² count as 2⁻⁵².
 	LogLoss float64
 	// ECE is the expected calibration error of the best class: pages are put into 15 bins of equal
 	// width by its probability, and |share that is right − mean probability| is averaged over the
@@ -28,7 +28,7 @@ const (
 	bins        = 15
 )
 
-// verdict is how a judge does on a page whose classes are known.
+// verdict is the result of a judge for a page whose classes are known.
 type verdict struct {
 	// best class, its probability, and whether it is one of the page's own.
 	best       int
@@ -47,11 +47,11 @@ func verdictOn(posteriors []float64, classes []int) verdict {
 	return v
 }
 
-// measure adds verdicts up, in their order.
+// measure averages verdicts, in their order.
 func measure(verdicts []verdict) Measures {
 	var (
 		m        Measures
-		sum, hit [bins]float64 // of confidence, and of right ones
+		sum, hit [bins]float64 // sums of confidence and of right ones
 	)
 	for _, v := range verdicts {
 		bin := min(bins-1, int(v.confidence*bins))

@@ -9,23 +9,23 @@ import (
 	"forager/internal/platform/modelfile"
 )
 
-// Method is a way to learn.
+// Method is a learning method.
 type Method string
 
 const (
 	// Bayes is naive Bayes over all classes at once (2002 §2.3).
 	Bayes Method = "bayes"
-	// BayesTree is naive Bayes among the children of each node of the taxonomy, by the words that
-	// tell these apart, down the tree by the chain rule (1999).
+	// BayesTree is naive Bayes among the children of each node of the taxonomy, by the words that separate these
+	// best, down the tree by the chain rule (1999).
 	BayesTree Method = "bayes-tree"
 	// Logistic is multinomial logistic regression over hashed words with TF-IDF weights.
 	Logistic Method = "logistic"
 )
 
-// Methods are all of them.
+// Methods lists all methods.
 var Methods = []Method{Bayes, BayesTree, Logistic}
 
-// MethodNames are the names of all of them.
+// MethodNames returns the names of all methods.
 func MethodNames() []string {
 	names := make([]string, len(Methods))
 	for i, m := range Methods {
@@ -34,16 +34,16 @@ func MethodNames() []string {
 	return names
 }
 
-// learned is what a method has made of examples. It is safe for concurrent use.
+// learned is a trained classifier. It is safe for concurrent use.
 type learned interface {
-	// opine sets all of an opinion but Calibrated.
+	// opine sets all of an opinion except Calibrated.
 	opine(o *Opinion, bag *bayes.Bag)
 	// joint sets dst to log Pr(c,u) by class, raw, up to a constant.
 	joint(dst []float64, bag *bayes.Bag)
 	encode(e *modelfile.Encoder)
 }
 
-// learn trains on the examples that are wanted.
+// learn trains on the examples that want accepts.
 func (t *training) learn(ctx context.Context, want func(example int) bool) (learned, error) {
 	switch t.settings.Method {
 	case Bayes, "":
@@ -56,7 +56,7 @@ func (t *training) learn(ctx context.Context, want func(example int) bool) (lear
 	return nil, fmt.Errorf("method %q is none of %s", t.settings.Method, strings.Join(MethodNames(), ", "))
 }
 
-// lanes is the number of models that are learnt at the same time.
+// lanes returns the number of models that are trained at the same time.
 func (t *training) lanes() int {
 	if t.settings.Method == Logistic && hashedLarge(t) {
 		return 1
@@ -64,7 +64,7 @@ func (t *training) lanes() int {
 	return Folds
 }
 
-// total is the number of tokens in a bag.
+// total returns the number of tokens in a bag.
 func total(bag *bayes.Bag) (n uint64) {
 	for _, c := range bag.Counts {
 		n += uint64(c)

@@ -12,7 +12,7 @@ import (
 	"forager/schemas"
 )
 
-// topTopics is the number of classes that a judgement lists at most.
+// topTopics is the largest number of classes in a judgement.
 const topTopics = 5
 
 // Model is a trained critic. It is safe for concurrent use.
@@ -24,10 +24,10 @@ type Model struct {
 	measures Measured
 	words    *vocabulary
 	judge    learned
-	// calibration of the judge's posteriors.
+	// calibration of the posteriors.
 	calibration *calibration
 	unseen      *unseen
-	// file holds the memory of all this where it was mapped.
+	// file is the mapping that contains all this; nil if it is not mapped.
 	file *modelfile.Mapped
 
 	scratch sync.Pool // of *scratch
@@ -41,35 +41,35 @@ type scratch struct {
 	bag    bayes.Bag
 }
 
-// newModel fills in what follows from the rest.
+// newModel sets the fields that follow from the others.
 func newModel(m *Model) *Model {
 	m.scratch.New = func() any { return &scratch{reader: text.NewWords(m.cut), words: make([]uint32, m.words.len())} }
 	return m
 }
 
-// Settings returns what the model was trained with.
+// Settings returns the settings of training.
 func (m *Model) Settings() Settings { return m.settings }
 
-// Cut returns how the model cuts words.
+// Cut returns the settings by which the model cuts words.
 func (m *Model) Cut() text.Settings { return m.cut }
 
-// Classes returns the names of the classes, sorted; not to be changed.
+// Classes returns the names of the classes, sorted, which must not be modified.
 func (m *Model) Classes() []string { return m.classes }
 
-// Pruned returns the topics that were pruned, by topic; not to be changed.
+// Pruned returns the topics that were pruned, sorted by topic, which must not be modified.
 func (m *Model) Pruned() []taxonomy.Pruned { return m.pruned }
 
 // Words returns the size of the vocabulary.
 func (m *Model) Words() int { return m.words.len() }
 
-// HeldOut returns the number of pages that carry out-of-fold posteriors.
+// HeldOut returns the number of pages with out-of-fold posteriors.
 func (m *Model) HeldOut() int { return m.unseen.len() }
 
-// Measured returns how well the model did on the pages it was trained on, held out.
+// Measured returns the measures on the training pages, held out.
 func (m *Model) Measured() Measured { return m.measures }
 
-// Judge says how relevant a page is to the focus topics (Say). An error is topics that the model
-// cannot focus on (taxonomy.Focus), or a page that contradicts itself.
+// Judge returns the relevance of a page to the focus topics (Say). The error is about topics that are no valid
+// focus (taxonomy.Focus), or an inconsistent page.
 func (m *Model) Judge(p *schemas.Page, focus []string) (*schemas.Judgement, error) {
 	weights, err := Weigh(m, taxonomy.Marking{Good: focus})
 	if err != nil {
@@ -78,7 +78,7 @@ func (m *Model) Judge(p *schemas.Page, focus []string) (*schemas.Judgement, erro
 	return Say(context.Background(), m, p, weights)
 }
 
-// JudgeText is Judge for a page that is given as plain text.
+// JudgeText is Judge for plain text.
 func (m *Model) JudgeText(page string, focus []string) (*schemas.Judgement, error) {
 	weights, err := Weigh(m, taxonomy.Marking{Good: focus})
 	if err != nil {
@@ -90,7 +90,7 @@ func (m *Model) JudgeText(page string, focus []string) (*schemas.Judgement, erro
 		s.reader.Text(page, "")
 		m.fill(s)
 		m.score(o, &s.bag)
-		runtime.KeepAlive(m) // and with it the mapped file
+		runtime.KeepAlive(m) // keeps the mapping
 		return nil
 	})
 }
@@ -102,7 +102,7 @@ func (m *Model) Posteriors(p *schemas.Page) (raw, tempered []float64, err error)
 	return o.Raw, o.Tempered, err
 }
 
-// Opine is as Judge has it. An error is about a page that contradicts itself.
+// Opine implements Judge. The error is that of an inconsistent page.
 func (m *Model) Opine(_ context.Context, o *Opinion, p *schemas.Page) error {
 	s := m.scratch.Get().(*scratch)
 	defer m.scratch.Put(s)
@@ -115,17 +115,17 @@ func (m *Model) Opine(_ context.Context, o *Opinion, p *schemas.Page) error {
 	} else {
 		m.score(o, &s.bag)
 	}
-	runtime.KeepAlive(m) // and with it the mapped file
+	runtime.KeepAlive(m) // keeps the mapping
 	return nil
 }
 
-// score is the opinion on a bag of words.
+// score sets the opinion on a bag of words.
 func (m *Model) score(o *Opinion, bag *bayes.Bag) {
 	m.judge.opine(o, bag)
 	m.calibration.apply(o)
 }
 
-// fill sets s.bag to the words of the reader that the model knows, in the order in which they come first.
+// fill sets s.bag to the words of the reader that the model knows, in the order of their first occurrence.
 func (m *Model) fill(s *scratch) {
 	s.page.read(s.reader, m.words)
 	s.bag.Features, s.bag.Counts = s.page.count(s.words), s.bag.Counts[:0]
@@ -135,7 +135,7 @@ func (m *Model) fill(s *scratch) {
 	}
 }
 
-// top returns the classes of highest posterior, so many, best first, ties by name.
+// top returns the `most` classes of highest posterior, best first, ties by name.
 func top(p []float64, most int) []int {
 	best := make([]int, 0, most+1)
 	for k := range p {

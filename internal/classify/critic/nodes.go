@@ -4,18 +4,18 @@ import (
 	"forager/internal/classify/bayes"
 )
 
-// Node is a place where branches of the taxonomy compete by naive Bayes: the only one of Bayes, each
-// inner topic of BayesTree.
+// Node is a place where branches of the taxonomy compete by naive Bayes: the only one for Bayes, each inner topic
+// for BayesTree.
 type Node struct {
-	// Branches are the classes, by their numbers, at and below each child.
+	// Branches are the numbers of the classes at and below each child.
 	Branches [][]int
-	// Words are those that the node counts, sorted.
+	// Words are those counted at the node, sorted.
 	Words []string
 	model *bayes.Model
 }
 
-// Joint returns log Pr(branch) + log Pr(u|branch) of a page with the words so many times. Words that
-// the node does not count are passed over.
+// Joint returns log Pr(branch) + log Pr(u|branch) of a page with the given words and counts. Words that the node
+// does not count are ignored.
 func (n *Node) Joint(words map[string]uint32) []float64 {
 	var bag bayes.Bag
 	for f, w := range n.Words {
@@ -29,7 +29,7 @@ func (n *Node) Joint(words map[string]uint32) []float64 {
 	return joint
 }
 
-// Nodes returns the nodes of the model, parents before their children; none of Logistic.
+// Nodes returns the nodes of the model, parents before children; none for Logistic.
 func (m *Model) Nodes() []Node {
 	var nodes []Node
 	switch judge := m.judge.(type) {

@@ -10,22 +10,21 @@ import (
 	"forager/internal/classify/taxonomy"
 )
 
-// QueryTerm is a word that speaks for the focus.
+// QueryTerm is a word that is evidence for the focus.
 type QueryTerm struct {
 	Word string
-	// LogOdds that one occurrence of the word adds to those of the focus against all other classes, nats, > 0.
+	// LogOdds is what one occurrence of the word adds to the log odds of the focus against all other classes, in nats, > 0.
 	LogOdds float64
 }
 
-// Query returns the words that speak most for the focus topics, at most n, those of the highest log-odds
-// first: what the model would ask a search engine that takes words only. The error is a focus that is none, or of which no
-// word speaks.
+// Query returns at most n words that are the strongest evidence for the focus topics, those of the highest
+// log-odds first, as a query for a search engine. The error is an invalid focus, or one without such a word.
 func (m *Model) Query(focus []string, n int) ([]QueryTerm, error) {
 	in, err := taxonomy.Focus(m.classes, m.pruned, focus)
 	if err != nil {
 		return nil, err
 	}
-	defer runtime.KeepAlive(m) // and with it the mapped file
+	defer runtime.KeepAlive(m) // keeps the mapping
 	joint := make([]float64, len(m.classes))
 	m.judge.joint(joint, &bayes.Bag{})
 	before := oddsOf(joint, in)

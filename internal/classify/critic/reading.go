@@ -8,7 +8,7 @@ import (
 	"forager/internal/page/text"
 )
 
-// reading finds the words of texts in a vocabulary. It belongs to that vocabulary; the zero value is ready.
+// reading finds the words of texts in a vocabulary. It is for one vocabulary; the zero value is ready to use.
 type reading struct {
 	tokens []token
 	recent [recentWords]recent
@@ -18,27 +18,27 @@ type reading struct {
 	found  []uint32
 }
 
-// numbering is the vocabulary of a reading: one that is made (interner), or a model's.
+// numbering is the vocabulary of a reading: one under construction (interner), or a model's.
 type numbering interface {
-	// number returns the number of a word with its hash, from 1, or 0.
+	// number returns the number of the word with this hash, from 1, or 0.
 	number(hash uint64, word []byte) uint32
-	// touch reads where the words are looked for, so that it is near when they are. What it returns
-	// means nothing, and is to be kept: it is why the reading is not left out.
+	// touch reads the places where the words are looked up, so that they are in the cache. The caller stores the
+	// result, which has no meaning, so that the compiler keeps the reads.
 	touch(words []missed) uint64
 }
 
-// token is a word as it is read: its number from 1, 0 = it is not in the vocabulary.
+// token is a word of a text: its number from 1, 0 = not in the vocabulary.
 type token struct{ word, times uint32 }
 
-// recent is a word that was looked up before. Most tokens of a text are of few words, which then need not
-// be looked for in the whole table. A word of up to eight bytes is its own key; the key of a longer one is its hash.
+// recent is a word that was looked up before. Most tokens of a text are of few words, which then need no look-up
+// in the whole table. A word of up to eight bytes is its own key; the key of a longer one is its hash.
 type recent struct {
 	key    uint64
-	length uint32 // of the word, bytes; 0 = there is none
+	length uint32 // of the word, bytes; 0 = none
 	word   uint32 // as in token
 }
 
-// recentWords are as many as the nearest cache of the processor holds.
+// recentWords is the number of entries that fit the nearest cache of the processor.
 const recentWords = 1 << 11
 
 // missed is a token whose word is not among the recent ones.
@@ -46,15 +46,15 @@ type missed struct {
 	token  int
 	hash   uint64
 	end    int // of the word, in the text of all
-	recent     // length 0: not to be kept
+	recent     // length 0: not to be stored
 }
 
-// mostMissed is the number of words that are looked up behind one another, where nothing is decided by what
-// is found, so that the processor waits for memory for several at once.
+// mostMissed is the number of words that are looked up together, without branches on the results, so that the
+// processor waits for memory for several at once.
 const mostMissed = 64
 
-// read reads the words of a text. Those of a page that was cut into tokens before come once, all but:
-// they are not looked for among the recent ones.
+// read reads the words of a text. Words of a page that was cut into tokens before occur nearly all once: they are
+// not looked up among the recent ones.
 func (r *reading) read(w *text.Words, in numbering) {
 	r.tokens = r.tokens[:0]
 	once := w.Once()
@@ -83,13 +83,13 @@ func (r *reading) read(w *text.Words, in numbering) {
 	r.lookUp(in)
 }
 
-// miss keeps the next token's word, to be looked up.
+// miss adds the next token's word to those to be looked up.
 func (r *reading) miss(word []byte, hash uint64, as recent) {
 	r.text = append(r.text, word...)
 	r.missed = append(r.missed, missed{len(r.tokens), hash, len(r.text), as})
 }
 
-// lookUp looks up the words that were missed.
+// lookUp looks up the missed words.
 func (r *reading) lookUp(in numbering) {
 	r.near = in.touch(r.missed)
 	from := 0
@@ -108,9 +108,9 @@ func (r *reading) lookUp(in numbering) {
 	r.missed, r.text = r.missed[:0], r.text[:0]
 }
 
-// count returns the numbers, from 0, of the words that were read and are in the vocabulary, in the order
-// in which they come first, valid until the next call; times, by these numbers, is how often. All of times
-// must be 0, as whoever calls must leave it.
+// count returns the numbers, from 0, of the words that were read and are in the vocabulary, in the order of their
+// first occurrence, valid until the next call. It sets times, by these numbers, to the number of occurrences. All
+// of times must be 0, and the caller must reset it.
 func (r *reading) count(times []uint32) []uint32 {
 	r.found = r.found[:0]
 	for _, t := range r.tokens {
@@ -129,12 +129,12 @@ func (r *reading) count(times []uint32) []uint32 {
 // keyLength is the length of the longest word that is its own key, bytes.
 const keyLength = 8
 
-// keyOf tells a word apart from all others of its length.
+// keyOf returns a key that is unique among words of its length.
 func keyOf(word []byte) uint64 {
 	switch {
 	case len(word) > keyLength:
 		return xxhash.Sum64(word)
-	case cap(word) >= keyLength: // what stands behind the word is cut off
+	case cap(word) >= keyLength: // the bytes after the word are cut off
 		return binary.LittleEndian.Uint64(word[:keyLength]) & (1<<(8*len(word)) - 1)
 	}
 	var key [keyLength]byte
@@ -142,5 +142,5 @@ func keyOf(word []byte) uint64 {
 	return binary.LittleEndian.Uint64(key[:])
 }
 
-// placeOf is where a key is kept: by its highest bits when multiplied (Fibonacci hashing).
+// placeOf returns the place of a key: the highest bits of a product (Fibonacci hashing).
 func placeOf(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> 32 % recentWords }

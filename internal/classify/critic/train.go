@@ -16,49 +16,49 @@ import (
 	"forager/schemas"
 )
 
-// Settings say how a critic is trained.
+// Settings of training.
 type Settings struct {
 	// Minimum, Cap and Seed are those of taxonomy.Settings; the paper has 300 and 300.
 	Minimum, Cap int
 	Seed         uint64
-	// Exact takes the topics of the examples for the classes themselves: no tree, no pruning,
-	// no Other. Minimum is not used then.
+	// Exact takes the topics of the examples as the classes: no tree, no pruning, no Other. Minimum is ignored
+	// then.
 	Exact bool
 	// Method of learning; "" = Bayes.
 	Method Method
 	// Features is the number of words that BayesTree chooses at a node; 0 = all.
 	Features int
-	// Unmeasured holds no page out: the model has no measures, its calibrated posterior is the raw
-	// one, and it judges the pages it was trained on like any other. Training takes a sixth of the time.
+	// Unmeasured holds no page out: the model has no measures, its calibrated posterior is the raw one, and pages
+	// it was trained on are judged like any other. Training takes a sixth of the time.
 	Unmeasured bool
-	// Provenance is where the examples come from, in the user's words ("examples":
-	// "dmoz.jsonl"); it goes into the model.
+	// Provenance is the origin of the examples, as given by the user ("examples": "dmoz.jsonl"); it is stored in
+	// the model.
 	Provenance map[string]string
 }
 
-// Report says what became of the examples, and how well the critic tells its classes apart.
+// Report is the result of training: what became of the examples, and how well the classes are distinguished.
 type Report struct {
-	// Examples, and of them those with a URL that was there before.
+	// Examples, and of them those with a URL that was present already.
 	Examples, Repeated int
-	// Pruned topics and where their examples went.
+	// Pruned topics and the topics that took their examples.
 	Pruned []taxonomy.Pruned
-	// Classes that were left.
+	// Classes that remain.
 	Classes []ClassReport
 	// Words of the vocabulary, and tokens counted.
 	Words  int
 	Tokens uint64
-	// Measured are the posteriors on these pages. The calibration of a page has not seen it either.
+	// Measured are the posteriors on these pages, held out, calibration included.
 	Measured
 }
 
 // ClassReport is one class.
 type ClassReport struct {
 	Name string
-	// Examples it was trained on, and those that the cap left out.
+	// Examples it was trained on, and those that the cap excluded.
 	Examples, Cut int
-	// Recall is the share of its pages that are judged to be of it, Precision the share of
-	// those judged to be of it that are; by the calibrated posteriors of models that have not seen
-	// the page. Precision is 0 where no page is judged so.
+	// Recall is the share of its pages that are judged to be of it, Precision the share of those judged to be of
+	// it that are; by the calibrated posteriors of models that have not seen the page. Precision is 0 where no
+	// page is judged to be of it.
 	Recall, Precision float64
 }
 
@@ -68,9 +68,8 @@ func Train(ctx context.Context, e *Examples, s Settings) (*Model, *Report, error
 	return m, r, err
 }
 
-// Validate is Train, and returns what the models of the other folds say of every example that
-// trained, in the order of URLs: 3 numbers for each class and example. Where that would be more than
-// 100 million of them it is every n-th example.
+// Validate is Train, and also returns the out-of-fold posteriors of every training example, in the order of URLs:
+// 3 numbers for each class and example. Where these would be more than 100 million, it returns every n-th example.
 func Validate(ctx context.Context, e *Examples, s Settings) (*Model, *Report, []Held, error) {
 	return fit(ctx, e, s, true)
 }
@@ -115,7 +114,7 @@ func fit(ctx context.Context, e *Examples, s Settings, keep bool) (*Model, *Repo
 	return newModel(m), r, t.held, nil
 }
 
-// units of progress are the steps over examples: only Logistic has many.
+// units returns the units of progress, steps over examples: only Logistic has many.
 func (t *training) units() int64 {
 	if t.settings.Method != Logistic {
 		return 0
@@ -123,14 +122,14 @@ func (t *training) units() int64 {
 	n := len(t.used)
 	units := n * logistic.Epochs(n)
 	if !t.settings.Unmeasured {
-		others := n - n/Folds // each fold's model is fitted to the others
+		others := n - n/Folds // each fold's model is trained on the others
 		units += Folds * others * logistic.Epochs(others)
 	}
 	return int64(units)
 }
 
-// Products is the number of products of a weight and a value that Logistic takes to learn from the examples, those of
-// the held-out folds included: what its time grows with.
+// Products returns the number of products of a weight and a value that Logistic computes for the examples,
+// held-out folds included: its time is proportional to it.
 func Products(e *Examples, s Settings) (float64, error) {
 	tree, err := grow(e, s)
 	if err != nil {
@@ -152,7 +151,7 @@ func Products(e *Examples, s Settings) (float64, error) {
 	return steps * float64(words) / float64(max(n, 1)) * float64(len(tree.Classes)), nil
 }
 
-// grow makes the classes.
+// grow returns the classes.
 func grow(e *Examples, s Settings) (*taxonomy.Tree, error) {
 	labelled := make([]taxonomy.Example, len(e.items))
 	for i, x := range e.items {
@@ -184,13 +183,13 @@ type training struct {
 	members  [][]int // examples of each class, in the order of URLs
 	used     []int   // examples of any class, in the order of URLs
 	of       [][]int // classes of each example, ascending
-	folds    []int   // of each example that trains, by its first class
+	folds    []int   // of each training example, by its first class
 	bags     []*bayes.Bag
 	words    int
-	// features by word, and their number, of Logistic.
+	// features by word, and their number, for Logistic.
 	features     []uint32
 	featureCount int
-	// held are the examples as held-out models judge them, where they are kept.
+	// held are the training examples as judged by held-out models, if they are kept.
 	keep bool
 	held []Held
 }
@@ -221,7 +220,7 @@ func newTraining(e *Examples, tree *taxonomy.Tree, s Settings) *training {
 	return t
 }
 
-// vocabulary returns the words of the examples that train, sorted, and sets their bags over it.
+// vocabulary returns the words of the training examples, sorted, and sets their bags over it.
 func (t *training) vocabulary() []string {
 	e := t.examples
 	seen := make([]bool, len(e.words.words))
@@ -230,7 +229,7 @@ func (t *training) vocabulary() []string {
 			seen[f] = true
 		}
 	}
-	// Most words differ in their first eight bytes: these are compared as one number.
+	// Most words differ in their first eight bytes, which are compared as one number.
 	type ordered struct {
 		begin uint64
 		word  uint32
@@ -268,7 +267,7 @@ func (t *training) vocabulary() []string {
 	return words
 }
 
-// bagsOf returns the bags of the examples that are wanted, by class.
+// bagsOf returns the bags of the examples that want accepts, by class.
 func (t *training) bagsOf(want func(example int) bool) [][]*bayes.Bag {
 	classes := make([][]*bayes.Bag, len(t.members))
 	for k, class := range t.members {
