@@ -12,11 +12,11 @@ import (
 	"forager/internal/platform/modelfile"
 )
 
-// tree is hierarchical naive Bayes (1999): at each node of the taxonomy the children compete, by
-// the words that tell them apart best, and Pr(c|u) = Pr(parent|u) · Pr(c|parent, u).
+// tree is hierarchical naive Bayes (1999): at each node of the taxonomy the children compete, by the words that
+// separate them best, and Pr(c|u) = Pr(parent|u) · Pr(c|parent, u).
 type tree struct {
 	nodes []*node // parents before their children
-	// Word w is a feature of the nodes at[start[w]:start[w+1]], ascending; as is beside it.
+	// Word w is a feature of the nodes at[start[w]:start[w+1]], ascending; as has the number of the feature in each.
 	start, at, as []uint32
 }
 
@@ -26,22 +26,21 @@ type node struct {
 	model    *bayes.Model
 }
 
-// branch is a child: the classes at and below it, and the node that tells them apart.
+// branch is a child: the classes at and below it, and the node that separates them.
 type branch struct {
 	classes []int
-	node    int // −1: there is one class
+	node    int // −1: there is only one class
 }
 
-// treeOf grows the nodes over sorted classes. An inner topic with one child is none: nothing
-// competes there.
+// treeOf builds the nodes over sorted classes. An inner topic with one child is no node: nothing competes there.
 func treeOf(classes []string) []*node {
 	var nodes []*node
 	parts := make([][]string, len(classes))
 	for k, name := range classes {
 		parts[k] = strings.Split(name, "/")
 	}
-	// same says whether two classes lie below the same child of a topic of a depth. A class that is the
-	// topic itself is a child of its own.
+	// same reports whether two classes are below the same child of a topic at a depth. A class that is the topic
+	// itself is a child of its own.
 	same := func(a, b []string, depth int) bool {
 		return depth < len(a) && depth < len(b) && a[depth] == b[depth]
 	}
@@ -72,7 +71,7 @@ func treeOf(classes []string) []*node {
 	for k := range all {
 		all[k] = k
 	}
-	// Sorted by name, "A B" stands between "A" and "A/B": siblings are brought together.
+	// Sorted by name, "A B" is between "A" and "A/B": bring siblings together.
 	slices.SortStableFunc(all, func(a, b int) int {
 		return slices.Compare(parts[a], parts[b])
 	})
@@ -109,8 +108,7 @@ func learnTree(ctx context.Context, t *training, want func(example int) bool) (l
 	return x, nil
 }
 
-// learn counts the words of a node that are chosen among those of the examples below it, and
-// returns them, ascending.
+// learn chooses the words of a node among those of the examples below it, counts them and returns them, ascending.
 func (n *node) learn(t *training, want func(example int) bool) ([]uint32, error) {
 	documents := make([][]*bayes.Bag, len(n.branches))
 	for i, b := range n.branches {
@@ -156,8 +154,8 @@ func project(d *bayes.Bag, feature map[uint32]uint32) *bayes.Bag {
 	return p
 }
 
-// fisher returns the words of documents by their Fisher index (1999), highest first, ties by
-// number: with x = n(d,t)/n(d) and μ its mean over the documents of a class,
+// fisher returns the words of documents by their Fisher index (1999), highest first, ties by number: with x =
+// n(d,t)/n(d) and μ its mean over the documents of a class,
 //
 //	Σ_{c<c'} (μ_c − μ_c')² / Σ_c |D_c|⁻¹ Σ_d (x_d − μ_c)²
 func fisher(words int, classes [][]*bayes.Bag) []uint32 {
@@ -208,7 +206,7 @@ func fisher(words int, classes [][]*bayes.Bag) []uint32 {
 	return found
 }
 
-// project returns what the nodes see of a bag.
+// project returns the features of a bag at each node.
 func (x *tree) project(bag *bayes.Bag) []bayes.Bag {
 	bags := make([]bayes.Bag, len(x.nodes))
 	for i, w := range bag.Features {

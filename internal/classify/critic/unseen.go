@@ -7,21 +7,21 @@ import (
 	"forager/internal/platform/modelfile"
 )
 
-// unseen are the posteriors that a model carries for the pages it was trained on, by URL. Its lists
-// are looked up where they lie in a mapped file.
+// unseen are the posteriors that a model carries for its training pages, by URL. Its lists are read in place in a
+// mapped file.
 type unseen struct {
-	urls []byte   // ascending, one behind the other
+	urls []byte   // ascending, concatenated
 	ends []uint64 // of each URL in urls
-	// lists ends where each page's raw, tempered and calibrated posteriors do, in classes and shares.
+	// lists are the ends of each page's raw, tempered and calibrated posteriors in classes and shares.
 	lists   []uint64
 	classes []uint16
 	shares  []float64
 }
 
-// kinds of posteriors that are kept for a page.
+// kinds is the number of posteriors that are stored for a page.
 const kinds = 3
 
-// add takes pages in the order of their URLs.
+// add adds a page; pages come in the order of their URLs.
 func (u *unseen) add(url string, h *heldOut) {
 	u.urls = append(u.urls, url...)
 	u.ends = append(u.ends, uint64(len(u.urls)))
@@ -37,7 +37,7 @@ func (u *unseen) len() int { return len(u.ends) }
 
 func (u *unseen) url(i int) []byte { return u.urls[after(u.ends, i):u.ends[i]] }
 
-// after is where item i begins, given where items end.
+// after returns the beginning of item i, given the ends of items.
 func after(ends []uint64, i int) uint64 {
 	if i == 0 {
 		return 0
@@ -45,13 +45,13 @@ func after(ends []uint64, i int) uint64 {
 	return ends[i-1]
 }
 
-// place is where a URL is, or would be.
+// place returns the index of a URL, or the index where it would be.
 func (u *unseen) place(url string) (i int, ok bool) {
 	i = sort.Search(u.len(), func(i int) bool { return string(u.url(i)) >= url })
 	return i, i < u.len() && string(u.url(i)) == url
 }
 
-// find sets the opinion to what is kept for a URL, and says whether something is.
+// find sets the opinion to the posteriors stored for a URL, and reports whether there are any.
 func (u *unseen) find(o *Opinion, url string) bool {
 	i, ok := u.place(url)
 	if !ok {
@@ -119,7 +119,7 @@ func (u *unseen) check(classes int) error {
 	return nil
 }
 
-// rising says what is wrong with where items end in something of a length.
+// rising returns an error if the ends of items are not ascending or exceed length.
 func rising(what string, ends []uint64, length int) error {
 	for i, end := range ends {
 		if end < after(ends, i) || end > uint64(length) {

@@ -11,17 +11,16 @@ import (
 	"forager/internal/platform/modelfile"
 )
 
-// vocabulary numbers words, in their order. It is a hash table that is looked up where it lies in a
-// mapped file.
+// vocabulary numbers words, in their order. It is a hash table that is read in place in a mapped file.
 type vocabulary struct {
-	text []byte   // all words, one behind the other
+	text []byte   // all words, concatenated
 	ends []uint32 // of each word in text
-	// slots are pairs: the hash of a word, and its number from 1; 0 = empty. A word is known by the 64
-	// bits of its hash: what stands in text need not be looked at.
+	// slots are pairs: the hash of a word, and its number from 1; 0 = empty. A word is identified by the 64 bits
+	// of its hash: text is not compared.
 	slots []uint64
 }
 
-// newVocabulary makes the table of sorted, distinct words.
+// newVocabulary returns the table of sorted, distinct words.
 func newVocabulary(words []string) (*vocabulary, error) {
 	v := &vocabulary{slots: make([]uint64, slotsFor(len(words)))}
 	for i, w := range words {
@@ -40,11 +39,11 @@ func newVocabulary(words []string) (*vocabulary, error) {
 	return v, nil
 }
 
-// slotsFor is the length of the slots of so many words: a power of two that leaves a quarter of them
-// empty, or more.
+// slotsFor returns the length of the slots for a number of words: a power of two that leaves at least a quarter of
+// them empty.
 func slotsFor(words int) int { return 2 << bits.Len(uint(words+words/3)) }
 
-// find returns where the slot of a hash is, or the empty one where it belongs.
+// find returns the index of the slot of a hash, or of the empty slot where it belongs.
 func (v *vocabulary) find(hash uint64) int { return slotOf(v.slots, hash) }
 
 func slotOf(slots []uint64, hash uint64) int {
@@ -58,7 +57,7 @@ func slotOf(slots []uint64, hash uint64) int {
 
 func (v *vocabulary) len() int { return len(v.ends) }
 
-// bytes is a word, in the memory of the vocabulary.
+// bytes returns a word, in the memory of the vocabulary.
 func (v *vocabulary) bytes(i uint32) []byte {
 	begin := uint32(0)
 	if i > 0 {
@@ -67,19 +66,18 @@ func (v *vocabulary) bytes(i uint32) []byte {
 	return v.text[begin:v.ends[i]]
 }
 
-// word is a copy of a word.
+// word returns a copy of a word.
 func (v *vocabulary) word(i uint32) string { return string(v.bytes(i)) }
 
-// lookup returns the number of the word of a hash, from 1; 0 = there is none.
+// lookup returns the number of the word with a hash, from 1; 0 = none.
 func (v *vocabulary) lookup(hash uint64) uint32 { return uint32(v.slots[v.find(hash)+1]) }
 
-// number is lookup, of a numbering.
+// number implements numbering by lookup.
 func (v *vocabulary) number(hash uint64, _ []byte) uint32 { return v.lookup(hash) }
 
 func (v *vocabulary) touch(words []missed) uint64 { return touch(v.slots, words) }
 
-// touch is that of a numbering. It waits for memory once for all slots, as one does not tell it where
-// the next one is.
+// touch implements numbering. It waits for memory once for all slots, as no read depends on another.
 func touch(slots []uint64, words []missed) (all uint64) {
 	if len(slots) == 0 {
 		return 0
@@ -91,13 +89,14 @@ func touch(slots []uint64, words []missed) (all uint64) {
 	return all
 }
 
-// interner numbers words as they come, in a table like that of a vocabulary. The zero value is ready.
+// interner numbers words in the order of their first occurrence, in a table like that of a vocabulary. The zero
+// value is ready to use.
 type interner struct {
 	words []string
 	slots []uint64
 }
 
-// number returns the number of a word with its hash, from 1: a new one for a new word.
+// number returns the number of the word with this hash, from 1: a new one for a new word.
 func (n *interner) number(hash uint64, word []byte) uint32 {
 	if need := slotsFor(len(n.words) + 1); need > len(n.slots) {
 		n.grow(need)
@@ -143,8 +142,8 @@ func decodeVocabulary(d *modelfile.Decoder) *vocabulary {
 	return v
 }
 
-// check says what is wrong with a vocabulary that was read from a file. That every word is found in a
-// slot, and that no others are full, means that lookups end.
+// check returns an error if a vocabulary that was read from a file is invalid. That every word is found in a slot,
+// and that no other slot is full, implies that look-ups end.
 func (v *vocabulary) check() error {
 	if len(v.slots) != slotsFor(v.len()) {
 		return fmt.Errorf("%d slots for %d words", len(v.slots), v.len())

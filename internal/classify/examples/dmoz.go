@@ -11,7 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// What is put right in a dump.
+// What is repaired in a dump.
 const (
 	NotClosed  Reason = "element that nothing closes"
 	BrokenTag  Reason = "tag that does not end"
@@ -20,26 +20,26 @@ const (
 	Ampersands Reason = "& that begins no entity"
 	TopicAbove Reason = "page without a topic, taken for one of the topic element above it"
 	LongField  Reason = "text that is too long, cut"
-	// NotInStructure is counted, not put right.
+	// NotInStructure is counted, not repaired.
 	NotInStructure Reason = "topic that the structure does not know"
 )
 
 // top is the root of the directory.
 const top = "Top"
 
-// Dump names the parts of a dump.
+// Dump is the parts of a dump.
 type Dump struct {
-	// Content is content.rdf.u8, and ContentName what it is called.
+	// Content is content.rdf.u8, and ContentName its name in reports.
 	Content     io.Reader
 	ContentName string
-	// Structure is structure.rdf.u8; nil = it is not there.
+	// Structure is structure.rdf.u8; nil = missing.
 	Structure     io.Reader
 	StructureName string
 }
 
-// ReadDMOZ reads a dump of DMOZ or Curlie. A page's text is its title and description. Topics are named
-// without the root, Top. Errors are those of the readers and of the intake, and that content is none or
-// breaks off (unless Settings.Lossy), with the offset.
+// ReadDMOZ reads a dump of DMOZ or Curlie. A page's text is its title and description. Topics are named without
+// the root, Top. Errors are those of the readers and of the intake, and, with the offset, content that is no dump
+// or is cut off (unless Settings.Lossy).
 func ReadDMOZ(ctx context.Context, d Dump, in *Intake) error {
 	r := dmoz{ctx: ctx, in: in, name: d.ContentName}
 	if d.Structure != nil {
@@ -65,15 +65,15 @@ type dmoz struct {
 	name      string
 	structure *structure
 
-	within string // the element at hand: Topic, ExternalPage, or empty
-	field  string // of it, that is being read
+	within string // the current element: Topic, ExternalPage, or empty
+	field  string // the field of it that is being read
 	page   dmozPage
-	above  string // the newest Topic
+	above  string // the last Topic
 	pages  int64
 	ended  bool
 }
 
-// dmozPage is an ExternalPage as it stands there.
+// dmozPage is an ExternalPage as it is in the file.
 type dmozPage struct {
 	at                                   int64
 	about, title, description, topicName []byte
@@ -81,7 +81,7 @@ type dmozPage struct {
 
 func (r *dmoz) place(at int64) Place { return Place{Source: r.name, Unit: "byte", At: at} }
 
-// offEnd counts or returns that a dump breaks off.
+// offEnd counts or returns that a dump is cut off.
 func offEnd(s *rdfScanner, name string, in *Intake) error {
 	at := Place{Source: name, Unit: "byte", At: s.at()}
 	if !in.settings.Lossy {
@@ -123,7 +123,7 @@ func brokenRead(s *rdfScanner, name string, err error) error {
 	return fmt.Errorf("%s: %w", Place{Source: name, Unit: "byte", At: s.at()}, err)
 }
 
-// take takes a token.
+// take handles a token.
 func (r *dmoz) take(t *rdfToken) error {
 	if t.kind == rdfText {
 		r.text(t)
@@ -158,7 +158,7 @@ func (r *dmoz) take(t *rdfToken) error {
 	return nil
 }
 
-// text adds to the field at hand.
+// text adds to the current field.
 func (r *dmoz) text(t *rdfToken) {
 	var to *[]byte
 	switch r.field {
@@ -183,7 +183,7 @@ func (r *dmoz) text(t *rdfToken) {
 	*to = append(*to, value...)
 }
 
-// leave ends a field that another tag ends.
+// leave ends a field at another tag.
 func (r *dmoz) leave(at int64) {
 	if r.field != "" {
 		r.in.repair(NotClosed, r.place(at), r.field)
@@ -206,7 +206,7 @@ func (r *dmoz) close(t *rdfToken) error {
 	return nil
 }
 
-// end takes the element at hand for done.
+// end completes the current element.
 func (r *dmoz) end(at int64, closed bool) error {
 	within := r.within
 	r.within, r.field = "", ""
@@ -236,7 +236,7 @@ func (r *dmoz) end(at int64, closed bool) error {
 	return r.in.Add(place, url, []string{name}, strings.TrimSpace(title+"\n"+description))
 }
 
-// clean makes text of a field and counts what was wrong with it.
+// clean converts a field to text and counts what was repaired.
 func (r *dmoz) clean(at Place, b []byte) string {
 	s, f := rdfString(b)
 	if f.encoding {
@@ -251,7 +251,7 @@ func (r *dmoz) clean(at Place, b []byte) string {
 	return strings.TrimSpace(strings.TrimSuffix(s, "]]>")) // the end of a CDATA section, whose begin the scanner drops
 }
 
-// topicOf is the name of a topic without the root; empty for the root.
+// topicOf returns the name of a topic without the root; empty for the root.
 func topicOf(id string) string {
 	name, ok := strings.CutPrefix(strings.Trim(strings.TrimSpace(id), "/"), top)
 	if !ok {

@@ -19,17 +19,17 @@ import (
 
 // Bounds of an example.
 const (
-	// MaxText is the length of the longest text, bytes.
+	// MaxText is the maximum length of a text, bytes.
 	MaxText = 16 << 20
-	// maxName is the length of the longest name of a page that is no URL, bytes.
+	// maxName is the maximum length of the name of a page that is no URL, bytes.
 	maxName = 4096
-	// maxTopics is the number of topics of an example.
+	// maxTopics is the maximum number of topics of an example.
 	maxTopics = 1000
 )
 
 // Example is a labelled page.
 type Example struct {
-	// URL is canonical where it is a URL that can be crawled; any other name of a page is kept.
+	// URL is canonical where it is a URL that can be crawled; any other name of a page is unchanged.
 	URL string `json:"url"`
 	// Topics are names as taxonomy.ParseTopic returns them, or + "/Other"; sorted and distinct, at least one.
 	Topics []string `json:"topics"`
@@ -68,7 +68,7 @@ func cleanURL(name string) (string, error) {
 	return name, nil
 }
 
-// cleanTopic brings the name of a topic into the form in which topics are compared.
+// cleanTopic returns the canonical form of a topic's name.
 func cleanTopic(name string) (string, error) {
 	name = strings.Trim(norm.NFC.String(strings.TrimSpace(name)), "/")
 	if _, err := taxonomy.ParseTopic(name); err != nil {
@@ -77,7 +77,7 @@ func cleanTopic(name string) (string, error) {
 	return name, nil
 }
 
-// cleanText makes the text of a page valid UTF-8. What is no text for people is refused.
+// cleanText returns the text of a page as valid UTF-8. Binary data is refused.
 func cleanText(s string) (clean string, refused Reason, why string) {
 	if len(s) > MaxText {
 		return "", TooLong, fmt.Sprintf("%d bytes, more than %d", len(s), MaxText)
@@ -102,7 +102,7 @@ func cleanText(s string) (clean string, refused Reason, why string) {
 	return s, "", ""
 }
 
-// below says whether a topic is one of others, or lies below one.
+// below reports whether a topic is one of others, or is below one.
 func below(topic string, others []string) bool {
 	return slices.ContainsFunc(others, func(o string) bool { return taxonomy.Within(topic, o) })
 }

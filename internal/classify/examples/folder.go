@@ -17,11 +17,11 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// maxFile is the size of the largest file of a folder tree that is read, bytes.
+// maxFile is the maximum size of a file of a folder tree, bytes.
 const maxFile = 64 << 20
 
-// ReadFolder reads a folder tree: every file is a page, and the folders above it, below dir, are its
-// topic. It is not affected by what lies outside dir. The error is one of the intake, or dir cannot be read.
+// ReadFolder reads a folder tree: every file is a page, and the folders above it, below dir, are its topic. Files
+// outside dir are never read. The error is one of the intake, or dir cannot be read.
 func ReadFolder(ctx context.Context, dir string, in *Intake) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -64,7 +64,7 @@ func skip(e fs.DirEntry) error {
 	return nil
 }
 
-// reasonOf is an error without the path that its place says already.
+// reasonOf returns an error's text without the path, which its place contains already.
 func reasonOf(err error) string {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		err = p.Err
@@ -72,14 +72,14 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// folder is a folder tree that is read.
+// folder is a folder tree being read.
 type folder struct {
 	root *os.Root
 	real string
 	in   *Intake
 }
 
-// file adds a file, or says why it cannot.
+// file adds a file, or counts why it is refused.
 func (f *folder) file(name string, e fs.DirEntry) error {
 	at := Place{Source: name}
 	page := name
@@ -98,7 +98,7 @@ func (f *folder) file(name string, e fs.DirEntry) error {
 			return nil
 		}
 	}
-	// A pipe must not be opened: that would wait for whoever writes to it.
+	// A pipe must not be opened: opening waits for a writer.
 	info, err := f.root.Stat(name)
 	switch {
 	case err != nil:
@@ -132,7 +132,7 @@ func (f *folder) file(name string, e fs.DirEntry) error {
 	return f.in.Add(at, pageName(page), topics, text)
 }
 
-// target is the path below the root of the file that a symbolic link leads to.
+// target returns the path below the root of the file that a symbolic link leads to.
 func (f *folder) target(name string) (string, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(f.real, filepath.FromSlash(name)))
 	if err != nil {
@@ -142,7 +142,7 @@ func (f *folder) target(name string) (string, error) {
 	return filepath.ToSlash(below), err
 }
 
-// pageName names the page in a file: the URL that the file's name is, escaped, or its path.
+// pageName returns the name of the page in a file: the URL that the file's name is, escaped, or its path.
 func pageName(file string) string {
 	if name, err := url.PathUnescape(path.Base(file)); err == nil && strings.Contains(name, "://") {
 		if u, err := weburl.Parse(name); err == nil {
@@ -152,14 +152,14 @@ func pageName(file string) string {
 	return (&url.URL{Scheme: "file", Path: "/" + file}).String()
 }
 
-// readable returns the words of a file, or why it has none for people.
+// readable returns the words of a file, or the reason why it has none.
 func readable(body []byte, name string) (text, why string) {
 	sniffed := http.DetectContentType(body)
 	kind, _, _ := strings.Cut(sniffed, ";")
 	markup := kind == "text/html" || kind == "text/xml"
 	switch strings.ToLower(path.Ext(name)) {
 	case ".html", ".htm", ".xhtml", ".shtml", ".xml":
-		// Pages hold stray control characters now and then; what is none is found out later.
+		// Pages contain stray control characters now and then; what is not text is detected later.
 		markup = markup || kind == "text/plain" || kind == "application/octet-stream"
 	}
 	switch {

@@ -12,21 +12,21 @@ import (
 
 // Settings of an Intake.
 type Settings struct {
-	// Only are topics: examples at and below them are taken, all where there is none. Without are
-	// topics that are left out with what lies below them.
+	// Only are topics: examples at and below them are accepted, all if there is none. Without are topics that are
+	// excluded with all below them.
 	Only, Without []string
-	// Memory is the number of bytes that are sorted at once; 0 = 128 MiB. An intake uses some three times
-	// as much.
+	// Memory is the number of bytes that are sorted at once; 0 = 128 MiB. An intake uses about three times as
+	// much.
 	Memory int
-	// Temp is the folder for what does not fit; empty = that of the system.
+	// Temp is the folder for temporary files; empty = that of the system.
 	Temp string
-	// Otherwise is the topic of examples that name none; empty = these are refused.
+	// Otherwise is the topic of examples without topics; empty = these are refused.
 	Otherwise string
-	// Lossy takes a source that breaks off for whole.
+	// Lossy accepts a source that is cut off.
 	Lossy bool
 }
 
-// Reason is why something was refused or repaired.
+// Reason is the reason of a refusal or repair.
 type Reason string
 
 // The reasons of refusals.
@@ -48,11 +48,11 @@ const (
 	BrokenOff  Reason = "the source breaks off"
 )
 
-// Place is where something stands in a source.
+// Place is a place in a source.
 type Place struct {
 	// Source is the name of a file.
 	Source string
-	// Unit is what At counts: "line" from 1, "byte" from 0; empty where the file is the place.
+	// Unit is the unit of At: "line" from 1, "byte" from 0; empty where the place is the file.
 	Unit string
 	At   int64
 }
@@ -64,20 +64,20 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s, %s %d", p.Source, p.Unit, p.At)
 }
 
-// maxShown is the number of cases that are shown of each reason.
+// maxShown is the number of cases reported for each reason.
 const maxShown = 5
 
-// Case is something that was refused or repaired.
+// Case is one refusal or repair.
 type Case struct {
 	Place string `json:"place"`
 	What  string `json:"what"`
 }
 
-// Count is how often something happened.
+// Count is the number of cases of a reason.
 type Count struct {
 	Reason Reason `json:"reason"`
 	Count  int64  `json:"count"`
-	// First are the first of them.
+	// First are the first cases.
 	First []Case `json:"first,omitempty"`
 }
 
@@ -96,10 +96,10 @@ func (t *tally) add(r Reason, at Place, what string) {
 	}
 }
 
-// maxExcerpt is the length of what is shown of a case, bytes.
+// maxExcerpt is the maximum length of the excerpt in a case, bytes.
 const maxExcerpt = 1 << 10
 
-// excerpt is the beginning of a text that may be as long as a line, in memory of its own.
+// excerpt returns the beginning of a text, which may be as long as a line, in memory of its own.
 func excerpt(s string) string {
 	if len(s) > maxExcerpt {
 		s = strings.ToValidUTF8(s[:maxExcerpt], "") + "…"
@@ -107,24 +107,24 @@ func excerpt(s string) string {
 	return strings.Clone(s)
 }
 
-// Summary says what became of the examples of an Intake.
+// Summary reports what became of the examples of an Intake.
 type Summary struct {
-	// Read is the number of examples that the sources gave; Refused ones are among them, and so are
-	// those LeftOut by Settings.Only and Without.
+	// Read is the number of examples in the sources; Refused ones are included, and so are those LeftOut by
+	// Settings.Only and Without.
 	Read    int64 `json:"read"`
 	LeftOut int64 `json:"left_out"`
-	// Examples that there are in the end: pages. Repeated ones came with a URL that was there already; of
+	// Examples is the number of resulting examples: pages. Repeated ones had a URL that was present already; of
 	// these, Differing ones had another text.
 	Examples  int64 `json:"examples"`
 	Repeated  int64 `json:"repeated"`
 	Differing int64 `json:"differing"`
-	// Topics that have examples of their own, and Labels, pairs of example and topic.
+	// Topics is the number of topics that have examples of their own, Labels that of pairs of example and topic.
 	Topics int   `json:"topics"`
 	Labels int64 `json:"labels"`
-	// Refused examples, and Repaired ones, which were taken.
+	// Refused examples, and Repaired ones, which were accepted.
 	Refused  []Count `json:"refused"`
 	Repaired []Count `json:"repaired"`
-	// Structure is what structure.rdf.u8 says; nil without it.
+	// Structure describes structure.rdf.u8; nil without it.
 	Structure *Structure `json:"structure,omitempty"`
 }
 
@@ -136,8 +136,8 @@ func (s *Summary) Refusals() (n int64) {
 	return n
 }
 
-// Intake takes examples of any number of sources and hands them out in the order of their URLs. It is
-// for one goroutine.
+// Intake takes examples of any number of sources and returns them in the order of their URLs. Not for concurrent
+// use.
 type Intake struct {
 	settings Settings
 	sum      Summary
@@ -163,10 +163,10 @@ func NewIntake(s Settings) (*Intake, error) {
 	return &Intake{settings: s, topics: make(map[uint64]struct{}), sorter: newSorter(s.Memory, s.Temp)}, nil
 }
 
-// Close removes what lies on disk.
+// Close removes the temporary files.
 func (in *Intake) Close() error { return in.sorter.close() }
 
-// Add gives an example. What is wrong with it is counted; an error is one of the disk.
+// Add adds an example. An invalid example is counted; an error is one of the disk.
 func (in *Intake) Add(at Place, url string, topics []string, page string) error {
 	in.sum.Read++
 	clean, ok := in.choose(at, topics)
@@ -188,7 +188,7 @@ func (in *Intake) Add(at Place, url string, topics []string, page string) error 
 
 func (in *Intake) refusals() int64 { return (&Summary{Refused: in.refused}).Refusals() }
 
-// choose returns the topics that the settings want, clean, sorted and distinct; false where none is left.
+// choose returns the topics that the settings accept, clean, sorted and distinct; false where none is left.
 func (in *Intake) choose(at Place, topics []string) ([]string, bool) {
 	if len(topics) == 0 && in.settings.Otherwise != "" {
 		topics = []string{in.settings.Otherwise}
@@ -220,23 +220,23 @@ func (in *Intake) choose(at Place, topics []string) ([]string, bool) {
 	return slices.Compact(clean), true
 }
 
-// Refuse counts something that a source could not make an example of.
+// Refuse counts something from which a source could not make an example.
 func (in *Intake) Refuse(r Reason, at Place, what string) {
 	in.sum.Read++
 	in.refused.add(r, at, what)
 }
 
-// Refused is what was refused so far, the most frequent reason first.
+// Refused returns the refusals so far, the most frequent reason first.
 func (in *Intake) Refused() []Count { return sorted(in.refused) }
 
-// repair counts something that a source put right.
+// repair counts a repair of a source.
 func (in *Intake) repair(r Reason, at Place, what string) { in.repaired.add(r, at, what) }
 
-// ErrNothing: no source gave an example that could be taken.
+// ErrNothing is returned when no source had an acceptable example.
 var ErrNothing = errors.New("there is no example")
 
-// Finish calls take with every example, in the order of their URLs. The summary is complete then, and
-// it comes with ErrNothing, too. The example is take's until it returns. Called again it does the same.
+// Finish calls take with every example, in the order of their URLs. The summary is complete then, also with
+// ErrNothing. take must not keep the example. Finish may be called again, with the same result.
 func (in *Intake) Finish(take func(*Example) error) (*Summary, error) {
 	in.sum.Examples, in.sum.Repeated, in.sum.Differing, in.sum.Labels = 0, 0, 0, 0
 	var one same
@@ -274,7 +274,7 @@ func (in *Intake) Finish(take func(*Example) error) (*Summary, error) {
 	return &sum, err
 }
 
-// sorted are the counts, the largest first.
+// sorted returns the counts, the largest first.
 func sorted(t tally) []Count {
 	out := append([]Count{}, t...)
 	slices.SortStableFunc(out, func(a, b Count) int {
@@ -283,15 +283,15 @@ func sorted(t tally) []Count {
 	return out
 }
 
-// same is the example that several with one URL become.
+// same merges the examples of one URL.
 type same struct {
 	Example
-	// count of them, of which so many have the text.
+	// count is the number of examples, alike that of those that have the text.
 	count, alike int64
 }
 
-// add adds an example. Of more topics than an example can have those that come first by their names are kept, so that
-// the order of the sources does not matter.
+// add adds an example. Of more topics than an example can have those that are first by name are kept, so that the
+// order of the sources does not matter.
 func (s *same) add(e Example) {
 	s.count++
 	switch c := cmp.Or(cmp.Compare(len(s.Text), len(e.Text)), cmp.Compare(e.Text, s.Text)); {

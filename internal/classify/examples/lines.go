@@ -14,11 +14,11 @@ import (
 	"forager/internal/page/dom"
 )
 
-// maxLine is the longest line of JSON Lines, bytes.
+// maxLine is the maximum length of a line of JSON Lines, bytes.
 const maxLine = 64 << 20
 
-// ReadLines reads JSON Lines; name is what the source is called. Fields other than url, topics, text and
-// html say nothing, and neither do empty lines. A line has at most 64 MiB. The error is one of reading or of the intake.
+// ReadLines reads JSON Lines; name is the source's name in reports. Fields other than url, topics, text and html
+// are ignored, and so are empty lines. A line has at most 64 MiB. The error is one of reading or of the intake.
 func ReadLines(ctx context.Context, r io.Reader, name string, in *Intake) error {
 	lines := bufio.NewReaderSize(r, 1<<20)
 	var line []byte
@@ -47,7 +47,7 @@ func ReadLines(ctx context.Context, r io.Reader, name string, in *Intake) error 
 	return nil
 }
 
-// readLine reads a line into buf, without its end; one that is too long is read over.
+// readLine reads a line into buf, without its end; the rest of a line that is too long is skipped.
 func readLine(in *bufio.Reader, buf []byte) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -62,7 +62,7 @@ func readLine(in *bufio.Reader, buf []byte) (line []byte, tooLong bool, err erro
 	}
 }
 
-// labelled is an example as JSON has it.
+// labelled is an example in JSON.
 type labelled struct {
 	URL    string    `json:"url"`
 	Topics topicList `json:"topics"`
@@ -70,8 +70,8 @@ type labelled struct {
 	HTML   string    `json:"html"`
 }
 
-// topicList is at most maxTopics names. It is decoded one by one: a line of a few megabytes would else become a slice
-// of gigabytes.
+// topicList is at most maxTopics names. It is decoded one by one: otherwise a line of a few megabytes could become
+// a slice of gigabytes.
 type topicList []string
 
 var errTooManyTopics = fmt.Errorf("an example has more than %d topics", maxTopics)
@@ -98,7 +98,7 @@ func (t *topicList) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// absoluteURL is what a URL begins with. URLs that cannot be crawled, such as those of files, still name a page.
+// absoluteURL matches the beginning of URLs. URLs that cannot be crawled, such as those of files, still name a page.
 var absoluteURL = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^\s]+$`)
 
 func addLine(in *Intake, at Place, line []byte) error {

@@ -32,7 +32,7 @@ const (
 	structureFile = "structure.rdf.u8"
 )
 
-// KindOf finds out what kind of source a path is. A folder with a content.rdf.u8 is a dump.
+// KindOf detects the kind of the source at a path. A folder with a content.rdf.u8 is a dump.
 func KindOf(path string) (Kind, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func KindOf(path string) (Kind, error) {
 	return "", fmt.Errorf("%s is neither JSON Lines, nor a list of URLs, nor the dump of a directory, nor a folder", path)
 }
 
-// isURL says whether the first line begins with a URL.
+// isURL reports whether the first line begins with a URL.
 func isURL(b []byte) bool {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	url, _, _ := bytes.Cut(line, []byte("\t"))
@@ -97,7 +97,7 @@ func beside(dir, name string) string {
 	return ""
 }
 
-// Read reads a source that need not be fetched: every kind but URLs. open opens its files.
+// Read reads a source that need not be fetched: every kind except URLs. open opens its files.
 func Read(ctx context.Context, path string, kind Kind, in *Intake, open func(path string) (io.ReadCloser, error)) error {
 	if kind == Folder {
 		return ReadFolder(ctx, path, in)
@@ -132,13 +132,14 @@ func Read(ctx context.Context, path string, kind Kind, in *Intake, open func(pat
 	return ReadDMOZ(ctx, d, in)
 }
 
-// Open opens a file, and unpacks it where it is compressed by gzip, whatever its name.
+// Open opens a file and decompresses it if it is compressed by gzip, whatever its name.
 func Open(path string) (io.ReadCloser, error) {
 	return OpenThrough(path, unwatched)
 }
 
-// OpenParts is Open of a file, or of all files of a folder, in the order of their names and as one, but for those
-// whose names begin with "_" or ".". Reading them is a task of the context (package progress) until they are closed.
+// OpenParts is Open of a file, or of all files of a folder, in the order of their names and concatenated, except
+// those whose names begin with "_" or ".". Reading them is a task of the context (package progress) until they are
+// closed.
 func OpenParts(ctx context.Context, path string) (io.ReadCloser, error) {
 	p := &parts{left: []string{path}}
 	info, err := os.Stat(path)
@@ -159,7 +160,7 @@ func OpenParts(ctx context.Context, path string) (io.ReadCloser, error) {
 	return p, nil
 }
 
-// list are the files of a folder that OpenParts reads.
+// list returns the files of a folder that OpenParts reads.
 func list(dir string) (files []string, err error) {
 	all, err := os.ReadDir(dir)
 	for _, e := range all {
@@ -173,7 +174,7 @@ func list(dir string) (files []string, err error) {
 	return files, err
 }
 
-// parts are files that are read as one; the first of those left may be open.
+// parts are files that are read as one; the first remaining one may be open.
 type parts struct {
 	left    []string
 	open    io.ReadCloser
@@ -218,7 +219,7 @@ func (p *parts) Close() error {
 
 func unwatched(r io.Reader) io.Reader { return r }
 
-// OpenThrough is Open of a file whose bytes go through another reader before they are unpacked.
+// OpenThrough is Open of a file whose bytes pass through another reader before they are decompressed.
 func OpenThrough(path string, through func(io.Reader) io.Reader) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -238,7 +239,7 @@ func OpenThrough(path string, through func(io.Reader) io.Reader) (io.ReadCloser,
 func unpack(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<20)
 	if magic, err := b.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
-		return b, nil // an error comes again
+		return b, nil // the error occurs again when reading
 	}
 	return gzip.NewReader(b)
 }

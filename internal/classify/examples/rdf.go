@@ -11,16 +11,16 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// Bounds of what a dump's scanner holds, bytes.
+// Bounds of the scanner's memory, bytes.
 const (
 	rdfWindow = 64 << 10
-	// maxTag is the length of the longest tag; maxField that of the longest text of an element, of
-	// which the rest is not read.
+	// maxTag is the maximum length of a tag; maxField that of the text of an element, of which the rest is
+	// skipped.
 	maxTag   = 16 << 10
 	maxField = 64 << 10
 )
 
-// rdfKind is what an rdfToken is.
+// rdfKind is the kind of an rdfToken.
 type rdfKind int
 
 const (
@@ -32,18 +32,18 @@ const (
 // rdfToken is a piece of a dump. Its bytes are valid until the next call of next.
 type rdfToken struct {
 	kind rdfKind
-	// name of a tag without its digits at the end: "ExternalPage", "link" for link1.
+	// name of a tag without digits at its end: "ExternalPage", "link" for link1.
 	name string
-	// value is the text as it stands there, or the tag's first attribute.
+	// value is the text as written, or the tag's first attribute.
 	value []byte
-	// empty says that the tag closes its element.
+	// empty reports that the tag closes its element.
 	empty bool
-	// broken says that the tag does not end.
+	// broken reports that the tag does not end.
 	broken bool
 	at     int64
 }
 
-// rdfNames are the elements of a dump. What stands behind "<" and is none of them is text.
+// rdfNames are the elements of a dump. Any other text after "<" is text.
 var rdfNames = func() map[string]string {
 	names := make(map[string]string)
 	for _, n := range []string{
@@ -56,12 +56,12 @@ var rdfNames = func() map[string]string {
 	return names
 }()
 
-// rdfScanner cuts a dump into tags and the text between them. It reads any bytes.
+// rdfScanner cuts a dump into tags and the text between them. It accepts any bytes.
 type rdfScanner struct {
 	r      io.Reader
 	buf    []byte
-	begin  int   // of what is not cut yet
-	end    int   // of what is read
+	begin  int   // of the rest of buf
+	end    int   // of what was read
 	offset int64 // of buf[0]
 	err    error // of r, once it has ended
 }
@@ -70,10 +70,10 @@ func newRDFScanner(r io.Reader) *rdfScanner {
 	return &rdfScanner{r: r, buf: make([]byte, rdfWindow)}
 }
 
-// at is the offset of what comes next.
+// at returns the offset of the rest.
 func (s *rdfScanner) at() int64 { return s.offset + int64(s.begin) }
 
-// need tries to have n bytes to look at.
+// need tries to have n bytes in buf.
 func (s *rdfScanner) need(n int) {
 	for idle := 0; s.end-s.begin < n && s.err == nil; {
 		if s.begin > 0 && s.begin+n > len(s.buf) {
@@ -124,7 +124,7 @@ func (s *rdfScanner) next() (t rdfToken, err error) {
 	}
 }
 
-// rdfName returns the name of the tag that begins the bytes, empty where none does.
+// rdfName returns the name of the tag at the beginning of b, empty if there is none.
 func rdfName(b []byte) (name string, closes bool) {
 	i := 1
 	if i < len(b) && b[i] == '/' {
@@ -145,8 +145,8 @@ func rdfName(b []byte) (name string, closes bool) {
 	return name, closes
 }
 
-// rdfAside returns the length of a comment, an instruction or a declaration that begins the bytes; 0
-// where none does. One without an end is as long as its first line.
+// rdfAside returns the length of a comment, an instruction or a declaration at the beginning of b; 0 if there is
+// none. One without an end is as long as its first line.
 func rdfAside(b []byte) int {
 	end := ">"
 	switch {
@@ -169,8 +169,9 @@ func rdfAside(b []byte) int {
 	return len(b)
 }
 
-// tag cuts a tag off. A value in quotes may hold anything, also ">" and "<": it ends where the quote is followed by the end of
-// the tag, and, where that is missing, at the line's end or where another tag begins.
+// tag returns the tag at the beginning of rest. A value in quotes may contain anything, also ">" and "<": it ends
+// where the quote is followed by the end of the tag or, if there is none, at the end of the line or at the next
+// tag.
 func (s *rdfScanner) tag(rest []byte, name string, closes bool) rdfToken {
 	t := rdfToken{kind: rdfOpen, name: name, at: s.at()}
 	if closes {
@@ -221,7 +222,7 @@ func (s *rdfScanner) tag(rest []byte, name string, closes bool) rdfToken {
 	return t
 }
 
-// rdfTagEnd returns the length of the end of a tag that begins the bytes, 0 where none does.
+// rdfTagEnd returns the length of the end of a tag at the beginning of b, 0 if there is none.
 func rdfTagEnd(b []byte) (n int, empty bool) {
 	for n < len(b) && (b[n] == ' ' || b[n] == '\t') {
 		n++
@@ -236,12 +237,12 @@ func rdfTagEnd(b []byte) (n int, empty bool) {
 	return 0, false
 }
 
-// rdfFaults are the kinds of damage in a piece of text that were put right.
+// rdfFaults are the kinds of damage that were repaired in a text.
 type rdfFaults struct{ encoding, controls, entities bool }
 
-// rdfString makes text of a piece of a dump: bytes that are not UTF-8 are those of windows-1252 (as which they
-// once came into the directory), control characters are white space, and entities are what HTML calls
-// so, in it, as XML knows five only. A bare "&" stands for itself.
+// rdfString returns the text of a piece of a dump: bytes that are not UTF-8 are read as windows-1252 (in which
+// they were once entered), control characters are white space, and entities are those of HTML, as XML has five
+// only. A bare "&" is itself.
 func rdfString(b []byte) (s string, f rdfFaults) {
 	plain := true
 	for _, c := range b {
@@ -287,8 +288,7 @@ func rdfString(b []byte) (s string, f rdfFaults) {
 	return string(out), f
 }
 
-// rdfEntity returns what the entity at the begin of the bytes stands for, and its length; "&" and 1 where
-// there is none.
+// rdfEntity returns the value of the entity at the beginning of b and its length; "&" and 1 if there is none.
 func rdfEntity(b []byte) (string, int) {
 	end := bytes.IndexByte(b[:min(len(b), 34)], ';')
 	if end < 0 {
@@ -305,5 +305,5 @@ func rdfEntity(b []byte) (string, int) {
 	return s, end + 1
 }
 
-// errBrokenOff: a dump has no end.
+// errBrokenOff is the error of a dump without an end.
 var errBrokenOff = errors.New("it breaks off: there is no </RDF> at its end")

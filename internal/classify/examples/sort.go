@@ -16,17 +16,17 @@ import (
 
 const (
 	defaultMemory = 128 << 20
-	// overhead of an example in memory beyond its bytes.
+	// overhead of an example in memory in addition to its bytes.
 	overhead = 64
 	// maxRuns is the number of runs that are merged at once.
 	maxRuns = 64
-	// runBuffer is what one of them is read through, bytes.
+	// runBuffer is the size of the buffer of each, bytes.
 	runBuffer = 256 << 10
-	// Slabs grow from the first size to the other.
+	// Slabs grow from the first size to the second.
 	firstSlab, slabSize = 64 << 10, 4 << 20
 )
 
-// record is an example on its way: its parts each behind their length as a uvarint, the URL first.
+// record is a serialized example: its parts, each preceded by its length as a uvarint, the URL first.
 type record struct{ url, all []byte }
 
 func compareRecords(a, b record) int {
@@ -36,14 +36,14 @@ func compareRecords(a, b record) int {
 	return bytes.Compare(a.all, b.all)
 }
 
-// sorter sorts records by their bytes, in memory as long as they fit, then in runs on disk.
+// sorter sorts records by their bytes, in memory while they fit, then in runs on disk.
 type sorter struct {
 	memory, held int
 	temp         string
 	records      []record
-	slabs        [][]byte // the last one has room
-	spare        [][]byte // of slabSize, without anything in them
-	dir          string   // of the runs; empty = there is none yet
+	slabs        [][]byte // the last one has space
+	spare        [][]byte // of slabSize, empty
+	dir          string   // of the runs; empty = none yet
 	runs         []string
 	made         int
 }
@@ -63,7 +63,7 @@ func (s *sorter) close() error {
 	return os.RemoveAll(s.dir)
 }
 
-// add takes an example.
+// add adds an example.
 func (s *sorter) add(e *Example) error {
 	topics := 0
 	for _, t := range e.Topics {
@@ -82,7 +82,7 @@ func (s *sorter) add(e *Example) error {
 	end := len(b)
 	b = binary.AppendUvarint(b, uint64(topics))
 	for _, t := range e.Topics {
-		b = append(append(b, t...), '\n') // no topic holds one
+		b = append(append(b, t...), '\n') // no topic contains one
 	}
 	b = append(binary.AppendUvarint(b, uint64(len(e.Text))), e.Text...)
 	last := &s.slabs[len(s.slabs)-1]
@@ -109,7 +109,7 @@ func (s *sorter) room(size int) []byte {
 	return slab
 }
 
-// spill writes what is in memory as a run.
+// spill writes the records in memory as a run.
 func (s *sorter) spill() error {
 	slices.SortFunc(s.records, compareRecords)
 	err := s.run(func(w *bufio.Writer) error {
@@ -162,7 +162,7 @@ func (s *sorter) run(fill func(*bufio.Writer) error) error {
 	return nil
 }
 
-// shorten makes one run of all.
+// shorten merges all runs to one.
 func (s *sorter) shorten() error {
 	old := s.runs
 	m, err := openMerge(old, nil)
@@ -213,7 +213,7 @@ func (s *sorter) merge(take func(Example) error) error {
 
 var errRun = errors.New("sort examples: a temporary file was changed")
 
-// example takes a record apart.
+// example decodes a record.
 func (r record) example() (e Example, err error) {
 	rest := r.all
 	var parts [3]string
@@ -227,10 +227,10 @@ func (r record) example() (e Example, err error) {
 	return Example{URL: parts[0], Topics: strings.Split(strings.TrimSuffix(parts[1], "\n"), "\n"), Text: parts[2]}, nil
 }
 
-// merged is a heap of runs, by the record that each is at.
+// merged is a heap of runs, by the current record of each.
 type merged struct{ runs []*run }
 
-// run is a sorted row of records, in a file or in memory.
+// run is a sorted sequence of records, in a file or in memory.
 type run struct {
 	head   record
 	file   *os.File
@@ -270,7 +270,7 @@ func (m *merged) close() {
 	}
 }
 
-// advance goes on from the least record.
+// advance advances the run with the least record.
 func (m *merged) advance() error {
 	r := m.runs[0]
 	err := r.next()
@@ -288,7 +288,7 @@ func (m *merged) advance() error {
 	return nil
 }
 
-// next goes on to the next record; io.EOF behind the last one.
+// next goes to the next record; io.EOF after the last one.
 func (r *run) next() error {
 	if r.file == nil {
 		if len(r.rest) == 0 {
@@ -324,7 +324,7 @@ func (r *run) next() error {
 	return nil
 }
 
-// Len, Less, Swap, Push and Pop make a heap.
+// Len, Less, Swap, Push and Pop implement heap.Interface.
 func (m *merged) Len() int           { return len(m.runs) }
 func (m *merged) Less(i, j int) bool { return compareRecords(m.runs[i].head, m.runs[j].head) < 0 }
 func (m *merged) Swap(i, j int)      { m.runs[i], m.runs[j] = m.runs[j], m.runs[i] }

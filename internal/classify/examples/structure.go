@@ -9,23 +9,21 @@ import (
 	"strings"
 )
 
-// Structure is what the structure of a dump says of its topics.
+// Structure is the statistics of the structure of a dump.
 type Structure struct {
-	// Topics there are; of these, Empty ones have no page of their own.
+	// Topics is the number of topics; of these, Empty ones have no page of their own.
 	Topics int64 `json:"topics"`
 	Empty  int64 `json:"empty"`
-	// Symbolic links between topics, which are not followed; Dangling ones lead to a topic that is not there.
+	// Symbolic is the number of symbolic links between topics, which are not followed; Dangling ones lead to a missing topic.
 	Symbolic int64 `json:"symbolic"`
 	Dangling int64 `json:"dangling"`
-	// Astray is the number of narrow elements whose topic does not lie right below by its name: the name
-	// counts.
+	// Astray is the number of narrow elements whose topic is not directly below by its name; the name decides.
 	Astray int64 `json:"astray"`
-	// OnCircles is the number of topics from which a way along narrower topics and symbolic links
-	// leads back.
+	// OnCircles is the number of topics on a cycle of narrower topics and symbolic links.
 	OnCircles int64 `json:"on_circles"`
 }
 
-// structure is a structure as it is read. Topics are known by the hashes of their names.
+// structure is a structure while it is read. Topics are identified by the hashes of their names.
 type structure struct {
 	Structure
 	number map[uint64]uint32
@@ -45,7 +43,7 @@ func (x *structure) topic(name string) uint32 {
 	return n
 }
 
-// page notes that a topic has a page, and says whether the topic is there. Without a structure every one is.
+// page records that a topic has a page, and reports whether the topic exists. Without a structure every topic does.
 func (x *structure) page(name string) bool {
 	if x == nil {
 		return true
@@ -111,7 +109,7 @@ func readStructure(ctx context.Context, r io.Reader, name string, in *Intake) (*
 	return x, nil
 }
 
-// symbolicBit marks a way that is a symbolic link.
+// symbolicBit marks an edge that is a symbolic link.
 const symbolicBit = 1 << 31
 
 func (x *structure) narrow(at uint32, topic, child string) {
@@ -125,7 +123,7 @@ func (x *structure) narrow(at uint32, topic, child string) {
 	x.next[at] = append(x.next[at], x.topic(child))
 }
 
-// count sets what can be said once everything was read.
+// count sets the numbers that need the whole structure.
 func (x *structure) count() {
 	for n, there := range x.exists {
 		if there {
@@ -143,8 +141,8 @@ func (x *structure) count() {
 	x.OnCircles = x.circles()
 }
 
-// circles counts the topics on circles: those of strongly connected components of several topics, or
-// that lead to themselves (Tarjan 1972, without recursion).
+// circles counts the topics on cycles: those of strongly connected components of several topics, or with an edge
+// to themselves (Tarjan 1972, without recursion).
 func (x *structure) circles() (on int64) {
 	const none = ^uint32(0)
 	type frame struct {

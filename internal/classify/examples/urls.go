@@ -14,7 +14,7 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// Listed is a page that is to be an example once it was fetched.
+// Listed is a page that is to be fetched to become an example.
 type Listed struct {
 	// URL is canonical.
 	URL string
@@ -24,24 +24,24 @@ type Listed struct {
 
 // Bounds of a list of URLs.
 const (
-	// maxURLLine is the longest line, bytes.
+	// maxURLLine is the maximum length of a line, bytes.
 	maxURLLine = 1 << 20
-	// maxListed is the number of URLs.
+	// maxListed is the maximum number of URLs.
 	maxListed = 1_000_000
-	// maxYAML is the size of a YAML file, bytes; it takes some fifty times as much memory.
+	// maxYAML is the maximum size of a YAML file, bytes; it takes about fifty times as much memory.
 	maxYAML = 4 << 20
 )
 
-// ReadURLs reads URLs with topics and returns each URL once, sorted. Lines that say neither are refused by
-// the intake. There are two forms. Lines:
+// ReadURLs reads URLs with topics and returns each URL once, sorted. Lines that have neither are refused by the
+// intake. There are two forms. Lines:
 //
 //	# a comment
 //	[Science/Chemistry]
 //	https://example.org/acids
 //	https://example.org/salts	Science/Geology	Science/Chemistry
 //
-// where [topic] is that of the URLs below it that name none, and topics stand behind tabs; and YAML, a
-// topic with its URLs:
+// where [topic] is that of the URLs after it that have none, and topics are separated by tabs; and YAML, a topic
+// with its URLs:
 //
 //	Science/Chemistry:
 //	  - https://example.org/acids
@@ -64,7 +64,7 @@ func ReadURLs(r io.Reader, name string, in *Intake) ([]Listed, error) {
 	return out, nil
 }
 
-// urlList is a list of URLs as it grows.
+// urlList is a list of URLs under construction.
 type urlList struct {
 	in     *Intake
 	topics map[string][]string // by URL

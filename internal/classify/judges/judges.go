@@ -11,8 +11,8 @@ import (
 	"forager/internal/platform/modelfile"
 )
 
-// Open reads a critic's file; one that asks a service does so by the options. Errors are those of
-// package modelfile; bytes that are no file of a critic are refused as those of package critic are.
+// Open reads a critic's file; a critic that calls a service does so with the options. Errors are those of package
+// modelfile; bytes that are no critic's file get the same error as in package critic.
 func Open(b []byte, o predicate.Options) (critic.Judge, error) {
 	switch modelfile.Kind(b) {
 	case pagerules.FileKind:
@@ -30,7 +30,7 @@ func Open(b []byte, o predicate.Options) (critic.Judge, error) {
 	}
 }
 
-// OpenMapped is Open for a mapped file. A trained critic is read in place and holds the file.
+// OpenMapped is Open for a mapped file. A trained critic is read in place and keeps the file open.
 func OpenMapped(file *modelfile.Mapped, o predicate.Options) (critic.Judge, error) {
 	if modelfile.Kind(file.Bytes()) == critic.FileKind {
 		return orNothing(critic.UnmarshalMapped(file))
@@ -40,7 +40,7 @@ func OpenMapped(file *modelfile.Mapped, o predicate.Options) (critic.Judge, erro
 	return by, err
 }
 
-// orNothing keeps a nil pointer from becoming a judge that is not nil.
+// orNothing converts a nil pointer to a nil Judge.
 func orNothing[J critic.Judge](j J, err error) (critic.Judge, error) {
 	if err != nil {
 		return nil, err
@@ -48,8 +48,8 @@ func orNothing[J critic.Judge](j J, err error) (critic.Judge, error) {
 	return j, nil
 }
 
-// ReadsURLs says whether a judge may look at the URL of a page: it must not judge where the labels
-// of pages follow from their URLs.
+// ReadsURLs reports whether a judge may read the URL of a page: it must not be used where the labels of pages
+// follow from their URLs.
 func ReadsURLs(by critic.Judge) bool {
 	r, ok := by.(interface{ ReadsURLs() bool })
 	return ok && r.ReadsURLs()

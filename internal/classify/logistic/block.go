@@ -7,17 +7,16 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// blockSize is the number of examples of a block, so that its tables stay in the nearest cache.
+// blockSize is the number of examples of a block, so that its tables fit the nearest cache.
 const blockSize = 128
 
-// block is examples that are fitted one batch after another while the weights are read and written only
-// once: weights of all features do not fit a cache. A move by one example changes the score of a later one by
-// their inner product times the move, so each batch has the scores that it would have if the weights had moved
-// before.
+// block is examples that are fitted batch by batch while the weights are read and written only once: the weights
+// of all features do not fit a cache. A move by one example changes the score of a later one by their inner
+// product times the move, so each batch gets the scores that it would have if the weights had moved before.
 type block struct {
 	examples []int // at most blockSize, or a batch
 	order    []int // in which they are fitted: positions in examples
-	// Features that the examples have, ascending, and where the entries of each end.
+	// Features of the examples, ascending, and the ends of the entries of each.
 	features []uint32
 	ends     []uint32
 	entries  []entry
@@ -32,8 +31,8 @@ type entry struct {
 
 // tables have a row of numbers, one a class, for each example of a block.
 type tables struct {
-	// scores are by the weights, without scale and bias; moves are of the weights, and past of what the average
-	// needs, for each unit of a feature.
+	// scores are those by the weights, without scale and bias; moves are those of the weights, and past those of
+	// the average, for each unit of a feature.
 	scores, moves, past table
 	residual            []float64
 }
@@ -47,7 +46,7 @@ func (t *table) row(example int) []float32 { return t.numbers[example*t.classes:
 
 func (f *fitting) residuals(i int) []float64 { return f.residual[i*f.Classes:][:f.Classes] }
 
-// divide deals the examples to blocks, at random.
+// divide divides the examples into blocks, at random.
 func (f *fitting) divide() []*block {
 	order := make([]int, len(f.examples))
 	for i := range order {
@@ -67,7 +66,7 @@ func (f *fitting) divide() []*block {
 	return blocks
 }
 
-// newBlock makes a block of examples. Count is by feature, all 0 before and afterwards.
+// newBlock makes a block of examples. Count is by feature, all 0 before and after.
 func newBlock(all []Example, examples []int, count []uint32) *block {
 	b := &block{examples: examples, order: make([]int, len(examples)), products: make([]float32, len(examples)*len(examples))}
 	n := 0
@@ -116,7 +115,7 @@ func (b *block) each(f func(feature int, entries []entry)) {
 	}
 }
 
-// fit fits the weights to the examples of a block, batch after batch.
+// fit fits the weights to the examples of a block, batch by batch.
 func (f *fitting) fit(b *block, average bool) {
 	clear(f.scores.numbers)
 	f.each(func(from, to int) {
@@ -151,7 +150,7 @@ func (f *fitting) fit(b *block, average bool) {
 	})
 }
 
-// see makes the scores of the examples after a batch what they are when the weights have moved by it.
+// see updates the scores of the examples after a batch by the moves of the batch.
 func (f *fitting) see(b *block, batch, after []int) {
 	for _, j := range after {
 		scores := vector(f.scores.row(j))
@@ -161,14 +160,14 @@ func (f *fitting) see(b *block, batch, after []int) {
 	}
 }
 
-// vector is a row of numbers for package blas32, which adds several of them at a time.
+// vector converts a row for package blas32, which adds several numbers at a time.
 func vector(row []float32) blas32.Vector { return blas32.Vector{N: len(row), Data: row, Inc: 1} }
 
-// leastClasses is the number of classes below which a worker has no part of its own.
+// leastClasses is the number of classes below which a worker gets no part of its own.
 const leastClasses = 32
 
-// each runs a part of the classes on every worker, from one class to another. Each number is computed by one worker,
-// in an order that does not depend on how many there are.
+// each runs part for ranges of classes, from one class to another, on the workers. Each number is computed by one
+// worker, in an order that does not depend on the number of workers.
 func (f *fitting) each(part func(from, to int)) {
 	workers := min(f.Workers, f.Classes/leastClasses)
 	if workers < 2 {

@@ -10,42 +10,42 @@ import (
 	"forager/internal/platform/progress"
 )
 
-// Epochs is how often each of n examples is fitted by default: three times, and few examples up to ten times.
+// Epochs returns the default number of times that each of n examples is fitted: three, and up to ten for few examples.
 func Epochs(n int) int { return min(max(15_000/max(n, 1), 3), 10) }
 
-// interceptRate is the step of the intercepts beside that of the weights: they move with every
-// example, a weight only with its feature's (Bottou 2012, §5.2, does it likewise).
+// interceptRate is the step of the intercepts relative to that of the weights: they move with every example, a
+// weight only with its feature's (as in Bottou 2012, §5.2).
 const interceptRate = .1
 
-// Row is one document: distinct features, and the value of each beside it.
+// Row is one document: distinct features with the value of each.
 type Row struct {
 	Features []uint32
 	Values   []float32
 }
 
-// Example is a document and what it is about.
+// Example is a document with its classes.
 type Example struct {
 	Row
 	// Classes it belongs to, at least one; with several, each has an equal share of it.
 	Classes []int
 }
 
-// Settings say how a model is fitted. The zero value of a number stands for its default.
+// Settings of Fit. The zero value of a number is its default.
 type Settings struct {
 	// Classes and Features are the shape of the model; both at least 1.
 	Classes, Features int
-	// L2 is λ of mean loss + λ/2·‖W‖²; 0 = 0.01 / examples. The intercepts are not held back.
+	// L2 is λ of mean loss + λ/2·‖W‖²; 0 = 0.01 / examples. The intercepts are not penalised.
 	L2 float64
 	// Epochs is how often every example is fitted; 0 = Epochs(examples). The weights are averaged over
 	// the second half of them.
 	Epochs int
 	// Rate is the first step; 0 = 8. Step t is Rate / (1 + Rate·L2·examples seen).
 	Rate float64
-	// Batch is the number of examples that are judged by the same weights; 0 = 16.
+	// Batch is the number of examples that are scored by the same weights; 0 = 16.
 	Batch int
 	// Seed of the order of the examples.
 	Seed uint64
-	// Workers share the work; 0 = the processors. The model does not depend on it.
+	// Workers is the number of goroutines; 0 = the processors. The model does not depend on it.
 	Workers int
 }
 
@@ -105,10 +105,9 @@ func (s *Settings) check(x *Example) error {
 	return nil
 }
 
-// fitting is the state of one fit. The true weights are scale × weights: holding all of them
-// back at once is one multiplication (Bottou, Stochastic Gradient Descent Tricks, 2012, §5.1).
-// sums holds what the average needs: at any time Σ of the true weights over the steps that
-// are averaged = carried × weights + sums (the same paper, §5.3).
+// fitting is the state of one fit. The true weights are scale × weights, so that the penalty on all of them is one
+// multiplication (Bottou, Stochastic Gradient Descent Tricks, 2012, §5.1). sums is for the average: at any time Σ
+// of the true weights over the steps that are averaged = carried × weights + sums (the same paper, §5.3).
 type fitting struct {
 	Settings
 	examples []Example
@@ -123,9 +122,9 @@ type fitting struct {
 	tables
 }
 
-// Fit finds the weights. An error names the example that cannot be used. The same examples in
-// the same order with the same settings give the same bits, with any number of workers. Each example
-// of each epoch is a unit of progress; Fit ends with the error of ctx.
+// Fit finds the weights. The error names an example that is invalid, or is that of ctx. The same examples in the
+// same order with the same settings give the same bits, with any number of workers. Each example of each epoch is
+// a unit of progress.
 func Fit(ctx context.Context, examples []Example, s Settings) (*Model, error) {
 	if err := s.complete(examples); err != nil {
 		return nil, err
@@ -149,7 +148,7 @@ func Fit(ctx context.Context, examples []Example, s Settings) (*Model, error) {
 	return f.model(), nil
 }
 
-// step moves the weights by the gradient of a batch, of rows of the tables.
+// step moves the weights by the gradient of a batch, given by rows of the tables.
 func (f *fitting) step(b *block, batch []int, average bool) {
 	rate := f.Rate / (1 + f.Rate*f.L2*float64(f.seen))
 	f.seen += uint64(len(batch))
@@ -160,8 +159,8 @@ func (f *fitting) step(b *block, batch []int, average bool) {
 	if average {
 		f.averaged++
 	}
-	// A weight moves by −rate/scale × residual × value; its past steps in the average are
-	// put right, so that carried × the new weight is what it would be without the move.
+	// A weight moves by −rate/scale × residual × value; its past steps in the average are corrected, so that
+	// carried × the new weight is what it would be without the move.
 	by, back := rate/f.scale, f.carried
 	for _, i := range batch {
 		moves, past := f.moves.row(i), f.past.row(i)
@@ -191,7 +190,7 @@ func (f *fitting) judge(i int, classes []int) {
 	}
 }
 
-// rescale makes scale 1 again before it vanishes.
+// rescale sets scale to 1 again before it underflows.
 func (f *fitting) rescale() {
 	for _, numbers := range [][]float32{f.weights, f.scores.numbers, f.moves.numbers} {
 		for i := range numbers {
@@ -213,8 +212,8 @@ func (f *fitting) model() *Model {
 	return m
 }
 
-// shuffle orders by a generator of its own (SplitMix64, Fisher–Yates), so that the order is the
-// same in every version of Go.
+// shuffle shuffles by a generator of its own (SplitMix64, Fisher–Yates), so that the order is the same in every
+// version of Go.
 func shuffle[E any](order []E, seed uint64) {
 	state := seed*0x9e3779b97f4a7c15 + 1
 	for i := len(order) - 1; i > 0; i-- {

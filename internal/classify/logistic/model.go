@@ -1,6 +1,6 @@
 package logistic
 
-// Model is what Fit has found; Pack makes of it what documents are scored by.
+// Model is the result of Fit; Pack converts it to the form that scores documents.
 type Model struct {
 	classes int
 	weights []float32 // feature-major

@@ -6,9 +6,9 @@ import (
 	"math/bits"
 )
 
-// Packed is a model of two bytes a weight, as files keep it: the weight of feature f for class c is
-// Scale[f] · Weights[f·classes + c], off by 1/65,534 of the feature's largest weight at most. It is
-// safe for concurrent use.
+// Packed is a model of two bytes a weight, as in files: the weight of feature f for class c is Scale[f] ·
+// Weights[f·classes + c], with an error of at most 1/65,534 of the feature's largest weight. It is safe for
+// concurrent use.
 type Packed struct {
 	Bias    []float64 // by class
 	Scale   []float32 // by feature
@@ -28,7 +28,7 @@ func (m *Model) Pack() *Packed {
 		if most == 0 {
 			continue
 		}
-		// Rounded up, so that no weight is beyond the largest int16.
+		// Rounded up, so that no weight exceeds the largest int16.
 		p.Scale[f] = math.Nextafter32(float32(most/math.MaxInt16), math.MaxFloat32)
 		for k, w := range row {
 			p.Weights[f*m.classes+k] = int16(math.Round(float64(w) / float64(p.Scale[f])))
@@ -37,7 +37,7 @@ func (m *Model) Pack() *Packed {
 	return p
 }
 
-// Check says what is wrong with a model that was read from a file.
+// Check returns an error if a model that was read from a file is invalid.
 func (p *Packed) Check() error {
 	if len(p.Bias) == 0 || len(p.Weights) != len(p.Bias)*len(p.Scale) {
 		return fmt.Errorf("%d weights of %d features and %d classes", len(p.Weights), len(p.Scale), len(p.Bias))
@@ -60,16 +60,16 @@ func (p *Packed) Weight(feature uint32, class int) float64 {
 	return float64(p.Scale[feature]) * float64(p.Weights[int(feature)*len(p.Bias)+class])
 }
 
-// scoresAtOnce is the number of classes whose sums stay in the nearest cache together.
+// scoresAtOnce is the number of classes whose sums fit the nearest cache together.
 const scoresAtOnce = 512
 
-// Scores sets dst, one number a class, to the log odds of a document up to a constant.
-// Features that the model does not have are passed over.
+// Scores sets dst, one number a class, to the log odds of a document up to a constant. Features that are not in
+// the model are ignored.
 //
-// Weights are integers, so what a feature multiplies them by is made one, too, in units so small that
-// the sums just fit 63 bits: that is twice as quick as turning each weight into a floating-point
-// number, and the sums are the same in any order, on any machine. Of a document of a thousand features
-// what rounding adds is below 2⁻³⁷ of the largest addend each.
+// Weights are integers, so the factor of a feature is made one, too, in units so small that the sums just fit 63
+// bits: that is twice as fast as converting each weight to floating point, and the sums are the same in any order,
+// on any machine. For a document of a thousand features the rounding error is below 2⁻³⁷ of the largest addend
+// each.
 func (p *Packed) Scores(dst []float64, r *Row) {
 	dst = dst[:copy(dst, p.Bias)]
 	var top float64
@@ -88,7 +88,7 @@ func (p *Packed) Scores(dst []float64, r *Row) {
 	}
 }
 
-// scores adds the scores of the classes from one on.
+// scores adds the scores of the classes that begin at from.
 func (p *Packed) scores(dst []float64, from int, r *Row, unit float64) {
 	// Four features at a time, so that each sum is read and written once for four of them.
 	var (
