@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// Fields of a page that conditions look at.
+// Fields of a page that conditions read.
 const (
 	title = iota
 	description
@@ -30,7 +30,7 @@ type (
 	anyOf []condition
 	allOf []condition
 	not   struct{ condition }
-	// phrase is words in a row; a single word mostly.
+	// phrase is words in sequence; most often a single word.
 	phrase struct {
 		field  int
 		words  []int
@@ -63,23 +63,23 @@ func (c phrase) holds(p *page) bool {
 
 func (c expression) holds(p *page) bool {
 	if c.field == body {
-		// Its words in a row, without the spaces around them.
+		// Its words, without the spaces around them.
 		return c.Match(bytes.TrimSpace(p.joined[body]))
 	}
 	return c.MatchString(p.whole[c.field])
 }
 
-// page is a page as conditions read it.
+// page is a page in the form that conditions read.
 type page struct {
 	whole [fields]string
-	// has says which of the words that rules know a field has; joined are all of its words with
-	// a space before, between and behind them.
+	// has reports which of the words in rules a field has; joined is all of its words with a space before, between
+	// and after them.
 	has    [fields][]bool
 	joined [fields][]byte
 	used   []bool // by term
 }
 
-// read takes over what rules ask of a page.
+// read extracts what the rules need from a page.
 func (s *page) read(r *Rules, p *schemas.Page) {
 	s.whole = [fields]string{title: p.GetTitle(), description: p.GetDescription(), url: p.GetUrl(), language: p.GetLanguage()}
 	for f, uses := range r.uses {
@@ -116,7 +116,7 @@ func (s *page) readBody(r *Rules, p *schemas.Page, uses use) {
 	}
 }
 
-// wordsOf gives the words of a field, or of a string to be looked for in it.
+// wordsOf yields the words of a field, or of a string that is searched in it.
 func wordsOf(field int, s string) func(yield func(string) bool) {
 	if field == url {
 		return strings.FieldsFuncSeq(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// maxDepth bounds how deep parentheses and nots may be nested.
+	// maxDepth bounds the nesting of parentheses and nots.
 	maxDepth = 100
-	// maxProgram bounds all regular expressions of a file together, instructions of their programs.
+	// maxProgram bounds the total number of instructions of the regular expressions of a file.
 	maxProgram = 200_000
-	// maxProblems is how many problems are reported.
+	// maxProblems is the number of problems that are reported.
 	maxProblems = 20
 )
 
-// Parse reads rules. name is the file's, for errors; each error begins with name:line: and names
-// the topic of its rule, and all are reported together, the first 20.
+// Parse parses rules. name is the file's, for errors; each error begins with name:line: and names the topic of its
+// rule, and all are returned together, the first 20.
 func Parse(name, source string) (*Rules, error) {
 	r := &Rules{name: name, source: source, words: make(map[string]int)}
 	p := &parser{rules: r}
@@ -52,8 +52,8 @@ func Parse(name, source string) (*Rules, error) {
 type block struct {
 	topic string
 	line  int      // of its first line
-	lines []string // the condition; "" for lines of comment
-	colon bool     // there is one behind the topic
+	lines []string // the condition; "" for comment lines
+	colon bool     // there is one after the topic
 }
 
 type parser struct {
@@ -61,13 +61,13 @@ type parser struct {
 	problems []error
 	program  int // instructions so far
 
-	// Of the rule being read.
+	// Of the current rule.
 	tokens []token
 	at     int
 	depth  int
 }
 
-// problem is found in a rule; reading the rule ends there.
+// problem is an error in a rule; parsing the rule ends there.
 type problem struct {
 	line int
 	text string
@@ -81,7 +81,7 @@ func (p *parser) report(line int, topic, text string) {
 	p.problems = append(p.problems, fmt.Errorf("%s:%d: rule %.80q: %s", p.rules.name, line, topic, text))
 }
 
-// blocks cuts a file into its rules.
+// blocks splits a file into its rules.
 func (p *parser) blocks(source string) (all []block) {
 	for i, line := range strings.Split(source, "\n") {
 		line = strings.TrimSuffix(line, "\r")
@@ -108,7 +108,7 @@ func (p *parser) blocks(source string) (all []block) {
 	return all
 }
 
-// rule reads one rule, or reports what is wrong with it.
+// rule parses one rule, or reports its problem.
 func (p *parser) rule(b block) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -161,7 +161,7 @@ func (t token) String() string {
 	return fmt.Sprintf("%q", t.text)
 }
 
-// scan cuts a line into tokens.
+// scan splits a line into tokens.
 func (p *parser) scan(line string, number int) {
 	for i := 0; i < len(line); {
 		switch c := line[i]; {
@@ -197,7 +197,7 @@ func (p *parser) peek() token {
 	return token{kind: end, line: p.tokens[len(p.tokens)-1].line}
 }
 
-// take takes the next token if it is this one.
+// take consumes the next token if it is the given one.
 func (p *parser) take(kind int, text string) bool {
 	t := p.peek()
 	if t.kind != kind || t.text != text {
@@ -247,7 +247,7 @@ func (p *parser) unit() condition {
 	return p.test()
 }
 
-// test reads a field, how it is looked at, and for what.
+// test parses a field, an operator and strings.
 func (p *parser) test() condition {
 	t := p.peek()
 	field := slices.Index(fieldNames[:], t.text)
@@ -323,7 +323,7 @@ func (p *parser) expression(field int, s token) condition {
 	return expression{field, x}
 }
 
-// programSize is the number of instructions of a regular expression that compiles.
+// programSize returns the number of instructions of a regular expression that compiles.
 func programSize(s string) int {
 	parsed, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {

@@ -17,17 +17,17 @@ const (
 	// FileKind is the kind of a model file of rules (package modelfile).
 	FileKind    = "rules"
 	fileVersion = 1
-	// maxFile is the size of the largest file of rules, bytes.
+	// maxFile is the maximum size of a file of rules, bytes.
 	maxFile = 1 << 20
 )
 
-// Rules judge pages. They are safe for concurrent use.
+// Rules is a critic.Judge. It is safe for concurrent use.
 type Rules struct {
 	name    string
 	source  string
 	classes []string // sorted
 	rules   []rule
-	// What conditions read of a page, over all rules.
+	// The parts of a page that the conditions of all rules need.
 	uses  [fields]use
 	words map[string]int // number of each single word and each word of a phrase
 
@@ -36,34 +36,34 @@ type Rules struct {
 
 // rule is one rule of the file.
 type rule struct {
-	topic     string // without "/" at its ends; "" is the root, whose class is Other
+	topic     string // without "/" at either end; "" is the root, whose class is Other
 	line      int
 	class     int
 	condition condition
 }
 
-// use is what conditions ask of a field.
+// use is the parts of a field that conditions need.
 type use struct {
-	words  bool // which words it has
-	joined bool // its words in a row
+	words  bool // the words it has
+	joined bool // its words in sequence
 	whole  bool // the field as it is
 }
 
-// Source is the text of the rules.
+// Source returns the text of the rules.
 func (r *Rules) Source() string { return r.source }
 
-// Len is the number of rules.
+// Len returns the number of rules.
 func (r *Rules) Len() int { return len(r.rules) }
 
-// Classes are the classes that pages can be of, sorted; not to be changed.
+// Classes returns the classes, sorted, which must not be modified.
 func (r *Rules) Classes() []string { return r.classes }
 
-// ReadsURLs says whether a rule looks at the URL: then pages whose labels follow from their URLs
-// must not be judged by them.
+// ReadsURLs reports whether a rule reads the URL: then pages whose labels follow from their URLs must not be
+// judged by the rules.
 func (r *Rules) ReadsURLs() bool { return r.uses[url] != use{} }
 
-// Judge returns the class of a page, an index into Classes, and the line of the rule that decided,
-// 0 where none holds. An error is a page that contradicts itself.
+// Judge returns the class of a page, an index into Classes, and the line of the rule that decided, 0 where none
+// holds. The error is that of an inconsistent page.
 func (r *Rules) Judge(p *schemas.Page) (class, line int, err error) {
 	for _, t := range p.GetTokens() {
 		if int(t) >= len(p.GetTerms()) {
@@ -85,8 +85,8 @@ func (r *Rules) Judge(p *schemas.Page) (class, line int, err error) {
 // Pruned returns nil: every topic of a rule is a class.
 func (r *Rules) Pruned() []taxonomy.Pruned { return nil }
 
-// Opine is as critic.Judge has it: the class that the rules decide on has 1, all others 0. An error
-// is about a page that contradicts itself.
+// Opine implements critic.Judge: the class that the rules decide on has 1, all others 0. The error is that of an
+// inconsistent page.
 func (r *Rules) Opine(_ context.Context, o *critic.Opinion, p *schemas.Page) error {
 	class, _, err := r.Judge(p)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Rules) Opine(_ context.Context, o *critic.Opinion, p *schemas.Page) err
 	return nil
 }
 
-// finish sets what follows from the rules that were read.
+// finish sets the fields that follow from the rules.
 func (r *Rules) finish() {
 	class := func(topic string) string {
 		above := slices.ContainsFunc(r.rules, func(o rule) bool { return topic == "" || strings.HasPrefix(o.topic, topic+"/") })

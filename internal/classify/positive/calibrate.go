@@ -6,30 +6,31 @@ import (
 	"math"
 )
 
-// Curve turns scores into Pr(on topic) = 1/(1 + exp(−(Slope·score + Intercept))), among pages
-// like the unlabelled ones.
+// Curve maps scores to Pr(on topic) = 1/(1 + exp(−(Slope·score + Intercept))), among pages like the unlabelled
+// ones.
 type Curve struct{ Slope, Intercept float64 }
 
-// Probability in [0,1].
+// Probability returns the probability for a score, in [0,1].
 func (c Curve) Probability(score float64) float64 { return logistic(c.LogOdds(score)) }
 
-// LogOdds are those of Probability.
+// LogOdds returns the log odds of Probability.
 func (c Curve) LogOdds(score float64) float64 { return c.Slope*score + c.Intercept }
 
-// steep is the standard deviation of what the slope is believed to be before any page is seen, a unit
-// of the scores' own spread: the weakly informative 2.5 of Gelman, Jakulin, Pittau and Su 2008. Ten positives
+// steep is the standard deviation of the prior of the slope, relative to the standard deviation of the scores: the
+// weakly informative 2.5 of Gelman, Jakulin, Pittau and Su 2008. Otherwise ten positives that are all above most
+// of the rest would make a step of it.
 // that all lie above most of the rest would else make a step of it.
 const steep = 2.5
 
-// Calibrate finds the curve of greatest presence-only likelihood (Ward et al. 2009, eq. 7, for two samples of equal
-// weight, times what is believed of the slope): a page drawn from positives and unlabelled alike is one of the
-// positives with probability f/(f + π), f the probability that it is on topic. Scores are held out. A score that says
-// the opposite of what it should has the slope 0.
+// Calibrate finds the curve of greatest presence-only likelihood (Ward et al. 2009, eq. 7, for two samples of
+// equal weight, times the prior of the slope): a page drawn from positives and unlabelled with equal weight is one
+// of the positives with probability f/(f + π), f the probability that it is on topic. Scores are held out. Scores
+// of the wrong sign give the slope 0.
 func Calibrate(ctx context.Context, positives, unlabelled []float64, prior float64) (Curve, error) {
 	if len(positives) == 0 || len(unlabelled) == 0 {
 		return Curve{}, errors.New("calibrate: positives and unlabelled pages are both needed")
 	}
-	// In units of the scores' own spread.
+	// In units of the scores' standard deviation.
 	var mean, square float64
 	for _, s := range unlabelled {
 		mean += s / float64(len(unlabelled))
@@ -60,7 +61,7 @@ type presence struct {
 	held                  float64 // ½·held·slope² is added
 }
 
-// log returns log f and log(f + π) at the log odds z; f may be too small for a number.
+// log returns log f and log(f + π) at the log odds z; f may be too small for a float64.
 func (l *presence) log(z float64) (f, both float64) {
 	f = -softplus(-z)
 	return f, math.Log(math.Exp(f) + l.prior)
@@ -96,13 +97,13 @@ func (l *presence) slope(slope, x []float64) {
 	}
 }
 
-// Brier estimates the mean squared error of probabilities among pages like the unlabelled ones, without a
-// page that is known to be off topic: the unbiased risk of du Plessis, Niu and Sugiyama 2014, §3,
-// with the squared loss,
+// Brier estimates the mean squared error of probabilities among pages like the unlabelled ones, without a page
+// that is known to be off topic: the unbiased risk of du Plessis, Niu and Sugiyama 2014, §3, with the squared
+// loss,
 //
 //	mean over unlabelled of f² + π · mean over positives of (1 − 2f)
 //
-// As a mean over samples it may come out below 0, and is 0 then (Kiryo et al. 2017).
+// The estimate may be negative, and is 0 then (Kiryo et al. 2017).
 func Brier(positives, unlabelled []float64, prior float64) float64 {
 	return max(0, unbiased(positives, unlabelled, prior))
 }

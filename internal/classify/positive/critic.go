@@ -12,10 +12,10 @@ import (
 	"forager/schemas"
 )
 
-// Critic judges pages by a Model of their words. It has two classes, its topic and Other, and one kind of
-// number: calibrated probabilities. It is safe for concurrent use.
+// Critic judges pages by a Model of their words. It has two classes, its topic and Other, and one kind of number:
+// calibrated probabilities. It is safe for concurrent use.
 //
-// A page that it was trained on carries the probability of a model that has not seen it.
+// A page that it was trained on gets the probability of a model that has not seen it.
 type Critic struct {
 	topic      string
 	provenance map[string]string
@@ -24,7 +24,7 @@ type Critic struct {
 	heldOut    map[string]float64 // probability by URL
 }
 
-// Report says what a critic was trained on and how good it is.
+// Report is the result of training.
 type Report struct {
 	// Liked, Background and Wrong are the numbers of pages.
 	Liked      int `json:"liked"`
@@ -34,23 +34,22 @@ type Report struct {
 	Words int `json:"words"`
 	// Prior is the share of the background that is estimated to be on topic.
 	Prior float64 `json:"prior"`
-	// Brier is the estimated mean squared error of the probabilities among pages like the
-	// background; that of the prior alone is Prior·(1 − Prior).
+	// Brier is the estimated mean squared error of the probabilities among pages like the background; that of the
+	// prior alone is Prior·(1 − Prior).
 	Brier float64 `json:"brier"`
-	// Recall is the share of the liked pages that a model which has not seen them finds more likely on
-	// topic than not.
+	// Recall is the share of the liked pages whose held-out probability is above one half.
 	Recall float64 `json:"recall"`
-	// Taken is the share of the background of which the same holds.
+	// Taken is the same share of the background.
 	Taken float64 `json:"background_taken"`
-	// For and Against are the words that weigh most.
+	// For and Against are the words with the largest weights.
 	For     []string `json:"for"`
 	Against []string `json:"against"`
 }
 
-// telling is the number of words of a report, either way.
+// telling is the number of words in a report, for each sign.
 const telling = 12
 
-// Train learns a topic from examples. Provenance says where they come from, in the user's words. The same
+// Train learns a topic from examples. Provenance is the origin of the examples, as given by the user. The same
 // examples in any order give the same critic.
 func Train(ctx context.Context, topic string, e *Examples, provenance map[string]string) (*Critic, *Report, error) {
 	name, err := taxonomy.ParseTopic(topic)
@@ -88,7 +87,7 @@ func Train(ctx context.Context, topic string, e *Examples, provenance map[string
 	return c, r, nil
 }
 
-// aboveHalf is the share of probabilities that are above one half.
+// aboveHalf returns the share of probabilities that are above one half.
 func aboveHalf(probabilities []float64) float64 {
 	n := 0
 	for _, p := range probabilities {
@@ -99,7 +98,7 @@ func aboveHalf(probabilities []float64) float64 {
 	return float64(n) / float64(len(probabilities))
 }
 
-// Telling returns the n words that speak most for the topic and against it, as they are weighed in a page where
+// Telling returns the n words with the strongest evidence for the topic and against it, as weighed in a page where
 // each occurs once.
 func (c *Critic) Telling(n int) (on, off []string) {
 	order := make([]int, len(c.vocabulary.words))
@@ -122,22 +121,22 @@ func (c *Critic) Telling(n int) (on, off []string) {
 	return on, off
 }
 
-// Topic is the name of what it looks for.
+// Topic returns the name of the topic.
 func (c *Critic) Topic() string { return c.topic }
 
-// Provenance is what Train was given; not to be changed.
+// Provenance returns the argument of Train, which must not be modified.
 func (c *Critic) Provenance() map[string]string { return c.provenance }
 
-// Prior is the share of the background that is estimated to be on topic.
+// Prior returns the estimated share of the background that is on topic.
 func (c *Critic) Prior() float64 { return c.model.Prior }
 
-// Words is the size of the vocabulary.
+// Words returns the size of the vocabulary.
 func (c *Critic) Words() int { return len(c.vocabulary.words) }
 
-// HeldOut is the number of pages that it was trained on.
+// HeldOut returns the number of pages that it was trained on.
 func (c *Critic) HeldOut() int { return len(c.heldOut) }
 
-// Classes are the topic and Other, sorted.
+// Classes returns the topic and Other, sorted.
 func (c *Critic) Classes() []string {
 	if c.topic < taxonomy.Other {
 		return []string{c.topic, taxonomy.Other}
@@ -145,10 +144,10 @@ func (c *Critic) Classes() []string {
 	return []string{taxonomy.Other, c.topic}
 }
 
-// Pruned is nil.
+// Pruned returns nil.
 func (c *Critic) Pruned() []taxonomy.Pruned { return nil }
 
-// Opine is as critic.Judge has it. An error is about a page that contradicts itself.
+// Opine implements critic.Judge. The error is that of an inconsistent page.
 func (c *Critic) Opine(_ context.Context, o *critic.Opinion, p *schemas.Page) error {
 	words, err := wordsOf(p)
 	if err != nil {
@@ -170,7 +169,7 @@ func (c *Critic) Opine(_ context.Context, o *critic.Opinion, p *schemas.Page) er
 	return nil
 }
 
-// Probability that a document is on topic, by a model that may have seen it.
+// Probability returns the probability that a document is on topic, by a model that may have seen it.
 func (c *Critic) Probability(d *Document) float64 {
 	row := c.vocabulary.rows([]Document{*d})[0]
 	return c.model.Probability(c.model.Score(&row))

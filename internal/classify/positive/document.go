@@ -30,7 +30,7 @@ func Read(url, page string) Document {
 	return d
 }
 
-// Words is the number of distinct words.
+// Words returns the number of distinct words.
 func (d *Document) Words() int { return len(d.words) }
 
 func canonical(url string) string {
@@ -42,12 +42,11 @@ func canonical(url string) string {
 
 // Examples are what a critic is trained on.
 type Examples struct {
-	// Liked are on topic, Background is what a crawl has met, Wrong was marked as off topic.
+	// Liked are on topic, Background was fetched by a crawl, Wrong was marked as off topic.
 	Liked, Background, Wrong []Document
 }
 
-// settle brings the examples into an order that depends on their URLs only, each URL once. What
-// somebody has said of a page outweighs that a crawl has met it.
+// settle sorts the examples by URL and removes duplicates. A mark by the user outweighs the background.
 func (e *Examples) settle() (*Examples, error) {
 	said := make(map[string]bool)
 	for _, d := range e.Liked {
@@ -73,14 +72,14 @@ func inOrder(documents []Document) []Document {
 	return slices.CompactFunc(documents, func(a, b Document) bool { return a.URL == b.URL })
 }
 
-// vocabulary is words with their weights log(N/n), N documents of which n hold the word.
+// vocabulary is words with their weights log(N/n), N documents of which n contain the word.
 type vocabulary struct {
 	words  []string // sorted
 	weight []float64
 	index  map[string]uint32
 }
 
-// rare is the largest number of documents of a word that says nothing about others.
+// rare is the largest number of documents of a word that is dropped.
 const rare = 1
 
 func newVocabulary(e *Examples) *vocabulary {
@@ -107,7 +106,7 @@ func newVocabulary(e *Examples) *vocabulary {
 	return v
 }
 
-// complete fills in what follows from the rest.
+// complete sets the fields that follow from the others.
 func (v *vocabulary) complete() {
 	v.index = make(map[string]uint32, len(v.words))
 	for i, w := range v.words {
@@ -115,7 +114,7 @@ func (v *vocabulary) complete() {
 	}
 }
 
-// row is the unit vector of (1 + log n)·weight over the words that are known; known counts tokens.
+// row returns the unit vector of (1 + log n)·weight over the known words; known counts tokens.
 func (v *vocabulary) row(words func(yield func(word string, n uint32) bool)) (r Row, known uint64) {
 	type entry struct {
 		word, n uint32
@@ -154,7 +153,7 @@ func (v *vocabulary) rows(documents []Document) []Row {
 	return rows
 }
 
-// wordsOf are the distinct terms of a page with the number of times each occurs.
+// wordsOf returns the distinct terms of a page with the number of occurrences of each.
 func wordsOf(p *schemas.Page) (func(yield func(string, uint32) bool), error) {
 	counts := make([]uint32, len(p.GetTerms()))
 	for _, t := range p.GetTokens() {

@@ -14,7 +14,7 @@ const (
 	// FileKind is the kind of a critic's file (package modelfile).
 	FileKind    = "positive"
 	fileVersion = 1
-	// tokens names the way in which words were cut (package text).
+	// tokens names the scheme by which words are cut (package text).
 	tokens = "uax29/1"
 )
 
@@ -118,7 +118,7 @@ func decode(body []byte) (*Critic, error) {
 // largest bounds every number of a file, so that no sum of them overflows.
 const largest = 1e9
 
-// finite reads a number within bounds.
+// finite reads a number within the bound.
 func finite(d *modelfile.Decoder, what string) float64 {
 	v := d.Float(what)
 	if math.Abs(v) > largest {

@@ -9,35 +9,35 @@ import (
 )
 
 const (
-	// Folds is the number of parts in which pages are held out.
+	// Folds is the number of parts of cross-validation.
 	Folds = 5
-	// Fewest is the number of positives that there must be at least: one in each fold.
+	// Fewest is the minimum number of positives: one in each fold.
 	Fewest = Folds
 
 	defaultL2     = 1e-4
 	defaultRounds = 5
 )
 
-// Settings say how a model is learnt. The zero value of all but Features stands for defaults.
+// Settings of Learn. The zero value of all fields except Features is the default.
 type Settings struct {
 	// Features is the number of features.
 	Features int
-	// L2 holds the weights back: ½·L2·‖W‖² beside a mean loss; 0 = 1e-4.
+	// L2 is the penalty ½·L2·‖W‖² added to a mean loss; 0 = 1e-4.
 	L2 float64
 	// Rounds of discarding; 0 = 5.
 	Rounds int
-	// Prior, in (0,1), where it is known; 0 = it is estimated.
+	// Prior, in (0,1), where it is known; 0 = estimate it.
 	Prior float64
 }
 
-// Sample is what there is to learn from. Page i of each kind lies in fold i modulo Folds.
+// Sample is the training data. Page i of each kind is in fold i modulo Folds.
 type Sample struct {
-	// Positives are on topic, Unlabelled are as the pages that will be judged, Negatives are known to
-	// be off topic, whoever chose them.
+	// Positives are on topic, Unlabelled are like the pages that will be judged, Negatives are known to be off
+	// topic and need not be a random sample.
 	Positives, Unlabelled, Negatives []Row
 }
 
-// Model judges pages.
+// Model maps pages to scores and probabilities.
 type Model struct {
 	Linear
 	Curve
@@ -50,8 +50,7 @@ type Model struct {
 // Scores are those of a sample's pages.
 type Scores struct{ Positives, Unlabelled, Negatives []float64 }
 
-// Learn finds a model; the same sample gives the same bits. An error names what is missing, or a
-// page that cannot be used.
+// Learn trains a model; the same sample gives the same bits. The error names what is missing, or an invalid page.
 func Learn(ctx context.Context, s *Sample, o Settings) (*Model, error) {
 	if err := o.complete(s); err != nil {
 		return nil, fmt.Errorf("learn from positives: %w", err)
@@ -126,7 +125,7 @@ func (o *Settings) learn(ctx context.Context, s *Sample) (*Model, error) {
 	return m, err
 }
 
-// heldOut scores every page by a classifier of the other folds, all folds at once.
+// heldOut scores every page by a classifier of the other folds, all folds in parallel.
 func (o *Settings) heldOut(ctx context.Context, s *Sample, classifier func(context.Context, *Sample) (*Linear, error)) (*Scores, error) {
 	h := &Scores{make([]float64, len(s.Positives)), make([]float64, len(s.Unlabelled)), make([]float64, len(s.Negatives))}
 	score := func(fold int, l *Linear, rows []Row, scores []float64) {
@@ -160,13 +159,13 @@ func others(rows []Row, fold int) []Row {
 	return rest
 }
 
-// separate tells positives from unlabelled pages and negatives, either side of the same weight.
+// separate trains a classifier of positives against unlabelled pages and negatives, both sides with the same weight.
 func (o *Settings) separate(ctx context.Context, s *Sample) (*Linear, error) {
 	return o.tell(ctx, s.Positives, .5, slices.Concat(s.Unlabelled, s.Negatives))
 }
 
-// discard tells positives, of weight prior, from the unlabelled pages that look least like them,
-// round after round, and from negatives (Garg et al. 2021, Algorithm 2).
+// discard trains a classifier of positives, of weight prior, against negatives and the unlabelled pages that are
+// least similar to positives, in rounds (Garg et al. 2021, Algorithm 2).
 func (o *Settings) discard(ctx context.Context, s *Sample, prior float64) (*Linear, error) {
 	l, err := o.separate(ctx, s)
 	keep := max(1, int((1-prior)*float64(len(s.Unlabelled))+.5))
@@ -179,7 +178,7 @@ func (o *Settings) discard(ctx context.Context, s *Sample, prior float64) (*Line
 	return l, err
 }
 
-// lowest are the rows of least score, in the order of their numbers, which also decides between equals.
+// lowest returns the rows of least score, in the order of their numbers, which also breaks ties.
 func lowest(l *Linear, rows []Row, keep int) []Row {
 	scores, order := make([]float64, len(rows)), make([]int, len(rows))
 	for i := range rows {
@@ -203,7 +202,7 @@ func lowest(l *Linear, rows []Row, keep int) []Row {
 	return kept
 }
 
-// tell fits a classifier of pages on topic, of the given weight together, and off topic.
+// tell trains a classifier of pages on topic, with the given total weight, and off topic.
 func (o *Settings) tell(ctx context.Context, on []Row, weight float64, off []Row) (*Linear, error) {
 	pages := make([]labelled, 0, len(on)+len(off))
 	for i := range on {

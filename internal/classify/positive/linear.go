@@ -9,8 +9,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Row is one page: distinct features, and the value of each beside it. Pages are best given as
-// unit vectors.
+// Row is one page: distinct features with the value of each. Pages are best given as unit vectors.
 type Row struct {
 	Features []uint32
 	Values   []float32
@@ -22,7 +21,7 @@ type Linear struct {
 	Bias    float64
 }
 
-// Score of a page; features that the classifier does not have are passed over.
+// Score returns the score of a page; features that the classifier does not have are ignored.
 func (l *Linear) Score(r *Row) float64 {
 	f := l.Bias
 	for i, feature := range r.Features {
@@ -40,7 +39,7 @@ type labelled struct {
 	yes    bool
 }
 
-// loss of the page at score f, and its slope.
+// loss returns the loss of the page at score f, and its derivative.
 func (x *labelled) loss(f float64) (value, slope float64) {
 	if x.yes {
 		return x.weight * softplus(-f), -x.weight * logistic(-f)
@@ -60,8 +59,7 @@ func logistic(z float64) float64 {
 	return 1 / (1 + math.Exp(-z))
 }
 
-// fit finds the score of least Σ loss + l2/2·‖Weights‖². The problem is convex; the bias is not
-// held back.
+// fit finds the score of least Σ loss + l2/2·‖Weights‖². The problem is convex; the bias is not penalised.
 func fit(ctx context.Context, pages []labelled, features int, l2 float64) (*Linear, error) {
 	l := &Linear{Weights: make([]float64, features)}
 	read := func(x []float64) { copy(l.Weights, x); l.Bias = x[features] }
@@ -100,11 +98,11 @@ func fit(ctx context.Context, pages []labelled, features int, l2 float64) (*Line
 const (
 	// steps bounds the steps of one minimisation.
 	steps = 500
-	// level is the largest slope at which a function counts as level.
+	// level is the largest gradient component at which a minimum is reached.
 	level = 1e-7
 )
 
-// minimise goes downhill from a place by L-BFGS until the function is level, or ctx ends.
+// minimise runs L-BFGS from a point until the gradient vanishes, or ctx ends.
 func minimise(ctx context.Context, from []float64, value func(x []float64) float64, slope func(slope, x []float64)) ([]float64, error) {
 	settings := &optimize.Settings{GradientThreshold: level, MajorIterations: steps, Converger: optimize.NeverTerminate{}}
 	going := func() (optimize.Status, error) {
@@ -120,8 +118,8 @@ func minimise(ctx context.Context, from []float64, value func(x []float64) float
 	if r == nil {
 		return nil, fmt.Errorf("minimise: %w", err)
 	}
-	// Where rounding hides the slope the line search ends before it is level: an error of gonum's,
-	// at a place that is as good as any near it.
+	// Where rounding hides the gradient the line search ends earlier: an error of gonum's, at a point that is as
+	// good as any near it.
 	for _, v := range r.X {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, errors.Join(errors.New("minimise: there is no least value"), err)

@@ -13,11 +13,11 @@ const (
 	spread     = .01
 )
 
-// bestBin estimates the prior π from scores of pages that did not train the classifier: above a
-// threshold that few but positives pass, the share of unlabelled pages that pass is π times
-// that of the positives. The threshold is the one at which an upper confidence bound of the quotient
-// is least (Garg et al. 2021, Algorithm 1). With few positives the bound drives the threshold down and the
-// estimate is too high rather than too low. It lies in [1/(n+1), n/(n+1)], n = unlabelled pages.
+// bestBin estimates the prior π from scores of pages that did not train the classifier: above a threshold that few
+// pages except positives pass, the share of unlabelled pages that pass is π times that of the positives. The
+// threshold is the one at which an upper confidence bound of the quotient is least (Garg et al. 2021, Algorithm
+// 1). With few positives the bound lowers the threshold and the estimate is too high rather than too low. The
+// result is in [1/(n+1), n/(n+1)], n = unlabelled pages.
 func bestBin(positives, unlabelled []float64) (float64, error) {
 	if len(positives) == 0 || len(unlabelled) == 0 {
 		return 0, errors.New("estimate the prior: positives and unlabelled pages are both needed")
@@ -44,7 +44,7 @@ func bestBin(positives, unlabelled []float64) (float64, error) {
 	return min(max(best, 1/(nu+1)), nu/(nu+1)), nil
 }
 
-// scored is the score of a page, and on which side it stands.
+// scored is the score of a page, and its kind.
 type scored struct {
 	score    float64
 	positive bool

@@ -16,16 +16,16 @@ const (
 	backlinksVersion = 1
 )
 
-// BacklinkSettings say which service is asked for pages that link to a page, and how. They are written as YAML.
+// BacklinkSettings define the service that is queried for pages that link to a page. They are written as YAML.
 type BacklinkSettings struct {
 	// URL of the service, http or https.
 	URL string `yaml:"url"`
-	// Concurrent is the number of requests under way, 2 by default; a request is about one page.
+	// Concurrent is the maximum number of requests under way, 2 by default; a request is about one page.
 	Concurrent int `yaml:"concurrent"`
 	// Timeout of a request, 10 s by default. A page waits for twice that at most.
 	Timeout time.Duration `yaml:"timeout"`
 	Breaker Breaker       `yaml:"breaker"`
-	// TokenEnv names the environment variable of critic-score with the service's bearer token.
+	// TokenEnv is the environment variable of critic-score with the service's bearer token.
 	TokenEnv string `yaml:"token_env"`
 }
 
@@ -35,7 +35,7 @@ type BacklinkService struct {
 	settings     BacklinkSettings
 }
 
-// ParseBacklinks reads settings. name is the file's; what is wrong comes as *strictyaml.Error with every problem.
+// ParseBacklinks parses settings. name is the file's; the error is a *strictyaml.Error with every problem.
 func ParseBacklinks(name, source string) (*BacklinkService, error) {
 	s := &BacklinkService{name: name, source: source, settings: BacklinkSettings{
 		Concurrent: 2, Timeout: 10 * time.Second, Breaker: Breaker{Failures: 5, Pause: 10 * time.Second},
@@ -51,12 +51,12 @@ func ParseBacklinks(name, source string) (*BacklinkService, error) {
 	return s, nil
 }
 
-// address is where the service is. Every query is a request of its own, as it is charged.
+// address returns the address of the service. Every query is a request of its own, as services charge for each.
 func (s *BacklinkSettings) address() address {
 	return address{url: s.URL, textBytes: 1, batch: 1, concurrent: s.Concurrent, timeout: s.Timeout, breaker: s.Breaker, tokenEnv: s.TokenEnv}
 }
 
-// Source is the text of the settings.
+// Source returns the text of the settings.
 func (s *BacklinkService) Source() string { return s.source }
 
 // Marshal returns the file: the same settings, the same bytes.
@@ -81,32 +81,32 @@ func UnmarshalBacklinks(b []byte) (*BacklinkService, error) {
 	return ParseBacklinks(name, source)
 }
 
-// BacklinkClient asks a service of backlinks. It is safe for concurrent use.
+// BacklinkClient queries a service of backlinks. It is safe for concurrent use.
 type BacklinkClient struct {
 	*BacklinkService
 	service poster
 	queue   queue[string, []string]
 }
 
-// Client returns a client of the service. It asks nothing before it is asked.
+// Client returns a client of the service. It makes no request by itself.
 func (s *BacklinkService) Client(o Options) *BacklinkClient {
 	c := &BacklinkClient{BacklinkService: s, service: newPoster(s.settings.address(), o)}
 	c.queue = newQueue(s.name, s.settings.address(), o, c.send)
 	return c
 }
 
-// Asks says that the answer waits for somebody else.
+// Asks reports that a result requires a request.
 func (c *BacklinkClient) Asks() bool { return true }
 
-// Parents are what the service says. It waits for twice the timeout at most; the error is a *Failure, or the end of
-// ctx.
+// Parents returns the pages that link to a page. It waits for twice the timeout at most; the error is a *Failure,
+// or the end of ctx.
 func (c *BacklinkClient) Parents(ctx context.Context, url string) ([]string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*c.settings.Timeout, &Failure{Timeout, "too many pages wait"})
 	defer cancel()
 	return c.queue.ask(ctx, url)
 }
 
-// send asks about a page. An error is a *Failure.
+// send requests the backlinks of a page. The error is a *Failure.
 func (c *BacklinkClient) send(pages []string) ([][]string, []string, error) {
 	body, err := json.Marshal(map[string]any{"version": 1, "url": pages[0]})
 	if err != nil {

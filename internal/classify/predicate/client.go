@@ -12,14 +12,14 @@ import (
 	"forager/schemas"
 )
 
-// Client asks the service of a predicate. It is safe for concurrent use.
+// Client is a critic.Judge that calls the service of a predicate. It is safe for concurrent use.
 type Client struct {
 	*Predicate
 	service poster
 	queue   queue[*pageSent, []float64]
 }
 
-// Client returns a client of the service. It asks nothing before it is asked.
+// Client returns a client of the service. It makes no request by itself.
 func (p *Predicate) Client(o Options) *Client {
 	c := &Client{Predicate: p, service: newPoster(p.settings.address(), o)}
 	c.queue = newQueue(p.name, p.settings.address(), o, c.send)
@@ -29,7 +29,7 @@ func (p *Predicate) Client(o Options) *Client {
 // Pruned returns nil: every topic of the settings is a class.
 func (c *Client) Pruned() []taxonomy.Pruned { return nil }
 
-// Opine is as critic.Judge has it: Ask where there is a fallback, Wait where there is none.
+// Opine implements critic.Judge: by Ask where there is a fallback, by Wait where there is none.
 func (c *Client) Opine(ctx context.Context, o *critic.Opinion, p *schemas.Page) error {
 	if c.fallback != "" {
 		return opine(ctx, c.Ask, o, p)
@@ -37,10 +37,10 @@ func (c *Client) Opine(ctx context.Context, o *critic.Opinion, p *schemas.Page) 
 	return opine(ctx, c.Wait, o, p)
 }
 
-// Asks says that a judgement waits for somebody else.
+// Asks reports that a judgement requires a request.
 func (c *Client) Asks() bool { return true }
 
-// Hasty is a judge that never waits for a service that fails: for judgements that nobody waits for.
+// Hasty returns a judge that never waits for a service that fails: for judgements that no record waits for.
 func (c *Client) Hasty() critic.Judge { return hasty{c} }
 
 type hasty struct{ *Client }
@@ -57,9 +57,8 @@ func opine(ctx context.Context, ask func(context.Context, []float64, *schemas.Pa
 	return nil
 }
 
-// Ask sets the posteriors of a page, in the order of Classes, each in [0,1], together 1. It waits
-// for twice the timeout at most: longer only where the service cannot keep up. The error is a
-// *Failure, the end of ctx, or that of a page that contradicts itself.
+// Ask sets the posteriors of a page, in the order of Classes, each in [0,1], with sum 1. It waits for twice the
+// timeout at most. The error is a *Failure, the end of ctx, or that of an inconsistent page.
 func (c *Client) Ask(ctx context.Context, posteriors []float64, p *schemas.Page) error {
 	sent, err := c.page(p)
 	if err != nil {
@@ -72,13 +71,11 @@ func (c *Client) Ask(ctx context.Context, posteriors []float64, p *schemas.Page)
 	return err
 }
 
-// firstPause is the pause before a page is asked for once more; each next one is twice as long,
-// up to the breaker's.
+// firstPause is the pause before the first repetition of a request; it doubles each time, up to the breaker's.
 const firstPause = 100 * time.Millisecond
 
-// Wait is Ask by somebody who has no other: it waits for a service that is slow, and asks again
-// while one fails, until the page has waited for the settings' patience or the service has failed
-// for as long.
+// Wait is Ask for a caller without a fallback: it waits for a service that is slow, and repeats the request while
+// one fails, until the page has waited for the settings' patience or the service has failed for as long.
 func (c *Client) Wait(ctx context.Context, posteriors []float64, p *schemas.Page) error {
 	sent, err := c.page(p)
 	if err != nil {
@@ -103,12 +100,12 @@ func (c *Client) Wait(ctx context.Context, posteriors []float64, p *schemas.Page
 	}
 }
 
-// impatient says whether a page waits no longer.
+// impatient reports whether a page waits no longer.
 func (c *Client) impatient(begun time.Time) bool {
 	return time.Since(begun) >= c.settings.Patience || c.queue.failingFor() >= c.settings.Patience
 }
 
-// send asks for a batch of pages. An error is a *Failure of the whole request.
+// send requests a batch of pages. The error is a *Failure of the whole request.
 func (c *Client) send(pages []*pageSent) (posteriors [][]float64, refused []string, err error) {
 	body, err := json.Marshal(&message{Version: 1, Topics: c.topics(), Pages: pages})
 	if err != nil {

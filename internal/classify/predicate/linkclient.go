@@ -10,25 +10,25 @@ import (
 	"forager/schemas"
 )
 
-// LinkClient asks the service of a predicate on links. It is safe for concurrent use.
+// LinkClient calls the service of a predicate on links. It is safe for concurrent use.
 type LinkClient struct {
 	*LinkPredicate
 	service poster
 	queue   queue[*linksSent, *schemas.Guidance]
 }
 
-// Client returns a client of the service. It asks nothing before it is asked.
+// Client returns a client of the service. It makes no request by itself.
 func (p *LinkPredicate) Client(o Options) *LinkClient {
 	c := &LinkClient{LinkPredicate: p, service: newPoster(p.settings.address(), o)}
 	c.queue = newQueue(p.name, p.settings.address(), o, c.send)
 	return c
 }
 
-// Asks says that guidance waits for somebody else.
+// Asks reports that guidance requires a request.
 func (c *LinkClient) Asks() bool { return true }
 
-// Guide is as guide.Guide has it. It waits for twice the timeout at most; the error is a *Failure,
-// the end of ctx, or that of a page that contradicts itself.
+// Guide implements guide.Guide. It waits for twice the timeout at most; the error is a *Failure, the end of ctx,
+// or that of an inconsistent page.
 func (c *LinkClient) Guide(ctx context.Context, v *guide.View) (*schemas.Guidance, error) {
 	sent, err := c.page(v)
 	if err != nil || len(sent.Links) == 0 {
@@ -53,7 +53,7 @@ type linksSent struct {
 	Links     []linkSent     `json:"links"`
 }
 
-// judgementSent is what the crawl's critic makes of a page.
+// judgementSent is the judgement of the crawl's critic.
 type judgementSent struct {
 	Raw         float64     `json:"raw"`
 	Tempered    float64     `json:"tempered"`
@@ -72,7 +72,7 @@ type linkSent struct {
 	Anchor string `json:"anchor,omitempty"`
 }
 
-// page is what of a page and its links is sent.
+// page returns the part of a page and its links that is sent.
 func (c *LinkClient) page(v *guide.View) (*linksSent, error) {
 	sends := func(field string) bool { return slices.Contains(c.settings.Send, field) }
 	page, err := fieldsOf(v.Page, c.settings.Send, c.settings.TextBytes)
@@ -102,7 +102,7 @@ func (c *LinkClient) page(v *guide.View) (*linksSent, error) {
 	return s, nil
 }
 
-// leafEnds is where the tokens of each leaf end.
+// leafEnds returns the end of the tokens of each leaf.
 func leafEnds(p *schemas.Page) []int {
 	ends, end := make([]int, len(p.GetLeafLengths())), 0
 	for i, n := range p.GetLeafLengths() {
@@ -112,7 +112,7 @@ func leafEnds(p *schemas.Page) []int {
 	return ends
 }
 
-// anchorOf is the text of a link; "" where it has none.
+// anchorOf returns the text of a link; "" where it has none.
 func anchorOf(p *schemas.Page, ends []int, l *schemas.Link, limit int) (string, error) {
 	first, last := int(l.GetFirstLeaf()), min(int(l.GetLastLeaf()), len(ends)-1)
 	if first > last {
@@ -127,7 +127,7 @@ func anchorOf(p *schemas.Page, ends []int, l *schemas.Link, limit int) (string, 
 	}, limit)
 }
 
-// send asks for a batch of pages. An error is a *Failure of the whole request.
+// send requests a batch of pages. The error is a *Failure of the whole request.
 func (c *LinkClient) send(pages []*linksSent) ([]*schemas.Guidance, []string, error) {
 	body, err := json.Marshal(&linksMessage{Version: 1, Pages: pages})
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *LinkClient) send(pages []*linksSent) ([]*schemas.Guidance, []string, er
 	return guidance, refused, nil
 }
 
-// linksAnswer is an answer about links; a score that is null is not one that is 0.
+// linksAnswer is a response about links; a score that is null is different from one that is 0.
 type linksAnswer struct {
 	Pages []struct {
 		Scores []*float64 `json:"scores"`
@@ -153,8 +153,8 @@ type linksAnswer struct {
 	} `json:"pages"`
 }
 
-// readLinks takes an answer apart: for each page its guidance, or why there is none. An error is an
-// answer that is rubbish.
+// readLinks decodes a response: for each page its guidance, or the reason why there is none. The error is that of
+// an invalid response.
 func readLinks(body []byte, pages []*linksSent) (all []*schemas.Guidance, refused []string, err error) {
 	var a linksAnswer
 	if err := json.Unmarshal(body, &a); err != nil {

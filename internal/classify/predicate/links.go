@@ -10,33 +10,32 @@ import (
 )
 
 const (
-	// LinksKind is the kind of a model file of a predicate on links (package modelfile), and the name
-	// of the ranker that it is.
+	// LinksKind is the kind of a model file of a predicate on links (package modelfile), and the name of its
+	// ranker.
 	LinksKind    = "link-predicate"
 	linksVersion = 1
 )
 
-// LinkSettings say which service is asked about links, and how. They are written as YAML; defaults
-// are those of Settings.
+// LinkSettings define the service that scores links. They are written as YAML; defaults are those of Settings.
 type LinkSettings struct {
 	// URL of the service, http or https.
 	URL string `yaml:"url"`
-	// Send lists what it is sent: the fields of a page that Settings.Send knows, anchor (the text of
-	// each link) and judgement; all by default. Without url it is sent no link's URL either.
+	// Send lists what is sent: the fields of a page that Settings.Send allows, anchor (the text of each link) and
+	// judgement; all by default. Without url the URLs of links are not sent either.
 	Send []string `yaml:"send"`
-	// TextBytes is where a page's text is cut, between two words, and that of a link.
+	// TextBytes is the maximum length of a page's text, cut between two words, and that of a link.
 	TextBytes int `yaml:"text_bytes"`
-	// Batch is the number of pages a request has at most; Concurrent the number of requests under way.
+	// Batch is the maximum number of pages in a request; Concurrent that of requests under way.
 	Batch      int `yaml:"batch"`
 	Concurrent int `yaml:"concurrent"`
 	// Timeout of a request. A page waits for twice that at most.
 	Timeout time.Duration `yaml:"timeout"`
 	Breaker Breaker       `yaml:"breaker"`
-	// TokenEnv names the environment variable of critic-score with the service's bearer token.
+	// TokenEnv is the environment variable of critic-score with the service's bearer token.
 	TokenEnv string `yaml:"token_env"`
 }
 
-// linkSendable are what a predicate on links may be sent.
+// linkSendable lists the values of LinkSettings.Send.
 var linkSendable = append(slices.Clone(sendable), "anchor", "judgement")
 
 // LinkPredicate is a service that scores the links of pages, with its settings.
@@ -45,8 +44,7 @@ type LinkPredicate struct {
 	settings     LinkSettings
 }
 
-// ParseLinks reads settings. name is the file's; what is wrong comes as *strictyaml.Error with
-// every problem.
+// ParseLinks parses settings. name is the file's; the error is a *strictyaml.Error with every problem.
 func ParseLinks(name, source string) (*LinkPredicate, error) {
 	p := &LinkPredicate{name: name, source: source, settings: LinkSettings{
 		Send: linkSendable, TextBytes: 64 << 10, Batch: 16, Concurrent: 2, Timeout: 10 * time.Second,
@@ -64,7 +62,7 @@ func ParseLinks(name, source string) (*LinkPredicate, error) {
 	return p, nil
 }
 
-// address is where the service is.
+// address returns the address of the service.
 func (s *LinkSettings) address() address {
 	return address{
 		url: s.URL, textBytes: s.TextBytes, batch: s.Batch, concurrent: s.Concurrent,
@@ -72,10 +70,10 @@ func (s *LinkSettings) address() address {
 	}
 }
 
-// Source is the text of the settings.
+// Source returns the text of the settings.
 func (p *LinkPredicate) Source() string { return p.source }
 
-// ReadsURLs says whether the service is told URLs.
+// ReadsURLs reports whether URLs are sent to the service.
 func (p *LinkPredicate) ReadsURLs() bool { return slices.Contains(p.settings.Send, "url") }
 
 // Marshal returns the model file: the same settings, the same bytes.

@@ -25,12 +25,12 @@ type pageSent struct {
 	Text        string `json:"text,omitempty"`
 }
 
-// page is what of a page is sent.
+// page returns the part of a page that is sent.
 func (p *Predicate) page(from *schemas.Page) (*pageSent, error) {
 	return fieldsOf(from, p.settings.Send, p.settings.TextBytes)
 }
 
-// fieldsOf is the fields of a page that send lists, its text cut at textBytes.
+// fieldsOf returns the fields of a page that send lists, its text cut at textBytes.
 func fieldsOf(from *schemas.Page, send []string, textBytes int) (*pageSent, error) {
 	sends := func(field string) bool { return slices.Contains(send, field) }
 	s := new(pageSent)
@@ -54,8 +54,8 @@ func fieldsOf(from *schemas.Page, send []string, textBytes int) (*pageSent, erro
 	return s, err
 }
 
-// textOf is the words of a page, a line a leaf, cut between two words. What parse-dom keeps of
-// their case is put back, and characters that stood side by side do so again.
+// textOf returns the words of a page, a line a leaf, cut between two words. Case is restored as far as parse-dom
+// keeps it, and characters of unspaced scripts are joined.
 func textOf(p *schemas.Page, limit int) (string, error) {
 	var b []byte
 	leaves, inLeaf := p.GetLeafLengths(), uint32(0)
@@ -83,7 +83,7 @@ func textOf(p *schemas.Page, limit int) (string, error) {
 	return string(b), nil
 }
 
-// answer is an answer.
+// answer is a response.
 type answer struct {
 	Pages []struct {
 		Probabilities map[string]float64 `json:"probabilities"`
@@ -91,11 +91,11 @@ type answer struct {
 	} `json:"pages"`
 }
 
-// most is by how much probabilities may exceed 1 together.
+// most is the excess over 1 that a sum of probabilities may have.
 const most = 1e-6
 
-// read takes an answer on a number of pages apart: for each, the probabilities of the classes, or
-// why there are none. An error is an answer that is rubbish.
+// read decodes a response about a number of pages: for each, the probabilities of the classes, or the reason why
+// there are none. The error is that of an invalid response.
 func (p *Predicate) read(body []byte, pages int) (posteriors [][]float64, refused []string, err error) {
 	var a answer
 	if err := json.Unmarshal(body, &a); err != nil {
@@ -136,7 +136,7 @@ func (p *Predicate) fill(posteriors []float64, from map[string]float64) error {
 		posteriors[k] = x
 	}
 	sum := 0.0
-	for _, x := range posteriors { // in the order of classes: the same answer, the same numbers
+	for _, x := range posteriors { // in the order of classes, so that the same response gives the same numbers
 		sum += x
 	}
 	switch {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// queue gathers pages, as they are sent (Q), into requests, and hands out what was said of each (A).
-// It runs nothing of its own: whoever adds a page or sees a request end sends the next.
+// queue gathers pages, as they are sent (Q), into requests, and returns the result for each (A). It has no
+// goroutine of its own: adding a page and the end of a request send the next one.
 type queue[Q, A any] struct {
 	batch, concurrent int
 	send              func([]Q) (answers []A, refused []string, err error)
@@ -22,18 +22,18 @@ type queue[Q, A any] struct {
 	breaker breaker
 }
 
-// ask is a page that waits for its answer.
+// ask is a page that waits for its result.
 type ask[Q, A any] struct {
 	page Q
-	// alone: a request with others failed, so it is asked for by itself.
+	// alone: a request with others failed, so it is sent by itself.
 	alone  bool
 	done   chan struct{} // closed when the rest is set
 	answer A
 	err    error
 }
 
-// ask returns what is said of one page, after one request or, where one with others failed for
-// what may be another page's fault, two.
+// ask returns the result for one page, after one request or, where one with others failed for a reason that may be
+// another page's, two.
 func (q *queue[Q, A]) ask(ctx context.Context, page Q) (answer A, err error) {
 	a := &ask[Q, A]{page: page, done: make(chan struct{})}
 	err = q.wait(ctx, a)
@@ -42,13 +42,13 @@ func (q *queue[Q, A]) ask(ctx context.Context, page Q) (answer A, err error) {
 		err = q.wait(ctx, a)
 	}
 	if err != nil {
-		return answer, err // whoever was asked may be writing into a still
+		return answer, err // the request may still write into a
 	}
 	return a.answer, nil
 }
 
-// wait puts an ask into the queue and waits for its answer. Where it must be asked for alone
-// there is none, and no error.
+// wait puts an ask into the queue and waits for its result. Where it must be sent alone there is no result, and no
+// error.
 func (q *queue[Q, A]) wait(ctx context.Context, a *ask[Q, A]) error {
 	q.mu.Lock()
 	q.waiting = append(q.waiting, a)
@@ -65,7 +65,7 @@ func (q *queue[Q, A]) wait(ctx context.Context, a *ask[Q, A]) error {
 	}
 }
 
-// pump sends what can be sent; the caller holds mu.
+// pump sends the requests that are permitted; the caller holds mu.
 func (q *queue[Q, A]) pump() {
 	now := time.Now()
 	for len(q.waiting) > 0 && q.running < q.concurrent {
@@ -117,7 +117,7 @@ func (q *queue[Q, A]) run(asks []*ask[Q, A]) {
 	q.pump()
 }
 
-// recovered is send; a panic over what a service says is a failure, as it would end the process.
+// recovered is send; a panic while reading a response is a failure, as it would end the process.
 func (q *queue[Q, A]) recovered(pages []Q) (answers []A, refused []string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -127,13 +127,13 @@ func (q *queue[Q, A]) recovered(pages []Q) (answers []A, refused []string, err e
 	return q.send(pages)
 }
 
-// fail ends an ask without an answer.
+// fail ends an ask without a result.
 func (a *ask[Q, A]) fail(err error) {
 	a.err = err
 	close(a.done)
 }
 
-// failingFor is how long the service has failed without an answer in between.
+// failingFor returns how long the service has failed without a success.
 func (q *queue[Q, A]) failingFor() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -143,7 +143,7 @@ func (q *queue[Q, A]) failingFor() time.Duration {
 	return time.Since(q.breaker.since)
 }
 
-// breaker leaves a service alone that has failed often. The queue's lock guards it.
+// breaker suspends requests to a service that has failed often. The queue's lock guards it.
 type breaker struct {
 	failures int
 	pause    time.Duration
@@ -151,12 +151,12 @@ type breaker struct {
 
 	row   int       // failures in a row
 	since time.Time // of the first of them
-	until time.Time // nothing is asked before
-	// trying: the pause is over, and one request tries.
+	until time.Time // no request is sent before
+	// trying: the pause is over, and one request is tried.
 	trying bool
 }
 
-// refuses says why nothing is asked now; nil = ask.
+// refuses returns the reason why no request is permitted now; nil = permitted.
 func (b *breaker) refuses(now time.Time) *Failure {
 	if now.Before(b.until) {
 		return &Failure{Open, "it failed so often that it is left alone for now"}
@@ -164,7 +164,7 @@ func (b *breaker) refuses(now time.Time) *Failure {
 	return nil
 }
 
-// note takes in how a request ended.
+// note records the result of a request.
 func (b *breaker) note(err error, now time.Time) {
 	if err == nil {
 		if b.trying {

@@ -15,26 +15,26 @@ import (
 	"forager/internal/platform/strictyaml"
 )
 
-// maxAnswer is the size of the largest answer that is read, bytes.
+// maxAnswer is the maximum size of a response, bytes.
 const maxAnswer = 16 << 20
 
-// Reasons why there is no judgement.
+// Reasons of a Failure.
 const (
 	// Unreachable: no connection, or it broke.
 	Unreachable = "unreachable"
-	// Timeout: no answer in time, or (with a fallback) none before others had theirs.
+	// Timeout: no response in time, or (with a fallback) the queue was too long.
 	Timeout = "timeout"
-	// Status: an answer that is not 200.
+	// Status: a response that is not 200.
 	Status = "status"
-	// Rubbish: an answer that breaks the protocol.
+	// Rubbish: a response that violates the protocol.
 	Rubbish = "rubbish"
-	// Refused: the service says that it cannot judge this page.
+	// Refused: the service reports that it cannot judge this page.
 	Refused = "refused"
-	// Open: the service failed so often that it is left alone for now.
+	// Open: the service failed so often that requests are suspended.
 	Open = "open"
 )
 
-// Failure says why a predicate did not judge a page.
+// Failure is the error of a page that was not judged.
 type Failure struct {
 	// Reason is one of the above.
 	Reason string
@@ -46,17 +46,17 @@ func (f *Failure) Error() string {
 	return "the predicate does not answer (" + f.Reason + "): " + f.Detail
 }
 
-// Options are what a client needs beside the settings.
+// Options of a client in addition to the settings.
 type Options struct {
 	// Transport carries requests; nil = one of its own, which uses no proxy.
 	Transport http.RoundTripper
-	// Getenv looks up token_env; nil = there is no token.
+	// Getenv looks up token_env; nil = no token.
 	Getenv func(string) string
-	// Log is told when the service begins and ends to fail; nil = nobody is.
+	// Log receives messages when the service begins and ends to fail; nil = none.
 	Log *slog.Logger
 }
 
-// address says where a service is and how it is asked: what the settings of every kind share.
+// address is the address of a service and the limits of requests: what the settings of every kind share.
 type address struct {
 	url                          string
 	textBytes, batch, concurrent int
@@ -94,7 +94,7 @@ func within(r *strictyaml.Report, path string, value, low, high time.Duration) {
 	}
 }
 
-// poster carries requests to an address.
+// poster sends requests to an address.
 type poster struct {
 	address
 	http  http.Client
@@ -117,7 +117,7 @@ func newPoster(a address, o Options) poster {
 	return s
 }
 
-// newQueue gathers what a predicate of a name is asked for into requests.
+// newQueue returns the queue of the predicate with a name.
 func newQueue[Q, A any](name string, a address, o Options, send func([]Q) ([]A, []string, error)) queue[Q, A] {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return queue[Q, A]{
@@ -126,9 +126,9 @@ func newQueue[Q, A any](name string, a address, o Options, send func([]Q) ([]A, 
 	}
 }
 
-// post sends a request of several pages and returns the answer's body.
+// post sends a request of several pages and returns the response's body.
 func (s *poster) post(body []byte) ([]byte, *Failure) {
-	// Not the context of one of the pages: the others want their answer still.
+	// Not the context of one of the pages: the others still wait for their results.
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
@@ -159,7 +159,7 @@ func (s *poster) post(body []byte) ([]byte, *Failure) {
 	return b, nil
 }
 
-// carried is the failure of a request that got no answer.
+// carried returns the failure of a request without a response.
 func carried(err error) *Failure {
 	var timeout interface{ Timeout() bool }
 	if errors.As(err, &timeout) && timeout.Timeout() {

@@ -15,61 +15,59 @@ const (
 	// FileKind is the kind of a model file of a predicate (package modelfile).
 	FileKind    = "predicate"
 	fileVersion = 1
-	// maxTopics is how many topics a predicate may tell apart, and maxBatch how many pages it may
-	// be asked about at once.
+	// maxTopics is the maximum number of topics of a predicate, and maxBatch that of pages in a request.
 	maxTopics = 1000
 	maxBatch  = 256
 )
 
-// Settings say which service is asked, and how. They are written as YAML.
+// Settings define the service that judges pages. They are written as YAML.
 type Settings struct {
 	// URL of the service, http or https.
 	URL string `yaml:"url"`
-	// Topics it has probabilities of; what is left is of the class Other.
+	// Topics that it has probabilities of; the rest is of the class Other.
 	Topics []string `yaml:"topics"`
-	// Send lists the fields of a page that it is sent: url, title, description, language, text;
-	// all by default.
+	// Send lists the fields of a page that are sent: url, title, description, language, text; all by default.
 	Send []string `yaml:"send"`
-	// TextBytes is where text is cut, between two words; 64 KiB by default.
+	// TextBytes is the maximum length of text, cut between two words; 64 KiB by default.
 	TextBytes int `yaml:"text_bytes"`
-	// Batch is the number of pages a request has at most, 16 by default; Concurrent the number of
-	// requests under way at most, 2 by default.
+	// Batch is the maximum number of pages in a request, 16 by default; Concurrent that of requests under way, 2
+	// by default.
 	Batch      int `yaml:"batch"`
 	Concurrent int `yaml:"concurrent"`
 	// Timeout of a request; 10 s by default.
 	Timeout time.Duration `yaml:"timeout"`
-	// Fallback is the critic that judges where this one does not, a name or a version; empty = none.
+	// Fallback is the critic that judges when the service does not, a name or a version; empty = none.
 	Fallback string `yaml:"fallback"`
 	// Patience is how long pages wait for a service that fails, without a fallback; 1 min by default.
 	Patience time.Duration `yaml:"patience"`
 	Breaker  Breaker       `yaml:"breaker"`
-	// TokenEnv names the environment variable of critic-score with the service's bearer token.
+	// TokenEnv is the environment variable of critic-score with the service's bearer token.
 	TokenEnv string `yaml:"token_env"`
 }
 
-// Breaker says when a service that fails is left alone.
+// Breaker defines when requests to a service that fails are suspended.
 type Breaker struct {
 	// Failures in a row, 5 by default, and the Pause after them, 10 s by default.
 	Failures int           `yaml:"failures"`
 	Pause    time.Duration `yaml:"pause"`
 }
 
-// sendable are the fields of a page that a predicate may be sent.
+// sendable lists the values of Settings.Send.
 var sendable = []string{"url", "title", "description", "language", "text"}
 
 // Predicate is a service with its settings.
 type Predicate struct {
 	name, source string
 	settings     Settings
-	// fallback is the version of the critic that Settings.Fallback means.
+	// fallback is the version of the critic that Settings.Fallback refers to.
 	fallback string
 	classes  []string // sorted
 	class    map[string]int
 	other    int
 }
 
-// Parse reads settings. name is the file's; what is wrong comes as *strictyaml.Error with every
-// problem. fallback is the version of the fallback, "" as long as it is not known.
+// Parse parses settings. name is the file's; the error is a *strictyaml.Error with every problem. fallback is the
+// version of the fallback, "" while it is not known.
 func Parse(name, source, fallback string) (*Predicate, error) {
 	p := &Predicate{name: name, source: source, fallback: fallback, settings: Settings{
 		Send: sendable, TextBytes: 64 << 10, Batch: 16, Concurrent: 2, Timeout: 10 * time.Second,
@@ -94,7 +92,7 @@ func (p *Predicate) check(r *strictyaml.Report) {
 	within(r, "patience", s.Patience, 0, 24*time.Hour)
 }
 
-// address is where the service is.
+// address returns the address of the service.
 func (s *Settings) address() address {
 	return address{
 		url: s.URL, textBytes: s.TextBytes, batch: s.Batch, concurrent: s.Concurrent,
@@ -102,7 +100,7 @@ func (s *Settings) address() address {
 	}
 }
 
-// checkSend says what is wrong with the fields that are to be sent.
+// checkSend reports problems of the fields that are to be sent.
 func checkSend(r *strictyaml.Report, send, sendable []string) {
 	for i, f := range send {
 		if !slices.Contains(sendable, f) || slices.Contains(send[:i], f) {
@@ -148,27 +146,27 @@ func (p *Predicate) checkTopics(r *strictyaml.Report) {
 	p.other = p.class[taxonomy.Other]
 }
 
-// Name is the name that Parse was given, Source the text of the settings.
+// Name returns the name that Parse was given.
 func (p *Predicate) Name() string { return p.name }
 
-// Source is the text of the settings.
+// Source returns the text of the settings.
 func (p *Predicate) Source() string { return p.source }
 
-// Settings are the settings, defaults included.
+// Settings returns the settings, defaults included.
 func (p *Predicate) Settings() Settings { return p.settings }
 
-// Fallback is the version of the critic that judges where this one does not; "" = none.
+// Fallback returns the version of the critic that judges when the service does not; "" = none.
 func (p *Predicate) Fallback() string { return p.fallback }
 
-// Classes are the classes that pages can be of, sorted; not to be changed.
+// Classes returns the classes, sorted, which must not be modified.
 func (p *Predicate) Classes() []string { return p.classes }
 
-// topics are what the service is asked for.
+// topics returns the topics in requests.
 func (p *Predicate) topics() []string {
 	return slices.Delete(slices.Clone(p.classes), p.other, p.other+1)
 }
 
-// ReadsURLs says whether the service is told the URLs of pages.
+// ReadsURLs reports whether the URLs of pages are sent to the service.
 func (p *Predicate) ReadsURLs() bool { return slices.Contains(p.settings.Send, "url") }
 
 // Marshal returns the model file: the same settings and fallback, the same bytes.

@@ -9,13 +9,13 @@ import (
 	"forager/internal/classify/taxonomy"
 )
 
-// clip is the least probability that is told from 0.
+// clip is the least probability that is distinguished from 0.
 const clip = 5e-4
 
-// mostFocus is the number of focus topics that are proposed at most.
+// mostFocus is the maximum number of focus topics that are proposed.
 const mostFocus = 4
 
-// Proposal is a topic with how well examples fit it.
+// Proposal is a topic with its fit to the examples.
 type Proposal struct {
 	Topic string `json:"topic"`
 	// Score is the mean of ln Pr(t|u) − ln Pr(t), Mean that of Pr(t|u), in [0,1].
@@ -25,7 +25,7 @@ type Proposal struct {
 	Fits int `json:"fits"`
 }
 
-// Opinions are what a critic says of examples.
+// Opinions are a critic's posteriors of examples.
 type Opinions struct {
 	classes []string
 	topics  []string
@@ -34,8 +34,8 @@ type Opinions struct {
 	pages   [][]float64 // Pr(t|u) by example and topic
 }
 
-// New begins with what the critic says of a page without words: a number for each class. Where these
-// do not sum to 1, as those of rules, every class is taken for as likely.
+// New begins with the critic's posteriors of a page without words: a number for each class. If these do not sum to
+// 1, as those of rules, all classes get the same prior.
 func New(classes []string, empty []float64) *Opinions {
 	o := &Opinions{classes: classes}
 	at := make(map[string]int)
@@ -73,7 +73,7 @@ func (o *Opinions) topicsOf(posteriors []float64) []float64 {
 	return p
 }
 
-// Add takes the posteriors of an example, in the order of the classes.
+// Add adds the posteriors of an example, in the order of the classes.
 func (o *Opinions) Add(posteriors []float64) { o.pages = append(o.pages, o.topicsOf(posteriors)) }
 
 // Rank returns all topics, the best first, ties by name.
@@ -101,7 +101,7 @@ func (o *Opinions) rank(pages [][]float64) []Proposal {
 }
 
 // Focus returns topics that can be the focus of a crawl for the examples, none below another, and how many
-// examples fit one of them. Empty: the critic knows no such topic.
+// examples fit one of them. It is empty if the critic has no such topic.
 func (o *Opinions) Focus() (topics []string, covered int) {
 	left := o.pages
 	for len(topics) < mostFocus && len(left) > 0 {
@@ -121,7 +121,7 @@ func (o *Opinions) Focus() (topics []string, covered int) {
 	return topics, len(o.pages) - len(left)
 }
 
-// next is the best topic for the examples that are left, beside those chosen; -1 where none fits.
+// next returns the best topic for the remaining examples, given those chosen; -1 where none fits.
 func (o *Opinions) next(left [][]float64, chosen []string) int {
 	ranked := slices.DeleteFunc(o.rank(left), func(p Proposal) bool {
 		return slices.ContainsFunc(chosen, func(c string) bool { return taxonomy.Within(p.Topic, c) || taxonomy.Within(c, p.Topic) })

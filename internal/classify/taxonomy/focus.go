@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// directory is what there is to be named: classes and the topics above them, and what was pruned.
+// directory is the names that exist: classes and the topics above them, and what was pruned.
 type directory struct {
 	classes []string
 	pruned  []Pruned // by topic
 }
 
-// has says whether there is a class at or below a topic.
+// has reports whether there is a class at or below a topic.
 func (d directory) has(topic string) bool {
 	return topic != "" && slices.ContainsFunc(d.classes, func(c string) bool { return Within(c, topic) })
 }
 
-// missing explains the topics that are not there. kind is how they are marked.
+// missing returns errors for the topics that do not exist. kind is how they are marked.
 func (d directory) missing(kind string, topics []string) (problems []error) {
 	for _, topic := range topics {
 		if !d.has(topic) {
@@ -55,7 +55,7 @@ func (d directory) explain(kind, topic string) error {
 	return fmt.Errorf("%s topic %q is unknown to the critic; it knows %s%s%s", kind, topic, strings.Join(have, ", "), more, guess)
 }
 
-// deepest returns the deepest part of a name that exists, and what lies right below it.
+// deepest returns the deepest part of a name that exists, and what is directly below it.
 func (d directory) deepest(topic string) (at string, have []string) {
 	at = topic
 	for at != "" && !d.has(at) {
@@ -78,15 +78,15 @@ func (d directory) deepest(topic string) (at string, have []string) {
 }
 
 const (
-	// guesses is how many similar names are offered at most.
+	// guesses is the maximum number of similar names that are suggested.
 	guesses = 3
-	// guessable is the length of the longest name that similar ones are looked for, bytes.
+	// guessable is the maximum length of a name for which similar ones are searched, bytes.
 	guessable = 200
 )
 
-// nearest returns the topics whose names are most like one that is not there: those that end as
-// it does ("Chemistry" for "Science/Chemistry"), then those that fewest changed letters make of
-// it, in the whole or in the last part; a third of the letters at most. Case does not count.
+// nearest returns the topics whose names are most similar to one that does not exist: those that end as it does
+// ("Chemistry" for "Science/Chemistry"), then those with the fewest changed letters, in the whole or in the last
+// part; a third of the letters at most. Case is ignored.
 func (d directory) nearest(topic string) []string {
 	if topic == "" || len(topic) > guessable {
 		return nil
@@ -119,7 +119,7 @@ func (d directory) nearest(topic string) []string {
 	return names
 }
 
-// topics are all that can be named, sorted.
+// topics returns all names, sorted.
 func (d directory) topics() []string {
 	seen := make(map[string]bool)
 	for _, c := range d.classes {
@@ -137,8 +137,8 @@ func (d directory) topics() []string {
 
 func last(topic string) string { return topic[strings.LastIndexByte(topic, '/')+1:] }
 
-// distance is how many letters must be put in, left out, changed, or swapped with their neighbour
-// to make b of a (optimal string alignment).
+// distance is the number of letters to insert, delete, change, or swap with their neighbour to make b of a
+// (optimal string alignment).
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := [3][]int{make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)}

@@ -10,26 +10,26 @@ import (
 	"forager/schemas"
 )
 
-// Marking says which topics a crawl is after (1999, "administration": topics are marked good or
-// bad, also while it runs). Names may begin or end with "/".
+// Marking is the topics that a crawl looks for (1999, "administration": topics are marked good or bad, also while
+// it runs). Names may begin or end with "/".
 type Marking struct {
 	// Good are the focus topics: at least one, none below another.
 	Good []string
 	// Weights in (0,1] of focus topics, by their names in Good; a topic without one has 1.
 	Weights map[string]float64
-	// Bad are topics below focus topics that do not count, with all that lies below them.
+	// Bad are topics below focus topics that are excluded, with all that is below them.
 	Bad []string
 }
 
-// MarkingOf is the marking of a crawl.
+// MarkingOf returns the marking of a crawl.
 func MarkingOf(ctl *schemas.CrawlControl) Marking {
 	return Marking{Good: ctl.GetFocus(), Weights: ctl.GetWeights(), Bad: ctl.GetBad()}
 }
 
-// Weigh returns the weight of every class: that of the focus topic which it is, or lies below; 0
-// where there is none, and at and below bad topics. R(u) = Σ weight × Pr(class|u). The error says
-// all that is wrong with the names and weights; of a topic that was pruned, which one took its
-// examples; for a topic that is not there, which ones have a similar name.
+// Weigh returns the weight of every class: that of the focus topic which it is, or is below; 0 where there is
+// none, and at and below bad topics. R(u) = Σ weight × Pr(class|u). The error names all invalid names and weights;
+// for a topic that was pruned, the one that took its examples; for a topic that does not exist, those with a
+// similar name.
 func (m Marking) Weigh(classes []string, pruned []Pruned) ([]float64, error) {
 	if len(m.Good) == 0 {
 		return nil, errors.New("no focus topic is named")
@@ -63,8 +63,8 @@ func (m Marking) Weigh(classes []string, pruned []Pruned) ([]float64, error) {
 	return weights, nil
 }
 
-// Focus returns, for every class, whether it is one of the focus topics or lies below one: Weigh
-// of a marking of nothing else.
+// Focus reports, for every class, whether it is one of the focus topics or is below one: Weigh of a marking
+// without weights and bad topics.
 func Focus(classes []string, pruned []Pruned, names []string) ([]bool, error) {
 	weights, err := Marking{Good: names}.Weigh(classes, pruned)
 	if err != nil {
@@ -77,7 +77,7 @@ func Focus(classes []string, pruned []Pruned, names []string) ([]bool, error) {
 	return in, nil
 }
 
-// clean is the marking with its names as classes have them.
+// clean returns the marking with its names as classes have them.
 func (m Marking) clean() Marking {
 	weights := make(map[string]float64, len(m.Weights))
 	for name, w := range m.Weights {
@@ -99,14 +99,14 @@ func (m Marking) badWeights() (problems []error) {
 		switch w := m.Weights[topic]; {
 		case !slices.Contains(m.Good, topic):
 			problems = append(problems, fmt.Errorf("topic %q has a weight and is no focus topic", topic))
-		case !(w > 0 && w <= 1): // also what is no number
+		case !(w > 0 && w <= 1): // also if it is not a number
 			problems = append(problems, fmt.Errorf("the weight of focus topic %q is %v; it must be above 0 and at most 1", topic, w))
 		}
 	}
 	return problems
 }
 
-// nested finds focus topics that are one another's ancestors.
+// nested finds focus topics that are ancestors of others.
 func nested(good []string) (problems []error) {
 	for i, a := range good {
 		for j, b := range good {
@@ -121,7 +121,7 @@ func nested(good []string) (problems []error) {
 	return problems
 }
 
-// outside finds bad topics that take nothing away.
+// outside finds bad topics that exclude nothing.
 func outside(bad, good []string) (problems []error) {
 	for i, b := range bad {
 		switch {
@@ -136,20 +136,19 @@ func outside(bad, good []string) (problems []error) {
 	return problems
 }
 
-// Change is what an operator marks anew.
+// Change is a change of a marking by an operator.
 type Change struct {
-	// Good become focus topics, and take in those below them; one that was bad below a focus topic
-	// merely counts again.
+	// Good become focus topics and include those below them; one that was bad below a focus topic is included
+	// again.
 	Good []string
-	// Bad are focus topics no more or, below one, do not count.
+	// Bad are no longer focus topics or, below one, are excluded.
 	Bad []string
 	// Weights of focus topics, new ones among them, by name.
 	Weights map[string]float64
 }
 
-// Apply returns the marking after a change. What was said of topics below one that is no focus
-// topic any more is forgotten. An error is a change that contradicts itself; whether a critic can
-// judge by the outcome is for Weigh to say.
+// Apply returns the marking after a change. Marks of topics below one that is no longer a focus topic are dropped.
+// The error is a contradictory change; whether a critic can judge by the result is checked by Weigh.
 func (m Marking) Apply(c Change) (Marking, error) {
 	m = m.clean()
 	c.Good, c.Bad = trim(c.Good), trim(c.Bad)
@@ -185,12 +184,12 @@ func keep(topics []string, want func(string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(topics), func(t string) bool { return !want(t) })
 }
 
-// below says whether a topic lies below one of others, and is none of them.
+// below reports whether a topic is below one of others, and is none of them.
 func below(topic string, others []string) bool {
 	return slices.ContainsFunc(others, func(o string) bool { return topic != o && Within(topic, o) })
 }
 
-// Within says whether a topic is another one or lies below it.
+// Within reports whether a topic is another one or is below it.
 func Within(topic, ancestor string) bool {
 	return strings.HasPrefix(topic, ancestor) && (len(topic) == len(ancestor) || topic[len(ancestor)] == '/')
 }

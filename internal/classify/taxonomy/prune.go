@@ -16,7 +16,7 @@ import (
 // Other is the last part of the class that holds an internal topic's own examples.
 const Other = "Other"
 
-// Bounds of a topic's name, far above those of directories that people made (DMOZ: 15 parts).
+// Bounds of a topic's name, far above those of existing directories (DMOZ: 15 parts).
 const (
 	// MaxDepth is the number of its parts.
 	MaxDepth = 64
@@ -24,7 +24,7 @@ const (
 	MaxTopic = 1024
 )
 
-// ErrTooFew: there is nothing to tell apart.
+// ErrTooFew is returned when there are fewer than two classes.
 var ErrTooFew = errors.New("a critic needs two")
 
 // Settings of Prune.
@@ -37,19 +37,19 @@ type Settings struct {
 	Seed uint64
 }
 
-// Example is what pruning knows of an example: its URL and topics, names from ParseTopic.
+// Example is an example for pruning: its URL and topics, names from ParseTopic.
 type Example struct {
 	URL    string
 	Topics []string
 }
 
-// Class is a leaf that was left.
+// Class is a leaf that remains.
 type Class struct {
 	// Name is the topic, or an internal topic + "/Other" ("Other" for the root's).
 	Name string
 	// Examples are indices into what Prune was given, ascending; at least one.
 	Examples []int
-	// Cut is the number of examples that the cap left out.
+	// Cut is the number of examples that the cap excluded.
 	Cut int
 }
 
@@ -57,21 +57,21 @@ type Class struct {
 type Pruned struct {
 	// Topic that had too few examples.
 	Topic string
-	// Examples it had when it was deleted, its deleted children's included.
+	// Examples that it had when it was deleted, those of its deleted children included.
 	Examples int
-	// Into is the nearest ancestor that stayed; "" is the root.
+	// Into is the nearest ancestor that remains; "" is the root.
 	Into string
 }
 
-// Tree is the outcome of Prune.
+// Tree is the result of Prune.
 type Tree struct {
 	Classes []Class  // by name
 	Pruned  []Pruned // by topic
 }
 
-// ParseTopic checks the topic of an example and returns it without leading and trailing "/",
-// and without a last part Other. "" is the root. A name has parts between "/" that are neither
-// empty nor begin or end with white space, in UTF-8, without characters that nobody sees.
+// ParseTopic checks the topic of an example and returns it without leading and trailing "/", and without a last
+// part Other. "" is the root. A name has parts between "/" that are neither empty nor begin or end with white
+// space, in UTF-8, without invisible characters.
 func ParseTopic(name string) (string, error) {
 	topic := strings.Trim(name, "/")
 	switch {
@@ -106,12 +106,12 @@ func invisible(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.
 type node struct {
 	topic    string
 	parent   *node
-	children int // that stayed
+	children int // that remain
 	examples []int
 	deleted  bool
 }
 
-// Prune applies the steps of the package's description.
+// Prune takes the steps described in the package documentation.
 func Prune(examples []Example, s Settings) (*Tree, error) {
 	nodes := map[string]*node{"": {}}
 	var place func(topic string) *node
@@ -131,7 +131,7 @@ func Prune(examples []Example, s Settings) (*Tree, error) {
 		}
 	}
 
-	// Deepest first: children are decided on before their parent.
+	// Deepest first: children are decided before their parent.
 	order := make([]*node, 0, len(nodes))
 	for _, n := range nodes {
 		order = append(order, n)
@@ -173,7 +173,7 @@ func Prune(examples []Example, s Settings) (*Tree, error) {
 	return t, nil
 }
 
-// Flat takes the topics of the examples for classes, as they are: no tree, no minimum.
+// Flat takes the topics of the examples as classes: no tree, no minimum.
 func Flat(examples []Example, s Settings) (*Tree, error) {
 	classes := make(map[string][]int)
 	for i, e := range examples {

@@ -7,10 +7,10 @@ import (
 	"unicode"
 )
 
-// Topic is a topic of the examples, before any is pruned.
+// Topic is a topic of the examples, before pruning.
 type Topic struct {
 	Name string `json:"topic"`
-	// Own examples are labelled with the topic itself; All are those and the ones below, each once.
+	// Own examples are labelled with the topic itself; All are those and the ones below, each counted once.
 	Own int `json:"own"`
 	All int `json:"all"`
 }
@@ -49,7 +49,7 @@ func Topics(examples []Example) []Topic {
 	return topics
 }
 
-// Moved returns how many labels of pruned topics came to each topic that stayed, "" for the root.
+// Moved returns how many labels of pruned topics came to each topic that remains, "" for the root.
 func (t *Tree) Moved(examples []Example) map[string]int {
 	into := make(map[string]string, len(t.Pruned))
 	for _, p := range t.Pruned {
@@ -66,8 +66,8 @@ func (t *Tree) Moved(examples []Example) map[string]int {
 	return moved
 }
 
-// Similar returns groups of sibling topics whose names differ in case, space and punctuation only: the
-// same topic, most likely, written in two ways.
+// Similar returns groups of sibling topics whose names differ in case, space and punctuation only: most likely the
+// same topic, written in two ways.
 func Similar(topics []Topic) [][]string {
 	groups := make(map[string][]string)
 	for _, t := range topics {
