@@ -22,11 +22,11 @@ type Chart struct {
 	// Title of the chart and of its axes.
 	Title, XTitle, YTitle string
 	Lines                 []Line
-	// Least and Most bound the y axis where they differ; else the lines' values do, from 0.
+	// Least and Most bound the y axis if they differ; otherwise it goes from 0 to the largest value.
 	Least, Most float64
 }
 
-// Size of a chart and of what surrounds the lines, in units of the SVG.
+// Size of a chart and of its margins, in units of the SVG.
 const (
 	width, height = 760.0, 380.0
 	left, right   = 56.0, 190.0
@@ -34,13 +34,13 @@ const (
 	keyLine       = 18.0
 )
 
-// colours tell lines apart for eyes that see red and green alike (Okabe & Ito 2008).
+// colours can be distinguished also by people who do not distinguish red and green (Okabe & Ito 2008).
 var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9", "#8c6d31", "#7b4173", "#636363"}
 
-// dashes tell lines of one colour apart.
+// dashes distinguish lines of one colour.
 var dashes = []string{"", "7 3", "2 3"}
 
-// SVG draws the chart. Points that are no numbers are left out. A chart of no points says so.
+// SVG draws the chart. Points that are not numbers are left out. A chart without points contains a note.
 func (c *Chart) SVG() template.HTML {
 	box := c.box()
 	tall := math.Max(height, top+bottom+keyLine*float64(len(c.Lines)))
@@ -153,7 +153,7 @@ func (p *pen) line(i int, l *Line) {
 	p.text(p.x1+42, y+4, "start", l.Name, "")
 }
 
-// ticks are some five round numbers within [low, high].
+// ticks returns about five round numbers within [low, high].
 func ticks(low, high float64) []float64 {
 	rough := (high - low) / 5
 	unit := math.Pow(10, math.Floor(math.Log10(rough)))
@@ -170,5 +170,5 @@ func ticks(low, high float64) []float64 {
 	return all
 }
 
-// label writes a number of an axis shortly.
+// label formats a number of an axis.
 func label(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }

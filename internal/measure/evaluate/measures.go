@@ -8,21 +8,21 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Posterior is one of the three kinds of probability that a critic has for a class.
+// Posterior is one of the three kinds of probability of a class.
 type Posterior int
 
 const (
 	Raw Posterior = iota
 	Tempered
 	Calibrated
-	// Kinds is the number of them.
+	// Kinds is the number of kinds.
 	Kinds
 )
 
-// String is "raw", "tempered" or "calibrated".
+// String returns "raw", "tempered" or "calibrated".
 func (p Posterior) String() string { return [...]string{"raw", "tempered", "calibrated"}[p] }
 
-// Page is a page whose classes are known, with what judges say of it that have not seen it.
+// Page is a page whose classes are known, with the posteriors of judges that have not seen it.
 type Page struct {
 	URL string
 	// Own are its classes, by number, ascending; at least one.
@@ -35,8 +35,8 @@ type Page struct {
 type Scores struct {
 	// Accuracy is the share of pages whose best class (the first of equals) is one of their own.
 	Accuracy float64 `json:"accuracy"`
-	// LogLoss is the mean over the pages of −ln Pr(c|u), c the page's class, or the mean over its
-	// classes. Probabilities below 2⁻⁵² count as that.
+	// LogLoss is the mean over the pages of −ln Pr(c|u), c the page's class, or the mean over its classes.
+	// Probabilities below 2⁻⁵² count as 2⁻⁵².
 	LogLoss float64 `json:"log_loss"`
 	// Brier is the mean over the pages of Σ_c (Pr(c|u) − y(c))², in [0,2]; y shares 1 among the
 	// page's classes (Brier, "Verification of forecasts expressed in terms of probability", 1950).
@@ -51,20 +51,20 @@ type Scores struct {
 // Bins is the number of bins of equal width of a reliability diagram.
 const Bins = 15
 
-// Bin is a bin of a reliability diagram: pages whose best class has a probability in
-// [i/Bins, (i+1)/Bins), the last bin with 1.
+// Bin is a bin of a reliability diagram: pages whose best class has a probability in [i/Bins, (i+1)/Bins), for the
+// last bin including 1.
 type Bin struct {
 	Pages int `json:"pages"`
-	// Confidence is the mean probability of the best class, Accuracy the share of pages of which
-	// it is a class; both 0 without pages.
+	// Confidence is the mean probability of the best class, Accuracy the share of pages that are of this class;
+	// both 0 without pages.
 	Confidence float64 `json:"confidence"`
 	Accuracy   float64 `json:"accuracy"`
 }
 
-// leastLikely bounds what one page adds to the log loss.
+// leastLikely bounds the contribution of one page to the log loss.
 const leastLikely = 0x1p-52
 
-// Measure measures one kind of posterior. Without pages all is 0.
+// Measure measures one kind of posterior. Without pages all measures are 0.
 func Measure(pages []Page, kind Posterior) Scores {
 	var s Scores
 	for i := range pages {
@@ -85,7 +85,7 @@ func Measure(pages []Page, kind Posterior) Scores {
 			if slices.Contains(own, k) {
 				x -= share
 			}
-			s.Brier += x * x // not by terms, which would round to less than 0
+			s.Brier += x * x // not by terms, which could round to less than 0
 		}
 	}
 	n := float64(max(1, len(pages)))
@@ -101,7 +101,7 @@ func Measure(pages []Page, kind Posterior) Scores {
 	return s
 }
 
-// Topic is how well one class is told from the others.
+// Topic is the recall and precision of one class.
 type Topic struct {
 	Name string `json:"name"`
 	// Pages of the class, pages judged to be of it, and pages that are both.
@@ -151,8 +151,8 @@ type Confusion struct {
 // confusedExamples is the number of pages shown of a confusion.
 const confusedExamples = 3
 
-// confusions returns the pairs of classes that are confused most often, at most so many. A page
-// of several classes that is judged to be of none of them counts for each.
+// confusions returns at most `most` pairs of classes that are confused most often. A page of several classes that
+// is judged to be of none of them counts for each.
 func confusions(names []string, pages []Page, kind Posterior, most int) []Confusion {
 	wrong := make(map[[2]int][]*Page)
 	size := make([]int, len(names))
@@ -186,8 +186,8 @@ func confusions(names []string, pages []Page, kind Posterior, most int) []Confus
 // Tenths is the number of bins of a Histogram.
 const Tenths = 10
 
-// Histogram is the distribution of the relevance of pages to one topic (2002, Fig. 5): the
-// number of pages with Pr(c|u) in each tenth of [0,1], the last with 1.
+// Histogram is the distribution of the relevance of pages to one topic (2002, Fig. 5): the number of pages with
+// Pr(c|u) in each tenth of [0,1], the last including 1.
 type Histogram struct {
 	Topic string `json:"topic"`
 	// On are the pages of the topic, Off the others.

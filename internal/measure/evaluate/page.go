@@ -21,7 +21,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"name":    func(p Posterior) string { return p.String() },
 }).Parse(pageHTML))
 
-// WriteHTML writes the report as one page that needs nothing else.
+// WriteHTML writes the report as one self-contained page.
 func (r *Report) WriteHTML(w io.Writer) error {
 	type kind struct {
 		Name    Posterior
@@ -55,7 +55,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	return pageTemplate.Execute(w, data)
 }
 
-// drawing is an SVG drawing as it grows, of numbers and escaped text.
+// drawing is an SVG drawing under construction, of numbers and escaped text.
 type drawing struct{ strings.Builder }
 
 func begin(width, height float64, label string) *drawing {
@@ -86,8 +86,8 @@ func (d *drawing) dot(class string, x, y, r float64, title string) {
 	fmt.Fprintf(d, `<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s</title></circle>`, class, x, y, r, template.HTMLEscapeString(title))
 }
 
-// reliabilityDiagram draws accuracy over confidence: what a posterior says against what is so.
-// The area of a dot is the share of the pages in its bin.
+// reliabilityDiagram draws accuracy over confidence: observed against predicted frequencies. The area of a dot is
+// the share of the pages in its bin.
 func reliabilityDiagram(s *Scores) template.HTML {
 	const size, left, bottom = 200., 34., 30.
 	d := begin(left+size+18, size+bottom+10, "reliability diagram")
@@ -115,7 +115,7 @@ func reliabilityDiagram(s *Scores) template.HTML {
 	return d.end()
 }
 
-// histogramOf draws how many pages have which relevance to a topic, on a logarithmic scale.
+// histogramOf draws the distribution of relevance to a topic, on a logarithmic scale.
 func histogramOf(h, raw *Histogram) template.HTML {
 	const width, height, left, bottom = 240., 110., 34., 28.
 	most := 1
@@ -127,7 +127,7 @@ func histogramOf(h, raw *Histogram) template.HTML {
 		if n == 0 {
 			return 0
 		}
-		return (math.Log10(float64(n)) + .3) * scale // one page is seen, too
+		return (math.Log10(float64(n)) + .3) * scale // so that one page is visible
 	}
 	d := begin(left+width+8, height+bottom+8, "relevance to "+h.Topic)
 	base := 6 + height

@@ -6,25 +6,25 @@ import (
 	"io"
 )
 
-// Report is what an evaluation says of a critic.
+// Report is the evaluation of a critic.
 type Report struct {
-	// Examples names what the critic was evaluated on; How says how it was trained, line by line.
+	// Examples names the examples of the evaluation; How describes the training, line by line.
 	Examples string     `json:"examples"`
 	How      []Property `json:"how"`
-	// Pages and classes they belong to.
+	// Pages and the classes they belong to.
 	Pages   int      `json:"pages"`
 	Classes []string `json:"classes"`
-	// The three kinds of posterior side by side.
+	// The three kinds of posterior.
 	Raw        Scores `json:"raw"`
 	Tempered   Scores `json:"tempered"`
 	Calibrated Scores `json:"calibrated"`
-	// Topics, Confused and Relevance are those of the calibrated posteriors, beside them the
-	// relevance by raw ones.
+	// Topics, Confused and Relevance are those of the calibrated posteriors, followed by the relevance by raw
+	// ones.
 	Topics       []Topic     `json:"topics"`
 	Confused     []Confusion `json:"confused"`
 	Relevance    []Histogram `json:"relevance"`
 	RawRelevance []Histogram `json:"raw_relevance"`
-	// Learning are the measures of critics of fewer examples, fewest first; the last has all.
+	// Learning are the measures of critics trained on fewer examples, fewest first; the last has all.
 	Learning []Lesson `json:"learning"`
 	// Words are those that decide each topic.
 	Words []Deciding `json:"words"`
@@ -36,7 +36,7 @@ type Property struct {
 	Value string `json:"value"`
 }
 
-// Lesson is how well a critic does that was trained and measured on a part of the examples.
+// Lesson is the measures of a critic that was trained and measured on a part of the examples.
 type Lesson struct {
 	Pages      int   `json:"pages"`
 	Raw        Brief `json:"raw"`
@@ -47,7 +47,7 @@ type Lesson struct {
 // Kind returns the measures of one kind of posterior.
 func (l *Lesson) Kind(p Posterior) Brief { return [...]Brief{l.Raw, l.Tempered, l.Calibrated}[p] }
 
-// Brief are the leading Scores.
+// Brief is the most important Scores.
 type Brief struct {
 	Accuracy float64 `json:"accuracy"`
 	LogLoss  float64 `json:"log_loss"`
@@ -57,7 +57,7 @@ type Brief struct {
 // Deciding are the words that decide whether a page is judged to be of a topic.
 type Deciding struct {
 	Topic string `json:"topic"`
-	// For speak for it, Against against it, the strongest first.
+	// For are evidence for it, Against against it, the strongest first.
 	For     []Word `json:"for"`
 	Against []Word `json:"against"`
 }
@@ -65,10 +65,10 @@ type Deciding struct {
 // Word is a word with its weight.
 type Word struct {
 	Word string `json:"word"`
-	// LogOdds is what the word adds to the log-odds of the topic against all others, nats, on a
-	// page of this word alone.
+	// LogOdds is what the word adds to the log-odds of the topic against all others, in nats, on a page of this
+	// word alone.
 	LogOdds float64 `json:"log_odds"`
-	// Share of the topic's pages that hold it; of words against the topic, of the other pages.
+	// Share is the share of the topic's pages that contain it; for words against the topic, of the other pages.
 	Share float64 `json:"share"`
 }
 
@@ -90,9 +90,8 @@ func (r *Report) Kind(p Posterior) *Scores {
 	return [...]*Scores{&r.Raw, &r.Tempered, &r.Calibrated}[p]
 }
 
-// WritePages writes what is said of every page, one JSON object a line: {"url", "own": names of its
-// classes, "raw", "tempered", "calibrated": probabilities in the order of classes}. The first line
-// has the classes alone.
+// WritePages writes the posteriors of every page, one JSON object a line: {"url", "own": names of its classes,
+// "raw", "tempered", "calibrated": probabilities in the order of classes}. The first line has the classes only.
 func WritePages(w io.Writer, classes []string, pages []Page) error {
 	out := bufio.NewWriter(w)
 	lines := json.NewEncoder(out)

@@ -69,8 +69,8 @@ type Comparison struct {
 	Corrected *float64 `json:"p_corrected"`
 }
 
-// Compare pairs two rankers by task: a and b hold the values of a measure by task, one a draw.
-// Both must have the same tasks and in each the same number of draws, at least one.
+// Compare pairs two rankers by task: a and b have the values of a measure by task, one a draw. Both must have the
+// same tasks and in each the same number of draws, at least one.
 func Compare(a, b map[string][]float64) (Comparison, error) {
 	var differences []float64
 	for _, task := range slices.Sorted(maps.Keys(a)) {
@@ -110,10 +110,10 @@ func Correct(family []*Comparison) {
 	}
 }
 
-// signFlip returns the two-sided p-value of Fisher's randomisation test of paired differences: the
-// share of the 2^n ways to choose their signs whose sum is at least as far from 0 as the
-// observed one. Up to 20 differences all ways are counted; of more, 20,000 are drawn, and the
-// observed one counts as drawn, too. The same differences always give the same value.
+// signFlip returns the two-sided p-value of Fisher's randomisation test of paired differences: the share of the
+// 2^n choices of their signs whose sum is at least as far from 0 as the observed one. Up to 20 differences all
+// choices are counted; of more, 20,000 are drawn, and the observed one counts as drawn, too. The same differences
+// always give the same value.
 func signFlip(differences []float64) float64 {
 	if len(differences) == 0 {
 		return 1
@@ -127,7 +127,7 @@ func signFlip(differences []float64) float64 {
 	if len(differences) > exactTasks {
 		return signFlipSampled(differences, least)
 	}
-	// Gray code: the next way differs in one sign, that of the lowest set bit of its number.
+	// Gray code: the next choice differs in one sign, that of the lowest set bit of its number.
 	sum, flipped, extreme := observed, make([]bool, len(differences)), 1
 	ways := 1 << len(differences)
 	for way := 1; way < ways; way++ {

@@ -4,14 +4,14 @@ package harvest
 type Page struct {
 	// Relevance is R(v), in [0,1].
 	Relevance float64
-	// Target: the page carries the label looked for.
+	// Target: the page has the label looked for.
 	Target bool
 	// Ignored pages cost budget but are neither targets nor part of harvest and loss (the
 	// critic was trained on them).
 	Ignored bool
 }
 
-// Curve is a crawl measured after each page. The zero value is a crawl of nothing.
+// Curve is the measures of a crawl after each page. The zero value is a crawl without pages.
 type Curve struct {
 	budget  int
 	targets int
@@ -20,9 +20,9 @@ type Curve struct {
 	relevance      []float64
 }
 
-// NewCurve measures the pages of a crawl in the order of their delivery. Budget is the number
-// of pages that the crawl was allowed, at least 1; pages beyond it are left out. Targets is the
-// number of targets there are to be found, ignored pages not among them.
+// NewCurve measures the pages of a crawl in the order of their delivery. Budget is the number of pages that the
+// crawl was allowed, at least 1; pages beyond it are ignored. Targets is the number of targets that exist, except
+// ignored pages.
 func NewCurve(pages []Page, budget, targets int) *Curve {
 	pages = pages[:min(len(pages), budget)]
 	c := &Curve{
@@ -124,9 +124,8 @@ func LossCut(loss, base float64) (cut float64, ok bool) {
 	return 1 - loss/base, true
 }
 
-// NormalisedAUC returns nAUC = (auc − random)/(oracle − random): 0 is a random crawl (take the
-// mean of many), 1 the all-knowing oracle; more is possible, as that oracle is greedy. ok is
-// false where the two are the same.
+// NormalisedAUC returns nAUC = (auc − random)/(oracle − random): 0 for a random crawl (the mean of many), 1 for
+// the oracle; more is possible, as that oracle is greedy. ok is false where the two are equal.
 func NormalisedAUC(auc, random, oracle float64) (n float64, ok bool) {
 	if oracle == random {
 		return 0, false
@@ -134,8 +133,8 @@ func NormalisedAUC(auc, random, oracle float64) (n float64, ok bool) {
 	return (auc - random) / (oracle - random), true
 }
 
-// MovingAverage returns for each value the mean of it and the values before it, window in all
-// (100, 200 as in Fig. 5 of 2000, or 1,000); of fewer at the begin. Window is at least 1.
+// MovingAverage returns for each value the mean of it and the values before it, window in all (100, 200 as in Fig.
+// 5 of 2000, or 1,000); of fewer at the beginning. Window is at least 1.
 func MovingAverage(values []float64, window int) []float64 {
 	averages := make([]float64, len(values))
 	sum := 0.0

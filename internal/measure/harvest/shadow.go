@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Placed is a page that a crawl fetched, with what the policy that chose it made of its link and what a
-// shadow did.
+// Placed is a page that a crawl fetched, with the order of its link under the policy that chose it and under a
+// shadow policy.
 type Placed struct {
-	// Policy is the name of the one that chose it.
+	// Policy is the name of the policy that chose it.
 	Policy string
 	// Used is its place under that policy, Shadow under the shadow.
 	Used, Shadow Order
@@ -19,44 +19,45 @@ type Placed struct {
 	Relevance float64
 }
 
-// Order is a place in a frontier: tier ↑, then score ↓. Out is behind all: a gate let no link through.
+// Order is a place in a frontier: tier ↑, then score ↓. Out is after all others: a gate excluded every link.
 type Order struct {
 	Out   bool
 	Tier  uint32
 	Score float64
 }
 
-// ShadowComparison says how two orders of the same pages compare.
+// ShadowComparison compares two orders of the same pages.
 type ShadowComparison struct {
-	// Pages compared, and those of them that the shadow's gate would have left out, a share.
+	// Pages compared, and the share of them that the shadow's gate would have excluded.
 	Pages int     `json:"pages"`
 	Out   float64 `json:"left_out"`
-	// Harvest of all pages, of the quarters that the shadow and the policies followed place highest.
+	// Harvest of all pages, and of the quarters that the shadow and the followed policies place highest.
 	Harvest       float64 `json:"harvest"`
 	HarvestShadow float64 `json:"harvest_top_shadow"`
 	HarvestUsed   float64 `json:"harvest_top_used"`
-	// Shared is the part of the shadow's quarter that is in the other.
+	// Shared is the share of the shadow's quarter that is also in the other.
 	Shared float64 `json:"top_shared"`
-	// AUCShadow and AUCUsed are the shares of the Pairs of a page with R ≥ cut and one below in which the former is
-	// placed higher, a tie counting half; 0 where there is no pair.
+	// AUCShadow and AUCUsed are the shares of the Pairs of a page with R ≥ cut and one below in which the former
+	// is placed higher, a tie counting half; 0 where there is no pair.
 	AUCShadow float64 `json:"auc_shadow"`
 	AUCUsed   float64 `json:"auc_used"`
 	Pairs     int     `json:"pairs"`
-	// Correlation is Spearman's of the two orders, in [−1,1], over the Ranked pages, which are not all placed alike.
+	// Correlation is Spearman's correlation of the two orders, in [−1,1], over the Ranked pages, which are not all tied.
 	Correlation float64 `json:"rank_correlation"`
 	Ranked      int     `json:"ranked"`
 }
 
-// Sizes of the blocks in which orders are compared: pages that were chosen by one policy one after the other. A
-// shorter rest of at least blockLeast is a block, too.
+// Sizes of the blocks in which orders are compared: consecutive pages chosen by one policy. A shorter rest of at
+// least blockLeast pages is a block, too.
 const (
 	blockPages = 100
 	blockLeast = 20
 )
 
-// CompareOrders compares what a shadow makes of pages with what chose them. Pages come in the order in which they
-// were chosen. Scores of different policies, and of one policy over a long time, say little beside each
-// other, so pages are compared with those that the same policy chose about the same time: a hundred in a row.
+// CompareOrders compares the order of pages under a shadow with that under the policies that chose them. Pages are
+// in the order in which they were chosen. Scores of different policies, and of one policy over a long time, are
+// not comparable, so pages are compared with those that the same policy chose at about the same time: a hundred in
+// a row.
 func CompareOrders(pages []Placed, cut float64) ShadowComparison {
 	var c ShadowComparison
 	by := make(map[string][]Placed)
@@ -83,7 +84,7 @@ func CompareOrders(pages []Placed, cut float64) ShadowComparison {
 	return c
 }
 
-// add counts a block; shares are sums, weighted by pages or pairs, until the end.
+// add adds a block; shares are sums, weighted by pages or pairs, until the end.
 func (c *ShadowComparison) add(block []Placed, cut float64) {
 	n := float64(len(block))
 	used, shadow := ranks(block, func(p *Placed) *Order { return &p.Used }), ranks(block, func(p *Placed) *Order { return &p.Shadow })
@@ -133,7 +134,7 @@ func (c *ShadowComparison) pairs(relevance, used, shadow []float64, cut float64)
 	}
 }
 
-// ranks of a block's pages, 1 the best; those that are placed alike share the mean of theirs.
+// ranks returns the ranks of a block's pages, 1 the best; tied pages share the mean of theirs.
 func ranks(block []Placed, of func(*Placed) *Order) []float64 {
 	compare := func(i, j int) int {
 		a, b := of(&block[i]), of(&block[j])
@@ -171,7 +172,7 @@ func boolean(b bool) int {
 	return 0
 }
 
-// top is the probability of each page to be among the best quarter, where lots decide among those placed alike.
+// top returns the probability of each page to be in the best quarter, with ties broken at random.
 func top(ranks []float64) []float64 {
 	k := float64(len(ranks) / 4)
 	alike := make(map[float64]float64)
@@ -180,7 +181,7 @@ func top(ranks []float64) []float64 {
 	}
 	out := make([]float64, len(ranks))
 	for i, r := range ranks {
-		first := r - (alike[r]-1)/2 // the best rank of those placed alike
+		first := r - (alike[r]-1)/2 // the best rank of the tied pages
 		out[i] = min(1, max(0, (k-first+1)/alike[r]))
 	}
 	return out

@@ -15,7 +15,7 @@ type Share struct {
 // Stratum is a part of the pages of a crawl. Of its Pages some were Drawn at random, and On of these are on topic.
 type Stratum struct{ Pages, Drawn, On int }
 
-// wilson is the share of a stratum by Wilson's score interval; a stratum that was drawn whole is known.
+// wilson returns the share of a stratum by Wilson's score interval; a stratum that was drawn whole is known exactly.
 func (s Stratum) wilson() Share {
 	all, n := float64(s.Pages), float64(s.Drawn)
 	if n == 0 {
@@ -25,14 +25,15 @@ func (s Stratum) wilson() Share {
 	if s.Drawn >= s.Pages {
 		return Share{p, p, p}
 	}
-	n *= (all - 1) / (all - n) // as many draws with replacement tell as much
+	n *= (all - 1) / (all - n) // the number of draws with replacement that give as much information
 	centre := (p + z95*z95/(2*n)) / (1 + z95*z95/n)
 	half := z95 / (1 + z95*z95/n) * math.Sqrt(p*(1-p)/n+z95*z95/(4*n*n))
 	return Share{p, max(0, centre-half), min(1, centre+half)}
 }
 
-// Sampled estimates the share of pages that are on topic from a sample of each stratum. The interval joins those of the
-// strata by the squares of their arms (Zou and Donner, "Construction of confidence limits about effect measures", 2008).
+// Sampled estimates the share of pages that are on topic from a sample of each stratum. The interval combines
+// those of the strata by the squares of their arms (Zou and Donner, "Construction of confidence limits about
+// effect measures", 2008).
 func Sampled(strata ...Stratum) Share {
 	pages := 0
 	for _, s := range strata {
@@ -53,19 +54,20 @@ func Sampled(strata ...Stratum) Share {
 	return sum
 }
 
-// Counted is a number of pages, and how many of these a critic takes for on topic; these may be a share times a number.
+// Counted is a number of pages, and how many of these a critic judges to be on topic; these may be a share times a number.
 type Counted struct{ Pages, Taken float64 }
 
-// Corrected estimates the share of pages that are on topic from what a critic takes for it, given how it does on pages that
-// are on topic and on pages that are not, which it has not seen (Rogan and Gladen 1978; the interval of Lang and
-// Reiczigel, "Confidence limits for prevalence of disease adjusted for estimated sensitivity and specificity", 2014).
-// The pages must be as hard for it as those. Where the critic tells the two no better apart than chance, nothing is known.
+// Corrected estimates the share of pages that are on topic from the judgements of a critic, given its judgements
+// of pages on topic and of pages off topic, which it has not seen (Rogan and Gladen 1978; the interval of Lang and
+// Reiczigel, "Confidence limits for prevalence of disease adjusted for estimated sensitivity and specificity",
+// 2014). The pages must be as hard for it as those. For a critic that is no better than chance the interval is
+// [0,1].
 func Corrected(judged, on, off Counted) Share {
 	const z = z95
 	n := judged.Pages + z*z
 	taken := (judged.Taken + z*z/2) / n
 	ns, nf := on.Pages+2, off.Pages+2
-	hit, miss := (on.Taken+1)/ns, (off.Taken+1)/nf // of pages on topic, and off topic, that are taken for on topic
+	hit, miss := (on.Taken+1)/ns, (off.Taken+1)/nf // of pages on topic, and off topic, that are judged to be on topic
 	apart := hit - miss
 	if apart <= 0 {
 		return Share{.5, 0, 1}

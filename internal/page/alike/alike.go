@@ -16,11 +16,11 @@ const (
 	bins        = bands * rows
 	// runLength is the number of words of a run.
 	runLength = 3
-	// mostRuns is the number of runs that are kept of a suspect.
+	// mostRuns is the number of runs that are stored for a suspect.
 	mostRuns = 1024
 )
 
-// Finder takes pages in order. The zero value is ready.
+// Finder receives pages in order. The zero value is ready to use.
 type Finder struct {
 	first  map[[16]byte]int32 // page, by the digest of its words
 	copyOf []int32            // of each page: the first with its words
@@ -30,7 +30,7 @@ type Finder struct {
 	words reader
 }
 
-// Add takes the text of the next page.
+// Add adds the text of the next page.
 func (f *Finder) Add(page string) {
 	if f.first == nil {
 		f.first = make(map[[16]byte]int32)
@@ -77,7 +77,7 @@ type Suspects struct {
 	words reader
 }
 
-// Suspects ends the first pass; the Finder lets go of what it needed for that.
+// Suspects ends the first pass; the Finder releases its memory.
 func (f *Finder) Suspects() *Suspects {
 	s := &Suspects{runs: make(map[int32][]uint64)}
 	order := make([]int32, len(f.own))
@@ -110,19 +110,19 @@ func (f *Finder) Suspects() *Suspects {
 
 func (s *Suspects) suspect(a, b int32) { s.pairs = append(s.pairs, [2]int32{a, b}) }
 
-// compact sorts the pairs and drops those that are there twice.
+// compact sorts the pairs and removes duplicates.
 func (s *Suspects) compact() {
 	slices.SortFunc(s.pairs, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	s.pairs = slices.Compact(s.pairs)
 }
 
-// Wants says whether the text of a page is needed once more.
+// Wants reports whether the text of a page is needed for the second pass.
 func (s *Suspects) Wants(page int) bool {
 	_, ok := s.runs[int32(page)]
 	return ok
 }
 
-// Show gives the text of a page that is wanted.
+// Show adds the text of a page that is wanted.
 func (s *Suspects) Show(page int, text string) {
 	s.words.read(text)
 	s.runs[int32(page)] = s.words.least(mostRuns)
@@ -136,8 +136,8 @@ type Group struct {
 	Least float64
 }
 
-// Groups returns the groups in which each page resembles another by at least so much, by their first
-// pages. Pages that were not shown resemble nothing.
+// Groups returns the groups in which each page resembles another by at least least, by their first pages. Pages
+// that were not shown resemble no other.
 func (s *Suspects) Groups(least float64) []Group {
 	parent := make(map[int32]int32)
 	root := func(p int32) int32 {
@@ -158,7 +158,7 @@ func (s *Suspects) Groups(least float64) []Group {
 		a, b := root(p[0]), root(p[1])
 		low := min(r, orOne(weakest, a), orOne(weakest, b))
 		if a == b {
-			continue // they belong together already
+			continue // they are in one group already
 		}
 		to, from := min(a, b), max(a, b)
 		parent[from], parent[to] = to, to
@@ -185,8 +185,7 @@ func orOne(m map[int32]float64, k int32) float64 {
 	return 1
 }
 
-// resemblance estimates |A∩B| / |A∪B| of two sets by their least hashes, ascending: exactly where
-// neither was cut.
+// resemblance estimates |A∩B| / |A∪B| of two sets by their least hashes, ascending: exactly if neither was cut.
 func resemblance(a, b []uint64) float64 {
 	most := math.MaxInt
 	if len(a) == mostRuns || len(b) == mostRuns {
@@ -211,7 +210,7 @@ func resemblance(a, b []uint64) float64 {
 	return float64(common) / float64(union)
 }
 
-// reader makes runs of a text's words.
+// reader computes runs of a text's words.
 type reader struct {
 	scanner text.Scanner
 	words   []byte
@@ -238,7 +237,7 @@ func (r *reader) read(page string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// bands are those of the text that was read.
+// bands returns those of the text that was read.
 func (r *reader) bands() (out [bands]uint32) {
 	const empty = math.MaxUint64
 	var least [bins]uint64
@@ -247,7 +246,7 @@ func (r *reader) bands() (out [bands]uint32) {
 	}
 	for _, h := range r.runs {
 		bin := h >> 32 * bins >> 32
-		least[bin] = min(least[bin], h*0x9e3779b97f4a7c15) // another order than that of the bins
+		least[bin] = min(least[bin], h*0x9e3779b97f4a7c15) // an order that is independent of the bins
 	}
 	filled := least
 	for i := range filled {
@@ -270,7 +269,7 @@ func (r *reader) bands() (out [bands]uint32) {
 	return out
 }
 
-// least are so many of the smallest distinct runs of the text that was read, ascending.
+// least returns the n smallest distinct runs of the text that was read, ascending.
 func (r *reader) least(n int) []uint64 {
 	slices.Sort(r.runs)
 	runs := slices.Compact(r.runs)

@@ -13,17 +13,17 @@ import (
 // encodingOf is the character encoding of a page.
 type encodingOf struct {
 	enc encoding.Encoding
-	// name as the WHATWG encoding standard has it.
+	// name as in the WHATWG encoding standard.
 	name string
-	// guessed: nothing named it, neither the bytes nor the header nor the first 1,024 bytes.
+	// guessed: neither the bytes nor the header nor the first 1,024 bytes named it.
 	guessed bool
 }
 
 var byteOrderMark = []byte("\uFEFF")
 
-// detect finds the encoding of a body as browsers do: a byte order mark, else the charset of
-// Content-Type, else what the first 1,024 bytes declare (prescan), else UTF-8 for what is valid and
-// not plain ASCII, else windows-1252.
+// detect finds the encoding of a body as browsers do: a byte order mark, else the charset of Content-Type, else
+// the declaration in the first 1,024 bytes (prescan), else UTF-8 if it is valid and not plain ASCII, else
+// windows-1252.
 func detect(body []byte, contentType string) encodingOf {
 	for _, mark := range []struct{ bytes, label string }{{"\xef\xbb\xbf", "utf-8"}, {"\xfe\xff", "utf-16be"}, {"\xff\xfe", "utf-16le"}} {
 		if bytes.HasPrefix(body, []byte(mark.bytes)) {
@@ -42,14 +42,14 @@ func detect(body []byte, contentType string) encodingOf {
 	return encodingOf{enc: charmap.Windows1252, name: "windows-1252", guessed: true}
 }
 
-// encodingNamed is the encoding of a label; enc is nil where it is none.
+// encodingNamed returns the encoding of a label; enc is nil for an unknown one.
 func encodingNamed(label string) encodingOf {
 	enc, name := charset.Lookup(label)
 	return encodingOf{enc: enc, name: name}
 }
 
-// charsetParameter finds charset in a Content-Type as servers send it, which is often none by
-// the book: without a type, with a stray semicolon, the value in half a pair of quotes.
+// charsetParameter finds charset in a Content-Type as servers send it, which is often invalid: without a type,
+// with an extra semicolon, the value in half a pair of quotes.
 func charsetParameter(contentType string) string {
 	for part := range strings.SplitSeq(contentType, ";") {
 		name, value, ok := strings.Cut(part, "=")
@@ -60,8 +60,8 @@ func charsetParameter(contentType string) string {
 	return ""
 }
 
-// corrected is the encoding declared by a <meta> of a page that was guessed at before, where
-// it makes another text.
+// corrected returns the encoding declared by a <meta> of a page whose encoding was guessed, if it gives another
+// text.
 func (e encodingOf) corrected(label string) (encodingOf, bool) {
 	if !e.guessed || label == "" {
 		return e, false
@@ -73,8 +73,8 @@ func (e encodingOf) corrected(label string) (encodingOf, bool) {
 	return encodingOf{enc: enc, name: name}, true
 }
 
-// decode makes the body valid UTF-8, without a byte order mark. It returns body itself, or a
-// part of it, where that is possible.
+// decode returns the body as valid UTF-8, without a byte order mark. It returns body itself, or a part of it,
+// where that is possible.
 func (e encodingOf) decode(body []byte) []byte {
 	switch e.name {
 	case "utf-8":
@@ -104,8 +104,8 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// PlainText decodes plain text as Parse decodes a page: by a byte order mark, contentType (the
-// header as sent, or empty), or what it looks like.
+// PlainText decodes plain text as Parse decodes a page: by a byte order mark, contentType (the header as sent, or
+// empty), or its bytes.
 func PlainText(body []byte, contentType string) string {
 	return string(detect(body, contentType).decode(body))
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// withDoctype reads a page with its doctype written so that html.Parse takes it as HTML does.
-// It takes a doctype in capitals ("HTML"), and one with a public identifier alone, for quirks
-// mode, in which a <table> does not end a <p>.
+// withDoctype returns a reader of a page whose doctype is rewritten so that html.Parse handles it as the HTML
+// standard does. html.Parse takes a doctype in capitals ("HTML"), and one with a public identifier alone, as
+// quirks mode, in which a <table> does not end a <p>.
 func withDoctype(text []byte) io.Reader {
 	begin, end, ok := findDoctype(text)
 	if !ok {
@@ -19,8 +19,7 @@ func withDoctype(text []byte) io.Reader {
 
 const doctype = "<!doctype"
 
-// findDoctype finds a doctype behind nothing but white space and comments; where it has no end
-// there is none.
+// findDoctype finds a doctype preceded only by white space and comments; one without an end is none.
 func findDoctype(text []byte) (begin, end int, ok bool) {
 	i := 0
 	for {
@@ -43,14 +42,14 @@ func findDoctype(text []byte) (begin, end int, ok bool) {
 	return i, i + j + 1, j >= 0
 }
 
-// Doctypes of pages in either mode.
+// Doctypes of pages in each mode.
 const (
 	standardDoctype = "<!doctype html>"
 	quirksDoctype   = "<!doctype quirks>"
 )
 
-// plainDoctype writes a doctype such that html.Parse finds the mode that the HTML standard says.
-// What the standard calls force-quirks becomes the doctype of another name.
+// plainDoctype returns a doctype for which html.Parse chooses the mode of the HTML standard. What the standard
+// calls force-quirks becomes a doctype of another name.
 func plainDoctype(written []byte) string {
 	s := strings.TrimLeft(string(written[len(doctype):len(written)-1]), spaces)
 	name := s
@@ -97,7 +96,7 @@ func plainDoctype(written []byte) string {
 
 const spaces = " \t\r\n\f"
 
-// quoted takes a string in quotes off the begin of s, with its quotes.
+// quoted cuts a string in quotes off the beginning of s, with its quotes.
 func quoted(s string) (with, rest string, ok bool) {
 	s = strings.TrimLeft(s, spaces)
 	if s == "" || s[0] != '"' && s[0] != '\'' {

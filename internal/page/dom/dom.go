@@ -27,14 +27,14 @@ const (
 
 // Settings of Parse. A bound of 0, or above its largest value, is that value.
 type Settings struct {
-	// Leaves says which nodes are numbered; not set = LEAF_MODE_COMPACT.
+	// Leaves defines which nodes are numbered; not set = LEAF_MODE_COMPACT.
 	Leaves schemas.LeafMode
 	// MaxLeaves, MaxTokens (of all leaves), MaxTerms (distinct tokens) and MaxLinks (distinct
 	// targets) of a page.
 	MaxLeaves, MaxTokens, MaxTerms, MaxLinks int
-	// TagPaths asks for Link.tag_path. A page that is nested too deep for a tree, of which only the tokenizer reads, has none.
+	// TagPaths requests Link.tag_path. Pages nested too deep for a tree, which only the tokenizer reads, have none.
 	TagPaths bool
-	// Tree asks for Page.leaf_depths, Page.leaf_joins and Link.depth, as far as there is a tree.
+	// Tree requests Page.leaf_depths, Page.leaf_joins and Link.depth, if there is a tree.
 	Tree bool
 }
 
@@ -51,9 +51,8 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// Parse reads the body of an HTML page. contentType is the Content-Type header as sent, or
-// empty; url is the page's own, absolute. There is no body that it does not read; the error is
-// that of a URL or leaf mode that is none.
+// Parse reads the body of an HTML page. contentType is the Content-Type header as sent, or empty; url is the
+// page's own, absolute. Every body is accepted; the error is that of an invalid URL or leaf mode.
 func Parse(body []byte, contentType, url string, s Settings) (*schemas.Page, error) {
 	u, err := weburl.Parse(url)
 	if err != nil {
@@ -71,7 +70,7 @@ func Parse(body []byte, contentType, url string, s Settings) (*schemas.Page, err
 	return r.page, nil
 }
 
-// decodeAndRead reads a body in the character encoding that it turns out to have.
+// decodeAndRead reads a body, again if a <meta> corrects its encoding.
 func decodeAndRead(body []byte, contentType string, s Settings, begin func(Settings, int) *reading) (r *reading, charset string) {
 	enc := detect(body, contentType)
 	text := enc.decode(body)
@@ -98,7 +97,7 @@ func read(text []byte, r *reading) *reading {
 	return r
 }
 
-// repair makes the tree of a page.
+// repair returns the tree of a page.
 func repair(text []byte) (*html.Node, error) {
 	return html.ParseWithOptions(withDoctype(text), html.ParseOptionEnableScripting(false))
 }

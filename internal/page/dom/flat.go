@@ -10,12 +10,12 @@ import (
 	"forager/schemas"
 )
 
-// flat reads a page from its tags and texts as they come. Every text is a leaf of its own, and so
-// are a link without text, an <area>, and a <script>, <style>, <template> or <svg> as a whole;
-// comments are where they count. A link ends at </a> or where the next begins.
+// flat reads a page from its tags and texts in sequence. Every text is a leaf of its own, and so are a link
+// without text, an <area>, and a <script>, <style>, <template> or <svg> as a whole; comments are leaves in the
+// mode that numbers them. A link ends at </a> or where the next begins.
 func (r *reading) flat(body []byte) {
 	z := flatTokenizer{Tokenizer: html.NewTokenizer(bytes.NewReader(body)), rest: body}
-	linked := -1         // the anchor that is open
+	linked := -1         // the open anchor
 	within := ""         // name of the start tag right before
 	skip, depth := "", 0 // svg or template that is skipped, and how many of them are open
 	endAnchor := func() {
@@ -101,12 +101,11 @@ func (r *reading) flat(body []byte) {
 	}
 }
 
-// flatTokenizer is a tokenizer of linear time. The library's table of attribute names has the
-// size of the largest tag so far, and is cleared at every tag; behind a large one it is begun
-// anew.
+// flatTokenizer is a tokenizer of linear time. The library's table of attribute names has the size of the largest
+// tag so far, and is cleared at every tag; after a large one a new tokenizer is used.
 type flatTokenizer struct {
 	*html.Tokenizer
-	rest []byte // behind the current token
+	rest []byte // after the current token
 }
 
 const largeTag = 1 << 10 // bytes
@@ -117,7 +116,7 @@ func (z *flatTokenizer) next() html.TokenType {
 	return token
 }
 
-// tag reads the current tag; to be called once for each.
+// tag returns the current tag; to be called once for each.
 func (z *flatTokenizer) tag(token html.TokenType) flatTag {
 	size := len(z.Raw())
 	name, more := z.TagName()
@@ -143,7 +142,7 @@ func (z *flatTokenizer) tag(token html.TokenType) flatTag {
 	return t
 }
 
-// flatTag is a tag from the tokenizer.
+// flatTag is a tag of the tokenizer.
 type flatTag struct {
 	name       string
 	attributes []html.Attribute

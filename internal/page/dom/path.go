@@ -8,11 +8,11 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxPathElements bounds a path, so that paths of all links of a page nested deep take linear time.
+// maxPathElements bounds a path, so that the paths of all links of a deeply nested page take linear time.
 const maxPathElements = 64
 
-// tagPath are the elements from the root of the repaired tree down to one, each with its id and its classes as the page
-// writes them ("html", "body", "div#main.wide", "a"); of a deep one the maxPathElements nearest.
+// tagPath returns the elements from the root of the repaired tree to n, each with its id and its classes as
+// written ("html", "body", "div#main.wide", "a"); for a deep one the maxPathElements nearest.
 func tagPath(n *html.Node) []string {
 	var elements []string
 	for ; n != nil && n.Type == html.ElementNode && len(elements) < maxPathElements; n = n.Parent {
@@ -31,7 +31,7 @@ func tagPath(n *html.Node) []string {
 	return elements
 }
 
-// hashedPairs are the pairs of elements that follow each other, the first of them behind nothing.
+// hashedPairs returns the hashes of the pairs of consecutive elements, the first of them with no predecessor.
 func hashedPairs(path []string) []uint32 {
 	last, pairs := "", make([]uint32, len(path))
 	for i, element := range path {

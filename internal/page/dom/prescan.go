@@ -8,12 +8,12 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// prescanned is how many bytes of a page are looked through for a declaration of its encoding.
+// prescanned is the number of bytes of a page that are searched for a declaration of its encoding.
 const prescanned = 1024
 
-// prescan is the HTML standard's "prescan a byte stream to determine its encoding": it knows no scripts, styles or
-// titles, so a <meta> in one of them counts. Where no <meta> names an encoding, an XML declaration does. name is ""
-// where none does.
+// prescan is the HTML standard's "prescan a byte stream to determine its encoding": it ignores scripts, styles and
+// titles, so a <meta> in one of them counts. If no <meta> names an encoding, an XML declaration does. name is ""
+// if there is none.
 func prescan(b []byte) (enc encoding.Encoding, name string) {
 	b = b[:min(len(b), prescanned)]
 	switch {
@@ -30,7 +30,7 @@ func prescan(b []byte) (enc encoding.Encoding, name string) {
 	return declared(xmlEncoding(b))
 }
 
-// declared is the encoding of a label in a page. A page that can be read so far is not in UTF-16.
+// declared returns the encoding of a label in a page. A page that can be read so far is not in UTF-16.
 func declared(label string) (encoding.Encoding, string) {
 	enc, name := charset.Lookup(label)
 	switch {
@@ -42,13 +42,13 @@ func declared(label string) (encoding.Encoding, string) {
 	return enc, name
 }
 
-// scan is a place in the bytes of a page.
+// scan is a position in the bytes of a page.
 type scan struct {
 	b  []byte
 	at int
 }
 
-// next goes behind the next piece of markup, or one byte on. It returns the encoding that a <meta> names.
+// next goes past the next piece of markup, or one byte on. It returns the encoding that a <meta> names.
 func (s *scan) next() (encoding.Encoding, string) {
 	rest := s.b[s.at:]
 	switch {
@@ -179,7 +179,7 @@ func metaCharset(content string) string {
 	}
 }
 
-// xmlEncoding is the encoding that an XML declaration at the begin of a page names, or "".
+// xmlEncoding returns the encoding that an XML declaration at the beginning of a page names, or "".
 func xmlEncoding(b []byte) string {
 	if !bytes.HasPrefix(b, []byte("<?xml")) {
 		return ""

@@ -2,9 +2,9 @@ package dom
 
 import "strings"
 
-// Text returns the words of an HTML page for people: those of its leaves, in order, as the page
-// writes them, white space collapsed, a line a block. Words of different leaves stay apart. It
-// reads what Parse reads, up to the same bounds, so that the tokens of both are the same.
+// Text returns the words of an HTML page for people: those of its leaves, in order, as written, white space
+// collapsed, a line for each block. Words of different leaves are separated. It has the same bounds as Parse, so
+// that the tokens of both are the same.
 func Text(body []byte, contentType string) string {
 	enc := detect(body, contentType)
 	if text := enc.decode(body); !heavy(text) {
@@ -16,14 +16,14 @@ func Text(body []byte, contentType string) string {
 	return r.prose.text.String()
 }
 
-// newProse is newReading with the text of the page.
+// newProse is newReading that also collects the text of the page.
 func newProse(s Settings, size int) *reading {
 	r := newReading(s, size)
 	r.prose = new(prose)
 	return r
 }
 
-// prose is the text of a page as it grows.
+// prose is the text of a page under construction.
 type prose struct {
 	text strings.Builder
 	line bool // the next leaf begins a line
@@ -44,7 +44,7 @@ func (p *prose) add(s string) {
 	}
 }
 
-// isBlock says whether an element stands on lines of its own.
+// isBlock reports whether an element begins and ends a line.
 func isBlock(name string) bool {
 	t, _, _ := lookup([]byte(name), 0)
 	return !t.isInline() || t == tagBr

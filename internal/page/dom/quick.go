@@ -8,10 +8,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// quickText is the text of a page (see Text) read without a tree, several times as fast; false where the tree might have
-// another text. It keeps a stack of open elements as html.Parse does, and gives up at whatever would make html.Parse do
-// more than to open an element, to close those whose end tags may be omitted, and to ignore a tag: an element that it
-// moves, a formatting element that it opens again, foreign content.
+// quickText returns the text of a page (see Text) without a tree, several times as fast; false where the text of
+// the tree might differ. It keeps a stack of open elements as html.Parse does, and gives up where html.Parse would
+// do more than open an element, close those whose end tags may be omitted, or ignore a tag: where it moves an
+// element, opens a formatting element again, or meets foreign content.
 func quickText(body []byte, guessed bool) (string, bool) {
 	if bytes.IndexByte(body, 0) >= 0 || bytes.Count(body, []byte("<")) > MaxLeaves/2 {
 		return "", false
@@ -40,16 +40,16 @@ type quick struct {
 	prose prose
 	open  []*kind // from the child of <body> on
 	phase phase
-	// standard, quirks: what the doctype says; neither = it is not known here. guessed: a <meta> may name another encoding.
+	// standard, quirks: the mode of the doctype; neither = unknown. guessed: a <meta> may name another encoding.
 	standard, quirks, guessed bool
 	form                      bool // a <form> is open
-	noscript                  bool // a <noscript> in <head> is
+	noscript                  bool // a <noscript> in <head> is open
 	ended                     bool // </body> was the last tag: a comment is not put where a text is
-	// glued: between the last text and here there were only tags that are ignored, so that a text continues it.
+	// glued: between the last text and here there were only ignored tags, so that a text continues it.
 	glued bool
 }
 
-// phase is how far a page is before its body.
+// phase is the progress of a page before its body.
 type phase uint8
 
 const (
@@ -65,12 +65,12 @@ type kind struct {
 	name       string
 	role       role
 	block      bool // isBlock
-	special    bool // as html.Parse has it
+	special    bool // as in html.Parse
 	formatting bool
 	rank       int // of a part of a table: how deep below it
 }
 
-// role is what becomes of a start tag.
+// role is the effect of a start tag.
 type role uint8
 
 const (
@@ -80,12 +80,12 @@ const (
 	block   // ends a paragraph
 	heading // as well
 	item    // li, dd, dt
-	raw     // holds text only
+	raw     // contains text only
 	tabular
 	single // may not be within another of its kind
 )
 
-// maxQuickOpen bounds the stack, below what html.Parse takes.
+// maxQuickOpen bounds the stack, below the limit of html.Parse.
 const maxQuickOpen = maxOpen - 100
 
 var kinds = func() map[string]*kind {
@@ -127,7 +127,7 @@ var kinds = func() map[string]*kind {
 	return all
 }()
 
-// The ranks of parts of a table, and the elements that are opened where they were left out.
+// The ranks of parts of a table, and the elements that are opened where they were omitted.
 const (
 	rankTable   = 1
 	rankSection = 2
@@ -136,7 +136,7 @@ const (
 
 var omitted = map[int]string{rankSection: "tbody", 3: "tr"}
 
-// kindOf is the kind of element of a tag whose name is at b[i:]; at is behind the name.
+// kindOf returns the kind of element of a tag whose name is at b[i:]; at is the position after the name.
 func kindOf(b []byte, i int) (e *kind, at int) {
 	for at = i; at < len(b) && b[at] != '>' && b[at] != '/' && !isSpace(b[at]); at++ {
 	}
@@ -158,7 +158,7 @@ func kindOf(b []byte, i int) (e *kind, at int) {
 
 func (q *quick) run() bool {
 	b := q.body
-	text := 0 // where the text before the next tag begins
+	text := 0 // beginning of the text before the next tag
 	for i := 0; i < len(b); {
 		j := bytes.IndexByte(b[i:], '<')
 		if j < 0 || i+j+1 == len(b) {
@@ -187,7 +187,7 @@ func (q *quick) run() bool {
 		default:
 			i, ok = q.startTag(at + 1)
 		}
-		q.glued = q.glued && glued // where the tag was ignored
+		q.glued = q.glued && glued // if the tag was ignored
 		if !ok || len(q.open) > maxQuickOpen {
 			return false
 		}
@@ -196,7 +196,7 @@ func (q *quick) run() bool {
 	return q.text(b[text:])
 }
 
-// text takes the text between two tags.
+// text handles the text between two tags.
 func (q *quick) text(s []byte) bool {
 	if len(bytes.TrimLeft(s, spaces)) == 0 {
 		return true
@@ -210,10 +210,10 @@ func (q *quick) text(s []byte) bool {
 	return true
 }
 
-// add adds text in which characters are escaped.
+// add adds text with escaped characters.
 func (q *quick) add(s []byte) { q.prose.add(html.UnescapeString(string(s))) }
 
-// declaration takes a comment or the doctype.
+// declaration handles a comment or the doctype.
 func (q *quick) declaration(at int) (next int, ok bool) {
 	b := q.body
 	q.glued = q.ended
@@ -222,7 +222,7 @@ func (q *quick) declaration(at int) (next int, ok bool) {
 			begin, end, found := findDoctype(b)
 			return end, found && begin == at && q.phase == beforeHTML
 		}
-		n := bytes.IndexByte(b[at:], '>') // a comment, too
+		n := bytes.IndexByte(b[at:], '>') // also for a comment
 		return at + n + 1, n > 0
 	}
 	rest := b[at+len("<!--"):]
@@ -247,7 +247,7 @@ func (q *quick) push(e *kind) {
 	q.open = append(q.open, e)
 }
 
-// popTo closes the elements from open[i] on; false where one would be opened again.
+// popTo closes the elements from open[i] on; false if one would be opened again.
 func (q *quick) popTo(i int) bool {
 	for _, e := range q.open[i:] {
 		if e.formatting || e.name == "form" {
@@ -266,8 +266,8 @@ func (q *quick) drop(i int) {
 	q.open = q.open[:i]
 }
 
-// find is the index of the innermost element of that name; −1 where an element that bounds its scope is nearer, or one of
-// those named.
+// find returns the index of the innermost element of that name; −1 if an element that bounds its scope is nearer,
+// or one of bounds.
 func (q *quick) find(name string, bounds ...string) int {
 	for i, e := range slices.Backward(q.open) {
 		switch {
@@ -286,19 +286,19 @@ func (q *quick) endParagraph() bool {
 	return i < 0 || q.popTo(i)
 }
 
-// beginBody opens <body> where its tag was left out.
+// beginBody opens <body> if its tag was omitted.
 func (q *quick) beginBody() {
 	if q.phase != inBody {
 		q.phase, q.prose.line = inBody, true
 	}
 }
 
-// startTag takes the start tag whose name begins at i.
+// startTag handles the start tag whose name begins at i.
 func (q *quick) startTag(i int) (next int, ok bool) {
 	e, at := kindOf(q.body, i)
 	_, next, _ = attributes(q.body, at)
 	if q.body[next-1] != '>' {
-		return 0, false // the end of the page is within it
+		return 0, false // the page ends within it
 	}
 	q.ended = false
 	if e.name == "meta" && q.guessed && bytes.Contains(bytes.ToLower(q.body[at:next]), []byte("charset")) {
@@ -317,7 +317,7 @@ func (q *quick) startTag(i int) (next int, ok bool) {
 	return next, q.start(e)
 }
 
-// before takes a start tag before the body; it is not taken where it begins the body.
+// before handles a start tag before the body; it is not taken if it begins the body.
 func (q *quick) before(e *kind) (taken, ok bool) {
 	switch e.name {
 	case "html":
@@ -342,7 +342,7 @@ func (q *quick) before(e *kind) (taken, ok bool) {
 	return e.name == "body", !q.noscript
 }
 
-// raw takes an element that holds nothing but text.
+// raw handles an element that contains only text.
 func (q *quick) raw(e *kind, i int) (next int, ok bool) {
 	top := q.top()
 	if top.rank > 0 && top.rank < rankCell && e.name != "script" && e.name != "style" && top.name != "caption" {
@@ -382,10 +382,10 @@ func (q *quick) raw(e *kind, i int) (next int, ok bool) {
 	}
 }
 
-// start takes a start tag in the body.
+// start handles a start tag in the body.
 func (q *quick) start(e *kind) bool {
 	if top := q.top(); e.role != tabular && top.rank > 0 && top.rank < rankCell && top.name != "caption" {
-		return false // it would be put before the table
+		return false // it would be moved before the table
 	}
 	switch e.role {
 	case refused:
@@ -448,17 +448,17 @@ func (q *quick) start(e *kind) bool {
 			}
 		}
 		if same == sameKept {
-			return false // of more html.Parse forgets the first
+			return false // of more html.Parse drops the first
 		}
 	}
 	q.push(e)
 	return true
 }
 
-// sameKept is the number of formatting elements of one name that html.Parse remembers for certain.
+// sameKept is the number of formatting elements of one name that html.Parse certainly keeps.
 const sameKept = 3
 
-// endImplied closes elements whose end tags may be left out.
+// endImplied closes elements whose end tags may be omitted.
 func (q *quick) endImplied(inGroup bool) {
 	i := len(q.open)
 	for ; i > 0; i-- {
@@ -471,7 +471,7 @@ func (q *quick) endImplied(inGroup bool) {
 	q.drop(i)
 }
 
-// endItem closes the item before.
+// endItem closes the previous item.
 func (q *quick) endItem(e *kind) bool {
 	for i, x := range slices.Backward(q.open) {
 		switch {
@@ -485,7 +485,7 @@ func (q *quick) endItem(e *kind) bool {
 	return true
 }
 
-// part is the index of the innermost part of a table that is open; −1 = none.
+// part returns the index of the innermost part of a table that is open; −1 = none.
 func (q *quick) part() int {
 	for i, e := range slices.Backward(q.open) {
 		if e.rank > 0 {
@@ -495,7 +495,7 @@ func (q *quick) part() int {
 	return -1
 }
 
-// endPart closes parts of a table down to those of a lower rank than this; false where none is open, or a caption.
+// endPart closes parts of a table down to those of a lower rank than rank; false if none is open, or a caption.
 func (q *quick) endPart(rank int) bool {
 	i := q.part()
 	if i < 0 || q.open[i].name == "caption" {
@@ -513,7 +513,7 @@ func (q *quick) endPart(rank int) bool {
 	return true
 }
 
-// tabular takes the start of a table, or of a part of one.
+// tabular handles the start of a table, or of a part of one.
 func (q *quick) tabular(e *kind) bool {
 	switch e.name {
 	case "table":
@@ -558,7 +558,7 @@ func (q *quick) tabular(e *kind) bool {
 	return true
 }
 
-// endTag takes the end tag whose name begins at i.
+// endTag handles the end tag whose name begins at i.
 func (q *quick) endTag(i int) (next int, ok bool) {
 	if i >= len(q.body) || !isLetter(q.body[i]) {
 		return 0, false
@@ -642,7 +642,7 @@ func (q *quick) end(e *kind) bool {
 			return !e.formatting && q.popTo(i)
 		}
 		if x.special && e.formatting && slices.Contains(q.open, e) {
-			return false // what is within x is moved
+			return false // the content of x is moved
 		}
 		if x.special {
 			break
@@ -657,7 +657,7 @@ func (q *quick) ignore() bool {
 	return true
 }
 
-// endTabular takes the end of a table, or of a part of one.
+// endTabular handles the end of a table, or of a part of one.
 func (q *quick) endTabular(e *kind) bool {
 	i := q.part()
 	if i < 0 {

@@ -29,13 +29,13 @@ type reading struct {
 	canonical string // href of the first <link rel=canonical>
 	charset   string // the first that a <meta> names
 	titled    bool
-	prose     *prose // nil where nobody wants the text
-	// depth is that of the node that is walked, join the least since the last leaf: that of the lowest common ancestor with
-	// it. 0 where there is no tree.
+	prose     *prose // nil where the text is not needed
+	// depth is that of the current node, join the least since the last leaf: that of the lowest common ancestor
+	// with it. 0 without a tree.
 	depth, join int
 }
 
-// anchor is a link as the page has it.
+// anchor is a link as written in the page.
 type anchor struct {
 	href        string
 	first, last uint32 // leaves
@@ -52,7 +52,7 @@ func newReading(s Settings, size int) *reading {
 	}
 }
 
-// leaves is the number of leaves so far, and so the number of the next one.
+// leaves returns the number of leaves so far, which is the number of the next one.
 func (r *reading) leaves() uint32 { return uint32(len(r.page.LeafLengths)) }
 
 // leaf numbers a leaf without tokens.
@@ -69,11 +69,10 @@ func (r *reading) leaf() {
 	}
 }
 
-// capped is a depth as pages have it.
+// capped returns a depth as stored in pages.
 func capped(depth int) uint8 { return uint8(min(depth, math.MaxUint8)) }
 
-// text numbers a leaf with the tokens of s, or none where s is white space and such leaves do
-// not count.
+// text numbers a leaf with the tokens of s, or none if s is white space and such leaves are not numbered.
 func (r *reading) text(s string) {
 	if r.settings.Leaves != schemas.LeafMode_LEAF_MODE_PAPER && isBlank(s) {
 		return
@@ -99,7 +98,7 @@ func (r *reading) text(s string) {
 	p.LeafLengths[len(p.LeafLengths)-1] = uint32(len(p.Tokens) - before)
 }
 
-// term is the index of a term; false where there is no room for a new one.
+// term returns the index of a term; false if the bound does not permit a new one.
 func (r *reading) term(token []byte) (uint32, bool) {
 	if i, ok := r.index[string(token)]; ok {
 		return i, true
@@ -119,13 +118,13 @@ func (r *reading) term(token []byte) (uint32, bool) {
 func isBlank(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c > ' ' && c < utf8.RuneSelf {
-			return false // as nearly every text
+			return false // like nearly every text
 		}
 	}
 	return strings.TrimFunc(s, unicode.IsSpace) == ""
 }
 
-// finish makes Links and what else needs the whole page. u is the page's URL.
+// finish sets Links and the fields that need the whole page. u is the page's URL.
 func (r *reading) finish(u weburl.URL) {
 	p := r.page
 	p.Fingerprint = fingerprint(p.Terms, r.counts)
@@ -170,13 +169,13 @@ func (r *reading) links(base *weburl.Base) {
 	}
 }
 
-// element is a tag of the document as far as it says something of the page.
+// element is a tag with its attributes.
 type element interface {
-	// attribute returns the value of an attribute, in lower case by name.
+	// attribute returns the value of an attribute, by its name in lower case.
 	attribute(name string) (string, bool)
 }
 
-// meta takes a <meta>.
+// meta handles a <meta>.
 func (r *reading) meta(e element) {
 	content, hasContent := e.attribute("content")
 	if label, ok := e.attribute("charset"); ok {
@@ -215,7 +214,7 @@ func (r *reading) declare(charset string) {
 	}
 }
 
-// link takes a <link>.
+// link handles a <link>.
 func (r *reading) link(e element) {
 	href, ok := e.attribute("href")
 	if !ok || r.canonical != "" {
@@ -227,15 +226,14 @@ func (r *reading) link(e element) {
 	}
 }
 
-// baseElement takes a <base>.
+// baseElement handles a <base>.
 func (r *reading) baseElement(e element) {
 	if href, ok := e.attribute("href"); ok && !r.hasBase {
 		r.base, r.hasBase = href, true
 	}
 }
 
-// anchor takes an <a> or <area> that begins, before its leaves are numbered; false where it is
-// no link.
+// anchor handles the start of an <a> or <area>, before its leaves are numbered; false if it is no link.
 func (r *reading) anchor(e element) bool {
 	href, ok := e.attribute("href")
 	if !ok {
@@ -249,7 +247,7 @@ func (r *reading) anchor(e element) bool {
 	return true
 }
 
-// title takes the text of the first <title>.
+// title handles the text of the first <title>.
 func (r *reading) title(s string) {
 	if !r.titled {
 		r.titled = true
@@ -257,13 +255,13 @@ func (r *reading) title(s string) {
 	}
 }
 
-// language takes the lang of <html>.
+// language handles the lang of <html>.
 func (r *reading) language(e element) {
 	lang, _ := e.attribute("lang")
 	r.speak(lang)
 }
 
-// speak takes a language tag: "en-GB" is en.
+// speak sets the language by a language tag: "en-GB" is en.
 func (r *reading) speak(lang string) {
 	lang = strings.ToLower(strings.TrimSpace(lang))
 	if i := strings.IndexAny(lang, "-_"); i >= 0 {
@@ -275,7 +273,7 @@ func (r *reading) speak(lang string) {
 	r.page.Language = lang
 }
 
-// hasWord says whether a list of words separated by white space has one, in any case.
+// hasWord reports whether a list of words separated by white space contains one, in any case.
 func hasWord(list, word string) bool {
 	for w := range strings.FieldsSeq(list) {
 		if strings.EqualFold(w, word) {
@@ -285,8 +283,7 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// collapse makes each run of white space one space, trims, and cuts to most bytes at a whole
-// character.
+// collapse replaces each run of white space by one space, trims, and cuts to most bytes at a character boundary.
 func collapse(s string, most int) string {
 	var b strings.Builder
 	for w := range strings.FieldsSeq(s) {

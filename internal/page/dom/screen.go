@@ -8,30 +8,29 @@ import (
 
 // Bounds of the screen. A step is about a nanosecond of html.Parse.
 const (
-	// maxTags that html.Parse is given. Some of its work at a tag grows with the number of open
-	// elements, of which it takes maxOpen.
+	// maxTags is the number of tags for html.Parse. Some of its work at a tag grows with the number of open
+	// elements, which is at most maxOpen.
 	maxTags = 100_000
 	maxOpen = 512
 	// freeSteps and stepsPerByte are what a page may cost beyond the linear part.
 	freeSteps    = 2_000_000
 	stepsPerByte = 50
-	// cloneSteps is for an element that html.Parse makes once more, attrSteps for an attribute of
-	// it; memory weighs more than time in both.
+	// cloneSteps is for an element that html.Parse creates again, attrSteps for an attribute of it; memory weighs
+	// more than time in both.
 	cloneSteps = 200
 	attrSteps  = 64
-	// clearsAStep is how many entries of a table are cleared in a step.
+	// clearsAStep is the number of entries of a table that are cleared in a step.
 	clearsAStep = 8
 )
 
-// heavy says whether html.Parse may need more time or memory for a page than a bounded share a
-// byte. It is a bound from above: it takes no page for harmless that is not.
+// heavy reports whether html.Parse may need more than a bounded share of time or memory a byte for a page. It is
+// an upper bound: no heavy page is missed.
 func heavy(body []byte) bool {
 	s := screen{body: body, limit: freeSteps + stepsPerByte*len(body)}
 	return s.heavy()
 }
 
-// screen bounds what html.Parse will do with a page beyond work linear in its length. Known
-// ways to make it do more:
+// screen bounds the work of html.Parse beyond work linear in the length of a page. Known ways to cause it:
 //
 //   - The attributes of every further <html> and <body> are compared with all those seen before
 //     (copyAttributes).
@@ -45,33 +44,30 @@ func heavy(body []byte) bool {
 //   - The tokenizer's table of attribute names has the size of the largest tag seen and is
 //     cleared at every tag with attributes (Tokenizer.readTag).
 //
-// It reads bytes, not tokens: every "<" before a letter is taken for a start tag, also within
-// comments, scripts and attribute values, so that no state of the tokenizer (CDATA in foreign
-// content, raw text, noscript) hides a tag from it. Tags that are none only make it stricter.
-// What makes it more lenient is a formatting element whose end it has seen, and that needs
-// proof: see close.
+// It reads bytes, not tokens: every "<" before a letter counts as a start tag, also within comments, scripts and
+// attribute values, so that no state of the tokenizer (CDATA in foreign content, raw text, noscript) hides a tag
+// from it. Text that is no tag only makes it stricter. A formatting element whose end it has seen makes it more
+// lenient; for the proof see close.
 type screen struct {
 	body  []byte
 	steps int
 	limit int
 	tags  int
 
-	// run holds the inline elements open in the current run of inline elements.
+	// run contains the inline elements open in the current run of inline elements.
 	run []open
-	// left are the formatting elements, begun before the run, that may be in the list. Between
-	// two markers the list has at most 3 of the same name and attributes (the Noah's Ark
-	// clause), and one <a>.
+	// left are the formatting elements, begun before the run, that may be in the list. Between two markers the
+	// list has at most 3 of the same name and attributes (the Noah's Ark clause), and one <a>.
 	left   map[family]int
 	leftOf [tags]bool
 	// leftN is their number, at most maxOpen, and clones the steps of opening them all again.
 	leftN, clones int
-	// ever is the number of elements that close left, marks that of markers that may have
-	// stayed behind.
+	// ever is the number of elements that close left, marks that of markers that may remain.
 	ever, marks int
-	// templates: a <template> was seen, so that the marker of a cell may stay behind too.
+	// templates: a <template> was seen, so that the marker of a cell may remain too.
 	templates bool
-	// rootAttrs is the number of attributes on <html> and <body>, maxAttrs that of the largest tag,
-	// perTag the steps that every tag costs on top.
+	// rootAttrs is the number of attributes on <html> and <body>, maxAttrs that of the largest tag, perTag the
+	// steps added to every tag.
 	rootAttrs, maxAttrs, perTag int
 	// dirty: an element was closed since formatting elements were last opened again.
 	dirty bool
@@ -84,7 +80,7 @@ type open struct {
 	hash  uint64 // of the attributes as written
 }
 
-// family is what the Noah's Ark clause tells apart, or finer.
+// family is what the Noah's Ark clause distinguishes, or finer.
 type family struct {
 	tag  tag
 	hash uint64
@@ -119,13 +115,13 @@ func (s *screen) heavy() bool {
 	return s.steps > s.limit
 }
 
-// start takes the start tag whose name begins at i and returns where to go on.
+// start handles the start tag whose name begins at i and returns the next position.
 func (s *screen) start(i int) (next int) {
 	t, at, clean := lookup(s.body, i)
 	attrs, next, cleanToo := attributes(s.body, at)
 	written := s.body[at:next]
 	if clean = clean && cleanToo; !clean {
-		// Whether or not this is a tag, there may be others in it.
+		// Whether or not this is a tag, it may contain others.
 		s.steps += next - i
 		next = i
 	}
@@ -169,7 +165,7 @@ func (s *screen) start(i int) (next int) {
 				s.steps += s.rootAttrs * attrSteps
 			}
 		case tagAnnotation:
-			s.perTag = max(s.perTag, 2*attrs) // of the tag and of the text behind it
+			s.perTag = max(s.perTag, 2*attrs) // of the tag and of the text after it
 		case tagTemplate:
 			s.templates = true
 			s.marks++
@@ -184,7 +180,7 @@ func (s *screen) start(i int) (next int) {
 	return next
 }
 
-// end takes the end tag whose name begins at i and returns where to go on.
+// end handles the end tag whose name begins at i and returns the next position.
 func (s *screen) end(i int) (next int) {
 	t, at, clean := lookup(s.body, i)
 	if !clean {
@@ -242,7 +238,7 @@ func (s *screen) endInRun(t tag) bool {
 	return false
 }
 
-// endEarlier does what <a> and <nobr> do to an element of the same name that is open.
+// endEarlier handles the effect of <a> and <nobr> on an open element of the same name.
 func (s *screen) endEarlier(t tag) {
 	if s.endInRun(t) {
 		s.dirty = true
@@ -254,8 +250,8 @@ func (s *screen) endEarlier(t tag) {
 	}
 }
 
-// dropInline takes from run[from:] what is no formatting element: closed along with an element
-// around it, it is not opened again.
+// dropInline removes from run[from:] the elements that are not formatting elements: closed along with an element
+// around it, such an element is not opened again.
 func (s *screen) dropInline(from int) {
 	kept := s.run[:from]
 	for _, o := range s.run[from:] {
@@ -266,8 +262,8 @@ func (s *screen) dropInline(from int) {
 	s.run = kept
 }
 
-// reopen counts the formatting elements that are opened again before text, and before tags that
-// are not those of blocks. Only after an element was closed can there be any.
+// reopen counts the formatting elements that are opened again before text, and before tags that are not those of
+// blocks. There are some only after an element was closed.
 func (s *screen) reopen() {
 	if !s.dirty {
 		return
@@ -281,18 +277,17 @@ func (s *screen) reopen() {
 	}
 }
 
-// close ends the run: the formatting elements open in it may stay in the list for ever, for all
-// the screen knows.
+// close ends the run: for all that the screen can determine, the formatting elements open in it may stay in the
+// list for ever.
 //
-// A run is a row of start tags of inline elements, of their plain end tags ("</b>"), of <br>,
-// <img>, <wbr> and text, nothing else. Within one, the end tag of a formatting element takes the
-// newest element of its name off the list: no marker and no element that bounds a scope was
-// begun above it, as none of those is inline, and no special element, so that one turn of the
-// adoption agency is enough. So what is in the list and was begun in the run is among run.
-// This holds whether or not a tag really is one, rather than a piece of a comment or a script:
-// what is none is not in the list; and behind a real start tag in a run the tokenizer reads
-// plain text and tags, because every way into another of its states ("<!", "<?", "<" within a
-// tag, the tag of an element with raw text) ends the run.
+// A run is a sequence of start tags of inline elements, of their plain end tags ("</b>"), of <br>, <img>, <wbr>
+// and text, nothing else. Within one, the end tag of a formatting element takes the newest element of its name off
+// the list: no marker and no element that bounds a scope was begun above it, as none of those is inline, and no
+// special element, so that one turn of the adoption agency is enough. So the elements that are in the list and
+// were begun in the run are in run. This holds whether or not a tag really is one, rather than a part of a comment
+// or a script: text that is no tag is not in the list; and after a real start tag in a run the tokenizer reads
+// plain text and tags, because every transition to another of its states ("<!", "<?", "<" within a tag, the tag of
+// an element with raw text) ends the run.
 func (s *screen) close() {
 	for _, o := range s.run {
 		if !o.tag.isFormatting() {

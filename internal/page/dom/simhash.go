@@ -6,8 +6,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// fingerprint is Charikar's simhash of the terms with their numbers of occurrences, see the
-// package comment.
+// fingerprint is Charikar's simhash of the terms with their numbers of occurrences, as defined in the package
+// documentation.
 func fingerprint(terms []string, counts []uint32) uint64 {
 	const (
 		maxWeight = 7

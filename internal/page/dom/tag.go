@@ -1,6 +1,6 @@
 package dom
 
-// tag tells the elements apart that the screen has to know.
+// tag is an element that the screen distinguishes.
 type tag uint8
 
 const (
@@ -51,11 +51,10 @@ const (
 func (t tag) isFormatting() bool { return t >= tagA }
 func (t tag) isInline() bool     { return t >= tagVoid }
 
-// isBlock says that a start tag opens no formatting elements again.
+// isBlock reports whether a start tag opens no formatting elements again.
 func (t tag) isBlock() bool { return t >= tagBlock && t <= tagTemplate }
 
-// lookup reads the tag name at b[i:] as html.Tokenizer does, and returns where it ends and whether
-// there is no "<" in it.
+// lookup reads the tag name at b[i:] as html.Tokenizer does, and returns its end and whether it contains no "<".
 func lookup(b []byte, i int) (t tag, at int, clean bool) {
 	const longest = len("annotation-xml")
 	var buf [longest]byte
@@ -163,9 +162,9 @@ func lookup(b []byte, i int) (t tag, at int, clean bool) {
 	return t, at, clean
 }
 
-// attributes goes over the attributes of a start tag, from the end of its name on, exactly as
-// html.Tokenizer does, and returns how many there are (those of the same name counted each), the
-// place behind the ">", and whether no "<" stands before it.
+// attributes reads the attributes of a start tag, from the end of its name on, exactly as html.Tokenizer does, and
+// returns their number (those of the same name counted each), the position after the ">", and whether there is no
+// "<" before it.
 func attributes(b []byte, i int) (count, end int, clean bool) {
 	clean = true
 	for {

@@ -13,11 +13,11 @@ import (
 type frame struct {
 	first  uint32 // leaves before it
 	anchor int    // index of its anchor, or -1
-	block  bool   // it stands on lines of its own; only where prose is wanted
+	block  bool   // it begins and ends a line; set only for prose
 }
 
-// tree walks a repaired tree, without recursion: misnested formatting elements can nest deeper
-// than the open elements that html.Parse allows.
+// tree walks a repaired tree, without recursion: misnested formatting elements can nest deeper than the number of
+// open elements that html.Parse allows.
 func (r *reading) tree(doc *html.Node) {
 	var stack []frame
 	n := doc.FirstChild
@@ -58,12 +58,12 @@ func (r *reading) tree(doc *html.Node) {
 		r.join = min(r.join, len(stack))
 		n = n.NextSibling
 	}
-	for i := len(stack) - 1; i >= 0; i-- { // what a bound left open
+	for i := len(stack) - 1; i >= 0; i-- { // elements left open when a bound was reached
 		r.endElement(stack[i])
 	}
 }
 
-// element takes an element that begins; false where it is one leaf whatever it holds.
+// element handles the start of an element; false if it is one leaf whatever it contains.
 func (r *reading) element(n *html.Node, f *frame) (enter bool) {
 	if n.Namespace != "" {
 		return n.DataAtom != atom.Svg && n.Data != "svg" && n.DataAtom != atom.Script && n.DataAtom != atom.Style
@@ -96,7 +96,7 @@ func (r *reading) element(n *html.Node, f *frame) (enter bool) {
 	return true
 }
 
-// endElement takes the end of an element.
+// endElement handles the end of an element.
 func (r *reading) endElement(f frame) {
 	if r.leaves() == f.first && !r.full {
 		r.leaf()
@@ -108,14 +108,14 @@ func (r *reading) endElement(f frame) {
 		return
 	}
 	if r.leaves() == f.first {
-		// The bound fell before its first leaf. Anchors within it are gone by now.
+		// The bound was reached before its first leaf. Anchors within it have been removed.
 		r.anchors = r.anchors[:f.anchor]
 		return
 	}
 	r.anchors[f.anchor].last = r.leaves() - 1
 }
 
-// childText is the text of the text nodes right below n.
+// childText returns the text of the text nodes directly below n.
 func childText(n *html.Node) string {
 	c := n.FirstChild
 	if c != nil && c.NextSibling == nil && c.Type == html.TextNode {
