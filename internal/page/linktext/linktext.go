@@ -7,15 +7,15 @@ import (
 	"forager/schemas"
 )
 
-// Page is a page whose parts are read. Not for concurrent use.
+// Page gives access to the words of parts of a page. Not for concurrent use.
 type Page struct {
 	page  *schemas.Page
-	words *text.Words // cuts parts, in the language of the whole
-	ends  []int       // where the tokens of each leaf end
+	words *text.Words // cuts parts, in the language of the page
+	ends  []int       // end of the tokens of each leaf
 	piece text.Surface
 }
 
-// Open prepares a page. The error is a page that contradicts itself.
+// Open prepares a page. The error is that of an inconsistent page.
 func Open(p *schemas.Page, s text.Settings) (*Page, error) {
 	t := &Page{page: p, ends: make([]int, 0, len(p.GetLeafLengths()))}
 	end := 0
@@ -49,19 +49,19 @@ func (t *Page) Title(counts map[string]uint32) {
 	t.add(counts)
 }
 
-// Anchor adds the words of a link: those of the leaves below its <a>. It may end in leaves that the page does not have.
+// Anchor adds the words of a link: those of the leaves below its <a>. A link may refer to leaves that the page does not have.
 func (t *Page) Anchor(l *schemas.Link, counts map[string]uint32) {
 	t.leaves(int(l.GetFirstLeaf()), int(l.GetLastLeaf()), counts)
 }
 
-// Around adds the words of the leaves at most reach before and after those of a link, the link's own left out.
+// Around adds the words of the at most reach leaves before and after those of a link, the link's own excluded.
 func (t *Page) Around(l *schemas.Link, reach int, counts map[string]uint32) {
 	first, last := int(l.GetFirstLeaf()), int(l.GetLastLeaf())
 	t.leaves(first-reach, first-1, counts)
 	t.leaves(last+1, last+reach, counts)
 }
 
-// leaves adds the words of the leaves first to last, as far as there are such.
+// leaves adds the words of the leaves first to last that exist.
 func (t *Page) leaves(first, last int, counts map[string]uint32) {
 	first, last = max(first, 0), min(last, len(t.ends)-1)
 	if first > last {

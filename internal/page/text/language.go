@@ -17,7 +17,7 @@ import (
 //go:embed stop/*.txt
 var stopLists embed.FS
 
-// letters are those of languages beyond a to z, as far as they tell languages apart.
+// letters are the letters of languages beyond a to z, where they distinguish languages.
 var letters = map[string]string{
 	"bg": "абвгдежзийклмнопрстуфхцчшщъьюя",
 	"ca": "àçèéíïòóúü",
@@ -46,19 +46,19 @@ var letters = map[string]string{
 }
 
 const (
-	// sample is the number of tokens at the begin of a text by which its language is told.
+	// sample is the number of tokens at the beginning of a text by which its language is detected.
 	sample = 512
-	// foreign is what a letter that a language does not have counts against it, in stop words.
+	// foreign is the weight of a letter that a language does not have against it, in stop words.
 	foreign = 0.7
-	// Least evidence for a language: stop words of it, and their share of all tokens; and how
-	// near the next language may come.
+	// The least evidence for a language: stop words of it, and their share of all tokens; and the largest ratio of
+	// the score of the next language.
 	leastWords, leastShare, nearest = 0.9, 0.04, 0.97
 )
 
-// set is a set of languages, by their places in languages.codes.
+// set is a set of languages, by their indexes in languages.codes.
 type set = uint64
 
-// languages is what is known of languages.
+// languages is the data of all languages.
 type languages struct {
 	codes   []string       // sorted
 	stop    map[string]set // languages by stop word
@@ -70,7 +70,7 @@ var known = sync.OnceValue(func() *languages {
 	k := &languages{stop: make(map[string]set), letters: make(map[rune]set)}
 	lists, err := stopLists.ReadDir("stop") // sorted
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // it is embedded in the program
 	}
 	for i, file := range lists {
 		code := strings.TrimSuffix(file.Name(), ".txt")
@@ -90,11 +90,11 @@ var known = sync.OnceValue(func() *languages {
 	return k
 })
 
-// Languages returns the codes (ISO 639-1) of the languages that have a stop list, sorted; not to
-// be changed.
+// Languages returns the codes (ISO 639-1) of the languages that have a stop list, sorted, which must not be
+// modified.
 func Languages() []string { return known().codes }
 
-// evidence is what the tokens of a text say of its language.
+// evidence is the evidence of a text's tokens for each language.
 type evidence struct {
 	*languages
 	tokens int
@@ -105,7 +105,7 @@ func (e *evidence) reset() {
 	*e = evidence{languages: known()}
 }
 
-// add takes a token; false when there are enough of them.
+// add adds a token; false when there are enough of them.
 func (e *evidence) add(token []byte) bool {
 	e.tokens++
 	var without set // languages that do not have one of its letters
@@ -129,10 +129,9 @@ func (e *evidence) add(token []byte) bool {
 	return e.tokens < sample
 }
 
-// language returns the place of the language in codes, −1 where it is none of them or unsure.
-// The hint is what the page says of itself: a language tag, or empty. It decides where its
-// language is half as likely as the likeliest, or nothing is likely; a page that names a
-// language without a stop list has none.
+// language returns the index of the language in codes, −1 where it is none of them or uncertain. The hint is the
+// page's declaration: a language tag, or empty. It decides if its language is at least half as likely as the
+// likeliest, or none is likely; a page that declares a language without a stop list has none.
 func (e *evidence) language(hint string) int {
 	first, second := 0, 1
 	for i := range e.codes {
@@ -158,7 +157,7 @@ func (e *evidence) language(hint string) int {
 	return first
 }
 
-// place returns the place of a language tag's language, −1 where it has none.
+// place returns the index of a language tag's language, −1 if it has none.
 func (k *languages) place(tag string) int {
 	code, _, _ := strings.Cut(strings.ToLower(tag), "-")
 	if code == "nb" || code == "nn" {

@@ -2,22 +2,22 @@ package text
 
 import "unicode/utf8"
 
-// pairs makes pairs of the characters of scripts without spaces. The zero value is ready.
+// pairs makes pairs of the characters of scripts without spaces. The zero value is ready to use.
 type pairs struct {
-	open  []byte // the character before, which waits for its neighbour
-	alone bool   // and is in no pair yet
+	open  []byte // the previous character, which may form a pair with the next
+	alone bool   // it is in no pair yet
 
 	bytes []byte
-	ends  []int // in bytes, of the words that are to be taken
+	ends  []int // ends in bytes of the words that are to be taken
 	taken int
-	times []uint32 // how often each occurs
+	times []uint32 // number of occurrences of each
 }
 
 func (p *pairs) reset() {
 	*p = pairs{open: p.open[:0], bytes: p.bytes[:0], ends: p.ends[:0], times: p.times[:0]}
 }
 
-// add takes a token; false for one that is not made into pairs.
+// add adds a token; false for one that is not made into pairs.
 func (p *pairs) add(token []byte, shape Shape, n uint32) bool {
 	if isUnspaced(token) {
 		if len(p.open) > 0 && shape == Joined {
@@ -58,7 +58,7 @@ func (p *pairs) put(a, b []byte, n uint32) {
 
 func (p *pairs) empty() bool { return p.taken == len(p.ends) }
 
-// take returns the next word, of which there must be one, and how often it occurs.
+// take returns the next word, of which there must be one, and its number of occurrences.
 func (p *pairs) take() (word []byte, n uint32) {
 	from := 0
 	if p.taken > 0 {
@@ -71,7 +71,7 @@ func (p *pairs) take() (word []byte, n uint32) {
 // syllable is the length of a Hangul syllable, bytes.
 const syllable = 3
 
-// isHangul says whether a token is all Hangul syllables.
+// isHangul reports whether a token is all Hangul syllables.
 func isHangul(token []byte) bool {
 	for i := 0; i < len(token); i += syllable {
 		if r, width := utf8.DecodeRune(token[i:]); width != syllable || r < 0xAC00 || r > 0xD7A3 {

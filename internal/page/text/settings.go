@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// Settings say which of the tokens of a text are words that count, and in which form. The zero
-// Settings take every token as it is.
+// Settings define which of the tokens of a text are counted as words, and in which form. The zero Settings take
+// every token unchanged.
 type Settings struct {
-	// Bigrams: characters of a script without spaces (Han, Hiragana, Thai …) that stand side by
-	// side count in pairs, "世界地" as 世界 and 界地, and one that stands alone as itself; a word
-	// of Hangul counts as the pairs of its syllables.
+	// Bigrams: adjacent characters of a script without spaces (Han, Hiragana, Thai …) are counted in pairs, "世界地"
+	// as 世界 and 界地, and a single one as itself; a word of Hangul counts as the pairs of its syllables.
 	Bigrams bool
 	// StopWords: words of the stop list of the text's language are left out.
 	StopWords bool
 	// Stem: words are cut to their stem where the text's language has a Snowball stemmer.
 	Stem bool
-	// Language of all texts, a code of Languages; empty = each text's own, as it is told by its words (language.go).
+	// Language of all texts, a code of Languages; empty = detect that of each text (language.go).
 	Language string
 	Numbers  Numbers
 	Case     Case
 }
 
-// Numbers says what becomes of tokens without letters, such as "1984" and "3.14".
+// Numbers defines what becomes of tokens without letters, such as "1984" and "3.14".
 type Numbers uint8
 
 const (
@@ -35,7 +34,7 @@ const (
 	NumbersDropped
 )
 
-// Case says whether the case of a word matters.
+// Case defines whether the case of a word matters.
 type Case uint8
 
 const (
@@ -46,14 +45,14 @@ const (
 	CaseKept
 )
 
-// scheme names the way in which tokens are cut (see the package). What tokens are must never
-// change under this name: models are made of them.
+// scheme names the way in which tokens are cut (see the package documentation). What tokens are must never change
+// under this name, since models are made of them.
 const scheme = "uax29/1"
 
 var numbersNames, caseNames = []string{"kept", "shaped", "dropped"}, []string{"folded", "kept"}
 
-// String is the form in which models store the settings: how tokens are cut, and what is done
-// to them beyond that. "uax29/1 bigrams stop language=de".
+// String returns the form in which models store the settings: how tokens are cut, and what is done to them after
+// that. "uax29/1 bigrams stop language=de".
 func (s Settings) String() string {
 	parts := []string{scheme}
 	for _, f := range s.flags() {
@@ -82,8 +81,8 @@ func (s *Settings) flags() []flag {
 	return []flag{{"bigrams", &s.Bigrams}, {"stop", &s.StopWords}, {"stem", &s.Stem}}
 }
 
-// ParseSettings reads what String writes, with or without the scheme before it, in any order.
-// The error names the part that is not understood, and what would be.
+// ParseSettings parses the form of String, with or without the scheme before it, in any order. The error names the
+// invalid part, and the valid ones.
 func ParseSettings(text string) (Settings, error) {
 	var s Settings
 	parts := strings.Fields(text)
@@ -135,14 +134,14 @@ func (s *Settings) set(part string) error {
 		part, strings.Join(numbersNames, "|"), strings.Join(caseNames, "|"))
 }
 
-// MarshalText is String.
+// MarshalText returns String.
 func (s Settings) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText is ParseSettings.
+// UnmarshalText implements encoding.TextUnmarshaler by ParseSettings.
 func (s *Settings) UnmarshalText(b []byte) (err error) {
 	*s, err = ParseSettings(string(b))
 	return err
 }
 
-// needsLanguage says whether the language of a text matters.
+// needsLanguage reports whether the language of a text matters.
 func (s Settings) needsLanguage() bool { return s.StopWords || s.Stem }

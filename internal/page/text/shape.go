@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Shape is what lower case and dropped spaces hide of a token. It takes two bits.
+// Shape is the information that lower case and dropped spaces remove from a token. It takes two bits.
 type Shape uint8
 
 const (
-	// Lower: no capitals, or nothing that has case; a character of an unspaced script stands apart.
+	// Lower: no capitals, or nothing that has case; for a character of an unspaced script: separated from the token before.
 	Lower Shape = iota
-	// Capital: the first letter is a capital, the others are not. Of a character of an
-	// unspaced script: nothing stands between it and the token before.
+	// Capital: the first letter is a capital, the others are not. For a character of an unspaced script: adjacent
+	// to the token before.
 	Capital
 	// Capitals: two letters or more, all capitals, but for what follows an apostrophe.
 	Capitals
@@ -81,8 +81,8 @@ func ShapeAt(shapes []byte, n int) Shape {
 	return Shape(shapes[n/4] >> (n % 4 * 2) & 3)
 }
 
-// Written is how a token of a shape was written, and whether it followed the token before without a
-// space, in a script that has none. Of a mixture of cases nothing is known but that it was one.
+// Written returns a token of a shape as it was written, and whether it followed the token before without a space,
+// in a script that has none. Mixed case cannot be restored.
 func Written(token string, s Shape) (word string, joined bool) {
 	if s == Lower || s == Mixed || token == "" {
 		return token, false
@@ -102,10 +102,10 @@ func Written(token string, s Shape) (word string, joined bool) {
 	return strings.ToUpper(token[:end]) + token[end:], false
 }
 
-// isUnspaced says whether a token is a character of a script that puts no spaces between words
-// and is cut into characters.
+// isUnspaced reports whether a token is a character of a script without spaces between words that is cut into
+// characters.
 func isUnspaced(token []byte) bool {
-	const thai = 0xE0 // the first byte of U+0E00, and of all above it one no lower
+	const thai = 0xE0 // the first byte of U+0E00; no character above it has a lower one
 	if token[0] < thai {
 		return false
 	}

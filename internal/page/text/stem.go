@@ -31,14 +31,14 @@ var stemmers = map[string]func(*snowballstem.Env) bool{
 	"pt": portuguese.Stem, "ro": romanian.Stem, "ru": russian.Stem, "sv": swedish.Stem, "tr": turkish.Stem,
 }
 
-// elisions are the words that stand before an apostrophe without a space: "l'eau" is eau.
+// elisions are the words that precede an apostrophe without a space: "l'eau" is eau.
 var elisions = map[string][]string{
 	"ca": {"d", "l", "m", "n", "s", "t"},
 	"fr": {"c", "d", "j", "jusqu", "l", "lorsqu", "m", "n", "puisqu", "qu", "quoiqu", "s", "t"},
 	"it": {"all", "c", "d", "dall", "dell", "gl", "l", "m", "n", "nell", "s", "sull", "t", "un", "v"},
 }
 
-// elide takes the article or pronoun off a token's begin.
+// elide cuts the article or pronoun off a token's beginning.
 func elide(token []byte, language string) []byte {
 	before, after, ok := bytes.Cut(token, []byte("'"))
 	if !ok || len(after) == 0 || !slices.Contains(elisions[language], string(before)) {
@@ -47,16 +47,16 @@ func elide(token []byte, language string) []byte {
 	return after
 }
 
-// mostStems is the number of stems that are remembered; one more and all are forgotten.
+// mostStems is the number of stems in the cache; it is cleared when full.
 const mostStems = 1 << 15
 
-// stemmer stems words of one language and remembers them: a stem takes microseconds.
+// stemmer stems words of one language and caches the stems, each of which takes microseconds.
 type stemmer struct {
 	stem  func(*snowballstem.Env) bool
 	stems map[string]string
 }
 
-// of returns the stem of a token, or the token itself where nothing is left of it.
+// of returns the stem of a token, or the token itself if the stem is empty.
 func (s *stemmer) of(token []byte) string {
 	if stem, ok := s.stems[string(token)]; ok {
 		return stem

@@ -11,7 +11,7 @@ import (
 	"github.com/clipperhouse/uax29/v2/words"
 )
 
-// MaxToken is the length of the longest token, bytes.
+// MaxToken is the maximum length of a token, bytes.
 const MaxToken = 64
 
 // Tokens appends the tokens of s to dst.
@@ -23,33 +23,33 @@ func Tokens(dst []string, s string) []string {
 	return dst
 }
 
-// Scanner gives the tokens of a text one by one, allocating nothing for each. The zero Scanner
-// holds no text; one Scanner may read one text after another.
+// Scanner returns the tokens of a text one by one, without an allocation for each. The zero Scanner has no text;
+// one Scanner may read several texts in sequence.
 type Scanner struct {
 	text  string
 	at    int
 	begin int // of the token, in text
 	last  int // end of the token before it
 	token []byte
-	buf   [MaxToken + stride]byte // what is longer than a token is written and cut
+	buf   [MaxToken + stride]byte // a longer token is written here and cut
 	full  *words.Iterator[string]
 }
 
 // Reset begins a text.
 func (z *Scanner) Reset(s string) {
 	if !utf8.ValidString(s) {
-		// The library takes a broken character near the end, and all behind it, for one segment.
+		// The library takes a broken character near the end, and all after it, for one segment.
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}
 	z.text, z.at, z.begin, z.token = s, 0, 0, nil
 }
 
-// Next goes on to the next token; false at the end of the text.
+// Next advances to the next token; false at the end of the text.
 func (z *Scanner) Next() bool {
 	z.last = z.at
 	for {
-		// A word begins at a letter, a digit, an underscore, or beyond ASCII; an ASCII
-		// character of another class is never joined to what follows it there.
+		// A word begins at a letter, a digit, an underscore, or beyond ASCII; an ASCII character of another class
+		// is never joined to what follows it there.
 		for z.at < len(z.text) && class[z.text[z.at]] < underscore {
 			z.at++
 		}
@@ -67,10 +67,10 @@ func (z *Scanner) Next() bool {
 	}
 }
 
-// Token is the token that Next found, valid until the next call of Next or Reset.
+// Token returns the token that Next found, valid until the next call of Next or Reset.
 func (z *Scanner) Token() []byte { return z.token }
 
-// Classes of bytes, by what the rules WB5 to WB13b do with them. Their order matters.
+// Classes of bytes, by their role in the rules WB5 to WB13b. Their order matters.
 const (
 	other      = iota // joins nothing
 	mid               // ':' joins letters (MidLetter)
@@ -108,7 +108,7 @@ var class, lower = func() (class, lower [256]uint8) {
 	return class, lower
 }()
 
-// stride is the number of bytes that are looked at together.
+// stride is the number of bytes that are read together.
 const stride = 8
 
 const (
@@ -116,12 +116,12 @@ const (
 	highs = 0x80 * ones
 )
 
-// inWords tells of eight bytes, the first in the lowest bits, which of them words within ASCII are made of:
-// their highest bits are set in in. Of these, lower is the lower case.
+// inWords returns which of eight bytes, the first in the lowest bits, can be part of words within ASCII: their
+// highest bits are set in in. lower is these bytes in lower case.
 func inWords(eight uint64) (lower, in uint64) {
 	b := eight &^ highs
 	l := b | 0x20*ones // letters in lower case; no other byte becomes a letter
-	// The highest bit of b + 0x80 − c says whether b ≥ c: sums of seven bits carry no further.
+	// The highest bit of b + 0x80 − c is set if b ≥ c: sums of seven bits carry no further.
 	letters := (l + (0x80-'a')*ones) &^ (l + (0x80-'z'-1)*ones)
 	digits := (b + (0x80-'0')*ones) &^ (b + (0x80-'9'-1)*ones)
 	underscores := highs - (b ^ '_'*ones)
@@ -129,9 +129,9 @@ func inWords(eight uint64) (lower, in uint64) {
 	return eight | capitals>>2, (letters | digits | underscores) &^ eight & highs
 }
 
-// nextASCII takes the word at z.at, unless that touches a byte beyond ASCII and is not a run of characters that need
-// no algorithm (nextApart): then known is false and nothing is taken. found is false for a word without letter and
-// digit.
+// nextASCII takes the word at z.at, unless that touches a byte beyond ASCII and is not a run of characters that
+// need no algorithm (nextApart): then known is false and nothing is taken. found is false for a word without
+// letter and digit.
 func (z *Scanner) nextASCII() (found, known bool) {
 	s, i, n := z.text, z.at, 0
 	if class[s[i]] == beyond {
@@ -144,7 +144,7 @@ func (z *Scanner) nextASCII() (found, known bool) {
 			if n < MaxToken {
 				binary.LittleEndian.PutUint64(z.buf[n:n+stride], lower)
 			}
-			run = bits.TrailingZeros64(in^highs) / 8 // 8 where there is no other byte
+			run = bits.TrailingZeros64(in^highs) / 8 // 8 if there is no other byte
 			i += run
 			n += run
 		}
@@ -178,29 +178,29 @@ func (z *Scanner) nextASCII() (found, known bool) {
 		i++
 	}
 	z.begin, z.at, z.token = z.at, i, z.buf[:min(n, MaxToken)]
-	// A word of underscores alone is none. Middle characters stand behind others.
+	// A word of underscores alone is no token. Middle characters occur only after others.
 	return z.token[0] != '_' || len(bytes.Trim(z.token, "_")) > 0, true
 }
 
-// eight is the first eight bytes of a string, the first in the lowest bits.
+// eight returns the first eight bytes of a string, the first in the lowest bits.
 func eight(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// kind is what becomes of a character beyond ASCII.
+// kind is how a character beyond ASCII is handled.
 type kind uint8
 
 const (
-	unclear   kind = iota // the algorithm must say
-	character             // a token of its own, with the marks behind it
+	unclear   kind = iota // the algorithm decides
+	character             // a token of its own, with the marks after it
 	katakana              // joins others of its kind
 	nothing               // no token, and joins nothing
-	mark                  // hangs on to what stands before it
+	mark                  // joins the character before it
 )
 
-// kindOf is the kind of the character at the beginning of valid UTF-8, of three bytes where it is known.
+// kindOf returns the kind of the character at the beginning of valid UTF-8, of three bytes where it is known.
 func kindOf(s string) kind {
 	const width = 3
 	if s[0] < 0xE0 || len(s) < width {
@@ -222,8 +222,8 @@ func kindOf(s string) kind {
 	return unclear
 }
 
-// nextApart takes a character that stands for itself (WB999), with its marks (WB4), or a run of Katakana (WB13), where
-// what follows cannot hang on to it: ASCII, or another character that is known.
+// nextApart takes a character that is a token of its own (WB999), with its marks (WB4), or a run of Katakana
+// (WB13), if what follows cannot be joined to it: ASCII, or another character that is known.
 func (z *Scanner) nextApart() (found, known bool) {
 	const width = 3
 	s := z.text[z.at:]
@@ -258,13 +258,13 @@ func (z *Scanner) nextApart() (found, known bool) {
 	return true, true
 }
 
-// begins says whether a token may begin with r. A segment may begin with anything: a few letters
-// (U+FF9E) count as marks and hang on to whatever stands before them.
+// begins reports whether a token may begin with r. A segment may begin with anything: a few letters (U+FF9E) count
+// as marks and are joined to the character before them.
 func begins(r rune) bool {
 	return unicode.IsLetter(r) || unicode.In(r, unicode.M, unicode.N, unicode.Pc)
 }
 
-// narrowSpace stands before punctuation in French, and joins what it separates by UAX #29.
+// narrowSpace precedes punctuation in French, and joins what it separates by UAX #29.
 const narrowSpace = "\u202F"
 
 // nextUnicode takes the segment at z.at; found is false where it is no token.

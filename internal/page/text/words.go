@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// Surface is a text cut into tokens before: a parsed page.
+// Surface is a text that is already cut into tokens: a parsed page.
 type Surface struct {
 	// Terms are the distinct tokens, Tokens indices into them in the order of the text.
 	Terms  []string
 	Tokens []uint32
 	// Shapes of the tokens (AppendShape); empty = all Lower.
 	Shapes []byte
-	// Language is what is said of the text's language (<html lang>), a language tag or empty.
+	// Language is the declared language of the text (<html lang>), a language tag or empty.
 	Language string
 }
 
-// SurfaceOf is the text of a parsed page (schemas.Page), which is not to be changed meanwhile.
+// SurfaceOf returns the text of a parsed page (schemas.Page), which must not be modified while it is used.
 func SurfaceOf(p interface {
 	GetTerms() []string
 	GetTokens() []uint32
@@ -28,22 +28,22 @@ func SurfaceOf(p interface {
 	return &Surface{Terms: p.GetTerms(), Tokens: p.GetTokens(), Shapes: p.GetShapes(), Language: p.GetLanguage()}
 }
 
-// Words gives the words of texts as Settings want them: those of a text and of a Surface made of
-// it are the same, in another order. Not for concurrent use.
+// Words returns the words of texts by Settings: those of a text and of a Surface made of it are the same, in
+// another order. Not for concurrent use.
 type Words struct {
 	settings Settings
-	asIs     bool     // tokens are words as they are, but for pairs
-	direct   bool     // and there are no pairs, and the tokens come from the scanner
+	asIs     bool     // tokens are words unchanged, except pairs
+	direct   bool     // there are no pairs, and the tokens come from the scanner
 	language language // of the text
 	stemmers map[string]*stemmer
 	evidence evidence
 
-	scanner Scanner  // where the tokens come from,
+	scanner Scanner  // source of the tokens,
 	surface *Surface // unless this is not nil
 	counts  []uint32 // of its terms
 	term    int      // the next of Terms
-	token   int      // the next of Tokens; they are read behind the terms
-	ordered bool     // they must be read: some words depend on their neighbours or on shapes
+	token   int      // the next of Tokens; they are read after the terms
+	ordered bool     // Tokens must be read: some words depend on their neighbours or on shapes
 	buf     []byte   // a token of it
 
 	word  []byte
@@ -51,10 +51,10 @@ type Words struct {
 	pairs pairs
 }
 
-// language is what a text's language asks for.
+// language is the treatment of a text's language.
 type language struct {
 	code    string
-	stop    set // holds the language where its stop words are left out
+	stop    set // contains the language if its stop words are dropped
 	stemmer *stemmer
 }
 
@@ -64,10 +64,10 @@ func NewWords(s Settings) *Words {
 	return &Words{settings: s, asIs: asIs, stemmers: make(map[string]*stemmer)}
 }
 
-// Settings returns what the reader was made with.
+// Settings returns the reader's settings.
 func (w *Words) Settings() Settings { return w.settings }
 
-// Text begins a text. The hint is what is said of its language, a language tag or empty.
+// Text begins a text. The hint is its declared language, a language tag or empty.
 func (w *Words) Text(s, hint string) {
 	w.begin(hint, func(add func([]byte) bool) {
 		for w.scanner.Reset(s); w.scanner.Next() && add(w.scanner.Token()); {
@@ -77,8 +77,8 @@ func (w *Words) Text(s, hint string) {
 	w.scanner.Reset(s)
 }
 
-// Surface begins a text that was cut into tokens before, not to be changed meanwhile. The error
-// is a token of a term that is not there.
+// Surface begins a text that is already cut into tokens, which must not be modified while it is read. The error is
+// a token of a term that does not exist.
 func (w *Words) Surface(s *Surface) error {
 	if cap(w.counts) < len(s.Terms) {
 		w.counts = make([]uint32, len(s.Terms)+len(s.Terms)/2)
@@ -105,11 +105,11 @@ func (w *Words) Surface(s *Surface) error {
 	return nil
 }
 
-// Once says whether words come once, but for the few that settings make of several tokens: those of
-// a Surface that is read in the order of its terms.
+// Once reports whether each word comes once, except the few that settings make of several tokens: for a Surface
+// that is read in the order of its terms.
 func (w *Words) Once() bool { return w.surface != nil && w.settings.Case == CaseFolded }
 
-// begin forgets the last text and finds out the language of the next one.
+// begin discards the last text and detects the language of the next one.
 func (w *Words) begin(hint string, read func(add func([]byte) bool)) {
 	w.pairs.reset()
 	w.language = language{}
@@ -145,10 +145,10 @@ func (w *Words) Language() string { return w.language.code }
 // Word is the word that Next found, valid until the next call.
 func (w *Words) Word() []byte { return w.word }
 
-// Count says how often the word occurs, ≥ 1; the same word may come again.
+// Count returns the number of occurrences of the word, ≥ 1; the same word may come again.
 func (w *Words) Count() uint32 { return w.n }
 
-// Next goes on to the next word; false at the end of the text.
+// Next advances to the next word; false at the end of the text.
 func (w *Words) Next() bool {
 	if w.direct {
 		more := w.scanner.Next()
@@ -188,7 +188,7 @@ func (w *Words) Next() bool {
 	}
 }
 
-// take returns the next token, empty where it does not count, and sets how often it occurs.
+// take returns the next token, empty if it is not counted, and sets its number of occurrences.
 func (w *Words) take() (token []byte, shape Shape, more bool) {
 	s := w.surface
 	switch {
@@ -219,7 +219,7 @@ func (w *Words) take() (token []byte, shape Shape, more bool) {
 		shape, w.n = ShapeAt(s.Shapes, w.token), 1
 		w.token++
 		if w.settings.Case == CaseFolded && (len(w.buf) == 0 || !isUnspaced(w.buf)) {
-			w.pairs.close() // it came with the terms
+			w.pairs.close() // already taken with the terms
 			return nil, Lower, true
 		}
 		return w.buf, shape, true
@@ -227,7 +227,7 @@ func (w *Words) take() (token []byte, shape Shape, more bool) {
 	return nil, Lower, false
 }
 
-// form sets the word to what the settings make of a token; false where they leave it out.
+// form sets the word to the form of a token under the settings; false if they drop it.
 func (w *Words) form(token []byte, shape Shape) bool {
 	if w.settings.Numbers != NumbersKept && isNumber(token) {
 		if w.settings.Numbers == NumbersDropped {
@@ -256,10 +256,10 @@ func (w *Words) form(token []byte, shape Shape) bool {
 	return true
 }
 
-// marks stand before words that are not in lower case. No token begins with one.
+// marks precede words that are not in lower case. No token begins with one.
 var marks = [...]string{Capital: "^", Capitals: "^^", Mixed: "~"}
 
-// isNumber says whether a token has no letter.
+// isNumber reports whether a token has no letter.
 func isNumber(token []byte) bool {
 	for i := 0; i < len(token); {
 		c := token[i]
@@ -277,7 +277,7 @@ func isNumber(token []byte) bool {
 	return true
 }
 
-// zeros makes every digit of a number 0, in place.
+// zeros replaces every digit of a number by 0, in place.
 func zeros(token []byte) []byte {
 	n := 0
 	for i := 0; i < len(token); {

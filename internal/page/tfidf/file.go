@@ -15,7 +15,7 @@ func (c *Corpus) Encode(e *modelfile.Encoder) {
 	modelfile.PutArray(e, c.weight)
 }
 
-// Decode reads what Encode wrote; what is wrong with it is the Decoder's error.
+// Decode reads what Encode wrote; the Decoder has the error.
 func Decode(d *modelfile.Decoder) *Corpus {
 	c := &Corpus{index: make(map[string]uint32)}
 	for i, w := range d.Words("words of the corpus") {
@@ -62,5 +62,5 @@ func (c *Corpus) Decode(d *modelfile.Decoder) Vector {
 	return v
 }
 
-// lengthSlack is what rounding may add to the square of a text's length.
+// lengthSlack is the tolerance for rounding in the square of a text's length.
 const lengthSlack = 1e-6

@@ -2,7 +2,7 @@ package tfidf
 
 import "math"
 
-// Neighbours are texts of one corpus by their words, to compare many others with all of them. It is safe for concurrent use.
+// Neighbours is an index of texts of one corpus, to compare many others with all of them. It is safe for concurrent use.
 type Neighbours struct {
 	number   int                  // of texts
 	postings map[uint32][]posting // by word, in the order of the texts
@@ -24,7 +24,7 @@ func NewNeighbours(texts []Vector) *Neighbours {
 	return n
 }
 
-// Likest is the function Likest, of these texts: the same number, as each sum is of the same terms in the same order.
+// Likest returns the same number as the function Likest for these texts: each sum has the same terms in the same order.
 func (n *Neighbours) Likest(a Vector) float64 {
 	sums := make([]float64, n.number)
 	for i, w := range a.words {

@@ -15,7 +15,7 @@ type Document struct {
 	Counts []uint32 // as long as Words
 }
 
-// Corpus knows how many of its documents have each word. It is safe for concurrent use.
+// Corpus has the weight of each word, by the number of its documents that contain it. It is safe for concurrent use.
 type Corpus struct {
 	index  map[string]uint32 // in the order of the words
 	weight []float64         // log(N/f)
@@ -62,7 +62,7 @@ func index(documents iter.Seq[Document], keep bool) (*Corpus, []Text, error) {
 		return nil, nil, fmt.Errorf("a corpus wants documents; there are none")
 	}
 	c := &Corpus{index: number, weight: make([]float64, len(having))}
-	final := make([]uint32, len(having)) // number of a word in the order of the words, by the one it had so far
+	final := make([]uint32, len(having)) // new number of each word, in the order of the words, by its old one
 	for i, w := range slices.Sorted(maps.Keys(number)) {
 		old := number[w]
 		final[old], number[w] = uint32(i), uint32(i)
@@ -96,7 +96,7 @@ type Vector struct {
 	weights []float64
 }
 
-// Vector weighs the words of a document.
+// Vector returns the vector of a document.
 func (c *Corpus) Vector(d Document) Vector {
 	var t Text
 	for i, w := range d.Words {
@@ -108,7 +108,7 @@ func (c *Corpus) Vector(d Document) Vector {
 	return c.Weigh(t)
 }
 
-// Weigh weighs the words of a text.
+// Weigh returns the vector of a text.
 func (c *Corpus) Weigh(t Text) Vector {
 	v := Vector{make([]uint32, 0, len(t.words)), make([]float64, 0, len(t.words))}
 	var square float64
@@ -125,7 +125,7 @@ func (c *Corpus) Weigh(t Text) Vector {
 	return v
 }
 
-// Cosine of two texts of one corpus, [0,1]; 0 where one of them is empty.
+// Cosine returns the cosine of two texts of one corpus, in [0,1]; 0 if one of them is empty.
 func Cosine(a, b Vector) float64 {
 	var sum float64
 	for i, j := 0, 0; i < len(a.words) && j < len(b.words); {

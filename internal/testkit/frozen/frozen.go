@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// The variables that name the folders.
+// The environment variables that name the folders.
 const (
 	Webs     = "FORAGER_WEBS"     // frozen webs, their labels and tasks
 	Cases    = "FORAGER_CASES"    // public test cases
 	Taxonomy = "FORAGER_TAXONOMY" // an encyclopedia with a topic tree
 )
 
-// Path is where a file of the folder lies that the variable names; without the variable the test fails.
+// Path returns the path of a file in the folder that the variable names; without the variable the test fails.
 func Path(t testing.TB, variable, name string) string {
 	t.Helper()
 	folder := os.Getenv(variable)
@@ -55,7 +55,7 @@ func Labels(t testing.TB, web string) iter.Seq2[string, string] {
 	}
 }
 
-// Article is one of the encyclopedia's.
+// Article is an article of the encyclopedia.
 type Article struct {
 	URL, Text string
 	Topics    []string // paths in the topic tree, at least one

@@ -13,7 +13,7 @@ const (
 	factor = 8  // between the lengths of two inputs that are compared
 	most   = 22 // the largest ratio of their costs that counts as linear; close to factor^1.5
 	tries  = 5  // of which the cheapest counts
-	// least is the CPU time below which a ratio says nothing.
+	// least is the CPU time below which a ratio is not meaningful.
 	least = 2 * time.Millisecond
 )
 
@@ -24,13 +24,13 @@ type Case struct {
 	Make func(n int) []byte
 }
 
-// Linear fails the test where read takes more than linear time for one of the families, or allocates more than
+// Linear fails the test if read takes more than linear time for one of the families, or allocates more than
 // perByte bytes for a byte of input. size is the length of the longest input, bytes.
 func Linear(t *testing.T, size, perByte int, read func(input []byte), cases []Case) {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector works when it likes
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // no collection during a measurement
 	for _, c := range cases {
 		short, long := c.Make(size/factor), c.Make(size)
 		var a, b cost
@@ -83,7 +83,7 @@ func cpu() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// Repeat is the family of a text that begins and ends as given, with as many copies of unit between as fit.
+// Repeat returns the family of a text that begins and ends as given, with as many copies of unit between as fit.
 func Repeat(begin, unit, end string) func(n int) []byte {
 	return func(n int) []byte {
 		b := []byte(begin)

@@ -14,7 +14,7 @@ import (
 // SniffLength is the number of first bytes of a body that HTML looks at.
 const SniffLength = 512
 
-// Meaning is what an answer means.
+// Meaning is the classification of a response.
 type Meaning struct {
 	Outcome schemas.Outcome
 	// Detail is one line for people; empty for OUTCOME_DELIVERED.
@@ -23,8 +23,8 @@ type Meaning struct {
 	Redirect string
 }
 
-// Of says what the answer to a request for url means. body is the decoded body, of which the
-// first SniffLength bytes are enough.
+// Of classifies the response to a request for url. body is the decoded body, of which the first SniffLength bytes
+// are enough.
 //
 //   - 200: OUTCOME_DELIVERED where it is HTML, else OUTCOME_NOT_HTML; every other 2xx is
 //     OUTCOME_NOT_HTML.
@@ -79,7 +79,7 @@ func redirect(url weburl.URL, status int, location string) Meaning {
 	return Meaning{Outcome: schemas.Outcome_OUTCOME_REDIRECTED, Detail: statusLine(status), Redirect: target.String()}
 }
 
-// HTML says whether a body is HTML by its Content-Type header and its first bytes.
+// HTML reports whether a body is HTML by its Content-Type header and its first bytes.
 func HTML(contentType string, body []byte) bool {
 	switch media := mediaType(contentType); media {
 	case "text/html", "application/xhtml+xml":
@@ -93,13 +93,12 @@ func HTML(contentType string, body []byte) bool {
 	return false
 }
 
-// MayBeHTML says whether HTML could be true of some body under the type; where not, the body
-// need not be read.
+// MayBeHTML reports whether HTML could be true for some body under the type; otherwise the body need not be read.
 func MayBeHTML(contentType string) bool {
 	return HTML(contentType, []byte("<html>"))
 }
 
-// mediaType is the type without its parameters, in lower case; what is no type is cut at ";".
+// mediaType returns the type without its parameters, in lower case; an invalid type is cut at ";".
 func mediaType(contentType string) string {
 	if media, _, err := mime.ParseMediaType(contentType); err == nil {
 		return media
@@ -110,8 +109,8 @@ func mediaType(contentType string) string {
 
 func sniffed(body []byte) string { return http.DetectContentType(body[:min(len(body), SniffLength)]) }
 
-// isBinary says whether the sniffed type is that of a format with a signature. What is merely
-// not text is not: pages hold stray control bytes, and UTF-16 without a mark looks so.
+// isBinary reports whether the sniffed type is that of a format with a signature. Other data that is not text does
+// not count: pages contain stray control bytes, and UTF-16 without a mark looks like it.
 func isBinary(sniffed string) bool {
 	return !strings.HasPrefix(sniffed, "text/") && sniffed != "application/octet-stream"
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Accept is the Accept-Encoding header for what NewReader undoes.
+// Accept is the Accept-Encoding header for the codings that NewReader supports.
 const Accept = "gzip, deflate, br, zstd"
 
-// maxCodings bounds the codings over one another.
+// maxCodings bounds the number of codings of a body.
 const maxCodings = 3
 
-// maxWindow bounds the memory of a zstd decoder, bytes (RFC 9659 grants 8 MB).
+// maxWindow bounds the memory of a zstd decoder, bytes (RFC 9659 permits 8 MB).
 const maxWindow = 8 << 20
 
-// errUnknown is the class of codings that NewReader does not undo.
+// errUnknown is the class of codings that NewReader does not support.
 var errUnknown = errors.New("content coding that is not supported")
 
-// unknown are codings that NewReader does not undo: the others of IANA's registry, and some in use without it. Every
-// other word is not a coding but a mistake, most often a charset.
+// unknown are codings that NewReader does not support: the others of IANA's registry, and some in use without it.
+// Every other word is not a coding but a mistake, most often a charset.
 var unknown = map[string]bool{
 	"aes128gcm": true, "compress": true, "x-compress": true, "dcb": true, "dcz": true, "exi": true, "pack200-gzip": true,
 	"sdch": true, "bzip2": true, "x-bzip2": true, "bzip": true, "xz": true, "x-xz": true, "lzma": true, "x-lzma": true, "lz4": true,
 }
 
-// NewReader returns the decoded body of an answer with the given Content-Encoding header, as browsers read it: words
-// that are no coding count as "identity". An empty body is empty in every coding.
+// NewReader returns the decoded body of a response with the given Content-Encoding header, as browsers read it:
+// words that are no coding count as "identity". An empty body is empty in every coding.
 func NewReader(r io.Reader, contentEncoding string) (io.ReadCloser, error) {
 	codings := codingsOf(contentEncoding)
 	if len(codings) > maxCodings {
@@ -71,7 +71,7 @@ func codingsOf(header string) []string {
 
 var known = map[string]bool{"gzip": true, "x-gzip": true, "deflate": true, "br": true, "zstd": true}
 
-// decoder is a row of decoders.
+// decoder is a chain of decoders.
 type decoder struct {
 	r     io.Reader
 	close []func()
@@ -106,8 +106,7 @@ func (d *decoder) under(coding string) error {
 	return nil
 }
 
-// inflate reads "deflate", which is zlib by the standard and bare deflate by the habit of some
-// servers.
+// inflate reads "deflate", which is zlib by the standard and bare deflate from some servers.
 func inflate(r *bufio.Reader) (io.Reader, error) {
 	head, err := r.Peek(2)
 	if len(head) < 2 {

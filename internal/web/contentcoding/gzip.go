@@ -9,9 +9,9 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// gzipReader reads a body labelled gzip as browsers do: one that does not begin as gzip does is plain, what follows the
-// last member is dropped, and neither checksum nor length at a member's end is compared or needed. A member that ends
-// early is an error.
+// gzipReader reads a body labelled gzip as browsers do: one that does not begin with a gzip header is plain, bytes
+// after the last member are dropped, and neither checksum nor length at a member's end is compared or needed. A
+// member that ends early is an error.
 type gzipReader struct {
 	r       *bufio.Reader
 	inflate io.ReadCloser // nil = plain
@@ -41,13 +41,13 @@ func newGzipReader(r *bufio.Reader) (*gzipReader, error) {
 	return g, err
 }
 
-// begins says whether a member begins here.
+// begins reports whether a member begins here.
 func (g *gzipReader) begins() bool {
 	start, _ := g.r.Peek(len(gzipMagic))
 	return string(start) == gzipMagic
 }
 
-// header reads over the header of a member.
+// header skips the header of a member.
 func (g *gzipReader) header() error {
 	head, err := g.r.Peek(gzipHeader)
 	if err != nil {
@@ -86,7 +86,7 @@ func (g *gzipReader) header() error {
 	return nil
 }
 
-// early is the error of a stream that ends within something.
+// early converts the error of a stream that ends early.
 func early(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -106,7 +106,7 @@ func (g *gzipReader) Read(p []byte) (n int, err error) {
 	return n, g.err
 }
 
-// next goes to the next member; io.EOF where there is none.
+// next goes to the next member; io.EOF if there is none.
 func (g *gzipReader) next() error {
 	if _, err := g.r.Discard(gzipTrailer); err != nil && err != io.EOF {
 		return err

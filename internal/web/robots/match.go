@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Allowed says whether the crawler with this product token may ask for a path with its query
-// ("/a/b?c"; "" means "/"). RFC 9309 §2.2.2: the longest match decides, allow wins ties, and
-// no match means yes.
+// Allowed reports whether the crawler with this product token may request a path with its query ("/a/b?c"; ""
+// means "/"). RFC 9309 §2.2.2: the longest match decides, allow wins ties, and without a match the path is
+// allowed.
 func (f *File) Allowed(productToken, pathAndQuery string) bool {
 	allowed, _ := f.allowed(productToken, pathAndQuery)
 	return allowed
@@ -56,15 +56,15 @@ func (f *File) allowed(productToken, pathAndQuery string) (allowed bool, work in
 	return allowed, work + wild
 }
 
-// CrawlDelay returns the pause between requests that the file asks this crawler for, at most
-// 24 hours; ok says that it asks for one.
+// CrawlDelay returns the pause between requests that the file specifies for this crawler, at most 24 hours; ok is
+// false if there is none.
 func (f *File) CrawlDelay(productToken string) (delay time.Duration, ok bool) {
 	delay, ok = f.delays[f.agent(productToken)]
 	return delay, ok
 }
 
-// agent returns the name of the groups that a crawler obeys: its own where the file has it, or
-// else "*" (RFC 9309 §2.2.1).
+// agent returns the name of the groups that apply to a crawler: its own if the file has it, or else "*" (RFC 9309
+// §2.2.1).
 func (f *File) agent(productToken string) string {
 	name := strings.ToLower(productToken)
 	if _, ok := f.agents[name]; ok && name != "" {
@@ -79,8 +79,8 @@ type rule struct {
 	wild  bool // the pattern has asterisks
 	// length of the pattern's first normal form, octets.
 	length int
-	// pattern in both normal forms; the second is "" where the two are the same. A "$" is that at the end of every
-	// path: in a normal form all others are escapes.
+	// pattern in both normal forms; the second is "" if the two are the same. A "$" matches the end of every path:
+	// in a normal form all others are escapes.
 	pattern [2]string
 }
 
@@ -101,8 +101,8 @@ func newRule(pattern string, allow bool) rule {
 // size is the length of both forms, bytes.
 func (r *rule) size() int { return len(r.pattern[0]) + len(r.pattern[1]) }
 
-// begins says whether a path begins with what the pattern has before its first asterisk; a path that the pattern
-// matches does.
+// begins reports whether a path begins with the part of the pattern before its first asterisk, which is necessary
+// for a match.
 func (r *rule) begins(path [2]string) bool {
 	return r.either(path, func(pattern, path string) bool {
 		first, _, _ := strings.Cut(pattern, "*")
@@ -110,10 +110,10 @@ func (r *rule) begins(path [2]string) bool {
 	})
 }
 
-// matches says whether the pattern matches a path.
+// matches reports whether the pattern matches a path.
 func (r *rule) matches(path [2]string) bool { return r.either(path, matchPattern) }
 
-// either compares like with like: the first form of pattern and path, then the second.
+// either compares corresponding forms: the first form of pattern and path, then the second.
 func (r *rule) either(path [2]string, match func(pattern, path string) bool) bool {
 	if match(r.pattern[0], path[0]) {
 		return true
@@ -124,7 +124,7 @@ func (r *rule) either(path [2]string, match func(pattern, path string) bool) boo
 	return match(cmp.Or(r.pattern[1], r.pattern[0]), path[1])
 }
 
-// matchPattern says whether s consists of the pieces between the asterisks with anything between them and behind
+// matchPattern reports whether s consists of the pieces between the asterisks with anything between and after
 // them. Taking each piece where it first occurs leaves most for the others, and makes the time linear.
 func matchPattern(pattern, s string) bool {
 	piece, pattern, more := strings.Cut(pattern, "*")
@@ -136,14 +136,14 @@ func matchPattern(pattern, s string) bool {
 	return ok
 }
 
-// forms returns the two normal forms of a path or pattern (RFC 9309 §2.2.2). In both every octet
-// but unreserved ones, slashes and those in keep is an escape with capitals; in the second
-// slashes behind the first "?" are escaped, too. An escape is not the same as a slash in a
-// path, but is in a query; so two strings are equal if they are in either form.
+// forms returns the two normal forms of a path or pattern (RFC 9309 §2.2.2). In both every octet except unreserved
+// ones, slashes and those in keep is an escape with capitals; in the second slashes after the first "?" are
+// escaped, too. An escaped slash differs from a slash in a path, but not in a query; so two strings are equal if
+// they are in either form.
 func forms(s, keep string) [2]string {
 	var a, b strings.Builder
 	a.Grow(len(s))
-	query := -1 // begin of the query in the first form
+	query := -1 // beginning of the query in the first form
 	for i := 0; i < len(s); i++ {
 		c, isEscape := s[i], false
 		if c == '%' && i+2 < len(s) {
@@ -193,7 +193,7 @@ func digit(c byte) int {
 	return -1
 }
 
-// isUnreserved: RFC 3986 §2.3.
+// isUnreserved reports whether c is unreserved (RFC 3986 §2.3).
 func isUnreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
 		c == '-' || c == '.' || c == '_' || c == '~'

@@ -13,24 +13,24 @@ import (
 // MaxSize is how many bytes of a robots.txt are read (RFC 9309 §2.5: at least 500 KiB).
 const MaxSize = 500 << 10
 
-// maxDelay bounds a Crawl-delay; beyond it a host is not crawled but waited for.
+// maxDelay bounds a Crawl-delay; with a longer one a crawl would only wait for the host.
 const maxDelay = 24 * time.Hour
 
-// File is a robots.txt that was read. It does not change and may be shared.
+// File is a parsed robots.txt. It is immutable and may be shared.
 type File struct {
 	// groups are the rules that follow one or more user-agent lines.
 	groups [][]rule
-	// agents has the indexes of the groups of every agent, ascending. Names are in lower case; "*" applies where no
-	// other group does.
+	// agents has the indexes of the groups of every agent, ascending. Names are in lower case; "*" applies where
+	// no other group does.
 	agents map[string][]int32
 	delays map[string]time.Duration // by agent
 	size   int
 }
 
-// Size is about how much memory the file takes, bytes: at most some 20 times the length of its text.
+// Size returns the approximate memory of the file, bytes: at most about 20 times the length of its text.
 func (f *File) Size() int { return f.size }
 
-// Memory of an entry of File besides its text, bytes.
+// Memory of an entry of File in addition to its text, bytes.
 const (
 	agentSize = 128
 	ruleSize  = 48
@@ -58,16 +58,16 @@ var fields = map[string]func(*parser, string){
 
 type parser struct {
 	file   File
-	closed bool // the newest group has seen a rule: a user-agent line begins another
-	// Agents of the newest user-agent lines and the longest Crawl-delay behind them. A rule or a Crawl-delay ends
-	// the run: the next user-agent line begins another.
+	closed bool // the last group has a rule: a user-agent line begins another
+	// Agents of the last user-agent lines and the longest Crawl-delay after them. A rule or a Crawl-delay ends the
+	// run: the next user-agent line begins another.
 	run      []string
 	runEnded bool
 	delay    time.Duration // -1 = none
 }
 
-// Parse reads a robots.txt. Every sequence of bytes is one: what cannot be read is passed over,
-// the rest counts (RFC 9309 §2.3.1.5).
+// Parse parses a robots.txt. Every sequence of bytes is valid: lines that cannot be read are ignored (RFC 9309
+// §2.3.1.5).
 func Parse(b []byte) *File {
 	if len(b) > MaxSize {
 		b = b[:MaxSize]
@@ -94,7 +94,7 @@ func Parse(b []byte) *File {
 	return &p.file
 }
 
-// decode makes a string of a file, less its byte order mark.
+// decode returns a file as a string, without its byte order mark.
 func decode(b []byte) string {
 	var order binary.ByteOrder
 	switch {
@@ -136,7 +136,7 @@ func (p *parser) userAgent(value string) {
 	}
 }
 
-// endRun gives the agents of the run its delay. It looks at each once, however many delays the run has.
+// endRun sets the delay of the agents of the run. It visits each once, however many delays the run has.
 func (p *parser) endRun() {
 	if p.delay >= 0 {
 		for _, agent := range p.run {
@@ -146,8 +146,7 @@ func (p *parser) endRun() {
 	p.run, p.runEnded, p.delay = p.run[:0], false, -1
 }
 
-// agentName returns the product token that a user-agent line names, in lower case, "*", or ""
-// where it names none.
+// agentName returns the product token that a user-agent line names, in lower case, "*", or "" if it names none.
 func agentName(value string) string {
 	end := strings.IndexFunc(value, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')

@@ -15,8 +15,8 @@ type List struct {
 	ids map[schemas.ID]struct{}
 }
 
-// ReadList reads one URL a line; empty lines and lines that begin with "#" say nothing. A line
-// that is not a canonical URL is an error naming it: it would silently match nothing.
+// ReadList reads one URL a line; empty lines and lines that begin with "#" are ignored. A line that is not a
+// canonical URL is an error naming it: it would silently match nothing.
 func ReadList(r io.Reader) (*List, error) {
 	l := &List{ids: make(map[schemas.ID]struct{})}
 	lines := bufio.NewScanner(r)
@@ -53,7 +53,7 @@ func NewList(urls []string) *List {
 // Len is the number of distinct URLs.
 func (l *List) Len() int { return len(l.ids) }
 
-// Has says whether the canonical URL is on the list.
+// Has reports whether the canonical URL is on the list.
 func (l *List) Has(url string) bool {
 	_, ok := l.ids[schemas.URLID(url)]
 	return ok

@@ -10,12 +10,12 @@ import (
 	"forager/schemas"
 )
 
-// Reason is why a link was refused; "" is no refusal.
+// Reason is the reason of a refusal; "" is no refusal.
 type Reason string
 
-// The reasons. HostCap, Gate and Replay are found by the frontier, which counts requests and
-// knows the gates; they stand here so that the set is in one place. Replay is no link but an ask
-// for another attempt at a request that did not fail, or has been tried again already.
+// The reasons. HostCap, Gate and Replay are determined by the frontier, which counts requests and knows the gates;
+// they are here so that the set is in one place. Replay is not a link but a request for another attempt that did
+// not fail, or has been repeated already.
 const (
 	OutOfHosts     Reason = "scope:hosts"
 	OutOfPrefixes  Reason = "scope:prefixes"
@@ -30,8 +30,7 @@ const (
 	TrapParameters Reason = "trap:parameters"
 )
 
-// Scope is a schemas.Scope ready to be asked. It is never changed after New and may be asked
-// by several goroutines at once.
+// Scope decides by a schemas.Scope. It is immutable and safe for concurrent use.
 type Scope struct {
 	hosts    map[string]bool
 	prefixes []string
@@ -40,8 +39,7 @@ type Scope struct {
 	bounded  bool   // by maxDepth
 }
 
-// New makes a Scope; list is the content of the object that s.UrlList names, nil exactly when
-// it names none.
+// New returns a Scope; list is the content of the object that s.UrlList names, nil exactly if it names none.
 func New(s *schemas.Scope, list *List) (*Scope, error) {
 	if (s.GetUrlList() != "") != (list != nil) {
 		return nil, fmt.Errorf("scope: the URL list is named %q, and its content is there: %t", s.GetUrlList(), list != nil)
@@ -65,7 +63,7 @@ func New(s *schemas.Scope, list *List) (*Scope, error) {
 	return out, nil
 }
 
-// Check says why a canonical URL found at a depth (hops from a seed) may not be fetched, or "".
+// Check returns the reason why a canonical URL found at a depth (hops from a seed) may not be fetched, or "".
 func (s *Scope) Check(url string, depth uint32) Reason {
 	if s.bounded && depth > s.maxDepth {
 		return Depth
@@ -85,8 +83,7 @@ func (s *Scope) Check(url string, depth uint32) Reason {
 	return trap(url)
 }
 
-// host says whether the host, or what is left of it after some labels, is listed; a listed
-// host without a port covers every port.
+// host reports whether the host, or a domain above it, is listed; a listed host without a port covers every port.
 func (s *Scope) host(host string) bool {
 	if s.domain(host) {
 		return true

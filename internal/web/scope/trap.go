@@ -8,8 +8,8 @@ const (
 	maxLength = 2048
 	// maxSegments of a path.
 	maxSegments = 24
-	// maxRepeats of one path segment; relative links on an error page that answers 200 add the
-	// same segments again and again ("/a/b/a/b/…").
+	// maxRepeats of one path segment; relative links on an error page with status 200 add the same segments again
+	// and again ("/a/b/a/b/…").
 	maxRepeats = 4
 	// maxParameters of a query; calendars and filters add one at a time.
 	maxParameters = 12
@@ -35,8 +35,8 @@ func trap(url string) Reason {
 	return ""
 }
 
-// repeats says whether some segment stands in the path more than maxRepeats times. The path
-// has at most maxSegments of them, so comparing all pairs is cheap.
+// repeats reports whether some segment occurs in the path more than maxRepeats times. The path has at most
+// maxSegments of them, so comparing all pairs is cheap.
 func repeats(path string) bool {
 	segments := strings.Split(path, "/")
 	for i, s := range segments {

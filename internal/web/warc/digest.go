@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Digest is the digest of b as WARC fields carry it: "sha1:" and 32 characters of base32.
+// Digest returns the digest of b as in WARC fields: "sha1:" and 32 characters of base32.
 func Digest(b []byte) string {
 	sum := sha1.Sum(b)
 	return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
 }
 
-// checkDigests compares the digests that the record carries with its block and, of a response,
-// with its body; algorithms not known here are passed over.
+// checkDigests compares the digests in the record with its block and, for a response, with its body; unknown
+// algorithms are ignored.
 func (r *Record) checkDigests(block []byte) error {
 	if err := checkDigest(r.Header.Get(fieldBlockDigest), block); err != nil {
 		return fmt.Errorf("block of %s: %w", r.ID, err)

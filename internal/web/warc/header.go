@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Field is one named field of a record's or an HTTP answer's header.
+// Field is one named field of a record's or an HTTP response's header.
 type Field struct{ Name, Value string }
 
-// Header holds fields in their order. Names are compared without regard to case.
+// Header is fields in their order. Names are compared without regard to case.
 type Header []Field
 
 // Get returns the first value of the named field, or "".
@@ -50,8 +50,8 @@ const (
 
 var errNotRecord = errors.New("no WARC record begins here")
 
-// readHeader reads a version line and the fields to the empty line behind them, at most limit
-// bytes. At the end of the stream it returns io.EOF.
+// readHeader reads a version line and the fields to the empty line after them, at most limit bytes. At the end of
+// the stream it returns io.EOF.
 func readHeader(r *bufio.Reader, limit int) (Header, error) {
 	start, err := r.Peek(len(magic))
 	if len(start) == 0 {
@@ -79,7 +79,7 @@ func readHeader(r *bufio.Reader, limit int) (Header, error) {
 
 const magic = "WARC/"
 
-// knownVersion says whether the line is that of WARC 0.17, 0.18 or any 1.x.
+// knownVersion reports whether the line is that of WARC 0.17, 0.18 or any 1.x.
 func knownVersion(line string) bool {
 	v := strings.TrimPrefix(line, magic)
 	return strings.HasPrefix(v, "1.") || v == "0.17" || v == "0.18"
@@ -102,13 +102,13 @@ func readFields(r *bufio.Reader, left *int) (Header, error) {
 	}
 }
 
-// fieldLines makes a header of its lines, in time linear in their length.
+// fieldLines parses header lines in time linear in their length.
 type fieldLines struct {
 	h    Header
 	last []byte // value of the last field while lines may continue it
 }
 
-// add takes a line that is not empty; false where it is no field and continues none.
+// add adds a line that is not empty; false if it is no field and continues none.
 func (l *fieldLines) add(line string) bool {
 	if line[0] == ' ' || line[0] == '\t' {
 		if len(l.h) == 0 {
@@ -141,7 +141,7 @@ func (l *fieldLines) header() Header {
 	return l.h
 }
 
-// readLine reads to the next line feed and cuts the line end; it takes the bytes read from left.
+// readLine reads to the next line feed and cuts the line end; it subtracts the bytes read from left.
 func readLine(r *bufio.Reader, left *int) (string, error) {
 	var line []byte
 	for {
@@ -164,7 +164,7 @@ func readLine(r *bufio.Reader, left *int) (string, error) {
 	}
 }
 
-// newRecord checks the fields that reading cannot do without.
+// newRecord checks the fields that are required for reading.
 func newRecord(h Header, offset, maxBlock int64) (*Record, error) {
 	r := &Record{Offset: offset, Header: h}
 	if r.Type = strings.ToLower(h.Get(fieldType)); r.Type == "" {

@@ -21,7 +21,7 @@ type Record struct {
 	ID string
 	// Date is WARC-Date in UTC; zero where it is missing or not a date.
 	Date time.Time
-	// TargetURI as it stands in the record; not made canonical.
+	// TargetURI as written in the record; not made canonical.
 	TargetURI string
 	// Header holds every field.
 	Header Header
@@ -29,12 +29,12 @@ type Record struct {
 	Length int64
 	// Offset is where the record's gzip member, or the bare record, begins in the file.
 	Offset int64
-	// Block is the record's content, valid until the next call of Next. A member found damaged
-	// at its end gives a *DamagedError in place of io.EOF.
+	// Block is the record's content, valid until the next call of Next. A member found damaged at its end returns
+	// a *DamagedError in place of io.EOF.
 	Block io.Reader
 }
 
-// Response reads the block as the HTTP answer that a response record holds.
+// Response reads the block as the HTTP response of a response record.
 func (r *Record) Response() (*Response, error) {
 	block, err := io.ReadAll(r.Block)
 	if err != nil {
@@ -47,11 +47,11 @@ func (r *Record) Response() (*Response, error) {
 	return answer, nil
 }
 
-// Limits bound what a file can make the reader hold or do. A zero field has its default.
+// Limits bound the memory and work that a file can cause. A zero field has its default.
 type Limits struct {
 	// Header of a record, bytes; 64 KiB.
 	Header int
-	// Block of a record, bytes; 1 GiB. Blocks are streamed, never held.
+	// Block of a record, bytes; 1 GiB. Blocks are streamed, never stored.
 	Block int64
 }
 
@@ -65,8 +65,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// DamagedError is a stretch of the file that is not a readable record. The reader goes on
-// behind it.
+// DamagedError is a part of the file that is not a readable record. The reader continues after it.
 type DamagedError struct {
 	// Offset is where the member, or the bare record, begins in the file, bytes.
 	Offset int64
@@ -85,19 +84,19 @@ type Reader struct {
 	size   int64
 	limits Limits
 
-	in     counter       // the file from some offset on
-	raw    *bufio.Reader // over in; stands exactly behind what was consumed
+	in     counter       // the file from an offset on
+	raw    *bufio.Reader // over in; its position is exactly after what was consumed
 	gz     gzip.Reader
 	text   *bufio.Reader // records: over gz, or raw itself in a file of bare records
 	member int64         // offset of the open member or bare record; -1 when none is open
 	zipped bool
-	block  *block // of the record handed out last
+	block  *block // of the last record returned
 	probe  prober
 	window []byte // of the file, in search
 	wasted int64  // bytes of the file that were read of damaged members
 }
 
-// NewReader reads a file of the given size, gzipped or bare, which it does by itself.
+// NewReader returns a reader of a file of the given size, gzipped or bare, which it detects.
 func NewReader(file io.ReaderAt, size int64, limits Limits) *Reader {
 	r := &Reader{limits: limits.withDefaults()}
 	r.raw = bufio.NewReaderSize(nil, int(min(max(size, 512), 64<<10)))
@@ -106,17 +105,16 @@ func NewReader(file io.ReaderAt, size int64, limits Limits) *Reader {
 	return r
 }
 
-// Reset begins with another file and keeps the reader's memory.
+// Reset begins another file and keeps the reader's memory.
 func (r *Reader) Reset(file io.ReaderAt, size int64) {
 	r.file, r.size, r.block, r.wasted = file, size, nil, 0
 	r.seek(0)
 	r.in.most = maxRead
 }
 
-// Next returns the next record; io.EOF at the end of the file; *DamagedError for a stretch that
-// cannot be read, behind which the next call goes on. A record whose damage shows only at its
-// end has been returned by then: where its block was not read to the end, Next reports it.
-// Any other error is one of reading the file and repeats.
+// Next returns the next record; io.EOF at the end of the file; *DamagedError for a part that cannot be read, after
+// which the next call continues. A record whose damage appears only at its end has been returned by then: if its
+// block was not read to the end, Next reports the damage. Any other error is one of reading the file and repeats.
 func (r *Reader) Next() (*Record, error) {
 	if err := r.leave(); err != nil {
 		return nil, err
@@ -139,8 +137,8 @@ func (r *Reader) Next() (*Record, error) {
 	}
 }
 
-// leave reads what is left of the last block and goes behind it, or behind its damage; damage
-// that Block has not told yet is returned.
+// leave reads the rest of the last block and goes past it, or past its damage; damage that Block has not reported
+// is returned.
 func (r *Reader) leave() error {
 	b := r.block
 	if b == nil {
@@ -158,7 +156,7 @@ func (r *Reader) leave() error {
 	return b.failed
 }
 
-// offset is the place in the file behind what was consumed.
+// offset returns the position in the file after what was consumed.
 func (r *Reader) offset() int64 { return r.in.at - int64(r.raw.Buffered()) }
 
 func (r *Reader) seek(offset int64) {
@@ -188,7 +186,7 @@ func (r *Reader) open() error {
 	return nil
 }
 
-// fail names the open member as damaged and goes behind it.
+// fail reports the open member as damaged and goes past it.
 func (r *Reader) fail(cause error) error {
 	if r.in.err != nil {
 		return r.in.err
@@ -200,7 +198,7 @@ func (r *Reader) fail(cause error) error {
 	return damaged
 }
 
-// record reads the header of the next record of the open member; io.EOF where there is none.
+// record reads the header of the next record of the open member; io.EOF if there is none.
 func (r *Reader) record() (*Record, error) {
 	text := r.text
 	if !r.zipped {
@@ -218,7 +216,7 @@ func (r *Reader) record() (*Record, error) {
 		return nil, err
 	}
 	if !r.zipped {
-		// A bare record has no checksum: its length is believed when an empty line follows.
+		// A bare record has no checksum: its length is accepted if an empty line follows.
 		if err := r.checkEnd(r.offset() + record.Length); err != nil {
 			return nil, err
 		}
@@ -228,7 +226,7 @@ func (r *Reader) record() (*Record, error) {
 	return record, nil
 }
 
-// checkEnd looks whether a bare record can end at the offset.
+// checkEnd checks whether a bare record can end at the offset.
 func (r *Reader) checkEnd(end int64) error {
 	var tail [len(recordEnd)]byte
 	n, err := r.file.ReadAt(tail[:], min(end, r.size))
@@ -274,7 +272,7 @@ func (b *block) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// finish turns the end of the block into io.EOF or into the error that names the damage, once.
+// finish converts the end of the block to io.EOF or to the error of the damage, once.
 func (b *block) finish(cause error) error {
 	b.done = true
 	if cause == nil {
@@ -287,8 +285,8 @@ func (b *block) finish(cause error) error {
 	return b.failed
 }
 
-// end takes the empty line behind a block and, in a member, whatever shows whether the member
-// is whole: the next record's first byte, or the checksum.
+// end reads the empty line after a block and, in a member, what shows whether the member is whole: the next
+// record's first byte, or the checksum.
 func (b *block) end() error {
 	for range 2 {
 		c, err := b.text.ReadByte()
@@ -314,14 +312,14 @@ func (b *block) end() error {
 	return nil
 }
 
-// Damaged members may lie in one another. What is read of them is read again, until that was freeWaste bytes and
-// wasteFactor times the part of the file that was gone through; from then on each byte is read once.
+// Damaged members may be nested. The bytes read of them are read again, until these were freeWaste bytes and
+// wasteFactor times the part of the file that was passed; from then on each byte is read once.
 const (
 	freeWaste   = 1 << 20
 	wasteFactor = 4
 )
 
-// skip goes to the next place behind a damaged member where a record begins, or to the end.
+// skip goes to the next position after a damaged member where a record begins, or to the end.
 func (r *Reader) skip(damaged int64) error {
 	from, consumed := damaged+1, r.offset()
 	if r.wasted += consumed - damaged; r.wasted > freeWaste+wasteFactor*consumed {
@@ -335,9 +333,9 @@ func (r *Reader) skip(damaged int64) error {
 	return nil
 }
 
-// search looks from the offset on for a gzip member that holds a record, or for a bare record
-// at the begin of a line; without one it returns the size of the file. It reads not much more than
-// the stretch it passes over, as a damaged file may need it every few bytes.
+// search returns the first position from the offset on of a gzip member that contains a record, or of a bare
+// record at the beginning of a line; if there is none, the size of the file. It reads little more than the part it
+// passes over, as a damaged file may need it every few bytes.
 func (r *Reader) search(from int64) (int64, error) {
 	const overlap = len(recordEnd) + len(bareStart)
 	chunk := minRead
@@ -371,7 +369,7 @@ const (
 	bareStart   = "WARC/1."
 )
 
-// candidates are the places in a piece of the file where a member or a bare record may begin, ascending.
+// candidates yields the positions in a piece of the file where a member or a bare record may begin, ascending.
 func candidates(piece []byte) iter.Seq[int] {
 	next := func(i int, what string) int {
 		if k := bytes.Index(piece[i:], []byte(what)); k >= 0 {
@@ -397,8 +395,8 @@ func candidates(piece []byte) iter.Seq[int] {
 	}
 }
 
-// prober looks whether a gzip member holds a record; it reads a few hundred bytes at most, so
-// that a file full of gzip headers costs no more than its size times a constant.
+// prober checks whether a gzip member contains a record; it reads a few hundred bytes at most, so that a file full
+// of gzip headers costs no more than its size times a constant.
 type prober struct {
 	gz   gzip.Reader
 	head [probed]byte
@@ -414,7 +412,7 @@ func (p *prober) holdsRecord(file io.ReaderAt, offset, size int64) bool {
 	n, _ := file.ReadAt(p.head[:min(probed, size-offset)], offset)
 	head := p.head[:n]
 	if n > 11 && head[3]&flagExtra != 0 && binary.LittleEndian.Uint16(head[10:]) > probed {
-		return false // gzip.Reader would make as much memory as the field claims
+		return false // gzip.Reader would allocate as much memory as the field claims
 	}
 	p.br.Reset(head)
 	if p.gz.Reset(&p.br) != nil {
@@ -426,15 +424,15 @@ func (p *prober) holdsRecord(file io.ReaderAt, offset, size int64) bool {
 	return err == nil && string(start[:]) == magic
 }
 
-// counter reads the file from an offset on and knows how far it came.
+// counter reads the file from an offset on and counts.
 type counter struct {
 	file    io.ReaderAt
 	at, end int64
 	most    int   // bytes of the next read
-	err     error // of the file; io.EOF is none
+	err     error // of the file; io.EOF is not stored
 }
 
-// Reads behind damage begin small, as more damage may follow at once, and grow.
+// Reads after damage begin small, as more damage may follow at once, and grow.
 const (
 	minRead = 256
 	maxRead = 64 << 10

@@ -9,23 +9,22 @@ import (
 	"strings"
 )
 
-// Response is an HTTP answer as a response record holds it.
+// Response is an HTTP response as stored in a response record.
 type Response struct {
 	// Proto as sent ("HTTP/1.1").
 	Proto string
-	// Status, 100–999, and the words behind it.
+	// Status, 100–999, and the reason phrase.
 	Status int
 	Reason string
 	// Header in the order sent. Lines that are not "name: value" are left out.
 	Header Header
-	// Body as stored: neither transfer nor content coding is undone. See Payload.
+	// Body as stored: neither transfer nor content coding is decoded. See Payload.
 	Body []byte
 }
 
-// ParseResponse reads the block of a response record. It takes what old servers and crawlers
-// left: bare line feeds, header lines without a name or colon (left out), a body cut short, no
-// reason, no empty line before an absent body. Only a block without a status line is refused.
-// The body shares the block's memory.
+// ParseResponse parses the block of a response record. It accepts what old servers and crawlers wrote: bare line
+// feeds, header lines without a name or colon (left out), a truncated body, no reason, no empty line before an
+// absent body. Only a block without a status line is refused. The body shares the block's memory.
 func ParseResponse(block []byte) (*Response, error) {
 	line, rest := cutLine(block)
 	r := &Response{}
@@ -51,13 +50,13 @@ func ParseResponse(block []byte) (*Response, error) {
 	return r, nil
 }
 
-// cutLine cuts b behind its first line feed and the line end off the line.
+// cutLine cuts b after its first line feed and the line end off the line.
 func cutLine(b []byte) (line, rest []byte) {
 	line, rest, _ = bytes.Cut(b, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r")), rest
 }
 
-// isToken says whether s is a field name (RFC 9110 §5.6.2).
+// isToken reports whether s is a field name (RFC 9110 §5.6.2).
 func isToken(s string) bool {
 	if s == "" {
 		return false
@@ -71,9 +70,9 @@ func isToken(s string) bool {
 	return true
 }
 
-// Payload is the body without its transfer coding: where the header says chunked and the body
-// is chunks, they are joined; any other body is returned as it is (archives often hold bodies
-// whose chunks were joined while the header stayed). At most limit bytes.
+// Payload returns the body without its transfer coding: if the header has chunked and the body consists of chunks,
+// they are joined; any other body is returned unchanged (archives often have bodies whose chunks were joined while
+// the header stayed). At most limit bytes.
 func (r *Response) Payload(limit int64) ([]byte, error) {
 	body := r.Body
 	if strings.Contains(strings.ToLower(r.Header.Get("Transfer-Encoding")), "chunked") {
@@ -87,8 +86,7 @@ func (r *Response) Payload(limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// joinChunks undoes the chunked coding (RFC 9112 §7.1), trailers dropped; false where the
-// body is not chunked.
+// joinChunks decodes the chunked coding (RFC 9112 §7.1), trailers dropped; false if the body is not chunked.
 func joinChunks(body []byte) (joined []byte, ok bool) {
 	joined = make([]byte, 0, len(body))
 	for {
@@ -113,8 +111,8 @@ func joinChunks(body []byte) (joined []byte, ok bool) {
 	}
 }
 
-// ReadOne reads the one record that b holds, as a range request for one member gives it: not
-// less, not more. Digests that the record carries (SHA-1 and SHA-256, base32 or hex) must fit.
+// ReadOne reads the one record in b, which is the response to a range request for one member, exactly. Digests in
+// the record (SHA-1 and SHA-256, base32 or hex) must match.
 func ReadOne(b []byte, limits Limits) (*Record, []byte, error) {
 	r := NewReader(bytes.NewReader(b), int64(len(b)), limits)
 	record, err := r.Next()

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Responses are the response records of the file at path, in their order, each good until the next. There is no
-// record beside an error; behind a *DamagedError they go on, any other is the last.
+// Responses yields the response records of the file at path, in their order, each valid until the next. With an
+// error the record is nil; after a *DamagedError they continue, any other is the last.
 func Responses(path string) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		file, err := os.Open(path)

@@ -11,29 +11,28 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Page is an answer to be stored as a response record.
+// Page is a response to be stored as a response record.
 type Page struct {
-	// ID is the request's id; the record is named by it.
+	// ID is the request's id, from which the record's is made.
 	ID [16]byte
-	// URL asked for, when the request began, and the address it was answered from ("" = not known).
+	// URL of the request, when the request began, and the address of the server ("" = unknown).
 	URL  string
 	Date time.Time
 	IP   string
-	// Protocol as WARC-Protocol names it ("http/1.1", "h2"); "" = not said.
+	// Protocol as in WARC-Protocol ("http/1.1", "h2"); "" = unknown.
 	Protocol string
-	// Status and Reason of the answer.
+	// Status and Reason of the response.
 	Status int
 	Reason string
-	// Header of the answer; fields that describe a coding that was undone are kept under
-	// another name.
+	// Header of the response; fields that describe a decoded coding are stored under another name.
 	Header Header
 	// Body after transfer and content decoding.
 	Body []byte
-	// Truncated says what cut the body: "length", "time", "disconnect"; "" = it is whole.
+	// Truncated is what cut the body: "length", "time", "disconnect"; "" = it is whole.
 	Truncated string
 }
 
-// Location is where a member stands in its file, bytes.
+// Location is the position of a member in its file, bytes.
 type Location struct{ Offset, Length int64 }
 
 // Writer writes a file of gzip members, one record each.
@@ -46,7 +45,7 @@ type Writer struct {
 	info   string       // WARC-Record-ID of the warcinfo record
 }
 
-// NewWriter writes to an empty file.
+// NewWriter returns a Writer to an empty file.
 func NewWriter(to io.Writer) *Writer {
 	gz, err := gzip.NewWriterLevel(io.Discard, gzip.DefaultCompression)
 	if err != nil {
@@ -55,13 +54,13 @@ func NewWriter(to io.Writer) *Writer {
 	return &Writer{to: to, gz: gz}
 }
 
-// Reset begins another empty file and keeps what compression needs, 1.2 MB.
+// Reset begins another empty file and keeps the memory of compression, 1.2 MB.
 func (w *Writer) Reset(to io.Writer) { w.to, w.offset, w.info = to, 0, "" }
 
-// Size is the length of the file so far, bytes.
+// Size returns the length of the file so far, bytes.
 func (w *Writer) Size() int64 { return w.offset }
 
-// Info writes the warcinfo record that describes the file; it comes first. id names the record.
+// Info writes the warcinfo record that describes the file; it comes first. id identifies the record.
 func (w *Writer) Info(id [16]byte, filename string, date time.Time, fields Header) (Location, error) {
 	var block bytes.Buffer
 	writeFields(&block, append(fields[:len(fields):len(fields)], Field{"format", "WARC File Format 1.1"}))
@@ -76,7 +75,7 @@ func (w *Writer) Info(id [16]byte, filename string, date time.Time, fields Heade
 	}, block.Bytes())
 }
 
-// Response writes a response record and says where it stands and the digest of the body.
+// Response writes a response record and returns its position and the digest of the body.
 func (w *Writer) Response(p *Page) (Location, string, error) {
 	var block bytes.Buffer
 	block.Grow(len(p.Body) + 1024)
@@ -103,8 +102,7 @@ func (w *Writer) Response(p *Page) (Location, string, error) {
 	return location, digest, err
 }
 
-// record writes one member. A failed write leaves the file useless: the next record's place is
-// not known.
+// record writes one member. After a failed write the file is unusable: the position of the next record is unknown.
 func (w *Writer) record(header Header, block []byte) (Location, error) {
 	w.buf.Reset()
 	w.buf.WriteString("WARC/1.1\r\n")
@@ -128,7 +126,7 @@ func (w *Writer) record(header Header, block []byte) (Location, error) {
 	return location, nil
 }
 
-// storedHeader is the header that fits a decoded body of n bytes.
+// storedHeader returns the header for a decoded body of n bytes.
 func storedHeader(h Header, n int) Header {
 	length := strconv.Itoa(n)
 	stored := make(Header, 0, len(h)+1)
@@ -162,12 +160,12 @@ func writeFields(to *bytes.Buffer, h Header) {
 	}
 }
 
-// oneLine replaces, byte by byte, what would end a line.
+// oneLine replaces, byte by byte, the characters that would end a line.
 func oneLine(s string) string { return lineEnds.Replace(s) }
 
 var lineEnds = strings.NewReplacer("\r", " ", "\n", " ", "\x00", " ")
 
-// recordID is the id as the UUID that names a record.
+// recordID returns the id as the UUID of a record.
 func recordID(id [16]byte) string {
 	return fmt.Sprintf("<urn:uuid:%x-%x-%x-%x-%x>", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }

@@ -18,13 +18,13 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// maxBlock bounds a stored answer, bytes; larger ones count as damaged.
+// maxBlock bounds a stored response, bytes; larger ones count as damaged.
 const maxBlock = 256 << 20
 
-// maxShared bounds the answers that are kept in memory because their gzip member holds others too, bytes.
+// maxShared bounds the responses that are kept in memory because their gzip member contains others too, bytes.
 const maxShared = 256 << 20
 
-// Archive is the web of one WARC file. It may be used by many goroutines at once.
+// Archive is the web of one WARC file. It is safe for concurrent use.
 type Archive struct {
 	file    io.ReaderAt
 	close   func() error
@@ -35,25 +35,25 @@ type Archive struct {
 	readers sync.Pool
 }
 
-// Stats counts what the file holds.
+// Stats are counts of the file's records.
 type Stats struct {
 	// Pages have status 200, Redirects 3xx, Others any other status.
 	Pages, Redirects, Others int
-	// Duplicates are answers for a URL that another record answers.
+	// Duplicates are responses for a URL that has another record already.
 	Duplicates int
-	// Skipped are records that are no answers of http or https URLs (warcinfo, request, dns …).
+	// Skipped are records that are no responses of http or https URLs (warcinfo, request, dns …).
 	Skipped int
 }
 
-// entry says where an answer is.
+// entry is the position of a response.
 type entry struct {
 	offset, length int64 // of its member in the file
 	status         int
 	loops          bool   // it redirects to its own canonical URL
-	block          []byte // the answer itself, where its member holds others too
+	block          []byte // the response itself, if its member contains others too
 }
 
-// Page is an answer as the archive holds it.
+// Page is a response in the archive.
 type Page struct {
 	// URL is canonical.
 	URL    string
@@ -66,7 +66,7 @@ type Page struct {
 	Body []byte
 }
 
-// Open reads a WARC file for its index.
+// Open opens a WARC file and builds its index.
 func Open(ctx context.Context, path string) (*Archive, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -88,7 +88,7 @@ func Open(ctx context.Context, path string) (*Archive, error) {
 	return a, nil
 }
 
-// New reads a WARC file of the given size for its index. It is an error that it holds no answer.
+// New builds the index of a WARC file of the given size. A file without a response is an error.
 func New(file io.ReaderAt, size int64) (*Archive, error) {
 	return index(file, size, maxShared)
 }
@@ -96,7 +96,7 @@ func New(file io.ReaderAt, size int64) (*Archive, error) {
 func index(file io.ReaderAt, size, maxShared int64) (*Archive, error) {
 	a := &Archive{file: file, entries: map[string]entry{}, close: func() error { return nil }}
 	r := warc.NewReader(file, size, warc.Limits{Block: maxBlock})
-	var last struct { // the answer before, whose end is where the next record begins
+	var last struct { // the previous response, whose end is where the next record begins
 		url    string
 		offset int64
 		block  []byte
@@ -115,7 +115,7 @@ func index(file io.ReaderAt, size, maxShared int64) (*Archive, error) {
 		a.entries[last.url] = e
 		last.url = ""
 	}
-	before := int64(-1) // where the record before began
+	before := int64(-1) // where the previous record began
 	for {
 		record, err := r.Next()
 		var damaged *warc.DamagedError
@@ -154,7 +154,7 @@ func index(file io.ReaderAt, size, maxShared int64) (*Archive, error) {
 	}
 }
 
-// answer counts a record and says whether it is the answer that stands at its URL.
+// answer counts a record and reports whether it is the response for its URL.
 func (a *Archive) answer(record *warc.Record, block []byte) (url string, e entry, ok bool) {
 	kind := strings.ToLower(record.Header.Get("Content-Type"))
 	if record.Type != warc.TypeResponse || kind != "" && !strings.HasPrefix(kind, "application/http") {
@@ -216,18 +216,17 @@ func (a *Archive) finish() error {
 // Close closes the file that Open opened.
 func (a *Archive) Close() error { return a.close() }
 
-// URLs lists the canonical URLs of pages and redirects, sorted: the scope of a crawl that stays
-// on this web.
+// URLs returns the canonical URLs of pages and redirects, sorted: the scope of a crawl that stays on this web.
 func (a *Archive) URLs() []string { return a.urls }
 
-// Stats counts what the file holds.
+// Stats returns counts of the file's records.
 func (a *Archive) Stats() Stats { return a.stats }
 
-// Damaged names the places of the file that could not be read; each is a *warc.DamagedError.
+// Damaged returns the places of the file that could not be read; each is a *warc.DamagedError.
 func (a *Archive) Damaged() []error { return a.damaged }
 
-// Lookup returns the answer for a canonical URL, and whether there is one. An error is one of
-// reading the file. A body whose content coding cannot be undone is returned as stored.
+// Lookup returns the response for a canonical URL, and whether there is one. The error is one of reading the file.
+// A body whose content coding cannot be decoded is returned as stored.
 func (a *Archive) Lookup(url string) (*Page, bool, error) {
 	answer, ok, err := a.stored(url)
 	if !ok || err != nil {
@@ -258,7 +257,7 @@ func decode(body []byte, coding string) ([]byte, error) {
 	return decoded, err
 }
 
-// stored reads the answer for a canonical URL as it is stored.
+// stored reads the response for a canonical URL as it is stored.
 func (a *Archive) stored(url string) (*warc.Response, bool, error) {
 	e, ok := a.entries[url]
 	if !ok {

@@ -13,20 +13,20 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// AbsoluteFormHeader stands in the refusal of CONNECT, with the value "https": this proxy takes
-// absolute https URLs over its plain connection.
+// AbsoluteFormHeader is a header of the refusal of CONNECT, with the value "https": this proxy accepts absolute
+// https URLs over its plain connection.
 const AbsoluteFormHeader = "Forager-Absolute-Form"
 
-// OfflineHeader stands in the answer to OPTIONS / of a proxy that serves stored pages and asks nobody: host names need
-// not exist.
+// OfflineHeader is a header of the response to OPTIONS / of a proxy that serves stored pages and makes no
+// requests: host names need not exist.
 const OfflineHeader = "Forager-Offline"
 
 // Access is one line of the access log, a JSON object.
 type Access struct {
-	// Begin and End of the answer, to the nanosecond.
+	// Begin and End of the response, to the nanosecond.
 	Begin time.Time `json:"begin"`
 	End   time.Time `json:"end"`
-	// Method and URL asked for; the URL is canonical where it is a URL.
+	// Method and URL of the request; the URL is canonical if it is valid.
 	Method string `json:"method"`
 	URL    string `json:"url"`
 	// Host is the key of politeness.
@@ -36,8 +36,8 @@ type Access struct {
 	UserAgent string `json:"user_agent"`
 }
 
-// Handler serves the archive as an HTTP proxy. Each request is written to log as a line of
-// JSON (Access) when its answer is complete; log may be nil.
+// Handler serves the archive as an HTTP proxy. Each request is written to log as a line of JSON (Access) when its
+// response is complete; log may be nil.
 func (a *Archive) Handler(log io.Writer) http.Handler {
 	return &proxy{archive: a, log: log}
 }
@@ -72,7 +72,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.log.Write(append(b, '\n'))
 }
 
-// asked is the URL of a request, absolute where that can be known.
+// asked returns the URL of a request, absolute if that can be determined.
 func asked(r *http.Request) string {
 	switch {
 	case r.Method == http.MethodConnect:
@@ -85,7 +85,7 @@ func asked(r *http.Request) string {
 
 const readOnly = "A frozen web is read only: GET and HEAD."
 
-// answer writes the answer and returns its status and the length of its body.
+// answer writes the response and returns its status and the length of its body.
 func (p *proxy) answer(w http.ResponseWriter, r *http.Request, url string) (status, length int) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
@@ -98,7 +98,7 @@ func (p *proxy) answer(w http.ResponseWriter, r *http.Request, url string) (stat
 	}
 	stored, ok, err := p.archive.stored(url)
 	if !ok && err == nil && strings.HasPrefix(r.RequestURI, "/") {
-		// A bare path does not say which scheme it belongs to.
+		// A bare path has no scheme.
 		stored, ok, err = p.archive.stored("https" + strings.TrimPrefix(url, "http"))
 	}
 	if err != nil {
@@ -133,12 +133,12 @@ func (p *proxy) answer(w http.ResponseWriter, r *http.Request, url string) (stat
 	if r.Method == http.MethodHead {
 		return status, 0
 	}
-	n, _ := w.Write(body) // who hangs up does not want it
+	n, _ := w.Write(body) // a client that has disconnected does not need it
 	return status, n
 }
 
-// ofConnection are the fields that belong to the connection on which the answer once came
-// (RFC 9110 §7.6.1), not to the answer.
+// ofConnection are the fields that belong to the connection on which the response once came (RFC 9110 §7.6.1), not
+// to the response.
 var ofConnection = map[string]bool{
 	"Connection": true, "Content-Length": true, "Keep-Alive": true, "Proxy-Authenticate": true,
 	"Proxy-Authorization": true, "Proxy-Connection": true, "Te": true, "Trailer": true,

@@ -24,59 +24,59 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// ErrTimeout is the class of errors that say that a server took too long.
+// ErrTimeout is the class of errors of a server that took too long.
 var ErrTimeout = errors.New("no answer in time")
 
-// ErrHungUp says that a connection kept from an earlier request broke before the first byte of the answer.
-// Servers close connections that they have kept for long enough, so most often nobody has read the
-// request; but nobody can tell, so it must not be sent again before the host's pause is over. With
-// Request.Anew it does not come.
+// ErrHungUp is the error of a connection kept from an earlier request that broke before the first byte of the
+// response. Servers close connections that they have kept long enough, so most often the request was not read; but
+// it may have been, so it must not be sent again before the host's pause is over. With Request.Anew it does not
+// occur.
 var ErrHungUp = errors.New("the server hung up before it answered")
 
-// ErrMalformed is the class of errors that say that the bytes of an answer came and are not HTTP, or are not in the coding that
-// the answer names. The next answer will be the same, most often; the server is well.
+// ErrMalformed is the class of errors of responses that are not HTTP, or not in the coding that they name. The
+// next response will most often be the same; the server is reachable.
 var ErrMalformed = errors.New("malformed answer")
 
 // Settings of a Client.
 type Settings struct {
-	// HeaderTimeout is the time from the begin of a request to the end of the answer's header,
-	// looking up the name and connecting included.
+	// HeaderTimeout is the time from the beginning of a request to the end of the response's header, look-up of
+	// the name and connecting included.
 	HeaderTimeout time.Duration
-	// BodyTimeout is the time for the whole.
+	// BodyTimeout is the time for the whole response.
 	BodyTimeout time.Duration
 	// Proxy is an HTTP proxy ("http://host:port") for every request; "" = none.
 	Proxy string
-	// AllowPrivate are networks ("10.1.0.0/16"), addresses and host names that may be asked though their addresses
-	// are not public. A host name permits that host, at any address but those of Own.
+	// AllowPrivate are networks ("10.1.0.0/16"), addresses and host names to which requests are permitted though
+	// their addresses are not public. A host name permits that host, at any address except those of Own.
 	AllowPrivate []string
-	// Own are the services of the pipeline itself, which are never asked.
+	// Own are the services of the pipeline itself, to which no request is made.
 	Own []Service
-	// Dials watches connections that are made without a proxy; nil = nothing does.
+	// Dials watches connections that are made without a proxy; nil = none.
 	Dials Dials
 	// Connections kept open at most while not in use.
 	Connections int
 }
 
-// Client asks web servers. It may be used by many goroutines at once.
+// Client makes requests to web servers. It is safe for concurrent use.
 type Client struct {
 	set       Settings
 	guard     *guard
 	transport *http.Transport
 	proxy     *url.URL
 	toProxy   *http.Transport // for absolute https URLs; nil without a proxy
-	absolute  atomic.Bool     // the proxy takes them
-	names     *names          // of hosts that the proxy asks
+	absolute  atomic.Bool     // the proxy accepts them
+	names     *names          // of hosts that the proxy connects to
 
 	probing         sync.Mutex
-	probed, offline bool // the proxy has said whether it is offline
+	probed, offline bool // the proxy has reported whether it is offline
 }
 
 const (
-	maxHeader   = 256 << 10 // bytes of an answer's header
-	drainAtMost = 64 << 10  // bytes read of a body nobody wants, to use the connection again
+	maxHeader   = 256 << 10 // bytes of a response's header
+	drainAtMost = 64 << 10  // bytes read of an unwanted body, to use the connection again
 )
 
-// New makes a client; it connects to nobody yet.
+// New returns a client; it makes no connection yet.
 func New(set Settings) (*Client, error) {
 	g, err := newGuard(set.AllowPrivate, set.Own)
 	if err != nil {
@@ -116,7 +116,7 @@ func newTransport(dial dialFunc, set Settings) *http.Transport {
 		DialContext:            dial,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    set.HeaderTimeout,
-		DisableCompression:     true, // codings are undone here, within limits
+		DisableCompression:     true, // codings are decoded here, within limits
 		MaxIdleConns:           set.Connections,
 		MaxIdleConnsPerHost:    perHost,
 		IdleConnTimeout:        30 * time.Second,
@@ -126,7 +126,7 @@ func newTransport(dial dialFunc, set Settings) *http.Transport {
 	}
 }
 
-// Close closes connections that are not in use.
+// Close closes idle connections.
 func (c *Client) Close() {
 	c.transport.CloseIdleConnections()
 	if c.toProxy != nil {
@@ -142,39 +142,39 @@ type Request struct {
 	Accept string
 	// MaxBody is the size at which the decoded body is cut, bytes.
 	MaxBody int64
-	// Want says, by the answer without its body and the first bytes of the decoded body (at most
-	// Sniff), whether to read the body; nil = always. It is asked first without bytes, and if it
-	// says yes, again with them.
+	// Want reports, by the response without its body and the first bytes of the decoded body (at most Sniff),
+	// whether to read the body; nil = always. It is called first without bytes and, if it returns true, again with
+	// them.
 	Want  func(a *Answer, start []byte) bool
 	Sniff int
-	// Anew asks over a connection of its own: none that was kept is used.
+	// Anew uses a new connection and none that was kept.
 	Anew bool
 }
 
-// Answer is what came back.
+// Answer is a response.
 type Answer struct {
 	Status int
 	Reason string
 	// Header sorted by name.
 	Header warc.Header
-	// Body after transfer and content decoding; nil where Want said no.
+	// Body after transfer and content decoding; nil if Want returned false.
 	Body []byte
-	// Truncated is what cut the body, as WARC-Truncated names it; empty = it is whole.
+	// Truncated is what cut the body, as in WARC-Truncated; empty = it is whole.
 	Truncated string
-	// Protocol as WARC-Protocol names it: "http/1.0", "http/1.1", "h2".
+	// Protocol as in WARC-Protocol: "http/1.0", "http/1.1", "h2".
 	Protocol string
-	// IP is the address that answered; "" behind a proxy.
+	// IP is the address of the server; "" behind a proxy.
 	IP string
 }
 
-// Values of Answer.Truncated: the body was longer than MaxBody; the server closed the connection before it had sent as many
-// bytes as Content-Length announces.
+// Values of Answer.Truncated: the body was longer than MaxBody; the server closed the connection before it had
+// sent as many bytes as Content-Length announces.
 const (
 	CutByLength     = "length"
 	CutByDisconnect = "disconnect"
 )
 
-// Page is the answer as it is stored: id is the request's, url what was asked for at began.
+// Page returns the response as it is stored: id is the request's, url its URL, began its time.
 func (a *Answer) Page(id [16]byte, url string, began time.Time) *warc.Page {
 	return &warc.Page{
 		ID: id, URL: url, Date: began, IP: a.IP, Protocol: a.Protocol,
@@ -184,10 +184,10 @@ func (a *Answer) Page(id [16]byte, url string, began time.Time) *warc.Page {
 
 const acceptPages = "text/html,application/xhtml+xml,*/*;q=0.5"
 
-// Get makes the request. The end of ctx ends it as long as the header has not come; from then
-// on the limits alone do. Errors: *RefusedError (nobody was asked), *UnreachableError (nobody could be), ErrTimeout, ErrHungUp, ErrMalformed, the error of
-// ctx; any other is a connection, TLS or HTTP that failed. Where the body could not be read to its end, the answer with
-// as much as could be read comes beside the error.
+// Get makes the request. The end of ctx ends it until the header has arrived; from then on only the limits apply.
+// Errors: *RefusedError (no request was permitted), *UnreachableError (no connection was made), ErrTimeout,
+// ErrHungUp, ErrMalformed, the error of ctx; any other is a connection, TLS or HTTP that failed. If the body could
+// not be read to its end, the response with as much as could be read is returned with the error.
 func (c *Client) Get(ctx context.Context, r Request) (*Answer, error) {
 	if err := checkPort(r.URL); err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 	var sent, heard, connected, passed atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotFirstResponseByte: func() { heard.Store(true) },
-		// Written is what is in a buffer. That of a connection passed over is never flushed.
+		// Written is what is in a buffer. That of a rejected connection is never flushed.
 		WroteRequest: func(info httptrace.WroteRequestInfo) { sent.Store(sent.Load() || info.Err == nil && !passed.Load()) },
 		ConnectDone:  func(_, _ string, err error) { connected.Store(connected.Load() || err == nil) },
 		GotConn: func(info httptrace.GotConnInfo) {
@@ -275,7 +275,7 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 	return answer, nil
 }
 
-// nearest is what a request without a connection has waited for.
+// nearest returns what a request without a connection has waited for.
 func (c *Client) nearest() What {
 	if c.proxy != nil {
 		return WhatProxy
@@ -283,7 +283,7 @@ func (c *Client) nearest() What {
 	return WhatHost
 }
 
-// malformed adds ErrMalformed to an error of reading what came, unless it is one of the connection.
+// malformed adds ErrMalformed to an error of reading a response, unless it is one of the connection.
 func malformed(err error, came bool) error {
 	var network net.Error
 	var system syscall.Errno
@@ -293,7 +293,7 @@ func malformed(err error, came bool) error {
 	return fmt.Errorf("%w: %w", ErrMalformed, err)
 }
 
-// source is a body before its codings are undone.
+// source is a body before its codings are decoded.
 type source struct {
 	io.Reader
 	err error
@@ -304,8 +304,8 @@ func (s *source) Read(p []byte) (n int, err error) {
 	return n, s.err
 }
 
-// multiplexed: the connection speaks HTTP/2, under which only requests are sent again that the
-// server says it has not looked at; others are under way on it.
+// multiplexed reports whether the connection uses HTTP/2, under which only requests are sent again that the server
+// reports as not processed; others are under way on it.
 func multiplexed(c net.Conn) bool {
 	t, ok := c.(*tls.Conn)
 	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
@@ -329,7 +329,7 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, *http.T
 	return request, c.toProxy, nil
 }
 
-// failure is the error of a request: why it was ended, where it was, or else its own.
+// failure returns the error of a request: the reason why it was ended, if it was, or else its own.
 func failure(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -345,7 +345,7 @@ func failure(ctx context.Context, err error) error {
 	return err
 }
 
-// readBody reads the body as far as it is wanted and allowed.
+// readBody reads the body as far as it is wanted and permitted.
 func readBody(answer *Answer, r Request, response *http.Response) error {
 	if r.Want != nil && !r.Want(answer, nil) {
 		drain(response)
@@ -364,7 +364,7 @@ func readBody(answer *Answer, r Request, response *http.Response) error {
 	return malformed(err, err != nil && response.ProtoMajor == 1)
 }
 
-// decode undoes the codings of raw.
+// decode decodes the codings of raw.
 func decode(answer *Answer, r Request, response *http.Response, raw io.Reader) error {
 	decoded, err := contentcoding.NewReader(raw, strings.Join(response.Header.Values("Content-Encoding"), ","))
 	if err != nil {
@@ -393,12 +393,12 @@ func decode(answer *Answer, r Request, response *http.Response, raw io.Reader) e
 	return err
 }
 
-// bodyCapacity is how much to allocate for a body whose length the server announced.
+// bodyCapacity returns how much to allocate for a body whose length the server announced.
 func bodyCapacity(announced, limit int64) int64 {
 	return max(512, min(announced, limit, 1<<20)+1)
 }
 
-// readTo reads on from r until b holds n bytes at least, more where a read brought them.
+// readTo reads from r until b has at least n bytes, more if a read returned them.
 func readTo(n int, b []byte, r io.Reader) ([]byte, error) {
 	for len(b) < n {
 		if len(b) == cap(b) {

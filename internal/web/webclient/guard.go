@@ -12,7 +12,7 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// RefusedError says that a URL was not asked for, or that its host's address was not connected to.
+// RefusedError is returned when no request was made for a URL, or no connection to its host's address.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
@@ -44,7 +44,7 @@ func newGuard(allow []string, own []Service) (*guard, error) {
 	return g, err
 }
 
-// dial checks each address that a host name leads to, after DNS, at the moment of connecting to it.
+// dial checks each address of a host name, after DNS, at the moment of connecting to it.
 func (g *guard) dial(dialer *net.Dialer, dials Dials) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(address)
@@ -66,8 +66,7 @@ func (g *guard) dial(dialer *net.Dialer, dials Dials) dialFunc {
 	}
 }
 
-// check refuses an address at which a host would be asked: one of the pipeline's own, or one that is neither public
-// nor allowed.
+// check refuses the address of a host: one of the pipeline's own, or one that is neither public nor allowed.
 func (g *guard) check(ctx context.Context, host string, at netip.AddrPort) error {
 	if err := g.own.check(ctx, at); err != nil {
 		return err
@@ -84,8 +83,8 @@ func (g *guard) check(ctx context.Context, host string, at netip.AddrPort) error
 	return &RefusedError{fmt.Sprintf("address %s is not public", address)}
 }
 
-// checkURL refuses what can be told without DNS: a host that is a literal address, or that has the name of one of the
-// pipeline's own services.
+// checkURL refuses what can be determined without DNS: a host that is a literal address, or that has the name of
+// one of the pipeline's own services.
 func (g *guard) checkURL(ctx context.Context, u weburl.URL) error {
 	host, port := strings.Trim(u.Hostname(), "[]"), portOf(u)
 	if address, err := netip.ParseAddr(host); err == nil {
@@ -94,7 +93,7 @@ func (g *guard) checkURL(ctx context.Context, u weburl.URL) error {
 	return g.own.checkName(host, port)
 }
 
-// portOf is the port that a URL leads to.
+// portOf returns the port of a URL.
 func portOf(u weburl.URL) uint16 {
 	if _, text, err := net.SplitHostPort(u.Host()); err == nil {
 		port, err := strconv.ParseUint(text, 10, 16)
@@ -108,8 +107,8 @@ func portOf(u weburl.URL) uint16 {
 	return 80
 }
 
-// special are the address blocks that are not for hosts of the public internet (IANA's
-// special-purpose registries, RFC 6890 and its updates), besides those that netip knows.
+// special are the address blocks that are not for hosts of the public internet (IANA's special-purpose registries,
+// RFC 6890 and its updates), in addition to those that netip knows.
 var special = prefixes(
 	"0.0.0.0/8",        // this network; Linux connects 0.0.0.0 to itself
 	"100.64.0.0/10",    // shared by carriers; metadata of Alibaba Cloud
@@ -140,7 +139,7 @@ func prefixes(texts ...string) []netip.Prefix {
 	return all
 }
 
-// plain is the address that another one leads to: the IPv4 address that an IPv6 address carries, if it does.
+// plain returns the IPv4 address that an IPv6 address carries, or else the address.
 func plain(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	b := a.As16()
@@ -153,7 +152,7 @@ func plain(a netip.Addr) netip.Addr {
 	return a
 }
 
-// public says whether an address belongs to the public internet.
+// public reports whether an address belongs to the public internet.
 func public(a netip.Addr) bool {
 	a = plain(a)
 	if a.Is6() && !global6.Contains(a) {
@@ -170,8 +169,8 @@ func public(a netip.Addr) bool {
 	return true
 }
 
-// checkPort refuses the ports of other protocols: whose answers are not pages, and to whom a
-// request may be a command (the "bad ports" of the Fetch standard).
+// checkPort refuses the ports of other protocols, whose responses are not pages, and for which a request may be a
+// command (the "bad ports" of the Fetch standard).
 func checkPort(u weburl.URL) error {
 	port := portOf(u)
 	if badPorts[int(port)] {

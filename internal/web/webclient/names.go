@@ -14,15 +14,16 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// names are the addresses of hosts whose requests a proxy makes. The proxy looks names up by itself, so this is a
-// second opinion: it finds the names that lead into a private network for everyone, not those that lead there only at
-// the proxy, or only at the second look-up.
+// names caches the addresses of hosts whose requests a proxy makes. The proxy looks names up by itself, so this is
+// an additional check: it finds the names that lead into a private network for every resolver, not those that do
+// so only at the proxy, or only at the second look-up.
 type names struct {
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 
 	mu    sync.Mutex
 	known map[string]addresses
-	// silent names in a row got no answer from the resolver; at maxSilent none is looked up before pausedUntil.
+	// silent is the number of names in a row without a response of the resolver; at maxSilent none is looked up
+	// before pausedUntil.
 	silent      int
 	pausedUntil time.Time
 }
@@ -44,7 +45,7 @@ func newNames() *names {
 	}}
 }
 
-// of returns the addresses of a host, as far as they can be had here; kept for lookupAgain.
+// of returns the addresses of a host that can be found here; cached for lookupAgain.
 func (n *names) of(ctx context.Context, host string) []netip.Addr {
 	now := time.Now()
 	n.mu.Lock()
@@ -104,8 +105,9 @@ var (
 	loopback = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})} // localhost, RFC 6761 §6.3
 )
 
-// proxyIsOffline asks the proxy, until it has answered once, whether it serves stored pages instead of asking others.
-// The names of a frozen web mean nothing outside it, and looking them up would tell others about the crawl.
+// proxyIsOffline queries the proxy, until it has responded once, whether it serves stored pages and makes no
+// requests. The names of a frozen web mean nothing outside it, and looking them up would reveal the crawl to
+// others.
 func (c *Client) proxyIsOffline(ctx context.Context) bool {
 	c.probing.Lock()
 	defer c.probing.Unlock()

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Service is where a part of the pipeline itself listens.
+// Service is the address of a part of the pipeline itself.
 type Service struct {
 	// Address is host:port; the host may be a name, an address, or empty for all addresses of this machine.
 	Address string
-	// TLS: the service speaks TLS only. At a public address it may share that address with the sites of others, from
-	// which the host name tells it: no other name gets past its certificate.
+	// TLS: the service uses TLS only. At a public address it may share that address with the sites of others, from
+	// which the host name distinguishes it: no other name is accepted by its certificate.
 	TLS bool
 }
 
-// services are those of the pipeline. They are compared by the address that is connected to, so that no spelling and
-// no name leads to them.
+// services are those of the pipeline. They are compared by the address that is connected to, so that no spelling
+// and no name leads to them.
 type services struct {
 	byPort map[uint16][]*service
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -36,7 +36,7 @@ type service struct {
 	until     time.Time // when addresses of a name are looked up again; zero = never
 }
 
-// lookupAgain is how long the addresses of a service's name are kept.
+// lookupAgain is how long the addresses of a service's name are cached.
 const lookupAgain = time.Minute
 
 func newServices(own []Service) (*services, error) {
@@ -70,7 +70,7 @@ func (s *services) checkName(host string, port uint16) error {
 	return nil
 }
 
-// check refuses the addresses of the services. Where the name of a service cannot be looked up, every address with
+// check refuses the addresses of the services. If the name of a service cannot be looked up, every address with
 // its port is refused.
 func (s *services) check(ctx context.Context, at netip.AddrPort) error {
 	address := plain(at.Addr())
@@ -92,7 +92,7 @@ func ownError(host string, port uint16) error {
 	return &RefusedError{fmt.Sprintf("%s is a service of the crawler itself", net.JoinHostPort(host, strconv.Itoa(int(port))))}
 }
 
-// resolved are the addresses of the service.
+// resolved returns the addresses of the service.
 func (x *service) resolved(ctx context.Context, lookup func(context.Context, string) ([]netip.Addr, error)) ([]netip.Addr, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -111,7 +111,7 @@ func (x *service) resolved(ctx context.Context, lookup func(context.Context, str
 	return x.addresses, nil
 }
 
-// local says whether an address is this machine's. All its addresses count as one: a service may listen on several.
+// local reports whether an address is one of this machine. All its addresses count as one: a service may listen on several.
 func local(a netip.Addr) bool {
 	if a.IsLoopback() || a.IsUnspecified() {
 		return true

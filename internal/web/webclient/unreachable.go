@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What could not be reached.
+// What is the part that could not be reached.
 type What int
 
 const (
@@ -17,16 +17,16 @@ const (
 	WhatHost What = iota
 	// WhatProxy is the proxy of all requests.
 	WhatProxy
-	// WhatResolver is the DNS server that this machine asks.
+	// WhatResolver is the DNS server that this machine uses.
 	WhatResolver
 )
 
-// UnreachableError says that no connection was made, so that nothing is known of the URL.
+// UnreachableError is returned when no connection was made, so that nothing is known of the URL.
 type UnreachableError struct {
 	What What
-	// Address that was tried last; invalid where the name was not resolved, or a proxy is used.
+	// Address that was tried last; invalid if the name was not resolved, or a proxy is used.
 	Address netip.AddrPort
-	// Err says why.
+	// Err is the cause.
 	Err error
 }
 
@@ -42,15 +42,15 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// Dials watches connections that are made; its methods may be called by many goroutines at once.
+// Dials watches connections that are made; its methods must be safe for concurrent use.
 type Dials interface {
-	// Allow returns an error where an address is not to be connected to now.
+	// Allow returns an error if an address must not be connected to now.
 	Allow(at netip.AddrPort) error
-	// Dialed is told that a host was connected to at an address, or that this failed.
+	// Dialed is called after a host was connected to at an address, or after this failed.
 	Dialed(host string, at netip.AddrPort, err error)
 }
 
-// watched makes a dialFunc whose errors say what could not be reached, unless an address was refused.
+// watched returns a dialFunc whose errors name what could not be reached, unless an address was refused.
 func (c *Client) watched(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -80,7 +80,7 @@ func (c *Client) watched(dial dialFunc) dialFunc {
 	}
 }
 
-// unreachable says what an error of dialling means. A name that does not exist and an address that is refused are
+// unreachable classifies an error of dialling. A name that does not exist and an address that is refused are
 // properties of the URL.
 func unreachable(err error) error {
 	var refused *RefusedError
@@ -114,11 +114,11 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// otherPortTimeout bounds the look at a host's other port.
+// otherPortTimeout bounds the connection to a host's other port.
 const otherPortTimeout = 5 * time.Second
 
-// otherPort says whether a host that could not be connected to at the default port of one scheme can be at that of the
-// other. Both ports have one politeness key; a host without https must not be taken for one that is down.
+// otherPort reports whether a host that could not be connected to at the default port of one scheme can be at that
+// of the other. Both ports have one politeness key; a host without https must not be taken for one that is down.
 func (c *Client) otherPort(ctx context.Context, r Request) bool {
 	port := "80"
 	if r.URL.Scheme() == "http" {
@@ -137,7 +137,7 @@ func (c *Client) otherPort(ctx context.Context, r Request) bool {
 	return true
 }
 
-// CheckProxy connects to the proxy and returns an *UnreachableError where that fails; nil where there is no proxy.
+// CheckProxy connects to the proxy and returns an *UnreachableError if that fails; nil without a proxy.
 func (c *Client) CheckProxy(ctx context.Context) error {
 	if c.proxy == nil {
 		return nil

@@ -17,8 +17,8 @@ var browserParser = whatwg.NewParser(paths, whatwg.WithPreParseHostFunc(func(u *
 	return host
 }))
 
-// lowerSharpS makes a capital "ẞ", bare or escaped, the small one: so UTS #46 maps it since version 15.1, while the tables
-// of x/net/idna are those of 15.0, in which it is "ss", another host.
+// lowerSharpS replaces a capital "ẞ", bare or escaped, by the small one: so UTS #46 maps it since version 15.1,
+// while the tables of x/net/idna are those of 15.0, in which it is "ss", another host.
 func lowerSharpS(host string) string {
 	const capital, escaped, small = "\u1E9E", "%E1%BA%9E", "\u00DF"
 	var b strings.Builder
@@ -46,9 +46,9 @@ func browse(base *whatwg.Url, ref string) (*whatwg.Url, error) {
 	return u, err
 }
 
-// browseASCIIHost mends the parser's refusal of hosts with a label like "xn--pokxncvks" that
-// does not decode: a host written in ASCII only is its own lower case (domain to ASCII, step
-// 2, in the standard since 2025). A stand-in host goes through the parser.
+// browseASCIIHost corrects the parser's refusal of hosts with a label like "xn--pokxncvks" that does not decode: a
+// host written in ASCII only is its own lower case (domain to ASCII, step 2, in the standard since 2025). The
+// parser gets a substitute host.
 func browseASCIIHost(base *whatwg.Url, ref string, refused error) (*whatwg.Url, error) {
 	var host string
 	p := whatwg.NewParser(paths,
@@ -72,8 +72,8 @@ func browseASCIIHost(base *whatwg.Url, ref string, refused error) (*whatwg.Url, 
 	return u, nil
 }
 
-// isASCIIDomain reports whether a host is a domain in ASCII, not an address, without escapes
-// and without characters that a domain must not have.
+// isASCIIDomain reports whether a host is a domain in ASCII, not an address, without escapes and without
+// characters that a domain must not have.
 func isASCIIDomain(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; c >= utf8.RuneSelf || whatwg.ForbiddenDomainCodePoint.Test(uint(c)) {
@@ -85,8 +85,7 @@ func isASCIIDomain(host string) bool {
 	return last != "" && !looksNumeric(last)
 }
 
-// looksNumeric reports whether a label is a number to the IPv4 parser: decimal, or
-// hexadecimal behind "0x".
+// looksNumeric reports whether a label is a number to the IPv4 parser: decimal, or hexadecimal after "0x".
 func looksNumeric(label string) bool {
 	if len(label) >= 2 && label[0] == '0' && label[1]|0x20 == 'x' {
 		return strings.Trim(label[2:], "0123456789abcdefABCDEF") == ""
@@ -94,8 +93,8 @@ func looksNumeric(label string) bool {
 	return strings.Trim(label, "0123456789") == ""
 }
 
-// escapeInvalid writes the bytes of s that are not UTF-8 as escapes. The parser would make
-// them U+FFFD, and the page they name could never be asked for.
+// escapeInvalid writes the bytes of s that are not UTF-8 as escapes. The parser would replace them by U+FFFD, and
+// the page could never be requested.
 func escapeInvalid(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -115,8 +114,8 @@ func escapeInvalid(s string) string {
 	return b.String()
 }
 
-// hasLongCredentials reports whether user name and password of a reference may be longer than
-// the parser should be asked to read.
+// hasLongCredentials reports whether user name and password of a reference may be longer than the parser should
+// read.
 func hasLongCredentials(ref string) bool {
 	if !strings.Contains(ref, "@") {
 		return false

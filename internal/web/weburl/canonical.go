@@ -17,7 +17,7 @@ var (
 	errSegments = fmt.Errorf("more than %d slashes", maxSegments)
 )
 
-// canonical makes the canonical URL of one that a browser has read.
+// canonical returns the canonical URL of a parsed one.
 func canonical(u *whatwg.Url) (URL, error) {
 	scheme := u.Scheme()
 	if scheme != "http" && scheme != "https" {
@@ -60,7 +60,7 @@ func limited(u URL) (URL, error) {
 	return u, nil
 }
 
-// checkName says what makes a host, in lower case, no name that could be looked up.
+// checkName returns an error if a host, in lower case, is no name that could be looked up.
 func checkName(host string) error {
 	if host == "" {
 		return errHost

@@ -2,8 +2,8 @@ package weburl
 
 import "strings"
 
-// Host returns the key of politeness of a canonical URL (see URL.Host) without parsing it.
-// Of anything else it returns "" or nonsense.
+// Host returns the key of politeness of a canonical URL (see URL.Host) without parsing it. For any other string
+// the result is undefined.
 func Host(canonical string) string {
 	_, rest, _ := strings.Cut(canonical, "://")
 	host, _, _ := strings.Cut(rest, "/")

@@ -10,9 +10,9 @@ import (
 const (
 	unreserved = 1 << iota // RFC 3986 §2.3
 	inHost                 // what a canonical host consists of, dots included
-	inPath                 // stands for itself in a path, slash included; not "%"
-	inQuery                // stands for itself in a query; not "%"
-	inScheme               // may stand in a scheme behind its first letter
+	inPath                 // is itself in a path, slash included; not "%"
+	inQuery                // is itself in a query; not "%"
+	inScheme               // may be in a scheme after its first letter
 )
 
 var classOf = func() (t [256]uint8) {
@@ -30,8 +30,8 @@ var classOf = func() (t [256]uint8) {
 	return t
 }()
 
-// plain resolves a reference made of characters that stand for themselves, by slicing strings.
-// It answers ok, or an error for what slow would refuse, or neither: then slow must be asked.
+// plain resolves a reference made of characters that need no change, by slicing strings. It returns ok, or an
+// error for what slow would refuse, or neither: then slow must be used.
 func (b *Base) plain(ref string) (u URL, ok bool, err error) {
 	ref, _, _ = strings.Cut(ref, "#")
 	scheme, rest, isAbsolute := cutScheme(ref)
@@ -70,7 +70,7 @@ func (b *Base) plain(ref string) (u URL, ok bool, err error) {
 	}
 }
 
-// cutScheme cuts a reference at the colon behind its scheme; ok says that it has one.
+// cutScheme cuts a reference at the colon after its scheme; ok is false if it has none.
 func cutScheme(ref string) (scheme, rest string, ok bool) {
 	if ref == "" || ref[0]|0x20 < 'a' || ref[0]|0x20 > 'z' {
 		return "", ref, false
@@ -86,7 +86,7 @@ func cutScheme(ref string) (scheme, rest string, ok bool) {
 	return "", ref, false
 }
 
-// authority makes the URL of a scheme and what follows its colon, if that is plain.
+// authority returns the URL of a scheme and what follows its colon, if that is plain.
 func authority(scheme, rest string) (u URL, ok bool, err error) {
 	if !strings.HasPrefix(rest, "//") {
 		return URL{}, false, nil
@@ -122,8 +122,8 @@ func cutAt(s string, i int) (before, from string) {
 	return s[:i], s[i:]
 }
 
-// plainHost returns a host in lower case; ok says that it needs no other change: it is no
-// address, has no punycode (which could be wrong) and no empty label.
+// plainHost returns a host in lower case; ok reports that it needs no other change: it is no address, has no
+// punycode (which could be wrong) and no empty label.
 func plainHost(host string) (lower string, ok bool) {
 	for i := range len(host) {
 		if host[i] >= utf8.RuneSelf {
@@ -151,7 +151,7 @@ func isPlainPort(port, scheme string) bool {
 	return strings.Trim(port[1:], "0123456789") == ""
 }
 
-// cutPlain cuts path from query; ok says that all their characters stand for themselves.
+// cutPlain cuts path from query; ok reports that no character needs a change.
 func cutPlain(ref string) (path, query string, ok bool) {
 	class := uint8(inPath)
 	path = ref
@@ -179,7 +179,7 @@ func isNormalEscape(a, b byte) bool {
 	return classOf[unhex(a)<<4|unhex(b)]&unreserved == 0
 }
 
-// hasDots reports whether a path may hold a dot segment behind a slash.
+// hasDots reports whether a path may have a dot segment after a slash.
 func hasDots(path string) bool { return strings.Contains(path, "/.") }
 
 // removeDots resolves the dot segments of a path that begins with "/".
@@ -209,7 +209,7 @@ func removeDots(path string) string {
 	return string(out)
 }
 
-// join appends a path and a query to the begin of a URL.
+// join appends a path and a query to the beginning of a URL.
 func join(begin string, hostAt, pathAt int, path, query string) (URL, bool, error) {
 	if query != "" {
 		query = "?" + query

@@ -1,9 +1,9 @@
 package weburl
 
-// Redirects says of URLs that redirected where they lead.
+// Redirects maps URLs that redirected to their targets.
 type Redirects map[string]string
 
-// End is where a URL leads at last; of URLs that go round one of them.
+// End returns where a URL finally leads; for URLs in a cycle one of them.
 func (r Redirects) End(url string) string {
 	for range len(r) {
 		to, ok := r[url]

@@ -8,8 +8,8 @@ import (
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
 
-// MaxLength is the length in bytes of the longest canonical URL; longer ones are refused.
-// RFC 9110 §4.1 asks everybody to support 8,000.
+// MaxLength is the maximum length of a canonical URL in bytes; longer ones are refused. RFC 9110 §4.1 recommends
+// to support 8,000.
 const MaxLength = 8192
 
 // Bounds on a reference, less its fragment, and on a canonical URL. whatwg-url takes time
@@ -22,8 +22,8 @@ const (
 // URL is a canonical URL, http or https. Its zero value is no URL. URLs are comparable with ==.
 type URL struct {
 	s      string
-	hostAt int // begin of the host
-	pathAt int // begin of the path; s[hostAt:pathAt] is host and port
+	hostAt int // beginning of the host
+	pathAt int // beginning of the path; s[hostAt:pathAt] is host and port
 }
 
 // Parse makes an absolute URL canonical.
@@ -46,8 +46,8 @@ func (u URL) Scheme() string {
 	return u.s[:u.hostAt-len("://")]
 }
 
-// Host returns the key of politeness: the host in lower case, with ":port" where it is not the
-// default of the scheme. An IPv6 address stands in brackets.
+// Host returns the key of politeness: the host in lower case, with ":port" if it is not the default of the scheme.
+// An IPv6 address is in brackets.
 func (u URL) Host() string { return u.s[u.hostAt:u.pathAt] }
 
 // Hostname returns the host without its port.
@@ -63,24 +63,24 @@ func (u URL) Path() string {
 // a request line carries.
 func (u URL) PathAndQuery() string { return u.s[u.pathAt:] }
 
-// Base resolves references found on one page. It may be used by several goroutines.
+// Base resolves references found on one page. It is safe for concurrent use.
 type Base struct {
 	u   URL
-	dir int // length of u.s up to and with the last slash of its path
+	dir int // length of u.s up to and including the last slash of its path
 
 	once    sync.Once
 	browser *whatwg.Url // u for the slow path, parsed when first needed
 	err     error
 }
 
-// NewBase returns a base for the references of the page at u, which must not be zero. For a page
-// with <base href=h> it is NewBase of what NewBase(page).Resolve(h) gives.
+// NewBase returns a base for the references of the page at u, which must not be zero. For a page with <base
+// href=h> it is NewBase of the result of NewBase(page).Resolve(h).
 func NewBase(u URL) *Base {
 	path := u.Path()
 	return &Base{u: u, dir: u.pathAt + strings.LastIndexByte(path, '/') + 1}
 }
 
-// Resolve makes the canonical URL of a reference (the value of href, a Location header).
+// Resolve returns the canonical URL of a reference (the value of href, a Location header).
 func (b *Base) Resolve(ref string) (URL, error) {
 	ref, err := bound(ref)
 	if err != nil {
@@ -92,9 +92,9 @@ func (b *Base) Resolve(ref string) (URL, error) {
 	return b.slow(ref)
 }
 
-// bound cuts the fragment off and refuses what no parser should be asked to read.
+// bound cuts the fragment off and refuses what no parser should read.
 func bound(ref string) (string, error) {
-	// A "#" always begins the fragment; it stays so that a space before it is not trimmed.
+	// A "#" always begins the fragment; it is kept so that a space before it is not trimmed.
 	if i := strings.IndexByte(ref, '#'); i >= 0 {
 		ref = ref[:i+1]
 	}
@@ -123,7 +123,7 @@ func (b *Base) slow(ref string) (URL, error) {
 	if !b.u.IsZero() {
 		b.once.Do(func() {
 			if b.browser, b.err = browse(nil, b.u.s); b.err == nil {
-				b.browser.SearchParams() // or else the first resolution, which copies, writes it
+				b.browser.SearchParams() // otherwise the first resolution, which copies, writes it
 			}
 		})
 		if b.err != nil {
