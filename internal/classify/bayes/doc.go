@@ -4,7 +4,7 @@
 //	Pr(c|u) ∝ Pr(c) Π_τ θ(c,τ)^n(u,τ)
 //
 // Pr(c) is the fraction of training documents labelled c; |T| is the number of features that
-// occur in training, in whatever class. Features that do not occur in training are ignored.
+// occur in training, in any class. Features that do not occur in training are ignored.
 //
 // Counts are integers: the same documents give the same Counts in any order. A Model is the
 // logarithms of them, and a Table is its form in files. As log θ(c,τ) = log(1 + n(c,τ)) − log(|T| + n(c)), and the first term is

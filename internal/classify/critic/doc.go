@@ -52,8 +52,8 @@
 //
 // Every example takes its URL and topics (about .4 KB); those that are used take 8 bytes for each distinct word
 // and 2 KB besides. A pair of word and class takes 20 bytes in each of six models (one for each fold and the final one), and a
-// weight of a logistic model 8 bytes, with 2²⁷ weights at most. The learned arrays hold pairs of word and class that
-// occur in training only.
+// weight of a logistic model 8 bytes, with 2²⁷ weights at most. Only pairs of
+// word and class that occur in training are stored.
 //
 // Which method and minimum "critic train" chooses is docs/decisions/0051; when naive Bayes guides a crawl
 // better is docs/decisions/0304.

@@ -19,7 +19,6 @@ func (c Curve) LogOdds(score float64) float64 { return c.Slope*score + c.Interce
 // steep is the standard deviation of the prior of the slope, relative to the standard deviation of the scores: the
 // weakly informative 2.5 of Gelman, Jakulin, Pittau and Su 2008. Otherwise ten positives that are all above most
 // of the rest would make a step of it.
-// that all lie above most of the rest would else make a step of it.
 const steep = 2.5
 
 // Calibrate finds the curve of greatest presence-only likelihood (Ward et al. 2009, eq. 7, for two samples of

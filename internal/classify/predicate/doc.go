@@ -10,7 +10,7 @@
 //
 // # Protocol, version 1
 //
-// A request is POST, application/json, and holds one page or several:
+// A request is POST, application/json, with one page or several:
 //
 //	{"version": 1, "topics": ["Science/Chemistry", "Science/Physics"],
 //	 "pages": [{"url": "https://…", "title": "…", "description": "…", "language": "en", "text": "…"}]}

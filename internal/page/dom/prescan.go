@@ -112,7 +112,7 @@ func (s *scan) meta() (encoding.Encoding, string) {
 		}
 	}
 	if s.at >= len(s.b) || needsPragma && !pragma {
-		return nil, "" // the tag does not end, or says something else
+		return nil, "" // the tag does not end, or names no encoding
 	}
 	return declared(label)
 }

@@ -367,7 +367,7 @@ func (q *quick) raw(e *kind, i int) (next int, ok bool) {
 		}
 		switch e.name {
 		case "style":
-		case "script": // which may hold </script>
+		case "script": // which may contain </script>
 			return next, !bytes.Contains(content, []byte("<!--")) || !bytes.Contains(bytes.ToLower(content), []byte("<script"))
 		case "iframe":
 			q.prose.line = true

@@ -34,7 +34,7 @@ func heavy(body []byte) bool {
 //
 //   - The attributes of every further <html> and <body> are compared with all those seen before
 //     (copyAttributes).
-//   - Formatting elements left open are opened again behind every block: hundreds of elements
+//   - Formatting elements left open are opened again after every block: hundreds of elements
 //     for a few bytes (reconstructActiveFormattingElements).
 //   - <object>, <applet>, <marquee>, <caption> and <template>, when a table or a template closes
 //     them, leave a marker in the list of active formatting elements, which some end tags

@@ -139,7 +139,7 @@ func matchPattern(pattern, s string) bool {
 // forms returns the two normal forms of a path or pattern (RFC 9309 §2.2.2). In both every octet except unreserved
 // ones, slashes and those in keep is an escape with capitals; in the second slashes after the first "?" are
 // escaped, too. An escaped slash differs from a slash in a path, but not in a query; so two strings are equal if
-// they are in either form.
+// they are equal in either form.
 func forms(s, keep string) [2]string {
 	var a, b strings.Builder
 	a.Grow(len(s))

@@ -71,7 +71,7 @@ type parser struct {
 func Parse(b []byte) *File {
 	if len(b) > MaxSize {
 		b = b[:MaxSize]
-		b = b[:bytes.LastIndexAny(b, "\r\n")+1] // half a line would forbid more, or less, than it says
+		b = b[:bytes.LastIndexAny(b, "\r\n")+1] // half a line would forbid more, or less, than the whole
 	}
 	p := parser{file: File{agents: make(map[string][]int32), delays: make(map[string]time.Duration), size: len(b)}, closed: true, delay: -1}
 	for rest := decode(b); rest != ""; {

@@ -14,8 +14,8 @@ import (
 type Reason string
 
 // The reasons. HostCap, Gate and Replay are determined by the frontier, which counts requests and knows the gates;
-// they are here so that the set is in one place. Replay is not a link but a request for another attempt that did
-// not fail, or has been repeated already.
+// they are here so that the set is in one place. Replay refuses not a link but the
+// repetition of a request that did not fail, or has been repeated already.
 const (
 	OutOfHosts     Reason = "scope:hosts"
 	OutOfPrefixes  Reason = "scope:prefixes"

@@ -36,7 +36,7 @@ func lowerSharpS(host string) string {
 	return b.String() + rest
 }
 
-// browse reads a reference as the WHATWG URL standard has it; base may be nil.
+// browse parses a reference by the WHATWG URL standard; base may be nil.
 func browse(base *whatwg.Url, ref string) (*whatwg.Url, error) {
 	ref = escapeInvalid(ref)
 	u, err := browserParser.BasicParser(ref, base, nil, whatwg.NoState)
