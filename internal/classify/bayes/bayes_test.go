@@ -70,7 +70,7 @@ var genClasses = rapid.Custom(func(t *rapid.T) [][]*Bag {
 	return rapid.SliceOfN(rapid.SliceOfN(genBag, 0, 5), 1, 5).Draw(t, "classes")
 })
 
-// brute is the formula as it stands, in rational numbers.
+// brute is the formula in rational numbers.
 func brute(classes [][]*Bag, d *Bag) []float64 {
 	n := make([]map[uint32]int64, len(classes))
 	total, vocabulary, documents := make([]int64, len(classes)), map[uint32]bool{}, int64(0)
@@ -123,7 +123,7 @@ func TestPosteriorIsTheFormula(t *testing.T) {
 	})
 }
 
-// TestManyFeatures has documents of more features than are added together, once and several times.
+// TestManyFeatures uses documents with more features than are added together, once and several times.
 func TestManyFeatures(t *testing.T) {
 	const features = 40
 	gen := rapid.Custom(func(t *rapid.T) *Bag {
@@ -293,7 +293,7 @@ func TestMoreCountsThanLevels(t *testing.T) {
 	}
 }
 
-// TestTableSaysTheCounts: nothing is lost in it, and it passes its own check.
+// TestTableSaysTheCounts checks that a table keeps all counts, and passes its own check.
 func TestTableSaysTheCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts, err := Count(9, genClasses.Draw(t, "training"))
@@ -320,8 +320,8 @@ func TestTableSaysTheCounts(t *testing.T) {
 	})
 }
 
-// TestCheckKeepsModelsFromHarm changes one number of a table at a time: either Check says so, or
-// the model can be asked.
+// TestCheckKeepsModelsFromHarm changes one number of a table at a time: either Check returns an error, or the
+// model can be used.
 func TestCheckKeepsModelsFromHarm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts, err := Count(9, genClasses.Draw(t, "training"))

@@ -107,7 +107,7 @@ func TestProbabilitiesNeverFall(t *testing.T) {
 	})
 }
 
-// A line ends where the next one begins, whatever rounding does to it.
+// A line ends where the next one begins, in spite of rounding.
 func TestLinesMeet(t *testing.T) {
 	meet := func(t interface{ Fatalf(string, ...any) }, all []Page) {
 		c := isotonic(everything(all))
@@ -151,7 +151,7 @@ func TestFoldsAreLeftOut(t *testing.T) {
 	})
 }
 
-// Pages drawn from a known curve: what is fitted must be near it, in the shape that suits it.
+// Pages are drawn from a known curve: the fitted one must be close to it, with the better shape.
 func TestFitFindsTheCurve(t *testing.T) {
 	for name, truth := range map[string]func(float64) float64{
 		"sigmoid":         func(x float64) float64 { return 1 / (1 + math.Exp(-(.4*x - 1))) },

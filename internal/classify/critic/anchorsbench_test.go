@@ -10,7 +10,7 @@ import (
 	"forager/internal/page/dom"
 )
 
-// BenchmarkAnchors judges the texts of a page's 100 links, beside the page itself.
+// BenchmarkAnchors judges the texts of a page's 100 links, compared with the page itself.
 func BenchmarkAnchors(b *testing.B) {
 	var topics []string
 	for i := range 15 {

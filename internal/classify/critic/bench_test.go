@@ -11,9 +11,9 @@ import (
 	"forager/schemas"
 )
 
-// BenchmarkJudge judges pages of some 2,000 words by critics of 15 and 500 classes and 60,000 words
-// with frequencies as in language, parsed and from raw text, and prints how much slower that is
-// than looking at each byte of their text once.
+// BenchmarkJudge judges pages of some 2,000 words by critics of 15 and 500 classes and 60,000 words with
+// frequencies as in natural language, parsed and from raw text, and prints how much slower that is than reading
+// each byte of their text once.
 func BenchmarkJudge(b *testing.B) {
 	for _, classes := range []int{15, 500} {
 		b.Run(fmt.Sprint(classes, "-classes"), func(b *testing.B) { benchmarkJudge(b, classes, 12_000/classes) })
@@ -91,7 +91,7 @@ func benchmarkJudge(b *testing.B, classes, examples int) {
 	}
 }
 
-// cpu is the CPU time of the process so far: what a busy machine makes of the clock is no matter.
+// cpu is the CPU time of the process so far, which does not depend on the load of the machine.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

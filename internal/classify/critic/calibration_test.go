@@ -66,8 +66,8 @@ func TestLogOddsOfImpossibleClasses(t *testing.T) {
 	}
 }
 
-// drawn are held-out pages of three classes, whose judge is ten times too sure, and the log loss
-// of the truth.
+// drawn returns held-out pages of three classes, whose judge is ten times too certain, and the log loss of the
+// truth.
 func drawn(n int) (pages []heldPage, loss float64) {
 	r := rand.New(rand.NewPCG(7, 8))
 	pages = make([]heldPage, n)
@@ -117,7 +117,7 @@ func TestCurvesMendATooSureJudge(t *testing.T) {
 	}
 }
 
-// TestCalibrationHasNotSeenThePage: what a page truly is does not move its own calibrated posterior.
+// TestCalibrationHasNotSeenThePage: the true class of a page does not change its own calibrated posterior.
 func TestCalibrationHasNotSeenThePage(t *testing.T) {
 	for at := range 10 {
 		before, _ := drawn(60)
@@ -140,7 +140,7 @@ func TestCalibrationHasNotSeenThePage(t *testing.T) {
 	}
 }
 
-// TestCalibratedIsNeverWorse: where curves lose, the best of the others is taken.
+// TestCalibratedIsNeverWorse: where curves have the higher log loss, the best of the others is used.
 func TestCalibratedIsNeverWorse(t *testing.T) {
 	for name, n := range map[string]int{"hardly any example": 3, "few": 12, "enough": 60} {
 		m, r := train(t, sentences(n, "A/B", "A/C", "D"), Settings{})

@@ -281,8 +281,8 @@ func TestExactClasses(t *testing.T) {
 	}
 }
 
-// TestReportCountsRightly gives every class a word of its own, so that all are told apart but
-// pages without any.
+// TestReportCountsRightly gives every class a word of its own, so that all pages with a word are classified
+// correctly.
 func TestReportCountsRightly(t *testing.T) {
 	var all []labelled
 	for i := range 10 {
@@ -434,7 +434,7 @@ func TestTop(t *testing.T) {
 	})
 }
 
-// focusOn says whether a model can focus on these topics.
+// focusOn reports whether a model can focus on these topics.
 func focusOn(m *Model, names []string) error {
 	_, err := Weigh(m, taxonomy.Marking{Good: names})
 	return err

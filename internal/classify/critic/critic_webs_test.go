@@ -9,7 +9,7 @@ import (
 	"forager/internal/testkit/frozen"
 )
 
-// schools reads the examples of the taxonomy, as topic makes their class of their topics.
+// schools reads the examples of the taxonomy; topic maps their topics to their class.
 func schools(t testing.TB, topic func(topics []string) []string) *Examples {
 	t.Helper()
 	e := new(Examples)
@@ -32,8 +32,8 @@ func mainSubject(topics []string) []string {
 	return []string{subject}
 }
 
-// TestWebsAccuracyOnSchools prints how well a critic tells the 15 main subjects of an encyclopedia apart; a
-// scikit-learn MultinomialNB over the same articles comes to 0.747.
+// TestWebsAccuracyOnSchools prints how well a critic distinguishes the 15 main subjects of an encyclopedia; a
+// scikit-learn MultinomialNB over the same articles has 0.747.
 func TestWebsAccuracyOnSchools(t *testing.T) {
 	e := schools(t, mainSubject)
 	for name, s := range map[string]Settings{"all examples": {Exact: true}, "at most 300 a class": {Exact: true, Cap: 300}} {

@@ -10,8 +10,8 @@ import (
 	"forager/internal/page/text"
 )
 
-// TestPagesAreCutAsTheExamplesWere: whatever the settings, a model that went through its file judges a page like its
-// text, and knows the words that the settings made of it.
+// TestPagesAreCutAsTheExamplesWere: for all settings, a model that was written to a file judges a page like its
+// text, and contains the words that the settings made of it.
 func TestPagesAreCutAsTheExamplesWere(t *testing.T) {
 	const prose = "The crawlers visit 1984 pages of NASA, and 世界地图 is not one of the pages that it crawls."
 	for settings, want := range map[string]struct {

@@ -93,9 +93,8 @@ func opinionOn(t testing.TB, m *Model, p *schemas.Page, class string) evaluate.P
 	return evaluate.Page{URL: p.Url, Own: []int{own}, Posteriors: [evaluate.Kinds][]float64{o.Raw, o.Tempered, o.Calibrated}}
 }
 
-// TestWebsSettingsOfWords measures what each setting does to a flat critic: on the main subjects of an
-// encyclopedia by five folds, on the page types of universities by held-out university. The table of package
-// text has more of them.
+// TestWebsSettingsOfWords measures the effect of each setting on a flat critic: on the main subjects of an
+// encyclopedia by five folds, on the page types of universities by held-out university (docs/decisions/0323).
 func TestWebsSettingsOfWords(t *testing.T) {
 	pages := universities(t)
 	for _, settings := range []string{"bigrams", "stop", "stem", "numbers=shaped"} {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNeededPagesMakeTheSameModel: labels of all examples and the pages of those that are needed are as good
-// as all pages.
+// TestNeededPagesMakeTheSameModel: labels of all examples with the pages of those that are needed give the same
+// model as all pages.
 func TestNeededPagesMakeTheSameModel(t *testing.T) {
 	s := Settings{Minimum: 5, Cap: 7, Seed: 3}
 	var all, some Examples

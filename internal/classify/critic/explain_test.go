@@ -13,7 +13,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-7*(1+math.Abs(a)+math.Abs(b)) }
 
-// TestExplain: the terms of a page are what its log-odds lose without them, by judging it without them.
+// TestExplain computes the decrease of the log-odds without each term, by judging the page without it.
 func TestExplain(t *testing.T) {
 	all := sentences(60, "A/B", "A/C", "D", "E")
 	for _, method := range Methods {
@@ -125,7 +125,7 @@ func TestExplainHeldOut(t *testing.T) {
 	}
 }
 
-// TestExplainManyWords: of a page with more words than are left out one by one, the strongest are found.
+// TestExplainManyWords: in a page with more words than are left out one by one, the strongest are found.
 func TestExplainManyWords(t *testing.T) {
 	var a strings.Builder
 	for i := range mostOccluded + 500 {
@@ -167,7 +167,7 @@ func TestDecidingWords(t *testing.T) {
 	}
 }
 
-// TestValidateIsTrain: the same model and report, and opinions that its own measures are made of.
+// TestValidateIsTrain: the same model and report, and opinions that agree with its measures.
 func TestValidateIsTrain(t *testing.T) {
 	e := examples(t, sentences(30, "A", "B/C", "B/D"))
 	for _, method := range Methods {

@@ -44,7 +44,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal seals what it is given, so that damage behind the checksum is met too.
+// FuzzUnmarshal adds a valid checksum to its input, so that damage is not detected by the checksum alone.
 func FuzzUnmarshal(f *testing.F) {
 	for _, s := range []Settings{
 		{Minimum: 3, Provenance: map[string]string{"a": "b"}}, {Exact: true, Cap: 2}, {Method: BayesTree, Features: 5}, {Method: Logistic},
@@ -75,8 +75,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// TestSealedDamageIsHarmless changes bytes behind the checksum: a file is refused, or its model can be
-// asked anything.
+// TestSealedDamageIsHarmless changes bytes and then the checksum: a file is refused, or its model can be used.
 func TestSealedDamageIsHarmless(t *testing.T) {
 	for _, method := range Methods {
 		m, _ := train(t, append(sentences(5, "A", "B/C", "B/D"), sentences(1, "B/C/D")...), Settings{Method: method})
@@ -120,7 +119,7 @@ func TestMappedModelIsTheModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime.GC() // the file must outlive whoever mapped it
+	runtime.GC() // the file must outlive the caller that mapped it
 	for _, url := range []string{"http://h/A/0", "http://new/"} {
 		want, err := m.Judge(page(url, "a page of c"), []string{"A"})
 		if err != nil {

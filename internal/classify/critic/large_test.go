@@ -131,7 +131,7 @@ func BenchmarkLarge(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			// Of each page the quickest time counts: what else the machine does is no matter.
+			// The least time of each page counts, which does not depend on the load of the machine.
 			least := make([]time.Duration, len(pages))
 			for i := 0; b.Loop(); i++ {
 				at := i % len(pages)
@@ -160,7 +160,7 @@ func BenchmarkLarge(b *testing.B) {
 	}
 }
 
-// heap is the memory of what is reachable, bytes.
+// heap returns the size of the reachable memory, bytes.
 func heap() float64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -14,8 +14,7 @@ import (
 	"forager/internal/classify/calibrate"
 )
 
-// TestFoldsAreStratified: every fold has its share of every class, and of all pages, in whatever order
-// pages come.
+// TestFoldsAreStratified: every fold has its share of every class, and of all pages, in any order of the pages.
 func TestFoldsAreStratified(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.SliceOfN(rapid.IntRange(0, 5), 0, 60).Draw(t, "classes")
@@ -57,8 +56,8 @@ func TestFoldsAreStratified(t *testing.T) {
 	})
 }
 
-// TestListsOfManyClasses: what is kept of a page of any number of classes is a distribution whose listed
-// classes are the likeliest ones and exact, and is as large as it may be.
+// TestListsOfManyClasses: what is stored for a page of any number of classes is a distribution whose listed
+// classes are the likeliest ones and exact, and as many as permitted.
 func TestListsOfManyClasses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.IntRange(2, 3*manyClasses).Draw(t, "classes")
@@ -114,7 +113,7 @@ func TestListsOfManyClasses(t *testing.T) {
 			for _, k := range best[mostOdds:] {
 				least, most = min(least, odds[k]), max(most, odds[k])
 			}
-			// The mean lies between them; log odds are above the logarithm of a probability, by 1/mostOdds at most.
+			// The mean is between them; log odds are above the logarithm of a probability, by 1/mostOdds at most.
 			if x := float64(l.others); x < least-1./oddsSteps-2./mostOdds || x > most+1./oddsSteps {
 				t.Fatalf("the others count as %v, they are %v to %v", x, least, most)
 			}
@@ -122,8 +121,8 @@ func TestListsOfManyClasses(t *testing.T) {
 	})
 }
 
-// TestManyClasses trains on more classes than all posteriors are kept of: pages that trained are judged by what
-// is kept, calibrated, and a file holds it.
+// TestManyClasses trains on more classes than all posteriors are stored for: training pages are judged by those
+// that are stored, calibrated, and a file contains them.
 func TestManyClasses(t *testing.T) {
 	var all []labelled
 	const classes = manyClasses + 20
@@ -155,7 +154,7 @@ func TestManyClasses(t *testing.T) {
 	}
 }
 
-// TestColumnsOfManyClasses: a class sees every page once, as the page says it.
+// TestColumnsOfManyClasses: each page is in the column of each class once, with the same values.
 func TestColumnsOfManyClasses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.SampledFrom([]int{3, manyClasses + 1, manyClasses + 9}).Draw(t, "classes")

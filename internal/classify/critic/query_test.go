@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestQuery: the words whose one occurrence turns an empty page most towards the focus, by judging such pages.
+// TestQuery: the words whose single occurrence moves an empty page most towards the focus, by judging such pages.
 func TestQuery(t *testing.T) {
 	all := sentences(60, "A/B", "A/C", "D", "E")
 	words := []string{"a", "b", "c", "d", "e", "page", "link", "the", "of"}

@@ -9,9 +9,9 @@ import (
 	"forager/internal/page/text"
 )
 
-// TestReadingFindsWords compares the words of surfaces, one after another, with those of a map, whatever was read before:
-// by their terms or, where case matters, token by token:
-// short words that differ in bytes of zero, long ones that begin alike, some that the vocabulary does not have.
+// TestReadingFindsWords compares the words of surfaces, in sequence, with those of a map, independent of earlier
+// texts: by their terms or, where case matters, token by token: short words that differ in bytes of zero, long
+// ones with the same beginning, some that are not in the vocabulary.
 func TestReadingFindsWords(t *testing.T) {
 	word := rapid.OneOf(rapid.StringMatching(`[ab\x00]{1,9}`), rapid.StringMatching(`abcdefgh[ab\x00]{0,3}`), rapid.StringMatching(`[a-z]{1,3}`))
 	rapid.Check(t, func(t *rapid.T) {
@@ -20,13 +20,13 @@ func TestReadingFindsWords(t *testing.T) {
 			has     interner
 			numbers = make(map[string]uint32)
 			times   []uint32
-			closed  bool // no word comes into the vocabulary any more
+			closed  bool // no more words are added to the vocabulary
 		)
 		for n := range rapid.IntRange(1, 4).Draw(t, "texts") {
 			s := &text.Surface{Terms: rapid.SliceOfNDistinct(word, 1, 100, rapid.ID[string]).Draw(t, "terms")}
 			s.Tokens = rapid.SliceOfN(rapid.Uint32Range(0, uint32(len(s.Terms)-1)), 0, 150).Draw(t, "tokens")
 			if closed = n > 1; n == 2 {
-				r = reading{} // whose vocabulary it is
+				r = reading{} // of which it is the vocabulary
 			}
 			cut := text.Settings{Case: rapid.SampledFrom([]text.Case{text.CaseFolded, text.CaseKept}).Draw(t, "case")}
 			w := text.NewWords(cut)
@@ -35,7 +35,7 @@ func TestReadingFindsWords(t *testing.T) {
 			}
 			r.read(w, numbered{&has, closed, numbers})
 			want, order := make(map[uint32]uint32), []uint32(nil)
-			var terms []int // in the order in which they come
+			var terms []int // in the order of occurrence
 			for i := range s.Terms {
 				terms = append(terms, i)
 			}
@@ -75,7 +75,7 @@ func TestReadingFindsWords(t *testing.T) {
 	})
 }
 
-// numbered is an interner, or once it is closed the vocabulary that this has made.
+// numbered is an interner or, once it is closed, the vocabulary made from it.
 type numbered struct {
 	*interner
 	closed  bool

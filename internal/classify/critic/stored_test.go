@@ -38,7 +38,7 @@ func stored(t *testing.T, method Method, path string) {
 	if err := focusOn(m, []string{"Games/Go/Ladders"}); err == nil {
 		t.Error("the pruned topic is forgotten")
 	}
-	// What the file says of pages was written beside it, by the program that wrote it.
+	// The posteriors in the file were written next to it, by the same program.
 	got := make(map[string][]float64)
 	for _, x := range append(all, labelled{"http://new/", "", "a chess game at home"}) {
 		j, err := m.Judge(page(x.url, x.text), []string{"Games"})

@@ -39,7 +39,7 @@ func TestManyTopicsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTopicsOfOnePageAreBounded: a page that many lines name with a topic each has the first of these.
+// TestTopicsOfOnePageAreBounded: a page that many lines name with a topic each gets the first of these.
 func TestTopicsOfOnePageAreBounded(t *testing.T) {
 	var lines, list strings.Builder
 	for i := range 3 * maxTopics {
@@ -65,7 +65,7 @@ func TestTopicsOfOnePageAreBounded(t *testing.T) {
 	}
 }
 
-// TestListsAreBounded: lists that no memory would hold are errors with the line.
+// TestListsAreBounded: lists that would exceed the memory are errors with the line.
 func TestListsAreBounded(t *testing.T) {
 	in := intake(t, Settings{})
 	defer in.Close()
@@ -84,7 +84,7 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLinesNameURLs: what is no URL is refused with its file and line.
+// TestLinesNameURLs: a line that is no URL is refused with its file and line.
 func TestLinesNameURLs(t *testing.T) {
 	in := intake(t, Settings{})
 	defer in.Close()

@@ -97,8 +97,8 @@ func TestOnlyAndWithout(t *testing.T) {
 	}
 }
 
-// TestEveryCut: a dump that breaks off anywhere is refused with the place, and gives what was whole if
-// that is asked for.
+// TestEveryCut: a dump that is cut off anywhere is refused with the place, and returns the complete part with
+// Settings.Lossy.
 func TestEveryCut(t *testing.T) {
 	content, structure := sample(t, "content.rdf.u8"), sample(t, "structure.rdf.u8")
 	whole, _, err := importDump(t, content, nil, Settings{})
@@ -132,7 +132,7 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
-// TestEveryByte changes every byte, to others that mean something: each time at most two pages differ.
+// TestEveryByte changes every byte to others that are significant: each time at most two pages differ.
 func TestEveryByte(t *testing.T) {
 	content := sample(t, "content.rdf.u8")
 	whole, _, err := importDump(t, content, nil, Settings{})
@@ -184,7 +184,7 @@ func TestReadersThatFail(t *testing.T) {
 	}
 }
 
-// TestPortionsOfReads: the scanner does not care how the bytes come.
+// TestPortionsOfReads: the result does not depend on the sizes of reads.
 func TestPortionsOfReads(t *testing.T) {
 	content := sample(t, "content.rdf.u8")
 	long := strings.Repeat("long ", maxField/4)
@@ -241,7 +241,7 @@ func TestCirclesAreThoseOfAMatrix(t *testing.T) {
 	})
 }
 
-// FuzzDump: any bytes are read or refused with a place, and a second time alike.
+// FuzzDump: any bytes are read or refused with a place, with the same result a second time.
 func FuzzDump(f *testing.F) {
 	f.Add(sample(f, "content.rdf.u8"), sample(f, "structure.rdf.u8"))
 	f.Add([]byte("<ExternalPage about='x'><d:Title>y<topic>Top/Z</RDF>"), []byte("<Topic r:id=\"Top\"><narrow r:resource=\"Top\"/></RDF>"))

@@ -19,8 +19,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// dumpShape is what a made-up dump is like: topics to a depth of some 12, pages of some 45 words, one
-// of 30 of them filed twice, and in one of 200 a fault.
+// dumpShape describes a synthetic dump: topics to a depth of about 12, pages of about 45 words, one of 30 of them
+// filed twice, and in one of 200 a fault.
 type dumpShape struct {
 	random *rand.Rand
 	words  []string
@@ -60,7 +60,7 @@ func (d *dumpShape) text(n int) string {
 
 const dumpBegin = "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n<RDF xmlns:r=\"http://www.w3.org/TR/RDF/\">\n"
 
-// content writes so many bytes of content.rdf.u8 and returns the number of ExternalPages.
+// content writes the given number of bytes of content.rdf.u8 and returns the number of ExternalPages.
 func (d *dumpShape) content(to io.Writer, size int64) (pages int, err error) {
 	w := bufio.NewWriterSize(to, 1<<20)
 	n := int64(0)
@@ -110,7 +110,7 @@ func (d *dumpShape) structure(to io.Writer) error {
 	return w.Flush()
 }
 
-// writeDump writes a dump of so many bytes into a folder.
+// writeDump writes a dump of the given size into a folder.
 func writeDump(t testing.TB, dir string, size int64) (pages int) {
 	t.Helper()
 	d := newDumpShape(1, int(max(20, size/6_000)))
@@ -200,8 +200,8 @@ func peak(b *testing.B) float64 {
 	return kib * 1024
 }
 
-// BenchmarkImport imports a made-up dump of FORAGER_BENCH_DUMP bytes (32 MiB) from disk to compressed
-// JSON Lines, beside encoding/xml, which only cuts the same bytes into tags and text.
+// BenchmarkImport imports a synthetic dump of FORAGER_BENCH_DUMP bytes (32 MiB) from disk to compressed JSON
+// Lines, compared with encoding/xml, which only cuts the same bytes into tags and text.
 func BenchmarkImport(b *testing.B) {
 	size := int64(32 << 20)
 	if s := os.Getenv("FORAGER_BENCH_DUMP"); s != "" {
@@ -262,7 +262,7 @@ func cutByXML(b *testing.B, path string) float64 {
 	return (cpu(b) - begun) / float64(d.InputOffset())
 }
 
-// cpu is the time that the processors have spent on this process, seconds.
+// cpu returns the CPU time of this process, seconds.
 func cpu(b *testing.B) float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

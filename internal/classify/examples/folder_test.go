@@ -93,7 +93,7 @@ func TestReadFolder(t *testing.T) {
 	}, counts(sum.Refused)); diff != "" {
 		t.Errorf("%s\n%+v", diff, sum.Refused)
 	}
-	// The same tree elsewhere, also behind a symbolic link, gives the same bytes.
+	// The same tree elsewhere, also through a symbolic link, gives the same bytes.
 	behind := filepath.Join(t.TempDir(), "behind")
 	link(t, dir, behind)
 	if again, _ := read(behind); again != got {

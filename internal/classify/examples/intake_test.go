@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// finished are the examples of an intake as JSON Lines.
+// finished returns the examples of an intake as JSON Lines.
 func finished(t interface{ Fatal(...any) }, in *Intake) (string, *Summary) {
 	var out strings.Builder
 	sum, err := in.Finish(NewWriter(&out).Write)
@@ -35,8 +35,8 @@ func intake(t interface{ Fatal(...any) }, s Settings) *Intake {
 	return in
 }
 
-// TestOrderDoesNotMatter holds the intake against a map: whatever the order, the memory and the sources, the
-// bytes are those of the set.
+// TestOrderDoesNotMatter compares the intake with a map: for every order, memory and source the bytes are those of
+// the set.
 func TestOrderDoesNotMatter(t *testing.T) {
 	temp := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -102,7 +102,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestManyRuns goes beyond the number of runs that are merged at once.
+// TestManyRuns exceeds the number of runs that are merged at once.
 func TestManyRuns(t *testing.T) {
 	in := intake(t, Settings{Memory: 1, Temp: t.TempDir()})
 	defer in.Close()
@@ -205,7 +205,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestNamesInOneForm: a name that is written in another way in Unicode is the same.
+// TestNamesInOneForm: names with different Unicode normal forms are the same.
 func TestNamesInOneForm(t *testing.T) {
 	in := intake(t, Settings{Only: []string{"Cafe\u0301"}})
 	defer in.Close()

@@ -25,7 +25,7 @@ func zipped(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-// TestOpenParts: a folder of parts reads as the file that they are parts of, packed or not.
+// TestOpenParts: a folder of parts reads as the file that they are parts of, compressed or not.
 func TestOpenParts(t *testing.T) {
 	dir := t.TempDir()
 	for name, file := range map[string][]byte{

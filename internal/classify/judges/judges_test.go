@@ -115,7 +115,7 @@ func TestJudgesWithoutTraining(t *testing.T) {
 	}
 }
 
-// TestFailureOfAServiceIsAFailure: whoever judges by a service can tell that it did not answer.
+// TestFailureOfAServiceIsAFailure: a caller of a judge can distinguish the failure of a service.
 func TestFailureOfAServiceIsAFailure(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()

@@ -94,8 +94,8 @@ func plain(examples []Example, s Settings) (weights [][]float64, bias []float64)
 	return sum[:s.Features], sum[s.Features]
 }
 
-// TestBlocksAreBatchesOneAfterAnother holds fits by blocks, by any number of workers, to plain descent; the second
-// setting makes the scale of the weights vanish within a block.
+// TestBlocksAreBatchesOneAfterAnother compares fits by blocks, by any number of workers, with plain descent; in
+// the second setting the scale of the weights vanishes within a block.
 func TestBlocksAreBatchesOneAfterAnother(t *testing.T) {
 	examples := draw(300, 70, 40)
 	for _, s := range []Settings{

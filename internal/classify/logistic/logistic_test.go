@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// problem draws documents of a few classes over a few features, as unit vectors. Every class
-// has one: else the intercepts' optimum lies at infinity.
+// problem draws documents of a few classes over a few features, as unit vectors. Every class has one: otherwise
+// the optimum of the intercepts is at infinity.
 func problem(t *rapid.T) (examples []Example, classes, features int) {
 	classes, features = rapid.IntRange(1, 5).Draw(t, "classes"), rapid.IntRange(1, 8).Draw(t, "features")
 	for i := range rapid.IntRange(classes, 40).Draw(t, "examples") {
@@ -34,7 +34,7 @@ func problem(t *rapid.T) (examples []Example, classes, features int) {
 	return examples, classes, features
 }
 
-// loss is the objective as the paper writes it, over dense weights and nothing of the package.
+// loss is the objective as in the paper, over dense weights and without code of the package.
 func loss(examples []Example, weights [][]float64, bias []float64, l2 float64) float64 {
 	var sum, norm float64
 	for _, x := range examples {
@@ -58,7 +58,7 @@ func loss(examples []Example, weights [][]float64, bias []float64, l2 float64) f
 	return sum/float64(len(examples)) + l2/2*norm
 }
 
-// optimum goes downhill by numerical derivatives and halved steps until nothing is gained.
+// optimum descends by numerical derivatives and halved steps until there is no improvement.
 func optimum(examples []Example, classes, features int, l2 float64) float64 {
 	numbers := make([]float64, (features+1)*classes)
 	at := func(numbers []float64) float64 {
@@ -93,7 +93,8 @@ func optimum(examples []Example, classes, features int, l2 float64) float64 {
 	return best
 }
 
-// TestFitComesCloseToTheOptimum: nine tenths of what can be gained are gained, on problems so small that single steps show.
+// TestFitComesCloseToTheOptimum: nine tenths of the possible improvement are reached, on problems so small that
+// single steps matter.
 func TestFitComesCloseToTheOptimum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		examples, classes, features := problem(t)
@@ -140,7 +141,7 @@ func TestFitDoesNotDependOnWorkers(t *testing.T) {
 	})
 }
 
-// A large λ makes scale vanish again and again: the weights must not notice.
+// A large λ makes scale vanish again and again, which must not change the weights.
 func TestRescaling(t *testing.T) {
 	examples := []Example{
 		{Row{[]uint32{0}, []float32{1}}, []int{0}}, {Row{[]uint32{1}, []float32{1}}, []int{1}},
@@ -248,7 +249,7 @@ func TestPackedCheck(t *testing.T) {
 	}
 }
 
-// scores is what the weights themselves make of a document.
+// scores computes the scores of a document by the weights themselves.
 func scores(dst []float64, m *Model, r *Row) {
 	copy(dst, m.bias)
 	for i, f := range r.Features {

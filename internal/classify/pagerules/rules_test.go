@@ -88,7 +88,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestWordsAreThoseThatOccur: a term that no token names is not on the page.
+// TestWordsAreThoseThatOccur: a term without a token is not on the page.
 func TestWordsAreThoseThatOccur(t *testing.T) {
 	r := parse(t, `A: text has "never"`)
 	p := &schemas.Page{Terms: []string{"a", "never"}, Tokens: []uint32{0, 0}}
@@ -187,7 +187,7 @@ func TestFileOfRules(t *testing.T) {
 	}
 }
 
-// node is a condition as a test makes it: its text, and whether it holds, said in another way.
+// node is a condition made by a test: its text, and an independent evaluation.
 type node struct {
 	text  string
 	holds func(p *schemas.Page) bool
@@ -300,9 +300,8 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// BenchmarkJudge judges pages of 2,000 words by 200 rules of ten words, five phrases and an
-// expression each, none of which holds, and prints how much slower that is than looking at each
-// byte of their text once.
+// BenchmarkJudge judges pages of 2,000 words by 200 rules of ten words, five phrases and an expression each, all
+// of them false, and prints how much slower that is than reading each byte of their text once.
 func BenchmarkJudge(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	word := func() string { return fmt.Sprintf("w%x", r.IntN(60_000)) }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// countdown ends when it was looked at so many times.
+// countdown is done after it was checked the given number of times.
 type countdown struct {
 	context.Context
 	left int
@@ -19,7 +19,7 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// TestFitEndsWithItsContext: a fit looks at its context at every step.
+// TestFitEndsWithItsContext: a fit checks its context at every step.
 func TestFitEndsWithItsContext(t *testing.T) {
 	rows := []Row{{[]uint32{0}, []float32{1}}, {[]uint32{1}, []float32{1}}}
 	pages := []labelled{{&rows[0], .5, true}, {&rows[1], .5, false}}

@@ -59,7 +59,7 @@ func TestCriticJudgesPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The slack of 10 positives is .52: what is met here comes much closer.
+	// The slack of 10 positives is .52: this estimate is much closer.
 	if r.Liked != 10 || r.Background != 200 || r.Prior < .1 || r.Prior > .45 || r.Recall < .7 || r.Brier > r.Prior*(1-r.Prior)/2 {
 		t.Errorf("report %+v", r)
 	}
@@ -127,7 +127,7 @@ func TestAPageOfTheExamplesIsJudgedByOthers(t *testing.T) {
 
 func TestTheSameExamplesGiveTheSameBytes(t *testing.T) {
 	e := examples(3, 8, 60, .3)
-	e.Background = append(e.Background, e.Liked[0]) // a like that the crawl met
+	e.Background = append(e.Background, e.Liked[0]) // a liked page that the crawl has fetched
 	first, _, err := Train(t.Context(), "like", e, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestPagesAreUnitVectors(t *testing.T) {
 func TestFileComesBack(t *testing.T) {
 	e := examples(5, 6, 40, .3)
 	for _, d := range slices.Concat(e.Liked, e.Background) {
-		d.words["everywhere"] = 3 // a word that tells nothing
+		d.words["everywhere"] = 3 // a word without information
 	}
 	c, _, err := Train(t.Context(), "like", e, map[string]string{"b": "2", "a": "1"})
 	if err != nil {
@@ -201,8 +201,8 @@ func TestFileComesBack(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal: whatever lies in an intact envelope, a critic that is read can judge, and is
-// written again as the same bytes.
+// FuzzUnmarshal: with any content of an intact envelope, a critic that is read can judge, and is written again as
+// the same bytes.
 func FuzzUnmarshal(f *testing.F) {
 	c := &Critic{
 		topic: "like", provenance: map[string]string{"a": "1"}, heldOut: map[string]float64{"http://a.test/": .5},

@@ -25,10 +25,10 @@ func mixture(random *rand.Rand, n int, share, d float64) []float64 {
 	return append(normal(random, on, d/2), normal(random, n-on, -d/2)...)
 }
 
-// TestBestBinIsAsCloseAsItsBound: the estimate never errs by more than Theorem 1 of Garg et al. 2021 allows
-// with its constants as in the algorithm: the sampling error at the threshold that a knowing
-// estimator would take. With classes 4 apart half of the positives lie where one page in 40,000 is
-// negative, so the quotient errs by twice the deviations of the two shares there.
+// TestBestBinIsAsCloseAsItsBound: the error of the estimate never exceeds the bound of Theorem 1 of Garg et al.
+// 2021 with the constants of the algorithm: the sampling error at the threshold of an estimator that knows the
+// truth. With classes 4 apart half of the positives are where one page in 40,000 is negative, so the error of the
+// quotient is twice the deviations of the two shares there.
 func TestBestBinIsAsCloseAsItsBound(t *testing.T) {
 	for _, n := range []int{50, 400, 3000} {
 		for _, prior := range []float64{.05, .2, .6} {
@@ -66,7 +66,7 @@ func TestBestBinSeesOrderOnly(t *testing.T) {
 		if n := float64(len(u)); !(got >= 1/(n+1) && got <= n/(n+1)) {
 			t.Fatalf("prior %g of %g pages", got, n)
 		}
-		// Doubling is exact: no two scores fall together.
+		// Doubling is exact: no two scores become equal.
 		for _, s := range [][]float64{p, u} {
 			for i := range s {
 				s[i] *= 2
@@ -160,7 +160,7 @@ func TestSlopeOfTheLikelihood(t *testing.T) {
 	})
 }
 
-// TestFitIsLevel: at the least value of the risk its slope, written out here once more, is 0.
+// TestFitIsLevel: at the minimum of the risk its gradient, computed here independently, is 0.
 func TestFitIsLevel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const features, l2 = 4, .01
@@ -224,7 +224,7 @@ func page(random *rand.Rand, on bool) Row {
 	return r
 }
 
-// world is a sample in which a share of the unlabelled pages is on topic; on says which.
+// world is a sample in which a share of the unlabelled pages is on topic; on tells which.
 func world(seed uint64, positives, unlabelled int, prior float64) (s *Sample, on []bool) {
 	random := rand.New(rand.NewPCG(6, seed))
 	s = new(Sample)
@@ -273,8 +273,8 @@ func TestLearnFindsTheTopic(t *testing.T) {
 		if loss > .2 || math.Abs(mean-prior) > .1 {
 			t.Errorf("prior %g: log loss %.3f, mean probability %.3f", prior, loss, mean)
 		}
-		// What is said of the error without labels is what it is. The standard errors are √(.25/60)·π
-		// of the positives' mean and below .02 of the pages' means.
+		// The estimate of the error without labels is unbiased. The standard errors are √(.25/60)·π of the
+		// positives' mean and below .02 of the pages' means.
 		f := func(scores []float64) (p []float64) {
 			for _, s := range scores {
 				p = append(p, m.Probability(s))
@@ -332,7 +332,7 @@ func TestHeldOutScoresHaveNotSeenThePage(t *testing.T) {
 	}
 }
 
-// TestNegativesAreHeeded: words of pages marked as off topic speak against a page, in both classifiers.
+// TestNegativesAreHeeded: words of pages marked as off topic are evidence against a page, in both classifiers.
 func TestNegativesAreHeeded(t *testing.T) {
 	s, _ := world(4, 30, 200, .3)
 	mark := Row{Features: []uint32{25}, Values: []float32{1}} // a word of the topic
@@ -374,7 +374,7 @@ func TestLearnRefuses(t *testing.T) {
 	if _, err := Calibrate(t.Context(), nil, []float64{1}, .5); err == nil {
 		t.Error("a curve without positives")
 	}
-	// Pages that are all alike teach nothing, and that is what the model says.
+	// Equal pages contain no information, and the model has none.
 	same := &Sample{Positives: slices.Repeat(whole.Positives[:1], 6), Unlabelled: slices.Repeat(whole.Positives[:1], 9)}
 	m, err := Learn(t.Context(), same, Settings{Features: words})
 	if err != nil || math.IsNaN(m.Probability(m.Score(&whole.Positives[0]))) {

@@ -94,7 +94,7 @@ func webkb(t testing.TB) *corpus {
 	for raw, label := range frozen.Labels(t, "webkb") {
 		u, err := weburl.Parse(raw)
 		if err != nil {
-			continue // a page that no crawler can ask for
+			continue // a page that no crawler can request
 		}
 		if p, ok, err := a.Lookup(u.String()); err != nil {
 			t.Fatal(err)
@@ -105,12 +105,12 @@ func webkb(t testing.TB) *corpus {
 	return c.weigh()
 }
 
-// bucket is a choice among so many that depends on a name only.
+// bucket is a choice among n that depends on a name only.
 func bucket(salt, name string, of uint64) uint64 { return xxhash.Sum64String(salt+" "+name) % of }
 
-// TestWebsPositiveUnlabelled compares ways to learn from positives and 1,000 unlabelled pages; means
-// over parts that are held out, of webkb by host. FORAGER_PARTS says how many (1); with 3, as for the
-// figures in doc.go, it takes a quarter of an hour, and the subjects of the encyclopedia take part.
+// TestWebsPositiveUnlabelled compares ways to learn from positives and 1,000 unlabelled pages; means over parts
+// that are held out, of webkb by host. FORAGER_PARTS is the number of parts (1); with 3 it takes a quarter of an
+// hour, and the subjects of the encyclopedia take part.
 func TestWebsPositiveUnlabelled(t *testing.T) {
 	parts := 1
 	if s := os.Getenv("FORAGER_PARTS"); s != "" {
@@ -167,7 +167,7 @@ func TestWebsPositiveUnlabelled(t *testing.T) {
 	}
 }
 
-// table sums up what the parts gave.
+// table sums up the results of the parts.
 type table struct {
 	positives, parts int
 	prior            float64
@@ -302,8 +302,8 @@ func averagePrecision(scores []float64, truth []bool) (ap float64) {
 	return ap / hits
 }
 
-// elkanNoto is their estimate e1 (2008, §2.1) for two samples of equal weight: of pages that are
-// surely on topic the classifier says labelled with probability c = 1/(1 + π).
+// elkanNoto is their estimate e1 (2008, §2.1) for two samples of equal weight: for pages that are surely on topic
+// the classifier predicts labelled with probability c = 1/(1 + π).
 func elkanNoto(positives []float64, unlabelled int) float64 {
 	var c float64
 	for _, s := range positives {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestBacklinksAreAskedFor: one request a page, and what is wrong with an answer.
+// TestBacklinksAreAskedFor: one request a page, and the errors of invalid responses.
 func TestBacklinksAreAskedFor(t *testing.T) {
 	var asked []string
 	answer, status := `{"parents": ["http://a.test/", "x"]}`, http.StatusOK

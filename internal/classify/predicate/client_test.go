@@ -22,7 +22,7 @@ import (
 	"forager/schemas"
 )
 
-// exampleServer is a predicate in a few lines: pages about chemistry are those that say so.
+// exampleServer is a predicate in a few lines: pages about chemistry are those that contain the word.
 func exampleServer(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Pages []struct{ Title, Text string }
@@ -116,11 +116,11 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// service is a service within the test's time, that does for each request what its script says.
+// service is a service in the test's time that handles each request by its script.
 type service struct {
 	mu       sync.Mutex
 	requests [][]string // titles of the pages
-	// answer returns the status and body of an answer, after a while; an error breaks the connection.
+	// answer returns the status and body of a response, after a while; an error breaks the connection.
 	answer func(titles []string) (after time.Duration, status int, body string, err error)
 }
 
@@ -161,7 +161,7 @@ func (s *service) sizes() (sizes []int) {
 	return sizes
 }
 
-// fine is an answer that gives each page .5.
+// fine is a response that gives each page .5.
 func fine(titles []string) string {
 	return `{"pages":[` + strings.TrimSuffix(strings.Repeat(`{"probabilities":{"A":0.5}},`, len(titles)), ",") + "]}"
 }
@@ -242,8 +242,8 @@ func TestAPageThatTheServiceChokesOnTakesNoOthersWithIt(t *testing.T) {
 	}
 }
 
-// TestBreaker: a service that fails is left alone, then tried by one request, and asked again
-// once it answers.
+// TestBreaker: no requests are sent to a service that fails, then one is tried, and all are sent again once it
+// responds.
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
@@ -270,7 +270,7 @@ func TestBreaker(t *testing.T) {
 		time.Sleep(19 * time.Second)
 		want(Open, 3, 0)
 		time.Sleep(time.Second)
-		want(Unreachable, 4, time.Second) // one tries
+		want(Unreachable, 4, time.Second) // one request is tried
 		want(Open, 4, 0)
 		away.Store(false)
 		time.Sleep(20 * time.Second)
@@ -316,15 +316,15 @@ func TestSlowServiceWithAFallback(t *testing.T) {
 		}
 		wg.Wait()
 		time.Sleep(10 * time.Second) // the last request ends
-		// At 20 s the second request ends and the other pages give up: whether a third goes out is chance.
+		// At 20 s the second request ends and the other pages give up: whether a third is sent is random.
 		if got := len(s.sizes()); got < 2 || got > 3 {
 			t.Errorf("%d requests; pages that gave up were asked for", got)
 		}
 	})
 }
 
-// TestPatience: without a fallback pages wait for a service that fails, for so long; then they
-// fail at once until it answers again.
+// TestPatience: without a fallback pages wait for a service that fails, for the patience; then they fail at once
+// until it responds again.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
@@ -347,7 +347,7 @@ func TestPatience(t *testing.T) {
 		took(Status, time.Minute, 80*time.Second)
 		took(Open, 0, 0)
 		time.Sleep(time.Minute)
-		took(Status, 0, 0) // one tries
+		took(Status, 0, 0) // one request is tried
 		away.Store(false)
 		time.Sleep(time.Minute)
 		took("", 0, 0)
@@ -357,7 +357,7 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// TestPatienceWithAPage: one that always fails is given up though others are answered meanwhile.
+// TestPatienceWithAPage: one that always fails is given up though others succeed meanwhile.
 func TestPatienceWithAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{answer: func(titles []string) (time.Duration, int, string, error) {
@@ -438,7 +438,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestAPanicOverAnAnswer fails the page that it is about, and no others that were asked for with it.
+// TestAPanicOverAnAnswer fails the page that causes it, and no others of the same request.
 func TestAPanicOverAnAnswer(t *testing.T) {
 	q := newQueue("p", address{}, Options{Log: slog.New(slog.DiscardHandler)}, func(pages []string) ([]int, []string, error) {
 		if slices.Contains(pages, "bad") {

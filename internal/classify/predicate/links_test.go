@@ -85,7 +85,7 @@ func TestReadAnswersOnLinks(t *testing.T) {
 	}
 }
 
-// FuzzLinksAnswer: whatever comes is refused or fits its links.
+// FuzzLinksAnswer: any response is refused or fits its links.
 func FuzzLinksAnswer(f *testing.F) {
 	f.Add(`{"pages":[{"scores":[1,-2.5,3],"states":["a","","c"]}]}`, 3)
 	f.Add(`{"pages":[{"scores":[1]},{"error":"no"}]}`, 2)
@@ -142,7 +142,7 @@ func TestFileOfAPredicateOnLinks(t *testing.T) {
 	}
 }
 
-// round answers requests as a function says, within the test's time.
+// round handles requests by a function, in the test's time.
 type round func(r *http.Request) (after time.Duration, status int, body string)
 
 func (f round) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -155,7 +155,7 @@ func (f round) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-// TestAServiceThatFailsHoldsNobodyUp: each page waits for one answer, then for none at all.
+// TestAServiceThatFailsHoldsNobodyUp: each page waits for one response, then for none at all.
 func TestAServiceThatFailsHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, status, body, after := 0, 200, `{"pages":[{"scores":[1,2,3],"states":["s"]}]}`, time.Second

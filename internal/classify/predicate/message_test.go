@@ -60,7 +60,7 @@ func TestReadAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersComeBack: what a service says is what is read, and posteriors sum to 1.
+// TestAnswersComeBack: the response of a service is what is read, and posteriors sum to 1.
 func TestAnswersComeBack(t *testing.T) {
 	p := predicate(t, two, "")
 	rapid.Check(t, func(t *rapid.T) {
@@ -151,7 +151,7 @@ func TestFileOfAPredicate(t *testing.T) {
 	}
 }
 
-// TestTextOfAPage: words are sent in their case where it is known, characters that stood side by side do so again.
+// TestTextOfAPage: words are sent in their case where it is known, adjacent characters of unspaced scripts without a space.
 func TestTextOfAPage(t *testing.T) {
 	p := &schemas.Page{LeafLengths: []uint32{5, 0, 1}}
 	for at, x := range []struct {

@@ -109,8 +109,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestWeighIsItsDefinition compares with the weight of a class said another way: the marks on the
-// way from the root to the class, the deepest of which decides.
+// TestWeighIsItsDefinition compares with another definition of the weight of a class: the marks on the path from
+// the root to the class, the deepest of which decides.
 func TestWeighIsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		known := slices.Sorted(maps.Keys(ancestors(tree)))
@@ -149,8 +149,8 @@ func TestWeighIsItsDefinition(t *testing.T) {
 	})
 }
 
-// TestChangesOfAMarkingThatWorks: what Apply makes of good names is taken by Weigh or refused
-// with a reason, and marking a topic good and then bad again leaves no trace where it had none.
+// TestChangesOfAMarkingThatWorks: the result of Apply for valid names is accepted by Weigh or refused with a
+// reason, and marking a topic good and then bad again has no effect where it was unmarked.
 func TestChangesOfAMarkingThatWorks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		known := slices.Sorted(maps.Keys(ancestors(tree)))

@@ -20,7 +20,7 @@ func at(n int, topics ...string) []Example {
 	return e
 }
 
-// sizes is what a tree says, without the examples themselves.
+// sizes is a tree without the examples themselves.
 func sizes(t *Tree) map[string]int {
 	m := make(map[string]int)
 	for _, c := range t.Classes {
@@ -122,7 +122,7 @@ func TestSeedsDrawDifferently(t *testing.T) {
 	}
 }
 
-// literally goes through step 3 as it is written, taking any leaf that is due.
+// literally performs step 3 as it is written, taking any leaf that has too few examples.
 func literally(examples []Example, k int, r *rand.Rand) map[string][]int {
 	have := map[string]map[int]bool{"": {}}
 	parent := func(topic string) string { return topic[:max(0, strings.LastIndexByte(topic, '/'))] }

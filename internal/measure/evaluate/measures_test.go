@@ -69,7 +69,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestMeasuresKeepTheirPromises: what is true of any probabilities.
+// TestMeasuresKeepTheirPromises checks invariants for any probabilities.
 func TestMeasuresKeepTheirPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.IntRange(2, 6).Draw(t, "classes")

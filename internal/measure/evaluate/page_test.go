@@ -22,7 +22,7 @@ func hostile() *Report {
 	return r
 }
 
-// TestPageNeedsNothingElse, and whatever topics and pages are called, they are text there.
+// TestPageNeedsNothingElse also checks that names of topics and pages are escaped.
 func TestPageNeedsNothingElse(t *testing.T) {
 	var b strings.Builder
 	if err := hostile().WriteHTML(&b); err != nil {

@@ -27,7 +27,7 @@ func placed(t *rapid.T) []Placed {
 	return pages
 }
 
-// before says that a is placed higher than b.
+// before reports that a is placed higher than b.
 func (a Order) before(b Order) bool {
 	if a.Out || b.Out {
 		return !a.Out && b.Out
@@ -35,8 +35,8 @@ func (a Order) before(b Order) bool {
 	return a.Tier < b.Tier || a.Tier == b.Tier && a.Score > b.Score
 }
 
-// topByLots is the mean R of the best k of a block where lots decide among those placed alike:
-// each of them has the same chance of a seat.
+// topByLots is the mean R of the best k of a block with ties broken at random: each of the tied pages has the same
+// chance.
 func topByLots(block []Placed, of func(Placed) Order, k int) float64 {
 	var sum float64
 	for _, p := range block {
@@ -105,7 +105,7 @@ func TestOrdersAreComparedWithinBlocks(t *testing.T) {
 	})
 }
 
-// TestAnOrderAgainstItself: with itself an order has everything in common, with its opposite nothing.
+// TestAnOrderAgainstItself: compared with itself an order is equal in everything, compared with its opposite in nothing.
 func TestAnOrderAgainstItself(t *testing.T) {
 	pages := make([]Placed, 100)
 	for i := range pages {

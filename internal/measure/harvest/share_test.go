@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// covered counts how often an interval holds the truth.
+// covered counts how often an interval contains the truth.
 type covered struct{ held, of int }
 
 func (c *covered) note(x Share, truth float64) {
@@ -28,8 +28,8 @@ func draw(random *rand.Rand, n int, p float64) (k int) {
 	return k
 }
 
-// TestSampledCoversTheTruth: critics with drawn error rates judge pages, and a person looks at some of each verdict. The
-// interval holds the truth as often as it should, over all crawls and in each kind of them.
+// TestSampledCoversTheTruth: critics with drawn error rates judge pages, and a person looks at some of each
+// verdict. The interval contains the truth as often as it should, over all crawls and in each kind of them.
 func TestSampledCoversTheTruth(t *testing.T) {
 	random := rand.New(rand.NewPCG(14, 10))
 	var all covered
@@ -106,7 +106,7 @@ func TestCorrectedCoversTheTruth(t *testing.T) {
 	}
 }
 
-// TestShareAtItsLimits: nothing drawn, everything drawn, a critic that tells nothing.
+// TestShareAtItsLimits: nothing drawn, everything drawn, a critic without information.
 func TestShareAtItsLimits(t *testing.T) {
 	for name, c := range map[string]struct{ got, want Share }{
 		"nothing drawn":           {Sampled(Stratum{Pages: 50}), Share{.5, 0, 1}},

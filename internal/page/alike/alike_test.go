@@ -61,7 +61,7 @@ func TestCopiesAndNear(t *testing.T) {
 	}
 }
 
-// TestGroupsAreThoseOfAllPairs holds the groups against a comparison of all with all by sets.
+// TestGroupsAreThoseOfAllPairs compares the groups with a comparison of all pairs by sets.
 func TestGroupsAreThoseOfAllPairs(t *testing.T) {
 	missed, all := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -105,7 +105,7 @@ func TestGroupsAreThoseOfAllPairs(t *testing.T) {
 			}
 		}
 	})
-	// Copies of either page stand for them; of the others a few are missed by chance.
+	// Copies count as their originals; of the others a few are missed by chance.
 	if all == 0 {
 		t.Fatal("no two pages resemble one another: that shows nothing")
 	}
@@ -132,7 +132,7 @@ func bySets(a, b string) float64 {
 	return float64(common) / float64(len(x)+len(y)-common)
 }
 
-// TestChangedCopies measures how many of the copies are found in which words were replaced.
+// TestChangedCopies measures the share of copies with replaced words that are found.
 func TestChangedCopies(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	var pages []string
@@ -150,8 +150,8 @@ func TestChangedCopies(t *testing.T) {
 	}
 }
 
-// changedCopies replaces a share of the words of each page, and returns the share of copies that are
-// found as such, and the number of pairs that resemble one another less than is said.
+// changedCopies replaces a share of the words of each page, and returns the share of copies that are found as
+// such, and the number of pairs whose resemblance is less than reported.
 func changedCopies(r *rand.Rand, pages []string, share, least float64) (found float64, wrong int) {
 	all := slices.Clone(pages)
 	for _, p := range pages {

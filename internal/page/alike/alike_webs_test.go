@@ -9,8 +9,8 @@ import (
 	"forager/internal/testkit/frozen"
 )
 
-// TestWebsChangedCopies measures on an encyclopedia what TestChangedCopies measures on made-up words, and
-// how many of the articles themselves are said to be alike.
+// TestWebsChangedCopies measures on an encyclopedia what TestChangedCopies measures on synthetic words, and how
+// many of the articles themselves are found to be similar.
 func TestWebsChangedCopies(t *testing.T) {
 	var pages []string
 	for a := range frozen.Articles(t, "schools-wikipedia") {

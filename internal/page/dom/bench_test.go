@@ -100,8 +100,8 @@ func bySteps(p stored, took *[steps]time.Duration) (*schemas.Page, error) {
 	return r.page, nil
 }
 
-// measureSteps measures Parse step by step beside html.Parse alone over the same bytes. Each step is
-// given in multiples of html.Parse; "of-html" is the speed of all of them as a share of its speed.
+// measureSteps measures the steps of Parse, compared with html.Parse alone over the same bytes. Each step is given
+// in multiples of html.Parse; "of-html" is the speed of all of them as a share of its speed.
 func measureSteps(b *testing.B, pages []stored) {
 	for _, p := range pages {
 		want, err := Parse(p.body, p.contentType, p.url, Settings{})
@@ -117,14 +117,14 @@ func measureSteps(b *testing.B, pages []stored) {
 	size, turn := 0, 0
 	alone := func(p stored) {
 		start := time.Now()
-		_, _ = html.Parse(bytes.NewReader(p.body)) // what it refuses cost what it cost until then
+		_, _ = html.Parse(bytes.NewReader(p.body)) // for pages that it refuses, the time until then
 		bare += time.Since(start)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, p := range pages {
 			turn++
-			if turn%2 == 0 { // who comes second finds the page in the processor's cache
+			if turn%2 == 0 { // the second one finds the page in the processor's cache
 				alone(p)
 			}
 			if _, err := bySteps(p, &took); err != nil {

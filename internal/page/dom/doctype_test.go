@@ -49,8 +49,7 @@ func TestDoctype(t *testing.T) {
 	}
 }
 
-// TestDoctypeChangesNothingElse: behind the doctype the text is the same, and without one the
-// whole.
+// TestDoctypeChangesNothingElse: after the doctype the text is the same, and without one the whole.
 func TestDoctypeChangesNothingElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := rapid.SampledFrom([]string{"", " ", "<!-- c -->", "<!--", "\n<!-- a\n--> ", "x"}).Draw(t, "before")

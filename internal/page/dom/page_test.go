@@ -156,7 +156,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestRecordStaysSmall reads pages that reach every bound, settings asking for more.
+// TestRecordStaysSmall reads pages that reach every bound, with settings above the bounds.
 func TestRecordStaysSmall(t *testing.T) {
 	var words, links, cells strings.Builder
 	for i := range 200_000 {
@@ -203,7 +203,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestFlatReading is of what a page nested too deep gives.
+// TestFlatReading tests the result for a page nested too deep.
 func TestFlatReading(t *testing.T) {
 	deep := strings.Repeat("<div>", 600)
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPrescan: what the algorithm of the HTML standard says, also where it differs from reading tags.
+// TestPrescan tests the algorithm of the HTML standard, also where it differs from reading tags.
 func TestPrescan(t *testing.T) {
 	const pragma = "<meta http-equiv=Content-Type content="
 	for page, want := range map[string]string{
@@ -60,7 +60,7 @@ func TestPrescan(t *testing.T) {
 	}
 }
 
-// TestPrescanOfPlainPages compares with x/net/html, which reads tags: the two agree on pages without what hides tags.
+// TestPrescanOfPlainPages compares with x/net/html, which reads tags: the two agree on pages without markup that hides tags.
 func TestPrescanOfPlainPages(t *testing.T) {
 	pieces := []string{"<p>", "</p>", "text ", "<a href='x>y'>", "<!-- c -->", "<!doctype html>", "<meta name=a content=b>", "<meta charset=koi8-r>",
 		"<meta http-equiv=content-type content='text/html; charset=big5'>", "<meta charset=klingon>", "<br/>", "<META CHARSET=\"utf-16\">"}

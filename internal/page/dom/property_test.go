@@ -28,7 +28,7 @@ func markup() *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 60), func(p []string) string { return strings.Join(p, "") })
 }
 
-// check wants of a page what is true of every page.
+// check checks what is true of every page.
 func check(t interface{ Fatalf(string, ...any) }, p *schemas.Page) {
 	n := len(p.LeafLengths)
 	sum := 0
@@ -69,7 +69,7 @@ func check(t interface{ Fatalf(string, ...any) }, p *schemas.Page) {
 		}
 		seen[l.Url] = true
 	}
-	// Ranges are apart or nested; in document order a stack sees that.
+	// Ranges are disjoint or nested; in document order a stack checks that.
 	var open []*schemas.Link
 	for i, l := range p.Links {
 		for len(open) > 0 && open[len(open)-1].LastLeaf < l.FirstLeaf {
@@ -218,8 +218,8 @@ func mustURL(s string) weburl.URL {
 	return u
 }
 
-// TestFlatEqualsTree on pages without markup that the tree builder repairs or moves: the tokens,
-// the links and what the page says of itself are those of the tree.
+// TestFlatEqualsTree uses pages without markup that the tree builder repairs or moves: the tokens, the links and
+// the metadata are those of the tree.
 func TestFlatEqualsTree(t *testing.T) {
 	block := rapid.Custom(func(t *rapid.T) string {
 		return rapid.SampledFrom([]string{

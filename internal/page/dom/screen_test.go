@@ -22,8 +22,8 @@ func numbered(format string, n int) string {
 	return b.String()
 }
 
-// hostile are inputs for which html.Parse takes time or memory out of proportion, each of some
-// 6 n bytes or more. heavy says that the screen must see it at n = 4,000.
+// hostile are inputs for which html.Parse takes time or memory out of proportion, each of some 6 n bytes or more.
+// heavy is set if the screen must detect it at n = 4,000.
 var hostile = []struct {
 	name  string
 	heavy bool
@@ -106,7 +106,7 @@ var hostile = []struct {
 	{"meta elements", false, func(n int) string { return strings.Repeat("<meta name=robots content=a,b>", n) }},
 }
 
-// cost is what reading a page takes.
+// cost is the cost of reading a page.
 type cost struct {
 	took   time.Duration // of a processor
 	memory uint64        // bytes
@@ -129,7 +129,7 @@ func measure(t *testing.T, body []byte) cost {
 	return cost{took, after.TotalAlloc - before.TotalAlloc}
 }
 
-// threadTime is the time that this thread has had a processor.
+// threadTime is the CPU time of this thread.
 func threadTime(t *testing.T) time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &at); err != nil {
@@ -138,10 +138,10 @@ func threadTime(t *testing.T) time.Duration {
 	return time.Duration(at.Nano())
 }
 
-// TestHostileInputIsLinear compares each hostile page with one twice as long: twice the cost is
-// linear, four times quadratic. The least of some runs counts, as other programs share the caches,
-// and the collector, which runs when it likes, is kept out. Where that fails, larger pages are
-// compared: a cache that is too small shows at one size, work that is quadratic at every one.
+// TestHostileInputIsLinear compares each hostile page with one twice as long: twice the cost is linear, four times
+// quadratic. The least of some runs counts, as other programs share the caches, and the garbage collector is off.
+// Where that fails, larger pages are compared: a cache that is too small has an effect at one size, work that is
+// quadratic at every one.
 func TestHostileInputIsLinear(t *testing.T) {
 	const first, limit = 4000, 3
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
@@ -174,9 +174,9 @@ func TestHostileInputIsLinear(t *testing.T) {
 	}
 }
 
-// TestScreenBoundsElements holds the number of elements of a tree against what the screen says:
-// beyond those with a tag, those that tables and end tags imply, and those that the adoption
-// agency copies (4 in each of 8 turns), every one is paid for with cloneSteps.
+// TestScreenBoundsElements compares the number of elements of a tree with the screen's bound: except those with a
+// tag, those that tables and end tags imply, and those that the adoption agency copies (4 in each of 8 turns),
+// every one is counted with cloneSteps.
 func TestScreenBoundsElements(t *testing.T) {
 	tags := strings.Fields("b i font a nobr code span label p div li ul table tr td th caption object template select option " +
 		"svg desc math mi button h1 body br img noscript form br dd")
@@ -219,8 +219,7 @@ func TestScreenBoundsElements(t *testing.T) {
 	})
 }
 
-// TestScreenReadsTagsAsTheTokenizer does: where a tag ends, and how many attributes it has at
-// most.
+// TestScreenReadsTagsAsTheTokenizer compares the end of a tag and the upper bound of its attributes.
 func TestScreenReadsTagsAsTheTokenizer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		inside := rapid.StringMatching(`[ab =/"'<>\n\x00]{0,20}`).Draw(t, "inside")

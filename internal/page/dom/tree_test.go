@@ -49,8 +49,8 @@ func common(a, b []*html.Node) (depth int) {
 	return depth
 }
 
-// TestTreesFollowTheirDefinition: any two leaves have the common ancestor, and every leaf and link the depth, that
-// the tree says.
+// TestTreesFollowTheirDefinition: any two leaves have the common ancestor, and every leaf and link the depth, of
+// the tree.
 func TestTreesFollowTheirDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := strings.Repeat("<div>", rapid.SampledFrom([]int{0, 0, 0, 250}).Draw(t, "deep")) + markup().Draw(t, "body")
@@ -97,7 +97,7 @@ func TestTreesFollowTheirDefinition(t *testing.T) {
 	})
 }
 
-// checkNoTree wants the same page, but for its tree, where that is not asked for.
+// checkNoTree checks that the page is the same, except its tree, without Settings.Tree.
 func checkNoTree(t *rapid.T, p *schemas.Page, body string, mode schemas.LeafMode) {
 	without, err := Parse([]byte(body), "text/html; charset=utf-8", "http://h.test/", Settings{Leaves: mode})
 	if err != nil {

@@ -72,7 +72,7 @@ func TestLanguageOfTheWhole(t *testing.T) {
 	}
 }
 
-// TestEveryTokenOnce: anchor and all around it are the page, wherever the link stands.
+// TestEveryTokenOnce: anchor and all around it are the page, wherever the link is.
 func TestEveryTokenOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &schemas.Page{Terms: []string{"a", "b", "世", "界", "c"}, Language: "en"}

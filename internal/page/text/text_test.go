@@ -71,9 +71,9 @@ func TestTokensAppends(t *testing.T) {
 	}
 }
 
-// TestShortTexts compares with the library on every text of up to 5 characters of an alphabet
-// with one character for every behaviour, at the end of a text and not: within ASCII, eight bytes are looked at together
-// where there are as many.
+// TestShortTexts compares with the library on every text of up to 5 characters of an alphabet with one character
+// for every behaviour, at the end of a text and not: within ASCII, eight bytes are read together where there are
+// as many.
 func TestShortTexts(t *testing.T) {
 	alphabet := []string{"a", "B", "1", "_", ":", ",", ".", "'", "\"", "-", " ", "\n", "é", "\u0301", "\u05D0", "\u30A2", "\u200D", "\uFF9E", "\u202F", "世", "ひ", "。", "ก", "\u0E31"}
 	var walk func(prefix string, left int)
@@ -98,7 +98,7 @@ func TestShortTexts(t *testing.T) {
 	}
 }
 
-// TestInWords looks at every byte at every place among others.
+// TestInWords tests every byte at every position among others.
 func TestInWords(t *testing.T) {
 	for _, beside := range []byte{0, ' ', 'A', 'z', '_', 0x7F, 0x80, 0xFF} {
 		for b := range 256 {
@@ -154,7 +154,7 @@ func FuzzTokens(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) { check(t, s) })
 }
 
-// TestScannerAllocatesNothing: once its buffers stand.
+// TestScannerAllocatesNothing: once its buffers are allocated.
 func TestScannerAllocatesNothing(t *testing.T) {
 	var z Scanner
 	s := strings.Repeat("Focused crawling, naïve Bayes and 1,000 links. ", 20)
@@ -168,8 +168,8 @@ func TestScannerAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkTokens measures the library's bare segmentation beside the tokens; "of-library" is
-// the time of tokens as a share of it.
+// BenchmarkTokens measures the tokens, compared with the library's bare segmentation; "of-library" is the time of
+// tokens as a share of it.
 func BenchmarkTokens(b *testing.B) {
 	s := strings.Repeat("The quick brown fox can't jump 32.3 feet, right? See www.example.com (again). ", 100)
 	b.SetBytes(int64(len(s)))

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wordsOf returns the words of a text, sorted, with those that come several times several times.
+// wordsOf returns the words of a text, sorted, with repetitions.
 func wordsOf(t interface{ Fatalf(string, ...any) }, settings, s, hint string) []string {
 	w := reader(t, settings)
 	w.Text(s, hint)
@@ -159,9 +159,9 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// detect returns the language of a text by its first tokens: the code of one of Languages, or
-// empty where it is none of these or the text says too little. The hint is what is said of the
-// text elsewhere (<html lang>), a language tag; empty = nothing.
+// detect returns the language of a text by its first tokens: the code of one of Languages, or empty if it is none
+// of these or the evidence is too weak. The hint is the declared language of the text (<html lang>), a language
+// tag; empty = none.
 func detect(s, hint string) string {
 	var e evidence
 	e.reset()
@@ -200,7 +200,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestStopLists: a stop word that is not one token is never met.
+// TestStopLists: a stop word that is not one token would never match.
 func TestStopLists(t *testing.T) {
 	if n := len(Languages()); n != 29 {
 		t.Errorf("%d languages", n)
@@ -267,8 +267,8 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// TestWritten writes the tokens of a text as their shapes say, and cuts them once more: the same tokens of the same
-// shapes, but for those of mixed case, whose case is lost.
+// TestWritten writes the tokens of a text by their shapes, and cuts them once more: the same tokens of the same
+// shapes, except those of mixed case, whose case is lost.
 func TestWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cut := func(s string) (tokens []string, shapes []Shape) {

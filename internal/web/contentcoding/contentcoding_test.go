@@ -66,7 +66,7 @@ func TestNewReader(t *testing.T) {
 		{"one over the other", "br, gzip", encode(t, "gzip", string(encode(t, "br", text))), text},
 		{"identity between", "gzip,identity,", encode(t, "gzip", text), text},
 		{"nothing", "gzip", nil, ""},
-		// What browsers take.
+		// What browsers accept.
 		{"no coding at all", "utf-8", []byte(text), text},
 		{"the word none", "none", []byte(text), text},
 		{"the word binary", "Binary", []byte(text), text},
@@ -102,7 +102,7 @@ func TestNewReader(t *testing.T) {
 	}
 }
 
-// damaged has another byte i places before its end.
+// damaged changes the byte i places before the end.
 func damaged(b []byte, i int) []byte {
 	b[len(b)-i] ^= 0xff
 	return b

@@ -9,7 +9,7 @@ import (
 	"forager/internal/testkit/growth"
 )
 
-// lines is a file of begin and, to about n bytes, the lines that make gives by their number.
+// lines is a file of begin and, to about n bytes, the lines of make by their number.
 func lines(begin string, make func(i int) string) func(n int) []byte {
 	return func(n int) []byte {
 		b := []byte(begin)
@@ -63,8 +63,8 @@ func TestHostileFilesAreLinear(t *testing.T) {
 	}, hostile)
 }
 
-// TestWorkIsBounded counts what Allowed compares: as much as the file is long, and for patterns with asterisks
-// what the budget allows.
+// TestWorkIsBounded counts what Allowed compares: linear in the length of the file and, for patterns with
+// asterisks, within the budget.
 func TestWorkIsBounded(t *testing.T) {
 	reached := false
 	for _, c := range hostile {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// oracle answers as RFC 9309 says, for files of its plain grammar: one regular expression a
-// rule over strings in which each octet has one spelling.
+// oracle decides by RFC 9309 for files of its plain grammar: one regular expression a rule over strings in which
+// each octet has one spelling.
 func oracle(file, token, path string) bool {
 	type line struct {
 		allow   bool
@@ -84,7 +84,7 @@ func spell(s string) string {
 	return strings.Join(parts, "/")
 }
 
-// What generated files and paths are made of.
+// The parts of generated files and paths.
 var (
 	tokens   = []string{"*", "forager", "Forager", "foragerbot", "other"}
 	segments = []string{"/", "/", "a", "b", "ab", "~", "%7E", "%61", ":", "%3a", "%2F", "%2a", "%24", "ü", "%C3%BC", "x.html", "=", "%3D"}

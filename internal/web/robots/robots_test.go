@@ -9,7 +9,7 @@ import (
 	"unicode/utf16"
 )
 
-// check parses file and asks for each path: "+/a" must be allowed, "-/a" must not.
+// check parses file and checks each path: "+/a" must be allowed, "-/a" must not.
 func check(t *testing.T, file, token string, paths ...string) {
 	t.Helper()
 	f := Parse([]byte(file))

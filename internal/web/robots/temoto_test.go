@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// temoto asks github.com/temoto/robotstxt 1.1.2.
+// temoto decides by github.com/temoto/robotstxt 1.1.2.
 func temoto(file, token, path string) (allowed, ok bool) {
 	f, err := robotstxt.FromBytes([]byte(file))
 	if err != nil {
@@ -20,9 +20,9 @@ func temoto(file, token, path string) (allowed, ok bool) {
 
 var plainSegments = []string{"/", "a", "b", "ab", "~", "x.html", "_"}
 
-// differences are the points in which temoto/robotstxt departs from RFC 9309. Files without
-// them get the same answers (TestTemotoAgrees); each has an example, which the test confirms,
-// and a family of files with it and no other, in which differences do come up.
+// differences are the points in which temoto/robotstxt departs from RFC 9309. Files without them get the same
+// results (TestTemotoAgrees); each has an example, which the test confirms, and a family of files with it and no
+// other, in which differences occur.
 var differences = []struct {
 	name, sentence       string
 	example, path        string
@@ -68,8 +68,8 @@ var differences = []struct {
 	},
 }
 
-// settle takes what temoto gets wrong out of a file: rules that an earlier one contradicts,
-// and a last group without rules.
+// settle removes from a file what temoto handles wrongly: rules that conflict with an earlier one, and a last
+// group without rules.
 func settle(file string, ties, ruleless bool) string {
 	var kept []string
 	seen := make(map[string]bool)

@@ -10,7 +10,7 @@ import (
 	"forager/schemas"
 )
 
-// reasons are all there are.
+// reasons are all reasons.
 var reasons = []Reason{
 	OutOfHosts, OutOfPrefixes, OutOfList, Depth, HostCap, Gate, Replay,
 	TrapLength, TrapSegments, TrapRepeats, TrapParameters,
@@ -123,7 +123,7 @@ func TestBadScopes(t *testing.T) {
 	}
 }
 
-// FuzzCheck: whatever the URL, there is one answer, out of the set.
+// FuzzCheck: for every URL there is one result, out of the set.
 func FuzzCheck(f *testing.F) {
 	for _, u := range []string{"", "http://", "http://a.example/?&&", "://", "http://[::1/", "a/b/a/b/a/b/a/b/a/b", "http://:80/"} {
 		f.Add(u)
@@ -139,7 +139,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// FuzzReadList: what is taken is a set of canonical URLs, one a line.
+// FuzzReadList: an accepted list is a set of canonical URLs, one a line.
 func FuzzReadList(f *testing.F) {
 	for _, s := range []string{"", "# two\nhttp://a.example/\n\n  http://a.example/b\r\n", "HTTP://a.example/", "http://a.example/\nno url", "\x00", "http://a.example/ http://b.example/"} {
 		f.Add(s)

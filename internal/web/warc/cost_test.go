@@ -10,8 +10,8 @@ import (
 	"forager/internal/testkit/growth"
 )
 
-// overlapping is a file of gzip members each of which goes on to the end of the file: a stored block of 65,535 bytes
-// ends where another member has the header of its own.
+// overlapping is a file of gzip members each of which continues to the end of the file: a stored block of 65,535
+// bytes ends where another member has its header.
 func overlapping(n int) []byte {
 	const unit = 116 // 65,535 bytes and a header of 5 are a multiple of it
 	member := "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff" + "\x00\xff\xff\x00\x00" + "WARC/1.0\nWARC-Type:a\nContent-Length:999999999\n\n"
@@ -68,7 +68,7 @@ func readAll(t *testing.T, file []byte, limits Limits) int {
 	}
 }
 
-// readBound is what may be read of a file of n bytes: damage costs a search and a new start every few bytes.
+// readBound is the bound of what is read of a file of n bytes: damage costs a search and a new start every few bytes.
 func readBound(n int) int { return 1<<20 + 512*n }
 
 func TestHostileFilesAreLinear(t *testing.T) {
@@ -84,7 +84,7 @@ func TestHostileFilesAreLinear(t *testing.T) {
 	})
 }
 
-// FuzzReaderCost reads files of many copies of a piece: what is read of them is bounded.
+// FuzzReaderCost reads files of many copies of a piece: the bytes read are bounded.
 func FuzzReaderCost(f *testing.F) {
 	for _, c := range hostile {
 		f.Add(c.Make(300))

@@ -25,7 +25,7 @@ func bare(uri, block string) string {
 	return fmt.Sprintf("WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: %s\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", uri, len(block), block)
 }
 
-// zipped compresses with the standard library, which is not what this package uses.
+// zipped compresses with the standard library, which this package does not use.
 func zipped(s string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -34,7 +34,7 @@ func zipped(s string) string {
 	return b.String()
 }
 
-// read lists what a reader makes of a file: "uri=block" a record, "damaged@offset" a stretch.
+// read lists the results of a reader for a file: "uri=block" a record, "damaged@offset" a damaged part.
 func read(t *testing.T, file string, skipBlocks bool) []string {
 	t.Helper()
 	var got []string
@@ -118,7 +118,7 @@ func TestReader(t *testing.T) {
 			if diff := cmp.Diff(test.want, read(t, test.file, false)); diff != "" {
 				t.Error(diff)
 			}
-			// Who does not read the blocks learns of the same damage.
+			// A caller that does not read the blocks gets the same damage.
 			damage := func(all []string) (offsets []string) {
 				for _, s := range all {
 					if strings.HasPrefix(s, "damaged@") {
@@ -134,7 +134,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Damage that is told through Block is not told again by Next.
+// Damage that was reported by Block is not reported again by Next.
 func TestDamageToldOnce(t *testing.T) {
 	file := zipped(bare("a", "one"))
 	file = file[:len(file)-1]
@@ -172,7 +172,7 @@ func TestFileErrorIsNotDamage(t *testing.T) {
 	}
 }
 
-// TestResponses: what else the file holds is passed over, damage is told and read on behind.
+// TestResponses: other records of the file are skipped, damage is reported, and reading continues after it.
 func TestResponses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.warc.gz")
 	info := strings.Replace(bare("info", "x"), "response", "warcinfo", 1)
@@ -224,7 +224,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A file full of gzip headers is gone through in time linear in its size.
+// A file full of gzip headers is read in time linear in its size.
 func TestManyFalseMembers(t *testing.T) {
 	file := strings.Repeat("\x1f\x8b\x08\x04\xff\xff", 1<<15) + zipped(bare("a", "one"))
 	if diff := cmp.Diff([]string{"damaged@0", "a=one"}, read(t, file, false)); diff != "" {
@@ -241,8 +241,8 @@ func genHeader() *rapid.Generator[[]Field] {
 	}), 0, 6)
 }
 
-// What was written is read again: by the reader over the whole file, and each record alone by
-// its range, with its digest.
+// Written records are read again: by the reader over the whole file, and each record alone by its range, with its
+// digest.
 func TestWriteRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var file bytes.Buffer
@@ -400,8 +400,7 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// FuzzReader: no input makes the reader panic, go back, or never end; a record alone reads as
-// it read in the file.
+// FuzzReader: no input makes the reader panic, go back, or never end; a record alone reads as in the file.
 func FuzzReader(f *testing.F) {
 	a, b := bare("a", "HTTP/1.1 200 OK\r\n\r\nx"), bare("b", "")
 	for _, seed := range []string{"", a, a + b, zipped(a), zipped(a) + zipped(b), zipped(a)[:30] + zipped(b), zipped(a + b), "\x1f\x8b\x08", a[:40] + b} {
@@ -447,7 +446,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzReadOne: what is taken for one record is one record to the reader of files, too.
+// FuzzReadOne: what is accepted as one record is one record to the reader of files, too.
 func FuzzReadOne(f *testing.F) {
 	a := bare("a", "HTTP/1.1 200 OK\r\n\r\nx")
 	for _, seed := range []string{"", a, a + a, zipped(a), zipped(a) + zipped(a), zipped(a)[:20], zipped(a)[1:]} {
@@ -462,7 +461,7 @@ func FuzzReadOne(f *testing.F) {
 			t.Fatalf("record at %d, %d of %d bytes", record.Offset, len(block), record.Length)
 		}
 		if !bytes.HasPrefix(b, []byte(gzipMagic)) {
-			return // a bare record may lack the end that another one behind it needs
+			return // a bare record may lack the end that another one after it needs
 		}
 		r := NewReader(bytes.NewReader(append(b, b...)), int64(2*len(b)), Limits{})
 		if again, err := r.Next(); err != nil || again.TargetURI != record.TargetURI {

@@ -8,8 +8,8 @@ import (
 	"forager/internal/testkit/frozen"
 )
 
-// The frozen webs read whole: as many records as their README counts, every stored answer
-// parses, and every page has a body of the length its header says.
+// The frozen webs are read whole: as many records as in their README, every stored response can be parsed, and
+// every page has a body of the length in its header.
 func TestFrozenWebs(t *testing.T) {
 	for name, want := range map[string][2]int{"webkb": {8275, 1446}, "webplatform": {5194, 4749}} {
 		var pages, redirects int

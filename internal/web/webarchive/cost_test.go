@@ -10,7 +10,7 @@ import (
 	"forager/internal/testkit/growth"
 )
 
-// shared is a gzip member of answers for n URLs.
+// shared is a gzip member of responses for n URLs.
 func shared(n int, body string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)

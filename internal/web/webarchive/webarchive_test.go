@@ -37,7 +37,7 @@ const odd = "<p>caf\xe9 \x00 \xff</p>"
 
 func gz(s string) string { return member(s) }
 
-// file is a WARC file with everything that the web has had to offer.
+// file is a WARC file with the oddities of existing ones.
 func file() string {
 	return member("WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n") +
 		member(record("http://a.test/", "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nServer: CERN/3.0\r\nConnection: close\r\nContent-Length: 999\r\n\r\n"+odd)) +
@@ -86,7 +86,7 @@ func TestArchive(t *testing.T) {
 		{"http://a.test/gone", 410, "", "gone"},
 		{"http://a.test/shared", 200, "", "shared"},
 	} {
-		for range 2 { // the second time with memory that was used
+		for range 2 { // the second time with reused memory
 			page, ok, err := a.Lookup(test.url)
 			if !ok || err != nil {
 				t.Errorf("%s: %v, %v", test.url, ok, err)
@@ -143,7 +143,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// ask sends a request line and headers as they stand and reads the answer.
+// ask sends a request line and headers unchanged and reads the response.
 func ask(t *testing.T, address, request string) (*http.Response, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -203,7 +203,7 @@ func TestProxy(t *testing.T) {
 			}
 		}
 	}
-	server.Close() // behind it no line is being written
+	server.Close() // after it no line is being written
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != 15 {
 		t.Fatalf("%d lines in the log", len(lines))
@@ -217,7 +217,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// An ordinary HTTP client that knows the proxy and nothing else reads the web.
+// An ordinary HTTP client with the proxy as its only setting reads the web.
 func TestProxyWithOrdinaryClient(t *testing.T) {
 	server := httptest.NewServer(open(t, file()).Handler(nil))
 	defer server.Close()
@@ -243,7 +243,7 @@ func TestProxyWithOrdinaryClient(t *testing.T) {
 	}
 }
 
-// FuzzNew: whatever the file, what the index names can be looked up.
+// FuzzNew: for any file, what the index names can be looked up.
 func FuzzNew(f *testing.F) {
 	f.Add([]byte(file()))
 	f.Add([]byte(record("http://a.test/", "HTTP/1.1 200 OK\r\n\r\nx") + record("http://a.test/b", "HTTP/1.1 301 x\r\n\r\n")))

@@ -16,8 +16,8 @@ import (
 	"forager/schemas"
 )
 
-// Every answer of the frozen webs is there, under one canonical URL each, and the proxy serves
-// what Lookup returns.
+// Every response of the frozen webs is there, under one canonical URL each, and the proxy serves what Lookup
+// returns.
 func TestFrozenWebs(t *testing.T) {
 	for name, want := range map[string]Stats{
 		// Of 8,275 pages 52 have no web URL ("ftp_//…") and 8 another spelling of one's URL; so

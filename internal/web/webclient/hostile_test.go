@@ -11,7 +11,7 @@ import (
 	"forager/internal/web/robots"
 )
 
-// says serves each connection one answer and closes it.
+// says serves each connection one response and closes it.
 func says(t *testing.T, answer string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,12 +33,12 @@ func says(t *testing.T, answer string) (address string) {
 	return "http://" + l.Addr().String()
 }
 
-// ok is an answer with further lines of a header.
+// ok is a response with further lines of a header.
 func ok(lines, body string) string {
 	return "HTTP/1.1 200 OK\r\nConnection: close\r\n" + lines + "\r\n" + body
 }
 
-// TestWhatBrowsersAccept: answers of servers that do not keep to the standard, and whether a browser shows the body.
+// TestWhatBrowsersAccept: responses of servers that violate the standard, and whether a browser shows the body.
 func TestWhatBrowsersAccept(t *testing.T) {
 	const text = "<html>text"
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(text))
@@ -46,8 +46,8 @@ func TestWhatBrowsersAccept(t *testing.T) {
 	for _, test := range []struct {
 		name, answer string
 		want         string // the body
-		malformed    bool   // it is only that far
-		cut          bool   // the connection ended before the answer
+		malformed    bool   // only up to there
+		cut          bool   // the connection ended before the response
 	}{
 		{"plain", ok(length, text), text, false, false},
 		{"charset for a coding", ok("Content-Encoding: utf-8\r\n"+length, text), text, false, false},

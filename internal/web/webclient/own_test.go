@@ -16,7 +16,7 @@ import (
 
 var everything = []string{"0.0.0.0/0", "::/0", "localhost"}
 
-// TestOwnServicesAreNeverAsked asks for the pipeline's own address in every spelling, whatever is permitted.
+// TestOwnServicesAreNeverAsked requests the pipeline's own address in every spelling, with everything permitted.
 func TestOwnServicesAreNeverAsked(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
@@ -41,7 +41,7 @@ func TestOwnServicesAreNeverAsked(t *testing.T) {
 			}
 		}
 	}
-	// The same addresses with another port are asked.
+	// The same addresses with another port are requested.
 	set := own1("127.0.0.1", "1")
 	set.AllowPrivate = everything
 	if _, err := client(t, set).Get(t.Context(), Request{URL: parse(t, "http://localhost:"+port+"/"), MaxBody: 1}); err != nil || asked != 1 {
@@ -56,7 +56,7 @@ func own1(host, port string) Settings {
 	return set
 }
 
-// TestOwnServicesBehindAProxy are refused as far as the URL tells them.
+// TestOwnServicesBehindAProxy are refused as far as the URL identifies them.
 func TestOwnServicesBehindAProxy(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
@@ -76,7 +76,7 @@ func TestOwnServicesBehindAProxy(t *testing.T) {
 	}
 }
 
-// TestOwnServicesByAddress compares addresses, in whatever form they are dialled, with what a service's name leads to.
+// TestOwnServicesByAddress compares addresses, in any form in which they are dialled, with those of a service's name.
 func TestOwnServicesByAddress(t *testing.T) {
 	private, shared := netip.MustParseAddr("10.1.2.3"), netip.MustParseAddr("8.8.4.4")
 	failing := errors.New("no such host")

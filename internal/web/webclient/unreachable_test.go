@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestWhatCannotBeReached dials servers that are away.
+// TestWhatCannotBeReached dials servers that do not exist.
 func TestWhatCannotBeReached(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,7 +58,7 @@ func TestWhatCannotBeReached(t *testing.T) {
 	}
 }
 
-// TestDNSErrors sorts what a lookup can say.
+// TestDNSErrors classifies the errors of a lookup.
 func TestDNSErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error

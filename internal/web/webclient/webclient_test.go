@@ -95,7 +95,7 @@ func TestGet(t *testing.T) {
 		case "/bomb":
 			h.Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
-			for range 1000 { // ends when the client hangs up
+			for range 1000 { // ends when the client disconnects
 				if _, err := z.Write(make([]byte, 1<<20)); err != nil {
 					return
 				}
@@ -248,8 +248,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// slow is a server that says nothing, a header or half a body, and then waits for the end of
-// the test.
+// slow is a server that sends nothing, a header or half a body, and then waits for the end of the test.
 func slow(t *testing.T, says string) (address string, reached chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -333,11 +332,11 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-// A server that hangs up before it answers is asked once, also where connections to it had been
-// kept, with a proxy between and without. Asked anew it takes none of those.
+// A server that hangs up before it responds gets one request, also where connections to it had been kept, with a
+// proxy between and without. With Anew no kept connection is used.
 func TestARequestIsSentOnce(t *testing.T) {
 	var asked atomic.Int32
-	var kept sync.Map // remote addresses of connections that served a whole answer
+	var kept sync.Map // remote addresses of connections that served a whole response
 	var reused atomic.Bool
 	together := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -348,7 +347,7 @@ func TestARequestIsSentOnce(t *testing.T) {
 			reused.Store(known)
 			panic(http.ErrAbortHandler)
 		case "/together":
-			together <- struct{}{} // who is met by another, so that both connections are kept
+			together <- struct{}{} // together with another one, so that both connections are kept
 		}
 		kept.Store(r.RemoteAddr, nil)
 	}))
@@ -447,7 +446,7 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 	}
 }
 
-// TestNamesAreCheckedBeforeAProxy: an ordinary proxy is not asked for a name that is known to lead to a private address.
+// TestNamesAreCheckedBeforeAProxy: an ordinary proxy gets no request for a name that is known to lead to a private address.
 func TestNamesAreCheckedBeforeAProxy(t *testing.T) {
 	var asked []string
 	offline := false
@@ -575,7 +574,7 @@ func TestWebArchive(t *testing.T) {
 	}
 }
 
-// A proxy that says nothing of absolute forms never gets an https URL.
+// A proxy that does not announce absolute forms never gets an https URL.
 func TestOrdinaryProxyGetsNoPlainHTTPS(t *testing.T) {
 	var seen []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -137,8 +137,7 @@ func benchmark(b *testing.B, resolve func(*Base, string)) {
 	}
 }
 
-// BenchmarkResolve and BenchmarkSlow give the ratio of the two paths on plain references, eight
-// an operation.
+// BenchmarkResolve and BenchmarkSlow measure the two paths on plain references, eight an operation.
 func BenchmarkResolve(b *testing.B) {
 	benchmark(b, func(base *Base, ref string) { _, _ = base.Resolve(ref) })
 }

@@ -214,7 +214,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// checkCanonical fails the test unless u keeps every promise about canonical URLs.
+// checkCanonical fails the test unless u has every property of canonical URLs.
 func checkCanonical(t interface {
 	Helper()
 	Errorf(string, ...any)

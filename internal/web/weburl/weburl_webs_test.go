@@ -19,7 +19,6 @@ import (
 	"forager/internal/testkit/frozen"
 )
 
-// open opens a file in the folder that an environment variable names.
 // platformCase is one case of the web-platform tests' urltestdata.json.
 type platformCase struct {
 	Input    string  `json:"input"`
@@ -59,9 +58,9 @@ func platformCases(t *testing.T) []platformCase {
 	return cases
 }
 
-// spaceBeforeQuery: a path without authority keeps its spaces, and since 2025 the last one
-// before "?" or "#" is escaped. whatwg-url 0.6.2 does not escape it. Not mended: such URLs
-// have schemes that are refused here ("data:", "mailto:"), so the code would never run.
+// spaceBeforeQuery: a path without authority keeps its spaces, and since 2025 the last one before "?" or "#" is
+// escaped. whatwg-url 0.6.2 does not escape it. This is not corrected: such URLs have schemes that are refused
+// here ("data:", "mailto:"), so the code would never run.
 const spaceBeforeQuery = "space at the end of an opaque path"
 
 // knownDifferences are the web-platform cases, by input, in which browse differs, and why.
@@ -106,7 +105,7 @@ func TestWebPlatformCases(t *testing.T) {
 	}
 }
 
-// browse reads the input of a case on its base.
+// browse parses the input of a case on its base.
 func (c platformCase) browse() (*whatwg.Url, error) {
 	if c.Base == nil {
 		return browse(nil, c.Input)
@@ -118,8 +117,8 @@ func (c platformCase) browse() (*whatwg.Url, error) {
 	return browse(base, c.Input)
 }
 
-// TestCanonicalWebPlatformCases: what fails in a browser is refused; what a browser reads as
-// http or https has the canonical URL of the href that it gives, or is refused for its host.
+// TestCanonicalWebPlatformCases: what fails in a browser is refused; what a browser reads as http or https has the
+// canonical URL of the resulting href, or is refused for its host.
 func TestCanonicalWebPlatformCases(t *testing.T) {
 	refusedHosts, canonicals := 0, 0
 	for _, c := range platformCases(t) {
@@ -171,7 +170,7 @@ func labelled(t *testing.T, web string) []string {
 	return urls
 }
 
-// change says what canonicalisation did to a URL.
+// change describes the change of a URL by canonicalisation.
 func change(raw string) string {
 	u, err := Parse(raw)
 	if err != nil {
@@ -199,8 +198,8 @@ func change(raw string) string {
 	return "other: " + raw + " → " + u.String()
 }
 
-// TestLabelsUnderCanonicalisation pins how many URLs of the frozen webs change, and why. Whoever
-// joins labels, tasks or WARC records with crawled pages must make them canonical first.
+// TestLabelsUnderCanonicalisation pins how many URLs of the frozen webs change, and why. Programs that join
+// labels, tasks or WARC records with crawled pages must make them canonical first.
 func TestLabelsUnderCanonicalisation(t *testing.T) {
 	for web, want := range map[string]map[string]int{
 		"webkb": {
@@ -210,9 +209,9 @@ func TestLabelsUnderCanonicalisation(t *testing.T) {
 			"escapes in capitals":                31, // "ncstrl.uwmadison%2fCS-TR-89-890"
 			"refused: ftp_":                      46, // not URLs: file names of the 1997 crawl, "_" for ":"
 			"refused: file_":                     6,
-			// Ports stand in hosts in the same way ("cs-tr.cs.cornell.edu_80"); those stay.
+			// Ports are written in hosts in the same way ("cs-tr.cs.cornell.edu_80"); those are unchanged.
 			"the same URL twice":             2,
-			"the same page as another label": 6, // with and without the slash behind the host
+			"the same page as another label": 6, // with and without the slash after the host
 		},
 		"webplatform": {},
 	} {
@@ -240,8 +239,7 @@ func TestLabelsUnderCanonicalisation(t *testing.T) {
 	}
 }
 
-// hrefs finds what looks like the value of href or src. It need not be exact: strange
-// references are welcome.
+// hrefs finds what looks like the value of href or src. It need not be exact: unusual references are useful.
 var hrefs = regexp.MustCompile(`(?i)(?:href|src|action)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))`)
 
 // realReferences yields the references of a frozen web, page by page, with the URL of each page.
