@@ -2,9 +2,9 @@
 // backlinks, so that any program that handles a POST may be the critic (2002 §1.1: any black-box predicate),
 // the guide or the source of backlinks.
 //
-//	Parse → Predicate → Client              a critic.Judge
-//	ParseLinks → LinkPredicate → LinkClient   a guide
-//	ParseBacklinks → BacklinkService → BacklinkClient
+//	Parse → Predicate → Client                         a critic.Judge
+//	ParseLinks → LinkPredicate → LinkClient            a guide
+//	ParseBacklinks → BacklinkService → BacklinkClient  a source of backlinks
 //
 // Settings are YAML. A model file contains them as they were written, and the version of the fallback.
 //

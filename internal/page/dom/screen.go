@@ -39,7 +39,7 @@ func heavy(body []byte) bool {
 //   - <object>, <applet>, <marquee>, <caption> and <template>, when a table or a template closes
 //     them, leave a marker in the list of active formatting elements, which some end tags
 //     search to its bottom (nodeStack.index).
-//   - The attributes of an <annotation-xml> are gone through at every token right below it
+//   - The attributes of an <annotation-xml> are read at every token right below it
 //     (htmlIntegrationPoint).
 //   - The tokenizer's table of attribute names has the size of the largest tag seen and is
 //     cleared at every tag with attributes (Tokenizer.readTag).
