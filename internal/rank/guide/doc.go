@@ -1,16 +1,13 @@
-// Package guide is what every ranker has in common that looks at the page u, and perhaps at the path
-// to it, to score u's links: context graphs (2000), MEMM (2008), best-first by cosine, Fish and Shark,
-// and services that somebody else wrote.
+// Package guide defines the interface of guides: rankers that look at the page u, and perhaps at the path to it, to score
+// the links of u. Context graphs (2000), MEMM (2008), best-first by cosine, Fish-Search, Shark-Search and external
+// services are guides.
 //
 //	page, judgement, state of the path → Guide → scores of its links, states for their targets
 //
-// A guide is a model with a file, published like a critic and named by its version in the policies of
-// a crawl. critic-score asks it when a page is judged; what it says travels in the judgement, and
-// prioritize keeps the scores with the page and the state with the link whose target is fetched by
-// it. Experiments ask the same guides themselves.
+// A guide is a model with a file. It is published like a critic, and the policies of a crawl name its version.
+// critic-score runs the guide when a page is judged (Say); the guidance is part of the judgement. prioritize keeps the
+// scores with the page, and the state with the link by which the target is fetched. Experiments run the same guides.
 //
-// # Decisions
-//
-// 2026-11-21: the frontier knows nothing of guides but scores. So a ranker of that kind is added
-// without a change of prioritize, and one that runs elsewhere by an address.
+// The frontier knows only scores, not guides. A new kind of guide needs no change of prioritize, and a guide that runs
+// elsewhere needs only an address. Guidance is checked before it is used (Check): it may come from a service.
 package guide

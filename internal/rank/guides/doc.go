@@ -1,3 +1,3 @@
-// Package guides opens the file of a guide of any kind. The first line of the file says which kind it
-// is (package modelfile), and Ranker the name that crawl files have for it.
+// Package guides opens the file of a guide of any kind. The first line of the file names its kind (package modelfile);
+// Ranker returns the name of that kind in crawl files.
 package guides

@@ -1,6 +1,9 @@
-// Package lessons makes lessons for guides (package localguide) of a web that was stored before: the pages of a WARC file with
-// the links among them, or with those of a file of edges in their stead. A crawl is a WARC file, too, once it is exported.
+// Package lessons makes the training data of guides (packages localguide and qvalue) from a stored web: the pages of a WARC
+// file with the links among them, or with the links of an edge file (package edgefile) instead. An exported crawl is such a
+// WARC file.
 //
-// Pages are parsed once for their links, which stay in memory as numbers, and again when their text is asked for.
-// Redirects are followed: a link to one leads to its page.
+//	WARC file, edge file → Web → Lessons (localguide), Rewards (qvalue)
+//
+// All pages are parsed once for their links, which stay in memory as numbers, and a page is parsed again when its text is
+// needed. Redirects are followed: a link to a redirect is a link to its page.
 package lessons

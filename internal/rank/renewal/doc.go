@@ -1,18 +1,13 @@
-// Package renewal makes the context graph of a crawl anew of what the crawl itself fetches (Diligenti et al.
+// Package renewal retrains the context graph of a crawl on the pages that the crawl itself has fetched (Diligenti et al.
 // 2000, §3.3 and §5).
 //
 //	verdicts with the words of their pages → Pages → Train → a guide
 //
-// Targets are pages that the crawl's critic judges on topic (schemas.TargetFrom), ways to them the links
-// among the pages fetched. When a new guide is due is schemas.RenewalDue's to say, which stage distill asks,
-// who makes it, and the frontier, which waits for it under learning.sync.
+// Targets are the pages that the crawl's critic judges on topic (schemas.TargetFrom); the paths to them are the links among
+// the fetched pages. schemas.RenewalDue determines when a new guide is due. Both stage distill, which trains it, and the
+// frontier, which waits for it under learning.sync, call that function.
 //
-// # Decisions
-//
-// 2026-11-22: words of pages travel in their judgements, some 2 to 4 KB a page, and so reach the place where
-// links and their order are known. The pages lie in segments, too, and the stage could read each again; then
-// it would have to parse, and wait for the store, within a step.
-//
-// 2026-11-22: of more than 1,000 targets the newest count. Each may have 1,200 pages around it, some 10 KB
-// each while a guide is made.
+// Judgements contain the words of their pages (some kilobytes each), so that links, their order and the words reach one
+// stage, which need not read and parse segments within a step. At most the 1,000 newest targets are used: each may have
+// 1,200 pages around it, all in memory while a guide is trained. See decision 0416.
 package renewal

@@ -1,24 +1,20 @@
-// Package retrain trains an apprentice's model again from what was kept: the records of
-// leap.settled, in the order of their offsets, and, for features that leaps do not carry, those of
-// page.judged.
+// Package retrain trains an apprentice's model again from stored records: those of leap.settled in the order of their
+// offsets and, for features that leaps do not contain, those of page.judged.
 //
-// With no settings it follows apprentice-train's rules and ends with its bytes: each leap counts
-// once, the first record of its id; a boundary that is not above the last one is a copy; the
-// cut is fixed at the first boundary behind a leap; a model is what stands before its boundary.
+//	leap.settled → Trainer.Leap, page.judged → Trainer.Page, then Trainer.Model
+//
+// Without other settings the result is byte for byte the model of apprentice-train: each leap counts once, the first record
+// of its id; a boundary that is not above the last one is a copy; the cut is fixed at the first boundary after a leap; a
+// model contains what precedes its boundary. Leaps are held until their boundary comes, so that none after the last
+// boundary is learned.
 //
 // # Other settings
 //
-// What a leap carries can be made less: a smaller d_max and no topic features take them from the
-// leaps. What it does not carry is read off the pages again: a larger d_max, or topic features
-// that the crawl did not have, need the record of page.judged of every u. (link.found will not do:
-// its tables hold only the leaves within the crawl's own d_max.) Pages are taken as they come and
-// none is held. The integer counts of naive Bayes do not depend on order either; logistic regression
-// learns in the order of leaps, whose features are held until the last page has come.
+// A smaller d_max and fewer families or topic features are filtered from the features of the leaps. A larger d_max, or topic
+// features that the crawl did not have, are read from the pages, and need the record of page.judged of every u. (The
+// tables of link.found hold only the leaves within the crawl's own d_max.) Pages are read one by one and none is held;
+// the URLs and R(v) of the leaps are held to the end. The integer counts of naive Bayes do not depend on the order of
+// leaps. Logistic regression does, so the features of its leaps are held until the last page has been read.
 //
-// Another learner, or other settings of it, take the same leaps.
-//
-// # Decisions
-//
-// 2026-11-21: leaps are held until their boundary comes, so that none behind the last boundary
-// is learnt. Of leaps whose features come from pages, the URLs and R(v) are held to the end.
+// Another learner, or other settings of it, learn from the same leaps.
 package retrain
