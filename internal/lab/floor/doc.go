@@ -1,3 +1,3 @@
-// Package floor does the least that a crawler has to do, by nothing but net/http and html.Parse:
-// it fetches a list of URLs and parses the pages. What Forager costs is told in multiples of it.
+// Package floor measures the least cost of a crawler with net/http and html.Parse alone: it fetches a list of URLs and parses
+// the pages. The cost of Forager is reported in multiples of it.
 package floor
