@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// normalLength is what the features of a link add up to where counts are normalised: about what a link has within
-	// five leaves.
+	// normalLength is the sum of the features of a link where counts are normalised: about what a link has within five
+	// leaves.
 	normalLength = 32
-	// steps are the parts of one that Counts keeps normalised counts in, so that it adds up integers.
+	// steps are the parts of 1 in which Counts keeps normalised counts, so that they are integers.
 	steps = linkfeature.Parts
-	// mostSmooth is how often counts may be spread over neighbouring offsets: four times reach four leaves far.
+	// mostSmooth is the largest Settings.Smooth; counts then spread over four leaves on each side.
 	mostSmooth = 4
 )
 
-// unitOf is what Counts keeps for a feature of a term that counts 1.
+// unitOf returns what Counts stores for a feature of a term that counts 1.
 func unitOf[T string | []byte](s Settings, term T) uint64 {
 	if s.Count == schemas.Counting_COUNTING_NORMALISED {
 		return steps
@@ -23,8 +23,8 @@ func unitOf[T string | []byte](s Settings, term T) uint64 {
 	return uint64(linkfeature.Unit(term))
 }
 
-// amounts returns, in buf, what each feature of a link counts, in parts of its unit. Normalised counts are rounded, to 1 at
-// least: a feature that occurs is seen.
+// amounts returns, in buf, the count of each feature of a link in parts of its unit. Normalised counts are rounded, and are
+// at least 1 for a feature that occurs.
 func (s Settings) amounts(features []*schemas.Feature, buf []uint64) []uint64 {
 	buf = buf[:0]
 	length := lengthOf(features)
@@ -41,7 +41,7 @@ func (s Settings) amounts(features []*schemas.Feature, buf []uint64) []uint64 {
 	return buf
 }
 
-// values is amounts for a learner that calculates in fractions; of features that were counted by once.
+// values is amounts as fractions; binary counts must have been reduced before (counted).
 func (s Settings) values(features []*schemas.Feature, buf []float64) []float64 {
 	buf = buf[:0]
 	length := float64(lengthOf(features)) / linkfeature.Parts
@@ -55,12 +55,12 @@ func (s Settings) values(features []*schemas.Feature, buf []float64) []float64 {
 	return buf
 }
 
-// inParts is what a feature counts in parts of one, whatever its unit.
+// inParts is the count of a feature in parts of 1, whatever its unit.
 func inParts(f *schemas.Feature) uint64 {
 	return uint64(f.GetCount()) * uint64(linkfeature.Parts/linkfeature.Unit(f.GetTerm()))
 }
 
-// lengthOf is the number of occurrences of features, in parts of one.
+// lengthOf is the number of occurrences of all features, in parts of 1.
 func lengthOf(features []*schemas.Feature) (n uint64) {
 	for _, f := range features {
 		n += inParts(f)
@@ -68,8 +68,8 @@ func lengthOf(features []*schemas.Feature) (n uint64) {
 	return n
 }
 
-// counted returns the features as logistic regression takes them: once each where that is asked for, and R(w) of siblings low
-// or high.
+// counted returns the features in the form that logistic regression takes: each once for binary counts, and R(w) of
+// siblings as low or high.
 func (s Settings) counted(features []*schemas.Feature, cut int) []*schemas.Feature {
 	if s.Count == schemas.Counting_COUNTING_BINARY {
 		block := make([]schemas.Feature, len(features))
@@ -86,11 +86,11 @@ func (s Settings) counted(features []*schemas.Feature, cut int) []*schemas.Featu
 	return features
 }
 
-// pair is what was counted of a feature with leaps to low and to high targets.
+// pair is the counts of a feature in leaps to low and to high targets.
 type pair struct{ low, high uint64 }
 
-// spread smooths what was counted at neighbouring offsets: so often, half of each count stays and a quarter goes to
-// either neighbour. Counts come out 4 to the power of times as large, in place; those at either end must be 0 so often.
+// spread smooths the counts of neighbouring offsets in place: in each of so many steps half of a count stays and a quarter
+// goes to either neighbour. The results are scaled by 4^times. The first and last times elements must be 0.
 func spread(at []pair, times uint32) {
 	for range times {
 		var before pair

@@ -6,16 +6,16 @@ import (
 	"forager/schemas"
 )
 
-// Offsets of features, schemas.NoOffset among them.
+// The range of offsets of features, schemas.NoOffset included.
 const minOffset, maxOffset = -128, 127
 
-// Counts is all that was learnt from leaps, in integers. It is not safe for concurrent use.
+// Counts is naive Bayes: all that was learned from leaps, in integers. It is not safe for concurrent use.
 type Counts struct {
 	relevances
 	terms    terms[cells]
 	settings Settings
 
-	// Scratch of count: a slot a feature, and what it counts.
+	// Scratch of count: the slot of each feature, and its count.
 	found   []int
 	amounts []uint64
 }
@@ -42,14 +42,13 @@ func (p place) bin() int      { return int(p & 0x1ff) }
 // maxPlace is the highest place.
 const maxPlace = (maxOffset-minOffset)<<9 | (bins - 1)
 
-// NewCounts returns counts of nothing, for features of the family linkfeature.Offsets.
+// NewCounts returns empty counts for features of the family linkfeature.Offsets.
 func NewCounts() *Counts { return &Counts{settings: plainly} }
 
-// Settings say that naive Bayes learns, and how.
+// Settings returns the settings of naive Bayes.
 func (c *Counts) Settings() Settings { return c.settings }
 
-// Add learns from one leap: the features of the link and R(v), in [0,1]. After an error nothing
-// was learnt.
+// Add learns from one leap: the features of the link and R(v), in [0,1]. An error leaves the counts unchanged.
 func (c *Counts) Add(features []*schemas.Feature, relevance float64) error {
 	if err := check(features, relevance); err != nil {
 		return err
@@ -58,8 +57,8 @@ func (c *Counts) Add(features []*schemas.Feature, relevance float64) error {
 	return nil
 }
 
-// AddFeatures adds features to a leap that Add was given without them, with the same R(v). In
-// which order leaps get their features makes no difference.
+// AddFeatures adds features to a leap that was given to Add without them, with the same R(v). The order in which leaps get
+// their features makes no difference.
 func (c *Counts) AddFeatures(features []*schemas.Feature, relevance float64) error {
 	if err := check(features, relevance); err != nil {
 		return err
@@ -84,7 +83,7 @@ func check(features []*schemas.Feature, relevance float64) error {
 	return nil
 }
 
-// count counts features of a leap whose R(v) lies in a bin.
+// count counts the features of a leap whose R(v) is in a bin.
 func (c *Counts) count(features []*schemas.Feature, bin int) {
 	c.found = c.terms.seek(features, c.found)
 	c.amounts = c.settings.amounts(features, c.amounts)

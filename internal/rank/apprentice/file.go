@@ -12,13 +12,13 @@ import (
 
 const (
 	fileKind = "apprentice"
-	// Version 2 names the families of features, version 3 also how they are counted and smoothed. Version 1, of both
-	// learners, is that of linkfeature.Offsets alone, and is still written for it, as 2 is where nothing but the families is to
-	// be said: models of crawls under way keep their bytes.
+	// Version 2 adds the families of features, version 3 how they are counted and smoothed. Each version is still written
+	// where the later fields have their defaults, so that the models of crawls under way keep their bytes. Version 1, of
+	// both learners, implies linkfeature.Offsets.
 	fileVersion = 3
 )
 
-// version is that of a learner's file.
+// version returns the version of a learner's file.
 func (s Settings) version() uint32 {
 	switch {
 	case s.Count != plainly.Count || s.Smooth > 0:
@@ -29,7 +29,7 @@ func (s Settings) version() uint32 {
 	return 1
 }
 
-// encode writes the settings that the version has, those of logistic regression apart, and decodeSettings reads them.
+// encode writes the settings that the version has, except those of logistic regression; decodeSettings reads them.
 func (s Settings) encode(e *modelfile.Encoder) {
 	version := s.version()
 	if version > 1 {
@@ -61,8 +61,7 @@ func decodeSettings(d *modelfile.Decoder, version uint32, learner schemas.Learne
 	return s
 }
 
-// Marshal returns the file of the counts and of the model that Model makes of them: the same
-// leaps, the same bytes.
+// Marshal returns the file of the counts and of the model that Model makes of them. The same leaps give the same bytes.
 func (c *Counts) Marshal() []byte {
 	var e modelfile.Encoder
 	c.settings.encode(&e)
@@ -86,8 +85,7 @@ func (c *Counts) Marshal() []byte {
 	return modelfile.Seal(fileKind, c.settings.version(), e.Bytes())
 }
 
-// UnmarshalCounts reads a file. Errors are those of package modelfile: bytes that are foreign,
-// newer or damaged are told apart.
+// UnmarshalCounts reads a file. Errors are those of package modelfile, which distinguish foreign, newer and damaged files.
 func UnmarshalCounts(b []byte) (*Counts, error) {
 	version, body, err := modelfile.Open(b, fileKind, fileVersion)
 	if err != nil {

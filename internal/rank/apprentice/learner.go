@@ -11,50 +11,48 @@ import (
 	"forager/schemas"
 )
 
-// Learner learns from one settled leap after another and makes models of what it learnt:
-// *Counts is naive Bayes, *Logistic logistic regression. It is not safe for concurrent use.
+// Learner learns from one settled leap after another and makes models: *Counts is naive Bayes, *Logistic logistic
+// regression. It is not safe for concurrent use.
 type Learner interface {
-	// Add learns from one leap: the features of the link, sorted by term, then offset, and R(v), in
-	// [0,1]. After an error nothing was learnt.
+	// Add learns from one leap: the features of the link, sorted by term, then offset, and R(v), in [0,1]. An error leaves
+	// the learner unchanged.
 	Add(features []*schemas.Feature, relevance float64) error
 	// Leaps returns the number of leaps added.
 	Leaps() uint64
-	// FixCut decides where high begins, once there is a leap to take it from; later calls change
-	// nothing.
+	// FixCut sets the cut, if there is a leap to take it from; later calls change nothing.
 	FixCut()
-	// SetCut decides it by hand: high ⇔ R(v) ≥ cut, .1 to .9, rounded to a multiple of 1/256. An
-	// error says that it cannot be that.
+	// SetCut sets the cut to a given value: high ⇔ R(v) ≥ cut, .1 to .9, rounded to a multiple of 1/256. It returns an
+	// error if the cut cannot have that value.
 	SetCut(cut float64) error
-	// Model makes a model of what was learnt so far. Like FixCut it fixes the cut. Later Adds do
-	// not change the model.
+	// Model makes a model of what was learned so far. Like FixCut it sets the cut. Later Adds do not change the model.
 	Model() *Model
-	// Strongest returns the features that came at least so often and speak the loudest, for or
-	// against a link: strongest first, ties by term and offset; 0 = all of them.
+	// Strongest returns the features that occurred at least so often, by the absolute value of their weights, largest
+	// first, ties by term and offset; most = 0 returns all.
 	Strongest(often uint64, most int) []Tally
-	// Marshal returns the learner's file: the same leaps in the same order, the same bytes.
+	// Marshal returns the learner's file: the same leaps in the same order give the same bytes.
 	Marshal() []byte
-	// Settings say what learns.
+	// Settings returns the settings of the learner.
 	Settings() Settings
 }
 
-// Settings say what learns, and how.
+// Settings select a learner and how it learns.
 type Settings struct {
 	// Learner is never LEARNER_UNSPECIFIED.
 	Learner schemas.Learner
-	// Logistic holds for LEARNER_LOGISTIC, and is zero for others.
+	// Logistic is the setting of LEARNER_LOGISTIC, and zero for others.
 	Logistic Proximal
-	// Families of the features that it is given.
+	// Families of the features that the learner gets.
 	Families linkfeature.Families
 	// Count is never COUNTING_UNSPECIFIED.
 	Count schemas.Counting
-	// Smooth is how often naive Bayes spreads counts over neighbouring offsets, 0 to mostSmooth.
+	// Smooth is the number of steps in which naive Bayes spreads counts over neighbouring offsets, 0 to mostSmooth.
 	Smooth uint32
 }
 
-// plainly are the settings of naive Bayes that a crawl has which says no others.
+// plainly are the default settings: naive Bayes.
 var plainly = Settings{Learner: schemas.Learner_LEARNER_BAYES, Families: linkfeature.Offsets, Count: schemas.Counting_COUNTING_RAW}
 
-// SettingsOf are those of a crawl. An error names the field that is out of range.
+// SettingsOf returns the settings of a crawl. The error names the field that is out of range.
 func SettingsOf(l *schemas.Learning) (Settings, error) {
 	families, err := linkfeature.FamiliesOf(l.GetFeatures())
 	if err != nil {
@@ -71,7 +69,7 @@ func SettingsOf(l *schemas.Learning) (Settings, error) {
 	return s, s.check()
 }
 
-// check refuses what is no setting of a learner; those of logistic regression and the families apart.
+// check returns an error for settings out of range; those of logistic regression and the families are checked elsewhere.
 func (s Settings) check() error {
 	logistic := s.Learner == schemas.Learner_LEARNER_LOGISTIC
 	switch {
@@ -89,14 +87,14 @@ func (s Settings) check() error {
 	return nil
 }
 
-// DefaultLogistic are the settings of logistic regression that a crawl has which says no others.
+// DefaultLogistic returns the default settings of logistic regression.
 func DefaultLogistic() Settings {
 	s := plainly
 	s.Learner, s.Logistic = schemas.Learner_LEARNER_LOGISTIC, defaultProximal
 	return s
 }
 
-// String names the learner with its settings, as errors do.
+// String returns the learner with its settings, for error messages.
 func (s Settings) String() string {
 	name := "naive Bayes"
 	if s.Learner == schemas.Learner_LEARNER_LOGISTIC {
@@ -114,7 +112,7 @@ func (s Settings) String() string {
 	return fmt.Sprintf("%s of %v", name, s.Families)
 }
 
-// Learning returns a crawl's settings with these in their place.
+// Learning returns l with the fields that these settings have replaced by them.
 func (s Settings) Learning(l *schemas.Learning) *schemas.Learning {
 	next := new(schemas.Learning)
 	proto.Merge(next, l)
@@ -126,7 +124,7 @@ func (s Settings) Learning(l *schemas.Learning) *schemas.Learning {
 	return next
 }
 
-// New returns a learner that has learnt nothing.
+// New returns a learner that has learned nothing.
 func New(s Settings) Learner {
 	if s.Learner == schemas.Learner_LEARNER_LOGISTIC {
 		return &Logistic{settings: s}
@@ -134,8 +132,8 @@ func New(s Settings) Learner {
 	return &Counts{settings: s}
 }
 
-// Open reads the file of any learner. Errors are those of package modelfile: bytes that are
-// foreign, newer or damaged are told apart.
+// Open reads the file of any learner. Errors are those of package modelfile, which distinguish foreign, newer and damaged
+// files.
 func Open(b []byte) (Learner, error) {
 	if modelfile.Kind(b) == logisticKind {
 		return unmarshalLogistic(b)
@@ -143,7 +141,7 @@ func Open(b []byte) (Learner, error) {
 	return UnmarshalCounts(b)
 }
 
-// OpenFor is Open for a learner that is to go on under settings; one of others is refused.
+// OpenFor is Open for a learner that goes on under settings; a file with others is an error.
 func OpenFor(b []byte, s Settings) (Learner, error) {
 	l, err := Open(b)
 	if err != nil {
@@ -155,7 +153,7 @@ func OpenFor(b []byte, s Settings) (Learner, error) {
 	return l, nil
 }
 
-// Unmarshal reads the model of any learner's file; errors as of Open.
+// Unmarshal reads the model from any learner's file; errors are those of Open.
 func Unmarshal(b []byte) (*Model, error) {
 	l, err := Open(b)
 	if err != nil {

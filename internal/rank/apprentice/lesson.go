@@ -7,8 +7,8 @@ import (
 	"forager/schemas"
 )
 
-// Lesson says whether a record of leap.settled is for the learner: a leap that trains, or a
-// boundary. An error is a record that it cannot take.
+// Lesson reports whether a record of leap.settled is input of the learner: a leap that trains, or a boundary. The error is
+// that of an invalid record.
 func Lesson(l *schemas.LeapSettled) (bool, error) {
 	switch {
 	case l.GetCrawl() == "":

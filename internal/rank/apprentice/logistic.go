@@ -9,7 +9,7 @@ import (
 	"forager/schemas"
 )
 
-// Proximal sets up FTRL-proximal.
+// Proximal is the setting of FTRL-proximal.
 type Proximal struct {
 	// Rate is α: the learning rate of a coordinate is Rate / (1 + √Σg²). In (0,10].
 	Rate float64
@@ -17,14 +17,14 @@ type Proximal struct {
 	L1, L2 float64
 }
 
-// The default settings, and the bounds of all.
+// The default settings, and the bounds.
 var defaultProximal = Proximal{Rate: .1, L1: 0, L2: 1}
 
 const (
 	mostRate, mostPenalty = 10, 1000
 	// beta is β of the paper.
 	beta = 1
-	// mostWeight bounds the weights of a model, so that sums of them are exact.
+	// mostWeight bounds the weights of a model, so that their sums are exact.
 	mostWeight = 64
 )
 
@@ -55,24 +55,24 @@ func (p Proximal) check() error {
 //	p = 1 / (1 + exp −Σ w_i x_i);  g_i = (p − y) x_i;  σ_i = (√(n_i + g_i²) − √n_i)/α
 //	z_i += g_i − σ_i w_i;  n_i += g_i²
 //
-// x_i is what a feature counts (Settings.Count), y = 1 for high, β = 1; a bias, x = 1, has no λ. The same leaps in
-// the same order give the same bits however they come in batches and whatever is stored and read
-// between them. It is not safe for concurrent use.
+// x_i is the count of a feature (Settings.Count), y = 1 for high, β = 1; a bias, x = 1, has no λ. The same leaps in the
+// same order give the same bits, however they come in batches and whatever is stored and read between them. Logistic is not
+// safe for concurrent use.
 type Logistic struct {
 	relevances
 	settings Settings
 	bias     coordinate
 	terms    terms[coordinates]
-	// held are leaps that wait for the cut.
+	// held are the leaps added before the cut is fixed.
 	held held
 
-	// Scratch of learn: a feature's slot, what it counts, x_i, and what it weighs.
+	// Scratch of learn: a feature's slot, its count x_i, and its weight.
 	found   []int
 	values  []float64
 	weights []float64
 }
 
-// coordinate is a feature's state, and how often it came with leaps to low and high targets.
+// coordinate is a feature's state, and how often it occurred in leaps to low and high targets.
 type coordinate struct {
 	z, n      float64
 	low, high uint32 // at most 2³²−1
@@ -80,7 +80,7 @@ type coordinate struct {
 
 func (c *coordinate) seen() bool { return c.low > 0 || c.high > 0 }
 
-// count counts what came with a leap.
+// count adds n occurrences in a leap.
 func (c *coordinate) count(n uint32, high bool) {
 	at := &c.low
 	if high {
@@ -97,7 +97,7 @@ func (c *coordinate) weight(s *Proximal, l1, l2 float64) float64 {
 	return -(c.z - math.Copysign(l1, c.z)) / ((beta+math.Sqrt(c.n))/s.Rate + l2)
 }
 
-// update takes a gradient at a weight.
+// update applies the gradient g at the weight w.
 func (c *coordinate) update(s *Proximal, g, w float64) {
 	n := c.n + float64(g*g)
 	sigma := (math.Sqrt(n) - math.Sqrt(c.n)) / s.Rate
@@ -105,14 +105,13 @@ func (c *coordinate) update(s *Proximal, g, w float64) {
 	c.n = n
 }
 
-// coordinates are those of a term: first that at schemas.NoOffset, behind it those of its offsets
-// from, from+1, ….
+// coordinates are those of a term: first that at schemas.NoOffset, then those of its offsets from, from+1, ….
 type coordinates struct {
 	all  []coordinate
 	from int32
 }
 
-// at returns the coordinate at an offset, made where there is none.
+// at returns the coordinate at an offset, and adds it if there is none.
 func (c *coordinates) at(offset int32) *coordinate {
 	if len(c.all) == 0 {
 		c.all = make([]coordinate, 1, 2)
@@ -134,7 +133,7 @@ func (c *coordinates) at(offset int32) *coordinate {
 	return &c.all[1+offset-c.from]
 }
 
-// offset is that of coordinate i.
+// offset returns that of coordinate i.
 func (c *coordinates) offset(i int) int32 {
 	if i == 0 {
 		return schemas.NoOffset
@@ -149,7 +148,7 @@ func (c *coordinates) reach() (from, to int32) {
 // Settings returns the settings of the learner.
 func (c *Logistic) Settings() Settings { return c.settings }
 
-// Add takes one leap: it is learnt at once, or held until the cut is fixed.
+// Add takes one leap, which is learned at once, or held until the cut is fixed.
 func (c *Logistic) Add(features []*schemas.Feature, relevance float64) error {
 	if err := check(features, relevance); err != nil {
 		return err
@@ -163,13 +162,13 @@ func (c *Logistic) Add(features []*schemas.Feature, relevance float64) error {
 	return nil
 }
 
-// FixCut decides where high begins, by the leaps there are, and learns those that were held.
+// FixCut sets the cut by the leaps there are, and learns those that were held.
 func (c *Logistic) FixCut() {
 	c.relevances.FixCut()
 	c.learnHeld()
 }
 
-// SetCut decides where high begins; what was learnt cannot be cut anew.
+// SetCut sets the cut, which cannot change once leaps were learned.
 func (c *Logistic) SetCut(cut float64) error {
 	if learnt := c.cut; learnt != 0 {
 		if int(math.Round(cut*256)) == learnt {
@@ -192,8 +191,8 @@ func (c *Logistic) learnHeld() {
 	c.held = held{}
 }
 
-// learn makes one step of the gradient. Products are rounded before they are added, here and in
-// update, so that processors that fuse the two give the same bits.
+// learn makes one step of the gradient. Products are rounded before they are added, here and in update, so that processors
+// that fuse the two give the same bits.
 func (c *Logistic) learn(features []*schemas.Feature, bin int) {
 	set := &c.settings.Logistic
 	features = c.settings.counted(features, c.cut)
@@ -232,7 +231,7 @@ func (c *Logistic) learn(features []*schemas.Feature, bin int) {
 	}
 }
 
-// Model makes a model of what was learnt so far, and fixes the cut.
+// Model makes a model of what was learned so far, and fixes the cut.
 func (c *Logistic) Model() *Model {
 	c.FixCut()
 	set := &c.settings.Logistic
@@ -255,7 +254,7 @@ func (c *Logistic) Model() *Model {
 	return m
 }
 
-// held are leaps in little memory, in their order.
+// held is a compact list of leaps, in their order.
 type held struct {
 	number   map[string]uint32
 	names    []string
@@ -268,7 +267,7 @@ type heldFeature struct {
 	offset      int16
 }
 
-// heldLeap is the bin of a leap and where its features end.
+// heldLeap is the bin of a leap and the end of its features.
 type heldLeap struct{ bin, end int }
 
 func (h *held) add(features []*schemas.Feature, bin int) {
@@ -287,7 +286,7 @@ func (h *held) add(features []*schemas.Feature, bin int) {
 	h.leaps = append(h.leaps, heldLeap{bin, len(h.features)})
 }
 
-// each calls f with the leaps in their order; features are valid until it returns.
+// each calls f with the leaps in their order; the features are valid until f returns.
 func (h *held) each(f func(features []*schemas.Feature, bin int)) {
 	var block []schemas.Feature
 	var features []*schemas.Feature

@@ -47,7 +47,7 @@ func (c *Logistic) Marshal() []byte {
 	return modelfile.Seal(logisticKind, c.settings.version(), e.Bytes())
 }
 
-// inOrder are the numbers of coordinates by offset: schemas.NoOffset is the largest.
+// inOrder returns the indices of coordinates by offset: schemas.NoOffset is the largest.
 func (c *coordinates) inOrder() []int {
 	order := make([]int, 0, len(c.all))
 	for i := 1; i < len(c.all); i++ {
@@ -63,7 +63,7 @@ func (c *coordinate) encode(e *modelfile.Encoder) {
 	e.Uint(uint64(c.high))
 }
 
-// mostState bounds z and n far beyond what 2⁴⁰ leaps make of them, so that no sum overflows.
+// mostState bounds z and n far above their values after 2⁴⁰ leaps, so that no sum overflows.
 const mostState = 1 << 120
 
 func (c *coordinate) decode(d *modelfile.Decoder) {
@@ -127,8 +127,8 @@ func (h *held) decode(d *modelfile.Decoder) {
 	}
 }
 
-// unmarshalLogistic reads a file. Errors are those of package modelfile: bytes that are foreign,
-// newer or damaged are told apart.
+// unmarshalLogistic reads a file. Errors are those of package modelfile, which distinguish foreign, newer and damaged
+// files.
 func unmarshalLogistic(b []byte) (*Logistic, error) {
 	version, body, err := modelfile.Open(b, logisticKind, fileVersion)
 	if err != nil {

@@ -16,17 +16,17 @@ type Model struct {
 	prior float64 // log odds of high
 	// rows by term, open-addressed with linear probing; a power of two of them.
 	rows []row
-	// weights are what a feature adds to the log odds of high: log θ(high,τ)/θ(low,τ) of naive Bayes.
-	// They are multiples of 1/weightScale, 0 for features not seen.
+	// weights are the terms of the log odds of high by feature: log θ(high,τ)/θ(low,τ) of naive Bayes. They are multiples
+	// of 1/weightScale, 0 for features not seen.
 	weights []float64
-	// seen says which weights are of features seen, where a link's length is that of those; else nil.
+	// seen marks the weights of features seen, where a link's length counts only those; else nil.
 	seen []bool
-	// settings of the learner; cut tells low from high in co-citation features.
+	// settings of the learner; cut separates low from high in co-citation features.
 	settings Settings
 	cut      int
 }
 
-// key is the number that a term is known by: of R(w) of a sibling, that of low or high.
+// key returns the hash of a term in the rows; R(w) of a sibling is mapped to low or high first.
 func (m *Model) key(term string) uint64 {
 	if m.settings.Families.Cocitation() {
 		term = linkfeature.JudgedTerm(term, m.cut)
@@ -34,21 +34,21 @@ func (m *Model) key(term string) uint64 {
 	return hash(term)
 }
 
-// row is the place of a term's weights under its hash. A free slot has none.
+// row is the location of a term's weights under its hash. A free slot has none.
 type row struct {
 	key uint64
 	weightsOf
 }
 
-// weightsOf says where the n weights of a term are: the first is that at schemas.NoOffset, the
-// others are those of its offsets from, from+1, …. A term that was not seen has none.
+// weightsOf is the location of the n weights of a term: the first is that at schemas.NoOffset, the others are those of its
+// offsets from, from+1, …. A term that was not seen has none.
 type weightsOf struct {
 	at   uint32
 	from int16
 	n    uint16
 }
 
-// slot returns where the weight at an offset is; ok is false where there is none.
+// slot returns the index of the weight at an offset; ok is false if there is none.
 func (w *weightsOf) slot(offset int32) (at uint32, ok bool) {
 	if offset == schemas.NoOffset {
 		return w.at, w.n > 0
@@ -59,20 +59,20 @@ func (w *weightsOf) slot(offset int32) (at uint32, ok bool) {
 
 const weightScale = 1 << 38
 
-// Facts are what there is to say of a model.
+// Facts describe a model.
 type Facts struct {
-	// Leaps it was trained on, and how many of them are low and high.
+	// Leaps that it was trained on, and how many of them are low and high.
 	Leaps, Low, High uint64
-	// Features is |T|, the number of distinct ⟨t, d⟩ seen, those among them that only smoothing has brought counts.
+	// Features is |T|, the number of distinct ⟨t, d⟩ seen, including those with counts from smoothing only.
 	Features int
-	// Cut: high ⇔ R(v) ≥ Cut; 0 while nothing was learnt.
+	// Cut: high ⇔ R(v) ≥ Cut; 0 while nothing was learned.
 	Cut float64
-	// MedianLow and MedianHigh of R(v); 0 and 1 where there is no such leap.
+	// MedianLow and MedianHigh are medians of R(v); 0 and 1 if there is no such leap.
 	MedianLow, MedianHigh float64
 }
 
-// Model makes a model of what was learnt so far. The first call with at least one leap fixes
-// the cut, which Marshal then writes too. Later Adds do not change the model.
+// Model makes a model of what was learned so far. The first call with at least one leap fixes the cut, which Marshal then
+// writes too. Later Adds do not change the model.
 func (c *Counts) Model() *Model {
 	c.FixCut()
 	m := &Model{facts: c.facts(), settings: c.settings, cut: c.cut}
@@ -81,9 +81,8 @@ func (c *Counts) Model() *Model {
 	return m
 }
 
-// layOut makes room for the weights of all terms, which reach from one offset to another;
-// from > to for terms of no offset. Smoothing makes them reach farther. It returns where the rows of the terms are, in the order
-// of terms.all.
+// layOut allocates the weights of all terms. reach returns the range of a term's offsets, from > to for a term without
+// offsets; smoothing widens it. layOut returns the indices of the terms' rows, in the order of terms.all.
 func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) (places []uint32) {
 	m.rows = make([]row, 1<<bits.Len(uint(all.used)*3/2))
 	places = make([]uint32, 0, all.used)
@@ -120,17 +119,17 @@ func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) (pl
 	return places
 }
 
-// see notes that the feature of a weight was seen.
+// see marks the feature of a weight as seen.
 func (m *Model) see(at uint32) {
 	if m.seen != nil {
 		m.seen[at] = true
 	}
 }
 
-// round makes a weight a multiple of 1/weightScale.
+// round rounds a weight to a multiple of 1/weightScale.
 func round(w float64) float64 { return math.RoundToEven(w*weightScale) / weightScale }
 
-// weigh sets the weights of naive Bayes; places are what layOut returned.
+// weigh sets the weights of naive Bayes; places is the result of layOut.
 func (m *Model) weigh(c *Counts, places []uint32) {
 	pairs := make([]pair, len(m.weights))
 	var tokens pair
@@ -159,7 +158,7 @@ func (m *Model) weigh(c *Counts, places []uint32) {
 			m.facts.Features++
 		}
 	}
-	// What is counted in parts of one: so many make the 1 that θ adds to each feature.
+	// Counts are in parts of 1, so the 1 that θ adds to each feature is that many parts.
 	one := unit * scale
 	vocabulary, all := float64(one)*float64(m.facts.Features), float64(scale)
 	denominators := math.Log(vocabulary+all*float64(tokens.low)) - math.Log(vocabulary+all*float64(tokens.high))
@@ -178,7 +177,7 @@ func (m *Model) weigh(c *Counts, places []uint32) {
 	}
 }
 
-// finest is the unit that all counts can be brought to.
+// finest returns the smallest unit, to which all counts can be converted.
 func (c *Counts) finest() uint64 {
 	unit := unitOf(c.settings, "")
 	var name []byte
@@ -189,7 +188,7 @@ func (c *Counts) finest() uint64 {
 	return unit
 }
 
-// logs are the logarithms of most counts.
+// logs returns a table of the logarithms of small counts.
 var logs = sync.OnceValue(func() []float64 {
 	logs := make([]float64, 1<<10)
 	for n := range logs {
@@ -198,7 +197,7 @@ var logs = sync.OnceValue(func() []float64 {
 	return logs
 })
 
-// smooth spreads what was counted over the offsets of each term, and returns how much larger all counts are then.
+// smooth spreads the counts over the offsets of each term, and returns the factor by which all counts have grown.
 func (m *Model) smooth(pairs []pair) (scale uint64) {
 	times := m.settings.Smooth
 	if times == 0 {
@@ -207,7 +206,7 @@ func (m *Model) smooth(pairs []pair) (scale uint64) {
 	scale = 1 << (2 * times)
 	for _, r := range m.rows {
 		if r.n > 0 {
-			whole := &pairs[r.at] // it has no neighbours
+			whole := &pairs[r.at] // no neighbours
 			whole.low, whole.high = whole.low*scale, whole.high*scale
 			spread(pairs[r.at+1:r.at+uint32(r.n)], times)
 		}
@@ -215,10 +214,10 @@ func (m *Model) smooth(pairs []pair) (scale uint64) {
 	return scale
 }
 
-// Facts returns what there is to say of the model.
+// Facts returns the facts of the model.
 func (m *Model) Facts() Facts { return m.facts }
 
-// Trained reports whether the model has learnt anything; if not, all its scores are equal.
+// Trained reports whether the model has learned from any leap; if not, all its scores are equal.
 func (m *Model) Trained() bool { return m.facts.Leaps > 0 }
 
 // Score returns Pr(high | u,v) of a link with these features.
@@ -248,8 +247,8 @@ func (m *Model) Score(features []*schemas.Feature) float64 {
 	return sigmoid(m.prior + sum)
 }
 
-// amount is what a feature of a weight adds by its count in parts of a unit: rounded as weights are where it is a
-// fraction, so that sums stay exact.
+// amount returns the contribution of a feature of a weight with a count in parts of a unit. A fraction is rounded as
+// weights are, so that sums stay exact.
 func amount(weight float64, count, unit uint32) float64 {
 	if unit == 1 {
 		return float64(count) * weight
@@ -257,10 +256,10 @@ func amount(weight float64, count, unit uint32) float64 {
 	return round(float64(count) / float64(unit) * weight)
 }
 
-// weightsOf returns none for a term that was not seen.
+// weightsOf returns the zero value for a term that was not seen.
 func (m *Model) weightsOf(key uint64) weightsOf { return m.rows[m.slot(key)].weightsOf }
 
-// slot returns where the row of a term is, or the free slot where it would be.
+// slot returns the index of a term's row, or of the free slot where it would be.
 func (m *Model) slot(key uint64) uint32 {
 	mask := uint32(len(m.rows) - 1)
 	i := uint32(key) & mask
@@ -278,35 +277,35 @@ func sigmoid(x float64) float64 {
 	return e / (1 + e)
 }
 
-// Value is the R(v) to expect where Pr(high) is p: the medians of low and high, weighted (2002
-// §2.3). It orders links as p does and is on the scale of R.
+// Value is the expected R(v) where Pr(high) is p: the medians of low and high, weighted (2002, §2.3). It orders links as p
+// does and is on the scale of R.
 func (m *Model) Value(p float64) float64 {
 	return (1-p)*m.facts.MedianLow + p*m.facts.MedianHigh
 }
 
-// Page scores the links of one page after another; of a page with several it looks each term
-// up once. The zero Page wants Turn first. It is not safe for concurrent use.
+// Page scores the links of one page after another; it looks each term of a page up once. Turn must be called before the
+// first score. It is not safe for concurrent use.
 type Page struct {
 	model *Model
 	table *linkfeature.Table
 	dMax  int
 	base  float64 // weights of the terms of the page
-	// far is what each term weighs farther than d_max, where the model has such.
+	// far are the weights of the terms farther than d_max, where the model has such features.
 	far  []float64
 	name []byte // scratch
 	// weights of each term of the table at the offsets −dMax to dMax.
 	weights []float64
-	// found are the weights of the terms that were looked up since the page was turned to: those whose element of turned is turn.
+	// found are the weights of the terms looked up since Turn: those whose element of turned equals turn.
 	found  []weightsOf
 	turned []uint32
 	turn   uint32
 	keys   []uint64 // scratch
-	// looked counts tokens added up one by one; all: weights holds those of every term.
+	// looked counts tokens added up one by one; all is set once weights has those of every term.
 	looked int
 	all    bool
 }
 
-// Turn takes another page, or another model.
+// Turn sets the page, and the model.
 func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found, turned: p.turned, turn: p.turn + 1, far: p.far[:0], name: p.name}
 	if n := t.PageTerms(); n > len(p.turned) || p.turn == 0 {
@@ -324,14 +323,14 @@ func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 	}
 }
 
-// The weights of all terms of a page at all offsets are laid out once a tenth as many links as it has terms are to be scored, or
-// once so many tokens were added up for each term: adding them up is quicker then.
+// The weights of all terms of a page at all offsets are laid out once a tenth as many links as it has terms are to be
+// scored, or once so many tokens were added up for each term: from then on adding up the table is faster.
 const (
 	termsPerLink  = 10
 	tokensPerTerm = 4
 )
 
-// Expect says that so many links of the page will be scored; it changes nothing but time.
+// Expect announces that so many links of the page will be scored; it changes only the speed.
 func (p *Page) Expect(links int) {
 	if links*termsPerLink >= p.table.PageTerms() && p.byToken() && !p.all {
 		p.seekAll()
@@ -339,7 +338,7 @@ func (p *Page) Expect(links int) {
 	}
 }
 
-// turnFar looks up what the terms of the page weigh where they are far from a link, and adds up all its tokens as if they were.
+// turnFar looks up the weights of the terms of the page as far ones, and adds them up for all tokens.
 func (p *Page) turnFar() {
 	for term := range p.table.PageTerms() {
 		p.name = linkfeature.AppendFar(p.name[:0], p.table.Term(uint32(term)))
@@ -350,18 +349,17 @@ func (p *Page) turnFar() {
 	}
 }
 
-// byToken says that the tokens of a link can be added up one by one: each of a feature counts as much as the others, however
-// many there are.
+// byToken reports whether the tokens of a link can be added up one by one: with raw counts each occurrence of a feature has
+// the same weight.
 func (p *Page) byToken() bool { return p.model.settings.Count == schemas.Counting_COUNTING_RAW }
 
-// everywhere is a link that no leaf is far from.
+// everywhere is a link that spans all leaves, so that none is far from it.
 var everywhere = schemas.Link{LastLeaf: math.MaxUint32}
 
-// Score returns what Model.Score returns for the link's features, to the bit, without making
-// them.
+// Score returns the result of Model.Score for the link's features, bit for bit, without making them.
 func (p *Page) Score(l *schemas.Link) float64 { return p.ScoreWith(l, nil) }
 
-// ScoreWith is Score for a link that has features beside those of the page: co-citation features.
+// ScoreWith is Score for a link that also has features not read from the page: co-citation features.
 func (p *Page) ScoreWith(l *schemas.Link, beside []*schemas.Feature) float64 {
 	if !p.byToken() {
 		return p.model.Score(linkfeature.Merge(p.table.FeaturesOf(l, p.dMax, p.model.settings.Families), beside))
@@ -374,7 +372,7 @@ func (p *Page) ScoreWith(l *schemas.Link, beside []*schemas.Feature) float64 {
 		}
 	}
 	if p.model.settings.Families.Far() {
-		for term := range p.table.Tokens(l, p.dMax) { // they are near
+		for term := range p.table.Tokens(l, p.dMax) { // these are near
 			base -= p.far[term]
 		}
 	}
@@ -384,14 +382,14 @@ func (p *Page) ScoreWith(l *schemas.Link, beside []*schemas.Feature) float64 {
 	if !p.all && p.looked <= tokensPerTerm*p.table.PageTerms() {
 		return sigmoid(p.model.prior + (base + p.one(l)))
 	}
-	if !p.all { // who has scored some links will score most
+	if !p.all { // if some links were scored, most will be
 		p.seekAll()
 		p.all = true
 	}
 	return sigmoid(p.model.prior + (base + p.table.Sum(l, p.dMax, p.weights)))
 }
 
-// withoutOffset is the weight of a term at schemas.NoOffset.
+// withoutOffset returns the weight of a term at schemas.NoOffset.
 func (m *Model) withoutOffset(term []byte) float64 {
 	if w := m.weightsOf(hashBytes(term)); w.n > 0 {
 		return m.weights[w.at]
@@ -399,7 +397,7 @@ func (m *Model) withoutOffset(term []byte) float64 {
 	return 0
 }
 
-// lookUp returns the weights of a term, which it looks up once.
+// lookUp returns the weights of a term, which it looks up once a page.
 func (p *Page) lookUp(term uint32) *weightsOf {
 	w := &p.found[term]
 	if p.turned[term] != p.turn {
@@ -409,8 +407,8 @@ func (p *Page) lookUp(term uint32) *weightsOf {
 	return w
 }
 
-// one adds up the weights of a link's tokens without looking at other terms. A token counts at its
-// offset and, for models that learnt so, without one; weights of what was not learnt are 0.
+// one adds up the weights of a link's tokens term by term. A token counts at its offset and, for models trained so, without
+// one; weights of features not learned are 0.
 func (p *Page) one(l *schemas.Link) (sum float64) {
 	for term, offset := range p.table.Tokens(l, p.dMax) {
 		p.looked++
@@ -426,7 +424,7 @@ func (p *Page) one(l *schemas.Link) (sum float64) {
 	return sum
 }
 
-// seekAll looks up all terms, in steps, so that the cache misses of a step run side by side.
+// seekAll looks up all terms, in steps, so that the cache misses of a step overlap.
 func (p *Page) seekAll() {
 	n := p.table.PageTerms()
 	p.keys = slices.Grow(p.keys[:0], n)[:n]
@@ -442,11 +440,11 @@ func (p *Page) seekAll() {
 	}
 }
 
-// take copies the weights of a term, that without an offset added to each.
+// take copies the weights of a term and adds that without an offset to each.
 func (p *Page) take(term int, w weightsOf) {
 	width := 2*p.dMax + 1
 	to := p.weights[term*width:][:width]
-	// begin is the column of the term's first offset, which may lie before the first column.
+	// begin is the column of the term's first offset, which may be before the first column.
 	begin := int(w.from) + p.dMax
 	low, high := max(0, begin), min(width, begin+int(w.n)-1)
 	clear(to)

@@ -10,11 +10,11 @@ import (
 const (
 	// bins of R(v): ⌊256 R⌋.
 	bins = 257
-	// The cut lies in [.1, .9].
+	// The cut is in [.1, .9].
 	minCut, maxCut = 26, 230
 )
 
-// relevances are the R(v) of the leaps that were added, by bin, and where high begins.
+// relevances are the R(v) of the leaps that were added, by bin, and the cut.
 type relevances struct {
 	leaps [bins]uint64
 	cut   int // a bin; 0 = not fixed yet
@@ -38,8 +38,8 @@ func (c *relevances) Leaps() uint64 {
 	return n
 }
 
-// SetCut sets the cut, whether or not it was fixed before: high ⇔ R(v) ≥ cut. It must lie in [.1, .9]
-// and is rounded to a multiple of 1/256. 0 lets it be fixed anew, by all leaps there are.
+// SetCut sets the cut, whether or not it was fixed before: high ⇔ R(v) ≥ cut. It must be in [.1, .9] and is rounded to a
+// multiple of 1/256. 0 clears it, so that it is fixed again, by all leaps there are.
 func (c *relevances) SetCut(cut float64) error {
 	bin := int(math.Round(cut * 256))
 	if cut != 0 && !(cut >= .1 && cut <= .9) {
@@ -49,7 +49,7 @@ func (c *relevances) SetCut(cut float64) error {
 	return nil
 }
 
-// FixCut sets the cut, once there is a leap to take it from, as Model does.
+// FixCut sets the cut, as Model does, if it is not set and there is a leap.
 func (c *relevances) FixCut() {
 	if n := c.Leaps(); c.cut == 0 && n > 0 {
 		below, above := c.middle(0, bins, n)
@@ -57,7 +57,7 @@ func (c *relevances) FixCut() {
 	}
 }
 
-// facts are what there is to say of a model by the leaps alone.
+// facts returns the facts of a model that depend on the leaps alone.
 func (c *relevances) facts() Facts {
 	f := Facts{Cut: float64(c.cut) / 256, MedianLow: 0, MedianHigh: 1}
 	for b, n := range c.leaps {

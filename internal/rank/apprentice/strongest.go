@@ -8,23 +8,20 @@ import (
 	"forager/internal/rank/linkfeature"
 )
 
-// Tally is a feature ⟨t, d⟩ with what was counted of it and what it says.
+// Tally is a feature ⟨t, d⟩ with its counts and its weight.
 type Tally struct {
 	Term string `json:"term"`
 	// Offset is d; schemas.NoOffset for a term without one.
 	Offset int32 `json:"offset"`
-	// Low and High are how often it came with leaps to targets below and from the cut on, as counted
-	// (Settings.Count), rounded up.
+	// Low and High are its counts in leaps to targets below the cut and from the cut on (see Settings.Count), rounded up.
 	Low  uint64 `json:"low"`
 	High uint64 `json:"high"`
-	// Weight is what it adds to the log odds of high, log θ(high,τ)/θ(low,τ) of naive Bayes: above 0
-	// it speaks for a link.
+	// Weight is its term in the log odds of high, log θ(high,τ)/θ(low,τ) of naive Bayes; positive for evidence of high.
 	Weight float64 `json:"weight"`
 }
 
-// Strongest returns the features that came at least so often and speak the loudest, for or
-// against a link: strongest first, ties by term and offset; 0 = all of them. Like Model it
-// fixes the cut.
+// Strongest returns the features with a count of at least often, by the absolute value of their weights, largest first,
+// ties by term and offset; most = 0 returns all. Like Model it fixes the cut.
 func (c *Counts) Strongest(often uint64, most int) []Tally {
 	m := c.Model()
 	var all []Tally
@@ -57,7 +54,7 @@ func (c *Counts) Strongest(often uint64, most int) []Tally {
 	return strongest(addUp(all), often, most)
 }
 
-// addUp makes one tally of those of several R(w) that are low, or high, at one offset.
+// addUp merges the tallies of several R(w) that are all low, or all high, at one offset.
 func addUp(all []Tally) []Tally {
 	first := make(map[Tally]int) // by term and offset
 	n := 0
@@ -76,8 +73,7 @@ func addUp(all []Tally) []Tally {
 	return all[:n]
 }
 
-// Strongest returns the features that came at least so often and speak the loudest, for or
-// against a link, in the order of Counts.Strongest; weights are not rounded.
+// Strongest returns the features as Counts.Strongest does; weights are not rounded.
 func (c *Logistic) Strongest(often uint64, most int) []Tally {
 	c.FixCut()
 	set := &c.settings.Logistic
@@ -96,7 +92,7 @@ func (c *Logistic) Strongest(often uint64, most int) []Tally {
 	return strongest(all, often, most)
 }
 
-// strongest leaves out tallies of what came less often and puts the others in order.
+// strongest removes tallies with a count below often and sorts the others.
 func strongest(all []Tally, often uint64, most int) []Tally {
 	all = slices.DeleteFunc(all, func(t Tally) bool { return t.Low+t.High < often })
 	slices.SortFunc(all, func(a, b Tally) int {

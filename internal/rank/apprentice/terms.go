@@ -12,30 +12,27 @@ import (
 	"forager/schemas"
 )
 
-// A leap touches some forty terms among hundreds of thousands, so what an update costs is
-// cache misses: one for a term, with its name, and one for what was learnt of it. Both tables
-// are open-addressed with linear probing, and an update first reads from every line that it will
-// want, of all features, before it compares or changes anything: reads that do not wait for each
-// other miss side by side.
+// A leap has some forty terms among hundreds of thousands, so the cost of an update is cache misses: one for a term with
+// its name, and one for its cells. Both tables are open-addressed with linear probing, and an update first reads every
+// cache line that it needs, for all features, before it compares or changes anything: reads that do not depend on each
+// other miss concurrently.
 
-// terms is what was learnt of each term, by name.
+// terms holds what was learned of each term, by name.
 type terms[L any] struct {
 	slots []term[L] // a power of two of them
 	used  int
-	// touched is a sum of what was read ahead, so that it is read.
+	// touched is a sum of what was read ahead, so that the compiler keeps the reads.
 	touched uint64
 }
 
-// term holds what was learnt of a term's features. A free slot has an empty name. It fills a
-// cache line.
+// term holds what was learned of a term's features. A free slot has an empty name. A term fills a cache line.
 type term[L any] struct {
 	name   name
 	long   string // the name where it is a long one
 	learnt L
 }
 
-// name of a term: its first 15 bytes, the lowest first, and behind them its length, longName if it has
-// more. What it has less of is 0.
+// name of a term: its first 15 bytes, lowest first, then its length, longName if it has more. Unused bytes are 0.
 type name struct{ head, tail uint64 }
 
 const (
@@ -85,16 +82,15 @@ func (t *term[L]) append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, t.name.tail)[:at+n]
 }
 
-// hash is the number that a term is known by in a Model.
+// hash is the key of a term in a Model.
 func hash(s string) uint64 { return xxhash.Sum64String(s) }
 
 func hashBytes(b []byte) uint64 { return xxhash.Sum64(b) }
 
-// find returns the slot of a name, which is not empty, or the free one where it would be. There
-// is always a free one.
+// find returns the slot of a name, which is not empty, or the free one where it would be. There is always a free one.
 func (t *terms[L]) find(s string) int { return t.probe(int(hash(s))&(len(t.slots)-1), s) }
 
-// probe is find from the slot on where the name's hash points.
+// probe is find beginning at the slot of the name's hash.
 func (t *terms[L]) probe(i int, s string) int {
 	n, mask := newName(s), len(t.slots)-1
 	for {
@@ -106,7 +102,7 @@ func (t *terms[L]) probe(i int, s string) int {
 	}
 }
 
-// grow makes room for n more terms.
+// grow makes space for n more terms.
 func (t *terms[L]) grow(n int) {
 	need := max(16, 1<<bits.Len(uint(t.used+n)*4/3))
 	if need <= len(t.slots) {
@@ -121,8 +117,8 @@ func (t *terms[L]) grow(n int) {
 	}
 }
 
-// at returns the term of a name, entered where it is new; slot is what seek returned for it, perhaps
-// before other terms were entered, and becomes that of the term.
+// at returns the term of a name, which it adds if it is new. slot is the result of seek, perhaps before other terms were
+// added, and is set to the term's slot.
 func (t *terms[L]) at(slot *int, s string) *term[L] {
 	if *slot >= 0 {
 		return &t.slots[*slot]
@@ -138,14 +134,14 @@ func (t *terms[L]) at(slot *int, s string) *term[L] {
 	return at
 }
 
-// enter returns the term of a name, entered where it is new.
+// enter returns the term of a name, which it adds if it is new.
 func (t *terms[L]) enter(s string) *term[L] {
 	t.grow(1)
 	slot := ^t.find(s)
 	return t.at(&slot, s)
 }
 
-// all goes through the terms in no order.
+// all iterates over the terms in no order.
 func (t *terms[L]) all(yield func(*term[L]) bool) {
 	for i := range t.slots {
 		if !t.slots[i].free() && !yield(&t.slots[i]) {
@@ -154,8 +150,8 @@ func (t *terms[L]) all(yield func(*term[L]) bool) {
 	}
 }
 
-// seek returns in found, for each feature, the slot of its term, and for a term that is not there
-// yet ^ the slot where it would be. There is room for all of them then.
+// seek returns in found, for each feature, the slot of its term, or the complement (^) of the slot where it would be.
+// Afterwards there is space for all of them.
 func (t *terms[L]) seek(features []*schemas.Feature, found []int) []int {
 	t.grow(len(features))
 	found = found[:0]
@@ -190,13 +186,13 @@ func (t *terms[L]) byName() []named[L] {
 	return all
 }
 
-// cell is a place and how often a term's feature came there: place<<countBits | count. The
-// count is ≥ 1, so that 0 is a free slot.
+// cell is a place and the count of a term's feature there: place<<countBits | count. The count is ≥ 1, so that 0 is a free
+// slot.
 type cell uint64
 
 const (
 	countBits = 47 // leaves 17 bits for a place
-	// countLimit bounds every count, so that sums fit: a count stops there.
+	// countLimit is the value at which a count saturates, so that sums fit.
 	countLimit = 1 << 40
 )
 
@@ -209,7 +205,7 @@ type cells struct {
 	used  uint32
 }
 
-// add counts n ≥ 1 more at a place.
+// add adds n ≥ 1 to the count at a place.
 func (c *cells) add(p place, n uint64) {
 	if len(c.slots) == 0 {
 		c.slots = make([]cell, 2)
@@ -236,13 +232,13 @@ func (c *cells) find(p place) int {
 	return i
 }
 
-// home is the slot where find begins. All features of a leap have its bin, and most leaps one of a
-// few: the cells of a bin lie side by side.
+// home is the slot where find begins. All features of a leap have its bin, and most leaps have one of a few bins, so the
+// cells of a bin are next to each other.
 func (c *cells) home(p place) int {
 	return (p.bin()*0x9e3779b1>>8 + int(p.offset())) & (len(c.slots) - 1)
 }
 
-// touch reads what find reads first. There is a cell.
+// touch reads what find reads first. There must be a cell.
 func (c *cells) touch(p place) uint64 { return uint64(c.slots[c.home(p)]) }
 
 func (c *cells) grow() {
@@ -255,7 +251,7 @@ func (c *cells) grow() {
 	}
 }
 
-// all goes through the cells in no order.
+// all iterates over the cells in no order.
 func (c *cells) all(yield func(cell) bool) {
 	for _, x := range c.slots {
 		if x != 0 && !yield(x) {

@@ -14,18 +14,18 @@ import (
 	"forager/schemas"
 )
 
-// Most is the number of parents that count of an answer (2000: what a search engine shows).
+// Most is the number of parents of a page that are used (2000: the results that a search engine shows).
 const Most = 20
 
-// Source knows pages that link to a page. It is safe for concurrent use.
+// Source returns pages that link to a page. It is safe for concurrent use.
 type Source interface {
-	// Parents returns URLs of pages that link to the page of a canonical URL, in an order of its own; an error is a
-	// *predicate.Failure, or the end of ctx.
+	// Parents returns the URLs of pages that link to the page of a canonical URL, in the order of the source. The error is
+	// a *predicate.Failure, or that of ctx.
 	Parents(ctx context.Context, url string) ([]string, error)
 }
 
-// Open reads the file of a source; one that asks a service does so by the options. Errors are those of package
-// modelfile, and that the file is no source's.
+// Open reads the file of a source; a source that is a service is called with the options. Errors are those of package
+// modelfile, or that the file is not a source's.
 func Open(b []byte, o predicate.Options) (Source, error) {
 	switch kind := modelfile.Kind(b); kind {
 	case TableKind:
@@ -45,22 +45,22 @@ func Open(b []byte, o predicate.Options) (Source, error) {
 	}
 }
 
-// OpenMapped is Open for a mapped file.
+// OpenMapped is Open of a mapped file.
 func OpenMapped(file *modelfile.Mapped, o predicate.Options) (Source, error) {
 	s, err := Open(bytes.Clone(file.Bytes()), o)
 	runtime.KeepAlive(file)
 	return s, err
 }
 
-// Wanted says whether the source is to be asked about a judged page: the path allows it, and a guide calls the page a
+// Wanted reports whether the source is to be queried for a judged page: the path allows it, and a guide calls the page a
 // target.
 func Wanted(path *schemas.Path, j *schemas.Judgement) bool {
 	target := func(g *schemas.Guidance) bool { return g.GetLayer() == 1 }
 	return path.GetBacklinks() != "" && slices.ContainsFunc(j.GetGuidance(), target)
 }
 
-// Ask asks the source of a version for the parents of a page. A failure stands in what it returns, and is also the
-// error.
+// Ask queries the source of a version for the parents of a page. A failure is recorded in the result, and is also returned
+// as the error.
 func Ask(ctx context.Context, by Source, version, page string) (*schemas.Backlinks, error) {
 	said := &schemas.Backlinks{Source: version, Queries: 1}
 	parents, err := by.Parents(ctx, page)
@@ -82,15 +82,15 @@ func Ask(ctx context.Context, by Source, version, page string) (*schemas.Backlin
 	return said, nil
 }
 
-// Join adds the parents in a verdict's judgement to its links, but for those that the page links to itself. The judgement
-// must be the verdict's own.
+// Join adds the parents in a verdict's judgement to its links, except those that the page links to itself. The judgement
+// must not be shared with other verdicts.
 func Join(rec *schemas.LinkFound) {
 	own := make(map[string]bool, len(rec.GetLinks()))
 	for _, l := range rec.GetLinks() {
 		own[l.GetUrl()] = true
 	}
 	n := len(rec.GetLinks())
-	links := slices.Clip(rec.GetLinks()) // others may have the page's
+	links := slices.Clip(rec.GetLinks()) // the page's links may be shared
 	for _, p := range rec.GetJudgement().GetBacklinks().GetParents() {
 		if !own[p] {
 			links = append(links, &schemas.Link{Url: p, FirstLeaf: schemas.NoLeaf, LastLeaf: schemas.NoLeaf, Backlink: true})
@@ -103,7 +103,7 @@ func Join(rec *schemas.LinkFound) {
 		extend(g, n, len(links))
 	}
 	if anchors := rec.GetJudgement().GetAnchors(); len(anchors) > 0 {
-		// Nobody wrote a text for them: what is known is the page's own relevance.
+		// A parent has no anchor text: the page's own relevance is used.
 		for range len(links) - n {
 			anchors = append(anchors, uint32(rec.GetJudgement().GetRaw()*schemas.AnchorSteps))
 		}
@@ -111,7 +111,7 @@ func Join(rec *schemas.LinkFound) {
 	}
 }
 
-// extend gives the links from n on what a guide said of the best of those before.
+// extend gives the links from n on the guidance of the best of those before.
 func extend(g *schemas.Guidance, n, all int) {
 	if len(g.GetScores()) > 1 {
 		best := slices.Max(g.GetScores())

@@ -12,20 +12,20 @@ import (
 // maxLinks bounds the links of numbered vertices that are kept until their names are known: about 2 GB.
 const maxLinks = 1 << 25
 
-// Numbered are a file of edges between numbers of vertices and the file of these vertices' names, as Common Crawl's. Both are
-// streamed: memory holds the first Most parents of each page that is wanted, and their names.
+// Numbered is a file of edges between numbers of vertices and the file of their names, as those of Common Crawl. Both are
+// streamed: memory holds the first Most parents of each wanted page, and their names.
 type Numbered struct {
-	// Edges and Vertices open the files at their begins.
+	// Edges and Vertices open the files from the beginning.
 	Edges, Vertices func() (io.ReadCloser, error)
-	// Broken is the share of the lines of each that may be broken, [0,1].
+	// Broken is the share of the lines of each file that may be broken, [0,1].
 	Broken float64
-	// Named says what the file of vertices held, and Nameless of how many vertices with links it has no name, once
-	// they were read.
+	// Named are the counts of the file of vertices, and Nameless the number of vertices with links but without a name, once
+	// the files were read.
 	Named    edgefile.Counts
 	Nameless int
 }
 
-// Links are the Edges of the files, of pages for which wanted holds.
+// Links returns the Edges of the files that lead to wanted pages.
 func (n *Numbered) Links(ctx context.Context, wanted func(to string) bool) Edges {
 	return func(f func(from, to string)) (edgefile.Counts, error) {
 		among, err := n.choose(ctx, wanted)
@@ -49,7 +49,7 @@ func (n *Numbered) Links(ctx context.Context, wanted func(to string) bool) Edges
 	}
 }
 
-// choose are the vertices of pages that are wanted.
+// choose returns the vertices of wanted pages.
 func (n *Numbered) choose(ctx context.Context, wanted func(to string) bool) (map[uint64]bool, error) {
 	among := make(map[uint64]bool)
 	return among, n.vertices(ctx, func(v uint64, url string) {
@@ -59,7 +59,7 @@ func (n *Numbered) choose(ctx context.Context, wanted func(to string) bool) (map
 	})
 }
 
-// links are the first Most links, from and to, of each vertex that is wanted.
+// links returns the first Most links, from and to, of each wanted vertex.
 func (n *Numbered) links(ctx context.Context, among map[uint64]bool) (links [][2]uint64, counts edgefile.Counts, err error) {
 	file, err := n.Edges()
 	if err != nil {
@@ -83,7 +83,7 @@ func (n *Numbered) links(ctx context.Context, among map[uint64]bool) (links [][2
 	return links, counts, err
 }
 
-// names are the URLs of the ends of links.
+// names returns the URLs of the ends of links.
 func (n *Numbered) names(ctx context.Context, links [][2]uint64) (map[uint64]string, error) {
 	names := make(map[uint64]string)
 	for _, l := range links {

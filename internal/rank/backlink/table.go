@@ -17,36 +17,36 @@ const (
 	tableVersion = 1
 )
 
-// Table is a source made from edges. It is never changed.
+// Table is a source made of edges. It is immutable.
 type Table struct {
 	urls    []string // sorted, distinct
 	targets []uint32 // ascending
-	ends    []uint32 // where each target's parents end
+	ends    []uint32 // the end of each target's parents
 	parents []uint32
 }
 
-// Edges calls f with the ends of links, canonical URLs, and says what it read.
+// Edges calls f with the ends of links, canonical URLs, and returns the counts of what it read.
 type Edges func(f func(from, to string)) (edgefile.Counts, error)
 
-// maxPages bounds the pages of a table, parents among them: some 2 GB of URLs while it is made.
+// maxPages bounds the pages of a table, parents included: some 2 GB of URLs while it is made.
 const maxPages = 1 << 24
 
-// errTooMany: edges have more pages, or links to them, than a table may.
+// errTooMany: the edges have more pages, or links to them, than a table may have.
 var errTooMany = errors.New("too much for one table; name the hosts whose pages are to be asked about")
 
 // Anything wants the parents of every page.
 func Anything(string) bool { return true }
 
-// EdgesOf are those of a file of URLs that lead to pages for which wanted holds; more than the share broken of broken lines
-// are edgefile.ErrBroken.
+// EdgesOf returns the edges of a file of URLs that lead to wanted pages. A share of broken lines above broken is
+// edgefile.ErrBroken.
 func EdgesOf(ctx context.Context, r io.Reader, broken float64, wanted func(to string) bool) Edges {
 	return func(f func(from, to string)) (edgefile.Counts, error) {
 		return edgefile.Links(ctx, r, broken, wanted, f)
 	}
 }
 
-// NewTable keeps of each page the first Most parents among the edges. Links of a page to itself are left out. Edges of more
-// than maxPages pages are an error.
+// NewTable keeps the first Most parents of each page among the edges. Links of a page to itself are left out. More than
+// maxPages pages are an error.
 func NewTable(edges Edges) (*Table, edgefile.Counts, error) {
 	names, numbers := []string(nil), make(map[string]uint32)
 	number := func(url string) uint32 {
@@ -95,11 +95,11 @@ func NewTable(edges Edges) (*Table, edgefile.Counts, error) {
 	return t, counts, nil
 }
 
-// Targets is the number of pages of which parents are known.
+// Targets returns the number of pages with known parents.
 func (t *Table) Targets() int { return len(t.targets) }
 
-// Parents answers as Source says; it knows no failure. Where nothing links to a page at the root of a host, what
-// links to the host's vertex does.
+// Parents implements Source; it never fails. If nothing links to a page at the root of a host, the parents of the host's
+// vertex are returned.
 func (t *Table) Parents(_ context.Context, url string) ([]string, error) {
 	parents := t.of(url)
 	if v := edgefile.Vertex(url); parents == nil && v != "" {
@@ -108,7 +108,7 @@ func (t *Table) Parents(_ context.Context, url string) ([]string, error) {
 	return parents, nil
 }
 
-// of are the parents of a target; nil where it is none.
+// of returns the parents of a target; nil for other pages.
 func (t *Table) of(url string) (parents []string) {
 	n, ok := slices.BinarySearch(t.urls, url)
 	if !ok {
@@ -156,7 +156,7 @@ func Unmarshal(b []byte) (*Table, error) {
 	return t, nil
 }
 
-// check refuses what would not be a table.
+// check reports invalid contents to the decoder.
 func (t *Table) check(d *modelfile.Decoder) {
 	if len(t.ends) != len(t.targets) {
 		d.Fail("%d pages with parents have %d ends", len(t.targets), len(t.ends))

@@ -13,7 +13,7 @@ const (
 	maxLayers, maxComponents = 64, 1 << 20
 )
 
-// Settings returns what the model was trained with.
+// Settings returns the settings of the training.
 func (m *Model) Settings() Settings { return m.settings }
 
 // Encode writes the model into the body of a file.
@@ -40,7 +40,7 @@ func bit(b bool) uint64 {
 	return 0
 }
 
-// Decode reads what Encode wrote; what is wrong with it is the Decoder's error.
+// Decode reads what Encode wrote; errors are those of the Decoder.
 func Decode(d *modelfile.Decoder) *Model {
 	m := &Model{words: make(map[string]uint32)}
 	m.settings = Settings{Components: int(d.Uint("components", maxComponents)), WithLayer1: d.Uint("layer 1", 1) == 1, Raw: d.Uint("raw", 1) == 1}
@@ -62,7 +62,7 @@ func Decode(d *modelfile.Decoder) *Model {
 		}
 		least := d.Float("threshold")
 		if math.IsInf(least, -1) {
-			theta, least = nil, math.Inf(1) // a layer without words, which earlier programs let win
+			theta, least = nil, math.Inf(1) // a layer without words, which older files let win
 		}
 		m.theta, m.least = append(m.theta, theta), append(m.least, least)
 		if d.Err() != nil {

@@ -14,16 +14,16 @@ import (
 type Settings struct {
 	// Components is the number of words that a page is reduced to, 40 in the paper.
 	Components int
-	// WithLayer1 takes the words of layer 1, too, into the vocabulary.
+	// WithLayer1 adds the words of layer 1 to the vocabulary.
 	WithLayer1 bool
-	// Raw scores are sums of log-likelihoods (eq. 3), others means a word.
+	// Raw scores are sums of log-likelihoods (eq. 3), others means per word.
 	Raw bool
-	// Quantile in (0,1) of the scores of a layer's training pages, each scored by a model that has not seen it,
-	// is the layer's threshold; 0 = the lowest score of its own training pages (the paper).
+	// Quantile in (0,1) of the scores of a layer's training pages, each scored by a model trained without it, is the
+	// layer's threshold; 0 = the lowest score of its own training pages (the paper).
 	Quantile float64
 }
 
-// Default settings (2000 §3.2, with means in the place of sums).
+// Default settings (2000 §3.2, with means instead of sums).
 var Default = Settings{Components: 40}
 
 // Model classifies pages. It is safe for concurrent use.
@@ -35,11 +35,11 @@ type Model struct {
 	least    []float64         // thresholds by layer; +Inf where a layer has no word
 }
 
-// folds is the number of parts in which held-out scores are made.
+// folds is the number of parts for held-out scores.
 const folds = 5
 
-// Train makes a model of the layers of a graph. document returns a page of the graph; the pages of the graph
-// are the reference corpus. Layers none of whose pages holds a word of V are never chosen.
+// Train makes a model of the layers of a graph. document returns a page of the graph; the pages of the graph are the
+// reference corpus. Layers none of whose pages has a word of V are never chosen.
 func Train(g *localgraph.Graph, document func(page uint32) tfidf.Document, s Settings) (*Model, error) {
 	if s.Components < 1 || s.Quantile < 0 || s.Quantile >= 1 {
 		return nil, fmt.Errorf("a context graph model has %d components and quantile %v; want at least 1, and [0,1)", s.Components, s.Quantile)
@@ -75,7 +75,7 @@ func Train(g *localgraph.Graph, document func(page uint32) tfidf.Document, s Set
 	return m, nil
 }
 
-// vocabulary fills in V and the weights of its words.
+// vocabulary sets V and the weights of its words.
 func (m *Model) vocabulary(g *localgraph.Graph, pages map[uint32]tfidf.Document) {
 	master := g.Layers[:1]
 	if m.settings.WithLayer1 {
@@ -115,7 +115,7 @@ func (m *Model) vocabulary(g *localgraph.Graph, pages map[uint32]tfidf.Document)
 // component is a word of a reduced page.
 type component struct{ word, count uint32 }
 
-// reduce returns the components of a page that weigh most, ascending by word.
+// reduce returns the components of a page with the largest weights, ascending by word.
 func (m *Model) reduce(d tfidf.Document) []component {
 	type weighed struct {
 		component
@@ -141,7 +141,7 @@ func (m *Model) reduce(d tfidf.Document) []component {
 	return bag
 }
 
-// score of a reduced page in a layer given by its log-probabilities; the page has a word.
+// score returns that of a reduced page in a layer given by its log-probabilities; the page must have a word.
 func (m *Model) score(bag []component, theta []float64) float64 {
 	var sum, n float64
 	for _, c := range bag {
@@ -154,11 +154,11 @@ func (m *Model) score(bag []component, theta []float64) float64 {
 	return sum / n
 }
 
-// Other is the class of pages that fit no layer: the number of layers.
+// Other is the class of pages of no layer: the number of layers.
 func (m *Model) Other() int { return len(m.theta) }
 
-// Classify returns the layer of a page and its score in it, a log-likelihood ≤ 0. For Other the score is
-// that of the layer that won and was not sure enough; −Inf for a page without a word of the vocabulary.
+// Classify returns the layer of a page and its score in it, a log-likelihood ≤ 0. For Other the score is that of the best
+// layer, which is below its threshold; −Inf for a page without a word of the vocabulary.
 func (m *Model) Classify(d tfidf.Document) (layer int, score float64) {
 	bag := m.reduce(d)
 	if len(bag) == 0 {
@@ -171,7 +171,7 @@ func (m *Model) Classify(d tfidf.Document) (layer int, score float64) {
 	return layer, score
 }
 
-// best is the layer of the highest score; of equal ones the lowest.
+// best returns the layer with the highest score; of equal ones the lowest.
 func (m *Model) best(bag []component) (layer int, score float64) {
 	score = math.Inf(-1)
 	for i, theta := range m.theta {

@@ -7,14 +7,14 @@ import (
 	"forager/internal/rank/localgraph"
 )
 
-// training is a model with the pages that it learns from.
+// training is a model with its training pages.
 type training struct {
 	model *Model
 	bags  map[uint32][]component // by page
 }
 
-// estimate returns log P(w|layer) (eq. 4) from the pages of a layer, those of one fold left out (−1 = none); nil
-// where no word is left. A page counts as often as it lies in the layer.
+// estimate returns log P(w|layer) (eq. 4) from the pages of a layer without one fold (−1 = all); nil if no word is left. A
+// page counts as often as it is in the layer.
 func (t *training) estimate(layer []localgraph.Member, without int) []float64 {
 	counts := make([]float64, len(t.model.words))
 	var sum float64
@@ -37,7 +37,7 @@ func (t *training) estimate(layer []localgraph.Member, without int) []float64 {
 	return counts
 }
 
-// threshold of a layer: what a page must score in it at least. +Inf where no page of it holds a word.
+// threshold returns the least score of a page of a layer; +Inf if no page of the layer has a word.
 func (t *training) threshold(i int, layer []localgraph.Member) float64 {
 	if len(layer) == 0 {
 		return math.Inf(1)
@@ -56,7 +56,7 @@ func (t *training) threshold(i int, layer []localgraph.Member) float64 {
 		for fold := range min(folds, len(layer)) {
 			theta := t.estimate(layer, fold)
 			if theta == nil {
-				continue // the others hold no word
+				continue // the others have no word
 			}
 			for k, m := range layer {
 				if k%folds == fold {

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Crawled is the graph of the pages that were fetched, ascending by URL.
+// Crawled is the graph of the fetched pages, ascending by URL.
 type Crawled struct {
 	URLs []string
 	R    []float64
-	// Numbers by which they were noted.
+	// Numbers under which they were noted.
 	Numbers []uint64
-	// Parents of each page, ascending: those that link to it, themselves or through redirects.
+	// Parents of each page, ascending: those that link to it, directly or through redirects.
 	Parents [][]uint32
 }
 
-// Crawled reads the graph, or as much of what is newest of it as a ranking looks at.
+// Crawled reads the graph, or as much of its newest part as a ranking covers.
 func (g *Graph) Crawled(ctx context.Context) (*Crawled, error) {
 	var links []Link
 	w, err := g.newest(ctx, Default, func(w *web) error {

@@ -14,31 +14,31 @@ import (
 
 // Settings of a distillation.
 type Settings struct {
-	// Relevance is ρ: R(v) from which a page can be an authority, [0,1].
+	// Relevance is ρ: the least R(v) of an authority, [0,1].
 	Relevance float64
-	// Change below which the iteration ends, and the number of rounds at most.
+	// Change below which the iteration ends, and the largest number of rounds.
 	Change float64
 	Rounds int
-	// Top is the number of hubs and authorities that are listed at most.
+	// Top is the largest number of hubs and authorities that are listed.
 	Top int
 	// Marked is the number of best hubs whose unvisited neighbours are raised.
 	Marked int
-	// ByHost: a site is a host, not a registrable domain.
+	// ByHost: a site is a host instead of a registrable domain.
 	ByHost bool
-	// MostNoted and MostEdges bound the memory of a ranking: as many of the newest pages and redirects are ranked, fewer where
-	// there are more edges between these. 0 = all.
+	// MostNoted and MostEdges bound the memory of a ranking: at most so many of the newest pages and redirects are ranked,
+	// fewer if there are more edges between them. 0 = all.
 	MostNoted uint64
 	MostEdges int
 }
 
-// Default settings. The paper's text names no numbers that survive; ρ is the literature's.
-// The bounds are 200 MiB for pages and 240 MiB for edges.
+// Default settings. The text of the paper has no numbers; ρ is that of later literature. The bounds are 200 MiB for pages
+// and 240 MiB for edges.
 var Default = Settings{Relevance: .15, Change: 1e-9, Rounds: 50, Top: 100, Marked: 20, MostNoted: 1 << 20, MostEdges: 8 << 20}
 
-// errTooMany says that there are more edges than Settings.MostEdges.
+// errTooMany: there are more edges than Settings.MostEdges.
 var errTooMany = errors.New("too many edges")
 
-// SettingsOf are those of a crawl's control record.
+// SettingsOf returns those of a crawl's control record.
 func SettingsOf(ctl *schemas.CrawlControl) (Settings, error) {
 	s, d := Default, ctl.GetDistiller()
 	s.ByHost = d.GetByHost()
@@ -55,10 +55,10 @@ func SettingsOf(ctl *schemas.CrawlControl) (Settings, error) {
 	return s, nil
 }
 
-// mostPages is the number of pages between two rankings where the control record names none, at most.
+// mostPages is the largest number of pages between two rankings if the control record has none.
 const mostPages = 500
 
-// Every is the number of pages between two rankings of a crawl while it is small (package schedule).
+// Every returns the number of pages between two rankings of a crawl while it is small (package schedule).
 func Every(ctl *schemas.CrawlControl) uint64 {
 	if every := ctl.GetDistiller().GetEvery(); every > 0 {
 		return every
@@ -69,12 +69,12 @@ func Every(ctl *schemas.CrawlControl) uint64 {
 	return mostPages
 }
 
-// Boundary is the last number of pages, up to pages, behind which a ranking is due; 0 = none yet.
+// Boundary returns the last number of pages, up to pages, after which a ranking is due; 0 = none yet.
 func Boundary(pages, every uint64) uint64 { return schedule.Last(pages, 0, every) }
 
 // Page is a fetched page.
 type Page struct {
-	// Site names what the page belongs to; links within one site are not counted.
+	// Site identifies the site of the page; links within one site are not counted.
 	Site uint32
 	// R(u), [0,1].
 	R float64
@@ -93,18 +93,18 @@ type Ranked struct {
 type Ranking struct {
 	// Hubs and Authorities, best first.
 	Hubs, Authorities []Ranked
-	// Edges that counted: between different sites, each once.
+	// Edges that counted: between different sites, each pair once.
 	Edges int
 	// Rounds made, and the largest change of a component in the last one.
 	Rounds int
 	Change float64
 }
 
-// Rank distils pages and the links between them. A link may come several times and in any order.
-// Links to or from pages that are not there, and relevances outside [0,1], are errors.
+// Rank distils pages and the links between them. A link may come several times and in any order. Links to or from pages out
+// of range, and relevances outside [0,1], are errors.
 func Rank(pages []Page, links iter.Seq2[Link, error], s Settings) (*Ranking, error) {
 	for i, p := range pages {
-		if !(p.R >= 0 && p.R <= 1) { // NaN, too
+		if !(p.R >= 0 && p.R <= 1) { // also NaN
 			return nil, fmt.Errorf("page %d has the relevance %v, not one of [0,1]", i, p.R)
 		}
 	}
@@ -154,7 +154,7 @@ func collect(pages []Page, links iter.Seq2[Link, error], most int) (*graph, erro
 	return g, nil
 }
 
-// iterate returns the scores of all pages as hubs and as authorities, and notes in r how far it came.
+// iterate returns the scores of all pages as hubs and as authorities, and records rounds and change in r.
 func (g *graph) iterate(pages []Page, s Settings, r *Ranking) (hubs, authorities []float64) {
 	n := len(pages)
 	hubs, authorities = make([]float64, n), make([]float64, n)
@@ -198,7 +198,7 @@ func (g *graph) iterate(pages []Page, s Settings, r *Ranking) (hubs, authorities
 
 func (g *graph) out(u int) []uint32 { return g.to[g.first[u]:g.first[u+1]] }
 
-// normalize brings x to unit length; a vector of zeros stays one.
+// normalize scales x to unit length; a zero vector is left as it is.
 func normalize(x []float64) {
 	var sum float64
 	for _, v := range x {
@@ -213,7 +213,7 @@ func normalize(x []float64) {
 	}
 }
 
-// change is the largest difference of two components.
+// change returns the largest difference of two components.
 func change(a, b []float64) float64 {
 	var most float64
 	for i := range a {
@@ -222,7 +222,7 @@ func change(a, b []float64) float64 {
 	return most
 }
 
-// top lists the n best pages of a score above 0.
+// top lists the n best pages with a score above 0.
 func top(scores []float64, n int) []Ranked {
 	var all []Ranked
 	for i, s := range scores {

@@ -10,8 +10,8 @@ import (
 	"forager/schemas"
 )
 
-// Store is an ordered map of byte strings; stream.Store (Pebble) and frontier.NewMemory are. Slices
-// handed out are valid until the next call, and the function given to Scan does not call the store.
+// Store is an ordered map of byte strings, implemented by stream.Store (Pebble) and frontier.NewMemory. Returned slices are
+// valid until the next call, and the function given to Scan must not call the store.
 type Store interface {
 	Get(key []byte) (value []byte, ok bool, err error)
 	Set(key, value []byte) error
@@ -19,15 +19,14 @@ type Store interface {
 	Scan(from, to []byte, f func(key, value []byte) (more bool, err error)) error
 }
 
-// Graph is what a shard of a crawl has fetched, and where that links to, told verdict by verdict. Below
-// its prefix the store holds
+// Graph is the pages that a shard of a crawl has fetched, and their links, built verdict by verdict. Under its prefix the
+// store has
 //
 //	'c'             → version, pages, noted, through
 //	'i' id 16       → nothing: a record that was taken
 //	'n' number u64  → noted: a page with its links, or a redirect
 //
-// A page is written once, with the ids of all that it links to; which of these are pages of the crawl is
-// found when it is ranked.
+// A page is written once, with the ids of all its links; which of these are pages of the crawl is resolved in a ranking.
 type Graph struct {
 	store  Store
 	prefix []byte
@@ -36,9 +35,9 @@ type Graph struct {
 
 // counts of a graph.
 type counts struct {
-	// pages delivered in the shard, noted records.
+	// pages delivered in the shard, and noted records.
 	pages, noted uint64
-	// through is the offset of the last record told, −1 before.
+	// through is the offset of the last record noted, −1 before the first.
 	through int64
 }
 
@@ -49,8 +48,7 @@ const (
 	notedKind    = 'n'
 )
 
-// OpenGraph reads how far a graph has come; on a store without the prefix it is new. No key of
-// anything else may begin with the prefix.
+// OpenGraph reads the counts of a graph; in a store without the prefix it is new. No other key may begin with the prefix.
 func OpenGraph(store Store, prefix []byte) (*Graph, error) {
 	g := &Graph{store: store, prefix: prefix, counts: counts{through: -1}}
 	b, ok, err := store.Get(g.key(countsKind))
@@ -65,14 +63,14 @@ func OpenGraph(store Store, prefix []byte) (*Graph, error) {
 	return g, r.end()
 }
 
-// Pages delivered in the shard so far, as its frontier counts them.
+// Pages returns the number of pages delivered in the shard so far, as its frontier counts them.
 func (g *Graph) Pages() uint64 { return g.pages }
 
-// ErrRecord says that a record is not what it ought to be.
+// ErrRecord: a record is invalid.
 var ErrRecord = errors.New("not a verdict that can be ranked")
 
-// Note takes a record of link.found at an offset. Those that came before, by their id, change nothing.
-// An error that is ErrRecord is the record's.
+// Note adds a record of link.found at an offset. A record whose id was noted before changes nothing. An error that is
+// ErrRecord is the record's fault.
 func (g *Graph) Note(rec *schemas.LinkFound, offset int64) error {
 	foreign := rec.GetRole() == schemas.LinkRole_LINK_ROLE_LINKS
 	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE || schemas.Virtual(rec.GetOutcome()) {
@@ -83,7 +81,7 @@ func (g *Graph) Note(rec *schemas.LinkFound, offset int64) error {
 		return fmt.Errorf("%w: %w", ErrRecord, err)
 	}
 	if foreign && rec.GetJudgement() == nil {
-		return nil // no link, only word of a redirect
+		return nil // no links, only a redirect
 	}
 	delivered := rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED
 	if r := rec.GetJudgement().GetRaw(); delivered && (rec.GetJudgement() == nil || !(r >= 0 && r <= 1)) {
@@ -124,10 +122,10 @@ func (g *Graph) save() error {
 	return g.store.Set(g.key(countsKind), binary.AppendUvarint(b, uint64(g.through+1)))
 }
 
-// Noted is the number of pages and redirects noted so far: the number of the next one.
+// Noted returns the number of pages and redirects noted so far, which is the number of the next one.
 func (g *Graph) Noted() uint64 { return g.noted }
 
-// Drop deletes everything, also what others keep below the prefix.
+// Drop deletes everything under the prefix, also the keys of other packages.
 func (g *Graph) Drop() error {
 	g.counts = counts{through: -1}
 	return g.store.DeleteRange(g.key(0), g.key(math.MaxUint8))
@@ -137,7 +135,7 @@ func (g *Graph) key(kind byte) []byte { return append(append([]byte(nil), g.pref
 
 func (g *Graph) number(n uint64) []byte { return binary.BigEndian.AppendUint64(g.key(notedKind), n) }
 
-// each calls f with what is noted from a number on, in its order; what it is given is good until it returns.
+// each calls f with the noted records from a number on, in order; the argument is valid until f returns.
 func (g *Graph) each(ctx context.Context, from uint64, f func(n *noted) (more bool, err error)) error {
 	var n noted
 	return g.store.Scan(g.number(from), g.number(g.noted), func(key, value []byte) (bool, error) {
@@ -174,7 +172,7 @@ func (i ids) each(f func(schemas.ID)) {
 	}
 }
 
-// page is what is noted of a page delivered: each of its links once, links to itself left out, and pages that link to it.
+// page returns the value of a delivered page: its distinct links, without those to itself, and pages that link to it.
 func page(rec *schemas.LinkFound) noted {
 	n := noted{url: rec.GetUrl(), r: rec.GetJudgement().GetRaw()}
 	once := map[schemas.ID]bool{schemas.URLID(n.url): true}
@@ -198,7 +196,7 @@ func (n *noted) append(b []byte) []byte {
 	return append(b, n.links...)
 }
 
-// read reads what append wrote; links is part of b.
+// read decodes the result of append; links is part of b.
 func (n *noted) read(b []byte) error {
 	r := reader{b}
 	n.url = string(r.bytes(int(min(r.uvarint(), math.MaxInt32))))
@@ -214,7 +212,7 @@ func (n *noted) read(b []byte) error {
 	return nil
 }
 
-// reader reads an encoded value; b is nil once something was missing.
+// reader decodes a value; b is nil once something was missing.
 type reader struct{ b []byte }
 
 func (r *reader) uvarint() uint64 {

@@ -15,11 +15,10 @@ import (
 	"forager/schemas"
 )
 
-// mostHops is the number of redirects followed in a row, as the frontier does.
+// mostHops is the number of redirects followed in a row, as in the frontier.
 const mostHops = 10
 
-// Hubs ranks what the graph holds, unless ctx ends while it is read. The record is the same for the
-// same records in the same order.
+// Hubs ranks the graph; it ends early with ctx. The record is the same for the same records in the same order.
 func (g *Graph) Hubs(ctx context.Context, crawl string, shard uint32, s Settings) (*schemas.HubRanked, error) {
 	var r *Ranking
 	w, err := g.newest(ctx, s, func(w *web) (err error) {
@@ -47,7 +46,7 @@ func (g *Graph) Hubs(ctx context.Context, crawl string, shard uint32, s Settings
 	return out, err
 }
 
-// newest gives f the newest pages, as many as the settings allow, and half of them again while these have too many edges.
+// newest calls f with the newest pages, as many as the settings allow, then half as many while these have too many edges.
 func (g *Graph) newest(ctx context.Context, s Settings, f func(*web) error) (*web, error) {
 	from := uint64(0)
 	if s.MostNoted > 0 {
@@ -71,17 +70,17 @@ type web struct {
 	graph *Graph
 	// from is the first noted number that is ranked.
 	from uint64
-	// pages are the distinct ones, by the order in which they were first noted, at numbers first.
+	// pages are the distinct ones, in the order in which they were first noted, at numbers first.
 	pages []Page
 	first []uint64
-	// page of each noted number from there on; of redirects none.
+	// page of each noted number from from on; none for redirects.
 	page []uint32
-	// node of a page's URL, and where a URL redirects to.
+	// node of a page's URL, and the target of a URL that redirects.
 	node  map[schemas.ID]uint32
 	alias map[schemas.ID]schemas.ID
 }
 
-// none is no page.
+// none is the number of no page.
 const none = ^uint32(0)
 
 // web numbers the pages and their sites.
@@ -113,7 +112,7 @@ func (g *Graph) web(ctx context.Context, s Settings, from uint64) (*web, error) 
 	return w, err
 }
 
-// site is the registrable domain of a URL, or its host where that has none or is asked for.
+// site returns the registrable domain of a URL, or its host if it has none or byHost is set.
 func site(url string, byHost bool) string {
 	host := weburl.Host(url)
 	if byHost {
@@ -121,7 +120,7 @@ func site(url string, byHost bool) string {
 	}
 	name, _, _ := strings.Cut(host, ":")
 	if _, err := netip.ParseAddr(name); err == nil || strings.HasPrefix(host, "[") {
-		return host // an address
+		return host // an IP address
 	}
 	if domain, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {
 		return domain
@@ -129,7 +128,7 @@ func site(url string, byHost bool) string {
 	return host
 }
 
-// resolve finds the page that a URL is or leads to.
+// resolve returns the page of a URL, through redirects.
 func (w *web) resolve(id schemas.ID) (node uint32, ok bool) {
 	for range mostHops + 1 {
 		if node, ok = w.node[id]; ok {
@@ -142,7 +141,7 @@ func (w *web) resolve(id schemas.ID) (node uint32, ok bool) {
 	return none, false
 }
 
-// links are those between pages.
+// links yields those between pages.
 func (w *web) links(yield func(Link, error) bool) {
 	number := 0
 	err := w.graph.each(w.ctx, w.from, func(n *noted) (bool, error) {
@@ -163,7 +162,7 @@ func (w *web) links(yield func(Link, error) bool) {
 	}
 }
 
-// listed are pages as they stand in a record.
+// listed converts pages to the form of a record.
 func (w *web) listed(ranked []Ranked) ([]*schemas.RankedPage, error) {
 	var out []*schemas.RankedPage
 	for _, r := range ranked {
@@ -188,7 +187,7 @@ func (w *web) noted(number uint64) (*noted, error) {
 	return n, n.read(b)
 }
 
-// unvisited are what hubs link to and nobody has fetched.
+// unvisited returns the ids of URLs that hubs link to and that are not fetched.
 func (w *web) unvisited(hubs []Ranked) ([]byte, error) {
 	marked := make(map[uint32]bool, len(hubs))
 	for _, h := range hubs {
@@ -217,7 +216,7 @@ func (w *web) unvisited(hubs []Ranked) ([]byte, error) {
 	return out, nil
 }
 
-// Raised are the URLs that a record raises, by their ids.
+// Raised returns the ids of the URLs that a record raises.
 func Raised(rec *schemas.HubRanked) ([]schemas.ID, error) {
 	b := ids(rec.GetRaised())
 	if len(b)%idSize != 0 {

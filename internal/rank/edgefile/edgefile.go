@@ -17,28 +17,28 @@ import (
 // maxLine is the longest line, bytes: two URLs of some size.
 const maxLine = 1 << 16
 
-// maxShown is the number of broken lines that are shown.
+// maxShown is the number of broken lines that are kept.
 const maxShown = 5
 
-// Broken is a line that is none.
+// Broken is a line that cannot be read.
 type Broken struct {
 	Line int64  `json:"line"`
 	What string `json:"what"`
 }
 
-// Counts say what a file held.
+// Counts describe what a file contained.
 type Counts struct {
-	// Lines that say something, and how many of them are broken; First are the first of these.
+	// Lines that are not empty or comments, and how many of them are broken; First are the first of these.
 	Lines  int64    `json:"lines"`
 	Broken int64    `json:"broken"`
 	First  []Broken `json:"first,omitempty"`
 }
 
-// ErrBroken: more lines are broken than may be.
+// ErrBroken: the share of broken lines is above the limit.
 var ErrBroken = errors.New("too many lines are broken")
 
-// columns calls take with the first two columns of every line; an error of take is what is wrong with the line. More
-// than the share broken of the lines make an error, at the end of the file or once enough of them were read.
+// columns calls take with the first two columns of every line; an error of take makes the line broken. A share of broken
+// lines above broken is an error, at the end of the file or once enough lines were read.
 func columns(ctx context.Context, r io.Reader, broken float64, take func(a, b []byte) error) (Counts, error) {
 	var c Counts
 	lines := bufio.NewReaderSize(r, maxLine)
@@ -68,7 +68,8 @@ func columns(ctx context.Context, r io.Reader, broken float64, take func(a, b []
 	}
 }
 
-// readLine returns a line; of one that is too long its begin, and whole is false. The last one may end without a newline.
+// readLine returns a line; of one that is too long it returns the beginning, and whole is false. The last line may end
+// without a newline.
 func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	line, err = r.ReadSlice('\n')
 	switch {
@@ -109,8 +110,8 @@ func (c *Counts) tooMany(share float64) error {
 	return fmt.Errorf("%w: %d of %d, the first is line %d: %s", ErrBroken, c.Broken, c.Lines, c.First[0].Line, c.First[0].What)
 }
 
-// Links calls f with the names of both ends of every link of a file of URLs, canonical ones; more than the share broken
-// of broken lines are ErrBroken. wanted is asked of the second first, and the others are not made canonical where it is false.
+// Links calls f with the canonical URLs of both ends of every link of a file of URLs; a share of broken lines above broken
+// is ErrBroken. wanted is called with the second URL first; if it returns false the first is not parsed.
 func Links(ctx context.Context, r io.Reader, broken float64, wanted func(to string) bool, f func(from, to string)) (Counts, error) {
 	return columns(ctx, r, broken, func(a, b []byte) error {
 		to, err := weburl.Parse(string(b))
@@ -135,7 +136,7 @@ func Links(ctx context.Context, r io.Reader, broken float64, wanted func(to stri
 	})
 }
 
-// Numbers is Links for a file of vertices.
+// Numbers is Links for a file of vertex numbers.
 func Numbers(ctx context.Context, r io.Reader, broken float64, f func(from, to uint64)) (Counts, error) {
 	return columns(ctx, r, broken, func(a, b []byte) error {
 		from, err := strconv.ParseUint(string(a), 10, 64)
@@ -151,8 +152,8 @@ func Numbers(ctx context.Context, r io.Reader, broken float64, f func(from, to u
 	})
 }
 
-// Vertex is what Vertices calls the host of a page where the page is at its root, by any scheme, with www. or
-// without; or else empty.
+// Vertex returns the name that Vertices has for the host of a page at the root of the host, with any scheme, with or
+// without www.; "" for other pages.
 func Vertex(url string) string {
 	host := weburl.Host(url)
 	if _, after, ok := strings.Cut(url, "://"); !ok || after != host+"/" {
@@ -161,7 +162,7 @@ func Vertex(url string) string {
 	return "http://" + strings.TrimPrefix(host, "www.") + "/"
 }
 
-// Vertices calls f with number and URL of every vertex of a file.
+// Vertices calls f with the number and URL of every vertex of a file.
 func Vertices(ctx context.Context, r io.Reader, broken float64, f func(n uint64, url string)) (Counts, error) {
 	return columns(ctx, r, broken, func(a, b []byte) error {
 		n, err := strconv.ParseUint(string(a), 10, 64)

@@ -8,31 +8,31 @@ import (
 	"forager/schemas"
 )
 
-// View is what a guide sees: a page that was fetched and judged, and how it was come to.
+// View is the input of a guide: a page that was fetched and judged, and the path to it.
 type View struct {
 	Page *schemas.Page
-	// Judgement of the page by the crawl's critic, its guidance not yet filled in.
+	// Judgement of the page by the crawl's critic, without guidance.
 	Judgement *schemas.Judgement
-	// State that the guide gave to the link by which the page was fetched; nil for seeds, and where it
-	// gave none. It may come from anybody who writes to the topics: it is checked.
+	// State that the guide gave to the link by which the page was fetched; nil for seeds, and if it gave none. It comes
+	// from a topic, so the guide must check it.
 	State []byte
 }
 
-// Guide scores the links of a page. It is safe for concurrent use, and what it says is a function
-// of the view alone, unless it asks a service.
+// Guide scores the links of a page. It is safe for concurrent use. Its result is a function of the view alone, unless it
+// calls a service.
 type Guide interface {
-	// Guide returns scores and states as schemas.Guidance has them, its guide not set. A page
-	// without links needs none. An error is one of the page or of a service, not of the guide's file.
+	// Guide returns scores and states as schemas.Guidance has them, its guide not set. A page without links needs none. The
+	// error is that of a page or a service, not of the guide's file.
 	Guide(ctx context.Context, v *View) (*schemas.Guidance, error)
-	// ReadsURLs says that scores may depend on URLs: such a guide is refused where the labels of
-	// pages follow from their URLs.
+	// ReadsURLs reports whether scores may depend on URLs: such a guide is refused where the labels of pages follow from
+	// their URLs.
 	ReadsURLs() bool
 }
 
-// maxState bounds what a path remembers of one guide, bytes.
+// maxState bounds the state of one guide on a path, bytes.
 const maxState = 256
 
-// Check says what is wrong with the guidance for a page of so many links.
+// Check returns an error if the guidance is invalid for a page with so many links.
 func Check(g *schemas.Guidance, links int) error {
 	if n := len(g.GetScores()); n > 1 && n != links {
 		return fmt.Errorf("%d scores for %d links", n, links)
@@ -53,16 +53,16 @@ func Check(g *schemas.Guidance, links int) error {
 	return nil
 }
 
-// Score is that of a link; ok is false where the guide gave none.
+// Score returns that of a link; ok is false if the guide gave none.
 func Score(g *schemas.Guidance, link int) (score float64, ok bool) { return at(g.GetScores(), link) }
 
-// State is that of a link; nil where the guide gave none.
+// State returns that of a link; nil if the guide gave none.
 func State(g *schemas.Guidance, link int) []byte {
 	b, _ := at(g.GetStates(), link)
 	return b
 }
 
-// at is the element of a link in a list that has one for all, one each, or none.
+// at returns the element of a link in a list that has one for all links, one for each, or none.
 func at[T any](list []T, link int) (element T, ok bool) {
 	if len(list) == 1 {
 		link = 0

@@ -9,8 +9,8 @@ import (
 	"forager/schemas"
 )
 
-// Say is what the guide of a version says of a page. Where it fails on it the guidance says why, and
-// so does the error; a crawl goes on without.
+// Say runs the guide of a version on a page. If it fails, the guidance contains the error, which is also returned; the
+// crawl goes on without guidance for the page.
 func Say(ctx context.Context, by Guide, version string, v *View) (*schemas.Guidance, error) {
 	g, err := by.Guide(ctx, v)
 	if err == nil {
@@ -22,7 +22,7 @@ func Say(ctx context.Context, by Guide, version string, v *View) (*schemas.Guida
 	return &schemas.Guidance{Guide: version, Scores: g.GetScores(), States: g.GetStates(), Layer: g.GetLayer()}, nil
 }
 
-// Path reads a FetchRequest.path_state, and what guides remember, by version, of that path.
+// Path decodes a FetchRequest.path_state, with the states of that path by version of their guide.
 func Path(pathState []byte) (path *schemas.Path, states map[string][]byte, err error) {
 	path = new(schemas.Path)
 	if err := proto.Unmarshal(pathState, path); err != nil {

@@ -13,8 +13,8 @@ import (
 	"forager/internal/rank/shark"
 )
 
-// Open reads a guide's file; one that asks a service does so by the options. Errors are those of
-// package modelfile, and that the file is no guide's.
+// Open reads a guide's file; a guide that is a service is called with the options. Errors are those of package modelfile,
+// or that the file is not a guide's.
 func Open(b []byte, o predicate.Options) (guide.Guide, error) {
 	switch kind := modelfile.Kind(b); kind {
 	case predicate.LinksKind:
@@ -39,7 +39,7 @@ func Open(b []byte, o predicate.Options) (guide.Guide, error) {
 	}
 }
 
-// Ranker is the name of the ranker that a guide is, in crawl files (crawlfile.Guides).
+// Ranker returns the name in crawl files of the ranker that a guide is (crawlfile.Guides).
 func Ranker(by guide.Guide) string {
 	switch by := by.(type) {
 	case interface{ Ranker() string }:
@@ -56,7 +56,7 @@ func Ranker(by guide.Guide) string {
 	return ""
 }
 
-// opened is a guide that may not have been read: no guide then, not one that is nil.
+// opened converts the result of a reader: a nil *G becomes a nil interface.
 func opened[G guide.Guide](g G, err error) (guide.Guide, error) {
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func opened[G guide.Guide](g G, err error) (guide.Guide, error) {
 	return g, nil
 }
 
-// OpenMapped is Open for a mapped file.
+// OpenMapped is Open of a mapped file.
 func OpenMapped(file *modelfile.Mapped, o predicate.Options) (guide.Guide, error) {
 	by, err := Open(bytes.Clone(file.Bytes()), o)
 	runtime.KeepAlive(file)

@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// Ranker is what a crawl has taught so far. Score may be called by several goroutines while nobody calls Observe.
+// Ranker is what was learned from a crawl so far. Score may be called concurrently, but not during Observe.
 type Ranker struct {
 	urls bool
 
@@ -23,8 +23,8 @@ type Ranker struct {
 
 	known   map[string]*prospect // pages that are visited, or that visited ones link to
 	order   []string             // known pages that were not visited when they became known
-	aliases weburl.Redirects     // where redirects lead
-	next    int                  // visited pages at which all are scored anew
+	aliases weburl.Redirects     // targets of redirects
+	next    int                  // number of visited pages at which all are scored again
 	bound   rank.Bound
 }
 
@@ -38,7 +38,7 @@ func (c *chances) add(good bool) {
 	}
 }
 
-// prospect is a page that is known.
+// prospect is a known page.
 type prospect struct {
 	parents []string // visited pages that link to it, in their order
 	score   float64
@@ -47,23 +47,23 @@ type prospect struct {
 }
 
 const (
-	// relevantFrom is the least R of a page that is relevant.
+	// relevantFrom is the least R of a relevant page.
 	relevantFrom = .5
-	// significant is the number of standard deviations by which the ratio of a word that counts differs from 1.
+	// significant is the number of standard deviations by which the ratio of a significant word differs from 1.
 	significant = 2
-	// mostParents of a page are read for words.
+	// mostParents is the number of parents of a page whose words are used.
 	mostParents = 5
 	// mostInterest bounds the logarithm of a product of ratios.
 	mostInterest = 1000
-	// growth by a part of the visited pages, at least so many, makes all scores stale.
+	// All scores are computed again once the visited pages have grown by 1/growth of them, at least by leastGrowth.
 	growth, leastGrowth = 20, 10
-	// prospectCost is what a page takes in memory, bytes, beside its URL, links and words.
+	// prospectCost is the memory of a page, bytes, without its URL, links and words.
 	prospectCost = 96 + rank.MapCost
 	// seedScore is above every other.
 	seedScore = mostInterest + 1
 )
 
-// New returns a ranker that has learnt nothing; urls says that tokens of URLs count.
+// New returns a ranker that has learned nothing; urls selects tokens of URLs as evidence.
 func New(urls bool) *Ranker {
 	return &Ranker{
 		urls: urls, relevant: make(map[string]bool), word: make(map[uint32]chances), token: make(map[string]chances),
@@ -71,7 +71,7 @@ func New(urls bool) *Ranker {
 	}
 }
 
-// Score is the logarithm of the product of a page's ratios as of when it was scored last; 0 of a page that is not known.
+// Score returns the logarithm of the product of a page's ratios when it was last scored; 0 for an unknown page.
 func (r *Ranker) Score(v string, s *rank.Source) float64 {
 	if s.Seed {
 		return seedScore
@@ -82,11 +82,11 @@ func (r *Ranker) Score(v string, s *rank.Source) float64 {
 	return 0
 }
 
-// Bound is what it takes in memory. Once that is full, verdicts teach nothing more and scores stay as they are.
+// Bound returns the memory in use. Once it is full, nothing more is learned from verdicts and scores stay as they are.
 func (r *Ranker) Bound() rank.Bound { return r.bound }
 
-// Observe learns from a verdict and returns the pages that it scored anew: those that the page links to, from time to
-// time all that are known. See frontier.Learner.
+// Observe learns from a verdict and returns the pages with new scores: those that the page links to, and from time to time
+// all known pages. See frontier.Learner.
 func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 	if r.bound.Full() {
 		r.bound.Skipped++
@@ -115,7 +115,7 @@ func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 	return open
 }
 
-// unvisited are the known pages left, in the order in which they became known.
+// unvisited returns the known pages that are not visited, in the order in which they became known.
 func (r *Ranker) unvisited() []string {
 	r.order = slices.DeleteFunc(r.order, func(v string) bool {
 		_, visited := r.relevant[v]
@@ -124,7 +124,7 @@ func (r *Ranker) unvisited() []string {
 	return slices.Clone(r.order)
 }
 
-// learn takes in what became of a page.
+// learn records the verdict on a page.
 func (r *Ranker) learn(u string, j *schemas.Judgement) {
 	good := j.GetRaw() >= relevantFrom
 	r.relevant[u] = good
@@ -168,12 +168,12 @@ func (r *Ranker) learn(u string, j *schemas.Judgement) {
 	}
 }
 
-// expand takes in the links of a page and returns the pages that they lead to and are not visited.
+// expand adds the links of a page and returns their targets that are not visited.
 func (r *Ranker) expand(u string, links []*schemas.Link) (open []string) {
 	for _, l := range links {
 		v := r.aliases.End(l.GetUrl())
 		if p := r.known[v]; v == u || p != nil && len(p.parents) > 0 && p.parents[len(p.parents)-1] == u {
-			continue // itself, or once more
+			continue // a link to itself, or a repeated one
 		}
 		if r.link(u, v) {
 			open = append(open, v)
@@ -182,7 +182,7 @@ func (r *Ranker) expand(u string, links []*schemas.Link) (open []string) {
 	return open
 }
 
-// link takes in a link from a visited page and says whether it leads to a page that is not visited.
+// link adds a link from a visited page and reports whether its target is not visited.
 func (r *Ranker) link(u, v string) (open bool) {
 	p := r.known[v]
 	if p == nil {
@@ -192,7 +192,7 @@ func (r *Ranker) link(u, v string) (open bool) {
 		r.bound.Used += prospectCost + rank.TextCost + len(v)
 	}
 	p.parents = append(p.parents, u)
-	r.bound.Used += 2 * rank.TextCost // a slice has up to twice the room
+	r.bound.Used += 2 * rank.TextCost // a slice may have twice the capacity that it needs
 	good, visited := r.relevant[v]
 	if visited {
 		r.linked[side(r.relevant[u])].add(good)
@@ -201,7 +201,7 @@ func (r *Ranker) link(u, v string) (open bool) {
 	return !visited
 }
 
-// redirect gives the links to a page to the page that it leads to, which is not known where the crawl does not go there.
+// redirect moves the links to a page to the target of its redirect, which is unknown if it is out of the crawl's scope.
 func (r *Ranker) redirect(u, to string) (open []string) {
 	v := r.aliases.End(to)
 	p := r.known[u]
@@ -233,12 +233,12 @@ func (r *Ranker) average() float64 {
 	return float64(r.overall.good+1) / float64(r.overall.all+2)
 }
 
-// ratio is the logarithm of an interest ratio.
+// ratio returns the logarithm of an interest ratio.
 func ratio(c chances, average float64) float64 {
 	return math.Log((float64(c.good) + average) / float64(c.all+1) / average)
 }
 
-// contents are the logarithms of the content ratios of the pages that link to some.
+// contents returns the logarithms of the content ratios of the pages that link to the given ones.
 func (r *Ranker) contents(pages []string) map[string]float64 {
 	average, content := r.average(), make(map[string]float64)
 	spread := math.Sqrt(average / (1 - average))
@@ -261,7 +261,7 @@ func (r *Ranker) contents(pages []string) map[string]float64 {
 	return content
 }
 
-// score is the logarithm of the product of a page's ratios.
+// score returns the logarithm of the product of a page's ratios.
 func (r *Ranker) score(v string, p *prospect, content map[string]float64) float64 {
 	average := r.average()
 	var sum float64
@@ -284,7 +284,7 @@ func (r *Ranker) score(v string, p *prospect, content map[string]float64) float6
 	return max(-mostInterest, min(mostInterest, sum))
 }
 
-// tokens of a URL, each once.
+// tokens yields the distinct tokens of a URL.
 func (r *Ranker) tokens(url string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !r.urls {

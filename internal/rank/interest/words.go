@@ -10,11 +10,11 @@ import (
 	"forager/schemas"
 )
 
-// maxWords of a page are read. The smallest hashes are as good a sample of its words as any.
+// maxWords bounds the words of a page. Those with the smallest hashes are a fair sample.
 const maxWords = 4096
 
-// Words are the different words of a page as hashes, ascending (schemas.Judgement.words). The error is a page that
-// contradicts itself.
+// Words returns the distinct words of a page as hashes, ascending (schemas.Judgement.words). The error is an inconsistent
+// page.
 func Words(p *schemas.Page) ([]uint32, error) {
 	page, err := linktext.Open(p, text.Settings{StopWords: true})
 	if err != nil {

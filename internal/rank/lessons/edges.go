@@ -12,10 +12,10 @@ import (
 	"forager/internal/rank/localgraph"
 )
 
-// EdgeFile is a file of links, or a folder of its parts; see package edgefile.
+// EdgeFile is a file of links, or a directory of its parts; see package edgefile.
 type EdgeFile struct {
 	Path string
-	// Vertices are the names of the numbers in it, a file or a folder; empty = it holds URLs.
+	// Vertices is the file or directory of the names of the numbers; empty if the links are URLs.
 	Vertices string
 	// Broken is the share of lines that may be broken, [0,1].
 	Broken float64
@@ -25,16 +25,16 @@ type EdgeFile struct {
 type edges struct {
 	EdgeFile
 	counts edgefile.Counts
-	// pages of vertices, known ones and those that were met; nil until the file of vertices was read.
+	// pages of vertices, known or found as parents; nil until the file of vertices was read.
 	pages    map[uint64]uint32
-	unnamed  map[uint64]bool // pages met of which the URL is not known yet
+	unnamed  map[uint64]bool // pages whose URL is not known yet
 	vertices edgefile.Counts
 }
 
-// Use takes links from a file, in the stead of those of the pages.
+// Use replaces the links of the pages by those of a file.
 func (w *Web) Use(f EdgeFile) { w.edges = &edges{EdgeFile: f} }
 
-// Counts are those of the files of edges and vertices, once they were read.
+// Counts returns those of the files of edges and vertices, once they were read.
 func (w *Web) Counts() (edges, vertices edgefile.Counts) {
 	if w.edges == nil {
 		return edges, vertices
@@ -56,10 +56,10 @@ func read(ctx context.Context, path string, f func(io.Reader) (edgefile.Counts, 
 	return c, err
 }
 
-// links calls f with every link to a page for which wanted holds; pages that link are numbered when they are met.
+// links calls f with every link to a wanted page; pages that link are numbered when they are first seen.
 func (e *edges) links(ctx context.Context, w *Web, wanted func(page uint32) bool, f func(from, to uint32)) error {
 	if e.Vertices != "" && e.pages == nil {
-		return fmt.Errorf("the vertices of %s were not read", e.Path) // Targets comes first
+		return fmt.Errorf("the vertices of %s were not read", e.Path) // Targets must be called first
 	}
 	var err error
 	e.counts, err = read(ctx, e.Path, func(r io.Reader) (edgefile.Counts, error) {
@@ -80,7 +80,7 @@ func (e *edges) links(ctx context.Context, w *Web, wanted func(page uint32) bool
 	return err
 }
 
-// vertex is the page of a vertex.
+// vertex returns the page of a vertex.
 func (e *edges) vertex(w *Web, n uint64) uint32 {
 	page, ok := e.pages[n]
 	if !ok {
@@ -91,7 +91,7 @@ func (e *edges) vertex(w *Web, n uint64) uint32 {
 	return page
 }
 
-// find finds out which URLs are vertices, or linked to.
+// find returns which URLs are vertices, or have links to them.
 func (e *edges) find(ctx context.Context, w *Web, urls []string) (known map[string]bool, err error) {
 	asked, roots := make(map[string]bool), make(map[string]string)
 	for _, u := range urls {
@@ -126,7 +126,7 @@ func (e *edges) find(ctx context.Context, w *Web, urls []string) (known map[stri
 	return known, err
 }
 
-// parents are those of a layer, by one reading of the file.
+// parents returns those of the pages of a layer, by one pass over the file.
 func (e *edges) parents(ctx context.Context, w *Web, pages []uint32) (func(uint32) []uint32, error) {
 	layer := make(map[uint32][]uint32, len(pages))
 	for _, p := range pages {
@@ -140,7 +140,7 @@ func (e *edges) parents(ctx context.Context, w *Web, pages []uint32) (func(uint3
 	return distinct(layer), err
 }
 
-// among are the links among the pages of a graph.
+// among returns the links among the pages of a graph.
 func (e *edges) among(ctx context.Context, w *Web, g *localgraph.Graph) (func(uint32) []uint32, error) {
 	in := g.Lowest()
 	children := make(map[uint32][]uint32, len(in))
@@ -152,7 +152,7 @@ func (e *edges) among(ctx context.Context, w *Web, g *localgraph.Graph) (func(ui
 	return distinct(children), err
 }
 
-// distinct sorts lists of pages and takes each page once.
+// distinct sorts lists of pages and removes duplicates.
 func distinct(lists map[uint32][]uint32) func(uint32) []uint32 {
 	for p, list := range lists {
 		slices.Sort(list)
@@ -161,7 +161,7 @@ func distinct(lists map[uint32][]uint32) func(uint32) []uint32 {
 	return func(p uint32) []uint32 { return lists[p] }
 }
 
-// Name finds the URLs of pages that were met as vertices only.
+// Name looks up the URLs of pages that are known by their vertices only.
 func (w *Web) Name(ctx context.Context, pages []uint32) error {
 	if w.edges == nil || len(w.edges.unnamed) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"forager/internal/rank/qvalue"
 )
 
-// Rewards teaches what links are worth (package qvalue): of every page with links, one after the other, and of each link to a page of
-// the web. The web has to be known whole, so one whose links come from a file is refused.
+// Rewards calls teach with the values of links (package qvalue): of every page with links, one after the other, and of each
+// link to a page of the web. All of the web must be known, so a Web whose links come from a file is an error.
 func (w *Web) Rewards(ctx context.Context, targets []uint32, gamma float64, teach func(qvalue.Lesson) error) error {
 	if w.edges != nil {
 		return errors.New("what links are worth is learnt from links as their pages show them, not from a file of edges")

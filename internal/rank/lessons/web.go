@@ -21,10 +21,10 @@ import (
 // maxHops is the number of redirects followed in a row, as in package frontier.
 const maxHops = 10
 
-// Web is pages with the links among them. Not for concurrent use.
+// Web is pages with the links among them. It is not safe for concurrent use.
 type Web struct {
-	archive   *webarchive.Archive // nil = no text is known
-	urls      []string            // by page; empty where only the number of a vertex is known
+	archive   *webarchive.Archive // nil = no texts are known
+	urls      []string            // by page; empty if only the number of a vertex is known
 	number    map[string]uint32   // by URL
 	redirects map[string]string
 	texts     uint32 // pages below are in the archive
@@ -33,7 +33,7 @@ type Web struct {
 	edges             *edges
 }
 
-// Open reads a WARC file; an empty path is a web of which no text is known.
+// Open reads a WARC file; an empty path is a web without texts.
 func Open(ctx context.Context, path string) (*Web, error) {
 	w := &Web{number: make(map[string]uint32), redirects: make(map[string]string)}
 	if path == "" {
@@ -58,14 +58,14 @@ func (w *Web) Close() error {
 	return w.archive.Close()
 }
 
-// stored is an answer of the archive: a redirect, a page with links, or neither.
+// stored is a response of the archive: a redirect, a page with links, or neither.
 type stored struct {
 	redirect string
 	page     bool
 	links    []string
 }
 
-// readAll reads what stands at every URL, several at once.
+// readAll reads the pages at all URLs, concurrently.
 func (w *Web) readAll(ctx context.Context) error {
 	urls := w.archive.URLs()
 	found := make([]stored, len(urls))
@@ -101,7 +101,7 @@ func (w *Web) readAll(ctx context.Context) error {
 	return nil
 }
 
-// link takes note of the links of a page to others of the archive.
+// link records the links of a page to others of the archive.
 func (w *Web) link(from uint32, links []string) {
 	var children []uint32
 	for _, l := range links {
@@ -140,7 +140,7 @@ func (w *Web) read(url string) (s stored, err error) {
 	return s, nil
 }
 
-// add returns the number of a URL, a new one where it has none.
+// add returns the number of a URL, which it adds if it is new.
 func (w *Web) add(url string) uint32 {
 	n, ok := w.number[url]
 	if !ok {
@@ -162,13 +162,13 @@ func (w *Web) resolve(url string) string {
 	return url
 }
 
-// Pages is the number of pages whose text is known.
+// Pages returns the number of pages whose text is known.
 func (w *Web) Pages() int { return int(w.texts) }
 
-// URL of a page; empty where only the number of a vertex is known.
+// URL of a page; empty if only the number of a vertex is known.
 func (w *Web) URL(page uint32) string { return w.urls[page] }
 
-// Page parses a page; nil where its text is not known.
+// Page parses a page; nil if its text is not known.
 func (w *Web) Page(page uint32) (*schemas.Page, error) {
 	if page >= w.texts {
 		return nil, nil
@@ -181,7 +181,7 @@ func (w *Web) Page(page uint32) (*schemas.Page, error) {
 	return dom.Parse(p.Body, p.Header.Get("Content-Type"), url, dom.Settings{})
 }
 
-// Targets finds the pages of URLs, each once, and the URLs of which nothing is known: no page, no link.
+// Targets returns the pages of URLs, each once, and the URLs that are unknown: no page and no link.
 func (w *Web) Targets(ctx context.Context, urls []string) (pages []uint32, unknown []string, err error) {
 	linked := make(map[string]bool)
 	if w.edges != nil {
@@ -201,7 +201,7 @@ func (w *Web) Targets(ctx context.Context, urls []string) (pages []uint32, unkno
 	return slices.Compact(pages), unknown, nil
 }
 
-// Parents as localgraph.Build wants them.
+// Parents returns the parents in the form of localgraph.Build.
 func (w *Web) Parents(ctx context.Context) localgraph.Parents {
 	if w.edges != nil {
 		return func(pages []uint32) (func(uint32) []uint32, error) { return w.edges.parents(ctx, w, pages) }
@@ -209,7 +209,7 @@ func (w *Web) Parents(ctx context.Context) localgraph.Parents {
 	return localgraph.Known(func(p uint32) []uint32 { return w.parents[p] })
 }
 
-// Lessons are what a guide learns from about targets.
+// Lessons returns the training data of a guide about targets.
 func (w *Web) Lessons(ctx context.Context, targets []uint32) *localguide.Lessons {
 	l := &localguide.Lessons{Targets: targets, Parents: w.Parents(ctx), Page: w.Page}
 	l.Children = func(g *localgraph.Graph) (func(uint32) []uint32, error) {

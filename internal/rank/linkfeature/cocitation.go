@@ -8,15 +8,15 @@ import (
 	"forager/schemas"
 )
 
-// Sibling is a link (u,w) beside (u,v), on the same page, to a page w of which R(w) is known.
+// Sibling is a link (u,w) on the same page as (u,v), to a page w whose R(w) is known.
 type Sibling struct {
-	// First and Last leaf below its <a>.
+	// First and Last are the leaves below its <a>.
 	First, Last uint32
 	// Relevance is R(w), [0,1].
 	Relevance float64
 }
 
-// citedPrefix leads the terms of co-citation features; low and high are what the learner makes of them.
+// citedPrefix begins the terms of co-citation features; the learner maps them to CitedLow and CitedHigh.
 const (
 	citedPrefix = "w"
 	CitedLow    = citedPrefix + ":low"
@@ -26,8 +26,8 @@ const (
 // citedDigits is the number of digits of ⌊256 R(w)⌋ in a term.
 const citedDigits = 3
 
-// Beside returns the offset of leaves from..to as seen from a link, that of the nearest one; ok says
-// that it is at most dMax away. Leaves that the link shares are at 0.
+// Beside returns the offset of leaves from..to relative to a link, that of the nearest one; ok reports whether it is at
+// most dMax. Leaves that the link shares have the offset 0.
 func Beside(l *schemas.Link, from, to uint32, dMax int) (offset int32, ok bool) {
 	d := int64(0)
 	switch {
@@ -51,7 +51,7 @@ func Cocited(l *schemas.Link, siblings []Sibling, dMax int) []*schemas.Feature {
 	return compact(features)
 }
 
-// Merge is the features of two lists, in order; both stay as they are.
+// Merge returns the features of two sorted lists, sorted; the lists are not changed.
 func Merge(a, b []*schemas.Feature) []*schemas.Feature {
 	if len(b) == 0 {
 		return a
@@ -67,14 +67,14 @@ func Merge(a, b []*schemas.Feature) []*schemas.Feature {
 	return append(append(all, a...), b...)
 }
 
-// OnlyCocited are the co-citation features among others.
+// OnlyCocited returns the co-citation features among others.
 func OnlyCocited(features []*schemas.Feature) []*schemas.Feature {
 	from, to := citedRange(features)
 	return features[from:to]
 }
 
-// Judged returns the features with each R(w) said to be low or high: high ⇔ ⌊256 R(w)⌋ ≥ cut. Sorted
-// features come in and go out; they stay as they are.
+// Judged returns the features with each R(w) mapped to low or high: high ⇔ ⌊256 R(w)⌋ ≥ cut. Input and output are sorted;
+// the input is not changed.
 func Judged(features []*schemas.Feature, cut int) []*schemas.Feature {
 	from, to := citedRange(features)
 	if from == to {
@@ -87,7 +87,7 @@ func Judged(features []*schemas.Feature, cut int) []*schemas.Feature {
 	return slices.Concat(features[:from], compact(judged), features[to:])
 }
 
-// JudgedTerm is CitedLow or CitedHigh where a term names an R(w), and any other term itself.
+// JudgedTerm returns CitedLow or CitedHigh for a term of an R(w), and any other term unchanged.
 func JudgedTerm(term string, cut int) string {
 	bin, ok := citedBin(term)
 	switch {
@@ -99,7 +99,7 @@ func JudgedTerm(term string, cut int) string {
 	return CitedHigh
 }
 
-// citedTerm is "w:NNN", the same bins as of R(v) in the learner.
+// citedTerm returns "w:NNN", in the same bins as R(v) in the learner.
 func citedTerm(relevance float64) string {
 	bin := int(relevance * 256)
 	return citedPrefix + ":" + string([]byte{byte('0' + bin/100), byte('0' + bin/10%10), byte('0' + bin%10)})
@@ -118,21 +118,21 @@ func citedBin(term string) (bin int, ok bool) {
 	return bin, true
 }
 
-// citedRange is where co-citation features stand among sorted ones.
+// citedRange returns the range of co-citation features in a sorted list.
 func citedRange(features []*schemas.Feature) (from, to int) {
 	find := func(term string) int {
 		i, _ := slices.BinarySearchFunc(features, term, func(f *schemas.Feature, term string) int { return strings.Compare(f.GetTerm(), term) })
 		return i
 	}
-	return find(citedPrefix + ":"), find(citedPrefix + ";") // the character behind the colon
+	return find(citedPrefix + ":"), find(citedPrefix + ";") // the character after the colon
 }
 
-// inOrder is the order of features: by term, then offset.
+// inOrder compares features by term, then offset.
 func inOrder(a, b *schemas.Feature) int {
 	return cmp.Or(strings.Compare(a.GetTerm(), b.GetTerm()), cmp.Compare(a.GetOffset(), b.GetOffset()))
 }
 
-// compact sorts features and adds up those that are the same.
+// compact sorts features and adds up equal ones.
 func compact(features []*schemas.Feature) []*schemas.Feature {
 	slices.SortFunc(features, inOrder)
 	n := 0

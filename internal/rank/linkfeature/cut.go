@@ -7,8 +7,8 @@ import (
 	"forager/schemas"
 )
 
-// Cut is the part of the table that some links of its page need, with a d_max of dMax and of some families, as a
-// record: of these links it gives the same features as the whole.
+// Cut returns the part of the table that some links of its page need, with a d_max of dMax and some families, as a record.
+// For these links it has the same features as the whole.
 func (t *Table) Cut(links []*schemas.Link, dMax int, f Families) *schemas.LeafTable {
 	cut := new(schemas.LeafTable)
 	for term := t.PageTerms(); term < t.Terms(); term++ {
@@ -47,7 +47,7 @@ func (t *Table) Cut(links []*schemas.Link, dMax int, f Families) *schemas.LeafTa
 	return cut
 }
 
-// cutLinks copies the terms that some links have themselves.
+// cutLinks copies the terms of some links.
 func (t *Table) cutLinks(cut *schemas.LeafTable, links []*schemas.Link) {
 	byLeaf := slices.SortedFunc(slices.Values(links), func(a, b *schemas.Link) int {
 		return cmp.Compare(a.GetFirstLeaf(), b.GetFirstLeaf())

@@ -18,13 +18,13 @@ const MaxOffset = 100
 type Settings struct {
 	// DMax is the largest |DOM offset| of a feature, 0 to MaxOffset.
 	DMax int
-	// Topics says whether classes of u become terms.
+	// Topics selects whether classes of u become terms.
 	Topics schemas.TopicFeatures
 	// Families of features; 0 = Offsets.
 	Families Families
 }
 
-// SettingsOf are those of a crawl. An error names the field that is out of range.
+// SettingsOf returns the settings of a crawl. The error names the field that is out of range.
 func SettingsOf(l *schemas.Learning) (Settings, error) {
 	s := Settings{DMax: int(l.GetDMax()), Topics: l.GetTopics()}
 	if s.DMax > MaxOffset {
@@ -35,19 +35,17 @@ func SettingsOf(l *schemas.Learning) (Settings, error) {
 	return s, err
 }
 
-// Within says whether a link's features by these settings can be made of those by others: fewer of
-// them. Terms without offsets are not taken apart to see how far they stand.
+// Within reports whether a link's features by these settings are a subset of those by others. The distance of terms without
+// offsets cannot be told, so it is not used.
 func (s Settings) Within(others Settings) bool {
 	return s.DMax <= others.DMax && (s.DMax == others.DMax || s.Families&(nearText|far|ofTree) == 0) && s.Families.Within(others.Families) &&
 		(s.Topics == others.Topics || s.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE)
 }
 
-// Extract returns the links of a page and the table of the leaves around them, which holds the
-// features of each; cut says that the table holds leaves nearer than d_max only, or not the own
-// terms of all links. A page that
-// asks not to follow its links (nofollow) has none; the table of a page without links is nil.
-// j is what the critic says of the page, nil where nothing is said. The links are the page's
-// own, not copies. An error is a page that contradicts itself.
+// Extract returns the links of a page and the table of the leaves around them, which holds the features of each. cut
+// reports whether the table lacks leaves within d_max, or terms of some links. A page that asks not to follow its links
+// (nofollow) has none; the table of a page without links is nil. j is the judgement of the page, or nil. The links are the
+// page's own, not copies. The error is an inconsistent page.
 func Extract(p *schemas.Page, j *schemas.Judgement, s Settings) (table *schemas.LeafTable, links []*schemas.Link, cut bool, err error) {
 	if s.DMax < 0 || s.DMax > MaxOffset {
 		return nil, nil, false, fmt.Errorf("d_max is %d, must be 0 to %d", s.DMax, MaxOffset)
@@ -71,7 +69,7 @@ func Extract(p *schemas.Page, j *schemas.Judgement, s Settings) (table *schemas.
 	return table, links, cut || reach < wanted, nil
 }
 
-// check refuses pages whose lists do not fit each other.
+// check returns an error for a page whose lists do not match.
 func check(p *schemas.Page) error {
 	var sum uint64
 	for _, n := range p.GetLeafLengths() {
@@ -96,14 +94,13 @@ func check(p *schemas.Page) error {
 	return nil
 }
 
-// beyond is the distance of leaves that no link reaches.
+// beyond is the distance of leaves outside the reach of all links.
 const beyond = MaxOffset + 1
 
-// distances returns, for every leaf, its distance to the nearest link, beyond where that is
-// more than dMax.
+// distances returns, for every leaf, its distance to the nearest link, beyond if that is more than dMax.
 func distances(p *schemas.Page, dMax int) []uint8 {
 	n := len(p.LeafLengths)
-	begin := make([]int32, n+1) // links that begin at a leaf, less those that ended before it
+	begin := make([]int32, n+1) // links that begin at a leaf, minus those that ended before it
 	near := make([]uint8, n)
 	for _, l := range p.Links {
 		if int(l.FirstLeaf) < n {
@@ -129,7 +126,7 @@ func distances(p *schemas.Page, dMax int) []uint8 {
 			near[i] = beyond
 		}
 	}
-	// A link behind the last leaf (of a page that was cut) still reaches back.
+	// A link after the last leaf (of a truncated page) still reaches back.
 	for _, l := range p.Links {
 		for i := max(0, int(l.FirstLeaf)-dMax); int(l.FirstLeaf) >= n && i < n; i++ {
 			near[i] = min(near[i], uint8(int(l.FirstLeaf)-i))
@@ -145,13 +142,13 @@ type extraction struct {
 	pageCounts []uint32 // of pageTerms; nil = 1 each
 }
 
-// reach returns the largest distance, at most dMax, up to which the leaves fit a table; −1 where not even the
-// links' own leaves do.
+// reach returns the largest distance, at most dMax, up to which the leaves fit a table; −1 if not even the leaves of the
+// links fit.
 func (e *extraction) reach(dMax int) int {
 	tokenSize := protowire.SizeVarint(uint64(len(e.page.Terms)))
-	fixed := 64 // the lists' own tags and lengths
+	fixed := 64 // tags and lengths of the lists
 	for _, t := range e.pageTerms {
-		fixed += termSize(t) + 3 // and what it counts
+		fixed += termSize(t) + 3 // and its count
 	}
 	all := fixed
 	for i, n := range e.page.LeafLengths {
@@ -165,7 +162,7 @@ func (e *extraction) reach(dMax int) int {
 	if all <= MaxTable {
 		return dMax
 	}
-	// Exactly which terms are needed at which distance.
+	// The exact set of terms needed at each distance.
 	var size [beyond + 1]int
 	first := make([]uint8, len(e.page.Terms))
 	for i := range first {

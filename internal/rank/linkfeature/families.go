@@ -9,10 +9,10 @@ import (
 	"forager/schemas"
 )
 
-// Families are the kinds of features that links have, one bit a schemas.FeatureFamily.
+// Families is a set of kinds of features, one bit for each schemas.FeatureFamily.
 type Families uint32
 
-// Offsets are ⟨t, d⟩ alone, what a crawl has that names no families.
+// Offsets is ⟨t, d⟩ alone, the family of a crawl that names none.
 const Offsets = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS
 
 const (
@@ -30,17 +30,17 @@ const (
 	pathLength = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_PATH_LENGTH
 	ancestor   = Families(1) << schemas.FeatureFamily_FEATURE_FAMILY_ANCESTOR
 
-	// ofTree read where leaves and links stand in the tree of their page.
+	// ofTree depend on the positions of leaves and links in the tree of their page.
 	ofTree = pathLength | ancestor
 
-	// ofLink are terms of a link itself, which a table lists; the others are read off its leaves.
+	// ofLink are terms of a link itself, which a table lists; the others are read from its leaves.
 	ofLink = rel | position | sameSite | urlTokens | urlGrams | tagPath | ofTree
-	// readURLs are refused where labels come from URLs.
+	// readURLs are refused where labels follow from URLs.
 	readURLs = sameSite | urlTokens | urlGrams
 	known    = Offsets | nearText | anchor | ofLink | cited | far
 )
 
-// words are what families are called by people.
+// words are the names of families in files.
 var words = map[string]Families{
 	"offsets": Offsets, "near-text": nearText, "anchor": anchor, "rel": rel, "position": position,
 	"same-site": sameSite, "url-tokens": urlTokens, "url-ngrams": urlGrams,
@@ -54,7 +54,7 @@ var prefixes = map[string]Families{
 	citedPrefix: cited, farPrefix: far, "tag": tagPath, pathPrefix: pathLength, ancestorPrefix: ancestor,
 }
 
-// FamiliesOf returns the families of a control record; none are Offsets.
+// FamiliesOf returns the families of a control record; an empty list is Offsets.
 func FamiliesOf(list []schemas.FeatureFamily) (Families, error) {
 	var f Families
 	for _, x := range list {
@@ -70,10 +70,10 @@ func FamiliesOf(list []schemas.FeatureFamily) (Families, error) {
 	return f.orOffsets(), nil
 }
 
-// Names are those of all families, in their order.
+// Names returns the names of all families, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(words)) }
 
-// FamiliesNamed returns the families with these names; none are Offsets.
+// FamiliesNamed returns the families with these names; an empty list is Offsets.
 func FamiliesNamed(names []string) (Families, error) {
 	var f Families
 	for _, name := range names {
@@ -89,7 +89,7 @@ func FamiliesNamed(names []string) (Families, error) {
 	return f.orOffsets(), nil
 }
 
-// CheckFamilies refuses bits that are no families, as a file may hold.
+// CheckFamilies returns an error for unknown bits, as a file may contain.
 func CheckFamilies(f Families) error {
 	if f == 0 || f&^known != 0 {
 		return fmt.Errorf("unknown families of features %#x", uint32(f))
@@ -97,7 +97,7 @@ func CheckFamilies(f Families) error {
 	return nil
 }
 
-// List returns the families as a control record has them; nil for Offsets alone.
+// List returns the families as in a control record; nil for Offsets alone.
 func (f Families) List() []schemas.FeatureFamily {
 	if f == Offsets {
 		return nil
@@ -129,28 +129,28 @@ func (f Families) String() string {
 	return strings.Join(names, "+")
 }
 
-// ReadsURLs says whether some of the families read URLs: where labels follow from URLs a ranker
-// that learns by them would be told the labels.
+// ReadsURLs reports whether some of the families read URLs. Where labels follow from URLs, a ranker that learns by them
+// would learn the labels.
 func (f Families) ReadsURLs() bool { return f&readURLs != 0 }
 
-// InTable are those of the families for which a table holds more than the leaves near links.
+// InTable returns those of the families for which a table holds more than the leaves near links.
 func (f Families) InTable() Families { return f & (ofLink | far) }
 
-// Far says whether terms farther than d_max are among them.
+// Far reports whether terms farther than d_max are among them.
 func (f Families) Far() bool { return f&far != 0 }
 
-// Cocitation says whether co-citation features are among them, which are not read off pages.
+// Cocitation reports whether co-citation features are among them, which are not read from pages.
 func (f Families) Cocitation() bool { return f&cited != 0 }
 
-// TagPaths says whether tag paths are among them, which only those pages have whose crawl asked for them
+// TagPaths reports whether tag paths are among them. Pages have them only if their crawl selects them
 // (schemas.ReadsTagPaths).
 func (f Families) TagPaths() bool { return f&tagPath != 0 }
 
-// Trees says whether some of the families read the trees of pages, which only those pages have whose crawl asked for them
+// Trees reports whether some of the families read the trees of pages. Pages have them only if their crawl selects them
 // (schemas.ReadsTrees).
 func (f Families) Trees() bool { return f&ofTree != 0 }
 
-// Within says whether features of these families can be made of those of others, by Keep.
+// Within reports whether features of these families can be selected from those of others by Keep.
 func (f Families) Within(others Families) bool {
 	f, others = f.orOffsets(), others.orOffsets()
 	if others&Offsets != 0 {
@@ -159,7 +159,7 @@ func (f Families) Within(others Families) bool {
 	return f&^others == 0
 }
 
-// Keep says whether these families have a feature. Topic features belong to none and are kept.
+// Keep reports whether a feature is of these families. Topic features belong to no family and are kept.
 func (f Families) Keep(x *schemas.Feature) bool {
 	f = f.orOffsets()
 	prefix, _, ok := strings.Cut(x.GetTerm(), ":")

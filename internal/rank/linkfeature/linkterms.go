@@ -12,18 +12,17 @@ import (
 	"forager/schemas"
 )
 
-// gram is the number of characters of FEATURE_FAMILY_URL_NGRAMS; mostTerms bounds the terms of a link,
-// the first so many of a family.
+// gram is the number of characters of FEATURE_FAMILY_URL_NGRAMS; mostTerms bounds the terms of a link in each family of
+// URLs.
 const (
 	gram      = 4
 	mostTerms = 64
 )
 
-// MaxLinkTerms bounds what a page's links have in terms of their own, bytes of the record. Links behind
-// that have none.
+// MaxLinkTerms bounds the terms of the links of a page, bytes of the record. Links beyond that have none.
 const MaxLinkTerms = 1 << 19
 
-// linkTerms lists the terms that links have themselves; cut says that not all were.
+// linkTerms lists the terms of the links themselves; cut reports whether some were left out.
 func linkTerms(t *schemas.LeafTable, p *schemas.Page, s Settings) (cut bool) {
 	if s.Families&ofLink == 0 {
 		return false
@@ -65,10 +64,10 @@ func linkTerms(t *schemas.LeafTable, p *schemas.Page, s Settings) (cut bool) {
 	return false
 }
 
-// source is the page that links stand on.
+// source is the page that has the links.
 type source struct {
 	host, directory string
-	tree            *tree // nil = it is not asked for, or there is none
+	tree            *tree // nil if it is not selected, or the page has none
 }
 
 func sourceOf(p *schemas.Page, s Settings) source {
@@ -81,7 +80,7 @@ func directory(url string) string {
 	return path[:strings.LastIndexByte(path, '/')+1]
 }
 
-// terms are those of a link, in an order that follows from it.
+// terms returns those of a link, in a deterministic order.
 func (s source) terms(l *schemas.Link, f Families) []string {
 	var terms []string
 	if f&rel != 0 && l.GetNofollow() {

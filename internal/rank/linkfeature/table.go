@@ -14,37 +14,36 @@ import (
 	"forager/schemas"
 )
 
-// Table is a LeafTable that was checked and can be read link by link. It lies in one block of
-// bytes, a fraction of what the record takes in memory, that can be stored as it is. It is safe
-// for concurrent use.
+// Table is a checked LeafTable that can be read link by link. It is one block of bytes, a fraction of the memory of the
+// record, and can be stored as it is. It is safe for concurrent use.
 type Table struct {
 	b    []byte
-	wide bool // numbers have four bytes, else two
-	// Number of terms, of which the last pageTerms are terms of the page, of leaves and of tokens.
+	wide bool // numbers have four bytes, not two
+	// Number of terms, of which the last pageTerms are terms of the page; of leaves; of tokens.
 	terms, pageTerms, leaves, tokens int
-	// Number of links that have terms of their own, of these terms (names), and of their occurrences.
+	// Number of links that have terms of their own; of these terms (names); of their occurrences.
 	links, names, linkTerms int
-	// counted says that terms of the page have counts, else each counts 1.
+	// counted: terms of the page have counts; otherwise each counts 1.
 	counted bool
-	// Where the lists begin in b: numbers of leaves, ends of their tokens, tokens, then the same of
-	// links, counts of terms of the page, ends of terms and names, text.
+	// Offsets of the lists in b: numbers of leaves, ends of their tokens, tokens, then the same of links, counts of terms
+	// of the page, ends of terms and names, text.
 	leafAt, endAt, tokenAt, linkAt, linkEndAt, linkTermAt, countAt, termAt, textAt int
 	hashes                                                                         atomic.Pointer[[]uint64] // nil = not kept
 }
 
-// A table's bytes: version, wide (0 or 1), numbers of four bytes (terms, terms of the page among them, leaves,
-// tokens; from version 2 on also links, names and terms of links), then lists of numbers, of two bytes each where all
-// fit: the leaves; where the tokens of each end; the tokens; from version 2 on the first leaves of links; where the
-// terms of each end; these terms, as numbers behind those of the page's; in version 3 what each term of the page
-// counts; where each term and name ends in the text, which comes last. Numbers are little-endian. Version 1 is
-// written where links have no terms, version 3 where terms of the page have counts.
+// A table's bytes: version, wide (0 or 1), numbers of four bytes (terms, terms of the page among them, leaves, tokens; from
+// version 2 on also links, names and terms of links), then lists of numbers, of two bytes each if all fit: the leaves; the
+// ends of their tokens; the tokens; from version 2 on the first leaves of links; the ends of their terms; these terms,
+// numbered after those of the page; in version 3 the count of each term of the page; the ends of terms and names in the
+// text, which comes last. Numbers are little-endian. Version 1 is written if links have no terms, version 3 if terms of the
+// page have counts.
 const (
 	plainVersion, plainHead = 1, 2 + 4*4
 	linkVersion, linkHead   = 2, 2 + 7*4
 	countVersion            = 3
 )
 
-// head is the size of what stands before the lists.
+// head returns the size of the header, before the lists.
 func (t *Table) head() int {
 	if t.links > 0 || t.counted {
 		return linkHead
@@ -52,7 +51,7 @@ func (t *Table) head() int {
 	return plainHead
 }
 
-// numbers are those of the head.
+// numbers returns the fields of the header.
 func (t *Table) numbers() []*int {
 	all := []*int{&t.terms, &t.pageTerms, &t.leaves, &t.tokens, &t.links, &t.names, &t.linkTerms}
 	if t.links > 0 || t.counted {
@@ -61,10 +60,10 @@ func (t *Table) numbers() []*int {
 	return all[:4]
 }
 
-// errTable: the bytes are no table.
+// errTable is the error of bytes that are not a table.
 var errTable = errors.New("damaged leaf table")
 
-// Open checks a table and makes it readable; nil is an empty one.
+// Open checks a table and makes it readable; a nil record is an empty table.
 func Open(t *schemas.LeafTable) (*Table, error) {
 	if err := fit(t.GetLeaves(), t.GetLeafLengths(), t.GetTokens(), len(t.GetTerms())); err != nil {
 		return nil, fmt.Errorf("leaf table: %w", err)
@@ -78,7 +77,7 @@ func Open(t *schemas.LeafTable) (*Table, error) {
 	return pack(t), nil
 }
 
-// fit checks that leaves ascend, that their lengths add up to the tokens, and that these are of terms.
+// fit checks that leaves ascend, that their lengths add up to the tokens, and that tokens are numbers of terms.
 func fit(leaves, lengths, tokens []uint32, terms int) error {
 	if len(leaves) != len(lengths) {
 		return fmt.Errorf("%d leaves with %d lengths", len(leaves), len(lengths))
@@ -103,7 +102,7 @@ func fit(leaves, lengths, tokens []uint32, terms int) error {
 	return nil
 }
 
-// pack lays out a table that was checked.
+// pack lays out a checked table.
 func pack(t *schemas.LeafTable) *Table {
 	texts := [][]string{t.GetTerms(), t.GetPageTerms(), t.GetLinkNames()}
 	var text int
@@ -180,7 +179,7 @@ func pack(t *schemas.LeafTable) *Table {
 	return p
 }
 
-// layOut says where the lists are, by their lengths.
+// layOut computes the offsets of the lists from their lengths.
 func (t *Table) layOut() {
 	size := 2
 	if t.wide {
@@ -200,13 +199,13 @@ func (t *Table) layOut() {
 	t.textAt = t.termAt + size*(t.terms+t.names)
 }
 
-// Bytes are what ReadTable reads; they must not be changed.
+// Bytes returns the table in the form that ReadTable reads; it must not be changed.
 func (t *Table) Bytes() []byte { return t.b }
 
-// ReadTable reads what Bytes returned, of which it keeps a copy. Any other bytes are an error.
+// ReadTable reads the result of Bytes, of which it keeps a copy. Any other bytes are an error.
 func ReadTable(b []byte) (*Table, error) { return TableIn(slices.Clone(b)) }
 
-// TableIn is ReadTable without the copy: the table lies in b, which must not be changed as long as it is used.
+// TableIn is ReadTable without the copy: the table refers to b, which must not be changed while it is in use.
 func TableIn(b []byte) (*Table, error) {
 	if len(b) < plainHead || b[0] < plainVersion || b[0] > countVersion || b[1] > 1 || b[0] != plainVersion && len(b) < linkHead {
 		return nil, fmt.Errorf("%w: of %d bytes, or of another version", errTable, len(b))
@@ -246,7 +245,7 @@ func TableIn(b []byte) (*Table, error) {
 	return t, nil
 }
 
-// ascends says whether n numbers each are above the one before.
+// ascends reports whether n numbers are strictly ascending.
 func (t *Table) ascends(at, n int) bool {
 	for i := 1; i < n; i++ {
 		if t.number(at, i) <= t.number(at, i-1) {
@@ -256,7 +255,7 @@ func (t *Table) ascends(at, n int) bool {
 	return true
 }
 
-// between says whether n numbers all are at least from and below to.
+// between reports whether n numbers are all at least from and below to.
 func (t *Table) between(at, n, from, to int) bool {
 	for i := range n {
 		if x := int(t.number(at, i)); x < from || x >= to {
@@ -287,7 +286,7 @@ func (t *Table) number(at, i int) uint32 {
 	return uint32(binary.LittleEndian.Uint16(t.b[at+2*i:]))
 }
 
-// end returns where item i−1 of the list of ends at at ends, so that i begins there.
+// end returns the end of item i−1 in the list of ends at at, which is the begin of item i.
 func (t *Table) end(at, i int) int {
 	if i == 0 {
 		return 0
@@ -295,8 +294,8 @@ func (t *Table) end(at, i int) int {
 	return int(t.number(at, i-1))
 }
 
-// Terms returns the number of terms; they are numbered from 0, terms of the page last. Behind them
-// come the terms that links have themselves.
+// Terms returns the number of terms; they are numbered from 0, terms of the page last. Terms of links are numbered after
+// them.
 func (t *Table) Terms() int { return t.terms }
 
 // Term returns the term of a number, bytes of the table.
@@ -305,7 +304,7 @@ func (t *Table) Term(number uint32) []byte {
 	return t.b[t.textAt+t.end(t.termAt, i) : t.textAt+t.end(t.termAt, i+1)]
 }
 
-// Memory is what the table takes, bytes.
+// Memory returns the memory of the table, bytes.
 func (t *Table) Memory() int {
 	if t.hashes.Load() != nil {
 		return len(t.b) + 8*t.terms
@@ -313,7 +312,7 @@ func (t *Table) Memory() int {
 	return len(t.b)
 }
 
-// KeepHashes computes the hashes of all terms, for who asks for them again and again.
+// KeepHashes computes and keeps the hashes of all terms, for callers that use them repeatedly.
 func (t *Table) KeepHashes() {
 	if t.hashes.Load() == nil {
 		hashes := make([]uint64, t.terms)
@@ -335,7 +334,7 @@ func (t *Table) Hash(term uint32) uint64 {
 // PageTerms returns the number of the first term of the page; those from it on have no offset.
 func (t *Table) PageTerms() int { return t.terms - t.pageTerms }
 
-// PageCount is what a term of the page counts, in parts of Unit.
+// PageCount returns the count of a term of the page, in parts of Unit.
 func (t *Table) PageCount(term uint32) uint32 {
 	if !t.counted {
 		return 1
@@ -343,9 +342,9 @@ func (t *Table) PageCount(term uint32) uint32 {
 	return t.number(t.countAt, int(term)-t.PageTerms())
 }
 
-// Tokens goes through the tokens at most dMax leaves away from a link of the page, in document
-// order: the number of each one's term and its DOM offset. A feature ⟨t, d⟩ with count n comes n
-// times. The terms of the page are features too, of every link, at schemas.NoOffset.
+// Tokens iterates over the tokens at most dMax leaves away from a link of the page, in document order: the number of each
+// one's term and its DOM offset. A feature ⟨t, d⟩ with count n comes n times. The terms of the page are features too, of
+// every link, at schemas.NoOffset.
 func (t *Table) Tokens(l *schemas.Link, dMax int) iter.Seq2[uint32, int] {
 	return func(yield func(term uint32, offset int) bool) {
 		first, last := int64(l.GetFirstLeaf()), int64(l.GetLastLeaf())
@@ -366,7 +365,7 @@ func (t *Table) Tokens(l *schemas.Link, dMax int) iter.Seq2[uint32, int] {
 	}
 }
 
-// Far goes through the terms of the tokens that are more than dMax leaves away from a link of the page.
+// Far iterates over the terms of the tokens that are more than dMax leaves away from a link of the page.
 func (t *Table) Far(l *schemas.Link, dMax int) iter.Seq[uint32] {
 	return func(yield func(term uint32) bool) {
 		token := 0
@@ -385,13 +384,13 @@ func (t *Table) Far(l *schemas.Link, dMax int) iter.Seq[uint32] {
 	}
 }
 
-// farPrefix leads the terms of FEATURE_FAMILY_FAR.
+// farPrefix begins the terms of FEATURE_FAMILY_FAR.
 const farPrefix = "far"
 
-// AppendFar appends the name that a term has where it is farther than d_max.
+// AppendFar appends the name of a term's feature farther than d_max.
 func AppendFar(b, term []byte) []byte { return append(append(append(b, farPrefix...), ':'), term...) }
 
-// farFeatures are those of FEATURE_FAMILY_FAR, in no order.
+// farFeatures returns the features of FEATURE_FAMILY_FAR, in no order.
 func (t *Table) farFeatures(l *schemas.Link, dMax int) []*schemas.Feature {
 	counts := make(map[uint32]uint32)
 	for term := range t.Far(l, dMax) {
@@ -404,8 +403,8 @@ func (t *Table) farFeatures(l *schemas.Link, dMax int) []*schemas.Feature {
 	return features
 }
 
-// Sum adds up the weights of the tokens that Tokens goes through; a term's weights at the
-// offsets −dMax to dMax stand in weights behind those of the terms before it.
+// Sum adds up the weights of the tokens that Tokens yields. weights has 2·dMax+1 elements for each term, for the offsets
+// −dMax to dMax.
 func (t *Table) Sum(l *schemas.Link, dMax int, weights []float64) float64 {
 	first, last, width := int64(l.GetFirstLeaf()), int64(l.GetLastLeaf()), 2*dMax+1
 	leaf := t.leaf(first - int64(dMax))
@@ -432,8 +431,7 @@ func (t *Table) Sum(l *schemas.Link, dMax int, weights []float64) float64 {
 	return sum
 }
 
-// LinkTerms goes through the terms, by number, that a link has itself, which hold for it without an
-// offset.
+// LinkTerms iterates over the numbers of the terms of a link itself, which have no offset.
 func (t *Table) LinkTerms(l *schemas.Link) iter.Seq[uint32] {
 	return func(yield func(term uint32) bool) {
 		if t.links == 0 {
@@ -473,10 +471,10 @@ func (t *Table) Features(l *schemas.Link, dMax int) []*schemas.Feature {
 	return t.FeaturesOf(l, dMax, Offsets)
 }
 
-// FeaturesOf is Features for some families.
+// FeaturesOf is Features for given families.
 func (t *Table) FeaturesOf(l *schemas.Link, dMax int, f Families) []*schemas.Feature {
 	f = f.orOffsets()
-	keys := make([]uint64, 0, 128) // more than most links have; it need not be allocated
+	keys := make([]uint64, 0, 128) // more than most links have; does not escape
 	whole := func(term uint32) { keys = append(keys, uint64(term)<<8|uint64(schemas.NoOffset+128)) }
 	for term, offset := range t.Tokens(l, dMax) {
 		if f&Offsets != 0 || f&anchor != 0 && offset == 0 {
@@ -526,8 +524,8 @@ func (t *Table) FeaturesOf(l *schemas.Link, dMax int, f Families) []*schemas.Fea
 	return features
 }
 
-// Features returns the features of one link of a page, sorted by term, then offset; nil for a
-// table that Open refuses. Who reads several links of a page opens its table once.
+// Features returns the features of one link of a page, sorted by term, then offset; nil for a table that Open refuses. A
+// caller that reads several links of a page should open its table once.
 func Features(t *schemas.LeafTable, l *schemas.Link, dMax int) []*schemas.Feature {
 	table, err := Open(t)
 	if err != nil {

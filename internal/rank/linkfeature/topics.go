@@ -9,13 +9,13 @@ import (
 	"forager/schemas"
 )
 
-// Parts of one are what features made of probabilities are counted in, so that learners add up integers.
+// Parts of 1 in which features made of probabilities are counted, so that learners add up integers.
 const Parts = 256
 
 // Prefixes of topic features: of the top two classes, each counting 1, and of all classes, each counting its posterior.
 const topPrefix, wholePrefix = "c", "p"
 
-// Unit is what of a feature's count makes 1: Parts where its term stands for a probability, else 1.
+// Unit returns the count that makes 1 for a feature: Parts if its term stands for a probability, else 1.
 func Unit[T string | []byte](term T) uint32 {
 	if len(term) > len(wholePrefix) && string(term[:len(wholePrefix)]) == wholePrefix && term[len(wholePrefix)] == ':' {
 		return Parts
@@ -23,7 +23,7 @@ func Unit[T string | []byte](term T) uint32 {
 	return 1
 }
 
-// topicTerms returns the terms of the classes of a page, sorted, and what each counts; nil counts are 1 each.
+// topicTerms returns the terms of the classes of a page, sorted, and their counts; nil counts are 1 each.
 func topicTerms(j *schemas.Judgement, f schemas.TopicFeatures) (terms []string, counts []uint32) {
 	of := make(map[string]uint32)
 	switch f {
@@ -52,7 +52,7 @@ func topicTerms(j *schemas.Judgement, f schemas.TopicFeatures) (terms []string, 
 	return terms, counts
 }
 
-// upwards returns the root's name "/", and a topic's with all its prefixes, "/A", "/A/B".
+// upwards returns the root's name "/", and all prefixes of a topic, "/A", "/A/B".
 func upwards(topic string) []string {
 	names, name := []string{"/"}, "/"+topic
 	for i, c := range name {
@@ -63,7 +63,7 @@ func upwards(topic string) []string {
 	return append(names, name)
 }
 
-// keepsTopic says whether a feature is none of topics, or one of those that these settings have.
+// keepsTopic reports whether a feature is not of topics, or is one of those that these settings have.
 func (s Settings) keepsTopic(f *schemas.Feature) bool {
 	prefix, _, ok := strings.Cut(f.GetTerm(), ":")
 	switch {
@@ -76,7 +76,7 @@ func (s Settings) keepsTopic(f *schemas.Feature) bool {
 	return true
 }
 
-// Keep says whether these settings have a feature of wider ones (Within).
+// Keep reports whether these settings have a feature of wider ones (Within).
 func (s Settings) Keep(f *schemas.Feature) bool {
 	d := f.GetOffset()
 	return s.Families.Keep(f) && s.keepsTopic(f) && (d == schemas.NoOffset || int(max(d, -d)) <= s.DMax)

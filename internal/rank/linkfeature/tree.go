@@ -7,16 +7,15 @@ import (
 	"forager/schemas"
 )
 
-// tree is where the tokens of a page stand in its tree, for the families that read it.
+// tree is the positions of a page's tokens in its tree, for the families that read it.
 type tree struct {
 	page *schemas.Page
-	// begin is where the tokens of each leaf begin; one more for where the last ends.
+	// begin is the first token of each leaf, and the end of the last.
 	begin []int
 	dMax  int
 }
 
-// treeOf is nil for a page without a tree (Page.leaf_depths), of which those families have nothing, and where none is
-// asked for.
+// treeOf returns nil for a page without a tree (Page.leaf_depths), or if no family reads it.
 func treeOf(p *schemas.Page, s Settings) *tree {
 	if s.Families&ofTree == 0 || len(p.GetLeafDepths()) == 0 {
 		return nil
@@ -29,7 +28,7 @@ func treeOf(p *schemas.Page, s Settings) *tree {
 	return &tree{page: p, begin: begin, dMax: s.DMax}
 }
 
-// terms are those of a link: of the tokens at most dMax leaves away, by what stands between their leaves and the <a>.
+// terms returns those of a link: of the tokens at most dMax leaves away, with the path between their leaves and the <a>.
 func (t *tree) terms(l *schemas.Link, f Families) (terms []string) {
 	leaves := len(t.page.LeafDepths)
 	first, last := int(l.GetFirstLeaf()), int(l.GetLastLeaf())
@@ -53,7 +52,8 @@ func (t *tree) terms(l *schemas.Link, f Families) (terms []string) {
 	return terms
 }
 
-// leaf appends the terms of the tokens of a leaf at offset d, whose lowest common ancestor with the link lies at a depth.
+// leaf appends the terms of the tokens of a leaf at offset d, whose lowest common ancestor with the link has the given
+// depth.
 func (t *tree) leaf(terms []string, l *schemas.Link, f Families, leaf, d, depth int) []string {
 	for _, token := range t.page.Tokens[t.begin[leaf]:t.begin[leaf+1]] {
 		behind := ":" + strconv.Itoa(d) + ":" + t.page.Terms[token]
@@ -68,5 +68,5 @@ func (t *tree) leaf(terms []string, l *schemas.Link, f Families, leaf, d, depth 
 	return terms
 }
 
-// Prefixes of the families' terms.
+// Prefixes of the terms of the families.
 const pathPrefix, ancestorPrefix = "path", "lca"

@@ -10,9 +10,9 @@ import (
 
 // Settings of a graph.
 type Settings struct {
-	// Depth is N, the number of layers behind layer 0; at least 1.
+	// Depth is N, the number of layers above layer 0; at least 1.
 	Depth int
-	// Cap is the number of pages of a layer of one target's graph at most; at least 1.
+	// Cap is the largest number of pages of a layer of one target's graph; at least 1.
 	Cap int
 	// Seed of the samples.
 	Seed uint64
@@ -24,8 +24,7 @@ var Default = Settings{Depth: 4, Cap: 300}
 // Member is a page of a layer.
 type Member struct {
 	Page uint32
-	// Copies is the number of its links into the layer below, over the graphs of all targets; of a
-	// target 1.
+	// Copies is the number of its links into the layer below, over the graphs of all targets; 1 for a target.
 	Copies int
 }
 
@@ -38,16 +37,16 @@ type Graph struct {
 	Sampled int
 }
 
-// Parents finds the pages that link to each of some pages, each once: of says them of any of the pages. They
-// are asked for layer by layer, so that a file of links can be read once a layer and need not fit memory.
+// Parents finds the pages that link to each of some pages, each once; the result of is valid for these pages. Build calls
+// it once for each layer, so that a file of links can be read once a layer and need not fit in memory.
 type Parents func(pages []uint32) (of func(page uint32) []uint32, err error)
 
-// Known are parents that are all known beforehand.
+// Known returns Parents for links that are all known.
 func Known(of func(page uint32) []uint32) Parents {
 	return func([]uint32) (func(uint32) []uint32, error) { return of, nil }
 }
 
-// Build makes the graph of targets, which are distinct. An error of parents ends it.
+// Build makes the graph of targets, which must be distinct. It returns an error of parents.
 func Build(targets []uint32, parents Parents, s Settings) (*Graph, error) {
 	if s.Depth < 1 || s.Cap < 1 {
 		return nil, fmt.Errorf("a local graph has depth %d and cap %d; want at least 1 of each", s.Depth, s.Cap)
@@ -84,14 +83,14 @@ func Build(targets []uint32, parents Parents, s Settings) (*Graph, error) {
 	return g, nil
 }
 
-// around is the graph of one target, as far as it is built.
+// around is the graph of one target during Build.
 type around struct {
 	target uint32
-	seen   map[uint32]bool // pages that have their distance
-	layer  []Member        // the outermost
+	seen   map[uint32]bool // pages whose distance is known
+	layer  []Member        // the outermost layer
 }
 
-// outward goes on from layer i to the next; cut says that only a sample of it was kept.
+// outward builds the layer after layer i; cut reports whether only a sample of it was kept.
 func (a *around) outward(of func(uint32) []uint32, i int, s Settings) (cut bool) {
 	copies := make(map[uint32]int)
 	for _, m := range a.layer {
@@ -103,7 +102,7 @@ func (a *around) outward(of func(uint32) []uint32, i int, s Settings) (cut bool)
 	}
 	a.layer = members(copies)
 	for _, m := range a.layer {
-		a.seen[m.Page] = true // what is not kept has this distance, too
+		a.seen[m.Page] = true // also for pages that the sample omits
 	}
 	if len(a.layer) <= s.Cap {
 		return false

@@ -16,7 +16,7 @@ import (
 
 const (
 	fileVersion = 1
-	// countLimit bounds what is counted in a file.
+	// countLimit bounds the counts in a file.
 	countLimit = 1 << 31
 )
 
@@ -36,11 +36,11 @@ func (g *Guide) Marshal() []byte {
 	return modelfile.Seal(string(g.kind), fileVersion, e.Bytes())
 }
 
-// IsFile says whether bytes say of themselves that they are the file of one of Kinds.
+// IsFile reports whether b begins as the file of one of Kinds.
 func IsFile(b []byte) bool { return slices.Contains(Kinds, Kind(modelfile.Kind(b))) }
 
-// Unmarshal reads a guide's file. The guide shares memory with b, which must not be changed. Errors are those of
-// package modelfile: bytes that are foreign, newer or damaged are told apart.
+// Unmarshal reads a guide's file. The guide shares memory with b, which must not be changed. Errors are those of package
+// modelfile, which distinguish foreign, newer and damaged files.
 func Unmarshal(b []byte) (*Guide, error) {
 	kind := Kind(modelfile.Kind(b))
 	if !slices.Contains(Kinds, kind) {

@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// Kind of a guide, also that of its file.
+// Kind of a guide, and of its file.
 type Kind string
 
 // The kinds.
@@ -22,10 +22,10 @@ const (
 	MEMM         Kind = "memm"
 )
 
-// Kinds are all of them.
+// Kinds lists all kinds.
 var Kinds = []Kind{ContextGraph, Focused2000, BestFirst, MEMM}
 
-// Guide scores links by what it learnt from a local graph. It is safe for concurrent use.
+// Guide scores links by what it learned from a local graph. It is safe for concurrent use.
 type Guide struct {
 	kind       Kind
 	words      text.Settings
@@ -34,23 +34,23 @@ type Guide struct {
 	judge      judge
 }
 
-// judge is what the kinds do differently.
+// judge is implemented by each kind.
 type judge interface {
 	see(r *reading) Sight
 	readsURLs() bool
 	encode(e *modelfile.Encoder)
 }
 
-// Sight is a page as a guide has seen it, whatever path led there. It is safe for concurrent use.
+// Sight is a page as a guide has read it, independent of the path to it. It is safe for concurrent use.
 type Sight interface {
-	// Guide scores the page's links for the path of the state; see guide.View.State. The error is a state that
-	// is none of the guide's.
+	// Guide scores the page's links for the path of a state; see guide.View.State. The error is a state that the guide has
+	// not written.
 	Guide(state []byte) (*schemas.Guidance, error)
 }
 
 var _ guide.Guide = (*Guide)(nil)
 
-// Guide answers as guide.Guide says.
+// Guide implements guide.Guide.
 func (g *Guide) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, error) {
 	if _, says := g.judge.(layers); len(v.Page.GetLinks()) == 0 && !says {
 		return new(schemas.Guidance), nil
@@ -62,7 +62,7 @@ func (g *Guide) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, erro
 	return s.Guide(v.State)
 }
 
-// See reads a page. The error is a page that contradicts itself.
+// See reads a page. The error is an inconsistent page.
 func (g *Guide) See(p *schemas.Page) (Sight, error) {
 	r, err := read(p, g.words)
 	if err != nil {
@@ -71,13 +71,13 @@ func (g *Guide) See(p *schemas.Page) (Sight, error) {
 	return g.judge.see(r), nil
 }
 
-// ReadsURLs says whether scores depend on URLs.
+// ReadsURLs reports whether scores depend on URLs.
 func (g *Guide) ReadsURLs() bool { return g.judge.readsURLs() }
 
-// Kind of the guide.
+// Kind returns the kind of the guide.
 func (g *Guide) Kind() Kind { return g.kind }
 
-// Ranker is the name of the ranker that the guide is: its kind, of a MEMM with the inference or the order.
+// Ranker returns the name of the guide's ranker: its kind, for a MEMM with the inference or the order.
 func (g *Guide) Ranker() string {
 	j, ok := g.judge.(*path)
 	switch {
@@ -89,10 +89,10 @@ func (g *Guide) Ranker() string {
 	return "memm-" + string(j.settings.Inference)
 }
 
-// Provenance is what was said of where the lessons came from.
+// Provenance returns the description of the training data that Settings had.
 func (g *Guide) Provenance() map[string]string { return maps.Clone(g.provenance) }
 
-// alike is a page all of whose links have one score; its layer is as schemas.Guidance has it.
+// alike is a page whose links all have one score; its layer is as in schemas.Guidance.
 type alike struct {
 	score float64
 	layer uint32

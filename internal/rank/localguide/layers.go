@@ -26,7 +26,7 @@ func (j nearest) see(r *reading) Sight { return alike{score: share(j.model.Score
 
 func (nearest) readsURLs() bool { return false }
 
-// share brings a log-likelihood ≤ 0 into [0,1], keeping its order.
+// share maps a log-likelihood ≤ 0 to [0,1], monotonically.
 func share(logLikelihood float64) float64 { return 1 / (1 - logLikelihood) }
 
 // likest is the comparator of 2008 §4.2: best first by the largest cosine to a target.
@@ -37,7 +37,7 @@ type likest struct {
 
 func (j *likest) see(r *reading) Sight { return alike{score: j.likeness(r)} }
 
-// likeness of a page to the target that it is most like, [0,1].
+// likeness returns the largest cosine of a page to a target, [0,1].
 func (j *likest) likeness(r *reading) float64 {
 	return tfidf.Likest(j.corpus.Vector(r.whole), j.targets)
 }

@@ -10,7 +10,7 @@ import (
 	"forager/schemas"
 )
 
-// Observations is a set of what a MEMM observes, as the package lists it.
+// Observations is a set of the observations of a MEMM; see the package comment.
 type Observations uint16
 
 // The observations.
@@ -30,7 +30,7 @@ const (
 
 var observationNames = []string{"text", "description", "words", "links", "url", "anchor-in", "anchor-out"}
 
-// ParseObservations reads names with commas between them; "all" is all.
+// ParseObservations reads names separated by commas; "all" is all.
 func ParseObservations(s string) (Observations, error) {
 	if s == "all" {
 		return ObserveAll, nil
@@ -56,13 +56,13 @@ func (o Observations) String() string {
 	return strings.Join(names, ",")
 }
 
-// has says whether any of some observations is in the set.
+// has reports whether any of some observations is in the set.
 func (o Observations) has(some Observations) bool { return o&some != 0 }
 
-// Inference along a path: by sums over paths of states, or by the best one.
+// Inference along a path: by sums over paths of states, or by the most likely one.
 type Inference string
 
-// Order of links by what is believed of their pages.
+// Order of links by the belief of their pages.
 type Order string
 
 // The values; the first of each is the default.
@@ -74,7 +74,7 @@ const (
 	ByStates   Order = "states"   // lexicographic: α(T_0), then α(T_1) …
 )
 
-// Places of features: one each of text, description, links and url, then the keywords of the page, of the anchor that led
+// Indices of features: one each of text, description, links and url, then the keywords of the page, of the anchor that led
 // to it and of the one that leads on.
 const (
 	placeText = iota
@@ -84,10 +84,10 @@ const (
 	placeKeywords
 )
 
-// features is their number.
+// features returns the number of features.
 func features(keywords int) int { return placeKeywords + 3*keywords }
 
-// path judges by a MEMM.
+// path scores links by a MEMM.
 type path struct {
 	likest
 	description tfidf.Vector // of the topic
@@ -98,7 +98,8 @@ type path struct {
 
 func (j *path) readsURLs() bool { return j.settings.Observe.has(ReadURLs) }
 
-// Along is a MEMM's guide with another inference and order; it is trained alike. Guides of other kinds are refused.
+// Along returns a MEMM's guide with another inference and order; its training is the same. Guides of other kinds are an
+// error.
 func (g *Guide) Along(by Inference, order Order) (*Guide, error) {
 	j, ok := g.judge.(*path)
 	if !ok {
@@ -114,12 +115,12 @@ func (g *Guide) Along(by Inference, order Order) (*Guide, error) {
 	return &along, nil
 }
 
-// pathSight is a page as a MEMM sees it.
+// pathSight is a page as a MEMM has read it.
 type pathSight struct {
 	*path
 	page    memm.Observation
 	anchors []keywords // around each link
-	urls    []bool     // of the links: has a keyword; nil where nobody asks
+	urls    []bool     // of the links: has a keyword; nil if no observation uses it
 }
 
 func (j *path) see(r *reading) Sight { return j.look(r) }
@@ -163,7 +164,7 @@ func put(o *memm.Observation, place int, value float64) {
 	}
 }
 
-// among calls f with the keywords of a text.
+// among calls f with the keywords in a text.
 func (j *path) among(d tfidf.Document, f func(k uint32)) {
 	for _, w := range d.Words {
 		if k, ok := slices.BinarySearch(j.keywords, w); ok {
@@ -177,11 +178,11 @@ func (j *path) keywordIn(r *reading, url string) (found bool) {
 	return found
 }
 
-// apart is a name with its words apart: an underscore joins words in a text.
+// apart separates the words of a name: an underscore joins words in a text.
 func apart(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// observation is the page on a path: with the anchor that led to it, nil at the begin, and the one that leads on, nil
-// at the end.
+// observation returns that of the page on a path, with the anchor that led to it, nil at the beginning, and the one that
+// leads on, nil at the end.
 func (s *pathSight) observation(into, on keywords) *memm.Observation {
 	o := &memm.Observation{Index: slices.Clone(s.page.Index), Value: slices.Clone(s.page.Value)}
 	s.observe(o, into, ObserveAnchorIn)
@@ -201,7 +202,7 @@ func (j *path) observe(o *memm.Observation, anchor keywords, as Observations) {
 	anchor.each(func(k uint32) { put(o, placeKeywords+block*len(j.keywords)+int(k), 1) })
 }
 
-// unseen is what is known of a page before it is fetched: its URL and the anchor that leads to it.
+// unseen returns the observation of a page that is not fetched: its URL and the anchor that leads to it.
 func (j *path) unseen(into keywords, keywordInURL bool) *memm.Observation {
 	o := new(memm.Observation)
 	if keywordInURL && j.settings.Observe.has(ObserveURL) {
@@ -211,7 +212,7 @@ func (j *path) unseen(into keywords, keywordInURL bool) *memm.Observation {
 	return o
 }
 
-// step takes a path one page further.
+// step extends a path by one page.
 func (j *path) step(before memm.Belief, o *memm.Observation) memm.Belief {
 	if j.settings.Inference == Viterbi {
 		return j.model.Viterbi(before, o)
@@ -223,10 +224,10 @@ func (j *path) priority(b memm.Belief) float64 {
 	if j.settings.Order == ByStates {
 		return b.Lexicographic()
 	}
-	return min(1, b.Discount(j.settings.Gamma)) // rounding may lead beyond
+	return min(1, b.Discount(j.settings.Gamma)) // rounding may exceed 1
 }
 
-// linked is what a page's guidance says of a link.
+// linked is the guidance for a link.
 type linked struct {
 	score float64
 	state []byte

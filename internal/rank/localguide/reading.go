@@ -11,15 +11,15 @@ import (
 	"forager/schemas"
 )
 
-// reading is a page whose words were counted.
+// reading is a page with counted words.
 type reading struct {
 	page  *schemas.Page
 	whole tfidf.Document
-	parts *text.Words // cuts parts of the page, in the language of the whole
-	ends  []int       // where the tokens of each leaf end
+	parts *text.Words // cuts parts of the page, in the language of the whole page
+	ends  []int       // end of the tokens of each leaf
 }
 
-// read counts the words of a page. The error is a page that contradicts itself.
+// read counts the words of a page. The error is an inconsistent page.
 func read(p *schemas.Page, s text.Settings) (*reading, error) {
 	w := text.NewWords(s)
 	if err := w.Surface(text.SurfaceOf(p)); err != nil {
@@ -41,7 +41,7 @@ func read(p *schemas.Page, s text.Settings) (*reading, error) {
 	return r, nil
 }
 
-// Document counts the words of a page as guides do, by settings of words. The error is a page that contradicts itself.
+// Document counts the words of a page as guides do, by settings of words. The error is an inconsistent page.
 func Document(p *schemas.Page, s text.Settings) (tfidf.Document, error) {
 	r, err := read(p, s)
 	if err != nil {
@@ -50,7 +50,7 @@ func Document(p *schemas.Page, s text.Settings) (tfidf.Document, error) {
 	return r.whole, nil
 }
 
-// count takes the words of a text that was begun, in their order.
+// count returns the words of a text, in their order.
 func count(w *text.Words) tfidf.Document {
 	counts := make(map[string]uint32)
 	for w.Next() {
@@ -73,7 +73,7 @@ func (r *reading) text(s string) tfidf.Document {
 	return count(r.parts)
 }
 
-// leaves are the words of leaves first to last, both of the page.
+// leaves returns the words of leaves first to last, both of the page.
 func (r *reading) leaves(first, last int) tfidf.Document {
 	from, to := r.begin(first), r.ends[last]
 	s := &text.Surface{Language: r.page.GetLanguage()}
@@ -83,7 +83,7 @@ func (r *reading) leaves(first, last int) tfidf.Document {
 		s.Shapes = text.AppendShape(s.Shapes, i-from, text.ShapeAt(r.page.GetShapes(), i))
 	}
 	if err := r.parts.Surface(s); err != nil {
-		panic(fmt.Sprintf("words of a part of %s: %v", r.page.GetUrl(), err)) // tokens were made of terms above
+		panic(fmt.Sprintf("words of a part of %s: %v", r.page.GetUrl(), err)) // tokens were made of these terms
 	}
 	return count(r.parts)
 }
@@ -95,11 +95,11 @@ func (r *reading) begin(leaf int) int {
 	return r.ends[leaf-1]
 }
 
-// anchorTokens is the least number of tokens of an anchor with what stands around it (2008 §3.4).
+// anchorTokens is the least number of tokens of an anchor with the text around it (2008 §3.4).
 const anchorTokens = 4
 
-// anchor are the words of a link with those of the leaves beside it, one more on each side, until there are anchorTokens
-// tokens. A link may stand in leaves that the page does not have.
+// anchor returns the words of a link with those of the leaves around it, one more on each side, until there are
+// anchorTokens tokens. A link may have leaves that the page does not have.
 func (r *reading) anchor(l *schemas.Link) tfidf.Document {
 	first, last := int(l.GetFirstLeaf()), min(int(l.GetLastLeaf()), len(r.ends)-1)
 	if first > last {
@@ -114,7 +114,7 @@ func (r *reading) anchor(l *schemas.Link) tfidf.Document {
 // firstTokens is the number of tokens that describe a page without a description (2008 §3.4).
 const firstTokens = 50
 
-// description are the words of what the author says of the page, else those of its title and its begin.
+// description returns the words of the page's description, or those of its title and its beginning.
 func (r *reading) description() tfidf.Document {
 	if d := r.page.GetDescription(); d != "" {
 		return r.text(d)

@@ -8,7 +8,7 @@ import (
 	"forager/internal/rank/memm"
 )
 
-// keywords is a set of them, one bit each, in as few bytes as hold all.
+// keywords is a bit set, in as few bytes as hold all.
 type keywords []byte
 
 func newKeywords(n int) keywords { return make(keywords, (n+7)/8) }
@@ -26,16 +26,16 @@ func (k keywords) each(f func(i uint32)) {
 	}
 }
 
-// A state of a path is the belief, a float64 a hidden state, little endian, and the keywords around the link: with
-// maxStates and maxKeywords 256 bytes, as much as a path may remember.
+// A state of a path is the belief, one float64 for each hidden state, little endian, and the keywords around the link. With
+// maxStates and maxKeywords it has 256 bytes, the most that a path may have.
 const (
 	maxStates   = 16
 	maxKeywords = 1024
-	// sumSlack is what rounding may add to the sum of a belief.
+	// sumSlack is the largest rounding error of the sum of a belief.
 	sumSlack = 1e-9
 )
 
-// remember makes the state of a link.
+// remember encodes the state of a link.
 func remember(b memm.Belief, anchor keywords) []byte {
 	state := make([]byte, 0, 8*len(b)+len(anchor))
 	for _, p := range b {
@@ -44,7 +44,7 @@ func remember(b memm.Belief, anchor keywords) []byte {
 	return append(state, anchor...)
 }
 
-// recall reads a state of a model with k hidden states and n keywords; nothing is the begin of a path.
+// recall decodes a state of a model with k hidden states and n keywords; an empty one is the beginning of a path.
 func recall(state []byte, k, n int) (memm.Belief, keywords, error) {
 	if len(state) == 0 {
 		return nil, nil, nil
@@ -56,7 +56,7 @@ func recall(state []byte, k, n int) (memm.Belief, keywords, error) {
 	var sum float64
 	for i := range b {
 		b[i] = math.Float64frombits(binary.LittleEndian.Uint64(state[8*i:]))
-		if !(b[i] >= 0 && b[i] <= 1) { // NaN fails, too
+		if !(b[i] >= 0 && b[i] <= 1) { // also NaN
 			return nil, nil, fmt.Errorf("the state of the path has the probability %v", b[i])
 		}
 		sum += b[i]

@@ -16,20 +16,20 @@ import (
 	"forager/schemas"
 )
 
-// Lessons are what guides learn from: pages that are known before a crawl. Pages are numbered by whoever has them.
+// Lessons are the training data of guides: pages that are known before a crawl. The caller numbers the pages.
 type Lessons struct {
 	// Targets among the pages, distinct.
 	Targets []uint32
 	// Parents of pages; see localgraph.Parents.
 	Parents localgraph.Parents
-	// Children returns, for the pages of the graph, those that a page links to, each once.
+	// Children returns, for the pages of the graph, the pages that each links to, each once.
 	Children func(graph *localgraph.Graph) (of func(page uint32) []uint32, err error)
 	// Page returns a page; nil where its text is not known.
 	Page func(page uint32) (*schemas.Page, error)
-	// Document returns the words of a page, counted by Settings.Words, in the place of Page, for guides that read nothing else
+	// Document returns the words of a page, counted by Settings.Words. It replaces Page for guides that read nothing else
 	// (ContextGraph, Focused2000); nil = Page is read.
 	Document func(page uint32) (tfidf.Document, error)
-	// Corpus are the pages that say how common a word is for cosines; nil = those of the graph.
+	// Corpus is the pages for document frequencies of cosines; nil = those of the graph.
 	Corpus []uint32
 }
 
@@ -41,7 +41,7 @@ type Settings struct {
 	Layers contextgraph.Settings
 	// Path is that of memm.
 	Path PathSettings
-	// Provenance is where the lessons come from, in the user's words.
+	// Provenance describes where the training data come from, in the user's words.
 	Provenance map[string]string
 }
 
@@ -52,22 +52,22 @@ type PathSettings struct {
 	Order     Order
 	// Gamma is γ of ByDiscount, (0,1).
 	Gamma float64
-	// Ahead takes the belief of a link one step further, to the page that it leads to, of which only the anchor and
-	// the URL are known; the model is then trained with such a last page of each sequence.
+	// Ahead extends the belief of a link by one step, to the page that it leads to, of which only the anchor and the URL
+	// are known; the model is then trained with such a last page in each sequence.
 	Ahead bool
 	// Edges and Variance are those of package memm.
 	Edges    bool
 	Variance float64
-	// Keywords at most; 1 to 1,024.
+	// Keywords is the largest number of keywords; 1 to 1,024.
 	Keywords int
 	// Topic is the topic's path ("Science/Chemistry"), whose words are keywords, and Description what it is about; an empty
-	// description stands for titles and descriptions of the targets. They need not be there.
+	// description is replaced by titles and descriptions of the targets. Both are optional.
 	Topic, Description string
 	// Walks make the training sequences.
 	Walks memm.Walks
 }
 
-// Default settings: those of the papers, with means of log-likelihoods and a Gaussian prior.
+// Default returns those of the papers, with means of log-likelihoods and a Gaussian prior.
 func Default() Settings {
 	return Settings{
 		Words: text.Settings{StopWords: true, Stem: true}, Graph: localgraph.Default, Layers: contextgraph.Default,
@@ -95,9 +95,9 @@ func (s *PathSettings) check(states int) error {
 	return nil
 }
 
-// Report says how a training went.
+// Report describes a training.
 type Report struct {
-	// Graph that was learnt from, and how many pages of it were left out because their text is not known.
+	// Graph is the training graph, without Textless pages whose text is not known.
 	Graph    *localgraph.Graph
 	Textless int
 	// Keywords, Sequences and Fit are those of a MEMM.
@@ -105,7 +105,7 @@ type Report struct {
 	Fit                 *memm.Report
 }
 
-// Train makes a guide. Errors say what is wrong with settings or lessons, or are those of the lessons' functions or of the context.
+// Train makes a guide. Errors are those of settings or training data, of the functions of Lessons, or of the context.
 func Train(ctx context.Context, kind Kind, l *Lessons, s Settings) (*Guide, *Report, error) {
 	if !slices.Contains(Kinds, kind) {
 		return nil, nil, fmt.Errorf("no guide of kind %q is learnt from a local graph", kind)
@@ -141,7 +141,7 @@ func Train(ctx context.Context, kind Kind, l *Lessons, s Settings) (*Guide, *Rep
 	return g, t.report, nil
 }
 
-// training is one under way.
+// training is the state of Train.
 type training struct {
 	lessons  *Lessons
 	settings Settings
@@ -149,7 +149,7 @@ type training struct {
 	readings map[uint32]*reading // of the pages of the graph
 }
 
-// readGraph reads the pages of the graph and leaves those without a text out of it.
+// readGraph reads the pages of the graph and removes those without a text.
 func (t *training) readGraph(ctx context.Context) error {
 	whole := t.report.Graph
 	ctx, end := progress.Start(ctx, "reading the pages of the graph", int64(len(whole.Lowest())))
@@ -185,7 +185,7 @@ func (t *training) readGraph(ctx context.Context) error {
 	return nil
 }
 
-// read reads a page; nil where its text is not known.
+// read reads a page; nil if its text is not known.
 func (t *training) read(page uint32) (*reading, error) {
 	if t.lessons.Document != nil {
 		d, err := t.lessons.Document(page)
@@ -198,7 +198,7 @@ func (t *training) read(page uint32) (*reading, error) {
 	return read(p, t.settings.Words)
 }
 
-// targets are those with a text, ascending.
+// targets returns those with a text, ascending.
 func (t *training) targets() []*reading {
 	var all []*reading
 	for _, m := range t.report.Graph.Layers[0] {
@@ -220,7 +220,7 @@ func (t *training) likest(ctx context.Context) (*likest, error) {
 	return j, nil
 }
 
-// corpus yields the documents that say how common a word is.
+// corpus yields the documents for document frequencies.
 func (t *training) corpus(ctx context.Context, yield func(tfidf.Document) bool) error {
 	pages := t.lessons.Corpus
 	if pages == nil {

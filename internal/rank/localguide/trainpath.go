@@ -38,7 +38,7 @@ func (t *training) path(ctx context.Context) (*path, error) {
 	return j, nil
 }
 
-// topic finds keywords and description.
+// topic sets keywords and description.
 func (t *training) topic(j *path) {
 	counts, having := make(map[string]uint32), make(map[string]int)
 	targets := t.targets()
@@ -49,7 +49,7 @@ func (t *training) topic(j *path) {
 			having[w]++
 		}
 	}
-	named := targets[0] // the language of the topic is taken for that of its pages
+	named := targets[0] // the topic has the language of its pages
 	for _, w := range named.text(apart(j.settings.Topic)).Words {
 		having[w] = len(targets) + 1
 	}
@@ -63,7 +63,7 @@ func (t *training) topic(j *path) {
 	j.description = j.corpus.Vector(about)
 }
 
-// sequences are walks as they are seen.
+// sequences converts walks to training sequences.
 func (t *training) sequences(j *path, walks [][]memm.Step) []memm.Sequence {
 	seen := make(map[uint32]*lesson)
 	see := func(page uint32) *lesson {
@@ -88,7 +88,7 @@ func (t *training) sequences(j *path, walks [][]memm.Step) []memm.Sequence {
 			as := sighting{step.Page, string(into), string(on), ahead}
 			o := made[as]
 			switch {
-			case o != nil: // walks that see the same share it
+			case o != nil: // walks share equal observations
 			case ahead:
 				o = j.unseen(into, page.urlSaysIt)
 			default:
@@ -101,7 +101,7 @@ func (t *training) sequences(j *path, walks [][]memm.Step) []memm.Sequence {
 	return sequences
 }
 
-// sighting is how a page was seen on a walk.
+// sighting identifies an observation on a walk.
 type sighting struct {
 	page     uint32
 	into, on string // the keywords around the links
@@ -125,5 +125,5 @@ func newLesson(s *pathSight, r *reading) *lesson {
 	return l
 }
 
-// anchorTo are the keywords around the link to a page; nil where the page does not show it under that URL.
+// anchorTo returns the keywords around the link to a page; nil if the page has no link to that URL.
 func (l *lesson) anchorTo(to *lesson) keywords { return l.links[to.url] }
