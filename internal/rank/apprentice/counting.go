@@ -90,7 +90,7 @@ func (s Settings) counted(features []*schemas.Feature, cut int) []*schemas.Featu
 type pair struct{ low, high uint64 }
 
 // spread smooths the counts of neighbouring offsets in place: in each of so many steps half of a count stays and a quarter
-// goes to either neighbour. The results are scaled by 4^times. The first and last times elements must be 0.
+// goes to either neighbour. The results are scaled by 4^times. At either end so many elements must be 0.
 func spread(at []pair, times uint32) {
 	for range times {
 		var before pair

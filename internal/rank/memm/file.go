@@ -9,11 +9,11 @@ import (
 const (
 	// MaxStates and MaxFeatures bound what a file may hold.
 	MaxStates, MaxFeatures = 16, 1 << 16
-	// weightLimit is what no weight of a file exceeds, so that no sum of them does.
+	// weightLimit bounds the weights of a file, so that no sum of them overflows.
 	weightLimit = 1e9
 )
 
-// Settings returns what the model was trained with.
+// Settings returns the settings of the training.
 func (m *Model) Settings() Settings { return m.settings }
 
 // Encode writes the model into the body of a file.
@@ -30,7 +30,7 @@ func (m *Model) Encode(e *modelfile.Encoder) {
 	modelfile.PutArray(e, m.weights)
 }
 
-// Decode reads what Encode wrote; what is wrong with it is the Decoder's error.
+// Decode reads what Encode wrote; errors are those of the Decoder.
 func Decode(d *modelfile.Decoder) *Model {
 	s := Settings{States: int(d.Uint("states", MaxStates)), Features: int(d.Uint("features", MaxFeatures)), Edges: d.Uint("edges", 1) == 1}
 	s.Variance = d.Float("variance")
@@ -46,7 +46,7 @@ func Decode(d *modelfile.Decoder) *Model {
 		d.Fail("%d weights, want %d", len(m.weights), want)
 	}
 	for _, w := range m.weights {
-		if !(math.Abs(w) <= weightLimit) { // NaN fails, too
+		if !(math.Abs(w) <= weightLimit) { // also NaN
 			d.Fail("a weight is %v", w)
 		}
 	}

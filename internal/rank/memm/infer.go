@@ -2,17 +2,16 @@ package memm
 
 import "math"
 
-// Belief is what a path says of the state of its last page: α of eq. 4 as probabilities (Marginal), or
-// δ of eq. 6 (Viterbi) scaled so that they sum to 1, which leaves their order as it is. k long; nil stands for
-// the begin of a path.
+// Belief is the distribution of the state of the last page of a path: α of eq. 4 as probabilities (Marginal), or δ of eq. 6
+// (Viterbi) scaled to the sum 1, which keeps their order. Its length is k; nil is the beginning of a path.
 type Belief []float64
 
-// Marginal takes a path one page further: α(s',t) = Σ_s α(s,t−1) p(s'|s,o).
+// Marginal extends a path by one page: α(s',t) = Σ_s α(s,t−1) p(s'|s,o).
 func (m *Model) Marginal(before Belief, o *Observation) Belief {
 	return m.step(before, o, func(sum, p float64) float64 { return sum + p })
 }
 
-// Viterbi takes a path one page further: δ(s',t) = max_s δ(s,t−1) p(s'|s,o).
+// Viterbi extends a path by one page: δ(s',t) = max_s δ(s,t−1) p(s'|s,o).
 func (m *Model) Viterbi(before Belief, o *Observation) Belief {
 	return m.step(before, o, math.Max)
 }
@@ -47,8 +46,8 @@ func (m *Model) step(before Belief, o *Observation, join func(a, b float64) floa
 	return next
 }
 
-// Discount is Σ_i γ^i b(T_i): the expected discount of the distance from a target, (0,1]; one of the two orders
-// of links.
+// Discount returns Σ_i γ^i b(T_i), the expected discount of the distance from a target, in (0,1]; one of the two orders of
+// links.
 func (b Belief) Discount(gamma float64) float64 {
 	var sum float64
 	weight := 1.0
@@ -59,12 +58,12 @@ func (b Belief) Discount(gamma float64) float64 {
 	return sum
 }
 
-// lexicographicSteps is the number of steps in which probabilities are told apart by Lexicographic.
+// lexicographicSteps is the resolution of probabilities in Lexicographic.
 const lexicographicSteps = 1 << 10
 
-// Lexicographic is the other order: the link whose pages are more likely a target comes first, of equal ones that
-// which is more likely one click from a target, and so on; probabilities that differ by less than 1/1024 are equal.
-// In [0,1]; of at most 5 states.
+// Lexicographic is the other order: the link whose page is more likely a target comes first, of equal ones that whose page
+// is more likely one click from a target, and so on; probabilities that differ by less than 1/1024 are equal. The result is
+// in [0,1]; there may be at most 5 states.
 func (b Belief) Lexicographic() float64 {
 	var sum float64
 	weight := 1.0

@@ -7,11 +7,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Observation is what is seen at one step of a path: the value of each feature that is not 0.
-// Indices are distinct.
+// Observation is what is observed at one step of a path: the value of each feature that is not 0. Indices are distinct.
 type Observation struct {
 	Index []uint32
-	Value []float64 // as long as Index, finite
+	Value []float64 // same length as Index, finite
 }
 
 // Settings of a model.
@@ -20,13 +19,13 @@ type Settings struct {
 	States int
 	// Features is the number of observation features.
 	Features int
-	// Edges multiplies observations by L1, too: one weight a pair of states beside one a state.
+	// Edges multiplies observations by L1, too: one weight for each pair of states in addition to one for each state.
 	Edges bool
-	// Variance is σ² of the Gaussian prior on the weights; +Inf is no prior (the paper).
+	// Variance is σ² of the Gaussian prior of the weights; +Inf is no prior (the paper).
 	Variance float64
 }
 
-// Default settings for so many features.
+// Default returns the default settings for a number of features.
 func Default(features int) Settings { return Settings{States: 5, Features: features, Variance: 10} }
 
 func (s Settings) check() error {
@@ -38,15 +37,15 @@ func (s Settings) check() error {
 
 // Model is a trained MEMM. It is safe for concurrent use.
 //
-// Weights lie in blocks of k: for each of the rows of one feature, the weights of the k next states. The
-// rows of a feature are L2 and, if Edges, one a previous state, START the last. The block of the features that
-// stand alone comes first and always has all rows.
+// Weights are in blocks of k: for each row of a feature, the weights of the k next states. The rows of a feature are L2
+// and, if Edges, one for each previous state, START the last. The block of the features without an observation comes first
+// and always has all rows.
 type Model struct {
 	settings Settings
 	weights  []float64
 }
 
-// rows of a feature that is multiplied with an observation, and of the one that stands alone.
+// rows returns the number of rows of a feature that is multiplied by an observation.
 func (s Settings) rows() int {
 	if s.Edges {
 		return s.alone()
@@ -56,14 +55,14 @@ func (s Settings) rows() int {
 
 func (s Settings) alone() int { return 1 + s.States + 1 } // L2, one a previous state, START
 
-// parameters is the number of weights.
+// parameters returns the number of weights.
 func (s Settings) parameters() int { return s.States * (s.alone() + s.Features*s.rows()) }
 
-// start is the state before the first page.
+// start is the index of the state before the first page.
 func (s Settings) start() int { return s.States }
 
-// at is where the k weights of a feature's row begin; feature −1 stands alone. Row 0 is L2, row 1+s is L1 of the
-// previous state s.
+// at returns the index of the first of the k weights of a feature's row; feature −1 is that without an observation. Row 0
+// is L2, row 1+s is L1 of the previous state s.
 func (s Settings) at(feature, row int) int {
 	if feature < 0 {
 		return s.States * row
@@ -71,20 +70,20 @@ func (s Settings) at(feature, row int) int {
 	return s.States * (s.alone() + feature*s.rows() + row)
 }
 
-// row is the k weights of a feature's row among all.
+// row returns the k weights of a feature's row.
 func (s Settings) row(weights []float64, feature, row int) []float64 {
 	at := s.at(feature, row)
 	return weights[at : at+s.States : at+s.States]
 }
 
-// transition writes log p(s'|s,o) for every s' into dst, k long. The previous state s is 0 … k−1, or k for START.
+// transition writes log p(s'|s,o) for every s' to dst, of length k. The previous state s is 0 … k−1, or k for START.
 func (s Settings) transition(dst, weights []float64, previous int, o *Observation) {
 	s.state(dst, weights, o)
 	s.edge(dst, weights, previous, o)
 	normalise(dst)
 }
 
-// state writes what weights of L2 say of every s' into dst.
+// state writes the sum of the weights of L2 for every s' to dst.
 func (s Settings) state(dst, weights []float64, o *Observation) {
 	copy(dst, s.row(weights, -1, 0))
 	for i, f := range o.Index {
@@ -92,7 +91,7 @@ func (s Settings) state(dst, weights []float64, o *Observation) {
 	}
 }
 
-// edge adds what those of L1 say.
+// edge adds those of L1.
 func (s Settings) edge(dst, weights []float64, previous int, o *Observation) {
 	floats.Add(dst, s.row(weights, -1, 1+previous))
 	if !s.Edges {
@@ -103,7 +102,7 @@ func (s Settings) edge(dst, weights []float64, previous int, o *Observation) {
 	}
 }
 
-// normalise makes logarithms of probabilities of them.
+// normalise turns dst into logarithms of probabilities.
 func normalise(dst []float64) {
 	floats.AddConst(-floats.LogSumExp(dst), dst)
 }

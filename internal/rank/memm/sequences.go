@@ -7,11 +7,11 @@ import (
 	"forager/internal/rank/localgraph"
 )
 
-// Walks are settings of the sampling of training sequences.
+// Walks are the settings for sampling training sequences.
 type Walks struct {
-	// Number of sequences to be made, and of tries at most for each.
+	// Number of sequences, and the largest number of tries for each.
 	Number, Tries int
-	// Shortest and Longest are the lengths in pages between which each is drawn, uniformly.
+	// Shortest and Longest bound the length in pages, which is drawn uniformly.
 	Shortest, Longest int
 	// Seed of the sampling.
 	Seed uint64
@@ -26,10 +26,10 @@ type Step struct {
 	State int
 }
 
-// Sample draws walks towards the targets of a graph: each begins at a random page of the graph's last layer that has
-// one, and steps to a random child, not yet visited, in the same layer or a lower one, until its length is
-// reached or there is none. Walks of fewer than Shortest pages are drawn again; that there are too few pages
-// for any is an error. children returns the pages that a page links to.
+// Sample draws walks towards the targets of a graph. Each begins at a random page of the outermost layer that has one, and
+// steps to a random child, not yet visited, in the same layer or a lower one, until its length is reached or there is none.
+// Walks of fewer than Shortest pages are drawn again; too few pages for any are an error. children returns the pages that a
+// page links to.
 func Sample(g *localgraph.Graph, children func(page uint32) []uint32, w Walks) ([][]Step, error) {
 	if w.Number < 1 || w.Tries < 1 || w.Shortest < 1 || w.Longest < w.Shortest {
 		return nil, fmt.Errorf("walks of %d to %d pages, %d of them in %d tries each: want lengths from 1 up, and at least 1", w.Shortest, w.Longest, w.Number, w.Tries)

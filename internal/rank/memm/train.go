@@ -14,17 +14,17 @@ import (
 	"forager/internal/platform/progress"
 )
 
-// Sequence is a path to a target as it was seen: the state of each page and what was observed there.
+// Sequence is an observed path to a target: the state of each page and the observation there.
 type Sequence struct {
 	States       []int
-	Observations []*Observation // as long as States
+	Observations []*Observation // same length as States
 }
 
-// Report says how a training went.
+// Report describes a training.
 type Report struct {
-	// LogLikelihood is the mean log p(s_t|s_{t−1},o_t) a step of the training sequences.
+	// LogLikelihood is the mean log p(s_t|s_{t−1},o_t) per step of the training sequences.
 	LogLikelihood float64
-	// Iterations of L-BFGS and the largest component of the gradient at its end, a step.
+	// Iterations of L-BFGS, and the largest component of the gradient at its end, per step.
 	Iterations int
 	Gradient   float64
 }
@@ -32,14 +32,14 @@ type Report struct {
 // gradientEnd ends the iteration: the largest component of the gradient of the mean objective.
 const gradientEnd = 1e-6
 
-// closeEnough is a gradient at which a line search that finds nothing better is an end, not an error.
+// closeEnough is the gradient below which a failed line search is an end, not an error.
 const closeEnough = 1e-3
 
-// maxIterations of L-BFGS: without a prior the weights of sequences that can be told apart grow for ever.
+// maxIterations of L-BFGS: without a prior the weights of separable sequences grow without bound.
 const maxIterations = 500
 
-// Train fits a model to sequences; at least one of them has a page. Observations of several steps may be one and the same:
-// they cost as much as one. An error of the context ends it.
+// Train fits a model to sequences; at least one of them must have a page. Steps may share an Observation: they cost as much
+// as one. An error of the context ends the training.
 func Train(ctx context.Context, sequences []Sequence, s Settings) (*Model, *Report, error) {
 	steps, err := check(sequences, s)
 	if err != nil {
@@ -58,7 +58,7 @@ func Train(ctx context.Context, sequences []Sequence, s Settings) (*Model, *Repo
 	m := &Model{settings: s, weights: result.X}
 	r := &Report{Iterations: result.MajorIterations}
 	r.LogLikelihood = -o.loss(m.weights) / o.steps
-	o.at = nil // the gradient there is without the prior
+	o.at = nil // the gradient without the prior
 	o.evaluate(m.weights)
 	r.Gradient = floats.Norm(o.grad, math.Inf(1))
 	if err != nil && r.Gradient > closeEnough {
@@ -72,7 +72,7 @@ type iterations struct{ ctx context.Context }
 
 func (iterations) Init() error { return nil }
 
-// Record is told of every evaluation and of every iteration.
+// Record is called for every evaluation and every iteration.
 func (i iterations) Record(_ *optimize.Location, op optimize.Operation, _ *optimize.Stats) error {
 	if op != optimize.MajorIteration {
 		return i.ctx.Err()
@@ -105,19 +105,19 @@ func check(sequences []Sequence, s Settings) (steps int, err error) {
 	return steps, nil
 }
 
-// objective is what training makes as small as it can: the negative log-likelihood with the prior, a step. Its
-// gradient is found with it, as the minimiser asks for both at nearly every point.
+// objective is the function that is minimised: the negative log-likelihood with the prior, per step. Its gradient is
+// computed with it, as the minimiser needs both at nearly every point.
 type objective struct {
 	settings Settings
 	lessons  []*lesson
 	steps    float64
-	// What was found last, and where.
+	// The last evaluation.
 	at, grad []float64
 	found    float64
 	sums     []chunkSum
 }
 
-// lesson is one observation with how often it was made on the way from which state to which.
+// lesson is one observation with the number of times that it was made on each transition.
 type lesson struct {
 	seen *Observation
 	from []transitions
@@ -139,7 +139,7 @@ type chunkSum struct {
 	grad []float64
 }
 
-// newObjective gathers sequences by their observations: walks over one graph see the same again and again.
+// newObjective groups sequences by their observations: walks over one graph repeat them.
 func newObjective(sequences []Sequence, s Settings, steps int) *objective {
 	o := &objective{settings: s, steps: float64(steps), grad: make([]float64, s.parameters())}
 	known := make(map[*Observation]*lesson)
@@ -182,7 +182,7 @@ func (o *objective) gradient(dst, weights []float64) {
 	copy(dst, o.grad)
 }
 
-// evaluate finds value and gradient, unless that was asked last.
+// evaluate computes value and gradient, unless weights are those of the last call.
 func (o *objective) evaluate(weights []float64) {
 	if o.at != nil && slices.Equal(o.at, weights) {
 		return
@@ -216,8 +216,8 @@ func (o *objective) loss(weights []float64) float64 {
 	return loss
 }
 
-// sum makes the sums of some lessons. What an observation says of the next state whatever the previous one is
-// found once for all previous states.
+// sum computes the sums of some lessons. The part of an observation that does not depend on the previous state is computed
+// once for all of them.
 func (s Settings) sum(to *chunkSum, lessons []*lesson, weights []float64) {
 	to.loss = 0
 	clear(to.grad)
@@ -240,7 +240,7 @@ func (s Settings) sum(to *chunkSum, lessons []*lesson, weights []float64) {
 	}
 }
 
-// spreadState adds the error of each next state to the weights of L2 that made it.
+// spreadState adds the error of each next state to the gradient of the weights of L2.
 func (s Settings) spreadState(grad, errors []float64, o *Observation) {
 	floats.Add(s.row(grad, -1, 0), errors)
 	for i, f := range o.Index {
@@ -248,7 +248,7 @@ func (s Settings) spreadState(grad, errors []float64, o *Observation) {
 	}
 }
 
-// spreadEdge adds it to those of L1.
+// spreadEdge adds it to that of L1.
 func (s Settings) spreadEdge(grad, errors []float64, previous int, o *Observation) {
 	floats.Add(s.row(grad, -1, 1+previous), errors)
 	if !s.Edges {

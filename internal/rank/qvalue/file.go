@@ -16,7 +16,7 @@ const (
 	maxCount    = 1 << 40
 )
 
-// Marshal returns the model's file: the same model, the same bytes.
+// Marshal returns the model's file: the same model gives the same bytes.
 func (m *Model) Marshal() []byte {
 	var e modelfile.Encoder
 	e.String(m.settings.Words.String())
@@ -81,7 +81,7 @@ func decode(d *modelfile.Decoder) (*Model, error) {
 	return m, nil
 }
 
-// decodeBins reads means and numbers of links.
+// decodeBins reads the means and the numbers of links.
 func (m *Model) decodeBins(d *modelfile.Decoder) {
 	m.counts = new(bayes.Counts)
 	var links uint64
@@ -99,7 +99,7 @@ func (m *Model) decodeBins(d *modelfile.Decoder) {
 	}
 }
 
-// decodeWords reads words with their counts.
+// decodeWords reads the words with their counts.
 func (m *Model) decodeWords(d *modelfile.Decoder) {
 	last := ""
 	m.counts.Start = append(m.counts.Start, 0)

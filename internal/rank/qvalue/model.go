@@ -17,13 +17,13 @@ import (
 
 // Settings of a model.
 type Settings struct {
-	// Gamma is the discount that values were made with, in (0,1).
+	// Gamma is the discount of the values, in (0,1).
 	Gamma float64
 	// Bins of values, 2–64.
 	Bins int
 	// Reach of the text around a link, leaves on each side, 0–100.
 	Reach int
-	// Words says how texts are cut into words.
+	// Words selects how texts are cut into words.
 	Words text.Settings
 }
 
@@ -37,7 +37,7 @@ const (
 
 func (s *Settings) check() error {
 	switch {
-	case !(s.Gamma > 0 && s.Gamma < 1): // NaN fails, too
+	case !(s.Gamma > 0 && s.Gamma < 1): // also NaN
 		return fmt.Errorf("discount %v, want one in (0,1)", s.Gamma)
 	case s.Bins < 2 || s.Bins > maxBins:
 		return fmt.Errorf("%d bins, want 2 to %d", s.Bins, maxBins)
@@ -47,10 +47,10 @@ func (s *Settings) check() error {
 	return nil
 }
 
-// most is the largest value that there can be.
+// most is the largest possible value.
 func (s *Settings) most() float64 { return 1 / (1 - s.Gamma) }
 
-// bin of a value.
+// bin returns the bin of a value.
 func (s *Settings) bin(q float64) int {
 	for i := range s.Bins - 1 {
 		if q >= math.Pow(s.Gamma, float64(i)) {
@@ -60,10 +60,10 @@ func (s *Settings) bin(q float64) int {
 	return s.Bins - 1
 }
 
-// Lesson is a page with what its links are worth.
+// Lesson is a page with the values of its links.
 type Lesson struct {
 	Page *schemas.Page
-	// Q of each link; NaN where it is not known: then the link teaches nothing.
+	// Q of each link; NaN if it is not known: the link is then not used.
 	Q []float64
 }
 
@@ -74,12 +74,12 @@ type Model struct {
 	feature  map[string]uint32
 	counts   *bayes.Counts
 	bayes    *bayes.Model
-	means    []float64 // Q by bin, 0 where no link taught it
+	means    []float64 // mean Q by bin, 0 for a bin without links
 }
 
 var _ guide.Guide = (*Model)(nil)
 
-// Train learns from lessons, as a Training does from one after the other.
+// Train makes a model of lessons, as a Training does of one after the other.
 func Train(lessons []Lesson, s Settings) (*Model, error) {
 	t, err := NewTraining(s)
 	if err != nil {
@@ -93,7 +93,7 @@ func Train(lessons []Lesson, s Settings) (*Model, error) {
 	return t.Model()
 }
 
-// Training learns from lessons one by one. It keeps how often words come, and nothing of the pages.
+// Training learns from lessons one by one. It keeps counts of words, and no pages.
 type Training struct {
 	settings Settings
 	links    []uint64          // by bin
@@ -102,7 +102,7 @@ type Training struct {
 	counts   []uint64          // by word, and of each by bin
 }
 
-// NewTraining begins with nothing learnt. The error is a setting out of its range.
+// NewTraining returns an empty Training. The error is a setting out of its range.
 func NewTraining(s Settings) (*Training, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -110,7 +110,8 @@ func NewTraining(s Settings) (*Training, error) {
 	return &Training{settings: s, links: make([]uint64, s.Bins), sums: make([]float64, s.Bins), number: make(map[string]uint32)}, nil
 }
 
-// Add learns from a lesson. The error is a page that cannot be read, or values that do not fit it; the Training is over then.
+// Add learns from a lesson. The error is an inconsistent page, or values that do not match it; the Training must not be
+// used afterwards.
 func (t *Training) Add(l Lesson) error {
 	links := l.Page.GetLinks()
 	if len(l.Q) != len(links) {
@@ -144,7 +145,7 @@ func (t *Training) Add(l Lesson) error {
 	return nil
 }
 
-// Model makes a model of what was learnt. The error says that no link was worth something that is known.
+// Model makes a model of what was learned. It is an error if no link had a known value above 0.
 func (t *Training) Model() (*Model, error) {
 	bins := t.settings.Bins
 	m := &Model{settings: t.settings, words: slices.Sorted(maps.Keys(t.number)), means: make([]float64, bins)}
@@ -179,7 +180,7 @@ func (m *Model) index() {
 	}
 }
 
-// bag has the features that the model knows, ascending.
+// bag returns the features that the model has, ascending.
 func (m *Model) bag(words map[string]uint32) *bayes.Bag {
 	b := new(bayes.Bag)
 	for w := range words {
@@ -194,7 +195,7 @@ func (m *Model) bag(words map[string]uint32) *bayes.Bag {
 	return b
 }
 
-// Guide answers as guide.Guide says; it gives no states.
+// Guide implements guide.Guide; it returns no states.
 func (m *Model) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, error) {
 	r, err := m.settings.open(v.Page)
 	if err != nil {
@@ -213,20 +214,20 @@ func (m *Model) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, erro
 	return g, nil
 }
 
-// ReadsURLs says that scores do not depend on URLs.
+// ReadsURLs returns false.
 func (*Model) ReadsURLs() bool { return false }
 
-// Means are the mean value of the links that taught each bin, and their numbers.
+// Means returns the mean value of the training links of each bin, and their numbers.
 func (m *Model) Means() (q []float64, links []uint64) { return m.means, m.counts.Documents }
 
-// Fields of a link's text, each before its words.
+// Fields of a link's text, each a prefix of its words.
 const (
 	inTitle  = "t "
 	inAnchor = "a "
 	near     = "n "
 )
 
-// reader gives the words of the links of a page.
+// reader returns the words of the links of a page.
 type reader struct {
 	page  *linktext.Page
 	reach int
@@ -245,7 +246,7 @@ func (s *Settings) open(p *schemas.Page) (*reader, error) {
 	return r, nil
 }
 
-// around are the words of a link with their fields, good until the next call.
+// around returns the words of a link with their fields, valid until the next call.
 func (r *reader) around(l *schemas.Link) map[string]uint32 {
 	clear(r.all)
 	r.add(inTitle, r.title)

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// horizon is the number of pages behind v that Values looks at: what comes later is worth γ^horizon and less.
+// horizon is the number of pages after v that Values considers: later ones are worth at most γ^horizon.
 const horizon = 12
 
-// Values returns Q of every page of a known web, pages numbered from 0. children are the links of each in their order.
-// The error is a page that is none, or a discount out of (0,1).
+// Values returns Q of every page of a known web, with pages numbered from 0. children are the links of each page in their
+// order. The error is a page number out of range, or a discount outside (0,1).
 func Values(children [][]uint32, targets []uint32, gamma float64) ([]float64, error) {
 	if !(gamma > 0 && gamma < 1) {
 		return nil, fmt.Errorf("discount %v, want one in (0,1)", gamma)
@@ -40,10 +40,10 @@ type walk struct {
 	children [][]uint32
 	target   []bool
 	pages    []uint32 // fetched, in their order
-	fetched  []uint32 // beside pages of the web: the walk in which it was fetched last, from 1
+	fetched  []uint32 // by page: the walk in which it was fetched last, from 1
 	walk     uint32
 
-	// A search for the nearest target: whether a page was met in it, and from where.
+	// A search for the nearest target: whether a page was reached in it, and from where.
 	search       uint32
 	seen, parent []uint32
 	queue, next  []uint32
@@ -74,7 +74,7 @@ func (w *walk) fetch(v uint32) {
 	w.fetched[v] = w.walk
 }
 
-// nearest returns the shortest way, of at most so many pages, to a target that was not fetched; nil where there is none.
+// nearest returns the shortest path, of at most so many pages, to a target that was not fetched; nil if there is none.
 func (w *walk) nearest(most int) []uint32 {
 	w.search++
 	w.queue = append(w.queue[:0], w.pages...)
@@ -97,7 +97,7 @@ func (w *walk) nearest(most int) []uint32 {
 	return nil
 }
 
-// way leads to v, of that length.
+// way returns the path to v, of the given length.
 func (w *walk) way(v uint32, length int) []uint32 {
 	way := make([]uint32, length)
 	for i := length - 1; i >= 0; i-- {

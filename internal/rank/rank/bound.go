@@ -1,18 +1,19 @@
 package rank
 
-// Bound limits the memory of a ranker that learns from verdicts, bytes, by estimates. Such a ranker takes in nothing new once it
-// is full, which follows from what it has taken in alone; so a replay comes to the same.
+// Bound limits the memory of a ranker that learns from verdicts, in bytes, by estimates. Once it is full, such a ranker
+// adds nothing new. That depends only on the verdicts before, so a replay has the same result.
 type Bound struct {
 	// Limit of Used; 0 = MaxLearned.
 	Limit, Used int
-	// Skipped are the verdicts of which something was not taken in.
+	// Skipped is the number of verdicts of which something was not added.
 	Skipped uint64
 }
 
-// MaxLearned is what such a ranker takes in memory at most, for one shard of a crawl, bytes; the record that fills it comes on top.
+// MaxLearned is the default limit of such a ranker, for one shard of a crawl, bytes; the record that fills it may exceed
+// it.
 const MaxLearned = 128 << 20
 
-// What an item takes in memory, bytes, beside its text.
+// Estimates of the memory of an item, bytes, without its text.
 const (
 	// MapCost is that of an entry of a map of small keys and values.
 	MapCost = 64
@@ -20,7 +21,7 @@ const (
 	TextCost = 16
 )
 
-// Full says that nothing new is to be taken in.
+// Full reports whether nothing new is to be added.
 func (b *Bound) Full() bool {
 	limit := b.Limit
 	if limit == 0 {

@@ -6,12 +6,11 @@ import (
 	"forager/schemas"
 )
 
-// clip bounds a probability away from 0 and 1 before its log-odds are taken, so that one
-// saturated posterior does not outvote every other.
+// clip bounds a probability away from 0 and 1 before its log-odds are computed, so that one saturated posterior does not
+// outvote every other.
 const clip = 5e-4
 
-// combine folds one more link's score into a place; the place holds at least one link already
-// unless first is true.
+// combine adds one link's score to a place; the place has at least one link already unless first is true.
 func combine(how schemas.Combine, at Place, score float64, first bool) Place {
 	switch how {
 	case schemas.Combine_COMBINE_FROZEN:

@@ -6,7 +6,7 @@ import (
 	"forager/schemas"
 )
 
-// gate looks at u before its links are scored (2002 Fig. 1).
+// gate checks u before its links are scored (2002 Fig. 1).
 type gate struct {
 	condition schemas.GateCondition
 	drop      bool
@@ -20,7 +20,7 @@ func newGate(g *schemas.Gate, posterior schemas.Posterior) (gate, error) {
 	case schemas.GateCondition_GATE_CONDITION_NONE:
 		return out, nil
 	case schemas.GateCondition_GATE_CONDITION_RELEVANCE:
-		if !(out.threshold >= 0 && out.threshold <= 1) { // NaN fails, too
+		if !(out.threshold >= 0 && out.threshold <= 1) { // also NaN
 			return out, fmt.Errorf("gate threshold %v is not in [0,1]", out.threshold)
 		}
 	case schemas.GateCondition_GATE_CONDITION_BEST_TOPIC:
@@ -37,7 +37,7 @@ func newGate(g *schemas.Gate, posterior schemas.Posterior) (gate, error) {
 	return out, nil
 }
 
-// tier says in which tier the link lies; in is false where it never enters the frontier.
+// tier returns the tier of the link; in is false if the link never enters the frontier.
 func (g gate) tier(s *Source) (tier uint32, in bool) {
 	if g.passes(s) {
 		return 0, true

@@ -7,7 +7,7 @@ import (
 	"forager/schemas"
 )
 
-// Policy is a schemas.Policy ready to place URLs. It is never changed after New.
+// Policy is a checked schemas.Policy that places URLs. It is immutable.
 type Policy struct {
 	name    string
 	ranker  Ranker
@@ -16,14 +16,14 @@ type Policy struct {
 	tiers   float64 // 0 = scores are not rounded
 	learns  bool
 	raise   bool
-	guide   string // version; empty = it reads none
-	pages   bool   // its order is one of pages
+	guide   string // version; empty = none
+	pages   bool   // it orders pages
 }
 
-// maxTiers bounds schemas.Policy.tiers: finer tiers than float64 can tell apart are none.
+// maxTiers bounds schemas.Policy.tiers; finer tiers cannot be told apart.
 const maxTiers = 1_000_000
 
-// New checks a policy and makes it ready; seed is the crawl's random seed.
+// New checks a policy; seed is the crawl's random seed.
 func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 	out := &Policy{name: p.GetName(), combine: p.GetCombine(), raise: p.GetRaise()}
 	if out.name == "" {
@@ -80,7 +80,7 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 	return out, nil
 }
 
-// follow makes the policy one that ranks by a guide.
+// follow makes the policy rank by a guide.
 func (p *Policy) follow(by *schemas.Policy) error {
 	if by.GetGuide() == "" {
 		return fmt.Errorf("it ranks by a guide and names none")
@@ -96,8 +96,8 @@ func (p *Policy) follow(by *schemas.Policy) error {
 	return nil
 }
 
-// With returns the policy with another ranker, of any finite score: an oracle, say. It
-// combines by maximum unless the policy is frozen or counts, and reads no apprentice.
+// With returns the policy with another ranker, whose scores are any finite numbers, for instance an oracle. It combines by
+// maximum unless the policy is frozen or counts, and reads no apprentice.
 func (p *Policy) With(r Ranker) *Policy {
 	q := *p
 	q.ranker, q.tiers, q.learns, q.guide, q.pages = r, 0, false, "", false
@@ -110,29 +110,29 @@ func (p *Policy) With(r Ranker) *Policy {
 // Name is the policy's name within its crawl.
 func (p *Policy) Name() string { return p.name }
 
-// Learns says that the policy ranks by the apprentice's model.
+// Learns reports whether the policy ranks by the apprentice's model.
 func (p *Policy) Learns() bool { return p.learns }
 
-// ExpandsPages says that the policy's order is one of pages: once it has chosen a link of a page, Source.Expanded is
-// to be set for the page's other links (2000 §3.3).
+// ExpandsPages reports whether the policy orders pages: once it has chosen a link of a page, Source.Expanded is to be set
+// for the page's other links (2000 §3.3).
 func (p *Policy) ExpandsPages() bool { return p.pages }
 
-// Guide is the version of the guide that the policy ranks by; empty = it ranks by none.
+// Guide returns the version of the guide that the policy ranks by, or "".
 func (p *Policy) Guide() string { return p.guide }
 
-// Tiers of a policy that ranks by a guide. Its scores may be of any size, so that seeds, and links of
-// which it said nothing, need tiers of their own to come first and last.
+// Tiers of a policy that ranks by a guide. Its scores have any size, so seeds, and links without guidance, have tiers of
+// their own to come first and last.
 const (
 	expandedTier = 0
-	guidedTier   = 1 // 2 where the gate defers the link
+	guidedTier   = 1 // 2 if the gate defers the link
 	unguidedTier = 3
 )
 
-// lastSeed is what a seed scores under a policy that orders pages: "seeds start in the last queue" (2000 §3.3), whose
-// pages a guide scores below it.
+// lastSeed is the score of a seed under a policy that orders pages: "seeds start in the last queue" (2000 §3.3), the pages
+// of which a guide scores below it.
 const lastSeed = 0
 
-// tier says in which tier the link lies; in is false where it never enters the frontier.
+// tier returns the tier of the link; in is false if the link never enters the frontier.
 func (p *Policy) tier(s *Source) (tier uint32, in bool) {
 	tier, in = p.gate.tier(s)
 	switch {
@@ -149,37 +149,35 @@ func (p *Policy) tier(s *Source) (tier uint32, in bool) {
 	return guidedTier + tier, true
 }
 
-// Counts says whether Add changes anything by a link where v lies in a tier, the best one of its links. What a model says of
-// links makes no difference.
+// Counts reports whether Add changes a place of v by a link, where best is the best tier of v's links. It does not depend
+// on models.
 func (p *Policy) Counts(s *Source, best uint32) bool {
 	tier, in := p.tier(s)
 	return in && tier <= best
 }
 
-// Place is where a policy sees v after some of its links were added. The zero Place is v
-// without links.
+// Place is the place of v under a policy after some of its links were added. The zero Place is v without links.
 type Place struct {
-	// In: v is in the frontier under this policy; false while every link was dropped.
+	// In: v is in the frontier under this policy; false if every link was dropped.
 	In bool
-	// Pinned: a seed link decided; no further link changes anything.
+	// Pinned: a seed link was added; no further link changes the place.
 	Pinned bool
-	// Tier sorts before everything else, ascending; 0 unless the gate deferred every link. Of a guide:
-	// seeds 0, links with guidance 1, those that the gate deferred 2, and 3 where no link has guidance. Where it orders
-	// pages 0 is that of pages being expanded, and seeds have 1.
+	// Tier sorts before everything else, ascending; 0 unless the gate deferred every link. Under a guide: seeds 0, links
+	// with guidance 1, those that the gate deferred 2, and 3 if no link has guidance. If it orders pages, 0 is that of
+	// pages being expanded, and seeds have 1.
 	Tier uint32
-	// Score of v, and the best score of a single link of its tier.
+	// Score of v, and the best score of a single link in its tier.
 	Score, Best float64
-	// Via is the number, as given to Add, of the first link that scored Best.
+	// Via is the number, as given to Add, of the first link with the score Best.
 	Via uint64
-	// Links and Sum are what the combination remembers of the links of the tier: their number (where
-	// it counts) and the sum of their log-odds (where their mean is taken), or the product of
-	// 1 − score (noisy-or).
+	// Links and Sum are the state of the combination of the links in the tier: their number (where it counts) and the sum
+	// of their log-odds (where their mean is used), or the product of 1 − score (noisy-or).
 	Links uint32
 	Sum   float64
 }
 
-// Add returns the place of v after one more link, s; via is the caller's number for it. Links
-// come in the order of their discovery. A ranker that answers NaN or an infinity is an error.
+// Add returns the place of v after one more link, s; via is the caller's number for it. Links come in the order of their
+// discovery. It returns an error if the ranker returns NaN or an infinity.
 func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 	if at.Pinned {
 		return at, nil
@@ -193,7 +191,7 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 		return at, fmt.Errorf("policy %q scores %s as %v", p.name, v, score)
 	}
 	if s.Seed && p.combine == schemas.Combine_COMBINE_COUNT {
-		score = seedScore // it was given, not found
+		score = seedScore // seeds are scored by no ranker
 	}
 	switch {
 	case s.Seed && p.pages:

@@ -8,31 +8,31 @@ import (
 	"forager/schemas"
 )
 
-// Source is one link (u,v) as rankers and gates see it.
+// Source is one link (u,v), the input of rankers and gates.
 type Source struct {
-	// Seed: the link stands on the virtual page that carries the seeds; no other field is set.
+	// Seed: a link of the virtual page that has the seeds; no other field is set.
 	Seed bool
-	// URL of u, for rankers that know more of pages than what is said here (experiments).
+	// URL of u, for rankers with other knowledge of pages (experiments).
 	URL string
 	// Raw, Tempered and Calibrated are R(u), [0,1].
 	Raw, Tempered, Calibrated float64
-	// Anchor is R of the link's own text, [0,1]; HasAnchor says that the critic was asked for it.
+	// Anchor is R of the link's own text, [0,1]; HasAnchor reports whether the critic has judged it.
 	Anchor    float64
 	HasAnchor bool
 	// Raised: a hub links to v (schemas.HubRanked.raised), the same for all links of v.
 	Raised bool
 	// BestIsFocus: u's best class is a focus topic.
 	BestIsFocus bool
-	// High is Pr(high | u,v) under the apprentice's model, [0,1]; HasHigh says that there is one.
+	// High is Pr(high | u,v) of the apprentice's model, [0,1]; HasHigh reports whether there is one.
 	High    float64
 	HasHigh bool
 	// Expanded: another link of u was chosen by a policy that orders pages (Policy.ExpandsPages).
 	Expanded bool
-	// Guided are what guides make of the link, one a guide; good during a call only.
+	// Guided is the guidance for the link, one for each guide; valid during a call only.
 	Guided []Guided
 }
 
-// Guided is what one guide makes of a link.
+// Guided is the guidance of one guide for a link.
 type Guided struct {
 	// Guide is its version, "name/digest".
 	Guide string
@@ -40,8 +40,8 @@ type Guided struct {
 	Score float64
 }
 
-// guided is the score that a guide gives the link, or the last one of another version of the guide where this one was
-// not asked; ok is false where there is neither.
+// guided returns the score that a guide gave the link, or the last one of another version of the guide if this one has not
+// scored it; ok is false if there is neither.
 func (s *Source) guided(guide string) (score float64, ok bool) {
 	name := schemas.ModelName(guide)
 	for i := range s.Guided {
@@ -56,17 +56,17 @@ func (s *Source) guided(guide string) (score float64, ok bool) {
 	return score, ok
 }
 
-// Ranker scores one link to v, a canonical URL; higher is fetched earlier. It is a function of
-// its arguments and of what its owner announces with Shard.Reconsider; NaN and infinities are
-// refused. Rankers that run in one process share nothing mutable.
+// Ranker scores one link to v, a canonical URL; higher is fetched earlier. The score is a function of the arguments and of
+// state whose changes are announced by Shard.Reconsider; NaN and infinities are errors. Rankers of one process share no
+// mutable state.
 type Ranker interface {
 	Score(v string, s *Source) float64
 }
 
-// seedScore is what the built-in rankers give a seed; only what hubs link to scores higher.
+// seedScore is the score of a seed in the built-in rankers; only raised URLs score higher.
 const seedScore = 1
 
-// RaisedScore is what a policy that raises gives v where a hub links to it: more than any R.
+// RaisedScore is the score of v, under a policy that raises, if a hub links to it: more than any R.
 const RaisedScore = 2
 
 // unfocused is first in, first out (1999): all scores are equal, so first discovery decides.
@@ -74,7 +74,7 @@ type unfocused struct{}
 
 func (unfocused) Score(string, *Source) float64 { return 0 }
 
-// untaught is a ranker that learns in its shard, before that gives it what was learnt (Policy.With).
+// untaught is the ranker of a policy that learns in its shard, until With replaces it.
 type untaught struct{ unfocused }
 
 // softFocus is R(u) (1999; 2002 Fig. 1).
@@ -87,7 +87,7 @@ func (r softFocus) Score(_ string, s *Source) float64 {
 	return s.relevance(r.posterior)
 }
 
-// relevance is R(u) as the posterior says; raw unless it says otherwise.
+// relevance returns R(u) by the posterior; raw by default.
 func (s *Source) relevance(p schemas.Posterior) float64 {
 	switch p {
 	case schemas.Posterior_POSTERIOR_TEMPERED:
@@ -108,9 +108,9 @@ func (r apprentice) Score(v string, s *Source) float64 {
 	return r.softFocus.Score(v, s)
 }
 
-// anchor takes R(u) for the odds that v is relevant before the link is read, and the critic's
-// judgement of the link's text as the evidence. In log odds Bayes' rule is a sum, less the odds of
-// an empty text, which are the same for all links; half of it keeps the order and the clipping.
+// anchor takes R(u) as the prior odds that v is relevant, and the critic's judgement of the link's text as the evidence. In
+// log odds Bayes' rule is a sum, less the odds of an empty text, which are the same for all links; half of it keeps the
+// order and the clipping.
 type anchor struct{ softFocus }
 
 func (r anchor) Score(v string, s *Source) float64 {
@@ -121,7 +121,7 @@ func (r anchor) Score(v string, s *Source) float64 {
 	return probability((logOdds(before) + logOdds(s.Anchor)) / 2)
 }
 
-// guided is what a guide makes of the link, and soft focus among the links that it said nothing of.
+// guided is the guidance for the link, and soft focus among the links without guidance.
 type guided struct {
 	softFocus
 	guide string
@@ -144,7 +144,7 @@ func (r random) Score(v string, s *Source) float64 {
 	return float64(mix(xxhash.Sum64String(v)^mix(r.seed))>>11) / (1 << 53)
 }
 
-// mix is the finaliser of SplitMix64: every bit of x reaches every bit of the result.
+// mix is the finaliser of SplitMix64: every bit of x affects every bit of the result.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

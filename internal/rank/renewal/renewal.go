@@ -17,13 +17,13 @@ import (
 	"forager/schemas"
 )
 
-// mostTargets is the number of targets that a guide is made of, the newest ones.
+// mostTargets is the largest number of targets of a guide; the newest are used.
 const mostTargets = 1000
 
 // settings of the guides.
 func settings() localguide.Settings { return localguide.Default() }
 
-// Document is what a judgement has of a page's words.
+// Document returns the words of a page as a judgement contains them.
 func Document(p *schemas.Page) (*schemas.Document, error) {
 	d, err := localguide.Document(p, words())
 	return &schemas.Document{Words: d.Words, Counts: d.Counts}, err
@@ -31,8 +31,8 @@ func Document(p *schemas.Page) (*schemas.Document, error) {
 
 func words() text.Settings { return settings().Words }
 
-// Pages are what a shard of a crawl has fetched, with their words. Below their prefix the store holds, beside what
-// distill.Graph does,
+// Pages is the pages that a shard of a crawl has fetched, with their words. Under their prefix the store has, in addition
+// to the keys of distill.Graph,
 //
 //	'd' number u64 → schemas.Document of the page that was noted under that number
 //	't'            → targets
@@ -48,7 +48,7 @@ const (
 	targetsKind  = 't'
 )
 
-// Open reads how far pages have come; on a store without the prefix there are none.
+// Open reads the state of pages; in a store without the prefix there are none.
 func Open(store distill.Store, prefix []byte) (*Pages, error) {
 	g, err := distill.OpenGraph(store, prefix)
 	if err != nil {
@@ -67,10 +67,10 @@ func Open(store distill.Store, prefix []byte) (*Pages, error) {
 	return p, nil
 }
 
-// Pages delivered so far, and targets among them.
+// Pages returns the number of pages delivered so far, and of targets among them.
 func (p *Pages) Pages() (pages, targets uint64) { return p.graph.Pages(), p.targets }
 
-// Note takes a record of link.found, as distill.Graph.Note does.
+// Note adds a record of link.found, as distill.Graph.Note does.
 func (p *Pages) Note(rec *schemas.LinkFound, offset int64) error {
 	number, pages := p.graph.Noted(), p.graph.Pages()
 	if err := p.graph.Note(rec, offset); err != nil || p.graph.Pages() == pages {
@@ -102,7 +102,7 @@ func (p *Pages) document(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(p.key(documentKind), number)
 }
 
-// Train makes a guide of what is known. It is a function of the records noted.
+// Train makes a guide of the noted pages. It is a function of the records.
 func (p *Pages) Train(ctx context.Context, crawl string) (*localguide.Guide, *localguide.Report, error) {
 	web, err := p.graph.Crawled(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *Pages) Train(ctx context.Context, crawl string) (*localguide.Guide, *lo
 	return localguide.Train(ctx, localguide.ContextGraph, l, s)
 }
 
-// targets of a crawl, ascending.
+// targets returns those of a crawl, ascending.
 func targets(web *distill.Crawled) []uint32 {
 	var all []uint32
 	for i, r := range web.R {
@@ -152,12 +152,14 @@ func (p *Pages) read(number uint64) (tfidf.Document, error) {
 	return tfidf.Document{Words: d.GetWords(), Counts: d.GetCounts()}, nil
 }
 
-// Name of the guides that a crawl makes for itself: that of its guide, of whose older versions links keep the scores.
+// Name returns the name of the guides that a crawl makes for itself: that of its guide, so that links keep the scores of
+// older versions.
 func Name(ctl *schemas.CrawlControl) string {
 	return schemas.ModelName(cmp.Or(schemas.Renewed(ctl).GetGuide(), ctl.GetCrawl()))
 }
 
-// Next is the control record behind ctl: by it the guide was looked at behind so many pages, and is version; empty = as it was.
+// Next returns the control record that follows ctl when the guide was considered at so many pages: version is the new
+// guide, empty = unchanged.
 func Next(ctl *schemas.CrawlControl, pages uint64, version string) *schemas.CrawlControl {
 	next := proto.CloneOf(ctl)
 	next.Revision++

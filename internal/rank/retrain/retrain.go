@@ -10,25 +10,24 @@ import (
 	"forager/schemas"
 )
 
-// Settings are how a crawl's model is trained again.
+// Settings of a training from stored records.
 type Settings struct {
 	Crawl string
-	// Recorded are the settings that the leaps were made with, Features those of the model.
+	// Recorded are the settings that the leaps were made with, Features those of the new model.
 	Recorded, Features linkfeature.Settings
-	// Through is the boundary to end at, in pages; 0 = the last one there is.
+	// Through is the last boundary, in pages; 0 = the last one there is.
 	Through uint64
-	// Cut is where high begins, 0 = as live training fixed it; Recut = the median of all leaps.
+	// Cut is the cut, 0 = as in the live training; Recut = the median of all leaps.
 	Cut   float64
 	Recut bool
 }
 
-// FromPages says that features must be read off the pages: the leaps lack some.
+// FromPages reports whether features must be read from the pages: the leaps lack some.
 func (s *Settings) FromPages() bool {
 	return !s.Features.Within(s.Recorded)
 }
 
-// Trainer is one training under way: leaps first (Leap), then, where Settings.FromPages says so,
-// pages (Page).
+// Trainer is one training: leaps first (Leap), then, if Settings.FromPages, pages (Page).
 type Trainer struct {
 	settings Settings
 	learner  apprentice.Learner
@@ -37,30 +36,30 @@ type Trainer struct {
 	pending  []*schemas.LeapSettled // since the last boundary
 	boundary uint64                 // the last one seen, pages
 	through  int64                  // its offset
-	learnt   int                    // boundaries
+	learnt   int                    // number of boundaries
 
 	// wanted are the leaps that still lack features, by u.
 	wanted map[string][]*lesson
-	// lessons are all leaps in their order, where the learner depends on it and their features are
-	// still to come; the first of them stand before the first boundary.
+	// lessons are all leaps in their order, if the learner depends on it and their features come later; the first of them
+	// precede the first boundary.
 	lessons []*lesson
 	first   int
 }
 
-// lesson is a leap whose features come from its page, but for those of co-citation.
+// lesson is a leap whose features come from its page, except those of co-citation.
 type lesson struct {
 	u, v      string
 	relevance float64
 	features  []*schemas.Feature
 }
 
-// unordered is a learner to which the order of leaps, and of their features, makes no difference.
+// unordered is a learner that does not depend on the order of leaps and of their features.
 type unordered interface {
 	apprentice.Learner
 	AddFeatures(features []*schemas.Feature, relevance float64) error
 }
 
-// New returns a trainer that goes on from what a prior has learnt, or from nothing.
+// New returns a trainer that goes on from a prior, or from nothing.
 func New(prior apprentice.Learner, s Settings) (*Trainer, error) {
 	if d := s.Features.DMax; d < 0 || d > linkfeature.MaxOffset {
 		return nil, fmt.Errorf("d_max is %d, must be 0 to %d", d, linkfeature.MaxOffset)
@@ -90,9 +89,8 @@ func New(prior apprentice.Learner, s Settings) (*Trainer, error) {
 	return &Trainer{settings: s, learner: prior, seen: make(map[schemas.ID]struct{}), wanted: make(map[string][]*lesson)}, nil
 }
 
-// Leap takes the record of leap.settled at an offset; records of other crawls are passed over.
-// done says that the model is complete. An error is a record that apprentice-train turned away,
-// too; training goes on without it.
+// Leap adds the record of leap.settled at an offset; records of other crawls are ignored. done reports whether the model is
+// complete. The error is that of a record which apprentice-train would refuse, too; training goes on without it.
 func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err error) {
 	if l.GetCrawl() != t.settings.Crawl {
 		return false, nil
@@ -146,7 +144,7 @@ func (t *Trainer) learn(l *schemas.LeapSettled) error {
 	return nil
 }
 
-// learnLessons learns leaps whose features have come since, as if they had had them.
+// learnLessons learns leaps whose features have come since, in their order.
 func (t *Trainer) learnLessons() error {
 	for i, l := range t.lessons {
 		if i == t.first && !t.settings.Recut {
@@ -160,7 +158,7 @@ func (t *Trainer) learnLessons() error {
 	return nil
 }
 
-// less returns the features that the model's settings keep of a leap's.
+// less returns the features of a leap that the model's settings keep.
 func (t *Trainer) less(all []*schemas.Feature) []*schemas.Feature {
 	s := &t.settings
 	if s.Features == s.Recorded {
@@ -171,8 +169,7 @@ func (t *Trainer) less(all []*schemas.Feature) []*schemas.Feature {
 	})
 }
 
-// Page takes a delivered page of the crawl with what the critic said of it. Pages that no leap
-// begins at, and copies, change nothing.
+// Page adds a delivered page of the crawl with its judgement. Pages without leaps, and copies, change nothing.
 func (t *Trainer) Page(p *schemas.Page, j *schemas.Judgement) error {
 	targets := t.wanted[p.GetUrl()]
 	if targets == nil {
@@ -208,7 +205,7 @@ func (t *Trainer) Page(p *schemas.Page, j *schemas.Judgement) error {
 	return nil
 }
 
-// Missing are the pages that leaps begin at and that have not come, sorted.
+// Missing returns the pages that leaps begin at and that have not been added, sorted.
 func (t *Trainer) Missing() []string {
 	var urls []string
 	for u := range t.wanted {
@@ -218,14 +215,13 @@ func (t *Trainer) Missing() []string {
 	return urls
 }
 
-// Boundary is the last boundary that was learnt through, in pages, its offset in leap.settled,
-// and the number of boundaries up to it; 0 = none has come.
+// Boundary returns the last boundary that was learned, in pages, its offset in leap.settled, and the number of boundaries
+// up to it; 0 = none.
 func (t *Trainer) Boundary() (pages uint64, through int64, count int) {
 	return t.boundary, t.through, t.learnt
 }
 
-// Model returns what was learnt, through the last boundary that came and not above
-// Settings.Through.
+// Model returns what was learned, up to the last boundary that is not above Settings.Through.
 func (t *Trainer) Model() (apprentice.Learner, error) {
 	s := &t.settings
 	switch {

@@ -15,7 +15,7 @@ const (
 
 const fileVersion = 1
 
-// Marshal returns the guide's file: the same guide, the same bytes.
+// Marshal returns the guide's file: the same guide gives the same bytes.
 func (f *Fish) Marshal() []byte {
 	var e modelfile.Encoder
 	f.query.encode(&e)
@@ -34,7 +34,7 @@ func UnmarshalFish(b []byte) (*Fish, error) {
 	})
 }
 
-// Marshal returns the guide's file: the same guide, the same bytes.
+// Marshal returns the guide's file: the same guide gives the same bytes.
 func (s *Shark) Marshal() []byte {
 	var e modelfile.Encoder
 	s.query.encode(&e)

@@ -11,15 +11,15 @@ import (
 
 // FishSettings of a Fish.
 type FishSettings struct {
-	// Depth is the number of pages in a row that need not be relevant, 1–255.
+	// Depth is the number of successive pages that need not be relevant, 1–255.
 	Depth int
-	// Width is the number of links of a page that count, 1½ times as many of a relevant one; 0 = all.
+	// Width is the number of links of a page that count, 1½ times as many for a relevant one; 0 = all.
 	Width int
-	// Least is the number of the query's words that a relevant page has, ≥ 1; at most all of the query.
+	// Least is the number of the query's words that a relevant page has, at least 1 and at most all.
 	Least int
 }
 
-// DefaultFish settings: a quarter of the query's words are enough.
+// DefaultFish are the default settings: a quarter of the query's words.
 var DefaultFish = FishSettings{Depth: 3, Least: queryWords / 4}
 
 const (
@@ -35,7 +35,7 @@ type Fish struct {
 
 var _ guide.Guide = (*Fish)(nil)
 
-// NewFish makes one. The error is a setting out of its range.
+// NewFish returns a Fish. The error is a setting out of its range.
 func NewFish(q *Query, s FishSettings) (*Fish, error) {
 	switch {
 	case s.Depth < 1 || s.Depth > maxDepth:
@@ -48,7 +48,7 @@ func NewFish(q *Query, s FishSettings) (*Fish, error) {
 	return &Fish{q, s}, nil
 }
 
-// Guide answers as guide.Guide says.
+// Guide implements guide.Guide.
 func (f *Fish) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, error) {
 	depth, err := f.depth(v.State)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *Fish) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, error
 	return g, nil
 }
 
-// depth of a path.
+// depth returns that of a path.
 func (f *Fish) depth(state []byte) (int, error) {
 	switch {
 	case state == nil:
@@ -91,5 +91,5 @@ func (f *Fish) depth(state []byte) (int, error) {
 	return int(state[0]), nil
 }
 
-// ReadsURLs says that scores do not depend on URLs.
+// ReadsURLs returns false.
 func (*Fish) ReadsURLs() bool { return false }

@@ -12,7 +12,7 @@ import (
 	"forager/internal/page/text"
 )
 
-// queryWords is the number of words of a query made of a critic.
+// queryWords is the number of words of a query made from a critic.
 const queryWords = 20
 
 // Word of a query.
@@ -22,7 +22,7 @@ type Word struct {
 	Weight float64
 }
 
-// Query is what a crawler without a classifier is told of what is wanted. It is never changed after it was made.
+// Query is the topic for a crawler without a classifier. It is immutable.
 type Query struct {
 	words  []Word // sorted, distinct
 	cut    text.Settings
@@ -30,8 +30,8 @@ type Query struct {
 	norm   float64
 }
 
-// NewQuery makes the query of the words that speak most for a critic's focus, weighed by what one occurrence adds to
-// its log-odds. Errors are those of critic.Model.Query.
+// NewQuery makes the query of the words with the largest weights for a critic's focus, a weight being what one occurrence
+// adds to its log-odds. Errors are those of critic.Model.Query.
 func NewQuery(m *critic.Model, focus []string) (*Query, error) {
 	terms, err := m.Query(focus, queryWords)
 	if err != nil {
@@ -44,8 +44,8 @@ func NewQuery(m *critic.Model, focus []string) (*Query, error) {
 	return Ask(words, m.Cut())
 }
 
-// Ask makes a query of words that texts are cut into by cut. The error is a query without words, with one twice, or with a
-// weight that is none.
+// Ask makes a query of words; cut are the settings by which texts are cut into words. The error is an empty query, a
+// repeated word, or an invalid weight.
 func Ask(words []Word, cut text.Settings) (*Query, error) {
 	q := &Query{words: slices.Clone(words), cut: cut, weight: make(map[string]float64, len(words))}
 	if len(words) == 0 {
@@ -71,10 +71,10 @@ func Ask(words []Word, cut text.Settings) (*Query, error) {
 // maxWeight keeps the squares of weights finite.
 const maxWeight = 1e100
 
-// Words of the query, sorted; not to be changed.
+// Words returns the words of the query, sorted; not to be changed.
 func (q *Query) Words() []Word { return q.words }
 
-// Has is the number of the query's words in a text that is given as words with their counts.
+// Has returns the number of the query's words in a text that is given as words with their counts.
 func (q *Query) Has(counts map[string]uint32) (n int) {
 	for _, w := range q.words {
 		if counts[w.Word] > 0 {
@@ -84,7 +84,7 @@ func (q *Query) Has(counts map[string]uint32) (n int) {
 	return n
 }
 
-// Similarity of the query to a text, [0,1]: 0 exactly where the text has none of its words.
+// Similarity of the query to a text, [0,1]: 0 exactly if the text has none of its words.
 func (q *Query) Similarity(counts map[string]uint32) float64 {
 	var dot float64
 	for _, w := range q.words {
@@ -93,7 +93,7 @@ func (q *Query) Similarity(counts map[string]uint32) float64 {
 	if dot == 0 {
 		return 0
 	}
-	// The sum is over numbers of words, not words: so it does not depend on the order of a map.
+	// The sum is over word counts, so that it does not depend on the order of a map.
 	times := make(map[uint32]int)
 	for _, n := range counts {
 		times[n]++
@@ -106,7 +106,7 @@ func (q *Query) Similarity(counts map[string]uint32) float64 {
 	return min(1, dot/(q.norm*math.Sqrt(norm)))
 }
 
-// damped is f of a word that stands n times in a text.
+// damped returns f of a word that occurs n times in a text.
 func damped(n uint32) float64 {
 	if n == 0 {
 		return 0

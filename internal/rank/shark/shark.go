@@ -11,11 +11,11 @@ import (
 	"forager/schemas"
 )
 
-// Settings of a Shark; see the package.
+// Settings of a Shark; see the package comment.
 type Settings struct {
 	// Decay is δ, Inherited γ and Anchor β, each in [0,1].
 	Decay, Inherited, Anchor float64
-	// Reach of the text around a link, leaves on each side, ≥ 0.
+	// Reach is the extent of the text around a link, leaves on each side, ≥ 0.
 	Reach int
 }
 
@@ -33,10 +33,10 @@ type Shark struct {
 
 var _ guide.Guide = (*Shark)(nil)
 
-// NewShark makes one. The error is a setting out of its range.
+// NewShark returns a Shark. The error is a setting out of its range.
 func NewShark(q *Query, s Settings) (*Shark, error) {
 	for _, v := range []float64{s.Decay, s.Inherited, s.Anchor} {
-		if !(v >= 0 && v <= 1) { // NaN fails, too
+		if !(v >= 0 && v <= 1) { // also NaN
 			return nil, fmt.Errorf("shark search with decay %v and shares %v of what is inherited and %v of the anchor, want [0,1]", s.Decay, s.Inherited, s.Anchor)
 		}
 	}
@@ -46,7 +46,7 @@ func NewShark(q *Query, s Settings) (*Shark, error) {
 	return &Shark{q, s}, nil
 }
 
-// Guide answers as guide.Guide says.
+// Guide implements guide.Guide.
 func (s *Shark) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, error) {
 	before, err := inherited(v.State)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Shark) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, erro
 // mix is share·a + (1−share)·b.
 func mix(share, a, b float64) float64 { return float64(share*a) + float64((1-share)*b) }
 
-// A state of a path is what its next page inherits: a float64 in [0,1], little endian.
+// The state of a path is what its next page inherits: a float64 in [0,1], little endian.
 const stateSize = 8
 
 func remember(inherited float64) []byte {
@@ -96,11 +96,11 @@ func inherited(state []byte) (float64, error) {
 		return 0, fmt.Errorf("the state of the path has %d bytes, want %d", len(state), stateSize)
 	}
 	v := math.Float64frombits(binary.LittleEndian.Uint64(state))
-	if !(v >= 0 && v <= 1) { // NaN fails, too
+	if !(v >= 0 && v <= 1) { // also NaN
 		return 0, fmt.Errorf("the state of the path says that %v was inherited, want [0,1]", v)
 	}
 	return v, nil
 }
 
-// ReadsURLs says that scores do not depend on URLs.
+// ReadsURLs returns false.
 func (*Shark) ReadsURLs() bool { return false }

@@ -13,7 +13,7 @@ import (
 	"forager/schemas"
 )
 
-// Ranker is what a crawl has taught so far. Score may be called by several goroutines while nobody calls Observe.
+// Ranker is what was learned from a crawl so far. Score may be called concurrently, but not during Observe.
 type Ranker struct {
 	random *rand.Rand
 	most   int // pages drawn at once
@@ -21,29 +21,29 @@ type Ranker struct {
 	groups  []*group
 	groupOf map[string]int   // of paths
 	known   map[string]place // of pages that visited ones link to
-	number  uint64           // of the place given last
+	number  uint64           // of the last place assigned
 	visited map[string]bool
 	seeds   map[string]bool
 	aliases weburl.Redirects // where redirects lead
 	pages   int              // that groups have led to
 	drawn   []string         // and not visited, in the order in which they were drawn
-	passed  int              // verdicts on other pages since the first of them was drawn, or the last one visited
+	passed  int              // verdicts on other pages since the first of them was drawn, or a drawn page was visited
 	bound   rank.Bound
 }
 
-// group are links whose tag paths are alike.
+// group is links with similar tag paths.
 type group struct {
 	sum     map[uint32]float64 // of its paths: how often each pair of elements occurs
 	pages   int
 	reward  float64
 	waiting queue // its pages that are neither visited nor drawn
-	later   queue // those that were given up; they wait again once no other page does
+	later   queue // pages that were given up; they wait again once no other page does
 }
 
-// queue holds pages by their numbers, so that the n-th is found, and any taken out, without looking at the others.
+// queue holds pages by their numbers; the n-th is found, and any is removed, without a scan.
 type queue struct{ btree.Map[uint64, string] }
 
-// place is where a page waits, or waited last.
+// place is the position of a waiting page.
 type place struct {
 	group  int
 	number uint64
@@ -52,15 +52,15 @@ type place struct {
 const (
 	// alike is the least cosine of a path to those of its group.
 	alike = .75
-	// patience is the number of pages that may come before one that is drawn.
+	// patience is the number of verdicts on other pages after which a drawn page is given up.
 	patience = 10
-	// What a page that waits, and a group, take in memory, bytes.
+	// Memory of a waiting page, and of a group, bytes.
 	waitingCost, groupCost = 48, 256
-	// A drawn page is before all others, a seed before it.
+	// A drawn page comes before all others, a seed before it.
 	seedScore, drawnScore = 2, 1
 )
 
-// New returns a bandit that has learnt nothing and draws as many pages at once as there may be requests in flight.
+// New returns a bandit that has learned nothing; inFlight is the number of pages drawn at once, that of requests in flight.
 func New(seed uint64, inFlight int) *Ranker {
 	return &Ranker{
 		random: rand.New(rand.NewPCG(seed, 0)), most: max(1, inFlight), groupOf: make(map[string]int), known: make(map[string]place),
@@ -68,7 +68,7 @@ func New(seed uint64, inFlight int) *Ranker {
 	}
 }
 
-// Score is 1 of pages that are drawn, 0 of others.
+// Score returns 1 for drawn pages, 0 for others.
 func (r *Ranker) Score(v string, s *rank.Source) float64 {
 	switch {
 	case s.Seed:
@@ -79,11 +79,11 @@ func (r *Ranker) Score(v string, s *rank.Source) float64 {
 	return 0
 }
 
-// Bound is what it takes in memory. Once that is full, no pages and groups become known any more; those that are known are drawn.
+// Bound returns the memory in use. Once it is full, no pages and groups are added; known pages are still drawn.
 func (r *Ranker) Bound() rank.Bound { return r.bound }
 
-// Observe rewards the group that led to a page, takes in its links and draws the next pages. It returns those that
-// were drawn, or given up. See frontier.Learner.
+// Observe rewards the group that led to a page, adds the links of the page and draws the next pages. It returns the pages
+// that were drawn or given up. See frontier.Learner.
 func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 	u := rec.GetUrl()
 	full := r.bound.Full()
@@ -129,7 +129,7 @@ func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 	return append(changed, r.draw()...)
 }
 
-// giveUp takes the page drawn first, which others are fetched before again and again.
+// giveUp removes the page drawn first from the drawn ones.
 func (r *Ranker) giveUp() string {
 	v := r.drawn[0]
 	r.drawn, r.passed = r.drawn[1:], 0
@@ -138,14 +138,14 @@ func (r *Ranker) giveUp() string {
 	return v
 }
 
-// place gives a page the last place of a group.
+// place appends a page to the queue of a group.
 func (r *Ranker) place(v string, group int) (number uint64) {
 	r.number++
 	r.known[v] = place{group: group, number: r.number}
 	return r.number
 }
 
-// visit takes a page out of those that wait.
+// visit removes a page from those that wait.
 func (r *Ranker) visit(u string) {
 	if _, known := r.known[u]; known || !r.bound.Full() {
 		r.visited[u] = true
@@ -155,7 +155,7 @@ func (r *Ranker) visit(u string) {
 	r.remove(u)
 }
 
-// remove takes a page out of where it waits.
+// remove removes a page from its queue.
 func (r *Ranker) remove(v string) {
 	if at, ok := r.known[v]; ok {
 		g := r.groups[at.group]
@@ -164,7 +164,7 @@ func (r *Ranker) remove(v string) {
 	}
 }
 
-// redirect gives the place of a page to the one that it leads to, and says whether that is drawn now, as the page was.
+// redirect moves the place of a page to the target of its redirect, and reports whether that is drawn now, as the page was.
 func (r *Ranker) redirect(u, to string, wanted bool) (drawn bool) {
 	v := r.aliases.End(to)
 	at, ok := r.known[u]
@@ -181,14 +181,14 @@ func (r *Ranker) redirect(u, to string, wanted bool) (drawn bool) {
 	return true
 }
 
-// expand takes in the links of a page.
+// expand adds the links of a page.
 func (r *Ranker) expand(links []*schemas.Link) {
 	for _, l := range links {
 		r.enter(r.aliases.End(l.GetUrl()), func() int { return r.group(l.GetTagPath()) })
 	}
 }
 
-// enter makes a page known that is not: as one of a group, which waits.
+// enter adds an unknown page to a group, where it waits.
 func (r *Ranker) enter(v string, of func() int) {
 	if _, known := r.known[v]; known || r.visited[v] || r.seeds[v] {
 		return
@@ -198,7 +198,7 @@ func (r *Ranker) enter(v string, of func() int) {
 	r.groups[at].waiting.Set(r.place(v, at), v)
 }
 
-// group of a path: the one that it is most like, of equal ones the first; a new one where it is like none.
+// group returns that of a path: the most similar one, of equal ones the first; a new one if none is similar enough.
 func (r *Ranker) group(path []uint32) int {
 	key := keyOf(path)
 	if g, ok := r.groupOf[key]; ok {
@@ -224,7 +224,7 @@ func (r *Ranker) group(path []uint32) int {
 	return best
 }
 
-// draw draws pages of the groups of the largest upper bounds, until there are as many as there may be.
+// draw draws pages from the groups with the largest upper bounds, up to the limit.
 func (r *Ranker) draw() (drawn []string) {
 	for len(r.drawn) < r.most {
 		best, most := -1, math.Inf(-1)
@@ -247,7 +247,7 @@ func (r *Ranker) draw() (drawn []string) {
 	return drawn
 }
 
-// wake lets pages wait again that were given up, and says whether there are any.
+// wake moves pages that were given up back to the waiting ones, and reports whether there are any.
 func (r *Ranker) wake() (any bool) {
 	for _, g := range r.groups {
 		any = any || g.later.Len() > 0
@@ -256,13 +256,13 @@ func (r *Ranker) wake() (any bool) {
 	return any
 }
 
-// take makes a page that waits one that is drawn.
+// take removes a page from its queue as it is drawn.
 func (r *Ranker) take(v string) {
 	r.remove(v)
 	r.drawn = append(r.drawn, v)
 }
 
-// bound is the upper confidence bound of the group's mean reward after so many pages in all.
+// bound returns the upper confidence bound of the group's mean reward after so many pages in all.
 func (g *group) bound(pages int) float64 {
 	if g.pages == 0 {
 		return math.MaxFloat64
@@ -271,7 +271,7 @@ func (g *group) bound(pages int) float64 {
 	return g.reward/n + math.Sqrt(2*math.Log(float64(pages))/n)
 }
 
-// keyOf is a path as a key.
+// keyOf returns a path as a key of a map.
 func keyOf(path []uint32) string {
 	b := make([]byte, 0, 4*len(path))
 	for _, pair := range path {
@@ -280,7 +280,7 @@ func keyOf(path []uint32) string {
 	return string(b)
 }
 
-// vectorOf counts the pairs of a path.
+// vectorOf returns the counts of the pairs of a path.
 func vectorOf(path []uint32) map[uint32]float64 {
 	counts := make(map[uint32]float64, len(path))
 	for _, pair := range path {
@@ -289,7 +289,8 @@ func vectorOf(path []uint32) map[uint32]float64 {
 	return counts
 }
 
-// cosine of a path to the sum of a group's; 1 of two empty ones. All are whole numbers, whose sums are the same in any order.
+// cosine of a path to the sum of a group's paths; 1 for two empty ones. All elements are integers, whose sums are the same
+// in any order.
 func cosine(path, sum map[uint32]float64) float64 {
 	if len(path) == 0 && len(sum) == 0 {
 		return 1
