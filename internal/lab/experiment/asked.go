@@ -11,8 +11,8 @@ import (
 	"forager/schemas"
 )
 
-// guide puts what the guides of the crawl's policies say of a page's links into the verdict on it, as
-// critic-score does. One that fails ends the crawl: what it found would say nothing of the guide.
+// guide adds the guidance of the guides of the crawl's policies to the verdict on a page, as critic-score does. A guide
+// that fails ends the crawl: its result would not be one of the guide.
 func (c *crawling) guide(request *schemas.FetchRequest, rec *schemas.LinkFound) error {
 	versions := schemas.Guides(c.ctl)
 	if len(versions) == 0 || rec.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED || len(rec.GetLinks()) == 0 && c.ctl.GetBacklinks() == nil {
@@ -26,7 +26,7 @@ func (c *crawling) guide(request *schemas.FetchRequest, rec *schemas.LinkFound) 
 	if err != nil {
 		return err
 	}
-	judgement := proto.CloneOf(rec.GetJudgement()) // all crawls of the ground share it
+	judgement := proto.CloneOf(rec.GetJudgement()) // shared by all crawls of the ground
 	for _, version := range versions {
 		by, ok := c.guides[version]
 		if !ok {

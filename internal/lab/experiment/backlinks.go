@@ -13,14 +13,14 @@ import (
 )
 
 // engine simulates the search engine of 2000 §3.3: the whole edge table of the pages in scope, of which its index has a
-// share. It shows the parents of a page in an order that says nothing of them.
+// share. It returns the parents of a page in a pseudo-random order.
 type engine struct {
 	ground *Ground
 	// coverage is the share of pages that are in the index, (0,1].
 	coverage float64
 }
 
-// Parents are the pages of the index that link to a page; who asks takes the first backlink.Most.
+// Parents returns the pages of the index that link to a page; the caller takes the first backlink.Most.
 func (e engine) Parents(_ context.Context, url string) ([]string, error) {
 	links, err := e.ground.linked()
 	if err != nil {
@@ -40,18 +40,18 @@ func (e engine) Parents(_ context.Context, url string) ([]string, error) {
 	return indexed, nil
 }
 
-// indexes says whether a page is in the index: the same ones for all crawls.
+// indexes reports whether a page is in the index, which is the same for all crawls.
 func (e engine) indexes(url string) bool {
 	return float64(xxhash.Sum64String("index "+url)>>11)/(1<<53) < e.coverage
 }
 
-// rationShare is the part of a budget that may be spent on queries, unless a Variant names another one.
+// rationShare is the share of a budget that may be spent on queries, unless a Variant has another one.
 const rationShare = .1
 
-// ration is the number of queries that a share of the budget allows.
+// ration returns the number of queries for a share of the budget.
 func (g *Ground) ration(share float64) uint64 { return max(1, uint64(share*float64(g.task.Budget))) }
 
-// asking is a context graph that asks for the parents of targets, of an index of some coverage.
+// asking prepares a context graph that queries an index of some coverage for the parents of targets.
 func asking(coverage float64) func(*Run, preparation) error {
 	return func(r *Run, p preparation) error {
 		r.Backlinks, r.Ration = engine{r.Ground, coverage}, r.Ground.ration(rationShare)
@@ -59,7 +59,7 @@ func asking(coverage float64) func(*Run, preparation) error {
 	}
 }
 
-// layered makes the guide of context-graph that of a run.
+// layered makes a run rank by the guide of context-graph.
 func layered(r *Run, p preparation) error {
 	t, err := r.Ground.guide("context-graph", fromGraph(localguide.ContextGraph))
 	if err != nil {
@@ -70,7 +70,7 @@ func layered(r *Run, p preparation) error {
 	return nil
 }
 
-// byPages makes a run's order one of pages.
+// byPages makes a run order pages.
 func byPages(prepare func(*Run, preparation) error) func(*Run, preparation) error {
 	return func(r *Run, p preparation) error {
 		r.Policies[0].Expand = schemas.Expand_EXPAND_PAGE

@@ -17,8 +17,7 @@ import (
 	"forager/schemas"
 )
 
-// Rankers of an experiment, in the order of its tables: those that one word names in a crawl
-// file, and further ones.
+// Rankers of an experiment, in the order of its tables: those that one word names in a crawl file, and further ones.
 var Rankers = rankers()
 
 func rankers() []string {
@@ -29,25 +28,25 @@ func rankers() []string {
 	return names
 }
 
-// Learns says whether a ranker learns while it crawls, so that settings of learning change it.
+// Learns reports whether a ranker learns during the crawl, so that settings of learning change it.
 func Learns(ranker string) bool { return strings.HasPrefix(ranker, "apprentice") }
 
 // Variant is a ranker with settings, under a name of its own.
 type Variant struct {
-	// Name in tables, distinct.
+	// Name in tables; distinct.
 	Name string
 	// Ranker is one of Rankers.
 	Ranker string
 	// Learning of its crawls; nil = defaults.
 	Learning *schemas.Learning
-	// Ration of queries of backlinks where the ranker asks for them, as a share of the budget, (0,1]; 0 = a tenth.
+	// Ration of backlink queries of a ranker that makes them, as a share of the budget, (0,1]; 0 = a tenth.
 	Ration float64
 }
 
-// AsksBacklinks says whether a ranker asks who links to a page, so that a ration changes it.
+// AsksBacklinks reports whether a ranker queries backlinks, so that a ration changes it.
 func AsksBacklinks(ranker string) bool { return strings.Contains(ranker, "context-graph-backlinks") }
 
-// Variants are rankers under their own names, all with the same settings.
+// Variants returns rankers under their own names, all with the same settings.
 func Variants(rankers []string, learning *schemas.Learning) []Variant {
 	variants := make([]Variant, len(rankers))
 	for i, r := range rankers {
@@ -61,19 +60,18 @@ type Bench struct {
 	Tasks    []*Task
 	Draws    []int
 	Variants []Variant
-	// RandomRuns is the number of runs, each with a seed of its own, of rankers of random order
-	// for each draw of a task; 0 = 1.
+	// RandomRuns is the number of runs of rankers of random order for each draw of a task, each with its own seed; 0 = 1.
 	RandomRuns int
 	// Ground of each task.
 	Grounds map[*Task]*Ground
-	// Known returns the result of a job that need not be made again; nil = all are made.
+	// Known returns the result of a job that was run before, or nil; nil = all are run.
 	Known func(Job) *Result
-	// Done is told each result once it is made, and the CPU time of the thread that made it, from one
-	// goroutine at a time, in no fixed order; its error ends the bench. nil = nobody.
+	// Done is called with each result, and the CPU time of its thread, from one goroutine at a time, in no fixed order; its
+	// error ends the bench. nil = no call.
 	Done func(j Job, r *Result, spent time.Duration, done, all int) error
 }
 
-// Job is one crawl to be made.
+// Job is one crawl to be run.
 type Job struct {
 	Task    *Task
 	Draw    int
@@ -82,25 +80,25 @@ type Job struct {
 	Seed uint64
 }
 
-// Result is what one run gave.
+// Result is the result of one run.
 type Result struct {
 	Task string `json:"task"`
 	Draw int    `json:"draw"`
-	// Variant is its name, Ranker what it is a variant of.
+	// Variant is the name of the variant, Ranker its ranker.
 	Variant string `json:"variant"`
 	Ranker  string `json:"ranker"`
 	Seed    uint64 `json:"seed"`
 	Measures
-	// Similarity to the targets; nil on webs that are computed.
+	// Similarity to the targets; nil on computed webs.
 	Similarity *Similarity `json:"similarity,omitempty"`
 	// Course of the crawl; see Ground.Course.
 	Course Course `json:"course,omitzero"`
-	// Failed says why the run could not be made; nothing else of it is known then.
+	// Failed is the error of a run that failed; nothing else is set then.
 	Failed string `json:"failed,omitempty"`
 }
 
-// Jobs are the runs of the bench in a fixed order: by task, draw, variant and seed. What a task cannot be
-// tried with is left out; see Refused.
+// Jobs returns the runs of the bench in a fixed order: by task, draw, variant and seed. Variants that a task cannot be run
+// with are left out; see Refused.
 func (b *Bench) Jobs() ([]Job, error) {
 	var jobs []Job
 	for _, t := range b.Tasks {
@@ -129,7 +127,7 @@ func (b *Bench) Jobs() ([]Job, error) {
 	return jobs, nil
 }
 
-// Refused says which variants are not tried on which tasks, and why: a sentence each.
+// Refused returns which variants are not run on which tasks, and why, one sentence each.
 func (b *Bench) Refused() []string {
 	var all []string
 	for i := range b.Variants {
@@ -142,9 +140,9 @@ func (b *Bench) Refused() []string {
 	return all
 }
 
-// Run makes all crawls, as many at once as there are processors, and returns the results in
-// the order of Jobs. A crawl that fails is a result that says so (Result.Failed, see Whole), of which Done is not told; where all
-// fail, or ctx ends, there is an error.
+// Run runs all crawls, as many at once as there are processors, and returns the results in the order of Jobs. A crawl that
+// fails is a result with Failed set (see Whole), for which Done is not called. It returns an error if all crawls fail, or
+// if ctx ends.
 func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 	jobs, err := b.Jobs()
 	if err != nil {
@@ -196,8 +194,8 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 	return results, nil
 }
 
-// Whole leaves out the tasks of which a run failed, as rankers are compared over the same tasks, and returns a sentence for
-// each run that did.
+// Whole removes the tasks of which a run failed, as rankers are compared over the same tasks, and returns a sentence for
+// each failed run.
 func Whole(jobs []Job, results []Result) (_ []Job, _ []Result, failed []string) {
 	broken := make(map[*Task]bool)
 	for i := range results {
@@ -219,7 +217,7 @@ func Whole(jobs []Job, results []Result) (_ []Job, _ []Result, failed []string) 
 	return wholeJobs, whole, failed
 }
 
-// known is what is known of a job beforehand, nil where nothing is.
+// known returns the result of a job that was run before, or nil.
 func (b *Bench) known(j Job) *Result {
 	if b.Known == nil {
 		return nil
@@ -227,16 +225,16 @@ func (b *Bench) known(j Job) *Result {
 	return b.Known(j)
 }
 
-// timed tries a job and says how much time of a processor that took.
+// timed runs a job and returns the CPU time that it took.
 func (b *Bench) timed(j *Job) (*Result, time.Duration, error) {
-	runtime.LockOSThread() // what a run costs is read off its thread
+	runtime.LockOSThread() // the CPU time is that of the thread
 	defer runtime.UnlockOSThread()
 	begun := threadTime()
 	r, err := b.try(j)
 	return r, threadTime() - begun, err
 }
 
-// remaining counts the crawls that are not made yet, so that what only they need is dropped behind the last one.
+// remaining counts the crawls still to be run, so that what they share is dropped after the last one.
 type remaining struct {
 	grounds map[*Task]*Ground
 	tasks   map[*Task]int
@@ -244,8 +242,8 @@ type remaining struct {
 	parts   map[*part]int
 }
 
-// remaining counts the jobs left, and puts tasks that share guides one after the other: their guides are in memory for
-// as short as can be. A crawl takes no notice of those before it.
+// remaining counts the jobs left, and moves tasks that share guides next to each other, so that their guides are in memory
+// as briefly as possible. A crawl does not depend on those before it.
 func (b *Bench) remaining(jobs []Job, left []int) *remaining {
 	r := &remaining{b.Grounds, make(map[*Task]int), make(map[lessonKey]int), make(map[*part]int)}
 	first := make(map[lessonKey]int)
@@ -264,7 +262,7 @@ func (b *Bench) remaining(jobs []Job, left []int) *remaining {
 	return r
 }
 
-// made notes one crawl more.
+// made records a finished crawl.
 func (r *remaining) made(t *Task) {
 	g := r.grounds[t]
 	if r.tasks[t]--; r.tasks[t] == 0 {
@@ -279,11 +277,11 @@ func (r *remaining) made(t *Task) {
 	}
 }
 
-// threadTime is the user and system time of this thread so far.
+// threadTime returns the user and system time of this thread so far.
 func threadTime() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
-		return 0 // Linux knows it since 2.6.26
+		return 0 // available since Linux 2.6.26
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
@@ -312,7 +310,7 @@ func (b *Bench) try(j *Job) (*Result, error) {
 	}, nil
 }
 
-// KnowRanker says whether a name is one of Rankers or a mixture of them.
+// KnowRanker returns an error if a name is neither one of Rankers nor a mixture of them.
 func KnowRanker(name string) error {
 	if slices.Contains(Rankers, name) {
 		return nil
@@ -324,8 +322,7 @@ func KnowRanker(name string) error {
 	return fmt.Errorf("no ranker %q; known: %s", name, strings.Join(Rankers, ", "))
 }
 
-// Try makes one crawl of the task: a draw's seeds with a named ranker. seed is that of random
-// orders.
+// Try runs one crawl of the task: the seeds of a draw with a named ranker. seed is that of random orders.
 func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
 	return g.TryOver(nil, ranker, draw, seed, learning)
 }
@@ -340,7 +337,7 @@ func (g *Ground) TryOver(n *Network, ranker string, draw int, seed uint64, learn
 	return run.Crawl()
 }
 
-// Run is the crawl that Try makes, not made yet.
+// Run returns the crawl of Try without running it.
 func (g *Ground) Run(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Run, error) {
 	if err := g.refuses(ranker, learning); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"forager/internal/rank/shark"
 )
 
-// fish searches for the words that speak most for the task's focus, as sharks do.
+// fish queries the words with the largest weights for the task's focus, as sharks do.
 func fish(g *Ground) (guide.Guide, error) {
 	q, err := shark.NewQuery(g.model, []string{g.task.FocusClass})
 	if err != nil {
@@ -25,7 +25,7 @@ func sharks(g *Ground) (guide.Guide, error) {
 	return shark.NewShark(q, shark.Default)
 }
 
-// worth learns from lessons what the pages behind links were worth.
+// worth is trained on the values of links in the lessons.
 func worth(g *Ground) (guide.Guide, error) {
 	l, err := g.lessons()
 	if err != nil {

@@ -11,20 +11,18 @@ import (
 	"forager/schemas"
 )
 
-// Computed is a web whose pages are made when a crawl asks for them (a synthetic one), so that
-// it may be larger than memory is for parsed pages. URLs are canonical. What is not in it is out
-// of scope.
+// Computed is a web whose pages are made on request (a synthetic one), so that it may be too large to keep its parsed pages
+// in memory. URLs are canonical. URLs not in it are out of scope.
 type Computed struct {
 	// Labels of all pages by URL; "" = none.
 	Labels map[string]string
 	// Redirects by URL.
 	Redirects map[string]string
-	// Page makes the body of a page; it is called by many goroutines at once.
+	// Page returns the body of a page; it is called concurrently.
 	Page func(url string) (body []byte, contentType string)
 }
 
-// newWeb makes a web of computed pages. Rankers that look at the whole web (oracle) or at topic
-// features are not for it.
+// newWeb makes a web of computed pages. Rankers that read the whole web (oracle) or topic features are refused on it.
 func newWeb(c *Computed) *Web {
 	w := &Web{pages: make(map[string]*page, len(c.Labels)+len(c.Redirects)), labels: c.Labels, compute: c.Page}
 	for url := range c.Labels {
@@ -36,13 +34,12 @@ func newWeb(c *Computed) *Web {
 	return w
 }
 
-// NewComputedGround prepares a task on a computed web, with a critic that was trained elsewhere:
-// every page counts.
+// NewComputedGround prepares a task on a computed web, with a critic that was trained elsewhere: every page counts.
 func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
 	return newGround(task, new(CriticSet), newWeb(c), model, settings)
 }
 
-// refuses says why a ranker cannot be tried.
+// refuses returns why a ranker cannot be run, or nil.
 func (g *Ground) refuses(ranker string, learning *schemas.Learning) error {
 	for arm := range strings.SplitSeq(ranker, "+") {
 		if f := furtherBy(arm); g.web.compute != nil && f != nil && f.kept {
@@ -62,13 +59,13 @@ func (g *Ground) refuses(ranker string, learning *schemas.Learning) error {
 	return nil
 }
 
-// reads says whether a ranker reads features of links.
+// reads reports whether a ranker reads features of links.
 func reads(ranker string) bool {
 	ranking, err := rankingOf(ranker)
 	return err == nil && schemas.Learns(&schemas.CrawlControl{Policies: ranking.Policies})
 }
 
-// size is that of the body of a page whose verdict was given, bytes.
+// size returns that of the body of a judged page, bytes.
 func (g *Ground) size(url string) int {
 	if v, ok := g.made.Load(url); ok {
 		return v.(*verdict).size
@@ -76,13 +73,13 @@ func (g *Ground) size(url string) int {
 	return g.web.pages[url].size
 }
 
-// parsed is a page that was delivered; of a computed web it is made once more.
+// parsed returns a delivered page; on a computed web it is made again.
 func (g *Ground) parsed(url string) (*schemas.Page, error) {
 	parsed, _, err := g.read(g.web.pages[url])
 	return parsed, err
 }
 
-// read is a page parsed, and the size of its body, bytes.
+// read returns a parsed page, and the size of its body, bytes.
 func (g *Ground) read(p *page) (*schemas.Page, int, error) {
 	if g.web.compute == nil {
 		parsed, err := p.parsed()

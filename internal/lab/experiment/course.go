@@ -7,24 +7,23 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// Course is a crawl along its budget: for tables of curves and for comparing which pages two
-// crawls fetched.
+// Course is a crawl along its budget: for tables of curves, and for comparing the pages that two crawls fetched.
 type Course struct {
-	// After 0, 1, … 100 % of the budget (rounded down to pages): targets found; loss rate, [0,1], 0
-	// while no page counts; requests made; bytes of the pages' bodies. What an early end had found
-	// stays, and its loss goes on, as in package harvest.
+	// After 0, 1, … 100 % of the budget (rounded down to pages): targets found; loss rate, [0,1], 0 while no page counts;
+	// requests made; bytes of the pages' bodies. After an early end the targets found stay the same, and the loss
+	// continues, as in package harvest.
 	Found    []int     `json:"found,omitempty"`
 	LossRate []float64 `json:"loss_rate,omitempty"`
 	Requests []uint64  `json:"requests,omitempty"`
 	Bytes    []uint64  `json:"bytes,omitempty"`
-	// Pages delivered, in order, by their place among the URLs in scope, sorted (Ground.URLs).
+	// Pages delivered, in order, as indices into the sorted URLs in scope (Ground.URLs).
 	Pages []uint32 `json:"pages,omitempty"`
 }
 
-// coursePoints is the number of points of a course beside its begin.
+// coursePoints is the number of points of a course after the first.
 const coursePoints = 100
 
-// course follows a crawl of the ground.
+// course computes that of a crawl.
 func (g *Ground) course(c *Crawl) Course {
 	curve := g.Curve(c)
 	var course Course
@@ -45,7 +44,7 @@ func (g *Ground) course(c *Crawl) Course {
 	return course
 }
 
-// targetHosts is the number of hosts of which a crawl found a target.
+// targetHosts returns the number of hosts of which a crawl found a target.
 func targetHosts(c *Crawl) int {
 	hosts := make(map[string]bool)
 	for _, s := range c.Steps {
@@ -56,7 +55,7 @@ func targetHosts(c *Crawl) int {
 	return len(hosts)
 }
 
-// bytesOf is the size of a crawl's pages.
+// bytesOf returns the size of a crawl's pages.
 func bytesOf(c *Crawl) uint64 {
 	if len(c.Steps) == 0 {
 		return 0
@@ -64,7 +63,7 @@ func bytesOf(c *Crawl) uint64 {
 	return c.Steps[len(c.Steps)-1].Bytes
 }
 
-// Curve is a crawl of the ground, measured after each page.
+// Curve returns the measures of a crawl after each page.
 func (g *Ground) Curve(c *Crawl) *harvest.Curve {
 	pages := make([]harvest.Page, len(c.Steps))
 	for i, s := range c.Steps {
@@ -73,8 +72,8 @@ func (g *Ground) Curve(c *Crawl) *harvest.Curve {
 	return harvest.NewCurve(pages, int(g.task.Budget), len(g.targets))
 }
 
-// Reaching are the pages that a crawl delivered and the redirects in scope that lead to them, sorted: what another
-// crawl is to keep to (Run.Within).
+// Reaching returns the pages that a crawl delivered and the redirects in scope that lead to them, sorted, for Run.Within of
+// another crawl.
 func (g *Ground) Reaching(c *Crawl) []string {
 	delivered := make(map[string]bool, len(c.Steps))
 	for _, s := range c.Steps {

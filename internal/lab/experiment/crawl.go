@@ -24,9 +24,9 @@ type Step struct {
 	URL string
 	// Raw, Tempered and Calibrated are R of the page.
 	Raw, Tempered, Calibrated float64
-	// Target: the page is one of the task's. Counted: it takes part in the measures.
+	// Target: the page is a target of the task. Counted: it is part of the measures.
 	Target, Counted bool
-	// Score it was chosen with, and the model used (empty = none).
+	// Score with which it was chosen, and the model used (empty = none).
 	Score float64
 	Model string
 	// Requests made so far, this one included, and bytes of the bodies delivered so far.
@@ -36,31 +36,30 @@ type Step struct {
 // Crawl is a finished crawl of a ground.
 type Crawl struct {
 	Steps []Step
-	// Requests that were charged; the end reason as crawl.status gives it.
+	// Requests that were charged; the end reason as in crawl.status.
 	Requests  uint64
 	EndReason string
 	// Queries of backlinks, which are among the requests.
 	Queries uint64
 	// Took is the time of a crawl over a Network.
 	Took time.Duration
-	// Trained leaps, and what was learnt of them.
+	// Trained is the number of leaps that trained, and Learnt the result.
 	Trained uint64
 	Learnt  apprentice.Learner
-	// Renewed are the numbers of pages delivered behind which a guide was made anew.
+	// Renewed are the numbers of pages delivered at which a guide was retrained.
 	Renewed []int
-	// Settled are all leaps and boundaries in their order, kept where Run.Keep asks for it.
+	// Settled are all leaps and boundaries in their order, if Run.Keep is set.
 	Settled []*schemas.LeapSettled
 }
 
-// Run is one crawl to be made.
+// Run is one crawl to be run.
 type Run struct {
 	Ground *Ground
 	Seeds  []string
-	// Within are the pages and redirects in scope to which the crawl keeps (the recall crawler of 2002
-	// §3.6); nil = all.
+	// Within restricts the crawl to these pages and redirects in scope (the recall crawler of 2002 §3.6); nil = all.
 	Within []string
-	// Policies, Mixture, Shadows, Distiller and Learning are those of a crawl's control record; the rest of it follows
-	// from the ground. Learning nil is all defaults; sync is always set.
+	// Policies, Mixture, Shadows, Distiller and Learning are those of a crawl's control record; the rest of it follows from
+	// the ground. Learning nil is all defaults; sync is always set.
 	Policies []*schemas.Policy
 	Mixture  *schemas.Mixture
 	Shadows  []*schemas.Policy
@@ -69,28 +68,28 @@ type Run struct {
 	Distiller *schemas.Distiller
 	// Rankers override policies by name (oracles).
 	Rankers map[string]rank.Ranker
-	// Guides are those that policies rank by, by the versions that the policies name.
+	// Guides of the policies, by version.
 	Guides map[string]guide.Guide
-	// Renewal is that of the control record; Renewals are guides that are made anew under way in another way.
+	// Renewal is that of the control record; Renewals are guides that are retrained in another way.
 	Renewal  *schemas.Renewal
 	Renewals []Renewal
-	// Backlinks is the source of backlinks, which is asked Ration times at most; nil = there is none.
+	// Backlinks is the source of backlinks, queried at most Ration times; nil = none.
 	Backlinks backlink.Source
 	Ration    uint64
-	// Observe is called after each verdict, for oracles; nil = nobody looks.
+	// Observe is called after each verdict, for oracles; nil = no call.
 	Observe func(s *frontier.Shard, u string) error
-	// Prior is the file of a model to begin with; empty = none.
+	// Prior is the file of the initial model; empty = none.
 	Prior []byte
 	// RandomSeed of the crawl (ranker random, mixtures).
 	RandomSeed uint64
 	Keep       bool
-	// Untaught: nobody asks what was learnt of a crawl that no apprentice ranks, so nothing is. Its order is the same.
+	// Untaught: the learner is not needed, so a crawl that no apprentice ranks does not train one. Its order is the same.
 	Untaught bool
 	// Network lets requests overlap; nil = one after the other.
 	Network *Network
 }
 
-// control is the record that a pipeline would be given for the same crawl.
+// control returns the record of the same crawl in a pipeline.
 func (r *Run) control() *schemas.CrawlControl {
 	learning := &schemas.Learning{}
 	if r.Learning != nil {
@@ -117,7 +116,7 @@ func (r *Run) control() *schemas.CrawlControl {
 // rescoreStep is the number of entries scored at a time after a new model.
 const rescoreStep = 4096
 
-// Crawl makes the crawl.
+// Crawl runs the crawl.
 func (r *Run) Crawl() (*Crawl, error) {
 	c, err := r.begin()
 	if err != nil {
@@ -148,23 +147,23 @@ func (r *Run) Crawl() (*Crawl, error) {
 	}
 }
 
-// crawling is a crawl under way.
+// crawling is a crawl in progress.
 type crawling struct {
 	run      *Run
 	ctl      *schemas.CrawlControl
 	scope    *scope.Scope
 	shard    *frontier.Shard
 	learner  apprentice.Learner
-	hubs     *hubs                  // nil where no policy raises what they link to
+	hubs     *hubs                  // nil if no policy raises what they link to
 	guides   map[string]guide.Guide // by version
 	own      own
 	renewals []renewing
-	// fetched is what the crawl's guide is made of, knownTargets those that the last one knew.
+	// fetched are the training data of the crawl's guide, knownTargets the number of targets of the last one.
 	fetched      *renewal.Pages
 	knownTargets uint64
 	now          time.Time
 	crawl        Crawl
-	// What was asked for and delivered so far.
+	// Requests made and bytes delivered so far.
 	requests, bytes uint64
 }
 
@@ -208,16 +207,16 @@ func (r *Run) begin() (*crawling, error) {
 	return c, c.publish("prior", 0)
 }
 
-// configure gives the frontier the crawl's control record, a new one under way.
+// configure gives the frontier a control record of the crawl.
 func (c *crawling) configure(ctl *schemas.CrawlControl) error {
 	c.ctl = ctl
 	return c.shard.Configure(ctl, c.scope, frontier.Options{Epoch: 1, Rankers: c.run.Rankers, Features: c.features()})
 }
 
-// untaught says whether leaps teach nobody.
+// untaught reports whether leaps train nothing.
 func (c *crawling) untaught() bool { return c.run.Untaught && !c.run.Keep && !schemas.Learns(c.ctl) }
 
-// features says which leaps have to have their features.
+// features returns which leaps need features.
 func (c *crawling) features() frontier.Features {
 	switch {
 	case c.untaught():
@@ -228,7 +227,7 @@ func (c *crawling) features() frontier.Features {
 	return frontier.FeaturesOfLessons
 }
 
-// publish gives the frontier a model of what was learnt so far.
+// publish gives the frontier a model of what was learned so far.
 func (c *crawling) publish(version string, pages uint64) error {
 	if c.learner.Leaps() == 0 {
 		return c.shard.SetModel(version, nil, pages)
@@ -236,7 +235,7 @@ func (c *crawling) publish(version string, pages uint64) error {
 	return c.shard.SetModel(version, c.learner.Model(), pages)
 }
 
-// fetch answers a request as the stages behind the frontier would.
+// fetch computes the verdict on a request as the stages after the frontier would.
 func (c *crawling) fetch(request *schemas.FetchRequest) error {
 	g := c.run.Ground
 	rec, err := g.verdict(request, c.ctl)
@@ -263,7 +262,7 @@ func (c *crawling) fetch(request *schemas.FetchRequest) error {
 	return c.apply(rec)
 }
 
-// apply gives the frontier a verdict, and the learner what it settles.
+// apply gives the frontier a verdict, and the learner the settled leaps.
 func (c *crawling) apply(rec *schemas.LinkFound) error {
 	effects, err := c.shard.Apply(rec, c.now)
 	if err != nil {
@@ -297,7 +296,7 @@ func (c *crawling) apply(rec *schemas.LinkFound) error {
 	return c.run.Observe(c.shard, rec.GetUrl())
 }
 
-// settle does with a settled leap, or a boundary, what apprentice-train does.
+// settle handles a settled leap, or a boundary, as apprentice-train does.
 func (c *crawling) settle(leap *schemas.LeapSettled) error {
 	if c.run.Keep {
 		c.crawl.Settled = append(c.crawl.Settled, leap)
@@ -327,7 +326,7 @@ func (c *crawling) finish() (*Crawl, error) {
 	return &c.crawl, nil
 }
 
-// canonical brings seeds into the form that the frontier knows URLs in.
+// canonical returns seeds in the frontier's form of URLs.
 func canonical(seeds []string) ([]string, error) {
 	urls := make([]string, len(seeds))
 	for i, raw := range seeds {

@@ -8,12 +8,12 @@ import (
 	"forager/schemas"
 )
 
-// hubs does what the stage distill does for a crawl.
+// hubs implements the stage distill for a crawl.
 type hubs struct {
 	graph    *distill.Graph
 	settings distill.Settings
 	every    uint64
-	// ranked is the number of pages behind which hubs were ranked last.
+	// ranked is the number of pages at the last ranking.
 	ranked uint64
 }
 
@@ -30,7 +30,7 @@ func newHubs(ctl *schemas.CrawlControl) (*hubs, error) {
 	return &hubs{graph: graph, settings: settings, every: distill.Every(ctl)}, err
 }
 
-// observe takes note of a verdict, and tells the frontier what hubs link to where that is due.
+// observe records a verdict, and gives the frontier a ranking if one is due.
 func (h *hubs) observe(s *frontier.Shard, rec *schemas.LinkFound) error {
 	if h == nil {
 		return nil

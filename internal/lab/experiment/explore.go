@@ -6,8 +6,8 @@ import (
 	"forager/schemas"
 )
 
-// Verdict is what the stages say of a page in scope, without a request: its judgement, its links and
-// the table of their features; nil for any other URL. It must not be changed.
+// Verdict returns the verdict of the stages on a page in scope, without a request: its judgement, its links and the table
+// of their features; nil for any other URL. It must not be changed.
 func (g *Ground) Verdict(url string) (*schemas.LinkFound, error) {
 	v, err := g.judged(url)
 	if v == nil || err != nil {
@@ -22,11 +22,11 @@ func (g *Ground) Verdict(url string) (*schemas.LinkFound, error) {
 	return rec, nil
 }
 
-// Resolve follows redirects inside the web to a page in scope; "" where there is none.
+// Resolve follows redirects inside the web to a page in scope; "" if there is none.
 func (g *Ground) Resolve(url string) string { return g.resolve(url) }
 
-// Distances are the hops from pages in scope to the nearest target, through pages in scope; pages from which none can be
-// reached are missing. On webs that are computed there are none.
+// Distances returns the hops from pages in scope to the nearest target, through pages in scope; pages from which none can
+// be reached are missing. Computed webs have none.
 func (g *Ground) Distances() (map[string]int, error) {
 	o, err := newPathOracle(g)
 	if err != nil {
@@ -41,7 +41,7 @@ func (g *Ground) Distances() (map[string]int, error) {
 	return hops, nil
 }
 
-// Lessons is the number of targets among the pages from which rankers learn before a crawl, 0 where there are none.
+// Lessons returns the number of targets among the training pages of rankers, 0 if there are none.
 func (g *Ground) Lessons() int {
 	l, err := g.learn()
 	if err != nil {
@@ -50,5 +50,5 @@ func (g *Ground) Lessons() int {
 	return len(l.Targets)
 }
 
-// Tries says why the task cannot be tried with a ranker; nil = it can.
+// Tries returns why the task cannot be run with a ranker, or nil.
 func (g *Ground) Tries(ranker string) error { return g.refuses(ranker, nil) }

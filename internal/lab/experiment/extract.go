@@ -9,34 +9,34 @@ import (
 	"forager/schemas"
 )
 
-// extraction is what linkfeature.Extract makes of a page. It must not be changed.
+// extraction is the result of linkfeature.Extract for a page. It must not be changed.
 type extraction struct {
 	table *schemas.LeafTable
 	links []*schemas.Link
 	cut   bool
 }
 
-// extractionKey is all that an extraction depends on.
+// extractionKey has all that an extraction depends on.
 type extractionKey struct {
 	page     *page
 	settings linkfeature.Settings
-	// judgement whose topics are features; nil where the settings have no topic features.
+	// judgement whose topics are features; nil if the settings have no topic features.
 	judgement *schemas.Judgement
 }
 
-// extractedBytes bounds the extractions of a web that are kept, bytes as size estimates them.
+// extractedBytes bounds the extractions of a web that are kept, bytes as estimated by size.
 const extractedBytes = 160 << 20
 
-// extractions keeps what was extracted last, in two generations: a new one begins when half of the bytes are used, and
-// drops the one before the last. The zero value is empty and safe for concurrent use.
+// extractions is a cache of recent extractions in two generations: a new one begins when half of the bytes are used, and
+// replaces the older one. The zero value is empty and safe for concurrent use.
 type extractions struct {
 	mu         sync.Mutex
 	young, old map[extractionKey]*extraction
 	used       int               // bytes of young
-	terms      map[string]string // terms of all extractions; the pages of a web have most of theirs in common
+	terms      map[string]string // interned terms of all extractions; the pages of a web have most of theirs in common
 }
 
-// get returns a kept extraction, nil where there is none.
+// get returns a cached extraction, or nil.
 func (e *extractions) get(key extractionKey) *extraction {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -108,8 +108,8 @@ func (w *Web) extract(p *page, s linkfeature.Settings) (*extraction, error) {
 	return w.extractBy(p, nil, s, func(*schemas.Page) (*schemas.Judgement, error) { return nil, nil })
 }
 
-// extractBy is extract where the topics of a page are features; known is the judgement that the page is known by, read
-// makes the one whose topics are taken.
+// extractBy is extract for topic features. known is the cached judgement of the page, read makes the one whose topics are
+// used.
 func (w *Web) extractBy(p *page, known *schemas.Judgement, s linkfeature.Settings, read func(*schemas.Page) (*schemas.Judgement, error)) (*extraction, error) {
 	key := extractionKey{p, s, known}
 	if x := w.extracted.get(key); x != nil {
@@ -143,7 +143,7 @@ func extract(parsed *schemas.Page, judgement *schemas.Judgement, s linkfeature.S
 	return &x, nil
 }
 
-// exact is a slice of the capacity that it needs.
+// exact returns a copy of a slice without spare capacity.
 func exact[E any](s []E) []E {
 	if cap(s) == len(s) {
 		return s

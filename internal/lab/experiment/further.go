@@ -16,34 +16,34 @@ import (
 	"forager/schemas"
 )
 
-// furtherRanker is a ranker that no crawl file names by one word.
+// furtherRanker is a ranker that no crawl file has as one word.
 type furtherRanker struct {
 	name string
-	// built is the ranker of the crawl file on which it is built; "" = Baseline.
+	// built is the ranker of the crawl file that it is based on; "" = Baseline.
 	built string
-	// kept: it looks at pages, which webs that are computed do not keep.
+	// kept: it reads pages, which computed webs do not keep.
 	kept bool
-	// whole says why it is no arm of a mixture: what it is holds for a whole crawl; "" = it may be.
+	// whole is why it cannot be an arm of a mixture, as it changes a whole crawl; "" = it can.
 	whole string
-	// prepare makes it of a run. try makes the crawl of another ranker from the same seeds.
+	// prepare sets it up in a run.
 	prepare func(r *Run, p preparation) error
 }
 
-// preparation is what a further ranker is told of the crawl to be made.
+// preparation is the input of a further ranker.
 type preparation struct {
 	name string
-	// policy of the run that the ranker is.
+	// policy of the run that ranks by it.
 	policy *schemas.Policy
 	try    func(ranker string) (*Crawl, error)
 }
 
-// Why further rankers are no arms.
+// Why further rankers cannot be arms.
 const (
 	teachesAll = "it sets what all arms learn from"
 	knowsAll   = "it knows what no crawler does"
 )
 
-// further are those rankers in the order of tables.
+// further lists those rankers in the order of tables.
 var further = []furtherRanker{
 	{name: "apprentice-topics", built: "apprentice", kept: true, whole: teachesAll, prepare: withTopics},
 	{name: "apprentice-cocited", built: "apprentice", kept: true, whole: teachesAll, prepare: withCocitation},
@@ -71,7 +71,7 @@ var further = []furtherRanker{
 	{name: "oracle", kept: true, whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return newPathOracle(r.Ground) })},
 }
 
-// furtherBy finds one of them; nil = there is none of that name.
+// furtherBy returns the ranker of a name, or nil.
 func furtherBy(name string) *furtherRanker {
 	for i := range further {
 		if further[i].name == name {
@@ -81,8 +81,8 @@ func furtherBy(name string) *furtherRanker {
 	return nil
 }
 
-// rankingOf is what a ranker sets in a control record. Of a mixture any arm may be a further ranker that is not one of a whole
-// crawl.
+// rankingOf returns what a ranker sets in a control record. Any arm of a mixture may be a further ranker, except those that
+// change a whole crawl.
 func rankingOf(name string) (*crawlfile.Ranking, error) {
 	if f := furtherBy(name); f != nil {
 		ranking, err := crawlfile.Rank(cmp.Or(f.built, Baseline))
@@ -103,7 +103,7 @@ func rankingOf(name string) (*crawlfile.Ranking, error) {
 	return crawlfile.RankBy(name, guides)
 }
 
-// observer is a ranker of one crawl that is told of every verdict.
+// observer is a ranker of one crawl that is called with every verdict.
 type observer interface {
 	rank.Ranker
 	observe(s *frontier.Shard, u string) error
@@ -151,7 +151,7 @@ func withTopics(r *Run, _ preparation) error {
 	return nil
 }
 
-// withCocitation makes what is known of the links beside a link features of it (2002 §3.8).
+// withCocitation adds co-citation features (2002 §3.8).
 func withCocitation(r *Run, _ preparation) error {
 	families, err := linkfeature.FamiliesOf(r.Learning.GetFeatures())
 	if err != nil {
@@ -165,13 +165,13 @@ func withCocitation(r *Run, _ preparation) error {
 	return err
 }
 
-// taught begins with what a finished crawl of the baseline has taught (protocol P of 2002 §3.5).
+// taught begins with the model of a finished crawl of the baseline (protocol P of 2002 §3.5).
 func taught(r *Run, p preparation) error {
 	_, err := first(r, p)
 	return err
 }
 
-// recalling keeps such a crawl to the pages of that first one (2002 §3.6).
+// recalling restricts such a crawl to the pages of that first one (2002 §3.6).
 func recalling(r *Run, p preparation) error {
 	c, err := first(r, p)
 	if err == nil {
@@ -180,7 +180,7 @@ func recalling(r *Run, p preparation) error {
 	return err
 }
 
-// first makes the crawl of the baseline that teaches a run.
+// first runs the crawl of the baseline on which the model of a run is trained.
 func first(r *Run, p preparation) (*Crawl, error) {
 	c, err := p.try(Baseline)
 	if err != nil {
@@ -190,7 +190,7 @@ func first(r *Run, p preparation) (*Crawl, error) {
 	return c, nil
 }
 
-// transferred begins with what other sites have taught (protocol T).
+// transferred begins with a model trained on other sites (protocol T).
 func transferred(r *Run, _ preparation) (err error) {
 	r.Prior, err = r.Ground.transferred(r.control().GetLearning())
 	return err

@@ -22,28 +22,28 @@ import (
 // maxHops is the number of redirects followed in a row, as in package frontier.
 const maxHops = 10
 
-// Ground is what all crawls of one task share: the web, the pages in scope with their
-// judgements and features, and the targets. It is safe for concurrent use.
+// Ground is the shared part of all crawls of one task: the web, the pages in scope with their judgements and features, and
+// the targets. It is safe for concurrent use.
 type Ground struct {
 	task *Task
 	web  *Web
 	*part
 	model      *critic.Model
 	targets    map[string]bool
-	left       func(url, label string) bool // out of every measure
+	left       func(url, label string) bool // reports pages left out of every measure
 	targetList []string                     // targets in order
 	settings   linkfeature.Settings
-	made       sync.Map // of *verdict by URL
+	made       sync.Map // *verdict by URL
 
-	taught sync.Map // of *transferredOnce by setting
+	taught sync.Map // *transferredOnce by setting
 
 	elsewhere func() []string          // pages of other sites, sorted
 	alike     atomic.Pointer[likeness] // nil = not made
 }
 
 // newGround prepares a task on its web. Pages are judged by the critic and the features of their links extracted, up to
-// settings.DMax, as the stages would, when a crawl first asks for them. Whether there are
-// topic features is for each crawl to say (Learning.topics), not for the settings.
+// settings.DMax, as in the stages, when a crawl first requests them. Topic features are a setting of each crawl
+// (Learning.topics), not of settings.
 func newGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
 	settings.Topics, settings.Families = schemas.TopicFeatures_TOPIC_FEATURES_NONE, 0
 	g := &Ground{task: task, web: web, model: model, left: set.NotCounted.has(), settings: settings, targets: make(map[string]bool)}
@@ -61,12 +61,12 @@ func newGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settin
 	return g, nil
 }
 
-// verdict is what the stages say of a page, without a request and without its links.
+// verdict is the verdict of the stages on a page, without a request and without its links.
 type verdict struct {
 	once sync.Once
 	rec  *schemas.LinkFound
 	size int // of the body, bytes
-	// computed is the extraction on webs that are computed, whose pages are not stored.
+	// computed is the extraction on computed webs, whose pages are not stored.
 	computed *extraction
 	err      error
 
@@ -75,7 +75,7 @@ type verdict struct {
 	anchorsErr  error
 }
 
-// judged is the verdict on a page in scope, nil for any other URL.
+// judged returns the verdict on a page in scope, nil for any other URL.
 func (g *Ground) judged(url string) (*verdict, error) {
 	p := g.web.pages[url]
 	if p == nil || !g.inScope[url] {
@@ -121,7 +121,7 @@ func (g *Ground) judge(v *verdict, p *page) error {
 	return nil
 }
 
-// extraction is that of a page in scope by the settings of a crawl.
+// extraction returns that of a page in scope by the settings of a crawl.
 func (g *Ground) extraction(v *verdict, s linkfeature.Settings) (*extraction, error) {
 	switch {
 	case v.rec.Judgement == nil:
@@ -142,14 +142,14 @@ func (g *Ground) extraction(v *verdict, s linkfeature.Settings) (*extraction, er
 	})
 }
 
-// rest drops what was made of the pages for the crawls of this task; the next crawl makes it again. Guides are kept: they are
-// the web's (forgetGuides).
+// rest drops the cached results of the pages for the crawls of this task; the next crawl computes them again. Guides are
+// kept: they belong to the web (forgetGuides).
 func (g *Ground) rest() {
 	g.made.Clear()
 	g.alike.Store(nil)
 }
 
-// settingsOf are the settings by which the links of a crawl are extracted.
+// settingsOf returns the settings by which the links of a crawl are extracted.
 func (g *Ground) settingsOf(l *schemas.Learning) (linkfeature.Settings, error) {
 	wanted, err := linkfeature.SettingsOf(l)
 	s := g.settings
@@ -157,7 +157,7 @@ func (g *Ground) settingsOf(l *schemas.Learning) (linkfeature.Settings, error) {
 	return s, err
 }
 
-// judgeWhole judges a page with the posteriors of all classes, which the kept judgements lack.
+// judgeWhole judges a page with the posteriors of all classes, which the cached judgements lack.
 func (g *Ground) judgeWhole(parsed *schemas.Page) (*schemas.Judgement, error) {
 	weights, err := critic.Weigh(g.model, taxonomy.Marking{Good: []string{g.task.FocusClass}})
 	if err != nil {
@@ -170,7 +170,7 @@ func (g *Ground) judgeWhole(parsed *schemas.Page) (*schemas.Judgement, error) {
 	return j, nil
 }
 
-// verdict is what the stages between fetch and feature-extract would answer to a request.
+// verdict returns the response of the stages between fetch and feature-extract to a request.
 func (g *Ground) verdict(r *schemas.FetchRequest, ctl *schemas.CrawlControl) (*schemas.LinkFound, error) {
 	v, err := g.judged(r.GetUrl())
 	if err != nil {
@@ -210,7 +210,7 @@ func (g *Ground) verdict(r *schemas.FetchRequest, ctl *schemas.CrawlControl) (*s
 	}, nil
 }
 
-// withWords is a page's judgement with the words of the page.
+// withWords returns a page's judgement with the words of the page.
 func (g *Ground) withWords(j *schemas.Judgement, url string) (*schemas.Judgement, error) {
 	parsed, _, err := g.read(g.web.pages[url])
 	if err != nil {
@@ -225,9 +225,9 @@ func (g *Ground) withWords(j *schemas.Judgement, url string) (*schemas.Judgement
 	return j, nil
 }
 
-// anchored is a page's judgement with the texts of its links judged; it is made once.
+// anchored returns a page's judgement with the texts of its links judged; it is made once.
 func (g *Ground) anchored(v *verdict) (*schemas.Judgement, error) {
-	if g.web.compute != nil { // each page was judged so
+	if g.web.compute != nil { // pages of computed webs were judged so
 		return v.rec.Judgement, nil
 	}
 	v.anchorsOnce.Do(func() {
@@ -240,7 +240,7 @@ func (g *Ground) anchored(v *verdict) (*schemas.Judgement, error) {
 	return v.anchored, v.anchorsErr
 }
 
-// withAnchors is a page's judgement with the texts of its links judged.
+// withAnchors returns a page's judgement with the texts of its links judged.
 func (g *Ground) withAnchors(j *schemas.Judgement, parsed *schemas.Page) (*schemas.Judgement, error) {
 	weights, err := critic.Weigh(g.model, taxonomy.Marking{Good: []string{g.task.FocusClass}})
 	if err != nil {
@@ -255,19 +255,19 @@ func (g *Ground) withAnchors(j *schemas.Judgement, parsed *schemas.Page) (*schem
 	return j, nil
 }
 
-// counted says whether a page takes part in the measures.
+// counted reports whether a page is part of the measures.
 func (g *Ground) counted(url string) bool { return !g.left(url, g.web.labels[url]) }
 
-// Critic is the model that judges this ground's pages.
+// Critic returns the model that judges this ground's pages.
 func (g *Ground) Critic() *critic.Model { return g.model }
 
-// Target says whether a page is one of the task's.
+// Target reports whether a page is a target of the task.
 func (g *Ground) Target(url string) bool { return g.targets[url] }
 
-// Targets is the number of the task's target pages.
+// Targets returns the number of the task's target pages.
 func (g *Ground) Targets() int { return len(g.targets) }
 
-// Lost returns the first seed of a draw that leads to no page in scope, "" where all do.
+// Lost returns the first seed of a draw that leads to no page in scope, "" if all do.
 func (g *Ground) Lost(draw int) string {
 	for _, s := range g.task.Seeds[draw] {
 		if u, err := weburl.Parse(s); err != nil || g.resolve(u.String()) == "" {
@@ -277,5 +277,5 @@ func (g *Ground) Lost(draw int) string {
 	return ""
 }
 
-// Seeds are the canonical URLs that a draw begins with.
+// Seeds returns the canonical URLs of the seeds of a draw.
 func (g *Ground) Seeds(draw int) ([]string, error) { return canonical(g.task.Seeds[draw]) }

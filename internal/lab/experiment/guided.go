@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// taughtGuide is a guide that all crawls of tasks with the same lessons share, with what it saw on pages.
+// taughtGuide is a guide that all crawls of tasks with the same lessons share, with the pages that it has read.
 type taughtGuide struct {
 	once  sync.Once
 	guide guide.Guide
@@ -19,16 +19,16 @@ type taughtGuide struct {
 	seen  sync.Map // localguide.Sight by URL
 }
 
-// guideKey is all that a guide depends on.
+// guideKey has all that a guide depends on.
 type guideKey struct {
 	ranker string
 	lessonKey
 }
 
-// lessonKey is what the guides of a task learn from.
+// lessonKey has all that the training data of the guides of a task depend on.
 type lessonKey struct {
 	web           *Web
-	critic        string // its pages are the lessons
+	critic        string // its pages are the training data
 	model         *critic.Model
 	focus         string
 	labelsFromURL bool
@@ -38,7 +38,7 @@ func (g *Ground) lessonKey() lessonKey {
 	return lessonKey{g.web, g.task.Critic, g.model, g.task.FocusClass, g.task.LabelsFromURL}
 }
 
-// forgetGuides drops the guides that tasks with these lessons share.
+// forgetGuides drops the guides of tasks with these lessons.
 func (l lessonKey) forgetGuides() {
 	l.web.taught.Range(func(key, _ any) bool {
 		if key.(guideKey).lessonKey == l {
@@ -48,7 +48,7 @@ func (l lessonKey) forgetGuides() {
 	})
 }
 
-// guide trains the guide of a ranker, once for all tasks of the web that differ in what is crawled alone.
+// guide trains the guide of a ranker, once for all tasks of the web that differ in their scope only.
 func (g *Ground) guide(name string, train func(*Ground) (guide.Guide, error)) (*taughtGuide, error) {
 	held, _ := g.web.taught.LoadOrStore(guideKey{name, g.lessonKey()}, new(taughtGuide))
 	t := held.(*taughtGuide)
@@ -60,7 +60,7 @@ func (g *Ground) guide(name string, train func(*Ground) (guide.Guide, error)) (*
 	return t, t.err
 }
 
-// walksPerPage bounds the training sequences: of a small web more say nothing new.
+// walksPerPage bounds the training sequences: on a small web more of them repeat the same.
 const walksPerPage = 20
 
 // fromGraph trains a guide of a kind on the graph of the ground's lessons.
@@ -68,7 +68,7 @@ func fromGraph(kind localguide.Kind) func(*Ground) (guide.Guide, error) {
 	return observing(kind, localguide.ObserveAll)
 }
 
-// observing trains it on a subset of the observations of a MEMM (2008, Fig. 4).
+// observing trains a MEMM on a subset of the observations (2008, Fig. 4).
 func observing(kind localguide.Kind, subset localguide.Observations) func(*Ground) (guide.Guide, error) {
 	return func(g *Ground) (guide.Guide, error) {
 		l, err := g.learn()
@@ -89,7 +89,7 @@ func observing(kind localguide.Kind, subset localguide.Observations) func(*Groun
 	}
 }
 
-// along makes a guide of the model of memm-marginal: all of MEMMs are trained alike.
+// along makes a guide of the model of memm-marginal: all MEMMs have the same training.
 func along(by localguide.Inference, order localguide.Order) func(*Ground) (guide.Guide, error) {
 	return func(g *Ground) (guide.Guide, error) {
 		trained, err := g.guide("memm-marginal", fromGraph(localguide.MEMM))
@@ -100,7 +100,7 @@ func along(by localguide.Inference, order localguide.Order) func(*Ground) (guide
 	}
 }
 
-// Guide answers as the guide does; a page is read once for all crawls of the ground.
+// Guide implements guide.Guide; a page is read once for all crawls of the ground.
 func (t *taughtGuide) Guide(ctx context.Context, v *guide.View) (*schemas.Guidance, error) {
 	looks, ok := t.guide.(*localguide.Guide)
 	if !ok {
@@ -117,5 +117,5 @@ func (t *taughtGuide) Guide(ctx context.Context, v *guide.View) (*schemas.Guidan
 	return held.(localguide.Sight).Guide(v.State)
 }
 
-// ReadsURLs is the guide's.
+// ReadsURLs returns that of the guide.
 func (t *taughtGuide) ReadsURLs() bool { return t.guide.ReadsURLs() }

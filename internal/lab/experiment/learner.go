@@ -7,7 +7,7 @@ import (
 	"forager/schemas"
 )
 
-// newLearner returns what a crawl learns by: a learner that has learnt nothing, or the prior's.
+// newLearner returns the learner of a crawl: an empty one, or that of the prior.
 func newLearner(l *schemas.Learning, prior []byte) (apprentice.Learner, error) {
 	settings, err := apprentice.SettingsOf(l)
 	if err != nil {

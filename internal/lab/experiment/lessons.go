@@ -11,12 +11,12 @@ import (
 	"forager/schemas"
 )
 
-// lessons are the pages from which guides learn: those of the ground's web that are left out of every measure, as the
-// critic is trained on them. Pages are numbered in the order of their URLs.
+// lessons are the training pages of guides: those of the ground's web that are left out of every measure, as the critic is
+// trained on them. Pages are numbered in the order of their URLs.
 type lessons struct {
 	pages   []*page
 	targets []uint32
-	links   [][]int // by page: the pages that its links lead to, -1 where one leads to none of them or to the page itself
+	links   [][]int // by page: the targets of its links, -1 for one outside of the lessons or the page itself
 }
 
 func (g *Ground) lessons() (*lessons, error) {
@@ -33,7 +33,7 @@ func (g *Ground) lessons() (*lessons, error) {
 	return g.lessonsOf(pages, target, func(string) bool { return true })
 }
 
-// lessonsOf are those of some pages, which it sorts; redirects are followed as far as they are known.
+// lessonsOf makes those of some pages, which it sorts; redirects are followed as far as they are known.
 func (g *Ground) lessonsOf(pages []*page, target, known func(url string) bool) (*lessons, error) {
 	l := &lessons{pages: pages}
 	slices.SortFunc(l.pages, func(a, b *page) int { return strings.Compare(a.url, b.url) })
@@ -64,7 +64,7 @@ func (g *Ground) lessonsOf(pages []*page, target, known func(url string) bool) (
 	return l, nil
 }
 
-// children are the pages that each page links to, each once, ascending.
+// children returns the pages that each page links to, each once, ascending.
 func (l *lessons) children() [][]uint32 {
 	children := make([][]uint32, len(l.pages))
 	for i, links := range l.links {
@@ -79,7 +79,7 @@ func (l *lessons) children() [][]uint32 {
 	return children
 }
 
-// learn makes lessons for guides that learn from a local graph.
+// learn returns the training data of guides with a local graph.
 func (g *Ground) learn() (*localguide.Lessons, error) {
 	known, err := g.lessons()
 	if err != nil {
@@ -88,7 +88,7 @@ func (g *Ground) learn() (*localguide.Lessons, error) {
 	return known.local(), nil
 }
 
-// local are the lessons as package localguide wants them.
+// local converts the lessons to those of package localguide.
 func (l *lessons) local() *localguide.Lessons {
 	out := &localguide.Lessons{
 		Page:    func(p uint32) (*schemas.Page, error) { return l.pages[p].parsed() },

@@ -1,13 +1,13 @@
 package experiment
 
-// Measures are what one crawl is worth, by human labels and by the critic.
+// Measures of one crawl, by human labels and by the critic.
 type Measures struct {
 	// Pages delivered, requests charged, and why the crawl ended.
 	Pages     int    `json:"pages"`
 	Requests  uint64 `json:"requests"`
 	EndReason string `json:"end_reason"`
-	// HarvestLabel is the share of targets among the counted pages of the first 25, 50 and 100 %
-	// of the budget; an early end is filled with pages that are no targets.
+	// HarvestLabel is the share of targets among the counted pages of the first 25, 50 and 100 % of the budget; an early
+	// end is filled with pages that are no targets.
 	HarvestLabel [3]float64 `json:"harvest_label"`
 	// HarvestCritic is the mean of R over the same pages, filled with zeros.
 	HarvestCritic [3]float64 `json:"harvest_critic"`
@@ -16,8 +16,7 @@ type Measures struct {
 	// Recall is the share of the task's targets that was found, AUC its mean over the budget.
 	Recall float64 `json:"recall"`
 	AUC    float64 `json:"auc"`
-	// RequestAUC is AUC with requests in the place of pages, over as many requests as the budget
-	// has pages.
+	// RequestAUC is AUC by requests instead of pages, over as many requests as the budget has pages.
 	RequestAUC float64 `json:"request_auc"`
 	// TargetHosts is the number of hosts of which a target was found; Bytes the size of the
 	// bodies of all pages delivered.
@@ -25,7 +24,7 @@ type Measures struct {
 	Bytes       uint64 `json:"bytes"`
 }
 
-// Measure judges a crawl of the ground.
+// Measure computes the measures of a crawl of the ground.
 func (g *Ground) Measure(c *Crawl) Measures {
 	curve := g.Curve(c)
 	budget := curve.Budget()
@@ -40,7 +39,7 @@ func (g *Ground) Measure(c *Crawl) Measures {
 	return m
 }
 
-// requestAUC is the mean share of the targets found after 1, 2, … budget requests.
+// requestAUC returns the mean share of the targets found after 1, 2, … budget requests.
 func (g *Ground) requestAUC(c *Crawl) float64 {
 	if len(g.targets) == 0 {
 		return 0

@@ -7,21 +7,20 @@ import (
 	"forager/schemas"
 )
 
-// Network lets requests of a crawl overlap, as they do in a pipeline, in a time of its own: a crawl over
-// it comes out the same every time, too. A verdict comes back when its host has answered and the machine
-// that all pages share has worked on it.
+// Network simulates overlapping requests of a crawl, as in a pipeline, in virtual time, so that the crawl is deterministic,
+// too. A verdict is returned when its host has responded and the machine that all pages share has processed it.
 type Network struct {
 	// Window and HostWindow are those of a crawl's control record; 0 = their defaults.
 	Window, HostWindow uint32
-	// Pause that every host is left alone between two requests; 0 = it answers all at once.
+	// Pause between two requests to a host; 0 = requests to a host are not spaced.
 	Pause time.Duration
-	// Loop is what a request takes from its dispatch to its verdict where it waits for nothing.
+	// Loop is the time of a request from its dispatch to its verdict if it does not wait.
 	Loop time.Duration
-	// Work is what the machine needs for a page, one after the other.
+	// Work is the processing time of a page on the machine, which processes one at a time.
 	Work time.Duration
 }
 
-// overlap makes a crawl whose requests are under way side by side.
+// overlap runs a crawl with overlapping requests.
 func (c *crawling) overlap(n *Network) (*Crawl, error) {
 	w := wire{Network: n, began: c.now, free: make(map[string]time.Time)}
 	for {
@@ -48,17 +47,17 @@ func (c *crawling) overlap(n *Network) (*Crawl, error) {
 	}
 }
 
-// wire is what is under way.
+// wire holds the requests in flight.
 type wire struct {
 	*Network
 	began   time.Time
-	free    map[string]time.Time // when a host may be asked next
-	machine time.Time            // when the machine is free
+	free    map[string]time.Time // earliest time of the next request to a host
+	machine time.Time            // time at which the machine is idle
 	events  events
 	sent    int
 }
 
-// send puts a request on its way; it arrives at the machine once its host has answered.
+// send sends a request; it arrives at the machine once its host has responded.
 func (w *wire) send(now time.Time, r *schemas.FetchRequest) {
 	begin := now
 	if free := w.free[r.GetHost()]; w.Pause > 0 && free.After(now) {
@@ -69,7 +68,7 @@ func (w *wire) send(now time.Time, r *schemas.FetchRequest) {
 	w.push(event{at: end, request: r})
 }
 
-// work puts an answer into the machine's queue.
+// work adds a response to the machine's queue.
 func (w *wire) work(e event) {
 	if w.machine.Before(e.at) {
 		w.machine = e.at
@@ -84,10 +83,10 @@ func (w *wire) push(e event) {
 	heap.Push(&w.events, e)
 }
 
-// event: at that time the machine gets an answer, or is done with it.
+// event: at that time the machine receives a response, or has processed it.
 type event struct {
 	at      time.Time
-	number  int // what was sent first comes first
+	number  int // order of sending, for ties
 	request *schemas.FetchRequest
 	done    bool
 }

@@ -7,8 +7,8 @@ import (
 	"forager/internal/rank/rank"
 )
 
-// Oracles fetch the seeds first, as all rankers do, and rank by R what they know nothing better
-// of. Any distance is less than far.
+// Oracles fetch the seeds first, as all rankers do, and rank by R where they have nothing better. Any distance is less than
+// far.
 const (
 	far       = 1 << 20
 	seedScore = far + 1
@@ -29,12 +29,12 @@ func (o labelOracle) Score(v string, s *rank.Source) float64 {
 
 func (labelOracle) observe(*frontier.Shard, string) error { return nil }
 
-// pathOracle knows the whole web. An entry's score falls with its distance, in hops through
-// unvisited pages, to the nearest unvisited target.
+// pathOracle knows the whole web. The score of an entry falls with its distance, in hops through unvisited pages, to the
+// nearest unvisited target.
 type pathOracle struct {
 	ground *Ground
 	links  *graph
-	// distance by the number of a page: unreachable where no target can be reached, and of visited pages.
+	// distance by the number of a page: unreachable for visited pages, and if no target can be reached.
 	distance []uint32
 	target   []bool // unvisited targets
 	visited  []bool
@@ -70,7 +70,7 @@ func (o *pathOracle) Score(v string, s *rank.Source) float64 {
 	return s.Raw
 }
 
-// levels are pages by a distance that they are to have at most.
+// levels are pages by an upper bound of their new distance.
 type levels [][]uint32
 
 func (l *levels) add(distance, page uint32) {
@@ -80,7 +80,7 @@ func (l *levels) add(distance, page uint32) {
 	(*l)[distance] = append((*l)[distance], page)
 }
 
-// settle gives pages these distances, the smallest first, and their parents distances that follow.
+// settle sets these distances, the smallest first, and then those of their parents.
 func (o *pathOracle) settle(near *levels) {
 	for d := uint32(0); d < uint32(len(*near)); d++ {
 		for k := 0; k < len((*near)[d]); k++ {
@@ -98,11 +98,11 @@ func (o *pathOracle) settle(near *levels) {
 	}
 }
 
-// visit takes a page out of the graph, and returns the pages whose distance changed. Distances only grow. A page
-// keeps its distance while a child has one less; those that do not are found from the near to the far, and get
-// new ones from the children that kept theirs (Ramalingam & Reps 1996).
+// visit removes a page from the graph, and returns the pages whose distance changed. Distances only grow. A page keeps its
+// distance while a child has one less; those that do not are found from the near to the far, and get new distances from the
+// children that kept theirs (Ramalingam & Reps 1996).
 func (o *pathOracle) visit(v uint32) map[uint32]uint32 {
-	old := make(map[uint32]uint32) // distances of pages without one for now
+	old := make(map[uint32]uint32) // of pages without a distance for now
 	lost := levels{}
 	drop := func(w uint32) {
 		d := o.distance[w]
@@ -142,9 +142,9 @@ func (o *pathOracle) visit(v uint32) map[uint32]uint32 {
 	return old
 }
 
-// observe takes note of a fetched page and has the entries scored again whose distance changed.
-// A redirect is no visit: its target is still to be fetched. URLs that redirect keep their
-// scores: distances only grow, so these are asked too early at most, and that costs nothing.
+// observe records a fetched page and has the entries scored again whose distance changed. A redirect is no visit: its
+// target is still to be fetched. URLs that redirect keep their scores: distances only grow, so these are requested too
+// early at most, which costs nothing.
 func (o *pathOracle) observe(s *frontier.Shard, u string) error {
 	n, ok := o.ground.number[u]
 	if !ok || o.ground.resolve(u) != u || o.visited[n] {

@@ -30,21 +30,21 @@ import (
 // Loader opens a web: LoadWeb, or Cache.Load.
 type Loader func(ctx context.Context, path string, leaves schemas.LeafMode) (*Web, error)
 
-// Cache is a folder of parsed webs, one page file for each web and way of numbering leaves, so that a web is parsed
-// once. A file is valid for one WARC file, to the byte, and for the program that wrote it, as another program may parse
-// otherwise. Labels are not part of it.
+// Cache is a directory of parsed webs, one page file for each web and numbering of leaves, so that a web is parsed once. A
+// file is valid for one WARC file, byte for byte, and for the program that wrote it, as another program may parse
+// differently. It does not contain labels.
 type Cache struct {
 	Folder string
-	// Tell is called with each web that was opened; nil = no call.
+	// Tell is called for each web that was opened; nil = no call.
 	Tell func(Opened)
 }
 
-// Opened is how a web was opened.
+// Opened describes how a web was opened.
 type Opened struct {
 	Web   string // its WARC file
 	Pages int
-	// Cached: its pages were parsed before. Damage is why a file that was there could not be used;
-	// Unkept is why the new one could not be written to the folder.
+	// Cached: its pages were parsed before. Damage is why an existing file could not be used; Unkept is why the new one
+	// could not be written.
 	Cached         bool
 	Damage, Unkept error
 	Took           time.Duration
@@ -53,13 +53,13 @@ type Opened struct {
 const (
 	pageFileMagic1 = "forager parsed web 1\n" // of programs before this format
 	pageFileMagic  = "forager parsed web 2\n"
-	// maxStored bounds a page in a page file, bytes: more than parse-dom makes of the largest page.
+	// maxStored bounds a page in a page file, bytes: more than the largest page of parse-dom.
 	maxStored = 256 << 20
 	// parsedAtOnce is the number of pages that are parsed before they are written.
 	parsedAtOnce = 256
 )
 
-// errStale: the file is of another web or another program.
+// errStale: the file belongs to another web or another program.
 var errStale = errors.New("of another program")
 
 // Load is LoadWeb with the page file of the cache, which it writes if it is missing, damaged or stale.
@@ -93,7 +93,7 @@ func (c *Cache) Load(ctx context.Context, path string, leaves schemas.LeafMode) 
 	return w, err
 }
 
-// names are the key that a file must have, and its name.
+// names returns the key that a file must have, and its name.
 func (c *Cache) names(path string, leaves schemas.LeafMode) (key [sha256.Size]byte, name string, err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -126,10 +126,10 @@ func copyFile(to io.Writer, path string) error {
 	return err
 }
 
-// errUnkept: the folder of the cache cannot be written.
+// errUnkept: the directory of the cache cannot be written.
 var errUnkept = errors.New("not kept")
 
-// parse parses a web into a file of the cache, which is complete or absent.
+// parse parses a web into a file of the cache, which appears complete or not at all.
 func (c *Cache) parse(ctx context.Context, path string, leaves schemas.LeafMode, name string, key [sha256.Size]byte) (_ *pageFile, err error) {
 	unkept := func(err error) error {
 		if err == nil {
@@ -168,7 +168,7 @@ func (c *Cache) parse(ctx context.Context, path string, leaves schemas.LeafMode,
 	return w.made, nil
 }
 
-// parseAside parses a web into a file without a name, which is gone when the process ends.
+// parseAside parses a web into an unlinked file, which is deleted when the process ends.
 func parseAside(ctx context.Context, path string, leaves schemas.LeafMode) (*pageFile, error) {
 	f, err := os.CreateTemp("", "forager-web-*")
 	if err != nil {
@@ -186,10 +186,10 @@ func parseAside(ctx context.Context, path string, leaves schemas.LeafMode) (*pag
 	return w.made, nil
 }
 
-// pageFile is a web parsed: its pages in the order of the archive, and by name the strays, which have no URL (readStrays).
+// pageFile is a parsed web: its pages in the order of the archive, and by name the strays, which have no URL (readStrays).
 //
 // The file: magic, key (SHA-256 of all that it depends on), then pages and strays as records, each a byte (recordPage,
-// recordStray), its length and its bytes; recordEnd and the SHA-256 of all before it.
+// recordStray), its length and its bytes; at the end recordEnd and the SHA-256 of all before it.
 type pageFile struct {
 	pages  []*page
 	strays map[string]*page
@@ -219,7 +219,7 @@ func newPageWriter(f *os.File, key [sha256.Size]byte) *pageWriter {
 	return w
 }
 
-// write keeps count of the bytes; the Writer keeps its error for Flush.
+// write counts the bytes; the Writer keeps its error until Flush.
 func (w *pageWriter) write(b []byte) {
 	w.out.Write(b)
 	w.at += int64(len(b))
@@ -265,7 +265,7 @@ func (w *pageWriter) parse(ctx context.Context, path string, leaves schemas.Leaf
 	return nil
 }
 
-// add writes a page with its parsed form, nil = it has none.
+// add writes a page with its parsed form, nil if it has none.
 func (w *pageWriter) add(kind byte, p *page, parsed []byte) {
 	head := p.encode(parsed != nil)
 	w.write([]byte{kind})
@@ -306,7 +306,7 @@ func (s section) page() (*schemas.Page, error) {
 	return p, nil
 }
 
-// encode is what precedes the parsed page in a record.
+// encode returns the part of a record before the parsed page.
 func (p *page) encode(parsed bool) []byte {
 	var e modelfile.Encoder
 	e.String(p.url)
@@ -323,7 +323,7 @@ func (p *page) encode(parsed bool) []byte {
 	return e.Bytes()
 }
 
-// decodePage reads a record of a page file, of which file has the last bytes at the offset end.
+// decodePage reads a record of a page file; file contains the last bytes of it up to the offset end.
 func decodePage(b []byte, file io.ReaderAt, end int64) (*page, error) {
 	d := modelfile.NewDecoder(b)
 	p := &page{
@@ -341,7 +341,7 @@ func decodePage(b []byte, file io.ReaderAt, end int64) (*page, error) {
 	return p, nil
 }
 
-// openPageFile reads a page file but for the parsed pages, which it leaves there. errStale is no damage.
+// openPageFile opens a page file and reads all but the parsed pages. errStale is no damage.
 func openPageFile(name string, key [sha256.Size]byte) (*pageFile, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -389,7 +389,7 @@ func readPageFile(f io.ReaderAt, key [sha256.Size]byte) (*pageFile, error) {
 	}
 }
 
-// pageReader reads a page file in order, and sums it up.
+// pageReader reads a page file in order, and computes its checksum.
 type pageReader struct {
 	in     *bufio.Reader
 	sum    hash.Hash
@@ -406,7 +406,8 @@ func (r *pageReader) ReadByte() (byte, error) {
 	return b, err
 }
 
-// next returns n bytes, which are valid until the next call. The buffer grows as they come, so that a damaged length takes no memory.
+// next returns n bytes, which are valid until the next call. The buffer grows as they are read, so that a damaged length
+// does not allocate.
 func (r *pageReader) next(n uint64) ([]byte, error) {
 	r.buffer.Reset()
 	if _, err := io.CopyN(&r.buffer, r.in, int64(n)); err != nil {

@@ -12,14 +12,14 @@ import (
 	"forager/schemas"
 )
 
-// part is the pages of a web that a task may fetch, and what follows from them alone: all tasks with the same
-// pages share it. It is safe for concurrent use.
+// part is the pages of a web that a task may fetch, and what follows from them alone; all tasks with the same pages share
+// it. It is safe for concurrent use.
 type part struct {
 	web     *Web
 	list    *scope.List
 	urls    []string // in scope, sorted
 	inScope map[string]bool
-	// number of a URL among urls.
+	// index of a URL in urls
 	number map[string]uint32
 
 	linked func() (*graph, error)
@@ -28,7 +28,7 @@ type part struct {
 	texts *texts // nil = not made
 }
 
-// part returns the part of the web that a task may fetch. A redirect belongs to it when it leads to a page that does.
+// part returns the part of the web that a task may fetch. A redirect belongs to it if it leads to a page that does.
 func (w *Web) part(pages PageSet) *part {
 	if held, ok := w.parts.Load(pages); ok {
 		return held.(*part)
@@ -53,25 +53,26 @@ func (w *Web) part(pages PageSet) *part {
 	return held.(*part)
 }
 
-// resolve follows redirects inside the web to a page in scope; "" where there is none.
+// resolve follows redirects inside the web to a page in scope; "" if there is none.
 func (p *part) resolve(url string) string {
 	return p.web.resolve(url, func(url string) bool { return p.inScope[url] })
 }
 
-// URLs are the canonical URLs in scope, sorted.
+// URLs returns the canonical URLs in scope, sorted.
 func (p *part) URLs() []string { return p.urls }
 
-// Pages is the number of pages in scope: URLs that redirect, or lead to what is no page, are none.
+// Pages returns the number of pages in scope, without URLs that redirect or are not pages.
 func (p *part) Pages() int { return len(p.delivered()) }
 
-// delivered are the URLs of pages in scope, sorted.
+// delivered returns the URLs of pages in scope, sorted.
 func (p *part) delivered() []string {
 	return slices.DeleteFunc(slices.Clone(p.urls), func(u string) bool {
 		return p.web.pages[u].outcome != schemas.Outcome_OUTCOME_DELIVERED
 	})
 }
 
-// graph is the links between pages of a part, redirects resolved, by their numbers: no page links to itself, each list is ascending.
+// graph is the links between pages of a part, redirects resolved, by their numbers. No page links to itself, and each list
+// is ascending.
 type graph struct {
 	parents, children [][]uint32
 }
@@ -115,7 +116,7 @@ type texts struct {
 	err    error
 }
 
-// compared are the texts of the part, which are made once until they are forgotten.
+// compared returns the texts of the part, which are kept until forgetTexts.
 func (p *part) compared() (*texts, error) {
 	p.mu.Lock()
 	if p.texts == nil {

@@ -13,13 +13,13 @@ import (
 	"forager/schemas"
 )
 
-// Prepare loads the webs of the tasks from a folder, trains their critics and judges their
-// pages: the grounds on which crawls are made. Each web is read once.
+// Prepare loads the webs of the tasks from a directory and trains their critics: the result is the grounds on which crawls
+// are run. Each web is read once.
 func Prepare(ctx context.Context, f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings) (map[*Task]*Ground, error) {
 	return PrepareFrom(ctx, LoadWeb, f, dir, tasks, settings, schemas.LeafMode_LEAF_MODE_COMPACT)
 }
 
-// PrepareFrom is Prepare of webs that load brings, their leaves numbered in one way.
+// PrepareFrom is Prepare with webs from load, their leaves numbered in one way.
 func PrepareFrom(ctx context.Context, load Loader, f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings, leaves schemas.LeafMode) (map[*Task]*Ground, error) {
 	webs := make(map[string]*Web)
 	models := make(map[string]*critic.Model)

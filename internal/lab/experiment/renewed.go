@@ -16,27 +16,27 @@ import (
 	"forager/schemas"
 )
 
-// Renewal is a guide of a run that is made anew under way, of what the crawl itself fetched and judged and of what was known
-// before it. Run.Renewal is one that is made of the crawl's own pages alone, as the stages do.
+// Renewal is a guide of a run that is retrained on the pages that the crawl has fetched and judged and on earlier lessons.
+// Run.Renewal is one of the crawl's own pages alone, as in the stages.
 type Renewal struct {
 	// Policy is the name of the run's policy that follows the guide.
 	Policy string
-	// Every page delivered by that number a new guide is made, if there are new targets since the last one.
+	// A new guide is due every so many pages delivered, if there are new targets since the last one.
 	Every int
-	// Begin are the lessons that each new guide learns from beside the crawl's own.
+	// Begin are lessons that each new guide gets in addition to the crawl's own.
 	Begin *lessons
-	// Then is what the policy is with a guide, whose version is filled in.
+	// Then is the policy with a guide, whose version is filled in.
 	Then *schemas.Policy
 }
 
 const (
-	// rebuildShare is the part of a budget behind which new graphs are built.
+	// rebuildShare: new graphs are built after each such part of a budget.
 	rebuildShare = 4
-	// bootstrapTargets is the number of targets that the first graphs wait for: those of 2000 §4 were around ten.
+	// bootstrapTargets is the number of targets needed for the first graphs: those of 2000 §4 had around ten.
 	bootstrapTargets = 10
 )
 
-// rebuilt is a context graph with new graphs from the targets that the crawl finds (2000 §3.3, rebuild_every).
+// rebuilt is a context graph with new graphs around the targets that the crawl finds (2000 §3.3, rebuild_every).
 func rebuilt(r *Run, p preparation) error {
 	t, err := r.Ground.guide("context-graph", fromGraph(localguide.ContextGraph))
 	if err != nil {
@@ -52,7 +52,7 @@ func rebuilt(r *Run, p preparation) error {
 	return nil
 }
 
-// bootstrapped goes breadth first until it has met enough targets, and then by graphs of its own links (2000 §5).
+// bootstrapped is breadth first until it has found enough targets, and then follows graphs of its own links (2000 §5).
 func bootstrapped(r *Run, p preparation) error {
 	blind, err := crawlfile.Rank("unfocused")
 	if err != nil {
@@ -67,15 +67,15 @@ func bootstrapped(r *Run, p preparation) error {
 	return nil
 }
 
-// renewing is a renewal in a crawl under way.
+// renewing is the state of a Renewal.
 type renewing struct {
 	*Renewal
 	made    int // guides so far
-	pages   int // delivered when the last one was looked at
-	targets int // that it learnt from
+	pages   int // delivered when the last one was considered
+	targets int // of the last one
 }
 
-// own is what a crawl fetched, as new graphs are built of it.
+// own is the pages that a crawl has fetched, for new graphs.
 type own struct {
 	met     map[string]bool // pages and redirects
 	pages   []*page
@@ -95,8 +95,8 @@ func (o *own) note(g *Ground, rec *schemas.LinkFound) {
 	}
 }
 
-// lessons are the crawl's own, and those that it began with. A link through a redirect that the crawl has not met leads
-// nowhere.
+// lessons returns the crawl's own and those that it began with. A link through a redirect that the crawl has not met is
+// dropped.
 func (o *own) lessons(g *Ground, begin *lessons) (*lessons, error) {
 	targets, pages := maps.Clone(o.targets), slices.Clone(o.pages)
 	for _, t := range begin.targets {
@@ -111,7 +111,7 @@ func (o *own) lessons(g *Ground, begin *lessons) (*lessons, error) {
 	return g.lessonsOf(pages, func(url string) bool { return targets[url] }, known)
 }
 
-// renewOwn does what stage distill does for a crawl that makes its guide of its own pages.
+// renewOwn implements stage distill for a crawl that trains its guide on its own pages.
 func (c *crawling) renewOwn(rec *schemas.LinkFound) error {
 	if c.ctl.GetRenewal() == nil {
 		return nil
@@ -137,7 +137,7 @@ func (c *crawling) renewOwn(rec *schemas.LinkFound) error {
 	return c.configure(renewal.Next(c.ctl, pages, version))
 }
 
-// document puts the words of a page into the verdict on it, as critic-score does.
+// document adds the words of a page to the verdict on it, as critic-score does.
 func (c *crawling) document(rec *schemas.LinkFound) error {
 	if c.ctl.GetRenewal() == nil || rec.GetJudgement() == nil {
 		return nil
@@ -146,19 +146,19 @@ func (c *crawling) document(rec *schemas.LinkFound) error {
 	if err != nil {
 		return err
 	}
-	rec.Judgement = proto.CloneOf(rec.GetJudgement()) // all crawls of the ground share it
+	rec.Judgement = proto.CloneOf(rec.GetJudgement()) // shared by all crawls of the ground
 	rec.Judgement.Document, err = renewal.Document(page)
 	return err
 }
 
-// renew takes note of a verdict, and makes those guides anew that are due.
+// renew records a verdict, and retrains the guides that are due.
 func (c *crawling) renew(rec *schemas.LinkFound) error {
 	if len(c.renewals) == 0 {
 		return nil
 	}
 	c.own.note(c.run.Ground, rec)
 	if uint64(len(c.own.pages)) >= c.run.Ground.task.Budget {
-		return nil // nothing is left to rank
+		return nil // no URL is left to rank
 	}
 	for i := range c.renewals {
 		r := &c.renewals[i]
@@ -172,7 +172,7 @@ func (c *crawling) renew(rec *schemas.LinkFound) error {
 	return nil
 }
 
-// due says whether there is to be a new guide.
+// due reports whether a new guide is due.
 func (r *renewing) due(o *own) bool {
 	if len(o.pages) < r.pages+r.Every {
 		return false
@@ -181,8 +181,8 @@ func (r *renewing) due(o *own) bool {
 	return len(o.targets) > r.targets
 }
 
-// remake trains the guide and switches the crawl to it. Links of pages that were judged before keep what an older
-// version said of them, as in the pipeline.
+// remake trains the guide and switches the crawl to it. Links of pages that were judged before keep the scores of the older
+// version, as in the pipeline.
 func (c *crawling) remake(r *renewing) error {
 	known, err := c.own.lessons(c.run.Ground, r.Begin)
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *crawling) remake(r *renewing) error {
 	if i < 0 {
 		return errors.New("the crawl has no such policy")
 	}
-	name := schemas.ModelName(cmp.Or(c.ctl.Policies[i].GetGuide(), r.Policy)) // of a version of the same guide links keep the scores
+	name := schemas.ModelName(cmp.Or(c.ctl.Policies[i].GetGuide(), r.Policy)) // links keep the scores of other versions of the same name
 	version := fmt.Sprintf("%s/%d", name, r.made)
 	next.Revision++
 	next.Policies[i] = proto.CloneOf(r.Then)

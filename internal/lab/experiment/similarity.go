@@ -8,11 +8,11 @@ import (
 	"forager/internal/page/tfidf"
 )
 
-// Gammas are the cosines from which a page counts as relevant (2008 §4.1: 0.5 to 0.8).
+// Gammas are the least cosines of a relevant page (2008 §4.1: 0.5 to 0.8).
 var Gammas = [4]float64{.5, .6, .7, .8}
 
-// Similarity is what a crawl is worth by its words alone (2008 §4.1), over the pages that count: no
-// classifier has a part in it. Texts are TF-IDF vectors over the pages in scope.
+// Similarity measures a crawl by its words alone (2008 §4.1), without a classifier, over the pages that count. Texts are
+// TF-IDF vectors over the pages in scope.
 type Similarity struct {
 	// Precision is the share of the pages whose largest cosine to a target is at least Gammas[i].
 	Precision [4]float64 `json:"precision"`
@@ -29,7 +29,7 @@ type likeness struct {
 	err     error
 }
 
-// Similarity judges a crawl by cosines, nil on webs that are computed.
+// Similarity measures a crawl by cosines; nil on computed webs.
 func (g *Ground) Similarity(c *Crawl) (*Similarity, error) {
 	if g.web.compute != nil {
 		return nil, nil

@@ -13,15 +13,14 @@ import (
 	"forager/internal/measure/harvest"
 )
 
-// Group is the tasks of one web ("webkb-uni": what stands before ":" in their names) under one
-// protocol.
+// Group is the tasks of one web ("webkb-uni", the part before ":" of their names) under one protocol.
 type Group struct {
 	Name string `json:"name"`
-	// Protocol is how rankers come by what they know, one of Protocols.
+	// Protocol is what the rankers are charged for, one of Protocols.
 	Protocol string `json:"protocol"`
 	Tasks    int    `json:"tasks"`
 	Draws    int    `json:"draws"`
-	// Diagnostic: no ranker is to be judged on these tasks.
+	// Diagnostic: rankers are not to be compared on these tasks.
 	Diagnostic bool            `json:"diagnostic"`
 	Rankers    []RankerSummary `json:"rankers"`
 	// Comparisons of rankers in AUC over tasks, one family for Holm's correction.
@@ -32,17 +31,16 @@ type Group struct {
 type RankerSummary struct {
 	// Ranker is the name of the variant.
 	Ranker string `json:"ranker"`
-	// Measures by column name: means over draws, tasks averaged within a draw. nAUC is missing
-	// without runs of random and oracle, loss cuts (over soft-focus, same task and draw) without
-	// runs of soft-focus.
+	// Measures by column name: means over draws, tasks averaged within a draw. nAUC is missing without runs of random and
+	// oracle, loss cuts (relative to soft-focus, same task and draw) without runs of soft-focus.
 	Measures map[string]harvest.Estimate `json:"measures"`
-	// ByTask is nAUC of each task, draws averaged; without one where the oracle is no better than random.
+	// ByTask is nAUC of each task, draws averaged; it has no entry if the oracle is no better than random.
 	ByTask map[string]float64 `json:"nauc_by_task,omitempty"`
 	// Ends counts runs by end reason.
 	Ends map[string]int `json:"ends"`
 }
 
-// OnTask is nAUC of a task as text.
+// OnTask returns nAUC of a task as text.
 func (r RankerSummary) OnTask(task string) string {
 	if n, ok := r.ByTask[task]; ok {
 		return fmt.Sprintf("%.3f", n)
@@ -50,7 +48,7 @@ func (r RankerSummary) OnTask(task string) string {
 	return "–"
 }
 
-// Comparison is the difference of one ranker to another, paired by task, draws averaged.
+// Comparison is the difference between two rankers, paired by task, draws averaged.
 type Comparison struct {
 	Ranker string `json:"ranker"`
 	To     string `json:"to"`
@@ -63,7 +61,7 @@ var Columns = []string{
 	"cosine≥.7", "σ",
 }
 
-// columns are the measures of a run by the names of their columns.
+// columns returns the measures of a run by column name.
 func (r *Result) columns() map[string]float64 {
 	m := &r.Measures
 	columns := map[string]float64{
@@ -80,8 +78,8 @@ func (r *Result) columns() map[string]float64 {
 // Baseline is the ranker that others are compared with, and whose loss they cut.
 const Baseline = "soft-focus"
 
-// claims says with what a ranker is compared besides the Baseline: the gated apprentice with
-// its gate alone, so that what is won by the features can be told apart.
+// claims lists the rankers that a ranker is compared with in addition to the Baseline: the gated apprentice with its gate
+// alone, to separate the gain of the features.
 var claims = map[string][]string{
 	"apprentice-gated":       {"gate-fifo", "gate-random"},
 	"apprentice-taught":      {"gate-fifo", "gate-random"},
@@ -90,34 +88,34 @@ var claims = map[string][]string{
 
 // Protocols: what a ranker that was trained before its crawl is charged for (methods of 2002 §3.5).
 const (
-	// ProtocolCharged (C): every page that taught a ranker is charged to its budget.
+	// ProtocolCharged (C): every page that trained a ranker is charged to its budget.
 	ProtocolCharged = "C"
-	// ProtocolFirstFree (P): a first crawl of the same web, not charged, taught it.
+	// ProtocolFirstFree (P): trained on a first crawl of the same web, which is not charged.
 	ProtocolFirstFree = "P"
-	// ProtocolTransfer (T): other sites, or another synthetic web, taught it.
+	// ProtocolTransfer (T): trained on other sites, or another synthetic web.
 	ProtocolTransfer = "T"
 )
 
-// Protocols are all of them, in the order of tables.
+// Protocols lists all of them, in the order of tables.
 var Protocols = []string{ProtocolCharged, ProtocolFirstFree, ProtocolTransfer}
 
-// protocols are those of rankers that are not ProtocolCharged.
+// protocols has the rankers that are not ProtocolCharged.
 var protocols = map[string]string{"apprentice-taught": ProtocolFirstFree, "apprentice-recall": ProtocolFirstFree, "apprentice-transferred": ProtocolTransfer}
 
-// references learn nothing, so they stand in the tables of every protocol.
+// references learn nothing, so they are in the tables of every protocol.
 var references = []string{"unfocused", "random", "soft-focus", "hard-defer", "gate-fifo", "gate-random", "oracle-labels", "oracle"}
 
-// Protocol returns the protocol under which a ranker is tried.
+// Protocol returns the protocol of a ranker.
 func Protocol(ranker string) string { return cmp.Or(protocols[ranker], ProtocolCharged) }
 
-// Refers says whether a ranker learns nothing, so that it stands in the tables of every protocol.
+// Refers reports whether a ranker learns nothing, so that it is in the tables of every protocol.
 func Refers(ranker string) bool { return slices.Contains(references, ranker) }
 
-// in says whether a ranker stands in the tables of a protocol.
+// in reports whether a ranker is in the tables of a protocol.
 func in(protocol, ranker string) bool { return Protocol(ranker) == protocol || Refers(ranker) }
 
-// Summarise makes the tables: one a group and protocol, variants in the order of the results. The
-// results are those of a Bench over the tasks.
+// Summarise makes the tables: one for each group and protocol, variants in the order of the results. The results are those
+// of a Bench over the tasks.
 func Summarise(tasks []*Task, results []Result) ([]Group, error) {
 	diagnostic := make(map[string]bool)
 	for _, t := range tasks {
@@ -156,7 +154,7 @@ func Summarise(tasks []*Task, results []Result) ([]Group, error) {
 	return groups, nil
 }
 
-// Group is what stands before ":" in the task's name.
+// Group returns the part of the task's name before ":".
 func (t *Task) Group() string {
 	name, _, _ := strings.Cut(t.Name, ":")
 	return name
@@ -203,7 +201,7 @@ func (s *sample) add(r *Result) {
 	s.ends[r.Variant][r.EndReason]++
 }
 
-// value of a column in a cell, runs averaged; ok is false where there is none.
+// value returns that of a column in a cell, runs averaged; ok is false if there is none.
 func (s *sample) value(c cell, column string) (v float64, ok bool) {
 	if at, isCut := strings.CutPrefix(column, "loss-cut"); isCut {
 		loss, have := s.value(c, "loss"+at)
@@ -220,8 +218,7 @@ func (s *sample) value(c cell, column string) (v float64, ok bool) {
 	return stat.Mean(runs, nil), true
 }
 
-// byDraw is a ranker's value of a column for each draw, tasks averaged; draws without all
-// tasks are left out.
+// byDraw returns a ranker's value of a column for each draw, tasks averaged; draws without all tasks are left out.
 func (s *sample) byDraw(ranker, column string) []float64 {
 	var out []float64
 	for _, d := range slices.Sorted(maps.Keys(s.draws)) {
@@ -238,7 +235,7 @@ func (s *sample) byDraw(ranker, column string) []float64 {
 	return out
 }
 
-// byTask is a ranker's values of a column for each task, one a draw.
+// byTask returns a ranker's values of a column for each task, one for each draw.
 func (s *sample) byTask(ranker, column string) map[string][]float64 {
 	out := make(map[string][]float64)
 	for t := range s.tasks {
@@ -280,7 +277,7 @@ func (s *sample) summarise() (*Group, error) {
 	return g, s.compare(g)
 }
 
-// normalised is a variant's nAUC by task.
+// normalised returns a variant's nAUC by task.
 func (s *sample) normalised(variant string) map[string]float64 {
 	out := make(map[string]float64)
 	random, oracle := s.byTask("random", "AUC"), s.byTask("oracle", "AUC")
@@ -296,7 +293,7 @@ func (s *sample) normalised(variant string) map[string]float64 {
 	return out
 }
 
-// TasksOf are the tasks of which a ranker has an nAUC.
+// TasksOf returns the tasks with an nAUC of a ranker.
 func (g Group) TasksOf() []string {
 	tasks := make(map[string]bool)
 	for _, r := range g.Rankers {
@@ -307,7 +304,7 @@ func (g Group) TasksOf() []string {
 	return slices.Sorted(maps.Keys(tasks))
 }
 
-// compare makes the group's comparisons, where it has tasks enough.
+// compare makes the group's comparisons, if it has enough tasks.
 func (s *sample) compare(g *Group) error {
 	if g.Tasks < harvest.MinTasks {
 		return nil
@@ -315,7 +312,7 @@ func (s *sample) compare(g *Group) error {
 	for _, variant := range s.variants {
 		ranker := s.ranker[variant]
 		if ranker == "random" || strings.HasPrefix(ranker, "oracle") {
-			continue // nothing is claimed of these
+			continue // no claim about these
 		}
 		for _, to := range append([]string{Baseline}, claims[ranker]...) {
 			if to == variant || s.ends[to] == nil {
@@ -336,8 +333,7 @@ func (s *sample) compare(g *Group) error {
 	return nil
 }
 
-// Table is the group as text: a line a ranker, mean ± half width of the 95 % interval, then the
-// comparisons.
+// Table returns the group as text: one line for each ranker, mean ± half width of the 95 % interval, then the comparisons.
 func (g Group) Table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, protocol %s: tasks %d, draws %d; mean ± 95 %% interval over draws", g.Name, g.Protocol, g.Tasks, g.Draws)
@@ -380,7 +376,7 @@ func (g Group) Table() string {
 	return b.String()
 }
 
-// Ends says which crawls ended before their budget was spent, a sentence for each reason.
+// Ends returns which crawls ended before their budget was spent, one sentence for each reason.
 func (g Group) Ends() []string {
 	var lines []string
 	for _, r := range g.Rankers {

@@ -18,7 +18,7 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// TaskFile is a set of tasks over frozen webs that lie in one folder.
+// TaskFile is a set of tasks over frozen webs in one directory.
 type TaskFile struct {
 	About   string               `json:"about"`
 	Critics map[string]CriticSet `json:"critics"`
@@ -29,12 +29,12 @@ type TaskFile struct {
 type CriticSet struct {
 	// Examples are URLs of pages of the web by class.
 	Examples map[string][]string `json:"examples"`
-	// Files are further examples: JSON Lines in the folder of the task file, as "forager critic import" writes them. Their
-	// topics are classes.
+	// Files are further examples: JSON Lines in the directory of the task file, as written by "forager critic import".
+	// Their topics are classes.
 	Files []string `json:"files"`
 	// NotCounted are pages that count neither as targets nor in the harvest.
 	NotCounted NotCounted `json:"not_counted"`
-	// Method is how the critic learns; "" = naive Bayes.
+	// Method is the learner of the critic; "" = naive Bayes.
 	Method critic.Method `json:"method"`
 }
 
@@ -42,19 +42,19 @@ type CriticSet struct {
 type PageSet struct {
 	All         bool
 	LabelSuffix string
-	wrong       string // the JSON value, where it has neither form
+	wrong       string // the JSON value, if it has neither form
 }
 
-// has says whether a page with that label is one of them.
+// has reports whether a page with that label is in the set.
 func (p PageSet) has(label string) bool { return p.All || strings.HasSuffix(label, p.LabelSuffix) }
 
-// Sentences that task files had in the place of the objects; they are still read.
+// Sentences of older task files in place of the objects; they are still read.
 const (
 	oldPages      = "label ends in "
 	oldNotCounted = "every page whose label does not end in "
 )
 
-// UnmarshalJSON reads either form; check tells what is wrong, with the task.
+// UnmarshalJSON reads either form; check returns the error, with the task.
 func (p *PageSet) UnmarshalJSON(b []byte) error {
 	var word string
 	var object struct {
@@ -82,7 +82,7 @@ func (p PageSet) check() error {
 	return fmt.Errorf(`pages is %s, want "all" or {"label_suffix": "..."}`, cmp.Or(p.wrong, "missing"))
 }
 
-// after is what follows a prefix, "" where it is another one.
+// after returns s without a prefix, or "" if it has another one.
 func after(s, prefix string) string {
 	rest, _ := strings.CutPrefix(s, prefix)
 	if rest == s {
@@ -95,10 +95,10 @@ func after(s, prefix string) string {
 type NotCounted struct {
 	URLs               []string
 	LabelWithoutSuffix string // "" = URLs counts
-	wrong              string // the JSON value, where it has neither form
+	wrong              string // the JSON value, if it has neither form
 }
 
-// UnmarshalJSON reads either form; check tells what is wrong, with the critic.
+// UnmarshalJSON reads either form; check returns the error, with the critic.
 func (n *NotCounted) UnmarshalJSON(b []byte) error {
 	*n = NotCounted{}
 	if json.Unmarshal(b, &n.URLs) == nil {
@@ -128,7 +128,7 @@ func (n *NotCounted) check() error {
 	return fmt.Errorf(`not_counted is %s, want a list of URLs or {"label_without_suffix": "..."}`, n.wrong)
 }
 
-// strictly reads a JSON object of known fields alone; of any other value nothing is read.
+// strictly reads a JSON object without unknown fields; any other value leaves to unchanged.
 func strictly[T any](b []byte, to *T) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -137,7 +137,7 @@ func strictly[T any](b []byte, to *T) {
 	}
 }
 
-// Judge lets all critics learn by one method, in the place of what the file says.
+// Judge sets the learner of all critics, instead of that of the file.
 func (f *TaskFile) Judge(by critic.Method) {
 	for name, set := range f.Critics {
 		set.Method = by
@@ -145,36 +145,35 @@ func (f *TaskFile) Judge(by critic.Method) {
 	}
 }
 
-// Task is one crawl to be tried with every ranker.
+// Task is one crawl to be run with every ranker.
 type Task struct {
 	Name string `json:"name"`
-	// Warc is the web's file; labels lie beside it (NAME.labels.tsv).
+	// Warc is the web's file; its labels are next to it (NAME.labels.tsv).
 	Warc string `json:"warc"`
 	// Pages that may be fetched.
 	Pages PageSet `json:"pages"`
-	// TargetLabel is the label of the target pages, or what stands before a "/" in it.
+	// TargetLabel is the label of the target pages, or the part of it before a "/".
 	TargetLabel string `json:"target_label"`
 	Critic      string `json:"critic"`
 	// FocusClass is the critic's class for R.
 	FocusClass string `json:"focus_class"`
-	// Targets is their number, as a check.
+	// Targets is the number of targets, as a check.
 	Targets int `json:"targets"`
 	// Budget in pages delivered.
 	Budget uint64 `json:"budget"`
 	// Seeds by draw.
 	Seeds [][]string `json:"seeds"`
-	// LabelsFromURL: labels follow from URLs, so no ranker may read URLs. None of Rankers does by
-	// itself; families of features that do are refused.
+	// LabelsFromURL: labels follow from URLs, so rankers must not read URLs. Families of features that do are refused.
 	LabelsFromURL bool `json:"labels_from_url"`
-	// DiagnosticOnly: rankers are not to be judged on it.
+	// DiagnosticOnly: rankers are not to be compared on it.
 	DiagnosticOnly bool `json:"diagnostic_only"`
 }
 
-// maxBudget bounds budgets, pages; measures take time and memory by the page.
+// maxBudget bounds budgets, pages; measures take time and memory for each page.
 const maxBudget = 10_000_000
 
-// LoadTasks reads a task file (JSON, gzipped where its name ends in .gz). The webs that it
-// names lie in the same folder. The error tells of every bad task.
+// LoadTasks reads a task file (JSON, gzipped if its name ends in .gz). The webs are in the same directory. The error lists
+// every bad task.
 func LoadTasks(path string) (*TaskFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -273,20 +272,20 @@ func (t *Task) check(f *TaskFile) error {
 	return nil
 }
 
-// wants says whether a page with that label is a target.
+// wants reports whether a page with that label is a target.
 func (t *Task) wants(label string) bool {
 	rest, ok := strings.CutPrefix(label, t.TargetLabel)
 	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(t.TargetLabel, "/"))
 }
 
-// Select returns the tasks whose names match one of the patterns (path.Match syntax), all
-// without a pattern, in the file's order.
+// Select returns the tasks whose names match one of the patterns (path.Match syntax), in the file's order; all if there is
+// no pattern.
 func (f *TaskFile) Select(patterns ...string) ([]*Task, error) {
 	var out []*Task
 	for i := range f.Tasks {
 		match := len(patterns) == 0
 		for _, p := range patterns {
-			// "/" is a separator to filepath.Match; task names may hold one.
+			// "/" is a separator to filepath.Match; task names may have one.
 			ok, err := filepath.Match(strings.ReplaceAll(p, "/", "|"), strings.ReplaceAll(f.Tasks[i].Name, "/", "|"))
 			if err != nil {
 				return nil, fmt.Errorf("pattern %q: %w", p, err)
@@ -307,7 +306,7 @@ func (f *TaskFile) Select(patterns ...string) ([]*Task, error) {
 	return out, nil
 }
 
-// readLabels reads NAME.labels.tsv: canonical URL, or what stands in its place, → label.
+// readLabels reads NAME.labels.tsv: canonical URL, or what is in its place, → label.
 func readLabels(path string) (map[string]string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -319,10 +318,10 @@ func readLabels(path string) (map[string]string, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s line %d: want URL, tab, label", path, n+1)
 		}
-		if u, err := weburl.Parse(raw); err == nil { // else a page that no crawler can ask for (ftp)
+		if u, err := weburl.Parse(raw); err == nil { // otherwise a page that no crawler can request (ftp)
 			raw = u.String()
 		}
-		// As with answers, the first of several spellings of a URL wins.
+		// As with responses, the first of several spellings of a URL wins.
 		if _, known := labels[raw]; !known {
 			labels[raw] = label
 		}
@@ -330,7 +329,7 @@ func readLabels(path string) (map[string]string, error) {
 	return labels, nil
 }
 
-// has says whether a page is left out of every measure.
+// has returns a function that reports whether a page is left out of every measure.
 func (n *NotCounted) has() func(url, label string) bool {
 	if n.LabelWithoutSuffix != "" {
 		return func(_, label string) bool { return !strings.HasSuffix(label, n.LabelWithoutSuffix) }
@@ -344,7 +343,7 @@ func (n *NotCounted) has() func(url, label string) bool {
 	return func(url, _ string) bool { return urls[url] }
 }
 
-// classes are the classes of a critic set in a fixed order.
+// classes returns the classes of a critic set in a fixed order.
 func (c *CriticSet) classes() []string {
 	return slices.Sorted(maps.Keys(c.Examples))
 }

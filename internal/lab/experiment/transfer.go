@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// outOfScope are the pages of the web that no crawl of the task may fetch, sorted: sites other than its own.
+// outOfScope returns the pages of the web that no crawl of the task may fetch, sorted: those of other sites.
 func (g *Ground) outOfScope() []string {
 	var urls []string
 	for u, p := range g.web.pages {
@@ -23,16 +23,15 @@ func (g *Ground) outOfScope() []string {
 	return urls
 }
 
-// transferredOnce keeps what was learnt elsewhere for one setting.
+// transferredOnce is a model trained on other sites, for one setting.
 type transferredOnce struct {
 	once  sync.Once
 	model []byte
 	err   error
 }
 
-// transferred is the model of every link between two pages elsewhere, as far as a target may teach: what
-// a crawl that fetched them all would have learnt (protocol T). Pages on which the critic was trained are judged by what it
-// said of them while it had not seen them.
+// transferred returns the model of all links between two pages out of scope, at most as many for each target as may train:
+// that of a crawl which fetched them all (protocol T). Pages on which the critic was trained have held-out judgements.
 func (g *Ground) transferred(l *schemas.Learning) ([]byte, error) {
 	settings, err := apprentice.SettingsOf(l)
 	if err != nil {
@@ -51,10 +50,10 @@ func (g *Ground) transferred(l *schemas.Learning) ([]byte, error) {
 	return t.model, t.err
 }
 
-// defaultPairs is the number of leaps that a target may train where the control record says nothing.
+// defaultPairs is the default number of leaps of a target that train.
 const defaultPairs = 5
 
-// taughtBy is what a model of elsewhere depends on.
+// taughtBy has what such a model depends on.
 type taughtBy struct {
 	settings    apprentice.Settings
 	dMax, pairs uint32

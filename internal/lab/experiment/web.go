@@ -26,19 +26,18 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxBody bounds the body of a page that is no URL's, bytes.
+// maxBody bounds the body of a page without a URL, bytes.
 const maxBody = 64 << 20
 
-// Web is a frozen web: what is known of each page without its contents, and where its parsed form is stored. It is safe for
-// concurrent use.
+// Web is a frozen web: the metadata of each page, and where its parsed form is stored. It is safe for concurrent use.
 type Web struct {
 	pages  map[string]*page  // by canonical URL
 	labels map[string]string // of pages and strays
 	// unescaped are the pages whose URLs have escapes, by the URL without them.
 	unescaped map[string]*page
-	// strays are pages that no crawler can ask for, by what stands in the place of their URL.
+	// strays are pages that no crawler can request, by what is in place of their URL.
 	strays map[string]*page
-	// compute makes the body of a page where pages are not stored (Computed); nil = they are.
+	// compute makes the body of a page if pages are not stored (Computed); nil = they are.
 	compute func(url string) (body []byte, contentType string)
 
 	extracted extractions
@@ -46,7 +45,7 @@ type Web struct {
 	taught    sync.Map // of *taughtGuide by guideKey
 }
 
-// page is one answer of a web.
+// page is one response of a web.
 type page struct {
 	url      string
 	outcome  schemas.Outcome
@@ -54,16 +53,16 @@ type page struct {
 	redirect string
 	detail   string
 	size     int // of the body, bytes
-	// stored is the parsed page where outcome is DELIVERED; also of plain text, which can train a critic.
+	// stored is the parsed page if outcome is DELIVERED; also of plain text, which can train a critic.
 	stored section
-	// recent is the page as it was read last, while it is in use: it is read for its judgement, its links and their texts in turn.
+	// recent is the parsed page while it is in use: it is read for its judgement, its links and their texts in turn.
 	recent atomic.Pointer[weak.Pointer[schemas.Page]]
 }
 
-// hasText says whether there is a parsed page.
+// hasText reports whether there is a parsed page.
 func (p *page) hasText() bool { return p.stored.file != nil }
 
-// parsed returns the parsed page, which must not be changed; nil where there is none.
+// parsed returns the parsed page, which must not be changed; nil if there is none.
 func (p *page) parsed() (*schemas.Page, error) {
 	if !p.hasText() {
 		return nil, nil
@@ -82,7 +81,7 @@ func (p *page) parsed() (*schemas.Page, error) {
 	return parsed, nil
 }
 
-// links are the links of a delivered page that may be followed.
+// links returns the links of a delivered page that may be followed.
 func (p *page) links() ([]*schemas.Link, error) {
 	parsed, err := p.parsed()
 	if err != nil || parsed.GetNofollow() {
@@ -91,9 +90,9 @@ func (p *page) links() ([]*schemas.Link, error) {
 	return parsed.GetLinks(), nil
 }
 
-// LoadWeb reads a WARC file and its labels (NAME.labels.tsv beside NAME.warc.gz) and parses
-// the pages, several at once, into a file without a name. What is at which URL is decided by package webarchive, as for
-// the proxy that serves the same file; damaged records are missing.
+// LoadWeb reads a WARC file and its labels (NAME.labels.tsv next to NAME.warc.gz) and parses the pages concurrently into an
+// unlinked file. Package webarchive resolves which record is at which URL, as for the proxy that serves the same file;
+// damaged records are missing.
 func LoadWeb(ctx context.Context, path string, leaves schemas.LeafMode) (*Web, error) {
 	p, err := parseAside(ctx, path, leaves)
 	if err != nil {
@@ -102,7 +101,7 @@ func LoadWeb(ctx context.Context, path string, leaves schemas.LeafMode) (*Web, e
 	return p.web(path)
 }
 
-// web is the web of a WARC file, with the labels beside it.
+// web returns the web of a WARC file, with its labels.
 func (p *pageFile) web(path string) (*Web, error) {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".warc")
 	labels, err := readLabels(filepath.Join(filepath.Dir(path), name+".labels.tsv"))
@@ -119,8 +118,8 @@ func (p *pageFile) web(path string) (*Web, error) {
 	return w, nil
 }
 
-// resolve follows redirects to a page, all of it inside the web and among the URLs for which in holds; ""
-// where there is none.
+// resolve follows redirects to a page, all of it inside the web and among the URLs for which in returns true; "" if there
+// is none.
 func (w *Web) resolve(url string, in func(url string) bool) string {
 	for range maxHops + 1 {
 		p := w.pages[url]
@@ -148,7 +147,7 @@ func each(n int, f func(i int)) {
 	g.Wait() // f has no error
 }
 
-// newPage turns a stored answer into what fetch and parse-dom would make of it: the parsed page is encoded, nil where there is none.
+// newPage converts a stored response as fetch and parse-dom would; the parsed page is encoded, nil if there is none.
 func newPage(stored *webarchive.Page, settings dom.Settings) (*page, []byte, error) {
 	p := &page{url: stored.URL, status: stored.Status, size: len(stored.Body)}
 	u, err := weburl.Parse(stored.URL)
@@ -183,8 +182,8 @@ type stray struct {
 	body []byte
 }
 
-// readStrays reads the pages whose target URI is no URL ("ftp_//host/path"): no link leads to
-// them, but they may train critics.
+// readStrays reads the pages whose target URI is no URL ("ftp_//host/path"). No link leads to them, but they may train
+// critics.
 func readStrays(path string) (map[string]stray, error) {
 	strays := make(map[string]stray)
 	for record, err := range warc.Responses(path) {
@@ -220,8 +219,8 @@ func readStrays(path string) (map[string]stray, error) {
 	return strays, nil
 }
 
-// example finds a page that trains a critic. Lists of examples may name a page by an alias, or
-// have the escapes of its URL undone ("a%2fb" as "a/b").
+// example returns a page that trains a critic. Lists of examples may name a page by an alias, or with the escapes of its
+// URL decoded ("a%2fb" as "a/b").
 func (w *Web) example(raw string) *page {
 	name := raw
 	if u, err := weburl.Parse(raw); err == nil {
@@ -246,7 +245,7 @@ func (w *Web) example(raw string) *page {
 	return p
 }
 
-// trainCritic trains a critic on pages of a web and on the files of examples in a folder, its classes as they are given.
+// trainCritic trains a critic on pages of a web and on the files of examples in a directory, with the classes as given.
 func (w *Web) trainCritic(ctx context.Context, set *CriticSet, dir string) (*critic.Model, error) {
 	var all critic.Examples
 	var missing []string

@@ -201,7 +201,7 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 	}
 	first := !at.In || tier < at.Tier
 	at = combine(p.combine, at, score, first)
-	if rounded := math.Round(at.Score*p.tiers) / p.tiers; p.tiers > 0 && !math.IsInf(rounded, 0) { // a guide's score may be
+	if rounded := math.Round(at.Score*p.tiers) / p.tiers; p.tiers > 0 && !math.IsInf(rounded, 0) { // a guide's score may overflow
 		at.Score = rounded
 	}
 	if p.raise && s.Raised {
