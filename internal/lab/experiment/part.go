@@ -19,7 +19,7 @@ type part struct {
 	list    *scope.List
 	urls    []string // in scope, sorted
 	inScope map[string]bool
-	// index of a URL in urls
+	// number is the index of a URL in urls.
 	number map[string]uint32
 
 	linked func() (*graph, error)

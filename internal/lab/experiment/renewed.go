@@ -21,7 +21,7 @@ import (
 type Renewal struct {
 	// Policy is the name of the run's policy that follows the guide.
 	Policy string
-	// A new guide is due every so many pages delivered, if there are new targets since the last one.
+	// Every is the number of pages delivered after which a new guide is made, if there are new targets since the last one.
 	Every int
 	// Begin are lessons that each new guide gets in addition to the crawl's own.
 	Begin *lessons
@@ -30,7 +30,7 @@ type Renewal struct {
 }
 
 const (
-	// rebuildShare: new graphs are built after each such part of a budget.
+	// rebuildShare: new graphs are built after each 1/rebuildShare of a budget.
 	rebuildShare = 4
 	// bootstrapTargets is the number of targets needed for the first graphs: those of 2000 §4 had around ten.
 	bootstrapTargets = 10

@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Figures are what the list costs: CPU milliseconds of this process, user and system, for each
-// page that was answered with 200.
+// Figures are the cost of the list: CPU milliseconds of this process, user and system, for each page with status 200.
 type Figures struct {
 	Pages int64 `json:"pages"`
 	// Fetch is net/http alone, Parse is net/http and html.Parse.
@@ -23,11 +22,10 @@ type Figures struct {
 	Parse float64 `json:"cpu_ms_per_page_parse"`
 }
 
-// concurrency is the number of requests under way at a time: that of fetch by default.
+// concurrency is the number of requests in flight: the default of fetch.
 const concurrency = 64
 
-// Measure fetches the URLs through an HTTP proxy, twice: without parsing and with. Nothing
-// else should run in the process.
+// Measure fetches the URLs through an HTTP proxy, twice: without parsing and with. Nothing else should run in the process.
 func Measure(ctx context.Context, proxy *url.URL, urls []string) (Figures, error) {
 	client := &http.Client{
 		Transport:     &http.Transport{Proxy: http.ProxyURL(proxy), MaxIdleConnsPerHost: concurrency},
@@ -54,8 +52,8 @@ func Measure(ctx context.Context, proxy *url.URL, urls []string) (Figures, error
 	return f, nil
 }
 
-// fetchAll fetches every URL and returns how many were answered with 200. Those that cannot be
-// fetched at all (https behind a proxy that has none) cost what they cost.
+// fetchAll fetches every URL and returns the number of responses with status 200. The cost of failed requests (https
+// through a proxy without it) is included.
 func fetchAll(ctx context.Context, client *http.Client, urls []string, parse bool) (int64, error) {
 	work := make(chan string)
 	var pages atomic.Int64
@@ -100,13 +98,13 @@ func fetchOne(ctx context.Context, client *http.Client, u string, parse bool) (b
 		return false, err
 	}
 	if parse {
-		// The few pages that html.Parse refuses cost what they cost until then.
+		// html.Parse refuses few pages; their cost up to the error is included.
 		_, _ = html.Parse(bytes.NewReader(body))
 	}
 	return true, nil
 }
 
-// used is the user and system time of this process so far.
+// used returns the user and system time of this process so far.
 func used() (time.Duration, error) {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

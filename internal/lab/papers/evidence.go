@@ -25,14 +25,14 @@ type instance struct {
 	features  []*schemas.Feature
 	relevance float64
 	high      bool
-	// cut between low and high, of all instances of the crawl.
+	// cut between low and high, over all instances of the crawl.
 	cut float64
 }
 
-// leastCut and mostCut bound the cut between low and high, as the apprentice's.
+// leastCut and mostCut bound the cut, as in the apprentice.
 const leastCut, mostCut = .1, .9
 
-// evidence are the instances of one crawl, classed by the median of R(v), clipped.
+// evidence returns the instances of one crawl, classed by the median of R(v), clipped.
 func evidence(c *experiment.Crawl) []instance {
 	var all []instance
 	var relevances []float64
@@ -53,7 +53,7 @@ func evidence(c *experiment.Crawl) []instance {
 	return all
 }
 
-// folding says which fold of a cross-validation an instance is in.
+// folding assigns an instance to a fold of a cross-validation.
 type folding struct {
 	name string
 	of   func(x *instance) uint64
@@ -67,10 +67,10 @@ var foldings = []folding{
 
 const folds = 5
 
-// accuracy of a cross-validation: shares of the negative (low), positive and all instances judged right.
+// accuracy of a cross-validation: shares of the negative (low), positive and all instances classified correctly.
 type accuracy struct{ negative, positive, average float64 }
 
-// validate learns on four folds and judges the fifth, in turn. see says what of the features is seen.
+// validate trains on four folds and tests the fifth, in turn. see selects the features that are used.
 func validate(all []instance, f folding, see func([]*schemas.Feature) []*schemas.Feature) (accuracy, error) {
 	seen, fold := make([][]*schemas.Feature, len(all)), make([]int, len(all))
 	for i := range all {
@@ -83,7 +83,7 @@ func validate(all []instance, f folding, see func([]*schemas.Feature) []*schemas
 			if fold[i] == test {
 				continue
 			}
-			// The classes stand for R: the cut between them lies at a half.
+			// R is that of the class: the cut is at a half.
 			r := 0.
 			if all[i].high {
 				r = 1
@@ -117,7 +117,7 @@ func validate(all []instance, f folding, see func([]*schemas.Feature) []*schemas
 	return accuracy{share(right[0], n[0]), share(right[1], n[1]), share(right[0]+right[1], n[0]+n[1])}, nil
 }
 
-// within sees offsets up to dMax.
+// within selects offsets up to dMax.
 func within(dMax int) func([]*schemas.Feature) []*schemas.Feature {
 	return func(all []*schemas.Feature) []*schemas.Feature {
 		var out []*schemas.Feature
@@ -130,13 +130,13 @@ func within(dMax int) func([]*schemas.Feature) []*schemas.Feature {
 	}
 }
 
-// textOnly sees the same words without their offsets.
+// textOnly selects the same words without their offsets.
 func textOnly(dMax int) func([]*schemas.Feature) []*schemas.Feature {
 	near := within(dMax)
 	return func(all []*schemas.Feature) []*schemas.Feature {
 		var out []*schemas.Feature
 		for _, f := range near(all) {
-			if n := len(out); n > 0 && out[n-1].Term == f.GetTerm() { // features come sorted by term
+			if n := len(out); n > 0 && out[n-1].Term == f.GetTerm() { // features are sorted by term
 				out[n-1].Count += f.GetCount()
 				continue
 			}
@@ -146,7 +146,7 @@ func textOnly(dMax int) func([]*schemas.Feature) []*schemas.Feature {
 	}
 }
 
-// offsets from −Reach to Reach.
+// offsets returns those from −Reach to Reach.
 func offsets() []int {
 	var all []int
 	for d := -Reach; d <= Reach; d++ {
@@ -155,11 +155,11 @@ func offsets() []int {
 	return all
 }
 
-// rarest is the number of links at whose offset a term must stand to be looked at.
+// rarest is the least number of links that must have a term at an offset for it to be used.
 const rarest = 5
 
-// informationGain is, for each offset, the mean over its terms of what the presence of a term there tells of whether the target
-// is high, in bits, less what it tells of the same classes in random order.
+// informationGain returns, for each offset, the mean over its terms of the information, in bits, that the presence of a
+// term there gives about the class of the target, less that about the same classes in random order.
 func informationGain(all []instance) []float64 {
 	random := make([]bool, len(all))
 	for i, j := range rand.New(rand.NewPCG(8, 2002)).Perm(len(all)) {
@@ -216,7 +216,7 @@ func informationGain(all []instance) []float64 {
 	return gains
 }
 
-// gain is the mutual information, in bits, of a class that k of n have and a mark that m have, both of them x.
+// gain returns the mutual information, in bits, of a class that k of n have and a mark that m have, both of them x.
 func gain(n, k, m, x float64) float64 {
 	conditional := m/n*entropy(x/m) + (n-m)/n*entropy((k-x)/math.Max(1, n-m))
 	return entropy(k/n) - conditional
@@ -229,7 +229,7 @@ func entropy(p float64) float64 {
 	return -p*math.Log2(p) - (1-p)*math.Log2(1-p)
 }
 
-// densities are, for each offset, its share of all tokens within Reach (2002, Fig. 9a: θ(t,d) summed over t), and the
+// densities returns, for each offset, its share of all tokens within Reach (2002, Fig. 9a: θ(t,d) summed over t), and the
 // share of links that have text there.
 func densities(all []instance) (tokens, text []float64) {
 	tokens, text = make([]float64, 2*Reach+1), make([]float64, 2*Reach+1)
@@ -256,29 +256,29 @@ func densities(all []instance) (tokens, text []float64) {
 	return tokens, text
 }
 
-// measured is what the evidence of a world says, tasks and draws averaged.
+// measured is the results of the evidence of a world, averaged over tasks and draws.
 type measured struct {
 	instances int
 	// By folding and d_max; by d_max for words without offsets (folds by v).
 	accuracies [][]accuracy
 	plain      []accuracy
-	// Of offsets up to 5 alone and with other features beside them (folds by v), in the order of further2002.
+	// Of offsets up to 5 alone and with further features (folds by v), in the order of further2002.
 	further     [len(further2002)]float64
 	perceptrons perceptrons
-	// cited is the share of links with one beside them of which R was known.
+	// cited is the share of links near another one whose R was known.
 	cited float64
 	around
-	// paper is what stands around links where leaves are numbered as in the paper; nil = nobody numbered them so.
+	// paper is the text around links with leaves numbered as in the paper; nil = not measured.
 	paper *around
-	// Distinct words and ⟨word, offset⟩ pairs up to 5 of a crawl's evidence, in the mean.
+	// Distinct words and ⟨word, offset⟩ pairs up to 5 in a crawl's evidence, the mean.
 	words, pairs float64
 	// hosts is the number of hosts of u, of the world's largest task.
 	hosts int
 }
 
-// around is what stands around links, by offset from −Reach.
+// around describes the text around links, by offset from −Reach.
 type around struct {
-	// gains in bits a term; shares of all tokens; shares of links that have text there.
+	// gains in bits per term; shares of all tokens; shares of links that have text there.
 	gains, tokens, text []float64
 }
 
@@ -352,10 +352,10 @@ func (w *World) measure(ctx context.Context) (*measured, error) {
 	return m, nil
 }
 
-// further2002 are the features of 2002 §3.8 beside offsets.
+// further2002 are the features of 2002 §3.8 in addition to offsets.
 var further2002 = [...]struct {
 	name string
-	// sees says whether a feature without a word is seen; name: it names a class of u, and is no prefix of one.
+	// sees reports whether a feature without a word is used; name: it is the name of a class of u, and no prefix of one.
 	sees func(term string, name bool) bool
 }{
 	{"offsets up to 5", func(string, bool) bool { return false }},
@@ -364,7 +364,7 @@ var further2002 = [...]struct {
 	{"offsets up to 5, and R of links beside the link, where known", func(term string, _ bool) bool { return strings.HasPrefix(term, "w:") }},
 }
 
-// addFurther compares what these add.
+// addFurther measures the gain of these.
 func (m *measured) addFurther(all []instance) error {
 	near, cited := within(5), 0.
 	for i := range all {
@@ -389,7 +389,8 @@ func (m *measured) addFurther(all []instance) error {
 	return nil
 }
 
-// className says whether a feature names a class of u: of these and their prefixes, one that is no prefix of another.
+// className reports whether a feature is the name of a class of u: of these and their prefixes, one that is no prefix of
+// another.
 func className(term string, all []*schemas.Feature) bool {
 	return strings.HasPrefix(term, "c:/") && !slices.ContainsFunc(all, func(f *schemas.Feature) bool {
 		return f.GetTerm() != term && strings.HasPrefix(f.GetTerm(), strings.TrimSuffix(term, "/")+"/")

@@ -39,7 +39,7 @@ func (s *session) of1999() error {
 	return s.authorities1999()
 }
 
-// tail is the mean R of a crawl's last hundred pages that count.
+// tail returns the mean R of a crawl's last hundred pages that count.
 func tail(w *World) func(k crawlKey, c *experiment.Crawl) float64 {
 	return func(k crawlKey, c *experiment.Crawl) float64 {
 		var rs []float64
@@ -91,17 +91,17 @@ func (s *session) harvest1999() {
 	s.add("1999", "harvest rate", p)
 }
 
-// recallOf is the share of all targets that a ranker's crawls find.
+// recallOf returns the share of all targets that a ranker's crawls find.
 func (s *session) recallOf(ranker string) float64 {
 	return overTasks(s.w.byTask(asItIs, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
 		return s.w.Grounds[k.task].Curve(c).Recall(int(k.task.Budget))
 	}))
 }
 
-// pages is the number of pages that crawls of a task can fetch.
+// pages returns the number of pages that crawls of a task can fetch.
 func (w *World) pages(t *experiment.Task) int { return w.Grounds[t].Pages() }
 
-// budgets is the range of the tasks' budgets.
+// budgets returns the range of the tasks' budgets.
 func budgets(w *World) string {
 	least, most := w.Tasks[0].Budget, w.Tasks[0].Budget
 	for _, t := range w.Tasks {
@@ -146,7 +146,7 @@ func (s *session) overlap1999() {
 	s.add("1999", "acquisition", p)
 }
 
-// part is the set of what of says of the pages of a crawl's first share; the pages themselves where of is nil.
+// part returns the set of the values of of for the pages in the first share of a crawl; the pages themselves if of is nil.
 func part(c *experiment.Crawl, k crawlKey, share float64, of func(string) string) map[string]bool {
 	set := make(map[string]bool)
 	for _, step := range c.Steps[:min(len(c.Steps), int(share*float64(k.task.Budget)))] {
@@ -159,7 +159,7 @@ func part(c *experiment.Crawl, k crawlKey, share float64, of func(string) string
 	return set
 }
 
-// overlap is |A∩B|/|A|, 0 where A is empty.
+// overlap returns |A∩B|/|A|, 0 if A is empty.
 func overlap(a, b map[string]bool) float64 {
 	n := 0
 	for x := range a {
@@ -245,7 +245,7 @@ func mean(x []float64) float64 {
 	return stat.Mean(x, nil)
 }
 
-// authorities are the top authorities of a crawl with their distances from its seeds, through pages of the crawl, and
+// authorities returns the top authorities of a crawl with their distances from its seeds, through pages of the crawl, and
 // the number of links that counted. Sites are hosts.
 func (s *session) authorities(k crawlKey) (map[string]int, int, error) {
 	g, c := s.w.Grounds[k.task], s.w.made[k]
@@ -293,7 +293,7 @@ func (s *session) authorities(k crawlKey) (map[string]int, int, error) {
 	return found, ranking.Edges, nil
 }
 
-// seeds is the number of seeds of a crawl; they are its first pages.
+// seeds returns the number of seeds of a crawl; they are its first pages.
 func (s *session) seeds(k crawlKey) int {
 	if k.how == disjoint {
 		return len(s.w.others(k.task, k.draw))
@@ -301,7 +301,7 @@ func (s *session) seeds(k crawlKey) int {
 	return len(k.task.Seeds[k.draw])
 }
 
-// distances is a breadth-first search from the first pages; −1 = cannot be reached.
+// distances are those of a breadth-first search from the first pages; −1 = cannot be reached.
 func distances(out [][]uint32, from int) []int {
 	d := make([]int, len(out))
 	for i := range d {

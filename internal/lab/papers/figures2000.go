@@ -77,7 +77,7 @@ func (s *session) targets2000(rankers []string) {
 	s.add("2000", "Figs 4 and 7", p)
 }
 
-// starts says how far away the crawls began.
+// starts describes how far away the crawls began.
 func (s *session) starts() string {
 	fewest, tasks := 4, 0
 	for _, t := range s.w.Tasks {
@@ -96,7 +96,7 @@ func (s *session) starts() string {
 	return fmt.Sprintf("those of %d of %d tasks lie nearer than three links, down to %d", tasks, len(s.w.Tasks), fewest)
 }
 
-// lessons says how many targets there are to learn from, in the mean.
+// lessons describes how many targets there are to learn from, in the mean.
 func (s *session) lessons() string {
 	var n []float64
 	for _, t := range s.w.Tasks {
@@ -105,7 +105,7 @@ func (s *session) lessons() string {
 	return fmt.Sprintf("graphs around %.0f", mean(n))
 }
 
-// window2000 is a sliding window, by label: the paper's own measure is the guide's.
+// window2000 is a sliding window, by label: the paper's own measure is that of the guide.
 func (s *session) window2000(rankers []string) {
 	w := s.w
 	const window = 200
@@ -138,10 +138,10 @@ func (s *session) window2000(rankers []string) {
 	s.add("2000", "Fig. 5", p)
 }
 
-// backlinks2000 shows rankers with backlinks where there are any.
+// backlinks2000 compares rankers with backlinks, if there are any.
 func (s *session) backlinks2000() {
 	asking := slices.DeleteFunc(slices.Clone(experiment.Rankers), func(r string) bool { return !strings.Contains(r, "backlink") })
-	r := asking[0] // of the index that has all pages
+	r := asking[0] // the index with all pages
 	if err := s.crawls(s.w.every(layers34, asking...)); err != nil {
 		s.missing("2000", "Fig. 6", err.Error())
 		return
@@ -167,7 +167,7 @@ func (s *session) backlinks2000() {
 	s.add("2000", "Fig. 6", p)
 }
 
-// burst is the largest number of targets among 20 pages running.
+// burst returns the largest number of targets among 20 successive pages.
 func burst(c *experiment.Crawl) float64 {
 	const pages = 20
 	most, now := 0, 0

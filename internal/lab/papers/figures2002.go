@@ -107,7 +107,7 @@ func (s *session) figure5() {
 	s.add("2002", "Fig. 5", p)
 }
 
-// targetShare is the share of targets among the pages in scope, tasks averaged.
+// targetShare returns the share of targets among the pages in scope, tasks averaged.
 func (s *session) targetShare() float64 {
 	var shares []float64
 	for _, t := range s.w.Tasks {
@@ -178,7 +178,7 @@ func (s *session) figure7(m *measured) {
 	s.add("2002", "Fig. 7", p)
 }
 
-// sawtooth counts, of the odd distances on both sides, those whose value is below that of the even one beyond.
+// sawtooth returns the number of odd distances, on both sides, with a value below that of the next even one.
 func sawtooth(values []float64) (teeth int) {
 	for d := 1; d < Reach; d += 2 {
 		for _, side := range []int{-1, 1} {
@@ -190,7 +190,7 @@ func sawtooth(values []float64) (teeth int) {
 	return teeth
 }
 
-// toothPairs is the number of odd distances that sawtooth looks at, teethNeeded how many of them make a sawtooth.
+// toothPairs is the number of odd distances that sawtooth considers, teethNeeded how many of them make a sawtooth.
 const toothPairs, teethNeeded = Reach, Reach * 3 / 4
 
 func offsetTable(column string, values []float64) Table {
@@ -221,7 +221,7 @@ func offsetChart(title, y string, l ...chart.Line) chart.Chart {
 	return chart.Chart{Title: title, XTitle: "d, leaves from the link", YTitle: y, Lines: l}
 }
 
-// gain8 is what there is to say of information gain.
+// gain8 summarises the information gain.
 type gain8 struct {
 	millibits       []float64
 	near, five, far float64
@@ -311,7 +311,7 @@ func (s *session) further2002(m *measured) {
 		t.row(f.name, num(m.further[i]), fmt.Sprintf("%+.3f", gain[i]))
 	}
 	names, prefixes, cited := gain[1], gain[2], gain[3]
-	const none = .005 // what the paper calls no appreciable extent, as we read it
+	const none = .005 // our reading of "no appreciable extent" in the paper
 	p := Part{Tables: []Table{t}, Verdict: agree(names > 0, prefixes > 0, math.Abs(cited) < none)}
 	p.Found = fmt.Sprintf("names of the top two classes of u change accuracy by %+.3f, their prefixes by %+.3f more, and co-citation features by %+.3f; %s of the links had one beside them whose page was known.", names, prefixes, cited, percent(m.cited))
 	if names <= 0 {

@@ -20,7 +20,7 @@ func figures2008() []Figure {
 
 const bestFirst, memm = "best-first-cosine", "memm-"
 
-// gamma is the one of experiment.Gammas by which topics are counted.
+// gamma is the index in experiment.Gammas of the cosine of a page on topic.
 const gamma = 2
 
 func (s *session) of2008() error {
@@ -122,7 +122,7 @@ func (s *session) startsAt4() string {
 	return fmt.Sprintf("those of %d of %d tasks lie nearer than four links from a target, as fewer than %d pages lie so far", nearer, len(s.w.Tasks), starts)
 }
 
-// some is the world with so many of its tasks, evenly spread.
+// some returns the world with so many of its tasks, evenly spread.
 func (w *World) some(n int) *World {
 	n = min(n, len(w.Tasks))
 	few := &World{Name: w.Name, Grounds: w.Grounds, Draws: w.Draws}
@@ -132,7 +132,7 @@ func (w *World) some(n int) *World {
 	return few
 }
 
-// subsets2008 compares all features with the rankers that have some of them.
+// subsets2008 compares all observations with the rankers that have some of them.
 func (s *session) subsets2008(all string) error {
 	subsets := slices.DeleteFunc(slices.Clone(experiment.Rankers), func(r string) bool { return !strings.HasPrefix(r, all+"-") })
 	if len(subsets) == 0 {

@@ -15,10 +15,10 @@ import (
 
 const online, gated, taught = "apprentice", "apprentice-gated", "apprentice-taught"
 
-// controls of the gate: what is left when features say nothing.
+// controls of the gate: its effect without features.
 var controls = []string{"gate-fifo", "gate-random"}
 
-// crawls2002 are the crawls of Figs 10 to 14.
+// crawls2002 runs the crawls of Figs 10 to 14.
 func (s *session) crawls2002() error {
 	w := s.w
 	rankers := append([]string{soft, online, gated}, controls...)
@@ -40,7 +40,7 @@ func (s *session) crawls2002() error {
 	return nil
 }
 
-// transfers says whether another site, or another synthetic web, can teach.
+// transfers reports whether a model of another site, or another synthetic web, is available.
 func (s *session) transfers() bool {
 	return s.w.Prior != nil || !s.w.Synthetic && s.w.Grounds[s.w.Tasks[0]].Tries(transferred) == nil
 }
@@ -170,14 +170,14 @@ func (s *session) figure12() {
 	s.add("2002", "Fig. 12", p)
 }
 
-// shared is the share of the taught apprentice's pages that are soft focus's, too.
+// shared returns the share of the taught apprentice's pages that soft focus has, too.
 func (s *session) shared() float64 {
 	return overTasks(s.w.byTask(asItIs, taught, func(k crawlKey, c *experiment.Crawl) float64 {
 		return overlap(part(c, k, 1, nil), part(s.w.made[crawlKey{k.task, k.draw, soft, asItIs}], k, 1, nil))
 	}))
 }
 
-// figure13 looks at the frontier when the apprentice takes over, after a quarter of the budget.
+// figure13 describes the frontier when the apprentice takes over, after a quarter of the budget.
 func (s *session) figure13() error {
 	w := s.w
 	const bins = 10
@@ -236,8 +236,8 @@ func (s *session) figure13() error {
 	return nil
 }
 
-// rates are the loss rates in the quarter of the budget before the apprentice takes over, in the one after, and in
-// that one of a baseline that goes on; tasks averaged.
+// rates returns the loss rates in the quarter of the budget before the apprentice takes over, in the one after, and in that
+// one for a baseline that goes on; tasks averaged.
 func (s *session) rates() (before, after, rest float64) {
 	w := s.w
 	window := func(how how, ranker string, from, to float64) float64 {
@@ -268,8 +268,8 @@ func (s *session) figure14() {
 // prospect is an unvisited page of a frontier.
 type prospect struct{ baseline, apprentice, truth float64 }
 
-// frontier is that of a soft-focus crawl after a quarter of its budget, with what the baseline and an apprentice
-// trained on the crawl so far expect of each page, and what it is.
+// frontier returns that of a soft-focus crawl after a quarter of its budget, with the predictions of the baseline and of an
+// apprentice trained on the crawl so far for each page, and its relevance.
 func (s *session) frontier(k crawlKey) ([]prospect, error) {
 	g, c := s.w.Grounds[k.task], s.w.made[k]
 	n := min(len(c.Steps), int(k.task.Budget/4))

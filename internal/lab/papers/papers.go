@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Reproduce measures all figures on the worlds; step is told what is being measured, and how many
-// of all measurements have been made.
+// Reproduce measures all figures on the worlds; step is called with the current measurement, and the number of measurements
+// made and of all.
 func Reproduce(ctx context.Context, worlds []*World, step func(what string, done, all int)) (*Report, error) {
 	r := new(Report)
 	for _, w := range worlds {
@@ -42,10 +42,10 @@ type session struct {
 	report *Report
 }
 
-// crawls makes crawls of the world.
+// crawls runs crawls of the world.
 func (s *session) crawls(keys []crawlKey) error { return s.w.crawls(s.ctx, keys) }
 
-// add adds the world's part to a figure. Of a synthetic web there is no verdict.
+// add adds the world's part to a figure. A synthetic web has no verdict.
 func (s *session) add(paper, name string, p Part) {
 	p.World, p.Synthetic = s.w.Name, s.w.Synthetic
 	if p.Synthetic {
@@ -55,7 +55,7 @@ func (s *session) add(paper, name string, p Part) {
 	f.Parts = append(f.Parts, p)
 }
 
-// missing says of a figure what the world cannot show.
+// missing records what the world cannot show of a figure.
 func (s *session) missing(paper, name, why string) {
 	f := s.figure(paper, name)
 	f.Missing = append(f.Missing, s.w.Name+": "+why)

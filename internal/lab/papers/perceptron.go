@@ -8,9 +8,9 @@ import (
 	"forager/schemas"
 )
 
-// perceptron is the linear unit that the authors of 2002 tried first (§2.3): y = b + Σ w_i x_i, x_i being how often a
-// feature of a link comes. The delta rule, gradient descent on (t − y)²/2 with t = 1 for high and 0 for low, takes a
-// step an instance.
+// perceptron is the linear unit that the authors of 2002 tried first (§2.3): y = b + Σ w_i x_i, x_i being the count of a
+// feature of a link. The delta rule, gradient descent on (t − y)²/2 with t = 1 for high and 0 for low, takes one step for
+// each instance.
 type perceptron struct {
 	bias    float64
 	weights map[pair]float64
@@ -25,7 +25,7 @@ func (p *perceptron) output(features []*schemas.Feature) float64 {
 	return y
 }
 
-// step learns from one instance.
+// step trains on one instance.
 func (p *perceptron) step(features []*schemas.Feature, high bool) {
 	t := 0.
 	if high {
@@ -38,7 +38,7 @@ func (p *perceptron) step(features []*schemas.Feature, high bool) {
 	}
 }
 
-// The perceptron's rates, and the passes over its instances behind which it is judged.
+// The perceptron's rates, and the numbers of passes over its instances after which it is tested.
 var (
 	rates  = [...]float64{.0003, .001, .003, .01, .03}
 	passes = [...]int{1, 3, 10, 30}
@@ -66,7 +66,7 @@ func (m *perceptrons) add(all []instance) {
 			}
 			right := func() (n int) {
 				for i := range all {
-					// An output that is no number, of steps too long, says low.
+					// An output of NaN, of steps too long, is low.
 					if fold[i] == test && (p.output(seen[i]) >= .5) == all[i].high {
 						n++
 					}
@@ -84,8 +84,8 @@ func (m *perceptrons) add(all []instance) {
 	}
 }
 
-// best returns the rate and the number of passes, as indices, of the highest accuracy: the fewest passes, then the
-// smallest rate.
+// best returns the rate and the number of passes, as indices, with the highest accuracy: of equal ones the fewest passes,
+// then the smallest rate.
 func (m *perceptrons) best() (rate, pass int) {
 	for at := range passes {
 		for r := range rates {
@@ -97,7 +97,7 @@ func (m *perceptrons) best() (rate, pass int) {
 	return rate, pass
 }
 
-// spread is the difference between the best and the worst rate behind the last pass.
+// spread returns the difference between the best and the worst rate after the last pass.
 func (m *perceptrons) spread() float64 {
 	best, worst := 0., math.Inf(1)
 	for r := range rates {

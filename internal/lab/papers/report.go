@@ -11,22 +11,22 @@ import (
 	"forager/internal/measure/chart"
 )
 
-// Report is everything that was measured.
+// Report is the result of all measurements.
 type Report struct {
-	// Origin of each world, in order.
+	// Origins are those of the worlds, in order.
 	Origins []string
 	Figures []Figure
-	// Tables of all rankers: experiment's own, preformatted; nil = there are none.
+	// Tables of all rankers: those of package experiment, preformatted; nil = none.
 	Rankers []experiment.Group
-	// About says what the tables of all rankers are of.
+	// About describes the tables of all rankers.
 	About string
 }
 
 // Figure is one of a paper.
 type Figure struct {
-	// Paper by its year, and what stands in it ("Figs 6 and 7").
+	// Paper by its year, and the figures of it ("Figs 6 and 7").
 	Paper, Name, Title string
-	// Says is what the paper found.
+	// Says is the paper's finding.
 	Says string
 	// Parts, one a world.
 	Parts []Part
@@ -40,14 +40,14 @@ type Part struct {
 	Synthetic bool
 	Tables    []Table
 	Charts    []chart.Chart
-	// Found is what was found here.
+	// Found is the finding here.
 	Found string
-	// Verdict on the paper's finding; Why explains one that is not As, from what was measured.
+	// Verdict on the paper's finding; Why explains one that is not As, by measurements.
 	Verdict Verdict
 	Why     string
 }
 
-// Verdict says whether what was found agrees with the paper.
+// Verdict is the agreement of a finding with the paper.
 type Verdict int
 
 const (
@@ -62,7 +62,7 @@ func (v Verdict) String() string {
 	return map[Verdict]string{As: "as in the paper", Partly: "partly as in the paper", Not: "not as in the paper"}[v]
 }
 
-// agree is As if all of some findings hold, Partly if some do.
+// agree returns As if all of some findings hold, Partly if some do.
 func agree(held ...bool) Verdict {
 	n := 0
 	for _, h := range held {
@@ -99,7 +99,7 @@ func (t *Table) write(b *bytes.Buffer) {
 	b.WriteByte('\n')
 }
 
-// num writes a number with three places.
+// num formats a number with three places.
 func num(x float64) string {
 	if math.IsNaN(x) {
 		return "–"
@@ -110,7 +110,7 @@ func num(x float64) string {
 	return "0.000"
 }
 
-// percent writes a share.
+// percent formats a share.
 func percent(x float64) string {
 	if math.IsNaN(x) {
 		return "–"
@@ -140,7 +140,7 @@ the crawls; "by label" is by what people said of the pages, and no crawl knows i
 mostly in the anchor (peaked), beside it as much (uniform), or nowhere (absent).
 `
 
-// WriteMarkdown writes the page; figure names each chart's file, beside the page in its folder, and is told the SVG.
+// WriteMarkdown writes the page; figure stores the SVG of a chart under its file name in folder, next to the page.
 func (r *Report) WriteMarkdown(to io.Writer, folder string, figure func(name, svg string) error) error {
 	b := new(bytes.Buffer)
 	b.WriteString(head)
@@ -197,7 +197,7 @@ func (f *Figure) part(b *bytes.Buffer, i int, folder string, figure func(name, s
 	return nil
 }
 
-// fileName joins words that a file name can hold.
+// fileName joins words into a valid file name.
 func fileName(words ...string) string {
 	plain := func(r rune) rune {
 		switch {

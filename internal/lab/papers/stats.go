@@ -12,7 +12,7 @@ import (
 	"forager/internal/measure/harvest"
 )
 
-// overTasks is the mean over tasks, draws averaged; NaN of nothing.
+// overTasks returns the mean over tasks, draws averaged; NaN if there are none.
 func overTasks(byTask map[string][]float64) float64 {
 	var means []float64
 	for _, t := range slices.Sorted(maps.Keys(byTask)) {
@@ -21,7 +21,7 @@ func overTasks(byTask map[string][]float64) float64 {
 	return stat.Mean(means, nil)
 }
 
-// claim is how two measures differ over tasks.
+// claim returns the difference of two measures over tasks, also as text.
 func claim(a, b map[string][]float64) (harvest.Comparison, string) {
 	c, err := harvest.Compare(a, b)
 	if err != nil {
@@ -34,7 +34,7 @@ func claim(a, b map[string][]float64) (harvest.Comparison, string) {
 	return c, s
 }
 
-// course is the mean over tasks and draws of what stands at each percent of the budget.
+// course returns the mean of of over tasks and draws at each percent of the budget.
 func (w *World) course(how how, ranker string, of func(k crawlKey, curve *harvest.Curve, n int) float64) []float64 {
 	var points [101]float64
 	crawls := 0
@@ -57,7 +57,7 @@ func (w *World) course(how how, ranker string, of func(k crawlKey, curve *harves
 
 func lossRate(_ crawlKey, c *harvest.Curve, n int) float64 { return c.LossRate(n) }
 
-// lines are courses as lines of a chart.
+// lines converts courses to lines of a chart.
 func lines(names []string, courses ...[]float64) []chart.Line {
 	var all []chart.Line
 	for i, y := range courses {
@@ -70,12 +70,12 @@ func lines(names []string, courses ...[]float64) []chart.Line {
 	return all
 }
 
-// budgetChart is a chart over the budget.
+// budgetChart returns a chart over the budget.
 func budgetChart(title, y string, most float64, l []chart.Line) chart.Chart {
 	return chart.Chart{Title: title, XTitle: "share of the budget, %", YTitle: y, Lines: l, Most: most}
 }
 
-// lossCut is the share of the baseline's loss that a ranker avoided after a share of the budget.
+// lossCut returns the share of the baseline's loss that a ranker avoided after a share of the budget.
 func (w *World) lossCut(how how, ranker string, share float64) map[string][]float64 {
 	return w.byTask(how, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
 		base := w.made[crawlKey{k.task, k.draw, experiment.Baseline, asItIs}]

@@ -25,20 +25,20 @@ type World struct {
 	Grounds   map[*experiment.Task]*experiment.Ground
 	// Draws of seeds, at least two.
 	Draws []int
-	// Prior is the model that another synthetic web taught (protocol T), nil where experiment knows what taught elsewhere.
+	// Prior is the model trained on another synthetic web (protocol T), nil if package experiment trains one on other
+	// sites.
 	Prior []byte
-	// Leaves are the tasks' grounds with leaves numbered as the paper of 2002 did (schemas.LEAF_MODE_PAPER); nil =
-	// there are none.
+	// Leaves are the tasks' grounds with leaves numbered as in the paper of 2002 (schemas.LEAF_MODE_PAPER); nil = none.
 	Leaves map[*experiment.Task]*experiment.Ground
-	// MEMM is the number of tasks on which MEMMs are tried, as each is trained for a task (2008).
+	// MEMM is the number of tasks with MEMMs, as each is trained for a task (2008).
 	MEMM int
-	// Origin names what the numbers depend on: files with their digests, or settings.
+	// Origin identifies what the numbers depend on: files with their digests, or settings.
 	Origin string
 
 	made map[crawlKey]*experiment.Crawl
 }
 
-// how a crawl differs from experiment's.
+// how is the way in which a crawl differs from that of package experiment.
 type how int
 
 const (
@@ -64,7 +64,7 @@ type crawlKey struct {
 // learning are the settings of all crawls: those of experiment's defaults.
 var learning = &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH}
 
-// crawls makes what is not made yet, as many at once as there are processors.
+// crawls runs the crawls that have not been run, as many at once as there are processors.
 func (w *World) crawls(ctx context.Context, keys []crawlKey) error {
 	if w.made == nil {
 		w.made = make(map[crawlKey]*experiment.Crawl)
@@ -140,17 +140,17 @@ func (w *World) crawl(k crawlKey) (*experiment.Crawl, error) {
 	return run.Crawl()
 }
 
-// others are the seeds of the next draw that are not this one's.
+// others returns the seeds of the next draw that are not this one's.
 func (w *World) others(t *experiment.Task, draw int) []string {
 	next := t.Seeds[(draw+1)%len(t.Seeds)]
 	return slices.DeleteFunc(slices.Clone(next), func(s string) bool { return slices.Contains(t.Seeds[draw], s) })
 }
 
-// starts is the number of pages that a crawl from far away begins with.
+// starts is the number of seeds of a crawl that begins far away.
 const starts = 5
 
-// far draws pages from which the nearest target is so many hops away, and says how many; where they are fewer than
-// starts, nearer ones come in, one layer after another.
+// far draws pages from which the nearest target is least to most hops away, and returns the distance of the nearest. If
+// they are fewer than starts, nearer ones are added, one layer after another.
 func (w *World) far(t *experiment.Task, draw, least, most int) (seeds []string, nearest int, err error) {
 	byLayer := make(map[int][]string)
 	distances, err := w.Grounds[t].Distances()
@@ -170,7 +170,7 @@ func (w *World) far(t *experiment.Task, draw, least, most int) (seeds []string, 
 	return pool[:min(starts, len(pool))], nearest, nil
 }
 
-// every are the crawls of a ranker on all tasks and draws.
+// every returns the keys of the crawls of rankers on all tasks and draws.
 func (w *World) every(how how, rankers ...string) []crawlKey {
 	var keys []crawlKey
 	for _, t := range w.Tasks {
@@ -188,7 +188,7 @@ func (w *World) forget(how how) {
 	maps.DeleteFunc(w.made, func(k crawlKey, _ *experiment.Crawl) bool { return k.how == how })
 }
 
-// byTask is a number for each crawl of a ranker, by task, one a draw.
+// byTask returns a number for each crawl of a ranker, by task, one for each draw.
 func (w *World) byTask(how how, ranker string, of func(k crawlKey, c *experiment.Crawl) float64) map[string][]float64 {
 	out := make(map[string][]float64)
 	for _, k := range w.every(how, ranker) {

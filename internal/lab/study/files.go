@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// Row is one run in runs.csv and runs.parquet: what was run, on what, and what came of it.
+// Row is one run in runs.csv and runs.parquet: its configuration, its inputs and its results.
 type Row struct {
 	Study         string `parquet:"study,dict"`
 	Task          string `parquet:"task,dict"`
@@ -27,7 +27,7 @@ type Row struct {
 	CriticDigest  string `parquet:"critic_digest,dict"`
 	TasksDigest   string `parquet:"tasks_digest,dict"`
 	ProgramDigest string `parquet:"program_digest,dict"`
-	// Budget in pages; targets of the task.
+	// Budget in pages; number of targets of the task.
 	Budget  int64 `parquet:"budget"`
 	Targets int64 `parquet:"targets"`
 	// Measures; see experiment.Measures.
@@ -47,10 +47,10 @@ type Row struct {
 	AUC         float64 `parquet:"auc"`
 	RequestAUC  float64 `parquet:"request_auc"`
 	TargetHosts int64   `parquet:"target_hosts"`
-	// Share of soft focus's loss, from the same seeds, that was avoided; nil without such a crawl.
+	// Share of the loss of soft focus from the same seeds that was avoided; nil without such a crawl.
 	LossCut25  *float64 `parquet:"loss_cut_25,optional"`
 	LossCut100 *float64 `parquet:"loss_cut_100,optional"`
-	// See experiment.Similarity; nil on webs that are computed.
+	// See experiment.Similarity; nil on computed webs.
 	Cosine50 *float64 `parquet:"precision_cosine_50,optional"`
 	Cosine60 *float64 `parquet:"precision_cosine_60,optional"`
 	Cosine70 *float64 `parquet:"precision_cosine_70,optional"`
@@ -58,7 +58,7 @@ type Row struct {
 	Sigma    *float64 `parquet:"sigma,optional"`
 }
 
-// WriteParquet writes rows as one Parquet file; the same rows make the same bytes.
+// WriteParquet writes rows as one Parquet file; the same rows give the same bytes.
 func WriteParquet(w io.Writer, rows []Row) error {
 	p := parquet.NewGenericWriter[Row](w, parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("forager", "", ""))
 	if _, err := p.Write(rows); err != nil {
@@ -99,13 +99,13 @@ func column(f reflect.StructField) string {
 func cell(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Pointer && v.IsNil():
-		return "" // read as NULL
+		return "" // NULL for readers
 	case v.Kind() == reflect.Pointer:
 		return cell(v.Elem())
 	case v.CanInt():
 		return strconv.FormatInt(v.Int(), 10)
 	case v.CanFloat():
-		return strconv.FormatFloat(v.Float(), 'f', -1, 64) // readers take 1e-9 for text
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64) // some readers take 1e-9 for text
 	}
 	return v.String()
 }

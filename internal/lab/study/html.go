@@ -27,7 +27,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"ends":   func(g Group) []string { return g.Ends() },
 }).Parse(reportTemplate))
 
-// WriteHTML writes the report as one page that loads nothing.
+// WriteHTML writes the report as one self-contained page.
 func (r *Report) WriteHTML(w io.Writer) error {
 	return page.Execute(w, map[string]any{"Report": r, "Columns": experiment.Columns})
 }
@@ -46,7 +46,7 @@ func (g Group) chart(title, yTitle string, of func(Curve) []float64) template.HT
 	return c.SVG()
 }
 
-// Best says whether a variant has the largest mean of a column, oracles apart.
+// Best reports whether a variant has the largest mean of a column, without oracles.
 func (g Group) Best(variant, column string) bool {
 	if strings.HasPrefix(variant, "oracle") {
 		return false

@@ -12,10 +12,10 @@ import (
 	"forager/internal/lab/experiment"
 )
 
-// logVersion is that of the lines of runs.jsonl.
+// logVersion is the version of the lines of runs.jsonl.
 const logVersion = 1
 
-// Origin says what the results of a log depend on, beside their names.
+// Origin has what the results of a log depend on, in addition to their names.
 type Origin struct {
 	Version int `json:"version"`
 	// Study is the plan's name.
@@ -23,20 +23,20 @@ type Origin struct {
 	// Program is the SHA-256 of the program that made the runs, Tasks that of the task file.
 	Program string `json:"program"`
 	Tasks   string `json:"tasks"`
-	// Webs and Critics are digests by name of the web's file and of the critic.
+	// Webs and Critics are digests by name: of the web's file, and of the critic.
 	Webs    map[string]string `json:"webs"`
 	Critics map[string]string `json:"critics"`
 }
 
-// name is what a result is the result of. Variants are named by their settings, too: a variant of
-// the same name may have others in another plan.
+// name identifies a result. It contains the settings of the variant: a variant of the same name may have others in another
+// plan.
 type name struct {
 	task, variant, settings string
 	draw                    int
 	seed                    uint64
 }
 
-// line is one of runs.jsonl behind the first.
+// line is one of runs.jsonl after the first.
 type line struct {
 	Settings string `json:"settings"`
 	experiment.Result
@@ -46,13 +46,12 @@ type line struct {
 type Log struct {
 	file  *os.File
 	known map[name]*experiment.Result
-	// Torn is the length of a last line that was not whole and is gone, bytes.
+	// Torn is the length of an incomplete last line that was dropped, bytes.
 	Torn int64
 }
 
-// OpenLog opens or makes the log of an origin. Of a log that ends in half a line, as a killed
-// program leaves it, that half is dropped. A log of another origin is an error that says what
-// differs.
+// OpenLog opens or makes the log of an origin. An incomplete last line, as a killed program leaves it, is dropped. A log of
+// another origin is an error, which names the differences.
 func OpenLog(path string, o Origin) (*Log, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -68,7 +67,7 @@ func OpenLog(path string, o Origin) (*Log, error) {
 
 func (l *Log) read(o Origin) error {
 	r := bufio.NewReaderSize(l.file, 1<<20)
-	var whole int64 // bytes of whole lines
+	var whole int64 // bytes of complete lines
 	for n := 1; ; n++ {
 		text, err := r.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
@@ -100,7 +99,7 @@ func (l *Log) read(o Origin) error {
 	return l.write(o)
 }
 
-// sameOrigin compares the first line.
+// sameOrigin compares the first line with an origin.
 func (l *Log) sameOrigin(text []byte, want Origin) error {
 	var have Origin
 	if err := json.Unmarshal(text, &have); err != nil {
@@ -141,7 +140,7 @@ func (l *Log) take(text []byte) error {
 	return nil
 }
 
-// Known returns the result of a job, nil where it has none.
+// Known returns the result of a job, or nil.
 func (l *Log) Known(j experiment.Job) *experiment.Result {
 	return l.known[name{j.Task.Name, j.Variant.Name, settingsOf(j.Variant), j.Draw, j.Seed}]
 }

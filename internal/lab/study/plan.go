@@ -19,24 +19,24 @@ import (
 	"forager/schemas"
 )
 
-// Plan is a plan file after its checks.
+// Plan is a checked plan file.
 type Plan struct {
 	// Name of the study, for its report.
 	Name string
-	// Tasks is the path of the task file, Only the patterns of the tasks that take part; none = all.
+	// Tasks is the path of the task file, Only the patterns of the tasks that are run; none = all.
 	Tasks string
 	Only  []string
 	// Draws of seeds, ascending.
 	Draws []int
-	// RandomRuns of rankers of random order, for each draw.
+	// RandomRuns is the number of runs of rankers of random order, for each draw.
 	RandomRuns int
 	// Variants to compare.
 	Variants []experiment.Variant
-	// Critic is how the critics of the tasks learn; "" = as the task file says.
+	// Critic is the learner of the tasks' critics; "" = that of the task file.
 	Critic critic.Method
-	// DMax is the largest DOM offset that a variant reads.
+	// DMax is the largest DOM offset of a variant.
 	DMax int
-	// Load brings webs; nil = they are parsed.
+	// Load opens webs; nil = they are parsed.
 	Load experiment.Loader
 }
 
@@ -52,7 +52,7 @@ type file struct {
 	RandomRuns int      `yaml:"random_runs"`
 	Critic     string   `yaml:"critic"`
 	Rankers    []string `yaml:"rankers"`
-	// Settings: every combination of the values is tried with every ranker that learns.
+	// Settings: every combination of the values is run with every ranker that learns.
 	Settings struct {
 		DMax        []uint32 `yaml:"d_max"`
 		SwitchPages []uint64 `yaml:"switch_pages"`
@@ -63,22 +63,22 @@ type file struct {
 		Learner     []string `yaml:"learner"`
 		Count       []string `yaml:"count"`
 		Smooth      []uint32 `yaml:"smooth"`
-		// Features are families with "+" between them.
+		// Features are families joined by "+".
 		Features []string  `yaml:"features"`
 		Active   []float64 `yaml:"active"`
-		// Ration of queries of backlinks, as a share of the budget: with every ranker that asks for them.
+		// Ration of backlink queries, as a share of the budget, for every ranker that makes them.
 		Ration []float64 `yaml:"ration"`
 	} `yaml:"settings"`
 }
 
-// What a plan may ask for at most: a slip of the pen should not take a year.
+// Bounds of a plan, against typing errors.
 const (
 	maxDraws    = 10_000
 	maxSettings = 1_000
 )
 
-// LoadPlan reads a plan file; the task file that it names is relative to its folder. What is wrong
-// comes as *strictyaml.Error with every problem.
+// LoadPlan reads a plan file; the path of its task file is relative to its directory. The error is a *strictyaml.Error with
+// every problem.
 func LoadPlan(path string) (*Plan, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -149,7 +149,7 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 	return p, r.Problems()
 }
 
-// rationed is a variant with each of the rations; itself where its ranker asks nobody.
+// rationed returns a variant with each of the rations; the variant itself if its ranker makes no queries.
 func (f *file) rationed(r *strictyaml.Report, v experiment.Variant) []experiment.Variant {
 	if len(f.Settings.Ration) == 0 || !experiment.AsksBacklinks(v.Ranker) {
 		return []experiment.Variant{v}
@@ -178,7 +178,7 @@ type setting struct {
 	learning *schemas.Learning
 }
 
-// grid makes every combination of the settings; at least one.
+// grid returns every combination of the settings; at least one.
 func (f *file) grid(r *strictyaml.Report) []setting {
 	s := &f.Settings
 	all := []setting{{learning: &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH}}}
@@ -221,7 +221,7 @@ func (f *file) grid(r *strictyaml.Report) []setting {
 	})
 }
 
-// word sets what a word of the crawl file stands for.
+// word sets to to the value of a word of the crawl file.
 func word[E any](known map[string]E, v string, to *E) error {
 	e, ok := known[v]
 	if !ok {
@@ -231,8 +231,8 @@ func word[E any](known map[string]E, v string, to *E) error {
 	return nil
 }
 
-// cross combines each setting with each value of a field; without values the field keeps its
-// default. A single value changes no name.
+// cross combines each setting with each value of a field; without values the field keeps its default. A single value adds
+// nothing to the name.
 func cross[V comparable](r *strictyaml.Report, settings []setting, field string, values []V, set func(*schemas.Learning, V) error) []setting {
 	if len(values) == 0 {
 		return settings

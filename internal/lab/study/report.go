@@ -11,24 +11,24 @@ import (
 	"forager/internal/measure/harvest"
 )
 
-// Report is what a study came to.
+// Report is the result of a study.
 type Report struct {
 	Origin Origin `json:"origin"`
-	// Tasks, draws and runs that took part.
+	// Number of tasks, the draws, and number of runs.
 	Tasks int   `json:"tasks"`
 	Draws []int `json:"draws"`
 	Runs  int   `json:"runs"`
 	// Groups are the tables, one for the tasks of a web and a protocol.
 	Groups []Group `json:"groups"`
-	// Refused says which variants some tasks cannot be tried with, and why.
+	// Refused lists which variants some tasks cannot be run with, and why.
 	Refused []string `json:"refused,omitempty"`
-	// Failed says which runs failed, and why; their tasks are not in the report.
+	// Failed lists which runs failed, and why; their tasks are not in the report.
 	Failed []string `json:"failed,omitempty"`
 
 	rows []Row
 }
 
-// Group is a table with the curves that belong to it.
+// Group is a table with its curves.
 type Group struct {
 	experiment.Group
 	Curves []Curve `json:"curves"`
@@ -40,9 +40,9 @@ type Curve struct {
 	// At 0, 1, … 100 % of the budget: share of the targets found; loss rate by the critic.
 	Recall []float64 `json:"recall"`
 	Loss   []float64 `json:"loss"`
-	// Overlap is the share of its pages that a crawl has in common with the baseline's crawl of the same
-	// task and draw, Chance what it would have if that took pages at random; Again is the overlap with its
-	// own crawl from the next draw's seeds. nil where there is no such crawl.
+	// Overlap is the share of its pages that a crawl has in common with the baseline's crawl of the same task and draw,
+	// Chance that share if the baseline took pages at random; Again is the overlap with its own crawl from the next draw's
+	// seeds. nil if there is no such crawl.
 	Overlap *float64 `json:"overlap"`
 	Chance  *float64 `json:"chance"`
 	Again   *float64 `json:"again"`
@@ -78,7 +78,7 @@ func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.R
 	return rep, nil
 }
 
-// Rows are the runs in the order of their jobs; nil in a report that was read from a file.
+// Rows returns the runs in the order of their jobs; nil in a report that was read from a file.
 func (r *Report) Rows() []Row { return r.rows }
 
 // Print writes the tables as text.
@@ -97,7 +97,7 @@ func (r *Report) Print(w io.Writer) {
 	}
 }
 
-// curves follows each variant of a group.
+// curves returns those of each variant of a group.
 func curves(g *experiment.Group, jobs []experiment.Job, results []experiment.Result, grounds map[*experiment.Task]*experiment.Ground) []Curve {
 	byVariant := make(map[string]*courses)
 	for i, j := range jobs {
@@ -118,7 +118,7 @@ func curves(g *experiment.Group, jobs []experiment.Job, results []experiment.Res
 	return all
 }
 
-// place is where a crawl was made; of several runs the first counts for overlaps.
+// place identifies a crawl; of several runs the first counts for overlaps.
 type place struct {
 	task *experiment.Task
 	draw int
@@ -167,7 +167,7 @@ func (c *courses) curve(variant string, base *courses) Curve {
 	}
 }
 
-// common is the share of a's pages that b has, too.
+// common returns the share of a's pages that b has, too.
 func common(a, b map[uint32]bool) float64 {
 	n := 0
 	for p := range a {
@@ -178,7 +178,7 @@ func common(a, b map[uint32]bool) float64 {
 	return float64(n) / float64(max(1, len(a)))
 }
 
-// mean is nil of nothing.
+// mean returns nil if there are no values.
 func mean(values []float64) *float64 {
 	if len(values) == 0 {
 		return nil
@@ -187,7 +187,7 @@ func mean(values []float64) *float64 {
 	return &m
 }
 
-// means of several courses, point by point.
+// means returns the mean of several courses, point by point.
 func means(courses [][]float64) []float64 {
 	out := make([]float64, len(courses[0]))
 	for _, c := range courses {
@@ -217,7 +217,7 @@ func rowOf(o *Origin, j experiment.Job, r *experiment.Result, g *experiment.Grou
 	return row
 }
 
-// addLossCut compares with the baseline's run, which may be missing.
+// addLossCut sets the loss cuts relative to the baseline's run, which may be missing.
 func (r *Row) addLossCut(of, base *experiment.Result) {
 	if base == nil {
 		return

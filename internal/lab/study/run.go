@@ -20,16 +20,16 @@ import (
 	"forager/schemas"
 )
 
-// Progress is told how far a study is.
+// Progress is notified of the progress of a study.
 type Progress interface {
-	// Prepared: webs are read, critics trained and pages judged; known of all runs were made before.
+	// Prepared is called once webs are read and critics trained; known of all runs were made before.
 	Prepared(known, all int, torn int64)
-	// Ran is told after each run, with the CPU time of the thread that made it.
+	// Ran is called after each run, with the CPU time of its thread.
 	Ran(r *experiment.Result, spent time.Duration, done, all int)
 }
 
-// Run makes the runs of a plan that the log of this path lacks, and reports on all of the plan's.
-// What was made stays in the log when ctx ends: the next call goes on there.
+// Run makes the runs of a plan that the log at path lacks, and reports on all runs of the plan. When ctx ends, finished
+// runs stay in the log, and the next call continues.
 func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report, error) {
 	file, err := experiment.LoadTasks(p.Tasks)
 	if err != nil {
@@ -98,7 +98,7 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	return rep, nil
 }
 
-// finishes looks for tasks on which no crawl can show anything.
+// finishes checks for tasks on which no crawl can show anything.
 func finishes(p *Plan, tasks []*experiment.Task, grounds map[*experiment.Task]*experiment.Ground) error {
 	var errs []error
 	for _, t := range tasks {
@@ -144,7 +144,7 @@ func originOf(p *Plan, folder string, tasks []*experiment.Task, grounds map[*exp
 	return o, nil
 }
 
-// Digest is the SHA-256 of a file, in hexadecimal.
+// Digest returns the SHA-256 of a file, in hexadecimal.
 func Digest(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -158,11 +158,11 @@ func Digest(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// settingsOf are a variant's settings as JSON, the same for the same settings.
+// settingsOf returns a variant's settings as JSON; equal settings give the same text.
 func settingsOf(v *experiment.Variant) string {
 	b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(v.Learning)
 	if err != nil {
-		panic(err) // only messages with fields that are not UTF-8 fail
+		panic(err) // only messages with strings that are not UTF-8 fail
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, b); err != nil {
