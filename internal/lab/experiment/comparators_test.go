@@ -60,7 +60,7 @@ func TestTagBanditChoosesTheLargestBound(t *testing.T) {
 	}
 }
 
-// TestRecallKeepsToTheFirstCrawl: the same pages in another order, from a model that they taught (2002 §3.6).
+// TestRecallKeepsToTheFirstCrawl: the same pages in another order, by a model trained on them (2002 §3.6).
 func TestRecallKeepsToTheFirstCrawl(t *testing.T) {
 	g := ground(t, worldtest.Random(61, 150))
 	first, recall := try(t, g, Baseline, 0, 0), try(t, g, "apprentice-recall", 0, 0)

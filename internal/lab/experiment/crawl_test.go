@@ -127,7 +127,7 @@ func TestRedirects(t *testing.T) {
 		}
 		slices.Sort(got)
 		want := []string{"http://x.test/end", "http://x.test/start", "http://y.test/new"}
-		// The plain text is asked for and costs a request, but is no page, so the recall crawler knows not to ask.
+		// The plain text is requested and charged, but is no page, so the recall crawler does not request it.
 		requests := uint64(4)
 		if r == "apprentice-recall" {
 			requests = 3
@@ -310,7 +310,7 @@ func TestARunThatFailsEndsNoOther(t *testing.T) {
 	}
 }
 
-// TestUntaught: what nobody learns from takes the same course, and what an apprentice ranks is taught all the same.
+// TestUntaught: without a learner a crawl has the same order, and an apprentice that ranks is trained all the same.
 func TestUntaught(t *testing.T) {
 	g := ground(t, worldtest.Random(7, 60))
 	for _, ranker := range []string{"soft-focus", "smooth-soft-focus+hard-defer", "apprentice", "soft-focus+apprentice"} {

@@ -40,7 +40,7 @@
 //     of the page alone, memm-marginal-rest everything else (its Fig. 4)
 //   - fish-search, shark-search: queries of words, the 20 with the largest weights for the focus in the critic (package shark)
 //   - rennie-mccallum: the value of a link by the words around it (package qvalue), trained on the pages that train the critic
-//   - oracle-labels: knows the labels of the frontier; targets first, else soft focus
-//   - oracle: knows the whole web; the shortest path to the nearest unvisited target (ties: first discovered; none
+//   - oracle-labels: uses the labels of the frontier; targets first, else soft focus
+//   - oracle: uses the whole web; the shortest path to the nearest unvisited target (ties: first discovered; none
 //     reachable: soft focus)
 package experiment

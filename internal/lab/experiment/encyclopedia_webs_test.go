@@ -41,7 +41,7 @@ func (a *article) subject() string {
 	return subject
 }
 
-// title is that of the URL, in tokens, without what tells it from others of the same name.
+// title is that of the URL, in tokens, without the part that distinguishes it from others of the same name.
 func (a *article) title() []string {
 	name, err := url.PathUnescape(path.Base(a.URL))
 	if err != nil {

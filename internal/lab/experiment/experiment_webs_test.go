@@ -16,7 +16,7 @@ import (
 	"forager/schemas"
 )
 
-// folder is where the frozen webs lie.
+// folder is the directory of the frozen webs.
 func folder(t testing.TB) string {
 	return frozen.Path(t, frozen.Webs, "")
 }
@@ -99,7 +99,7 @@ func TestWebsTasks(t *testing.T) {
 	}
 }
 
-// TestWebsTable prints the table of every task; FORAGER_DRAWS says how many draws (2).
+// TestWebsTable prints the table of every task; FORAGER_DRAWS is the number of draws (2).
 func TestWebsTable(t *testing.T) {
 	draws := 2
 	if s := os.Getenv("FORAGER_DRAWS"); s != "" {

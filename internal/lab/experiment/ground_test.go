@@ -290,7 +290,7 @@ func TestLabelsWithSlashes(t *testing.T) {
 	}
 }
 
-// set is the critic's of a task file in a folder.
+// set is the critic set of a task file in a directory.
 func (t *Task) set(tb testing.TB, dir string) *CriticSet {
 	tb.Helper()
 	file, err := LoadTasks(filepath.Join(dir, "tasks.json"))

@@ -14,7 +14,7 @@ const (
 	seedScore = far + 1
 )
 
-// labelOracle knows the labels of the frontier: targets first, else soft focus.
+// labelOracle uses the labels of the frontier: targets first, else soft focus.
 type labelOracle struct{ ground *Ground }
 
 func (o labelOracle) Score(v string, s *rank.Source) float64 {
@@ -29,7 +29,7 @@ func (o labelOracle) Score(v string, s *rank.Source) float64 {
 
 func (labelOracle) observe(*frontier.Shard, string) error { return nil }
 
-// pathOracle knows the whole web. The score of an entry falls with its distance, in hops through unvisited pages, to the
+// pathOracle uses the whole web. The score of an entry falls with its distance, in hops through unvisited pages, to the
 // nearest unvisited target.
 type pathOracle struct {
 	ground *Ground

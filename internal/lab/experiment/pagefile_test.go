@@ -19,7 +19,7 @@ import (
 	"forager/schemas"
 )
 
-// cached is a small web on disk with a cache, and what the cache said last.
+// cached is a small web on disk with a cache, and the last Opened of the cache.
 type cached struct {
 	Cache
 	t    *testing.T

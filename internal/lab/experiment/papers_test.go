@@ -153,7 +153,7 @@ func TestLessonsAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestDistilledTakesNeighboursOfHubs replays crawls: what is raised is computed anew from the pages fetched.
+// TestDistilledTakesNeighboursOfHubs replays crawls: the raised URLs are computed again from the fetched pages.
 func TestDistilledTakesNeighboursOfHubs(t *testing.T) {
 	took, raisedAny := 0, false
 	for seed := range uint64(4) {
@@ -225,7 +225,7 @@ func linksAmong(g *Ground, fetched []string) map[string][]string {
 	return to
 }
 
-// TestPageRankersWantLessons: without a target to learn from there is an error that says so.
+// TestPageRankersWantLessons: without a target to learn from there is an error that names the cause.
 func TestPageRankersWantLessons(t *testing.T) {
 	w := worldtest.Random(21, 40)
 	for i, label := range w.Labels {

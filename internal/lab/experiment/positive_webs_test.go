@@ -96,7 +96,7 @@ func (g *Ground) logistic(t testing.TB, task *Task, set *CriticSet) *Ground {
 	return other
 }
 
-// heed lets another judge judge the pages that are fetched from now on.
+// heed replaces the judge of the pages that are fetched from now on.
 func (g *Ground) heed(t testing.TB, by critic.Judge) {
 	o := critic.NewOpinion(2)
 	at := slices.Index(by.Classes(), g.task.FocusClass)
@@ -137,7 +137,7 @@ func (m *means) print(t testing.TB, critic, ranker string) {
 		critic, ranker, m.HarvestLabel[0]/m.runs, m.HarvestLabel[1]/m.runs, m.HarvestLabel[2]/m.runs, m.Recall/m.runs, m.AUC/m.runs)
 }
 
-// likeBench sets crawls that are guided by critics learnt from likes beside those of fully supervised critics.
+// likeBench compares crawls with critics trained on likes with those of fully supervised critics.
 type likeBench struct {
 	Bench
 	likes    []int

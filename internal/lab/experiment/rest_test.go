@@ -13,7 +13,7 @@ import (
 	"forager/schemas"
 )
 
-// TestGuidesAreForgotten behind the last crawl that follows them, and what is made again says the same.
+// TestGuidesAreForgotten after the last crawl that follows them, and a guide made again has the same scores.
 func TestGuidesAreForgotten(t *testing.T) {
 	g := ground(t, worldtest.Random(7, 120))
 	bench := &Bench{

@@ -9,7 +9,7 @@ import (
 	"forager/internal/rank/localguide"
 )
 
-// cosines computes TF-IDF cosines from the words of pages anew, with maps.
+// cosines computes TF-IDF cosines from the words of pages with maps.
 func cosines(t *testing.T, g *Ground) map[string]map[string]float64 {
 	t.Helper()
 	counts, having := make(map[string]map[string]float64), make(map[string]float64)

@@ -128,7 +128,7 @@ func TestSummariseLittle(t *testing.T) {
 	}
 }
 
-// TestProtocolsAreNotMixed: what a first crawl taught stands apart, beside what was not taught.
+// TestProtocolsAreNotMixed: a ranker trained on a first crawl is in another table than those without.
 func TestProtocolsAreNotMixed(t *testing.T) {
 	tasks, results := madeUp(6, func(task, draw int, _ string) float64 { return .1 + .01*float64(task+draw) },
 		"soft-focus", "apprentice", "apprentice-taught", "oracle")

@@ -11,8 +11,8 @@ import (
 	"forager/schemas"
 )
 
-// TestTransferredLearnsFromOtherSites counts the leaps anew: each page of "two" links to one other, and no page of "one"
-// teaches.
+// TestTransferredLearnsFromOtherSites counts the leaps: each page of "two" links to one other, and no page of "one" is
+// used.
 func TestTransferredLearnsFromOtherSites(t *testing.T) {
 	g := ground(t, worldtest.Random(41, 100))
 	run, err := g.Run("apprentice-transferred", 0, 0, &schemas.Learning{DMax: 5})
@@ -55,8 +55,8 @@ func TestTransferredLearnsFromOtherSites(t *testing.T) {
 	}
 }
 
-// TestTransferIsRefusedWithoutOtherSites: where all pages may be fetched nobody can have learnt elsewhere; the bench
-// leaves such runs out and says so.
+// TestTransferIsRefusedWithoutOtherSites: where all pages may be fetched there is nothing to train on; the bench leaves
+// such runs out and reports it.
 func TestTransferIsRefusedWithoutOtherSites(t *testing.T) {
 	w := worldtest.Random(41, 60)
 	w.Pages, w.NotCounted = "all", []string{}

@@ -78,7 +78,8 @@ func TestTheSameWebsGiveTheSamePage(t *testing.T) {
 	if links := strings.Count(text, "](papers/"); links != len(figures) || links < 6 {
 		t.Errorf("%d links to %d figures", links, len(figures))
 	}
-	// Every figure has what the paper found, and is shown or said to be missing; every verdict against the paper is explained.
+	// Every figure has the paper's finding, and is shown or listed as missing; every verdict against the paper is
+	// explained.
 	for _, section := range strings.Split(text, "\n### ")[1:] {
 		title, _, _ := strings.Cut(section, "\n")
 		if !strings.Contains(section, "**The paper:**") || !strings.Contains(section, "**webkb, tiny:**") && !strings.Contains(section, "Not shown:") && !strings.Contains(title, "Fig. 3:") {
@@ -90,7 +91,7 @@ func TestTheSameWebsGiveTheSamePage(t *testing.T) {
 	}
 }
 
-// TestSyntheticWebsGiveNoVerdict: what they show stands in the page, marked.
+// TestSyntheticWebsGiveNoVerdict: their parts are in the page, marked.
 func TestSyntheticWebsGiveNoVerdict(t *testing.T) {
 	w := tiny(t, 62)
 	w.Synthetic = true
@@ -119,7 +120,7 @@ func TestVerdictsFollowFromWhatHolds(t *testing.T) {
 	}
 }
 
-// TestCrawlsBeginFarAway: the seeds lie as far from a target as is said.
+// TestCrawlsBeginFarAway: the seeds are as far from a target as reported.
 func TestCrawlsBeginFarAway(t *testing.T) {
 	w := tiny(t, 63)
 	g := w.Grounds[w.Tasks[0]]
@@ -149,7 +150,7 @@ func TestCrawlsBeginFarAway(t *testing.T) {
 	}
 }
 
-// made are instances whose class a word at an offset tells.
+// made returns instances whose class follows from a word at an offset.
 func made(n int, offset int32) []instance {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	var all []instance
@@ -162,7 +163,7 @@ func made(n int, offset int32) []instance {
 	return all
 }
 
-// TestValidation: what tells the class beyond d_max tells nothing, within it all; folds by host keep hosts together.
+// TestValidation: a word beyond d_max does not help, one within it classifies all; folds by host keep hosts together.
 func TestValidation(t *testing.T) {
 	all := made(300, 4)
 	for _, f := range foldings {
@@ -183,7 +184,7 @@ func TestValidation(t *testing.T) {
 			}
 		}
 	}
-	// The same word at two offsets with opposite meanings: without offsets it tells nothing.
+	// The same word at two offsets with opposite meanings: without offsets it is no evidence.
 	for i := range all {
 		d := int32(1)
 		if all[i].high {

@@ -13,7 +13,7 @@ import (
 	"forager/internal/testkit/frozen"
 )
 
-// TestWebsGainIsTheCommittedOne measures Fig. 8 of 2002 on webkb-uni anew: its table in docs/papers.md has these numbers.
+// TestWebsGainIsTheCommittedOne measures Fig. 8 of 2002 on webkb-uni: its table in docs/papers.md must have these numbers.
 func TestWebsGainIsTheCommittedOne(t *testing.T) {
 	path := frozen.Path(t, frozen.Webs, "tasks.json.gz")
 	file, err := experiment.LoadTasks(path)

@@ -32,7 +32,7 @@ rankers: [soft-focus, apprentice, apprentice-taught, random, oracle]
 settings: {d_max: [0, 3], switch_pages: [5]}
 `
 
-// folder has a plan and the small world that it names.
+// folder has a plan and the small world of its tasks.
 func folder(t *testing.T) (dir string, p *Plan) {
 	t.Helper()
 	dir = worldtest.Random(11, 80).Write(t)
@@ -47,7 +47,7 @@ func folder(t *testing.T) (dir string, p *Plan) {
 	return dir, p
 }
 
-// told counts, and calls ran after each run.
+// told counts the calls, and calls ran after each run.
 type told struct {
 	known, all int
 	torn       int64

@@ -46,7 +46,7 @@ func learnt(t interface{ Fatal(...any) }, l Learner, leaps ...leap) {
 	}
 }
 
-// TestByHand goes through the formula with pencil and paper: R = 0, .25, .75, 1, so the median is .5.
+// TestByHand computes the formula by hand: R = 0, .25, .75, 1, so the median is .5.
 // low: {chess −1: 1, home 0: 2}, {home 0: 1}; high: {chess −1: 2, go 0: 1}, {chess 0: 1}; |T| = 4.
 func TestByHand(t *testing.T) {
 	c := count(t,
@@ -413,7 +413,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal seals what it is given, so that damage behind the checksum is met too.
+// FuzzUnmarshal seals its input, so that damage after the checksum is tested too.
 func FuzzUnmarshal(f *testing.F) { fuzzFiles(f, fileKind, NewCounts()) }
 
 // fuzzFiles gives bodies of files of a kind, those of a learner first, to Open.

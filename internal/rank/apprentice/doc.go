@@ -6,7 +6,7 @@
 // A settled leap (u,v) is one instance: the features of the link and the relevance R(v). A Learner is naive Bayes
 // (Counts) or logistic regression (Logistic). A Model of either adds up one weight for each feature of a link; Page
 // scores many links of one page. The file of a learner holds all that it has learned, and the model is a function of
-// it, so that a crawl can go on with a model of another crawl, under the same Settings.
+// it, so that a crawl can continue with a model of another crawl, under the same Settings.
 //
 // # Classes
 //

@@ -37,7 +37,7 @@ func TestStrongestByHand(t *testing.T) {
 	}
 }
 
-// A link with one feature scores as the feature's weight says, and no feature is left out.
+// A link with one feature has the score of the feature's weight, and no feature is left out.
 func TestWeightsAreThoseThatScore(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, known := NewCounts(), make(map[[2]any]bool)

@@ -18,7 +18,7 @@ import (
 	"forager/schemas"
 )
 
-// says is a source that says the same of every page.
+// says is a source that returns the same for every page.
 type says struct {
 	parents []string
 	err     error
@@ -132,7 +132,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// TestWhatIsNotBelieved: a source that lies costs what it does not bring.
+// TestWhatIsNotBelieved: invalid parents of a source are dropped.
 func TestWhatIsNotBelieved(t *testing.T) {
 	lies := says{parents: []string{"ftp://web.test/", "not a URL", "http://web.test:80/1", page(1), page(0), "http://web.test/2#top"}}
 	said, err := Ask(t.Context(), lies, "s/1", page(0))

@@ -34,7 +34,7 @@ const maxPages = 1 << 24
 // errTooMany: the edges have more pages, or links to them, than a table may have.
 var errTooMany = errors.New("too much for one table; name the hosts whose pages are to be asked about")
 
-// Anything wants the parents of every page.
+// Anything selects the parents of every page.
 func Anything(string) bool { return true }
 
 // EdgesOf returns the edges of a file of URLs that lead to wanted pages. A share of broken lines above broken is

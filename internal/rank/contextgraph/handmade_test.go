@@ -9,9 +9,9 @@ import (
 	"forager/internal/rank/localgraph"
 )
 
-// TestHandMadeWeb was worked out on paper: 20 pages, of which 16 lie in the graph of page 0 (its layers are those of
-// the test of package localgraph). Its words are call (of 4 pages of the graph), paper (of 6) and date (of 3);
-// log(16/f) is 1.39, .98 and 1.67.
+// TestHandMadeWeb was computed by hand: 20 pages, of which 16 are in the graph of page 0 (its layers are those of the test
+// of package localgraph). Its words are call (of 4 pages of the graph), paper (of 6) and date (of 3); log(16/f) is 1.39,
+// .98 and 1.67.
 func TestHandMadeWeb(t *testing.T) {
 	web := map[uint32][]uint32{
 		1: {0}, 2: {0, 1}, 4: {0, 3},
@@ -43,7 +43,7 @@ func TestHandMadeWeb(t *testing.T) {
 		case 8, 9, 10: // layer 3, pages 9 and 10 twice
 			return tfidf.Document{Words: []string{"call", "home"}, Counts: []uint32{1, 2}}
 		}
-		return tfidf.Document{Words: []string{"home"}, Counts: []uint32{1}} // layer 4 knows none of the words
+		return tfidf.Document{Words: []string{"home"}, Counts: []uint32{1}} // layer 4 has none of the words
 	}
 	m, err := Train(graph, page, Settings{Components: 2})
 	if err != nil {
@@ -71,7 +71,7 @@ func TestHandMadeWeb(t *testing.T) {
 		{"layer 3", page(9), 3, math.Log(6. / 8)},
 		{"no word", page(12), 5, math.Inf(-1)},
 		{"less likely than the target", tfidf.Document{Words: []string{"date", "paper"}, Counts: []uint32{1, 1}}, 5, (math.Log(2./6) + math.Log(3./6)) / 2},
-		// A layer that knows none of the words is like no page, also one that all words fit equally badly.
+		// A layer with none of the words is like no page, also one that all words fit equally badly.
 		{"unlike all layers", tfidf.Document{Words: []string{"call", "paper"}, Counts: []uint32{1, 1}}, 5, math.Log(math.Sqrt(6) / 8)},
 	} {
 		if layer, score := m.Classify(c.page); layer != c.layer || !(math.Abs(score-c.score) < 1e-12 || score == c.score) {

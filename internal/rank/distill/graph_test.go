@@ -175,7 +175,7 @@ func (i ids) all() (all []schemas.ID) {
 	return all
 }
 
-// TestGraphRanksByMaps tells a graph records, some of them twice, over restarts.
+// TestGraphRanksByMaps notes records, some of them twice, over restarts.
 func TestGraphRanksByMaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, s := new(memory), Default

@@ -58,7 +58,7 @@ func (w *world) parents(v int, visited []int) (all []int) {
 	return all
 }
 
-// score computes everything anew from the pages visited so far.
+// score computes everything from the pages visited so far.
 func (w *world) score(v int, visited []int, urls bool) float64 {
 	var overall chances
 	word, token, linked := make(map[uint32]*chances), make(map[string]*chances), make(map[bool]*chances)
@@ -196,7 +196,7 @@ func TestWhatChanges(t *testing.T) {
 	}
 }
 
-// TestRedirectsInherit: the page behind a redirect has the links to it, whichever came first.
+// TestRedirectsInherit: the target of a redirect has the links to it, whichever came first.
 func TestRedirectsInherit(t *testing.T) {
 	old, new_ := "http://h.test/old", "http://h.test/new"
 	verdict := func(u string, raw float64, links ...string) *schemas.LinkFound {

@@ -42,7 +42,7 @@
 // leaf before it. The depth of that of any two leaves is the least depth between them, and ℓ is the sum of the depths of the
 // two leaves less twice that of the ancestor.
 //
-// Co-citation features depend on pages fetched before, so the caller who knows R(w) makes them (Cocited; package frontier).
+// Co-citation features depend on pages fetched before, so the caller that has R(w) makes them (Cocited; package frontier).
 // They contain ⌊256 R(w)⌋. The learner maps them to low or high (Judged) by its cut, as a leap is recorded before there is a
 // cut.
 //

@@ -36,7 +36,7 @@ func SettingsOf(l *schemas.Learning) (Settings, error) {
 }
 
 // Within reports whether a link's features by these settings are a subset of those by others. The distance of terms without
-// offsets cannot be told, so it is not used.
+// offsets is not known and not used.
 func (s Settings) Within(others Settings) bool {
 	return s.DMax <= others.DMax && (s.DMax == others.DMax || s.Families&(nearText|far|ofTree) == 0) && s.Families.Within(others.Families) &&
 		(s.Topics == others.Topics || s.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE)

@@ -169,7 +169,7 @@ func TestNamesOfFamilies(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestTermsOfLinksAreBounded: a page of many links with long URLs is cut, and says so.
+// TestTermsOfLinksAreBounded: the table of a page with many links and long URLs is cut, and reported as cut.
 func TestTermsOfLinksAreBounded(t *testing.T) {
 	p := page(slices.Repeat([]string{"a"}, 2000))
 	for i := range uint32(2000) {

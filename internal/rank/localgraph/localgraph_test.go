@@ -47,7 +47,7 @@ func TestHandMadeWeb(t *testing.T) {
 	if !reflect.DeepEqual(g.Layers, want) || g.Sampled != 0 {
 		t.Errorf("%v, want %v", g.Layers, want)
 	}
-	// With 3 as a second target, 4 and 6 lie in layer 1 of its graph, 6 in layer 2 of the other.
+	// With 3 as a second target, 4 and 6 are in layer 1 of its graph, 6 in layer 2 of the other.
 	both, err := Build([]uint32{0, 3}, Known(parentsOf(web20)), Default)
 	if err != nil {
 		t.Fatal(err)

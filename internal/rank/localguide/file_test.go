@@ -32,7 +32,7 @@ func variants(t testing.TB) map[string]*Guide {
 	return all
 }
 
-// TestFilesComeBack: what is read from a file says the same of every page, and has the same file.
+// TestFilesComeBack: a guide read from a file has the same guidance for every page, and the same file.
 func TestFilesComeBack(t *testing.T) {
 	for name, g := range variants(t) {
 		file := g.Marshal()
@@ -61,7 +61,7 @@ func TestFilesComeBack(t *testing.T) {
 	}
 }
 
-// TestTrainingIsRepeatable: the same lessons, the same bytes.
+// TestTrainingIsRepeatable: the same training data give the same bytes.
 func TestTrainingIsRepeatable(t *testing.T) {
 	once := variants(t)
 	for name, g := range variants(t) {
@@ -102,7 +102,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 	}
 }
 
-// tryAll asks a guide of a body that may be damaged about pages. Whatever was read can be asked.
+// tryAll runs the guide of a body that may be damaged on pages. Whatever can be read can be run.
 func tryAll(t testing.TB, kind Kind, body []byte, pages []*schemas.Page) {
 	g, err := Unmarshal(modelfile.Seal(string(kind), fileVersion, body))
 	if err != nil {
@@ -127,7 +127,7 @@ func tryAll(t testing.TB, kind Kind, body []byte, pages []*schemas.Page) {
 	}
 }
 
-// FuzzUnmarshal seals what it is given, so that damage behind the checksum is met, too.
+// FuzzUnmarshal seals its input, so that damage after the checksum is tested, too.
 func FuzzUnmarshal(f *testing.F) {
 	for _, g := range variants(f) {
 		_, body, err := modelfile.Open(g.Marshal(), string(g.Kind()), fileVersion)
@@ -144,7 +144,7 @@ func FuzzUnmarshal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind uint8, body []byte) { tryAll(t, Kinds[int(kind)%len(Kinds)], body, pages) })
 }
 
-// TestSealedDamageIsHarmless changes bytes behind the checksum: a file is refused, or its guide can be asked anything.
+// TestSealedDamageIsHarmless changes bytes after the checksum: a file is refused, or its guide can be run on any page.
 func TestSealedDamageIsHarmless(t *testing.T) {
 	pages := []*schemas.Page{parse(t, 5, "p"), parse(t, 3, "p")}
 	s := small()

@@ -38,7 +38,7 @@ var web = []struct {
 
 func url(i int) string { return fmt.Sprintf("http://h.test/p%d", i) }
 
-// parse makes a page of the hand-made web, its links at paths that begin as told.
+// parse makes a page of the hand-made web, its links at paths with the given prefix.
 func parse(t testing.TB, i int, at string) *schemas.Page {
 	t.Helper()
 	p := web[i]
@@ -55,7 +55,7 @@ func parse(t testing.TB, i int, at string) *schemas.Page {
 	return page
 }
 
-// lessons are the whole web.
+// lessons returns the whole web.
 func lessons(t testing.TB) *Lessons {
 	children := make([][]uint32, len(web))
 	for i, p := range web {
@@ -153,7 +153,7 @@ func withLink(p *schemas.Page) *schemas.Page {
 	return p
 }
 
-// seenOn is what the definitions say is observed of a page, straight from the parsed page: by place.
+// seenOn returns the observation of a page by the definitions, straight from the parsed page: by index.
 func seenOn(j *path, p *schemas.Page, into, on []string) map[int]float64 {
 	seen := make(map[int]float64)
 	words := func(tokens []string) map[string]bool {
@@ -214,7 +214,7 @@ func TestPathIsTheMEMMAlongIt(t *testing.T) {
 			at := slices.IndexFunc(p.Links, func(l *schemas.Link) bool { return l.Url == url(step[1]) })
 			said := ask(t, g, p, state)
 			l := p.Links[at]
-			// Three words follow in the leaf behind the link, so there are four and more.
+			// Three words follow in the leaf after the link, so there are four and more.
 			on := tokensOf(p, int(l.FirstLeaf), int(l.LastLeaf))
 			if len(on) < 4 {
 				on = tokensOf(p, int(l.FirstLeaf)-1, int(l.LastLeaf)+1)
@@ -400,7 +400,7 @@ func TestTrainRefuses(t *testing.T) {
 	}
 }
 
-// TestPagesWithoutTextAreLeftOut: a page that is known by its links only teaches nothing.
+// TestPagesWithoutTextAreLeftOut: a page that is known by its links only is not used in training.
 func TestPagesWithoutTextAreLeftOut(t *testing.T) {
 	l := lessons(t)
 	l.Page = func(p uint32) (*schemas.Page, error) {
@@ -418,7 +418,7 @@ func TestPagesWithoutTextAreLeftOut(t *testing.T) {
 	}
 }
 
-// watcher keeps the tasks it is told of.
+// watcher records the tasks that it is given.
 type watcher struct{ tasks []*progress.Task }
 
 func (w *watcher) Begin(t *progress.Task) (end func()) {

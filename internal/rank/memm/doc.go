@@ -1,4 +1,4 @@
-// Package memm predicts how far the pages behind a link are from a target by the path that led to the link:
+// Package memm predicts how many clicks a link is from a target by the path that led to the link:
 // maximum-entropy Markov models (McCallum, Freitag & Pereira 2000) as used for focused crawling by Liu, Milios & Janssen
 // (2008).
 //

@@ -48,7 +48,7 @@ func drawSequences(t *rapid.T, s Settings) []Sequence {
 	}), 1, 5).Draw(t, "sequences")
 }
 
-// probability of a next state straight from eq. 2: every feature function is asked.
+// probability of a next state straight from eq. 2: every feature function is evaluated.
 func (m *Model) probability(next, previous int, o *Observation) float64 {
 	s := m.settings
 	weight := func(feature, row, state int) float64 { return m.weights[s.at(feature, row)+state] }
@@ -277,7 +277,7 @@ func TestPriorities(t *testing.T) {
 	})
 }
 
-// TestSample: walks go down the layers, visit nothing twice and have the lengths that were asked for.
+// TestSample: walks go down the layers, visit no page twice and have lengths within the bounds.
 func TestSample(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 40

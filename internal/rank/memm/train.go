@@ -216,7 +216,7 @@ func (o *objective) loss(weights []float64) float64 {
 	return loss
 }
 
-// sum computes the sums of some lessons. The part of an observation that does not depend on the previous state is computed
+// sum computes the sums of some observations. The part of an observation that does not depend on the previous state is computed
 // once for all of them.
 func (s Settings) sum(to *chunkSum, lessons []*lesson, weights []float64) {
 	to.loss = 0

@@ -1,5 +1,5 @@
 // Package qvalue is a guide after Rennie & McCallum, "Using Reinforcement Learning to Spider the Web Efficiently" (1999):
-// the value of a link is the discounted number of targets that can be fetched behind it, and naive Bayes predicts that
+// the value of a link is the discounted number of targets that can be fetched after it, and naive Bayes predicts that
 // value from the words around the link. It is a comparator for experiments.
 //
 //	known web, targets → Values: Q of every page
@@ -16,7 +16,7 @@
 // # Score of a link
 //
 // Values are sorted into k = 3 bins. Bin i < k−1 has the values of at least γ^i that are in no bin before: the nearest
-// target is i pages behind the link. The last bin has the rest. (The paper leaves open where bins part.) Naive Bayes
+// target is i pages after the link. The last bin has the rest. (The paper leaves open where bins part.) Naive Bayes
 // gives the probability of each bin from the words of the link, of the text around it and of the page's title, each a
 // feature of its own. The score is (1−γ) · Σ_bins Pr(bin | words) · (mean Q of the bin's links), in [0,1].
 //

@@ -79,7 +79,7 @@ type Model struct {
 
 var _ guide.Guide = (*Model)(nil)
 
-// Train makes a model of lessons, as a Training does of one after the other.
+// Train trains a model on lessons; see Training.
 func Train(lessons []Lesson, s Settings) (*Model, error) {
 	t, err := NewTraining(s)
 	if err != nil {

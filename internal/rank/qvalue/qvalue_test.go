@@ -18,7 +18,7 @@ import (
 	"forager/schemas"
 )
 
-// TestValuesByHand: a web of two targets, 3 and 5, behind page 1.
+// TestValuesByHand: a web of two targets, 3 and 5, after page 1.
 //
 //	0 → 1, 4    1 → 2, 3    2 → 5    3 → nothing    4 → 0    5 → 3
 func TestValuesByHand(t *testing.T) {
@@ -165,7 +165,7 @@ func TestScoresByTheFormula(t *testing.T) {
 		{"t people", "a courses", "n see"},
 		{"t courses", "a home", "n and", "t people", "a home", "n see", "n courses"}, // the title is a leaf, too
 	}
-	// The first leaf of a page is its title: it stands around the first links.
+	// The first leaf of a page is its title: it is around the first links.
 	links, means := []float64{1, 1, 2}, []float64{1, .75, .25}
 	vocabulary := make(map[string]bool)
 	for _, words := range texts {
@@ -239,7 +239,7 @@ func TestTrainRefuses(t *testing.T) {
 	}
 }
 
-// TestAFileSaysTheSame: of random lessons, with bins that nothing taught.
+// TestAFileSaysTheSame: of random lessons, with bins without links.
 func TestAFileSaysTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Settings{Gamma: rapid.Float64Range(.01, .99).Draw(t, "gamma"), Bins: rapid.IntRange(2, 6).Draw(t, "bins"), Reach: rapid.IntRange(0, 3).Draw(t, "reach"),
@@ -276,7 +276,7 @@ func TestAFileSaysTheSame(t *testing.T) {
 	})
 }
 
-// FuzzUnmarshal: what a file says is refused or makes a guide that answers; sealed, as a checksum would hide the rest.
+// FuzzUnmarshal: a file is refused or makes a guide that works; sealed, as a checksum would hide the rest.
 func FuzzUnmarshal(f *testing.F) {
 	m, err := Train(lessons(f), Default)
 	if err != nil {

@@ -73,7 +73,7 @@ func TestAGuideScores(t *testing.T) {
 	}
 }
 
-// TestPagesAreOrdered: links of a page that is being expanded come before all, and seeds behind what scores above 0.
+// TestPagesAreOrdered: links of a page that is being expanded come before all, and seeds after scores above 0.
 func TestPagesAreOrdered(t *testing.T) {
 	pages := func(p *schemas.Policy) { p.Expand = schemas.Expand_EXPAND_PAGE }
 	expanded := scored(-3, 1)

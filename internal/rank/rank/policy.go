@@ -20,7 +20,7 @@ type Policy struct {
 	pages   bool   // it orders pages
 }
 
-// maxTiers bounds schemas.Policy.tiers; finer tiers cannot be told apart.
+// maxTiers bounds schemas.Policy.tiers; float64 cannot distinguish more.
 const maxTiers = 1_000_000
 
 // New checks a policy; seed is the crawl's random seed.

@@ -60,7 +60,7 @@ func TestRankers(t *testing.T) {
 		{schemas.Ranker_RANKER_APPRENTICE, schemas.Posterior_POSTERIOR_TEMPERED, u, .5},
 		{schemas.Ranker_RANKER_APPRENTICE, 0, seed, 1},
 		{schemas.Ranker_RANKER_ANCHOR, 0, seed, 1},
-		{schemas.Ranker_RANKER_ANCHOR, 0, u, .75}, // nobody was asked
+		{schemas.Ranker_RANKER_ANCHOR, 0, u, .75}, // not asked for
 		{schemas.Ranker_RANKER_ANCHOR, 0, &Source{Raw: .75, Anchor: .25, HasAnchor: true}, .5},
 		{schemas.Ranker_RANKER_ANCHOR, 0, &Source{Raw: .5, Anchor: .8, HasAnchor: true}, 2. / 3},
 		{schemas.Ranker_RANKER_RANDOM, 0, seed, 1},

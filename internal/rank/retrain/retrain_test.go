@@ -15,7 +15,7 @@ import (
 	"forager/schemas"
 )
 
-// world is pages of a crawl and what came of their links.
+// world is pages of a crawl and the relevance of their links' targets.
 type world struct {
 	random *rand.Rand
 	pages  []*schemas.Page
@@ -61,7 +61,7 @@ func (w *world) features(t testing.TB, p *schemas.Page, s linkfeature.Settings) 
 	all := make(map[string][]*schemas.Feature)
 	for _, l := range links {
 		all[l.Url] = open.FeaturesOf(l, s.DMax, s.Families)
-		if s.Families.Cocitation() { // of the links beside it every other one was known
+		if s.Families.Cocitation() { // of the links near it every other one was known
 			var known []linkfeature.Sibling
 			for i, x := range links {
 				if x.Url != l.Url && i%2 == 0 {
@@ -201,7 +201,7 @@ func TestNoSettingsGiveTheModelsOfLiveTraining(t *testing.T) {
 		if err != nil || !bytes.Equal(got, models[len(models)-1]) {
 			rt.Fatalf("through the last boundary: another model (%v)", err)
 		}
-		// A late copy of a boundary is none: what stands before it is not learnt.
+		// A late copy of a boundary is no boundary: the leaps before it are not learned.
 		late := proto.CloneOf(leaps[0])
 		late.Id, late.Trains = schemas.LeapID("c", "late", "late").Bytes(), true
 		for _, l := range leaps {

@@ -355,7 +355,7 @@ func TestFilesAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal: what a file says is refused or makes a guide that answers; sealed, as a checksum would hide the rest.
+// FuzzUnmarshal: a file is refused or makes a guide that works; sealed, as a checksum would hide the rest.
 func FuzzUnmarshal(f *testing.F) {
 	fish, err := NewFish(pets(f), DefaultFish)
 	if err != nil {

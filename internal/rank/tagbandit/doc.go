@@ -13,7 +13,7 @@
 //
 // # Drawing in a frontier
 //
-// The frontier orders URLs by scores and does not ask a ranker which is next. So a drawn page scores 1 until it is visited,
+// The frontier orders URLs by scores and does not request the next one from a ranker. So a drawn page scores 1 until it is visited,
 // and all others 0; then the next page is drawn. Where requests overlap, as many pages are drawn as there may be in
 // flight, and the draws know less than those of a crawler that fetches a page at a time.
 //

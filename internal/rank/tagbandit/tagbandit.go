@@ -24,7 +24,7 @@ type Ranker struct {
 	number  uint64           // of the last place assigned
 	visited map[string]bool
 	seeds   map[string]bool
-	aliases weburl.Redirects // where redirects lead
+	aliases weburl.Redirects // targets of redirects
 	pages   int              // that groups have led to
 	drawn   []string         // and not visited, in the order in which they were drawn
 	passed  int              // verdicts on other pages since the first of them was drawn, or a drawn page was visited
