@@ -111,7 +111,8 @@ func (c *Counts) tooMany(share float64) error {
 }
 
 // Links calls f with the canonical URLs of both ends of every link of a file of URLs; a share of broken lines above broken
-// is ErrBroken. wanted is called with the second URL first; if it returns false the first is not parsed.
+// is ErrBroken. wanted is called with the second URL first; if it returns false the first must have a scheme
+// and is not parsed.
 func Links(ctx context.Context, r io.Reader, broken float64, wanted func(to string) bool, f func(from, to string)) (Counts, error) {
 	return columns(ctx, r, broken, func(a, b []byte) error {
 		to, err := weburl.Parse(string(b))

@@ -56,7 +56,7 @@ func Ranker(by guide.Guide) string {
 	return ""
 }
 
-// opened converts the result of a reader: a nil *G becomes a nil interface.
+// opened converts the result of a reader to a guide.Guide, which is nil after an error and no interface of a nil *G.
 func opened[G guide.Guide](g G, err error) (guide.Guide, error) {
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@
 //	content   a word is on a page that links to it, for each significant word
 //	URL       a token of its URL, where labels do not follow from URLs
 //	in-links  a relevant page links to it, or an irrelevant one; once for each link
-//	siblings  the share of relevant pages among its siblings: visited pages that a page links to that also links to it
+//	siblings  the share of relevant pages among its siblings: visited pages to which one of its parents links
 //
 // A ratio is smoothed by one page of the average kind: ((n(C,E) + P(C)) / (n(E) + 1)) / P(C). If several pages link to a
 // page the mean of their content counts, of the first five only: products over the words of many pages would be decided

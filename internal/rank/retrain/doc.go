@@ -10,11 +10,14 @@
 //
 // # Other settings
 //
-// A smaller d_max and fewer families or topic features are filtered from the features of the leaps. A larger d_max, or topic
-// features that the crawl did not have, are read from the pages, and need the record of page.judged of every u. (The
-// tables of link.found hold only the leaves within the crawl's own d_max.) Pages are read one by one and none is held;
-// the URLs and R(v) of the leaps are held to the end. The integer counts of naive Bayes do not depend on the order of
-// leaps. Logistic regression does, so the features of its leaps are held until the last page has been read.
+// A smaller d_max and fewer families or topic features are filtered from the features of the leaps. A larger d_max, and
+// families or topic features that the crawl did not have, are read from the pages, and need the record of page.judged of
+// every u. (The tables of link.found hold only the leaves within the crawl's own d_max.) Co-citation features, tag paths,
+// trees and the posteriors of all topics are recorded only if the crawl learns from them, and cannot be added later.
+//
+// Pages are read one by one and none is held; the URLs and R(v) of the leaps are held to the end. The integer counts of
+// naive Bayes do not depend on the order of leaps. Logistic regression does, so the features of its leaps are held until
+// the last page has been read.
 //
 // Another learner, or other settings of it, learn from the same leaps.
 package retrain
