@@ -101,8 +101,8 @@ func TestQueriesFindTargets(t *testing.T) {
 	}
 }
 
-// TestRewardsAreLearntElsewhere: what anchors of the other site say of the pages behind them holds here: first the
-// pages that are targets, then those that lead to one, then the rest.
+// TestRewardsAreLearntElsewhere: a model of the anchors of another site orders pages here: first the targets, then pages
+// that lead to one, then the rest.
 func TestRewardsAreLearntElsewhere(t *testing.T) {
 	w := worldtest.Random(81, 30)
 	site := func(host, label string, n int) {

@@ -10,8 +10,8 @@ import (
 	"forager/schemas"
 )
 
-// TestComputedWebsAreCrawledAsStoredOnes makes the same crawls of a web that is stored and of one
-// that makes the same pages when asked.
+// TestComputedWebsAreCrawledAsStoredOnes runs the same crawls on a stored web and on one that makes the same pages on
+// request.
 func TestComputedWebsAreCrawledAsStoredOnes(t *testing.T) {
 	w := worldtest.Random(3, 120)
 	w.NotCounted = []string{}

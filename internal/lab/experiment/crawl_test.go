@@ -94,7 +94,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// redirected has a target behind two redirects, one to another host, and a loop.
+// redirected has a target after two redirects, one to another host, and a loop.
 func redirected() *worldtest.World {
 	w := worldtest.Random(3, 20)
 	w.Page("http://x.test/start", "hub/one", `<a href="http://x.test/old">o</a><a href="http://x.test/loop">l</a><a href="http://x.test/gone">g</a>
@@ -151,8 +151,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestTaught: the taught apprentice ranks by what a finished crawl has taught from its first
-// choice on, and goes on learning from there.
+// TestTaught: the taught apprentice ranks by the model of a finished crawl from its first choice on, and continues to learn
+// from there.
 func TestTaught(t *testing.T) {
 	g := ground(t, worldtest.Random(4, 150))
 	first := try(t, g, "soft-focus", 0, 0)
@@ -283,7 +283,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// TestARunThatFailsEndsNoOther makes one that asks for features that were not prepared.
+// TestARunThatFailsEndsNoOther runs one with features that were not prepared.
 func TestARunThatFailsEndsNoOther(t *testing.T) {
 	g := ground(t, worldtest.Random(7, 60))
 	b := &Bench{

@@ -12,9 +12,9 @@ import (
 	"forager/schemas"
 )
 
-// naive is a crawl as one would write it down in an hour: no store, no queues, no records; every
-// entry is scored from its links before each fetch. It takes from the ground what the critic and
-// the parser say, and shares nothing with packages frontier, rank, linkfeature and apprentice.
+// naive is a straightforward crawl: no store, no queues, no records; every entry is scored from its links before each
+// fetch. It uses the judgements and parsed pages of the ground, and shares nothing with packages frontier, rank,
+// linkfeature and apprentice.
 type naive struct {
 	g       *Ground
 	ranker  string

@@ -145,8 +145,8 @@ type likeBench struct {
 	sets     map[string]CriticSet
 }
 
-// newLikeBench has as many draws as FORAGER_DRAWS says (2); with 5 or more, 50 and all likes take part beside 10; 10 or
-// more are those from 10 on.
+// newLikeBench has FORAGER_DRAWS draws (2); with 5 or more, critics of 50 and of all likes are compared in addition to 10;
+// 10 or more are those from 10 on.
 func newLikeBench(t testing.TB, tasks []*Task, sets map[string]CriticSet) *likeBench {
 	t.Helper()
 	first, draws := 0, 2

@@ -16,8 +16,8 @@ func renewable() *worldtest.World {
 	return w
 }
 
-// TestBootstrapGoesBreadthFirstUntilItHasTargets: until the critic has said ten times that a page is on topic nothing
-// differs from the unfocused crawl, and from there on the crawl has an order of its own.
+// TestBootstrapGoesBreadthFirstUntilItHasTargets: until the critic has judged ten pages on topic the crawl is the unfocused
+// one, and from there on it has an order of its own.
 func TestBootstrapGoesBreadthFirstUntilItHasTargets(t *testing.T) {
 	g := ground(t, renewable())
 	for draw := range g.task.Seeds {
@@ -60,8 +60,8 @@ func TestRebuiltGraphsComeByTheBudget(t *testing.T) {
 	}
 }
 
-// TestNewGraphsKnowNoLabels: whatever the labels of the pages to be crawled are, crawls are the same: they learn from
-// what the critic said of pages that they fetched.
+// TestNewGraphsKnowNoLabels: crawls do not depend on the labels of the pages to be crawled, only on the critic's judgements
+// of the pages that they fetched.
 func TestNewGraphsKnowNoLabels(t *testing.T) {
 	w, mixed := renewable(), renewable()
 	var here []int

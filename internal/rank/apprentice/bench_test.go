@@ -61,8 +61,8 @@ func leaps(pages int, vocabulary uint64) []leap {
 	return all
 }
 
-// known makes a learner know a number of features: every word at every offset up to 5, with
-// R(v) as a critic gives it, mostly near 0 or 1.
+// known trains a learner on a number of features: every word at every offset up to 5, with R(v) as a critic gives it,
+// mostly near 0 or 1.
 func known(c Learner, features int, r *rand.Rand) {
 	one := []*schemas.Feature{{Count: 1}}
 	for i := range features {
@@ -147,7 +147,7 @@ func benchmarkAdd(b *testing.B, c Learner) {
 	b.ReportMetric(float64(c.Model().Facts().Features), "features")
 }
 
-// clone copies a leap as proto.Unmarshal would: every feature and string anew, one behind another.
+// clone copies a leap as proto.Unmarshal would: every feature and string is allocated, one after another.
 func (l leap) clone() leap {
 	features := make([]*schemas.Feature, len(l.features))
 	for i, f := range l.features {

@@ -19,7 +19,7 @@ func newLogistic(s Proximal) *Logistic {
 	return &Logistic{settings: settings}
 }
 
-// TestLogisticByHand goes through two steps of the paper's algorithm: rate 1, λ1 = .25, λ2 = .5.
+// TestLogisticByHand computes two steps of the paper's algorithm: rate 1, λ1 = .25, λ2 = .5.
 func TestLogisticByHand(t *testing.T) {
 	c := newLogistic(Proximal{Rate: 1, L1: .25, L2: .5})
 	if err := c.SetCut(.5); err != nil {

@@ -13,8 +13,8 @@ import (
 	"forager/schemas"
 )
 
-// TestCountsAreThoseOfAMap adds leaps over thousands of terms, some of which differ behind
-// their fifteenth byte only, and compares every count with a map's.
+// TestCountsAreThoseOfAMap adds leaps over thousands of terms, some of which differ only after their fifteenth byte, and
+// compares every count with that of a map.
 func TestCountsAreThoseOfAMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	type key struct {

@@ -233,8 +233,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestNumberedEdges make the table that the same edges make with URLs, whatever the order of the vertices; vertices without a
-// name, broken lines and pages that nobody wants are left out.
+// TestNumberedEdges make the table that the same edges make with URLs, whatever the order of the vertices; vertices without
+// a name, broken lines and pages that are not wanted are left out.
 func TestNumberedEdges(t *testing.T) {
 	var edges, vertices strings.Builder
 	for u := range uint32(20) {

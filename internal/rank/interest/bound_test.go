@@ -9,8 +9,8 @@ import (
 	"forager/schemas"
 )
 
-// TestMemoryIsBounded: on a web whose pages name ever new hosts the ranker stops to learn once it is full, its estimate of what
-// it takes is that of the heap, and one that is taught the same again scores the same.
+// TestMemoryIsBounded: on a web with ever new hosts the ranker stops to learn once it is full, its estimate of its memory
+// is that of the heap, and a replay gives the same scores.
 func TestMemoryIsBounded(t *testing.T) {
 	const limit, links = 4 << 20, 30
 	page := func(n int) *schemas.LinkFound {

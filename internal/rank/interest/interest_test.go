@@ -131,8 +131,8 @@ func count[K comparable](m map[K]*chances, key K, good bool) {
 	m[key].add(good)
 }
 
-// TestScoresAreTheDefinition: with all scores made anew after each page, every known page has the score that the
-// pages visited give it.
+// TestScoresAreTheDefinition: with all scores computed after each page, every known page has the score that follows from
+// the visited pages.
 func TestScoresAreTheDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, urls := drawWorld(t), rapid.Bool().Draw(t, "URLs")

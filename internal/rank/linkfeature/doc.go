@@ -11,7 +11,8 @@
 // for scoring, which allocates nothing, Table.Features for a settled leap. The layout of a stored table is described in
 // table.go.
 //
-// A table larger than MaxTable is made of fewer leaves around each link (the largest d that fits), not of fewer links (decision 0406).
+// A table larger than MaxTable is made of fewer leaves around each link (the largest d that fits), not of fewer links
+// (decision 0406).
 //
 // # Families
 //

@@ -197,8 +197,8 @@ func upTo(n int) []uint32 {
 	return all
 }
 
-// TestPathIsTheMEMMAlongIt: what comes of states handed from page to page is what the model says of the whole path, with
-// observations that the test makes of the pages itself.
+// TestPathIsTheMEMMAlongIt: states passed from page to page give the result of the model for the whole path, with
+// observations that the test makes from the pages.
 func TestPathIsTheMEMMAlongIt(t *testing.T) {
 	for _, by := range []Inference{Marginal, Viterbi} {
 		s := small()

@@ -22,8 +22,7 @@ func mixtureOf(t testing.TB, keep float64, seed uint64) *Mixture {
 
 func all(int) bool { return true }
 
-// TestCreditByTheFormula compares the arms with the sums that the recurrence stands for:
-// a = 1 + Σ keep^(pages since) · R.
+// TestCreditByTheFormula compares the arms with the sums of the recurrence: a = 1 + Σ keep^(pages since) · R.
 func TestCreditByTheFormula(t *testing.T) {
 	type page struct {
 		arm int

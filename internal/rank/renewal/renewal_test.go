@@ -21,8 +21,8 @@ func page(i int, relevance float64, links ...int) *schemas.LinkFound {
 	return rec
 }
 
-// TestGuidesFollowFromWhatWasNoted: copies count once, the next owner goes on where the last one was, layers are
-// those of the links between pages fetched, and who is said to link to a page is no link of it.
+// TestGuidesFollowFromWhatWasNoted: copies count once, the next owner continues where the last one was, layers are those of
+// the links between fetched pages, and backlinks of a page are not links of it.
 func TestGuidesFollowFromWhatWasNoted(t *testing.T) {
 	store := frontier.NewMemory()
 	pages, err := Open(store, []byte("p"))

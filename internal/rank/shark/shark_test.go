@@ -212,8 +212,8 @@ func guides(t *rapid.T) (*Fish, *Shark) {
 	return fish, shark
 }
 
-// TestPathsGoOn: scores are finite and in their range, and a guide takes the states that it gives, step by step; its file says
-// the same of every page.
+// TestPathsGoOn: scores are finite and in their range, a guide accepts its own states, step by step, and the guide of its
+// file gives the same for every page.
 func TestPathsGoOn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fish, shark := guides(t)

@@ -8,8 +8,8 @@ import (
 	"forager/schemas"
 )
 
-// TestMemoryIsBounded: on a web whose pages name ever new hosts by ever new paths the bandit takes in nothing new once it is full, its
-// estimate is that of the heap, and it still draws what it knows.
+// TestMemoryIsBounded: on a web with ever new hosts and paths the bandit adds nothing once it is full, its estimate is that
+// of the heap, and it still draws known pages.
 func TestMemoryIsBounded(t *testing.T) {
 	const limit, links = 4 << 20, 30
 	page := func(u string, n int) *schemas.LinkFound {

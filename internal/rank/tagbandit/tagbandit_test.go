@@ -47,7 +47,7 @@ func TestCosine(t *testing.T) {
 	}
 }
 
-// TestDrawsFromTheLargestBound: one page after the other, two groups, from which pages are drawn as UCB1 says.
+// TestDrawsFromTheLargestBound: one page after the other, two groups, from which pages are drawn by UCB1.
 func TestDrawsFromTheLargestBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var links []*schemas.Link
