@@ -22,13 +22,13 @@ type Report struct {
 	About string
 }
 
-// Figure is one of a paper.
+// Figure is a figure of a paper.
 type Figure struct {
 	// Paper by its year, and the figures of it ("Figs 6 and 7").
 	Paper, Name, Title string
 	// Says is the paper's finding.
 	Says string
-	// Parts, one a world.
+	// Parts, one for each world.
 	Parts []Part
 	// Missing is what is not shown, and why.
 	Missing []string

@@ -48,7 +48,7 @@ func (p Proximal) check() error {
 	return nil
 }
 
-// Logistic is logistic regression learnt from one leap after another by FTRL-proximal (McMahan
+// Logistic is logistic regression trained on one leap after another by FTRL-proximal (McMahan
 // et al., "Ad Click Prediction: a View from the Trenches", 2013, algorithm 1):
 //
 //	w_i = 0 if |z_i| ≤ λ1, else −(z_i − sgn(z_i) λ1) / ((β + √n_i)/α + λ2)

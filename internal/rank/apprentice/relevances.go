@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// bins of R(v): ⌊256 R⌋.
+	// bins is the number of bins of R(v), ⌊256 R⌋.
 	bins = 257
 	// The cut is in [.1, .9].
 	minCut, maxCut = 26, 230

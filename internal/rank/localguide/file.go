@@ -20,7 +20,7 @@ const (
 	countLimit = 1 << 31
 )
 
-// Marshal returns the guide's file: the same guide, the same bytes.
+// Marshal returns the guide's file: the same guide gives the same bytes.
 func (g *Guide) Marshal() []byte {
 	e := modelfile.NewEncoder(string(g.kind), fileVersion)
 	e.String(g.words.String())

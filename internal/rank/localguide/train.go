@@ -24,7 +24,7 @@ type Lessons struct {
 	Parents localgraph.Parents
 	// Children returns, for the pages of the graph, the pages that each links to, each once.
 	Children func(graph *localgraph.Graph) (of func(page uint32) []uint32, err error)
-	// Page returns a page; nil where its text is not known.
+	// Page returns a page; nil if its text is not known.
 	Page func(page uint32) (*schemas.Page, error)
 	// Document returns the words of a page, counted by Settings.Words. It replaces Page for guides that read nothing else
 	// (ContextGraph, Focused2000); nil = Page is read.
