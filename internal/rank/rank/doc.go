@@ -23,14 +23,15 @@
 // # Tiers
 //
 // Only the links of v in its best tier combine into its score. What links of other tiers scored is dropped when v moves up.
-// A link that the gate defers is in a tier after all others, a link that it drops never enters. Under a guide, seeds
+// A link that the gate defers is in a tier after those that pass it, a link that it drops never enters. Under a guide, seeds
 // have a tier before all links, and links without guidance a tier after them, in the order of R(u). Under a policy that
 // orders pages (Expand_EXPAND_PAGE; 2000, §3.3) the remaining links of a page of which one was chosen have a tier before
 // all others. See decision 0410.
 //
 // # Scores
 //
-// A seed is placed by its seed link alone: tier 0 and score 1, which only raised URLs exceed; under unfocused all score 0.
+// A seed is placed by its seed link alone: tier 0 and score 1, which only raised URLs exceed; under unfocused all score 0. (Under
+// a policy that orders pages it has score 0 in the tier of links with guidance, and further links count.)
 // Every combined score of the built-in rankers is in [0,1]: the mean of log-odds goes back through the logistic
 // function, and a count n becomes n/(n + 1). The scores of a guide are any finite numbers. Unfocused, random and the
 // rankers of experiments combine by maximum, or stay frozen, or count: their scores are not probabilities.

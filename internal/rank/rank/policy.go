@@ -191,7 +191,7 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 		return at, fmt.Errorf("policy %q scores %s as %v", p.name, v, score)
 	}
 	if s.Seed && p.combine == schemas.Combine_COMBINE_COUNT {
-		score = seedScore // seeds are scored by no ranker
+		score = seedScore // instead of the ranker's score
 	}
 	switch {
 	case s.Seed && p.pages:
