@@ -1,11 +1,12 @@
-// Command explore runs property tests and simulations with seeds that were not tried before, for a bounded time, and prints how
-// to repeat each failure:
+// Command explore runs property tests and simulations with new seeds for a bounded time, and
+// prints how to repeat each failure:
 //
 //	explore [-seconds 120] [-seed n] [packages]
 //
-// It builds the test programs of the packages (all of the module by default) that import rapid or crashtest, and finds
-// the tests in them that lead to rapid.Check or crashtest.Seeds. These run one after another, on as many processors as
-// there are, in an order drawn from the seed; each run has a seed of its own, and 100 checks or 40 simulated schedules. When all
-// have run they run again with other seeds, until the time is over or one has failed; building is not counted. The seed of
-// the whole is printed first: with it the same runs follow one another. The exit status is 1 if a test has failed.
+// It builds the test programs of the packages (by default all of the module) that import rapid or
+// crashtest, and finds the tests that call rapid.Check or crashtest.Seeds, directly or indirectly.
+// They run on as many processors as there are, in an order drawn from the seed; each run has its
+// own seed, and 100 checks or 40 simulated schedules. The tests are repeated with other seeds until
+// the time is over or one has failed; building does not count. The main seed is printed first:
+// with it the same runs are repeated in the same order. The exit status is 1 if a test has failed.
 package main

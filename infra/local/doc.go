@@ -5,19 +5,17 @@
 //	local -config pipeline.yaml                      every part whose address is a loopback address
 //	local -config pipeline.yaml -parts s3,clickhouse these parts
 //
-// It prints a line for each part when clients can connect to it, then "ready". SIGTERM and
-// SIGINT finish what is under way and stop; a second one stops at once. Killed, it loses
-// nothing that it acknowledged. Two of them cannot share a data folder.
+// Parts with other addresses are not served and are reported as such, so that one pipeline.yaml
+// may combine the operator's own servers with embedded ones.
 //
-// The parts are packages of their own, so that tests start them in process: kafka, s3,
-// clickhouse (over chdb); each says in its package comment what it cannot do.
+// It prints a line for each part when clients can connect to it, then "ready". On SIGTERM and
+// SIGINT it finishes what is in progress and stops; a second signal stops it at once. When it is
+// killed, nothing acknowledged is lost. Two processes cannot share a data folder.
 //
-// ClickHouse needs the engine's library: `make deps` brings it by npm. It is looked for where
-// the environment variable FORAGER_LIBCHDB says, then in node_modules at or above the working
-// directory and the program.
+// The parts are packages, so that tests can start them in process: kafka, s3, clickhouse (which
+// uses chdb). Their package comments list their limits.
 //
-// # Decisions
-//
-// 2026-11-21: parts whose address is not a loopback address are not served and said to be
-// elsewhere, so that one pipeline.yaml may mix own servers and embedded ones.
+// ClickHouse needs the engine's library: `make deps` installs it by npm. It is the file that the
+// environment variable FORAGER_LIBCHDB names, or that of a node_modules folder at or above the
+// working directory or the program.
 package main

@@ -1,5 +1,4 @@
-// Command testreport reads the output of go test -json and prints what a person needs: the
-// output of failed tests, one line a package, and at the end what the failed tests said
-// themselves, once more, and how many tests ran. It exits 1 when a test failed, a package did not
-// build, or nothing ran.
+// Command testreport reads the output of go test -json and prints a summary: the output of failed
+// tests, one line for each package, and at the end the messages of the failed tests again and the
+// number of tests. It exits with 1 if a test failed, a package did not build, or no test ran.
 package main

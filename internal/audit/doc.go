@@ -1,58 +1,66 @@
-// Package audit checks a crawl from outside the stages: it reads the topics, the object store
-// and ClickHouse itself, and compares what they say with one another and with what the crawl
-// was allowed. Audit reads a Source: Live is what a pipeline holds, Evidence is in memory, so that
-// a test can alter it.
+// Package audit checks a crawl independently of the stages: it reads the topics, the object
+// store and ClickHouse, and compares them with one another and with the limits of the crawl. It
+// is what forager verify does.
 //
-// What was read is put into a Store on disk under keys by which it is compared in order, records side by
-// side with rows. Memory does not depend on the size of the crawl; the disk takes about as much as the topics.
+// Audit reads a Source: Live reads Kafka, S3 and ClickHouse; Evidence is in memory, so that a test
+// can alter it. Everything read is written to a Store on disk, under keys in whose order records
+// and rows are compared (scratch.go lists the kinds of entries). Memory does not grow with the
+// crawl; the disk needs about as much as the topics hold (docs/decisions/0040). The outcome is a
+// Result: figures, how each topic was checked, and the differences found.
 //
-// Records may come twice: the first of an id wins, as everywhere. Copies are counted; a copy of
-// a dispatch that is not the same dispatch is a difference.
+// Records may be repeated: the first of an id counts, as everywhere. Copies are counted; a copy of
+// a dispatch with other content is a difference.
 //
-// What is compared:
+// # Checks
 //
-//   - every valid request of the decision log has exactly one verdict in link.found, and one
+//   - every valid request of fetch.requested has exactly one verdict in link.found, and one
 //     record each in page.fetched and page.judged that agree with it
 //   - every delivered page is read by range from the store; its WARC record names its URL and its
-//     bytes have its digest; every record of every segment that the crawl names can be read
-//   - every settled leap names a link of a delivered page, carries R(u) and R(v) of the verdicts
-//     and the score, policy and model of the dispatch, and where shadows placed the target then; every link in scope whose target has come to
-//     its end, by itself or through redirects, has been settled
-//   - pages, requests and host caps stay within the budget and the scope; attempts follow one
-//     another; no URL out of scope was asked for
-//   - at no dispatch were more requests in flight than the window, or to one host than its window; of several
-//     shards, than the notes between them permitted, whose sum keeps to the window (leases.go)
-//   - hubs and authorities are delivered pages with the R of their verdicts, in the order of their scores
-//   - crawl.status says the same numbers as a recount
-//   - ClickHouse's rows equal the records, one each; of hub.ranked, which is compacted, those that are still there
-//   - of each topic, count and XOR of the ids that crawl.status says, that ClickHouse's rows give
-//     and that its records give
+//     bytes have its digest; every record of every segment that the crawl names is readable
+//   - every settled leap names a link of a delivered page and carries R(u) and R(v) of the
+//     verdicts, the score, policy and model of the dispatch, and the positions given by shadow
+//     policies; every link in scope whose target has ended, itself or through redirects, is settled
+//   - pages, requests and host caps are within the budget and the scope; attempts are
+//     consecutive; no URL out of scope was requested
+//   - at every dispatch the requests in flight were within the window, and those to a host within
+//     its window; with several shards, within the notes between them, whose sum is within the
+//     window (leases.go)
+//   - hubs and authorities are delivered pages with the R of their verdicts, ordered by score
+//   - crawl.status has the same numbers as a recount
+//   - ClickHouse has one row for each record, with the same content; of hub.ranked, which is
+//     compacted, only the rows of retained records are compared
+//   - count and XOR of the ids of each topic are the same in crawl.status, in ClickHouse and in
+//     the topic
 //
-// # When records are gone
+// # Records that are not retained
 //
-// crawl.status says at which offsets the crawl's records of a topic stand. Where the broker does
-// not hold all of them any more, the topic is checked by counts: prioritize's count and XOR are
-// compared with ClickHouse's, and ClickHouse's rows take the place of the records in all other checks
-// (rows.go). Result.Ways says which way was taken for each topic, Result.Themselves which tables had nothing else to be
-// compared with.
+// crawl.status contains the offsets of the crawl's records in each topic. Where the broker no
+// longer retains all of them, the topic is checked by counts: prioritize's count and XOR are
+// compared with ClickHouse's, and ClickHouse's rows replace the records in all other checks
+// (rows.go). Result.Ways has the way of each topic, Result.Themselves the tables that could be
+// compared with nothing else.
 //
-// # A crawl that runs
+// # Running crawls
 //
-// The ends of the topics are read first, those of later topics before those of earlier ones, and nothing behind them is
-// looked at: whatever a record follows from is among what is read. A link must have been settled only where prioritize
-// had committed the verdict that found it. What crawl.status counts moves, and is not compared.
+// The ends of the topics are read first, those of later topics before those of earlier ones, and
+// later records are ignored. So every record has its causes among the records that are read. A
+// link must be settled only if prioritize had committed the verdict that contained it. The counts
+// in crawl.status change and are not compared.
 //
 // # Samples
 //
-// A Sample is a window of ids, which are hashes: a record is in it with probability Share. Stored pages, rows and leaps outside
-// of it are not compared. Dispatches, verdicts, budgets, windows, counts and XORs always are.
+// A Sample is a window of ids. Ids are hashes, so a record is in it with probability Share. Stored
+// pages, rows and leaps outside of it are not compared. Dispatches, verdicts, budgets, windows,
+// counts and XORs always are.
 //
 // # Limits
 //
-// Budgets and windows are those of the newest control record. A link to a URL of a host that was at its cap and came below
-// it again, and one whose target redirected to a URL that was never asked for, though in scope, are not missed. A record that
-// cannot be decoded has a place in its topic and no row: once it is gone, the counts differ by it.
+// Budgets and windows are those of the newest control record. Two kinds of unsettled links are not
+// detected: links to a host that was at its cap for a while, and links whose target redirected to
+// a URL in scope that was never requested. A record that cannot be decoded has an offset and no
+// row: once it is no longer retained, the counts differ by it.
 //
-// Verdicts of two shards have no order in the topics: under PAIRS_FORWARD it cannot be said which links of a crawl of several
-// must have been settled, and how many requests were in flight at once is not recounted where link.found is gone.
+// Verdicts of different shards have no order in the topics. For a crawl of several shards under
+// PAIRS_FORWARD it is therefore unknown which links must be settled; where its link.found is not
+// retained, the requests in flight are not recounted.
 package audit

@@ -1,3 +1,3 @@
-// Package rules holds no code, only the tests that keep the shape of the tree: which rooms
-// may import which, and what no committed file may contain.
+// Package rules contains no code except tests that keep the structure of the tree: which
+// packages may import which, and what committed files must not contain.
 package rules

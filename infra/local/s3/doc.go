@@ -1,18 +1,15 @@
-// Package s3 serves an S3 endpoint out of this process: the Versity gateway over a folder, one
-// file an object.
+// Package s3 serves an S3 endpoint from this process: the Versity gateway over a folder, one
+// file for each object. Start serves a folder, Endpoint.Close stops it.
 //
-// What differs from an S3 service:
+// Differences from an S3 service:
 //   - objects are written without fsync: a killed process loses nothing acknowledged, a power
-//     cut may; no lifecycle rules, no versions, one user;
-//   - a key cannot be a folder of another key ("a" beside "a/b");
-//   - buckets are made by `forager setup`, or by Start when it is told a name;
+//     failure may; no lifecycle rules, no versions, one user;
+//   - a key cannot be a folder of another key ("a" and "a/b");
+//   - buckets are created by `forager setup`, or by Start (Settings.Buckets);
 //   - one endpoint a process, and **starting it changes the working directory of the process**
-//     to the bucket folder, as the gateway reads by relative paths: whatever else the process
-//     reads must be named absolutely.
+//     to the bucket folder, as the gateway uses relative paths: the process must name all other
+//     files by absolute paths.
 //
-// # Decisions
-//
-// 2026-11-21: object attributes (ETag, type) are kept in extended attributes of the files
-// where the file system has them, else in a folder beside. The one a folder was begun with
-// is kept.
+// Attributes of objects (ETag, type) are extended attributes of the files if the file system
+// supports them, otherwise files in a second folder. A folder keeps the form it was created with.
 package s3

@@ -1,24 +1,25 @@
-// Package likeness measures what a web is like: how large its hosts are, how long its pages,
-// how they link, how far links stay on a topic, and where around a link the words stand that
-// tell where it leads. The same code measures frozen webs and the synthetic one, so that
-// infra/simweb can be held against them; its figures are in infra/simweb/measured.json.
+// Package likeness measures properties of a web: the size of its hosts, the length of its pages,
+// how they link, how often links stay on a topic, and at which DOM offsets from a link words tell
+// the topic of its target. The same code (Measure) measures frozen webs and the synthetic one, so
+// that infra/simweb can be compared with them. The figures are in infra/simweb/measured.json
+// (Committed).
 //
-// Pages are what package dom reads of them: a token, a leaf and a link are the same things
-// here as in the crawler. A link counts when its target, redirects followed, is a page of the
-// web other than its own; two links of a page to one target are one.
+// Tokens, leaves and links are those of package dom, as in the crawler. A link counts if its
+// target, redirects followed, is another page of the web; several links of a page to one target
+// count once.
 //
 // # Figures
 //
-//   - pages a host: the mean; of the median page (half of all pages live on hosts that are at
-//     most so large); share of pages on the largest host
+//   - pages a host: the mean; of the median page (half of all pages are on hosts of at most this
+//     size); share of pages on the largest host
 //   - bytes, tokens, leaves: of a page, quantiles; distinct tokens: their share of the
 //     first hundred
-//   - links: distinct targets that a page names, inside the web or not
+//   - links: distinct targets of a page, inside the web or not
 //   - out-degree, in-degree: links inside the web; top 1 %: share of all links that lead to
-//     the hundredth of pages that has most
-//   - same host: share of links that stay on their page's host
-//   - same topic: share of links whose ends have the same label; lift: that share by the one
-//     that random ends would give; within, across: links inside a host and between hosts apart
+//     the one per cent of pages with the most
+//   - same host: share of links to the page's own host
+//   - same topic: share of links whose ends have the same label; lift: that share divided by the
+//     one expected of random ends; within, across: the same for links inside and between hosts
 //   - critic: share of pages whose label naive Bayes finds (2002 §2.1), in 5 folds
 //   - information gain at offset d: see below
 //
@@ -26,8 +27,8 @@
 //
 // An instance is a link (u,v), its class the label of v. T is a token drawn among those at DOM
 // offset d of links (a term counts once a link; terms at fewer than one link in 4,000 count as
-// one). The figure is I(T; class) / H(class) less what it is with the classes in random order, in
-// percent: what a word there tells of where the link leads. The paper averages the same quantity
-// over terms, with two classes; then webs of few and of many topics cannot be compared, because
-// a word of one topic among thirty is rarer than one among six.
+// one). The figure is I(T; class) / H(class), minus its value with the classes in random order, in
+// percent. The paper averages the same quantity over terms, with two classes; then webs of few
+// and of many topics cannot be compared, because a word of one topic among thirty is rarer than
+// one among six.
 package likeness

@@ -1,2 +1,2 @@
-// Package wrong is for the tests of command explore: one of its properties does not hold.
+// Package wrong is test data of command explore: one of its properties does not hold.
 package wrong
