@@ -75,7 +75,7 @@ type benchRun struct {
 	Floor        floor.Figures      `json:"floor"`
 	// Ratio is Sum to the floor with html.Parse.
 	Ratio float64 `json:"ratio_to_floor"`
-	// The crawls of one web follow each other, and so do their peaks.
+	// Crawls of one web follow one another, so later peaks include earlier ones.
 	memoryPeaks
 	EndReason string `json:"end_reason"`
 }
@@ -91,20 +91,20 @@ type benchWeb struct {
 	name   string
 	ground func() (*demoGround, error)
 	serve  []string
-	// crawls by their addition to the name; budgets, and whether dead links are requested.
+	// crawls by the suffix of their names; budgets, and whether dead links are requested.
 	crawls []benchCrawl
 }
 
 type benchCrawl struct {
 	name   string
 	budget func(g *demoGround) *schemas.Budget
-	// dead: there is no list of URLs, links to URLs that the web does not have are requested.
+	// dead: there is no URL list, so links to URLs that the web does not have are requested.
 	dead bool
 }
 
 func pagesBudget(g *demoGround) *schemas.Budget { return &schemas.Budget{Pages: g.budget} }
 
-// requestsPerPage of webkb with its dead links: two of three links of it are dead.
+// requestsPerPage of webkb with dead links: two of three links are dead.
 const requestsPerPage = 6.5
 
 func (c *benchCommand) webs(ctx context.Context) []benchWeb {
@@ -130,7 +130,7 @@ func (c *benchCommand) webs(ctx context.Context) []benchWeb {
 	return list
 }
 
-// chosen are the webs with the crawls that --crawls names.
+// chosen returns the webs with the crawls that --crawls names.
 func (c *benchCommand) chosen(ctx context.Context) ([]benchWeb, error) {
 	webs := c.webs(ctx)
 	if len(c.Crawls) == 0 {
@@ -225,7 +225,7 @@ func (b *bench) start() error {
 		return err
 	}
 	b.proxy = "http://" + addresses[0]
-	const anyPort = "127.0.0.1:0" // its log says which
+	const anyPort = "127.0.0.1:0" // the port is in its log
 	profiles := b.command.Profiles
 	more := append(b.more, setting{anyPort, []string{"local", "metrics"}}, setting{profiles, []string{"local", "profiles"}})
 	for _, stage := range stageNames {
@@ -247,10 +247,10 @@ func (b *bench) start() error {
 	return b.findDebug()
 }
 
-// told is the line in which a process says where its metrics and profiles are.
+// told matches the line in which a process logs the address of its metrics and profiles.
 var told = regexp.MustCompile(`msg=metrics .*address=(\S+)`)
 
-// findDebug waits until every process has told its address.
+// findDebug waits until every process has logged its address.
 func (b *bench) findDebug() error {
 	b.debug = make(map[string]string)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -281,7 +281,7 @@ func (b *bench) findDebug() error {
 	}
 }
 
-// idlePages is the budget of the crawl that measures the loop when nothing else is under way.
+// idlePages is the budget of the crawl that measures the loop's latency without other load.
 const idlePages = 12
 
 // run makes one crawl, the same crawl with one request at a time, and the floor.
@@ -331,7 +331,7 @@ func (b *bench) run(crawl benchCrawl, ranker, critic string) (*benchRun, error) 
 	return run, nil
 }
 
-// fetched are the URLs that a crawl requested and got an answer for.
+// fetched returns the URLs of a crawl's requests that got a response.
 func (b *bench) fetched(crawl string) ([]string, error) {
 	var urls []string
 	n, err := b.books.client.Partitions(b.s, schemas.TopicPageFetched)
@@ -357,11 +357,10 @@ func (b *bench) fetched(crawl string) ([]string, error) {
 	return slices.Compact(urls), nil
 }
 
-// profileSeconds is how long CPU profiles are taken.
+// profileSeconds is the duration of CPU profiles.
 const profileSeconds = 8
 
-// profile begins to write a CPU profile of every process; what it returns waits for them and
-// adds profiles of allocations.
+// profile starts a CPU profile of every process; the function it returns waits for them and adds profiles of allocations.
 func (b *bench) profile(crawl string) (wait func()) {
 	if !b.command.Profiles {
 		return func() {}

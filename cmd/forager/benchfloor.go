@@ -34,7 +34,7 @@ func (c *benchFloorCommand) Run(s *session) error {
 	return json.NewEncoder(s.out).Encode(f)
 }
 
-// floor measures the floor over URLs of the bench's web in a process of its own.
+// floor measures the floor over URLs of the bench's web in a separate process.
 func (b *bench) floor(urls []string) (floor.Figures, error) {
 	var f floor.Figures
 	path := filepath.Join(b.command.Out, "floor.urls")

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// benchProcesses are the rows of the bench's table: stages in the order of a page's journey,
-// then what is not Forager's own.
+// benchProcesses returns the rows of the bench's table: stages in the order of a page's journey, then the
+// programs that are not Forager's own.
 func benchProcesses() []string { return append(slices.Clone(stageNames), "local", "web") }
 
 // printBench prints a column for each crawl.

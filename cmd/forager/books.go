@@ -17,8 +17,7 @@ import (
 	"forager/schemas"
 )
 
-// books are the compacted topics, read to their end and kept up to date: what crawls there
-// are, how they stand and which models were published.
+// books are the compacted topics, read to their end and followed: which crawls exist, their state, and the published models.
 type books struct {
 	client *stream.Client
 	mu     sync.Mutex
@@ -28,13 +27,13 @@ type books struct {
 	models   map[string]*schemas.ModelPublished
 	// critics, guides and sources of backlinks are the newest versions by name.
 	critics, guides, backlinks map[string]*schemas.ModelPublished
-	// next is the offset behind the last record read, by topic.
+	// next is the offset after the last record read, by topic.
 	next      map[string]int64
 	followers []*stream.Follower
 }
 
-// openBooks connects to the broker and reads the compacted topics to their end. A stage waits
-// for its broker for ever; somebody at a terminal is told what to do.
+// openBooks connects to the broker and reads the compacted topics to their end. Unlike a stage it does not wait
+// for a broker that is down: it returns an error with the remedy.
 func openBooks(ctx context.Context, s *session, cfg *pipeline.Config) (*books, error) {
 	client, err := stream.Dial(cfg.Kafka, cfg.Topics, s.log, nil)
 	if err != nil {
@@ -77,7 +76,7 @@ func (b *books) read(r stream.Record) error {
 	defer b.mu.Unlock()
 	b.next[r.Topic] = r.Offset + 1
 	if r.Value == nil {
-		return nil // compaction forgets a key; what is known of it stays so here
+		return nil // compaction removes a key; its last value stays here
 	}
 	m, err := readFollowed(r)
 	if err != nil {
@@ -87,14 +86,14 @@ func (b *books) read(r stream.Record) error {
 	return nil
 }
 
-// note takes a record into the books that comes back through its topic a little later.
+// note adds a record to the books before it is read back from its topic.
 func (b *books) note(m proto.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.take(m)
 }
 
-// take takes a record; the caller holds mu.
+// take adds a record; the caller holds mu.
 func (b *books) take(m proto.Message) {
 	switch m := m.(type) {
 	case *schemas.CrawlControl:
@@ -107,7 +106,7 @@ func (b *books) take(m proto.Message) {
 			shards = make(map[uint32]*schemas.CrawlStatus)
 			b.statuses[m.GetCrawl()] = shards
 		}
-		// A stalled owner may write after its successor: the higher epoch counts, then the later time.
+		// A replaced owner may write after its successor: the higher epoch counts, then the later time.
 		if old := shards[m.GetShard()]; old == nil || cmp.Or(cmp.Compare(old.GetEpoch(), m.GetEpoch()), cmp.Compare(old.GetAt(), m.GetAt())) <= 0 {
 			shards[m.GetShard()] = m
 		}
@@ -118,7 +117,7 @@ func (b *books) take(m proto.Message) {
 		case "critic":
 			b.critics[name] = m
 		case "guide":
-			if m.GetCrawl() == "" { // else a crawl made it for itself, maybe of an older version
+			if m.GetCrawl() == "" { // otherwise a crawl made it for itself, possibly of an older version
 				b.guides[name] = m
 			}
 		case "backlinks":
@@ -127,8 +126,7 @@ func (b *books) take(m proto.Message) {
 	}
 }
 
-// control returns a crawl's newest control record. It is an error that there is none, or that
-// the crawl was deleted.
+// control returns a crawl's newest control record. It is an error if there is none, or if the crawl was deleted.
 func (b *books) control(crawl string) (*schemas.CrawlControl, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,7 +140,7 @@ func (b *books) control(crawl string) (*schemas.CrawlControl, error) {
 	return proto.CloneOf(c), nil
 }
 
-// others says which crawls there are; the caller holds mu.
+// others names the crawls that exist; the caller holds mu.
 func (b *books) others() string {
 	names := b.standing()
 	if len(names) == 0 {
@@ -151,34 +149,34 @@ func (b *books) others() string {
 	return "there are: " + strings.Join(names, ", ")
 }
 
-// standing are the names of the crawls that were not deleted, sorted; the caller holds mu.
+// standing returns the names of the crawls that were not deleted, sorted; the caller holds mu.
 func (b *books) standing() []string {
 	names := slices.Sorted(maps.Keys(b.controls))
 	return slices.DeleteFunc(names, func(n string) bool { return deleted(b.controls[n]) })
 }
 
-// known are the names of the crawls that were not deleted, sorted.
+// known returns the names of the crawls that were not deleted, sorted.
 func (b *books) known() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.standing()
 }
 
-// versions are the models whose announcements are kept: the newest ones.
+// versions returns the versions of the models whose announcements are retained: the newest ones.
 func (b *books) versions() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Sorted(maps.Keys(b.models))
 }
 
-// guideNames are the names of the guides, sorted.
+// guideNames returns the names of the guides, sorted.
 func (b *books) guideNames() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Sorted(maps.Keys(b.guides))
 }
 
-// criticNames are the names of the critics, sorted.
+// criticNames returns the names of the critics, sorted.
 func (b *books) criticNames() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -189,16 +187,15 @@ func deleted(c *schemas.CrawlControl) bool {
 	return c.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED
 }
 
-// status returns how the crawl stands, all its shards together; nil before prioritize has written
-// of any.
+// status returns the status of a crawl, its shards combined; nil before prioritize has written any.
 func (b *books) status(crawl string) *schemas.CrawlStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return schemas.WholeCrawl(b.controls[crawl], b.statuses[crawl])
 }
 
-// firstOffset is the smallest offset of the crawl's records in a partition of a topic, of any shard;
-// ok is false where there is none.
+// firstOffset returns the smallest offset of the crawl's records in a partition of a topic, over all shards; ok
+// is false if there is none.
 func (b *books) firstOffset(crawl, topic string, partition int) (offset int64, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -210,7 +207,7 @@ func (b *books) firstOffset(crawl, topic string, partition int) (offset int64, o
 	return offset, ok
 }
 
-// published is the announcement of a model, nil where there is none or compaction removed it.
+// published returns the announcement of a model, nil if there is none or compaction removed it.
 func (b *books) published(version string) *schemas.ModelPublished {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -227,7 +224,7 @@ func (b *books) guide(name string) (*schemas.ModelPublished, error) {
 	return b.named("guide", name, b.guides, "forager guide --help says how one is made")
 }
 
-// named resolves a name or a version of a model of a kind that has names; made is how one comes to be.
+// named resolves a name or a version of a model of a kind with names; made describes how to make one.
 func (b *books) named(kind, name string, newest map[string]*schemas.ModelPublished, made string) (*schemas.ModelPublished, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -244,7 +241,7 @@ func (b *books) named(kind, name string, newest map[string]*schemas.ModelPublish
 	return nil, fmt.Errorf("no %s %q; there are: %s", kind, name, strings.Join(known, ", "))
 }
 
-// send produces one record, waits until it is acknowledged and returns where it stands.
+// send produces one record, waits until it is acknowledged and returns its position.
 func (b *books) send(ctx context.Context, topic, key string, headers map[string]string, m proto.Message) (stream.Position, error) {
 	value, err := proto.Marshal(m)
 	if err != nil {
@@ -263,7 +260,7 @@ func (b *books) send(ctx context.Context, topic, key string, headers map[string]
 	return at[0], nil
 }
 
-// openBooks reads the pipeline file and opens the books that it leads to.
+// openBooks reads the pipeline file and opens the books of its broker.
 func (s *session) openBooks() (*pipeline.Config, *books, error) {
 	cfg, err := s.pipeline()
 	if err != nil {

@@ -34,7 +34,7 @@ func (c *completionCommand) Run(s *session) error {
 	return nil
 }
 
-// completeCommand is what the shells call.
+// completeCommand is called by the shells.
 type completeCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
@@ -49,8 +49,8 @@ func (c *completeCommand) Run(s *session, k *kong.Context) error {
 	return nil
 }
 
-// values are the words that an argument or a flag of that name may have. Somebody waits at a
-// prompt: what cannot be had within a second is not offered, and nothing is said.
+// values returns the possible values of the argument or flag of that name. What is not available within a
+// second is omitted without an error, as the user is typing.
 func (s *session) values(words []string, name string) []string {
 	if name == "shadow" && slices.Contains(words, "ranker") {
 		name = "ranker"
@@ -84,7 +84,7 @@ func (s *session) values(words []string, name string) []string {
 	return b.versions()
 }
 
-// configOf is the pipeline file that a command line names.
+// configOf returns the pipeline file that a command line names, or otherwise.
 func configOf(words []string, otherwise string) string {
 	for i, w := range words {
 		if value, ok := strings.CutPrefix(w, "--config="); ok {

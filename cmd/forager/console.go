@@ -12,21 +12,21 @@ import (
 	"forager/internal/platform/progress"
 )
 
-// console is standard output and standard error of a command. Text that is printed holds no control characters but
-// line ends and tabs, whatever a page's title or a URL held. At most one line of progress is shown on standard error:
-// in place on a terminal, once a minute elsewhere.
+// console is standard output and standard error of a command. Printed text contains no control characters
+// except line ends and tabs, whatever a page's title or a URL contains. Standard error shows at most one line
+// of progress: in place on a terminal, once a minute elsewhere.
 type console struct {
 	mu       sync.Mutex
 	err      io.Writer
 	terminal bool // standard error is one
 	shown    bool // a line of progress is on the terminal
 	every    time.Duration
-	tasks    []*watched // in the order of their beginning
+	tasks    []*watched // in the order in which they began
 	ticking  bool
 	stop     chan struct{}
 }
 
-// watched is a task of which progress is shown.
+// watched is a task whose progress is shown.
 type watched struct {
 	*progress.Task
 	began time.Time
@@ -68,7 +68,7 @@ func (c *console) Begin(t *progress.Task) (end func()) {
 	}
 }
 
-// Moved is seen at the next tick.
+// Moved does nothing: progress is shown at the next tick.
 func (c *console) Moved(*progress.Task) {}
 
 func (c *console) tick() {
@@ -96,7 +96,7 @@ func (c *console) close() {
 	c.erase()
 }
 
-// status shows a line in the place of the one before on a terminal, and below it elsewhere.
+// status replaces the previous line on a terminal, and prints a further line elsewhere.
 func (c *console) status(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *console) show(line string) {
 	c.shown = true
 }
 
-// erase takes the line of progress off the terminal; the caller holds mu.
+// erase removes the line of progress from the terminal; the caller holds mu.
 func (c *console) erase() {
 	if c.shown {
 		fmt.Fprint(c.err, "\r\x1b[K")
@@ -122,7 +122,7 @@ func (c *console) erase() {
 	}
 }
 
-// line is how far a task has come, and when it will probably have ended.
+// line is the progress of a task, with the estimated time of its end.
 func (w *watched) line(now time.Time) string {
 	spent, done, total := now.Sub(w.began), w.Done(), w.Total()
 	made := done - w.Base() // since the task began
@@ -139,13 +139,13 @@ func (w *watched) line(now time.Time) string {
 	return fmt.Sprintf("%s: %d %%, about %s left", w.What, 100*done/total, left.Round(time.Second))
 }
 
-// printer writes text to one of the streams of a console.
+// printer writes text to one stream of a console.
 type printer struct {
 	console *console
 	to      io.Writer
-	err     error // of the first write that failed: most commands do not look
-	raw     bool  // bytes are written as they are
-	json    bool  // what is no text is escaped as in JSON
+	err     error // of the first write that failed: most callers do not check
+	raw     bool  // bytes are written unchanged
+	json    bool  // escaped as in JSON
 	pending []byte
 	buffer  []byte
 }
@@ -171,7 +171,7 @@ func (t *printer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// flush writes what was held back as the begin of a character.
+// flush writes the bytes that were kept as the beginning of a character.
 func (t *printer) flush() {
 	if len(t.pending) > 0 {
 		rest := t.pending
@@ -182,7 +182,7 @@ func (t *printer) flush() {
 	}
 }
 
-// wholeRunes is the length of b without an encoded character at its end that is not whole.
+// wholeRunes is the length of b without an incomplete encoded character at its end.
 func wholeRunes(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -195,8 +195,9 @@ func wholeRunes(b []byte) int {
 	return len(b)
 }
 
-// printable appends b to dst with everything escaped that could steer a terminal: control characters (C0, C1, DEL),
-// marks that change the direction of text, separators of lines, and bytes that are no UTF-8. lines keeps line ends and tabs.
+// printable appends b to dst and escapes everything that could control a terminal: control characters (C0, C1,
+// DEL), marks that change the direction of text, line separators, and bytes that are not UTF-8. With lines,
+// line ends and tabs are kept.
 func printable(dst, b []byte, lines bool) []byte { return escape(dst, b, lines, false) }
 
 func escape(dst, b []byte, lines, json bool) []byte {

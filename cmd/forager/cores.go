@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onCores calls f in a thread that may run on the first n processors of those that this
-// process may use; programs that f starts inherit it, and the Go runtime and the ClickHouse
-// engine in them start as many threads as they find processors. n = 0 changes nothing.
+// onCores calls f in a thread that may run on the first n processors available to this process. Programs that f
+// starts inherit this; the Go runtime and the ClickHouse engine in them start as many threads as they see
+// processors. n = 0 changes nothing.
 func onCores(n int, f func() error) error {
 	if n == 0 {
 		return f()

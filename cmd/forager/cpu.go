@@ -36,7 +36,7 @@ func cpuTime(pid int) (time.Duration, error) {
 // peakMemory is the largest resident size of a process so far, bytes.
 func peakMemory(pid int) (int64, error) { return memory(pid, "VmHWM") }
 
-// memory is a size that /proc/PID/status names, bytes.
+// memory is a size in /proc/PID/status, bytes.
 func memory(pid int, name string) (int64, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -51,7 +51,7 @@ func memory(pid int, name string) (int64, error) {
 	return 0, fmt.Errorf("/proc/%d/status names no %s", pid, name)
 }
 
-// cpuTimes are the CPU times of every process of a stack, by stage ("fetch", "local").
+// cpuTimes returns the CPU times of all processes of a stack, by stage ("fetch", "local").
 func (s *stack) cpuTimes() map[string]time.Duration {
 	times := make(map[string]time.Duration)
 	for _, p := range s.processes.List {

@@ -107,8 +107,8 @@ func (c *crawlStart) Run(s *session) error {
 	})
 }
 
-// startCrawl completes the control record with what only the pipeline knows, stores the URL
-// list and sends control and seeds.
+// startCrawl adds the values that depend on the pipeline to the control record, stores the URL list and sends
+// control record and seeds.
 func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *crawlfile.Crawl, checkOnly bool) error {
 	if err := placeCrawl(ctx, cfg, b, crawl, checkOnly); err != nil || checkOnly {
 		return err
@@ -117,7 +117,7 @@ func startCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 	return err
 }
 
-// placeCrawl is startCrawl without the seeds.
+// placeCrawl is startCrawl without seeds.
 func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *crawlfile.Crawl, checkOnly bool) error {
 	ctl := crawl.Control
 	name := ctl.GetCrawl()
@@ -163,8 +163,8 @@ func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *books, crawl *craw
 			return fmt.Errorf("store the URL list: %w", err)
 		}
 	}
-	// The control record goes first: prioritize waits for the seeds of a crawl it knows, and
-	// never holds up a partition for a crawl that does not come.
+	// The control record is sent first: prioritize waits for the seeds of a known crawl, and never holds up a
+	// partition for an unknown one.
 	winner, err := b.place(ctx, ctl, seen)
 	if err != nil {
 		return err
@@ -216,12 +216,12 @@ func (c *crawlStatus) Run(s *session) error {
 	})
 }
 
-// standing is how a crawl stands, as people read it.
+// standing is the state of a crawl, for display.
 type standing struct {
 	Crawl  string `json:"crawl"`
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty"`
-	// Waiting says what does not answer, so that the crawl waits for it, or has given it up.
+	// Waiting names what is unreachable, if the crawl waits for it or has given it up.
 	Waiting  string  `json:"waiting,omitempty"`
 	Pages    uint64  `json:"pages"`
 	Requests uint64  `json:"requests"`
@@ -231,7 +231,7 @@ type standing struct {
 	Loss     float64 `json:"loss"`
 	// JudgedBy describes the critic that harvest and loss come from; empty of a crawl that only fetches.
 	JudgedBy string `json:"judged_by,omitempty"`
-	// OnTopic is how many pages are on topic without the critic's word, where a report or the end of a crawl tells it.
+	// OnTopic is the estimate of pages on topic, independent of the critic, for a report or the end of a crawl.
 	OnTopic  *onTopic          `json:"on_topic,omitempty"`
 	Outcomes map[string]uint64 `json:"outcomes"`
 	Refused  map[string]uint64 `json:"refused"`
@@ -276,7 +276,7 @@ func (c *crawlWatch) Run(s *session) error {
 	return watch(s, cfg, b, c.Crawl)
 }
 
-// watch follows a crawl and prints how it has ended.
+// watch follows a crawl and prints its end.
 func watch(s *session, cfg *pipeline.Config, b *books, crawl string) error {
 	x, err := follow(s, b, crawl)
 	if err != nil {
@@ -290,14 +290,12 @@ func watch(s *session, cfg *pipeline.Config, b *books, crawl string) error {
 	})
 }
 
-// follow prints a line of progress a second, in place on a terminal, until the crawl has
-// finished.
+// follow prints a line of progress every second, in place on a terminal, until the crawl has finished.
 func follow(s *session, b *books, crawl string) (standing, error) {
 	return followWith(s, b, crawl, func(standing) error { return nil })
 }
 
-// followWith is follow, and tells how the crawl stands, each second until it has finished; what is told may
-// take its time.
+// followWith is follow, and calls tell with the crawl's state every second until it has finished; tell may take longer than that.
 func followWith(s *session, b *books, crawl string, tell func(standing) error) (standing, error) {
 	terminal := interactive(s.err)
 	var last standing
@@ -315,7 +313,7 @@ func followWith(s *session, b *books, crawl string, tell func(standing) error) (
 		}
 		finished := ended(st)
 		if !s.json && (terminal || x.Pages != last.Pages || x.Waiting != last.Waiting || finished || lastAt.IsZero()) {
-			harvest := "" // of a crawl that only fetches there is none
+			harvest := "" // a crawl that only fetches has none
 			if ctl, err := b.control(crawl); err == nil && ctl.GetCritic() != "" {
 				harvest = fmt.Sprintf("harvest %.3f  loss %.3f  ", x.Harvest, x.Loss)
 			}

@@ -125,7 +125,7 @@ func (c *criticTrain) Run(s *session) error {
 	})
 }
 
-// date is when the model was trained, as it is told: of the same examples the same bytes are made.
+// date is the time of training as it is recorded: the same examples give the same bytes.
 func (c *criticTrain) date() (string, error) {
 	if c.Date != "" {
 		if _, err := time.Parse(time.DateOnly, c.Date); err != nil {
@@ -146,7 +146,7 @@ func (c *criticTrain) date() (string, error) {
 	return newest.Format(time.DateOnly), nil
 }
 
-// tellMeasured prints the measures of the posteriors of a model.
+// tellMeasured prints the measures of a model's posteriors.
 func tellMeasured(w io.Writer, m critic.Measured) {
 	fmt.Fprintf(w, "%-12s %8s %9s %7s\n", "POSTERIOR", "ACCURACY", "LOG LOSS", "ECE")
 	for _, x := range []struct {
@@ -157,7 +157,7 @@ func tellMeasured(w io.Writer, m critic.Measured) {
 	}
 }
 
-// examples reads the sources and, where they are asked for, the marks.
+// examples reads the sources and, if requested, the marks.
 func (c *criticTrain) examples(s *session, tries []critic.Settings) (*exampleSet, error) {
 	l := syllabus{words: c.Words, tries: tries}
 	if !c.Marks {
@@ -179,7 +179,7 @@ func (c *criticTrain) examples(s *session, tries []critic.Settings) (*exampleSet
 	for i := range marks {
 		said[marks[i].URL] = &marks[i]
 	}
-	// Of a page without topics it is known only what it is not about.
+	// For a page without topics only what it is not about is known.
 	l.topics = func(x *examples.Example) []string {
 		m := said[x.URL]
 		if m == nil {
@@ -199,7 +199,7 @@ func (c *criticTrain) examples(s *session, tries []critic.Settings) (*exampleSet
 	return c.examplesFor(s, c.Examples, l)
 }
 
-// modelName is what critics, guides and sources of backlinks are called.
+// modelName matches the names of critics, guides and sources of backlinks.
 var modelName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 func checkModelName(flag, name string) error {
@@ -209,7 +209,7 @@ func checkModelName(flag, name string) error {
 	return nil
 }
 
-// sourceOf reads what a user wrote of a model that is to be published under a name.
+// sourceOf reads a user's definition of a model that is to be published under a name.
 func sourceOf[M any](name, path string, parse func(file, source string) (M, error)) (none M, err error) {
 	if err := checkModelName("--name", name); err != nil {
 		return none, err
@@ -221,7 +221,7 @@ func sourceOf[M any](name, path string, parse func(file, source string) (M, erro
 	return parse(filepath.Base(path), string(source))
 }
 
-// publishCritic stores a critic under a name that its bytes give it and announces it.
+// publishCritic stores a critic under a name derived from its bytes and announces it.
 func publishCritic(ctx context.Context, cfg *pipeline.Config, b *books, name string, model *critic.Model, measures map[string]float64) (*schemas.ModelPublished, error) {
 	store, err := objects.Open(cfg.S3)
 	if err != nil {
@@ -235,7 +235,7 @@ func publishCritic(ctx context.Context, cfg *pipeline.Config, b *books, name str
 	return m, nil
 }
 
-// publish keeps a model and announces it, and returns its version.
+// publish stores a model, announces it and returns its version.
 func (s *session) publish(m *schemas.ModelPublished, data []byte) (version string, err error) {
 	b, store, err := s.openStore()
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *session) publish(m *schemas.ModelPublished, data []byte) (version strin
 	return m.GetVersion(), b.publish(s, store, m, data)
 }
 
-// publish keeps a model and announces it.
+// publish stores a model and announces it.
 func (b *books) publish(ctx context.Context, store *objects.Store, m *schemas.ModelPublished, data []byte) error {
 	if err := registry.Keep(ctx, store, m, data); err != nil {
 		return err
@@ -258,12 +258,11 @@ func (b *books) publish(ctx context.Context, store *objects.Store, m *schemas.Mo
 	if _, err := b.client.Produce(ctx, []stream.Out{out}); err != nil {
 		return fmt.Errorf("announce model %s: %w", m.GetVersion(), err)
 	}
-	b.note(m) // it comes back through the topic, a little later
+	b.note(m) // it is read back through the topic a little later
 	return nil
 }
 
-// putContent stores an object whose name says its content: one that is there already is the
-// same one.
+// putContent stores an object whose name is derived from its content: an existing one is the same.
 func putContent(ctx context.Context, store *objects.Store, key string, data []byte) error {
 	err := store.Put(ctx, key, bytes.NewReader(data), int64(len(data)))
 	if errors.Is(err, objects.ErrExists) {

@@ -7,8 +7,8 @@ import (
 	"forager/internal/classify/critic"
 )
 
-// judgedBy describes the critic that a crawl's harvest and loss come from, and how far it was checked; empty where a
-// crawl only fetches.
+// judgedBy describes the critic that a crawl's harvest and loss are computed with, and how it was validated;
+// empty for a crawl that only fetches.
 func (b *books) judgedBy(crawl string) string {
 	ctl, err := b.control(crawl)
 	if err != nil || ctl.GetCritic() == "" {
@@ -21,7 +21,7 @@ func (b *books) judgedBy(crawl string) string {
 	return criticOrigin(m.GetVersion(), m.GetMeasures())
 }
 
-// criticOrigin describes a critic by the measures it was published with.
+// criticOrigin describes a critic by the measures in its announcement.
 func criticOrigin(version string, measures map[string]float64) string {
 	if n := measures["liked"]; n > 0 {
 		origin := fmt.Sprintf("critic %s, learned from %.0f pages on topic without any counterexample but %.0f that were marked; it recognises %.0f %% of the liked pages when they are held out, "+
@@ -37,11 +37,11 @@ func criticOrigin(version string, measures map[string]float64) string {
 	return fmt.Sprintf("critic %s; how often it is right was not measured", version)
 }
 
-// mostAlike is the share of the background that is taken for on topic from which on it resembles the likes. Of pages around
-// likes a third may well be on topic.
+// mostAlike is the share of the background classified as on topic above which it counts as similar to the
+// likes. A third of the pages around likes may well be on topic.
 const mostAlike = .4
 
-// resemblance tells that the background resembles the likes; empty where it does not.
+// resemblance is a warning that the background is similar to the likes; empty if it is not.
 func resemblance(taken float64) string {
 	if taken < mostAlike {
 		return ""
@@ -52,11 +52,11 @@ func resemblance(taken float64) string {
 const (
 	// lowAccuracy is the accuracy below which training warns.
 	lowAccuracy = .6
-	// namedClasses is the number of classes that a warning names.
+	// namedClasses is the number of classes that a warning lists.
 	namedClasses = 5
 )
 
-// trainingWarnings are what a user should know of a critic before a crawl relies on it, each with the next step.
+// trainingWarnings returns what a user should know before a crawl relies on a critic, each with the next step.
 func trainingWarnings(r *critic.Report, s critic.Settings) []string {
 	var warnings []string
 	lost := lostClasses(r)

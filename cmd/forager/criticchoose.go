@@ -9,21 +9,21 @@ import (
 	"forager/internal/classify/taxonomy"
 )
 
-// unset is a method that is still to be chosen.
+// unset is a method that has not been chosen yet.
 const unset critic.Method = "auto"
 
-// minima are the numbers of examples a class must have that are tried, where the user names none: the finest classes that
-// can be told apart are the ones to use. Of fewer than twenty examples too few are held out to measure anything.
+// minima are the numbers of examples per class to try if the user names none: the finest classes that can be
+// distinguished are used. Of fewer than twenty examples too few are held out to measure anything.
 var minima = []int{300, 160, 80, 40, 20}
 
 const (
-	// lostShare is the share of classes, none of whose held-out pages is recognised, up to which classes can be told apart.
+	// lostShare is the largest share of classes without a recognised held-out page.
 	lostShare = .05
-	// mostProducts are those that logistic regression takes in about a minute of one core (critic.Products).
+	// mostProducts is the number of products for which logistic regression takes about a minute of one core (critic.Products).
 	mostProducts = 50e9
 )
 
-// tries are the settings to train with: what the flags leave open is chosen from them, coarsest first.
+// tries returns the settings to train with: the values that the flags leave open are chosen from them, coarsest first.
 func (f *learnFlags) tries() []critic.Settings {
 	s := critic.Settings{Method: f.Model, Features: f.Features, Cap: f.Cap, Seed: f.Seed}
 	if f.Model == unset {
@@ -40,18 +40,18 @@ func (f *learnFlags) tries() []critic.Settings {
 	return tries
 }
 
-// chosen is a critic with the settings that made it.
+// chosen is a critic with the settings that were selected.
 type chosen struct {
 	critic.Settings
 	model  *critic.Model
 	report *critic.Report
-	held   []critic.Held // where they are kept
-	// notes are sentences on what was chosen, and why.
+	held   []critic.Held // if they are kept
+	// notes are sentences on the selection and its reasons.
 	notes []string
 }
 
-// choose trains with each of the settings until the classes can no more be told apart, and by logistic regression too where
-// no method was named; it returns what judges held-out pages best.
+// choose trains with each of the settings until classes can no longer be distinguished, and by logistic
+// regression too if no method was named; it returns the result that classifies held-out pages best.
 func (f *learnFlags) choose(ctx context.Context, e *critic.Examples, tries []critic.Settings, keep bool) (*chosen, error) {
 	train := func(s critic.Settings) (*chosen, error) {
 		c := &chosen{Settings: s}
@@ -110,12 +110,12 @@ func (f *learnFlags) choose(ctx context.Context, e *critic.Examples, tries []cri
 	return best, nil
 }
 
-// canBeTold reports whether classes can be told apart well enough to build on.
+// canBeTold reports whether classes can be distinguished well enough.
 func canBeTold(r *critic.Report) bool {
 	return float64(len(lostClasses(r))) <= lostShare*float64(len(r.Classes)) && r.Calibrated.Accuracy >= lowAccuracy
 }
 
-// lostClasses are those none of whose held-out pages is recognised.
+// lostClasses returns the classes of which no held-out page is recognised.
 func lostClasses(r *critic.Report) (lost []string) {
 	for _, c := range r.Classes {
 		if c.Recall == 0 {

@@ -18,7 +18,7 @@ import (
 	"forager/internal/page/text"
 )
 
-// learnFlags say how a critic is trained.
+// learnFlags select how a critic is trained.
 type learnFlags struct {
 	Model    critic.Method `help:"How it learns: bayes, bayes-tree, logistic; auto = logistic where it judges better than bayes and takes about a minute at most." enum:"auto,bayes,bayes-tree,logistic" default:"auto"`
 	Features int           `help:"Words that bayes-tree chooses at each node of the taxonomy; 0 = all." default:"30000"`
@@ -118,7 +118,7 @@ func (c *criticEvaluate) how(of *chosen) []evaluate.Property {
 	return append(how, evaluate.Property{Name: "classes", Value: fmt.Sprintf("at least %d examples, at most %d used; %d topics pruned", of.Minimum, c.Cap, len(of.report.Pruned))})
 }
 
-// write writes a file, which appears when it is whole; no name, no file.
+// write writes a file, which appears when it is complete; without a name it does nothing.
 func (c *criticEvaluate) write(ctx context.Context, name string, by func(io.Writer) error) error {
 	if name == "" {
 		return nil
@@ -142,16 +142,16 @@ func pagesOf(held []critic.Held) []evaluate.Page {
 	return pages
 }
 
-// curveParts are the shares of the examples, in eighths, of a learning curve, beside the whole.
+// curveParts are the shares of the examples, in eighths, of a learning curve, in addition to the whole.
 var curveParts = []uint64{1, 2, 4}
 
-// learningCurve trains on parts of the examples, each within the next: a part is drawn by a hash
-// of the URL that knows nothing of folds. A part that is too small to train on is left out.
+// learningCurve trains on parts of the examples, each contained in the next: a part is drawn by a hash of the
+// URL that is independent of the folds. Parts that are too small for training are omitted.
 func learningCurve(s *session, c *criticEvaluate, settings critic.Settings) ([]evaluate.Lesson, error) {
 	var lessons []evaluate.Lesson
 	for _, eighths := range curveParts {
 		few := settings
-		few.Minimum = settings.Minimum * int(eighths) / 8 // the same topics stay
+		few.Minimum = settings.Minimum * int(eighths) / 8 // so that the same topics remain
 		smaller := syllabus{words: c.Words, tries: []critic.Settings{few}}
 		smaller.topics = func(x *examples.Example) []string {
 			if xxhash.Sum64String("part "+x.URL)%8 >= eighths {
@@ -184,7 +184,7 @@ func wholeLesson(r *evaluate.Report) evaluate.Lesson {
 	return evaluate.Lesson{Pages: r.Pages, Raw: brief(r.Raw), Tempered: brief(r.Tempered), Calibrated: brief(r.Calibrated)}
 }
 
-// tellEvaluation writes a report for people.
+// tellEvaluation writes a report as text.
 func tellEvaluation(w io.Writer, r *evaluate.Report) {
 	fmt.Fprintf(w, "%d pages of %d classes, each judged by a critic that has not seen it\n", r.Pages, len(r.Classes))
 	for _, p := range r.How {

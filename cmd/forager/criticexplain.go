@@ -44,12 +44,12 @@ func (c *criticExplain) Help() string {
   forager critic explain - --critic schools < page.txt`
 }
 
-// explanation is what the command says of a page.
+// explanation is the result of the command for a page.
 type explanation struct {
 	URL    string   `json:"url"`
 	Critic string   `json:"critic"`
 	Focus  []string `json:"focus"`
-	// Words of a trained critic, Rule of rules.
+	// Words is set by a trained critic, Rule by rules.
 	*critic.Explanation
 	Rule string `json:"rule,omitempty"`
 }
@@ -96,7 +96,7 @@ func (c *criticExplain) Run(s *session) error {
 	return s.print(x, func(w io.Writer) { x.tell(w, c.Terms) })
 }
 
-// explain asks a judge of any kind.
+// explain uses a judge of any kind.
 func explain(ctx context.Context, judge critic.Judge, page *schemas.Page, focus []string) (*explanation, error) {
 	opinion := critic.NewOpinion(len(judge.Classes()))
 	if err := judge.Opine(ctx, opinion, page); err != nil {
@@ -140,14 +140,14 @@ func explain(ctx context.Context, judge critic.Judge, page *schemas.Page, focus 
 	return x, nil
 }
 
-// bounded is the log-odds of a probability, finite also for 0 and 1.
+// bounded returns the log-odds of a probability, finite also for 0 and 1.
 func bounded(p float64) float64 {
 	const most = 0x1p-52
 	p = min(max(p, most), 1-most)
 	return math.Log(p / (1 - p))
 }
 
-// page brings the page to explain.
+// page returns the page to explain.
 func (c *criticExplain) page(s *session, cfg *pipeline.Config, store *objects.Store) (*schemas.Page, error) {
 	if _, err := os.Stat(c.Page); err == nil || c.Page == "-" {
 		var body []byte
@@ -193,7 +193,7 @@ func (c *criticExplain) crawls() string {
 	return "page of crawl " + c.Crawl
 }
 
-// parsePage reads HTML, and text as one leaf.
+// parsePage reads HTML; text becomes one leaf.
 func parsePage(body []byte, contentType, url string) (*schemas.Page, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, errors.New("the page is empty")
@@ -204,7 +204,7 @@ func parsePage(body []byte, contentType, url string) (*schemas.Page, error) {
 	return dom.Parse(body, contentType, url, dom.Settings{})
 }
 
-// tell writes the explanation for people.
+// tell writes the explanation as text.
 func (x *explanation) tell(w io.Writer, most int) {
 	j := x.Judgement
 	fmt.Fprintf(w, "%s\nby %s for %s\n\n", x.URL, x.Critic, strings.Join(x.Focus, ", "))
@@ -246,7 +246,7 @@ func (x *explanation) tellTerms(w io.Writer, title string, most int, of func(cri
 	}
 }
 
-// mark stands before what is of the focus.
+// mark precedes the topics of the focus.
 func mark(focus bool) string {
 	if focus {
 		return "*"

@@ -118,7 +118,7 @@ func (s *session) publishPredicate(name string, p *predicate.Predicate) (*predic
 	return p, version, err
 }
 
-// askAbout asks a service about a page and says what came of it.
+// askAbout sends a page to a service and describes the response.
 func askAbout(ctx context.Context, p *predicate.Predicate) string {
 	page := &schemas.Page{
 		Url: "https://example.org/", Title: "Example", Language: "en", Terms: []string{"an", "example", "page"}, Tokens: []uint32{0, 1, 2}, LeafLengths: []uint32{3},

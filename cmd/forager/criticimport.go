@@ -59,7 +59,7 @@ func (c *criticImport) Run(s *session) error {
 	if err := target.Commit(); err != nil {
 		return fmt.Errorf("%s: %w; nothing was left there", c.To, err)
 	}
-	to := s.err // standard output has the examples
+	to := s.err // standard output is used for the examples
 	if c.To != "-" {
 		to = s.out
 	}

@@ -30,12 +30,12 @@ large; an example fits where the topic's posterior is at least one half.
   forager critic propose mine.urls --critic schools --contact you@example.org`
 }
 
-// proposals are what critic propose says.
+// proposals is the result of critic propose.
 type proposals struct {
 	Critic   string             `json:"critic"`
 	Examples int                `json:"examples"`
 	Topics   []propose.Proposal `json:"topics"`
-	// Focus is proposed for a crawl; Covered examples fit one of its topics.
+	// Focus is proposed for a crawl; Covered is the number of examples that fit one of its topics.
 	Focus   []string          `json:"focus"`
 	Covered int               `json:"covered"`
 	Import  *examples.Summary `json:"import"`
@@ -59,7 +59,7 @@ func (c *criticPropose) Run(s *session) error {
 	return s.print(r, r.print)
 }
 
-// judge asks the critic about every example.
+// judge applies the critic to every example.
 func (c *criticPropose) judge(s *session, judge critic.Judge, r *proposals) error {
 	o := critic.NewOpinion(len(judge.Classes()))
 	if err := judge.Opine(s, o, new(schemas.Page)); err != nil {
@@ -89,11 +89,11 @@ func (c *criticPropose) judge(s *session, judge critic.Judge, r *proposals) erro
 	return nil
 }
 
-// pageOf is an example as the stages hand on a page.
+// pageOf is an example in the form in which stages pass on a page.
 func pageOf(e *examples.Example) (*schemas.Page, error) {
 	p, err := dom.Parse([]byte(html.EscapeString(e.Text)), "text/html; charset=utf-8", "http://example.invalid/", dom.Settings{})
 	if err == nil {
-		p.Url = e.URL // a judge that was trained on the page knows it by its name
+		p.Url = e.URL // a judge that was trained on the page recognises it by its URL
 	}
 	return p, err
 }

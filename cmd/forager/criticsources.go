@@ -19,7 +19,7 @@ import (
 	"forager/internal/platform/progress"
 )
 
-// sourceFlags say how sources of examples are read.
+// sourceFlags select how sources of examples are read.
 type sourceFlags struct {
 	Kind    string   `help:"jsonl, folder, urls or dmoz; auto = as the source looks." enum:"auto,jsonl,folder,urls,dmoz" default:"auto"`
 	Only    []string `help:"Take only examples at this topic and below; may be given more than once." placeholder:"TOPIC" sep:"none"`
@@ -88,7 +88,7 @@ func (f *sourceFlags) fill(s *session, in *examples.Intake, sources []string) er
 	return nil
 }
 
-// read calls take with the examples of all sources together, in the order of their URLs.
+// read calls take with the examples of all sources, in the order of their URLs.
 func (f *sourceFlags) read(s *session, sources []string, take func(*examples.Example) error) (*examples.Summary, error) {
 	in, err := f.gather(s, sources)
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *sourceFlags) finish(s *session, in *examples.Intake, sources []string, 
 	return sum, err
 }
 
-// fetch fetches the pages of a list of URLs.
+// fetch fetches the pages of a URL list.
 func (f *sourceFlags) fetch(s *session, path string, in *examples.Intake) error {
 	file, err := examples.Open(path)
 	if err != nil {
@@ -151,27 +151,27 @@ func (f *sourceFlags) fetch(s *session, path string, in *examples.Intake) error 
 	return err
 }
 
-// syllabus says what of the examples of sources a critic is trained on, and how.
+// syllabus describes which examples of the sources a critic is trained on, and how.
 type syllabus struct {
 	words text.Settings
-	// tries are the settings with which it may be trained.
+	// tries are the settings to train with.
 	tries []critic.Settings
-	// topics are those that an example counts for, none = it is left out; nil: its own.
+	// topics returns the topics for which an example counts, none = it is left out; nil: its own.
 	topics func(*examples.Example) []string
-	// more returns examples beside those of the sources, which were all read; nil: there are none.
+	// more returns examples in addition to those of the sources, which were all read; nil: there are none.
 	more func() []*examples.Example
 }
 
-// exampleSet is what a critic is trained on.
+// exampleSet is the training data of a critic.
 type exampleSet struct {
 	*critic.Examples
 	sum *examples.Summary
-	// digest is that of the lines that critic import makes of the sources.
+	// digest is that of the lines that critic import writes for the sources.
 	digest string
 }
 
-// examplesFor reads of sources what a critic is trained on, into memory: all labels, but
-// the words only of the pages that are left once the tree is pruned and the classes are sampled.
+// examplesFor reads the training data of a critic from sources into memory: all labels, but words only of the
+// pages that remain after pruning the tree and sampling the classes.
 func (f *sourceFlags) examplesFor(s *session, sources []string, l syllabus) (*exampleSet, error) {
 	in, err := f.gather(s, sources)
 	if err != nil {
@@ -234,7 +234,7 @@ func (f *sourceFlags) examplesFor(s *session, sources []string, l syllabus) (*ex
 	return set, nil
 }
 
-// namesOf are sources as a model says what it was trained on.
+// namesOf returns the names of sources as recorded in a model.
 func namesOf(sources []string) string {
 	names := make([]string, len(sources))
 	for i, path := range sources {
@@ -243,7 +243,7 @@ func namesOf(sources []string) string {
 	return strings.Join(names, ", ")
 }
 
-// tellSummary says what became of examples.
+// tellSummary prints how many examples were used, and why others were not.
 func tellSummary(w io.Writer, sum *examples.Summary) {
 	fmt.Fprintf(w, "%d examples of %d topics", sum.Examples, sum.Topics)
 	if sum.Labels > sum.Examples {
@@ -274,7 +274,7 @@ func tellCounts(w io.Writer, what string, counts []examples.Count) {
 	}
 }
 
-// shortened is a text of at most so many characters.
+// shortened cuts a text to at most that many characters.
 func shortened(s string, most int) string {
 	for i := range s {
 		if most == 0 {

@@ -31,21 +31,21 @@ same, or nearly so, under several classes, and names of topics that look like on
   forager critic taxonomy examples.jsonl.gz --minimum 60 --json`
 }
 
-// taxonomyReport is what critic taxonomy says.
+// taxonomyReport is the result of critic taxonomy.
 type taxonomyReport struct {
 	Import  *examples.Summary `json:"import"`
 	Minimum int               `json:"minimum"`
 	Cap     int               `json:"cap"`
-	// Before and After are the tree of the examples and the classes made of it.
+	// Before is the tree of the examples, After the classes made of it.
 	Before []taxonomy.Topic `json:"before"`
 	After  []preparedClass  `json:"after"`
 	// Pruned topics, and where their examples went.
 	Pruned []prunedTopic `json:"pruned"`
-	// Similar are topics whose names may mean the same.
+	// Similar are topics whose names may have the same meaning.
 	Similar [][]string `json:"similar_names"`
 	// Several is the number of examples of more than one class.
 	Several int `json:"of_several_classes"`
-	// Copies have the same words, Near ones nearly the same.
+	// Copies are pages with the same words, Near those with nearly the same.
 	Copies likeness `json:"copies"`
 	Near   likeness `json:"near"`
 }
@@ -53,7 +53,7 @@ type taxonomyReport struct {
 // preparedClass is a class that a critic is trained on.
 type preparedClass struct {
 	Class string `json:"class"`
-	// Examples it is trained on; Cut ones are left out by the cap; Moved labels came from pruned topics.
+	// Examples are used for training; Cut ones exceed the cap; Moved labels came from pruned topics.
 	Examples int `json:"examples"`
 	Cut      int `json:"cut"`
 	Moved    int `json:"moved"`
@@ -65,15 +65,15 @@ type prunedTopic struct {
 	Into     string `json:"into"`
 }
 
-// likeness sums up pages that are alike.
+// likeness summarises groups of similar pages.
 type likeness struct {
 	Groups int `json:"groups"`
 	Pages  int `json:"pages"`
-	// Across are groups whose pages are not all of the same classes: contradictory labels.
+	// Across is the number of groups whose pages differ in their classes: contradictory labels.
 	Across int `json:"groups_across_classes"`
-	// Pairs of classes with such groups, the most frequent first.
+	// Pairs of classes that share such groups, the most frequent first.
 	Pairs []classPair `json:"class_pairs"`
-	// First of the groups across classes.
+	// First are the first of the groups across classes.
 	First []likePages `json:"first"`
 }
 
@@ -84,7 +84,7 @@ type classPair struct {
 }
 
 type likePages struct {
-	// Resemblance is the least one by which a page belongs to the group, in [0,1].
+	// Resemblance is the smallest resemblance of a page to the group, in [0,1].
 	Resemblance float64    `json:"resemblance"`
 	Pages       []likePage `json:"pages"`
 }
@@ -113,8 +113,7 @@ func (c *criticTaxonomy) Run(s *session) error {
 	return s.print(r, func(w io.Writer) { r.print(w, c.Depth) })
 }
 
-// survey goes through the examples twice: once for the tree and what may be alike, once more to compare
-// the texts of that.
+// survey reads the examples twice: for the tree and candidates for similar pages, then to compare the texts of these.
 func (c *criticTaxonomy) survey(s *session, in *examples.Intake) (*taxonomyReport, error) {
 	var (
 		list   []taxonomy.Example
@@ -170,7 +169,7 @@ func (c *criticTaxonomy) survey(s *session, in *examples.Intake) (*taxonomyRepor
 	return r, nil
 }
 
-// prepare sets what became of the tree, and returns the classes of each example.
+// prepare fills in how the tree was pruned, and returns the classes of each example.
 func (r *taxonomyReport) prepare(tree *taxonomy.Tree, list []taxonomy.Example) (classes [][]int32) {
 	moved := tree.Moved(list)
 	classes = make([][]int32, len(list))
@@ -203,7 +202,7 @@ func (r *taxonomyReport) prepare(tree *taxonomy.Tree, list []taxonomy.Example) (
 // firstAlike is the number of groups that are shown.
 const firstAlike = 10
 
-// sumUp says what groups of pages mean for the classes.
+// sumUp summarises what groups of similar pages mean for the classes.
 func sumUp(groups []alike.Group, list []taxonomy.Example, tree *taxonomy.Tree, classes [][]int32) likeness {
 	l := likeness{Groups: len(groups), Pairs: []classPair{}, First: []likePages{}}
 	pairs := make(map[[2]int32]int)

@@ -28,7 +28,7 @@ type deadCommand struct {
 	Replay deadReplay `cmd:"" help:"Try the requests of dead letters once more."`
 }
 
-// letter is a dead letter as the command lists it.
+// letter is a dead letter, for display.
 type letter struct {
 	// Number is its offset in dead.letter.
 	Number  int64     `json:"number"`
@@ -58,7 +58,7 @@ func newLetter(r stream.Record) (letter, error) {
 	}, nil
 }
 
-// headersOf are the headers of the record that a letter is about.
+// headersOf returns the headers of the record that a letter contains.
 func headersOf(l *schemas.DeadLetter) map[string]string {
 	h := make(map[string]string, len(l.GetHeaders()))
 	for _, x := range l.GetHeaders() {
@@ -142,7 +142,7 @@ func (c *deadList) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if all == 0 && c.Crawl != "" { // a deleted crawl's may be retained
+	if all == 0 && c.Crawl != "" { // those of a deleted crawl may be retained
 		if _, err := b.control(c.Crawl); err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (c *deadShow) Run(s *session) error {
 	})
 }
 
-// decoded is the record of a letter as JSON, or why it is none.
+// decoded returns the record of a letter as JSON, or the reason why it cannot be decoded.
 func decoded(l *schemas.DeadLetter) (text []byte, problem string) {
 	m := schemas.Record(l.GetTopic())
 	if m == nil {
@@ -285,12 +285,12 @@ replayed once; if it fails again, its new letter can be replayed.
   forager dead replay --crawl chemistry --stage parse-dom`
 }
 
-// replayed is what dead replay did.
+// replayed is the result of dead replay.
 type replayed struct {
-	// Asked requests; of these Refused have been tried again since, or have not failed.
+	// Asked is the number of requests; Refused of these have been tried again since, or have not failed.
 	Asked   int    `json:"asked"`
 	Refused uint64 `json:"refused"`
-	// Skipped letters are about no request that could be tried again.
+	// Skipped letters contain no request that could be tried again.
 	Skipped int `json:"skipped"`
 }
 
@@ -324,8 +324,8 @@ func (c *deadReplay) Run(s *session) error {
 	})
 }
 
-// choose makes the asks, by crawl, for the letters that are meant. Of letters that are named each
-// must do, or nothing is sent; of letters that are chosen those that do not are skipped.
+// choose makes the records that request another attempt, by crawl. If letters are named, each must be
+// replayable, or nothing is sent; of letters selected by a filter, others are skipped.
 func (c *deadReplay) choose(s *session, b *books, result *replayed) (map[string][]*schemas.LinkFound, error) {
 	asks, known := make(map[string][]*schemas.LinkFound), make(map[string]bool)
 	take := func(l letter) error {
@@ -372,8 +372,7 @@ func (c *deadReplay) choose(s *session, b *books, result *replayed) (map[string]
 	return asks, nil
 }
 
-// ask makes the record of link.found that asks for another attempt at a letter's request. The
-// error says why there is none.
+// ask makes the record of link.found that requests another attempt for a letter. The error is the reason why there is none.
 func ask(l letter, now time.Time) (*schemas.LinkFound, error) {
 	switch l.Topic {
 	case schemas.TopicFetchRequested, schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged, schemas.TopicLinkFound:
@@ -393,7 +392,7 @@ func ask(l letter, now time.Time) (*schemas.LinkFound, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Whether a request can be replayed is for the frontier to say; who asks twice is told.
+	// The frontier decides whether a request can be replayed. A repeated call sends a new record, which it refuses and counts.
 	name := schemas.RequestID(request.GetCrawl(), fmt.Sprintf("replay:%s:%d", id, now.UnixNano()), 0)
 	return &schemas.LinkFound{
 		Id: name.Bytes(), Crawl: request.GetCrawl(), Shard: request.GetShard(), Url: request.GetUrl(),
@@ -401,10 +400,10 @@ func ask(l letter, now time.Time) (*schemas.LinkFound, error) {
 	}, nil
 }
 
-// replay sends the asks of one crawl and counts what became of them.
+// replay sends the records of one crawl and counts the results.
 func (b *books) replay(ctx context.Context, crawl string, asks []*schemas.LinkFound, wait time.Duration, result *replayed) error {
 	before := b.status(crawl)
-	last := make(map[int]int64) // of the asks, by partition: shards lie in several
+	last := make(map[int]int64) // by partition: shards have several
 	for _, rec := range asks {
 		shard := rec.GetShard()
 		headers := map[string]string{schemas.HeaderCrawl: crawl, schemas.HeaderShard: strconv.FormatUint(uint64(shard), 10)}

@@ -38,7 +38,7 @@ Interrupted, it may be called again and goes on.
   forager crawl delete chemistry --stop`
 }
 
-// deletion is what crawl delete did.
+// deletion is the result of crawl delete.
 type deletion struct {
 	Crawl string `json:"crawl"`
 	// Rows that were deleted, by table.
@@ -46,7 +46,7 @@ type deletion struct {
 	Segments int               `json:"segments_deleted"`
 	Bytes    int64             `json:"segment_bytes_deleted"`
 	Models   int               `json:"models_deleted"`
-	// Kept are objects that others need.
+	// Kept are objects that other crawls need.
 	KeptSegments []string `json:"segments_kept"`
 	KeptModels   []string `json:"models_kept"`
 }
@@ -80,7 +80,7 @@ func (c *crawlDelete) Run(s *session) error {
 	})
 }
 
-// tell makes the crawl a deleted one and waits until nobody works at it any more.
+// tell marks the crawl as deleted and waits until no stage works on it.
 func (c *crawlDelete) tell(s *session, b *books) error {
 	ctl, _ := b.newest(c.Crawl)
 	if !deleted(ctl) {
@@ -109,7 +109,7 @@ func (c *crawlDelete) tell(s *session, b *books) error {
 	return b.loaded(s, c.Wait)
 }
 
-// end wants a crawl that has finished, or stops it.
+// end requires that a crawl has finished, or stops it.
 func (c *crawlDelete) end(s *session, b *books, ctl *schemas.CrawlControl) error {
 	switch st := b.status(c.Crawl); {
 	case ended(st):
@@ -127,7 +127,7 @@ func (c *crawlDelete) end(s *session, b *books, ctl *schemas.CrawlControl) error
 	return b.await(s, ctl, c.Wait, ended)
 }
 
-// loaded waits until load-clickhouse has read everything that stands in the topics now.
+// loaded waits until load-clickhouse has read all records that are in the topics now.
 func (b *books) loaded(ctx context.Context, wait time.Duration) error {
 	const stage = "load-clickhouse"
 	ends, err := b.client.Ends(ctx, append([]string{schemas.TopicModelPublished}, stageInputs[stage]...)...)
@@ -145,7 +145,7 @@ func (b *books) loaded(ctx context.Context, wait time.Duration) error {
 	return err
 }
 
-// poll calls done until it says so, or time is over (false).
+// poll calls done until it returns true, or until wait is over (false).
 func poll(ctx context.Context, wait time.Duration, done func() (bool, error)) (bool, error) {
 	deadline := time.Now().Add(wait)
 	for {
@@ -163,8 +163,7 @@ func poll(ctx context.Context, wait time.Duration, done func() (bool, error)) (b
 	}
 }
 
-// erase removes what a deleted crawl left in the store and in ClickHouse. Rows go last: they say
-// which segments there are.
+// erase removes the objects and rows of a deleted crawl. Rows are removed last, as they name the segments (docs/decisions/0501).
 func erase(ctx context.Context, cfg *pipeline.Config, b *books, crawl string) (*deletion, error) {
 	store, err := objects.Open(cfg.S3)
 	if err != nil {
@@ -191,8 +190,8 @@ func erase(ctx context.Context, cfg *pipeline.Config, b *books, crawl string) (*
 	return d, err
 }
 
-// segments deletes the segments that hold pages of deleted crawls only. Whose a page is, its
-// record itself tells (segment.Holds): rows of other crawls may not be loaded yet.
+// segments deletes the segments that contain pages of deleted crawls only. The crawl of a page is read from its
+// record (segment.Holds): rows of other crawls may not be loaded yet.
 func (d *deletion) segments(ctx context.Context, store *objects.Store, db *analytics.DB, gone []string) error {
 	var names, shared []string
 	err := db.Each(ctx, `SELECT object, max(crawl NOT IN {gone:Array(String)}) FROM fetches_rows
@@ -230,7 +229,7 @@ func (d *deletion) segments(ctx context.Context, store *objects.Store, db *analy
 	return nil
 }
 
-// named deletes the objects that are the crawl's by their names: models, but for those needed, and URL lists.
+// named deletes the objects that belong to the crawl by their names: URL lists, and models except those needed by others.
 func (d *deletion) named(ctx context.Context, store *objects.Store, guides []string, needed map[string]bool) error {
 	if err := d.models(ctx, store, "apprentice", d.Crawl+"/", needed); err != nil {
 		return err
@@ -251,7 +250,7 @@ func (d *deletion) named(ctx context.Context, store *objects.Store, guides []str
 	return nil
 }
 
-// models deletes those of a kind whose versions begin so.
+// models deletes those of a kind whose versions have the prefix begin.
 func (d *deletion) models(ctx context.Context, store *objects.Store, kind, begin string, needed map[string]bool) error {
 	for o, err := range store.List(ctx, schemas.ModelObject(kind, begin)) {
 		if err != nil {
@@ -269,8 +268,8 @@ func (d *deletion) models(ctx context.Context, store *objects.Store, kind, begin
 	return nil
 }
 
-// guides are the versions of those that the crawl made of its own pages and nobody else announced: a version is named by its bytes,
-// so that another crawl, or an operator, may have come to the same one.
+// guides returns the versions of guides that the crawl made of its own pages and that no other crawl or
+// operator announced: a version is a digest, so that others may have made the same guide.
 func (d *deletion) guides(ctx context.Context, db *analytics.DB, gone []string) (versions []string, err error) {
 	err = db.Each(ctx, `SELECT model FROM models_rows WHERE kind = 'guide' GROUP BY model
 		HAVING has(groupArray(crawl), {crawl:String}) AND max(crawl NOT IN {gone:Array(String)}) = 0 ORDER BY model`,
@@ -281,7 +280,7 @@ func (d *deletion) guides(ctx context.Context, db *analytics.DB, gone []string) 
 	return versions, err
 }
 
-// deletedCrawls are the names of all crawls that were deleted, sorted.
+// deletedCrawls returns the names of all deleted crawls, sorted.
 func (b *books) deletedCrawls() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -289,7 +288,7 @@ func (b *books) deletedCrawls() []string {
 	return slices.DeleteFunc(names, func(n string) bool { return !deleted(b.controls[n]) })
 }
 
-// needed are the versions of models that other crawls begin with or are pinned to, and of guides that they rank by.
+// needed returns the versions of models that other crawls start from or are pinned to, and of guides that they rank by.
 func (b *books) needed(crawl string) map[string]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -305,7 +304,7 @@ func (b *books) needed(crawl string) map[string]bool {
 	return needed
 }
 
-// statusOf says whether ok holds for the status of every shard of a crawl.
+// statusOf reports whether ok holds for the status of every shard of a crawl.
 func (b *books) statusOf(crawl string, ok func(*schemas.CrawlStatus) bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

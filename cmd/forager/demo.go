@@ -84,7 +84,7 @@ type demoReport struct {
 	PeakMemory map[string]int64 `json:"peak_memory"`
 }
 
-// demoGround is what a demo crawls: a web behind a proxy, a critic and the truth.
+// demoGround is the environment of a demo: a web served by a proxy, a critic and the truth.
 type demoGround struct {
 	name, topic string
 	handler     http.Handler
@@ -92,9 +92,9 @@ type demoGround struct {
 	seeds       []string
 	urlList     []string
 	budget      uint64
-	// truth says whether a page is about the topic.
+	// truth reports whether a page is about the topic.
 	truth func(url string) bool
-	// teach is a web to learn on first; nil = learn while crawling.
+	// teach is a web to train on first; nil = train during the crawl.
 	teach *teaching
 }
 
@@ -131,7 +131,7 @@ func (d *demo) stop() error {
 	defer cancel()
 	wait := 30 * time.Second
 	if d.s.Err() != nil {
-		wait = grace / 4 // stages and parts each; what they hold is removed by the next run
+		wait = grace / 4 // stages and parts each; the next run removes their data
 	}
 	_, err := d.stack.stop(ctx, wait)
 	return err
@@ -210,7 +210,7 @@ func (d *demo) run() error {
 	return nil
 }
 
-// prepare starts the web, the embedded parts and the stages in a fresh folder.
+// prepare starts the web, the embedded parts and the stages in an empty folder.
 func (d *demo) prepare() error {
 	c := d.command
 	if err := d.clear(); err != nil {
@@ -232,7 +232,7 @@ func (d *demo) prepare() error {
 	return d.start(proxy)
 }
 
-// start starts the embedded parts and the stages, on free ports, for a web behind a proxy.
+// start starts the embedded parts and the stages, on free ports, for a web served by a proxy.
 func (d *demo) start(proxy string, more ...setting) error {
 	c := d.command
 	path, err := writeDemoPipeline(c.Config, c.Out, proxy, more...)
@@ -263,7 +263,7 @@ func (d *demo) start(proxy string, more ...setting) error {
 	return err
 }
 
-// clear removes what an earlier demo left in the folder, after ending its processes.
+// clear removes the data of an earlier demo from the folder, after ending its processes.
 func (d *demo) clear() error {
 	data := filepath.Join(d.command.Out, "data")
 	p, err := openProcesses(data)
@@ -350,8 +350,7 @@ func writeDemoPipeline(from, out, proxy string, more ...setting) (string, error)
 	return path, os.WriteFile(path, b, 0o644)
 }
 
-// simGround is the synthetic web: the critic is trained on pages of a third web of the same
-// language, the apprentice on a second.
+// simGround is a synthetic web: the critic is trained on pages of a third web of the same language, the apprentice on a second.
 func simGround(pages uint64) (*demoGround, error) {
 	const crawled, taught, examples = 1, 2, 3
 	webs := make(map[uint64]*simweb.Web)
@@ -378,8 +377,7 @@ func simGround(pages uint64) (*demoGround, error) {
 	}, nil
 }
 
-// simCritic is a critic of the topics of a synthetic web, and of pages about none, trained on 60
-// pages of each.
+// simCritic is a critic of the topics of a synthetic web, and of pages about none of them, trained on 60 pages of each.
 func simCritic(w *simweb.Web) (*critic.Model, error) {
 	var set critic.Examples
 	for _, topic := range append([]string{simweb.Other}, w.Topics()...) {
@@ -530,7 +528,7 @@ func (d *demo) follow(name string, began time.Time) (*schemas.CrawlStatus, error
 	}
 }
 
-// lag is how many records wait before each stage, as one word each.
+// lag is the number of records that wait before each stage, as one word each.
 func (d *demo) lag() string {
 	ctx, cancel := context.WithTimeout(d.s, 500*time.Millisecond)
 	defer cancel()
@@ -550,7 +548,7 @@ func (d *demo) lag() string {
 	return strings.TrimSpace(b.String())
 }
 
-// newestModel is the last apprentice that a crawl published.
+// newestModel is the newest apprentice model that a crawl published.
 func (d *demo) newestModel(crawl string) (string, error) {
 	m := d.books.apprentice(crawl)
 	if m == nil {

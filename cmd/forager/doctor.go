@@ -25,7 +25,7 @@ type doctorCommand struct {
 type finding struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
-	// Detail says what was seen; Fix what to do about it where OK is false.
+	// Detail is what was observed; Fix is the remedy if OK is false.
 	Detail string `json:"detail"`
 	Fix    string `json:"fix,omitempty"`
 }
@@ -69,7 +69,7 @@ func (c *doctorCommand) examine(s *session) []finding {
 		}
 		findings = append(findings, f)
 	}
-	if p, err := openProcesses(cfg.Data); err != nil || len(p.List) > 0 { // else up started none here
+	if p, err := openProcesses(cfg.Data); err != nil || len(p.List) > 0 { // otherwise up started none here
 		detail := ""
 		if err == nil {
 			detail, err = checkRestarts(cfg.Data, p)
@@ -124,7 +124,7 @@ func (c *doctorCommand) examine(s *session) []finding {
 	return findings
 }
 
-// checkDisk looks as prioritize does at the room below the data folder.
+// checkDisk checks the free space of the data folder as prioritize does.
 func checkDisk(cfg *pipeline.Config) (detail string, err error) {
 	folders := func() []string { return disk.Folders(cfg.Data) }
 	var failure error
@@ -165,10 +165,10 @@ func checkTables(ctx context.Context, cfg *pipeline.Config) error {
 	return withTables(cfg, func(db *analytics.DB) error { return db.Check(ctx) })
 }
 
-// loadAnew is what to do about rows that are missing.
+// loadAnew is the remedy for missing rows.
 const loadAnew = "the topics hold the rows: forager down, forager up --parts, forager reload, forager up; forager verify CRAWL says what is still missing"
 
-// checkParts tells of parts of tables that the server found broken, once it was started or after the disk was full, and set aside.
+// checkParts reports parts of tables that the server found broken, at its start or after the disk was full, and detached.
 func checkParts(ctx context.Context, cfg *pipeline.Config) (findings []finding) {
 	var parts []analytics.BrokenPart
 	err := withTables(cfg, func(db *analytics.DB) (err error) {
@@ -247,8 +247,7 @@ func (c *setupCommand) Run(s *session) error {
 	})
 }
 
-// setUp creates what is missing in Kafka, S3 and ClickHouse and fails where something that
-// exists differs from the configuration.
+// setUp creates what is missing in Kafka, S3 and ClickHouse and fails if something that exists differs from the configuration.
 func setUp(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) error {
 	c, err := stream.Dial(cfg.Kafka, cfg.Topics, log, nil)
 	if err != nil {

@@ -45,7 +45,8 @@ critic mark.
 type proposal struct {
 	URL         string  `json:"url"`
 	Probability float64 `json:"probability"`
-	// Linked by so many examples, linking to so many, and linked beside examples so often.
+	// Linked is the number of examples that link to it, Links that of examples it links to, Beside how often a
+	// page links to it and to an example.
 	Linked uint64 `json:"linked"`
 	Links  uint64 `json:"links"`
 	Beside uint64 `json:"beside"`
@@ -111,10 +112,10 @@ func (p *proposal) line() string {
 	return fmt.Sprintf("%.3f  %s  %s  (%s)", p.Probability, p.URL, p.Title, strings.Join(ties, ", "))
 }
 
-// question is a page that is asked about, and how it is shown.
+// question is a page to confirm, with the line that shows it.
 type question struct{ URL, Line string }
 
-// confirm asks about each page and returns the URLs that are on topic and those that are not.
+// confirm asks the operator about each page and returns the URLs that are on topic and those that are not.
 func confirm(in io.Reader, out io.Writer, list []question) (yes, no []string, err error) {
 	lines := bufio.NewScanner(in)
 	for i := 0; i < len(list); {
@@ -140,7 +141,7 @@ func confirm(in io.Reader, out io.Writer, list []question) (yes, no []string, er
 	return yes, no, nil
 }
 
-// replies come from files where nobody is asked.
+// replies are read from files instead of a terminal.
 type replies struct {
 	Yes string `help:"A file of URLs that are on topic, instead of questions; - is standard input." type:"path"`
 	No  string `help:"A file of URLs that are not on topic, instead of questions." type:"path"`
@@ -183,8 +184,8 @@ func (a *replies) read() (yes, no []string, err error) {
 	return yes, no, nil
 }
 
-// neighbours are links around examples: those that they have, those that lead to them and those that a page
-// has beside them (1999; Kessler's and Small's couplings), with how often each.
+// neighbours are links around examples: their own, those that lead to them, and those that a page has next to
+// them (1999; the couplings of Kessler and Small), each with its count.
 const neighbours = `SELECT page, sum(kind = 1) AS linked, sum(kind = 2) AS linking, sum(kind = 3) AS beside FROM
 (
     SELECT DISTINCT v AS page, u AS other, 1 AS kind FROM links WHERE u IN {examples:Array(String)}
@@ -197,7 +198,7 @@ const neighbours = `SELECT page, sum(kind = 1) AS linked, sum(kind = 2) AS linki
 WHERE page NOT IN {said:Array(String)}
 GROUP BY page`
 
-// nearest bounds the neighbourhood, pages; those of most ties are looked at.
+// nearest bounds the neighbourhood, pages; those with most links are examined.
 const nearest = 500
 
 const (
@@ -209,8 +210,7 @@ HAVING page NOT IN (SELECT url FROM pages WHERE outcome != '')
 ORDER BY linked + linking + beside DESC, page LIMIT {most:UInt64}`
 )
 
-// around returns pages in the neighbourhood of the examples of which nothing was said, those of most ties
-// first.
+// around returns pages in the neighbourhood of the examples that have no mark yet, those with most links first.
 func (t *lesson) around(ctx context.Context, sql string, most int) ([]proposal, error) {
 	marks, err := samples.Marks(ctx, t.store, t.name)
 	if err != nil {
@@ -237,7 +237,7 @@ func (t *lesson) around(ctx context.Context, sql string, most int) ([]proposal, 
 	return list, nil
 }
 
-// propose returns the likeliest pages of the neighbourhood, best first.
+// propose returns the most probable pages of the neighbourhood, best first.
 func (t *lesson) propose(ctx context.Context, most int) ([]proposal, error) {
 	list, err := t.around(ctx, fetchedNeighbours, nearest)
 	if err != nil {
@@ -276,7 +276,7 @@ func (t *lesson) propose(ctx context.Context, most int) ([]proposal, error) {
 	return found[:min(most, len(found))], nil
 }
 
-// newest is the newest version of the critic.
+// newest returns the newest version of the critic.
 func (t *lesson) newest(ctx context.Context) (*positive.Critic, error) {
 	m, err := t.b.critic(t.name)
 	if err != nil {
@@ -289,7 +289,7 @@ func (t *lesson) newest(ctx context.Context) (*positive.Critic, error) {
 	return positive.Unmarshal(data)
 }
 
-// fetch fetches the pages of most ties that no crawl has asked for.
+// fetch fetches the pages with most links that no crawl has requested.
 func (c *criticExpand) fetch(s *session, t *lesson) error {
 	list, err := t.around(s, unfetchedNeighbours, c.Fetch)
 	if err != nil || len(list) == 0 {

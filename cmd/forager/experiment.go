@@ -164,7 +164,7 @@ func (c *experimentCompare) Run(s *session) error {
 		return err
 	}
 	for i := range results {
-		results[i].Course = experiment.Course{} // a table of numbers is asked for
+		results[i].Course = experiment.Course{} // only a table of numbers is printed
 	}
 	err = s.print(map[string]any{"groups": groups, "results": results, "failed": failed}, func(w io.Writer) {
 		for i, g := range groups {

@@ -35,7 +35,7 @@ type experimentSimwebCommand struct {
 	Rankers []string `help:"Rankers to compare." default:"unfocused,soft-focus,hard-defer,apprentice,apprentice-gated,taught"`
 }
 
-// taught is the apprentice that begins with a model learned on another web (protocol T).
+// taught is the apprentice that starts from a model trained on another web (protocol T).
 const taught = "taught"
 
 func (c *experimentSimwebCommand) Help() string {
@@ -62,7 +62,7 @@ share; pages/s is the rate of the crawl in that time.`
 // simRow is a line of the table.
 type simRow struct {
 	Cues string `json:"cues"`
-	// Protocol of the table that the line is of; those that learn nothing stand in the tables of all.
+	// Protocol of the line's table; rankers that do not learn are in the tables of all.
 	Protocol string                      `json:"protocol"`
 	Ranker   string                      `json:"ranker"`
 	Measures map[string]harvest.Estimate `json:"measures"`
@@ -114,7 +114,7 @@ func (c *experimentSimwebCommand) Run(s *session) error {
 	})
 }
 
-// printSimHead begins a table.
+// printSimHead prints the head of a table.
 func printSimHead(w io.Writer, protocol string) {
 	fmt.Fprintf(w, "\nprotocol %s\n%-9s%-18s", protocol, "cues", "ranker")
 	for _, column := range simColumns {
@@ -122,7 +122,7 @@ func printSimHead(w io.Writer, protocol string) {
 	}
 }
 
-// protocolOf is the protocol under which a ranker is tried here.
+// protocolOf returns the protocol under which a ranker is tried here.
 func protocolOf(ranker string) string {
 	if ranker == taught {
 		return experiment.ProtocolTransfer
@@ -130,7 +130,7 @@ func protocolOf(ranker string) string {
 	return experiment.Protocol(ranker)
 }
 
-// protocols are those of the rankers that learn; where none does, the one that charges every page.
+// protocols returns those of the rankers that learn; if none does, the one that charges every page.
 func (c *experimentSimwebCommand) protocols() []string {
 	var used []string
 	for _, p := range experiment.Protocols {
@@ -144,7 +144,7 @@ func (c *experimentSimwebCommand) protocols() []string {
 	return used
 }
 
-// summary of one ranker over the webs; base is soft focus on the same ones, where it was tried.
+// summary of one ranker over the webs; base is soft focus on the same webs, if it was tried.
 func summary(of, base []simCrawl) map[string]harvest.Estimate {
 	values := make(map[string][]float64)
 	for i, m := range of {
@@ -168,13 +168,13 @@ func summary(of, base []simCrawl) map[string]harvest.Estimate {
 	return out
 }
 
-// simCrawl is the measures of one crawl, and the time it took over a network.
+// simCrawl is the measures of one crawl, and the time that it would take over a network.
 type simCrawl struct {
 	experiment.Measures
 	took time.Duration
 }
 
-// crawls makes those of one setting of cues: measures by ranker, one a web.
+// crawls runs those of one setting of cues: measures by ranker, one for each web.
 func (c *experimentSimwebCommand) crawls(s *session, cues string) (map[string][]simCrawl, error) {
 	lessons, err := c.web(c.Critic, cues)
 	if err != nil {
@@ -220,8 +220,7 @@ func (c *experimentSimwebCommand) crawls(s *session, cues string) (map[string][]
 	return out, nil
 }
 
-// What a request takes over a network: a little more than the loop of the embedded parts when idle, and
-// what makes 500 pages a second.
+// Time of a request over a network: slightly more than the loop of the embedded parts when idle, and the time at 500 pages a second.
 const (
 	simLoop = 60 * time.Millisecond
 	simWork = 2 * time.Millisecond
@@ -229,7 +228,7 @@ const (
 
 var simLearning = &schemas.Learning{DMax: 5}
 
-// try makes one crawl of the ground's only draw.
+// try runs one crawl of the only draw of g.
 func (c *experimentSimwebCommand) try(g *experiment.Ground, ranker string, prior []byte) (*experiment.Crawl, error) {
 	var network *experiment.Network
 	if c.Overlap {
@@ -249,7 +248,7 @@ func (c *experimentSimwebCommand) try(g *experiment.Ground, ranker string, prior
 	return (&experiment.Run{Ground: g, Seeds: seeds, Policies: ranking.Policies, Learning: simLearning, Prior: prior, Network: network}).Crawl()
 }
 
-// teach crawls the teacher's web and returns the model of what was learned there.
+// teach crawls the training web and returns the resulting model.
 func (c *experimentSimwebCommand) teach(topic, cues string, model *critic.Model) ([]byte, error) {
 	g, err := c.ground(c.Teacher, cues, topic, max(c.Budget/2, 1), model)
 	if err != nil {

@@ -42,7 +42,7 @@ page and can train a critic. A file appears when it is whole; of a running crawl
   forager export chemistry --format urls --outcome client-error -o dead-links.txt`
 }
 
-// format is the one asked for, or the one that the file's name says.
+// format is that of the flag, or that of the file name's suffix.
 func (c *exportCommand) format() (f export.Format, gz bool, err error) {
 	name := strings.ToLower(c.To)
 	name, gz = strings.CutSuffix(name, ".gz")
@@ -101,7 +101,7 @@ func (c *exportCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	to := s.err // standard output has the pages
+	to := s.err // standard output is used for the pages
 	if c.To != "-" {
 		to = s.out
 	}
@@ -118,10 +118,10 @@ func (c *exportCommand) Run(s *session) error {
 	})
 }
 
-// exportCache bounds what is read ahead of the store, bytes: the pages of a segment are asked for one soon after the other.
+// exportCache bounds what is read ahead from the store, bytes: pages of a segment are requested soon after one another.
 const exportCache = 16 << 20
 
-// write writes the pages and ends the target. An error says what is left of it.
+// write writes the pages and commits the target. An error describes what remains of it.
 func (c *exportCommand) write(s *session, cfg *pipeline.Config, db *analytics.DB, target *export.Target, o export.Options) (pages, lost int, err error) {
 	store, err := objects.Open(cfg.S3)
 	if err != nil {
@@ -163,8 +163,7 @@ func (c *exportCommand) write(s *session, cfg *pipeline.Config, db *analytics.DB
 	return 0, 0, fmt.Errorf("export: %w; what was written holds %d whole pages and perhaps a part of the next", err, pages)
 }
 
-// complete waits until ClickHouse has all pages of a crawl that has finished, and says where an
-// export is not the last word.
+// complete waits until ClickHouse has all pages of a crawl that has finished; for any other crawl it prints a note.
 func (c *exportCommand) complete(s *session, b *books, db *analytics.DB) error {
 	st := b.status(c.Crawl)
 	if !ended(st) {
@@ -189,7 +188,7 @@ func (c *exportCommand) complete(s *session, b *books, db *analytics.DB) error {
 	return nil
 }
 
-// countWhole counts the pages of an outcome of which ClickHouse has every row: a page is put together of the rows of several
+// countWhole counts the pages of an outcome whose rows are all in ClickHouse: a page combines rows of several
 // topics, which are loaded one after another.
 func countWhole(ctx context.Context, db *analytics.DB, crawl, outcome string, n *uint64) error {
 	const of = "(SELECT id FROM %s WHERE crawl = {crawl:String})"
@@ -201,7 +200,7 @@ func countWhole(ctx context.Context, db *analytics.DB, crawl, outcome string, n 
 		func(row []any) error { *n = row[0].(uint64); return nil })
 }
 
-// outcomeNames are the outcomes of requests, in the order of their numbers.
+// outcomeNames returns the outcomes of requests, in the order of their numbers.
 func outcomeNames() (names []string) {
 	for o := schemas.Outcome_OUTCOME_DELIVERED; ; o++ {
 		if _, known := schemas.Outcomes[o]; !known {

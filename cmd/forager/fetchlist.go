@@ -17,17 +17,17 @@ import (
 	"forager/schemas"
 )
 
-// politely says how the URLs of a list are fetched.
+// politely sets how the URLs of a list are fetched.
 type politely struct {
 	Contact string        `help:"E-mail address or page at which site owners can reach you; goes into the User-Agent."`
 	Delay   time.Duration `help:"Between two requests to a host; robots.txt may ask for more." default:"1s"`
 	Again   bool          `help:"Fetch the URLs once more, where they were fetched before."`
 }
 
-// fetchedList is a list of URLs that the running stages have fetched as they fetch everything: by
-// robots.txt, with pauses, retries and redirects, in a crawl of its own that follows no link and
-// that nobody judges (crawlfile.Fetching). Its name says the list, so that an interrupted
-// fetch goes on when it is asked for again, and a list that was fetched has its pages.
+// fetchedList is a list of URLs that the running stages fetch with the politeness of every crawl, in a crawl
+// that follows no link and has no critic (crawlfile.Fetching; docs/decisions/0502). Its name is derived from
+// the list, so that an interrupted fetch continues when it is repeated, and a list that was fetched has its
+// pages.
 type fetchedList struct {
 	crawl string
 	urls  []string
@@ -37,19 +37,18 @@ type fetchedList struct {
 // fetchedPage is a page of a list.
 type fetchedPage struct {
 	export.Page
-	// Asked are the URLs of the list that led to it, by redirects where they are not its own.
+	// Asked are the URLs of the list that led to it, directly or by redirects.
 	Asked []string
 }
 
-// unfetched is a URL of the list that gave no page.
+// unfetched is a URL of the list without a page.
 type unfetched struct {
 	URL     string
-	Outcome string // as schemas.OutcomeName has it
+	Outcome string // as in schemas.OutcomeName
 	Detail  string
 }
 
-// fetchList fetches URLs, canonical and distinct, and returns when all have an answer. It tells of
-// its progress on standard error.
+// fetchList fetches URLs, canonical and distinct, and returns when each has an outcome. It shows progress on standard error.
 func fetchList(s *session, cfg *pipeline.Config, b *books, urls []string, p politely) (*fetchedList, error) {
 	f := &fetchedList{urls: urls, cfg: cfg}
 	f.crawl = f.name(b, p.Again)
@@ -64,9 +63,8 @@ func fetchList(s *session, cfg *pipeline.Config, b *books, urls []string, p poli
 		}
 	}
 	if !ended(b.status(f.crawl)) {
-		// Of an earlier call that was interrupted the seeds may be missing; those that are known
-		// change nothing. A long list takes several records, and the crawl may come to an end
-		// between two of them.
+		// The seeds may be missing after an interrupted call; known ones have no effect. A long list takes
+		// several records, and the crawl may finish between two of them.
 		at, err := sendSeeds(s, b, f.crawl, urls)
 		if err != nil {
 			return nil, err
@@ -87,7 +85,7 @@ func fetchList(s *session, cfg *pipeline.Config, b *books, urls []string, p poli
 	return f, nil
 }
 
-// name is that of the list's crawl: the newest one, or the next.
+// name returns the name of the list's crawl: the newest one, or the next.
 func (f *fetchedList) name(b *books, again bool) string {
 	sum := sha256.Sum256([]byte(strings.Join(f.urls, "\n")))
 	first := "fetch-" + hex.EncodeToString(sum[:6])
@@ -106,8 +104,7 @@ func (f *fetchedList) name(b *books, again bool) string {
 	}
 }
 
-// pages calls take with every page, in the order of the crawl, and returns the URLs that gave none,
-// in the order of the list.
+// pages calls take with every page, in the order of the crawl, and returns the URLs without one, in the order of the list.
 func (f *fetchedList) pages(s *session, b *books, take func(fetchedPage) error) ([]unfetched, error) {
 	db, err := analytics.Open(f.cfg.ClickHouse)
 	if err != nil {
@@ -145,12 +142,12 @@ func (f *fetchedList) pages(s *session, b *books, take func(fetchedPage) error) 
 	return failed, nil
 }
 
-// answerTo is what became of a URL in the end.
+// answerTo is the final outcome of a URL.
 type answerTo struct{ outcome, detail, redirect string }
 
 type answersTo map[string]answerTo
 
-// answers brings what became of every URL: of several tries the last one counts.
+// answers reads the outcome of every URL: of several attempts the last one counts.
 func (f *fetchedList) answers(ctx context.Context, db *analytics.DB) (answersTo, error) {
 	answers := make(answersTo)
 	const sql = "SELECT url, outcome, detail, redirect FROM pages WHERE crawl = {crawl:String} ORDER BY shard, applied, id"
@@ -164,7 +161,7 @@ func (f *fetchedList) answers(ctx context.Context, db *analytics.DB) (answersTo,
 	return answers, nil
 }
 
-// end follows the redirects from a URL to the last answer.
+// end follows the redirects from a URL to the last outcome.
 func (a answersTo) end(url string) (at string, last answerTo) {
 	at = url
 	for range 20 { // more than any request follows

@@ -47,7 +47,7 @@ type guideTrain struct {
 	Description string  `help:"memm: what the topic is about; by default titles and descriptions of the targets."`
 	Walks       int     `help:"memm: training sequences." default:"10000"`
 
-	least int // targets wanted at least
+	least int // smallest number of targets
 }
 
 func (c *guideTrain) Help() string {
@@ -79,7 +79,7 @@ func (c *guideTrain) settings() (localguide.Settings, error) {
 	return s, nil
 }
 
-// guideTrained is what the command says.
+// guideTrained is the result of the command.
 type guideTrained struct {
 	Kind      string            `json:"kind"`
 	File      string            `json:"file,omitempty"`
@@ -92,7 +92,7 @@ type guideTrained struct {
 	Keywords  int               `json:"keywords,omitempty"`
 	Sequences int               `json:"sequences,omitempty"`
 	Fit       *guideFit         `json:"fit,omitempty"`
-	Links     []int             `json:"links,omitempty"` // by bin of their worth
+	Links     []int             `json:"links,omitempty"` // by bin of their value
 	From      map[string]string `json:"provenance"`
 }
 
@@ -117,7 +117,7 @@ func (c *guideTrain) Run(s *session) error {
 	return s.print(out, out.tell)
 }
 
-// train makes the guide and keeps it.
+// train makes the guide and stores it.
 func (c *guideTrain) train(s *session) (*guideTrained, error) {
 	settings, err := c.settings()
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *guideTrain) train(s *session) (*guideTrained, error) {
 	return out, err
 }
 
-// rewards is the kind that package qvalue learns.
+// rewards is the kind that package qvalue trains.
 const rewards = "rennie-mccallum"
 
 // trainRewards is train for it.
@@ -197,7 +197,7 @@ func (c *guideTrain) keep(s *session, file []byte) (version string, err error) {
 	return s.publishGuide(c.Publish, "", file)
 }
 
-// writeGuide writes a guide's file, over one that is there already only where that is wanted.
+// writeGuide writes a guide's file; it replaces an existing one only with force.
 func writeGuide(ctx context.Context, path string, force bool, file []byte) error {
 	out, err := export.Create(ctx, path, force)
 	if err != nil {

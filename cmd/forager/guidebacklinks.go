@@ -53,12 +53,12 @@ POST and answers {"parents": ["https://…"]}; a page that it does not answer ab
   forager guide backlinks host-edges/ --vertices host-vertices/ --host example.org --name links`
 }
 
-// backlinksPublished is what the command says.
+// backlinksPublished is the result of the command.
 type backlinksPublished struct {
 	Version string           `json:"version"`
 	Targets int              `json:"targets,omitempty"`
 	Edges   *edgefile.Counts `json:"edges,omitempty"`
-	// Vertices of the edges, and how many of them have no name in their file.
+	// Vertices counts those of the edges, and how many have no name in their file.
 	Vertices *edgefile.Counts `json:"vertices,omitempty"`
 	Nameless int              `json:"nameless,omitempty"`
 }
@@ -99,7 +99,7 @@ func (c *guideBacklinks) Run(s *session) error {
 	})
 }
 
-// file makes the file of the source.
+// file returns the file of the source.
 func (c *guideBacklinks) file(ctx context.Context, out *backlinksPublished) ([]byte, error) {
 	if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(c.File)) {
 		source, err := os.ReadFile(c.File)
@@ -126,7 +126,7 @@ func (c *guideBacklinks) file(ctx context.Context, out *backlinksPublished) ([]b
 	return table.Marshal(), nil
 }
 
-// edges are those of the files.
+// edges returns those of the files.
 func (c *guideBacklinks) edges(ctx context.Context, out *backlinksPublished) backlink.Edges {
 	open := func(path string) func() (io.ReadCloser, error) {
 		return func() (io.ReadCloser, error) { return examples.OpenParts(ctx, path) }
@@ -147,7 +147,7 @@ func (c *guideBacklinks) edges(ctx context.Context, out *backlinksPublished) bac
 	}
 }
 
-// exist says which of the files and folders that were named does not exist.
+// exist is an error that names the files and folders that do not exist.
 func exist(paths ...string) error {
 	for _, path := range paths {
 		if path == "" {
@@ -160,15 +160,14 @@ func exist(paths ...string) error {
 	return nil
 }
 
-// wants says whether parents of a page are to be kept.
+// wants reports whether parents of a page are kept.
 func (c *guideBacklinks) wants(url string) bool {
 	host := weburl.Host(url)
 	below := func(of string) bool { return host == of || strings.HasSuffix(host, "."+of) }
 	return len(c.Host) == 0 || slices.ContainsFunc(c.Host, below)
 }
 
-// settleBacklinks puts the version of a source for its name in a control record, once it is sure that it is there and of
-// use.
+// settleBacklinks puts the version of a named source into a control record, after checking that it exists and can be used.
 func (b *books) settleBacklinks(ctx context.Context, store *objects.Store, ctl *schemas.CrawlControl) error {
 	source := ctl.GetBacklinks().GetSource()
 	if source == "" {
@@ -186,7 +185,7 @@ func (b *books) settleBacklinks(ctx context.Context, store *objects.Store, ctl *
 	return nil
 }
 
-// showBacklinks is what models show says of a source.
+// showBacklinks implements models show for a source of backlinks.
 func showBacklinks(s *session, version string, data []byte) error {
 	by, err := backlink.Open(data, predicate.Options{})
 	if err != nil {

@@ -98,7 +98,7 @@ func (c *guidePredicate) Run(s *session) error {
 	})
 }
 
-// askAboutLinks asks a service about the links of a page and says what came of it.
+// askAboutLinks sends the links of a page to a service and describes the response.
 func askAboutLinks(ctx context.Context, p *predicate.LinkPredicate) string {
 	page := &schemas.Page{
 		Url: "https://example.org/", Title: "Example", Language: "en",
@@ -113,7 +113,7 @@ func askAboutLinks(ctx context.Context, p *predicate.LinkPredicate) string {
 	return fmt.Sprintf("it answered %v in %s", g.GetScores(), time.Since(begun).Round(time.Millisecond))
 }
 
-// publishGuide publishes a guide's file, made for a critic or for any, and returns its version.
+// publishGuide publishes a guide's file, made for one critic or for any, and returns its version.
 func (s *session) publishGuide(name, critic string, data []byte) (version string, err error) {
 	b, store, err := s.openStore()
 	if err != nil {
@@ -129,8 +129,8 @@ func (s *session) publishGuide(name, critic string, data []byte) (version string
 	return m.GetVersion(), b.publish(s, store, m, data)
 }
 
-// settleGuides puts the versions of guides for their names in the policies and shadows of a control record, once it is
-// sure that they are there and fit.
+// settleGuides puts the versions of named guides into the policies and shadows of a control record, after
+// checking that they exist and fit.
 func (b *books) settleGuides(ctx context.Context, store *objects.Store, ctl *schemas.CrawlControl) error {
 	for _, p := range schemas.Orders(ctl) {
 		if p.GetRanker() != schemas.Ranker_RANKER_GUIDE {
@@ -151,7 +151,7 @@ func (b *books) settleGuides(ctx context.Context, store *objects.Store, ctl *sch
 	return b.settleBacklinks(ctx, store, ctl)
 }
 
-// openGuide brings a guide by its name or version, as openCritic does.
+// openGuide opens a guide by its name or version, as openCritic does.
 func (b *books) openGuide(ctx context.Context, store *objects.Store, name string) (by guide.Guide, version string, err error) {
 	m, unknown := b.guide(name)
 	data, version, err := fetchNamed(ctx, store, "guide", name, m, unknown)
@@ -164,8 +164,7 @@ func (b *books) openGuide(ctx context.Context, store *objects.Store, name string
 	return by, version, nil
 }
 
-// readNoURLs says which critic, guide or features of a crawl may read URLs, where the labels that it is judged
-// by follow from them.
+// readNoURLs names the critic, guide or features of a crawl that read URLs, if its evaluation labels follow from URLs.
 func (b *books) readNoURLs(ctx context.Context, store *objects.Store, ctl *schemas.CrawlControl) error {
 	if !ctl.GetLabelsFromUrls() {
 		return nil
@@ -192,7 +191,7 @@ func (b *books) readNoURLs(ctx context.Context, store *objects.Store, ctl *schem
 	return err
 }
 
-// showGuide is what models show says of a guide.
+// showGuide implements models show for a guide.
 func showGuide(s *session, version string, data []byte) error {
 	by, err := guides.Open(data, predicate.Options{})
 	if err != nil {

@@ -27,7 +27,7 @@ most for the focus in a critic.
   forager guide publish shark.guide --name shark`
 }
 
-// queried is what the command says.
+// queried is the result of the command.
 type queried struct {
 	Kind  string       `json:"kind"`
 	File  string       `json:"file"`
@@ -68,7 +68,7 @@ func (c *guideQuery) Run(s *session) error {
 	})
 }
 
-// guide is the file of the guide.
+// guide returns the file of the guide.
 func (c *guideQuery) guide(q *shark.Query) ([]byte, error) {
 	if c.Kind == shark.FishKind {
 		g, err := shark.NewFish(q, shark.DefaultFish)

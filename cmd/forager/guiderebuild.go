@@ -31,7 +31,7 @@ is an arm of a mixture the other arms stay. Links found before keep the scores o
 have none come last, by the relevance of their pages.`
 }
 
-// guideRebuilt is what the command says.
+// guideRebuilt is the result of the command.
 type guideRebuilt struct {
 	*guideTrained
 	*switched
@@ -61,7 +61,7 @@ func (c *guideRebuild) Run(s *session) error {
 	})
 }
 
-// train is the command that trains the guide, with its defaults.
+// train returns the command that trains the guide, with its defaults.
 func (c *guideRebuild) train() *guideTrain {
 	d := localguide.Default()
 	return &guideTrain{
@@ -71,7 +71,7 @@ func (c *guideRebuild) train() *guideTrain {
 	}
 }
 
-// follow lets the crawl's context-graph be a version of the guide; one that has none is ranked by it alone.
+// follow sets the crawl's context-graph to a version of the guide; a crawl without one is then ranked by it alone.
 func (c *guideRebuild) follow(ctl *schemas.CrawlControl, version string) error {
 	ranker := string(localguide.ContextGraph)
 	for _, p := range ctl.GetPolicies() {
@@ -83,7 +83,7 @@ func (c *guideRebuild) follow(ctl *schemas.CrawlControl, version string) error {
 	return (&crawlRanker{Crawl: c.Crawl, Ranker: ranker, Guide: map[string]string{ranker: version}}).change(ctl)
 }
 
-// checkRanked says whether a crawl is one that can be switched to another ranker.
+// checkRanked reports whether a crawl can be switched to another ranker.
 func (s *session) checkRanked(crawl string) error {
 	_, b, err := s.openBooks()
 	if err != nil {

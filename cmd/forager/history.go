@@ -10,17 +10,17 @@ import (
 	"forager/internal/stream"
 )
 
-// history is where records that were read once are read again.
+// history is a source of past records.
 type history interface {
-	// name is what people call it.
+	// name is its name in messages.
 	name() string
-	// span is the offset of the first record of a partition and the one behind the last.
+	// span returns the offset of the first record of a partition and the one after the last.
 	span(ctx context.Context, topic string, partition int) (first, end int64, err error)
 	// read calls f for each record with from ≤ offset < to, in order.
 	read(ctx context.Context, topic string, partition int, from, to int64, f func(stream.Record) error) error
 }
 
-// topicHistory is what the topics retain.
+// topicHistory is the records that the topics retain.
 type topicHistory struct{ client *stream.Client }
 
 func (h topicHistory) name() string { return "topic" }
@@ -38,8 +38,7 @@ func (h topicHistory) read(ctx context.Context, topic string, partition int, fro
 	return err
 }
 
-// archiveHistory is what archive-parquet has written. What was found damaged or overlapping on
-// the way is in reports.
+// archiveHistory is the records that archive-parquet has written. report lists files that were found damaged or overlapping.
 type archiveHistory struct {
 	store *objects.Store
 	keys  map[string][]string // by topic
@@ -53,7 +52,7 @@ func newArchiveHistory(store *objects.Store) *archiveHistory {
 
 func (h *archiveHistory) name() string { return "archive" }
 
-// shelf is the files of a partition, as they were when the topic was first looked at.
+// shelf returns the files of a partition, as they were when the topic was first read.
 func (h *archiveHistory) shelf(ctx context.Context, topic string, partition int) (*archive.Shelf, error) {
 	keys, ok := h.keys[topic]
 	if !ok {

@@ -19,11 +19,11 @@ import (
 	"forager/schemas"
 )
 
-// maxShadows is how many critics may judge a crawl beside the one that counts.
+// maxShadows is the number of critics that may judge a crawl in addition to the one that counts.
 const maxShadows = 2
 
-// settleJudges puts the versions of critics for their names in a control record, once it is sure
-// that the critic, its fallback and the shadows are there and know the topics that are marked.
+// settleJudges puts the versions of named critics into a control record, after checking that the critic, its
+// fallback and the shadows exist and have the marked topics.
 func (b *books) settleJudges(ctx context.Context, store *objects.Store, ctl *schemas.CrawlControl) error {
 	version, err := b.settleJudge(ctx, store, ctl, ctl.GetCritic())
 	if err != nil {
@@ -48,8 +48,7 @@ func (b *books) settleJudges(ctx context.Context, store *objects.Store, ctl *sch
 	return nil
 }
 
-// settleJudge finds a critic and returns its version, once it is sure that it and its fallback know
-// the topics that are marked.
+// settleJudge finds a critic and returns its version, after checking that it and its fallback have the marked topics.
 func (b *books) settleJudge(ctx context.Context, store *objects.Store, ctl *schemas.CrawlControl, name string) (version string, err error) {
 	by, version, err := b.openCritic(ctx, store, name)
 	if err != nil {
@@ -66,9 +65,9 @@ func (b *books) settleJudge(ctx context.Context, store *objects.Store, ctl *sche
 	return version, nil
 }
 
-// openCritic brings a critic by its name or version and checks that it is the one announced. The
-// announcement of an older version may be gone, since model.published keeps the newest of a name:
-// then the digest in the version is what the object is checked by.
+// openCritic opens a critic by its name or version and checks that it is the one announced. The announcement of
+// an older version may be gone, since model.published keeps the newest of a name: then the object is checked
+// against the digest in the version.
 func (b *books) openCritic(ctx context.Context, store *objects.Store, name string) (by critic.Judge, version string, err error) {
 	m, unknown := b.critic(name)
 	data, version, err := fetchNamed(ctx, store, "critic", name, m, unknown)
@@ -82,8 +81,7 @@ func (b *books) openCritic(ctx context.Context, store *objects.Store, name strin
 	return by, version, nil
 }
 
-// fetchNamed reads the file of a critic or a guide that is announced; or else, by its digest, an older
-// version.
+// fetchNamed reads the file of a critic or a guide that is announced; or else an older version, by its digest.
 func fetchNamed(ctx context.Context, store *objects.Store, kind, name string, m *schemas.ModelPublished, unknown error) (data []byte, version string, err error) {
 	if unknown != nil {
 		data, err = olderModel(ctx, store, kind, name, unknown)
@@ -93,7 +91,7 @@ func fetchNamed(ctx context.Context, store *objects.Store, kind, name string, m 
 	return data, m.GetVersion(), err
 }
 
-// olderModel reads a version that is no longer announced; unknown is what to say where there is none.
+// olderModel reads a version that is no longer announced; unknown is the error if there is none.
 func olderModel(ctx context.Context, store *objects.Store, kind, version string, unknown error) ([]byte, error) {
 	_, digest, ok := strings.Cut(version, "/")
 	if !ok || len(digest) != 12 {

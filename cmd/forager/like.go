@@ -23,7 +23,7 @@ import (
 	"forager/schemas"
 )
 
-// likeFlags describe a crawl by pages that are on topic, and by nothing else.
+// likeFlags describe a crawl by pages that are on topic only.
 type likeFlags struct {
 	Like       []string `help:"A page that is on topic, instead of a critic, topics and seeds; more may follow. Some ten are enough." placeholder:"URL" sep:"none"`
 	LikeFile   string   `help:"A file with such pages, one URL a line (# begins a comment)." type:"existingfile"`
@@ -37,14 +37,14 @@ type likeFlags struct {
 }
 
 const (
-	// hostShare is the number of pages of the background that one host gives at most: with a pause of a
-	// second between requests the background takes less than a minute.
+	// hostShare is the largest number of background pages of one host: with a pause of a second between
+	// requests the background takes less than a minute.
 	hostShare = 40
-	// fewestBackground is the number of pages of the background that there must be.
+	// fewestBackground is the smallest number of background pages.
 	fewestBackground = 20
 )
 
-// liking is a crawl that begins with pages that are on topic.
+// liking is a crawl that starts from pages that are on topic.
 type liking struct {
 	*likeFlags
 	s     *session
@@ -56,18 +56,18 @@ type liking struct {
 	politely politely
 }
 
-// likeResult is what crawl start --like did, for people and programs.
+// likeResult is the result of crawl start --like.
 type likeResult struct {
 	Crawl string   `json:"crawl"`
 	Seeds []string `json:"seeds"`
-	// Failed are the likes that gave no page, by URL: the outcome.
+	// Failed are the likes without a page, by URL: the outcome.
 	Failed map[string]string `json:"failed"`
-	// Fetched are the pages that were fetched to train the critic; they count for the budget.
+	// Fetched is the number of pages fetched to train the critic; they count towards the budget.
 	Fetched int              `json:"fetched"`
 	Budget  uint64           `json:"budget"`
 	Critic  string           `json:"critic"`
 	Report  *positive.Report `json:"report"`
-	// Critics are the versions that the crawl went on with, where it was watched.
+	// Critics are the versions that judged the crawl in turn, if it was watched.
 	Critics []string  `json:"critics,omitempty"`
 	Ended   *standing `json:"ended,omitempty"`
 }
@@ -113,7 +113,7 @@ func newLiking(s *session, flags *likeFlags, args []string) (*liking, error) {
 	return l, err
 }
 
-// complete sets what the likes say of the crawl and what the command line does.
+// complete sets the values that follow from the likes and the command line.
 func (l *liking) complete(f *crawlfile.File) {
 	f.Name = cmp.Or(l.Name, f.Name)
 	f.Critic, f.Focus, f.Seeds, f.SeedsFile = f.Name, []string{f.Name}, l.likes, ""
@@ -193,7 +193,7 @@ func (r *likeResult) text(w io.Writer, s *session) {
 	fmt.Fprintf(w, "find more pages like these:  forager critic expand %s\n", r.Crawl)
 }
 
-// likedPage is a fetched page with the links that it offers.
+// likedPage is a fetched page with its links.
 type likedPage struct {
 	samples.Sample
 	links []string
@@ -213,8 +213,7 @@ func readLiked(p *export.Page, said samples.Said) (*likedPage, error) {
 	return out, nil
 }
 
-// gather fetches the likes, then pages around them: two thirds of the background are linked by a like,
-// the rest by those.
+// gather fetches the likes, then pages around them: two thirds of the background are targets of likes, the rest targets of those.
 func (l *liking) gather(r *likeResult) ([]samples.Sample, error) {
 	fmt.Fprintf(l.s.err, "fetching %d pages that are on topic\n", len(l.likes))
 	liked, failed, err := l.fetch(l.likes, samples.Liked)
@@ -281,9 +280,8 @@ func (l *liking) fetch(urls []string, said samples.Said) (pages []*likedPage, fa
 	return pages, failed, err
 }
 
-// around chooses at most n links of pages, from each page in turn, in an order that is as good as random
-// and always the same; known links are left out, and a host gives hostShare of them at most. known and hosts
-// are brought up to date.
+// around chooses at most n links of pages, from each page in turn, in a pseudo-random, reproducible order.
+// Known links are left out, and a host gets hostShare links at most. known and hosts are updated.
 func around(pages []*likedPage, known map[string]bool, hosts map[string]int, n int) (urls []string) {
 	queues := make([][]string, 0, len(pages))
 	for _, p := range pages {
@@ -315,12 +313,12 @@ func around(pages []*likedPage, known map[string]bool, hosts map[string]int, n i
 	return urls
 }
 
-// retrainAt is the number of pages of the crawl at which its critic is trained again for the first
-// time; then at twice as many, and so on.
+// retrainAt is the number of pages of the crawl at which its critic is trained again for the first time; then
+// at twice as many, and so on.
 const retrainAt = 100
 
-// watch follows the crawl until it has finished. At 100, 200, 400 … pages what it has met becomes background,
-// and the crawl goes on with a critic that was trained again.
+// watch follows the crawl until it has finished. At 100, 200, 400 … pages its pages become background, and the
+// crawl continues with a critic that was trained again.
 func (l *liking) watch(p *likedCritic, set []samples.Sample, r *likeResult) error {
 	next := uint64(retrainAt)
 	x, err := followWith(l.s, l.b, r.Crawl, func(x standing) error {
@@ -336,7 +334,7 @@ func (l *liking) watch(p *likedCritic, set []samples.Sample, r *likeResult) erro
 			return l.s.Err()
 		}
 		if ended(l.b.status(r.Crawl)) {
-			return nil // it was faster; the version is for crawls to come
+			return nil // the crawl finished before; the version is for later crawls
 		}
 		if err := p.use(l.s, r.Crawl, m); err != nil {
 			return err
@@ -353,7 +351,7 @@ func (l *liking) watch(p *likedCritic, set []samples.Sample, r *likeResult) erro
 	return nil
 }
 
-// use lets a crawl be judged by a critic from now on.
+// use sets the critic of a crawl from now on.
 func (p *likedCritic) use(s *session, crawl string, m *schemas.ModelPublished) error {
 	_, err := p.b.revise(s, crawl, func(ctl *schemas.CrawlControl) { ctl.Critic = m.GetVersion() })
 	return err

@@ -31,15 +31,13 @@ type likedCritic struct {
 	topic string
 }
 
-// fromExamples is the key of a critic's provenance that names the object with the pages it was trained
-// on (package samples).
+// fromExamples is the key of a critic's provenance that names the object with its training pages (package samples).
 const fromExamples = "examples"
 
 // errNotLiked: a critic was made in another way.
 var errNotLiked = errors.New("it was not learnt from likes")
 
-// openLiked brings the newest critic of a name, with the pages that it was trained on. The error of another
-// kind of critic is errNotLiked.
+// openLiked opens the newest critic of a name, with its training pages. For another kind of critic the error is errNotLiked.
 func openLiked(ctx context.Context, cfg *pipeline.Config, b *books, store *objects.Store, name string) (*likedCritic, []samples.Sample, error) {
 	m, err := b.critic(name)
 	if err != nil {
@@ -63,7 +61,7 @@ func openLiked(ctx context.Context, cfg *pipeline.Config, b *books, store *objec
 	return &likedCritic{cfg: cfg, b: b, store: store, name: schemas.ModelName(name), topic: c.Topic()}, set, nil
 }
 
-// train trains on the samples and the marks, keeps what it was trained on and publishes the critic.
+// train trains on the samples and the marks, stores the training data and publishes the critic.
 func (p *likedCritic) train(ctx context.Context, set []samples.Sample) (*schemas.ModelPublished, *positive.Report, error) {
 	marks, err := samples.Marks(ctx, p.store, p.name)
 	if err != nil {
@@ -74,7 +72,7 @@ func (p *likedCritic) train(ctx context.Context, set []samples.Sample) (*schemas
 	for _, x := range all {
 		d := positive.Read(x.URL, x.Text)
 		switch {
-		case d.Words() == 0: // a page of pictures says nothing
+		case d.Words() == 0: // a page without text
 		case x.Said == samples.Liked:
 			e.Liked = append(e.Liked, d)
 		case x.Said == samples.Wrong:
@@ -102,11 +100,10 @@ func (p *likedCritic) train(ctx context.Context, set []samples.Sample) (*schemas
 	return m, report, nil
 }
 
-// met is the number of pages of a crawl that serve as background at most.
+// met is the largest number of pages of a crawl that are used as background.
 const met = 1000
 
-// retrain trains with what a crawl has met as further background, a sample of it; without a crawl on
-// the samples and the marks alone.
+// retrain trains with a sample of the pages of a crawl as further background; without a crawl on the samples and the marks alone.
 func (p *likedCritic) retrain(s *session, set []samples.Sample, crawl string) (*schemas.ModelPublished, *positive.Report, error) {
 	if crawl == "" {
 		return p.train(s, set)
@@ -137,7 +134,7 @@ func (p *likedCritic) retrain(s *session, set []samples.Sample, crawl string) (*
 	return p.train(s, set)
 }
 
-// showLiked is models show for a critic that was learnt from likes.
+// showLiked implements models show for a critic that was trained on likes.
 func showLiked(s *session, version string, data []byte) error {
 	c, err := positive.Unmarshal(data)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// graphFlags say where targets and the links around them are.
+// graphFlags name the targets and the links around them.
 type graphFlags struct {
 	Targets []string `help:"Targets: files of URLs or of examples (JSON Lines); may be given more than once." placeholder:"FILE" sep:"none"`
 	Target  []string `help:"A target's URL; may be given more than once." placeholder:"URL" sep:"none"`
@@ -66,7 +66,7 @@ func (f *graphFlags) settings() localgraph.Settings {
 	return localgraph.Settings{Depth: f.Depth, Cap: f.Cap, Seed: f.Seed}
 }
 
-// source names where the links come from, as a model says it.
+// source names the origin of the links, as recorded in a model.
 func (f *graphFlags) source() string {
 	var names []string
 	if f.Crawl != "" {
@@ -103,7 +103,7 @@ func (f *graphFlags) open(s *session) (*surroundings, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer remove() // the file stays readable while it is open
+		defer remove() // the file remains readable while it is open
 		judged, err := f.store(s, filepath.Join(dir, "crawl.warc.gz"))
 		if err != nil {
 			return nil, err
@@ -131,7 +131,7 @@ func (f *graphFlags) open(s *session) (*surroundings, error) {
 	return around, nil
 }
 
-// targetsOf are the URLs of the targets that are named, canonical.
+// targetsOf returns the URLs of the named targets, canonical.
 func (f *graphFlags) targetsOf(s *session) (urls []string, err error) {
 	for _, raw := range f.Target {
 		u, err := weburl.Parse(raw)
@@ -157,14 +157,14 @@ func (f *graphFlags) targetsOf(s *session) (urls []string, err error) {
 		urls = append(urls, listed...)
 	}
 	sum, err := in.Finish(func(e *examples.Example) error { urls = append(urls, e.URL); return nil })
-	if err != nil && !errors.Is(err, examples.ErrNothing) { // a list of URLs gives no examples
+	if err != nil && !errors.Is(err, examples.ErrNothing) { // a list of URLs has no examples
 		return nil, err
 	}
 	tellCounts(s.err, "refused", sum.Refused)
 	return urls, nil
 }
 
-// targetsIn are the URLs of a list; examples go into the intake.
+// targetsIn returns the URLs of a list; examples are added to the intake.
 func targetsIn(ctx context.Context, path string, in *examples.Intake) (urls []string, err error) {
 	kind, err := examples.KindOf(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -187,7 +187,7 @@ func targetsIn(ctx context.Context, path string, in *examples.Intake) (urls []st
 	return urls, err
 }
 
-// store writes the pages of the crawl into a file and returns the URLs of those that were judged on topic.
+// store writes the pages of the crawl to a file and returns the URLs of those that were judged to be on topic.
 func (f *graphFlags) store(s *session, path string) (judged []string, err error) {
 	cfg, b, ctl, err := s.openCrawl(f.Crawl)
 	if err != nil {
@@ -222,7 +222,7 @@ func (f *graphFlags) store(s *session, path string) (judged []string, err error)
 	return f.judged(s, db)
 }
 
-// judged are the pages of the crawl that are targets by what its critic said.
+// judged returns the pages of the crawl that are targets according to its critic.
 func (f *graphFlags) judged(ctx context.Context, db *analytics.DB) (urls []string, err error) {
 	sel := export.Selection{Crawl: f.Crawl, Outcome: "delivered", Above: f.Above, Topic: strings.Trim(f.Topic, "/")}
 	var b strings.Builder
@@ -246,11 +246,11 @@ may lie in several layers, of several targets. Guides are trained on such graphs
   forager localgraph --edges edges.txt.gz --vertices vertices.txt.gz --targets likes.txt --json`
 }
 
-// layerLine is a layer as it is shown.
+// layerLine is a layer, for display.
 type layerLine struct {
 	Layer int `json:"layer"`
 	Pages int `json:"pages"`
-	// Ways is the number of links into the layer below, over the graphs of all targets.
+	// Ways is the number of links to the layer below, over the graphs of all targets.
 	Ways int `json:"ways"`
 	// Text is the number of pages whose text is known.
 	Text     int           `json:"text"`
@@ -263,7 +263,7 @@ type graphMember struct {
 	Ways  int    `json:"ways"`
 }
 
-// graphShown is what the command says.
+// graphShown is the result of the command.
 type graphShown struct {
 	Targets int      `json:"targets"`
 	Unknown []string `json:"unknown,omitempty"`
@@ -300,7 +300,7 @@ func (c *localgraphCommand) Run(s *session) error {
 	return s.print(shown, shown.tell)
 }
 
-// show describes a graph; the examples of a layer are the pages with most ways down.
+// show describes a graph; the examples of a layer are the pages with most links to the layer below.
 func (a *surroundings) show(ctx context.Context, g *localgraph.Graph, n int) (*graphShown, error) {
 	out := &graphShown{Targets: len(a.targets), Unknown: a.unknown, Pages: len(g.Lowest()), Sampled: g.Sampled}
 	var all []uint32

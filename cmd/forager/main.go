@@ -67,22 +67,22 @@ type commands struct {
 	BenchFloor benchFloorCommand `cmd:"" hidden:"" help:"Fetch URLs and parse the pages, nothing else."`
 }
 
-// session is what every command is given.
+// session is passed to every command.
 type session struct {
 	context.Context
-	// out and err take text; data is standard output for bytes that are no text.
+	// out and err take text; data is standard output for other bytes.
 	out, err, data io.Writer
 	console        *console
 	json           bool
 	config         string
 	log            *slog.Logger
-	// ends are called when the command has ended.
+	// ends are called after the command.
 	ends []func()
-	// within bounds the first answer of the broker; 0 = half a minute.
+	// within bounds the wait for the broker's first response; 0 = half a minute.
 	within time.Duration
 }
 
-// patience is how long to wait for the first answer of the broker.
+// patience is how long to wait for the broker's first response.
 func (s *session) patience() time.Duration {
 	if s.within <= 0 {
 		return 30 * time.Second
@@ -93,7 +93,7 @@ func (s *session) patience() time.Duration {
 // pipeline reads the pipeline file.
 func (s *session) pipeline() (*pipeline.Config, error) { return pipeline.Load(s.config) }
 
-// status shows a line in the place of the one before on a terminal, and below it elsewhere.
+// status replaces the previous line on a terminal, and prints a further line elsewhere.
 func (s *session) status(format string, args ...any) {
 	if s.console != nil {
 		s.console.status(format, args...)
@@ -102,7 +102,7 @@ func (s *session) status(format string, args ...any) {
 	fmt.Fprintf(s.err, format+"\n", args...)
 }
 
-// tempDir makes a folder for temporary files; remove removes it with all that it holds.
+// tempDir creates a folder for temporary files; remove removes it with its contents.
 func (s *session) tempDir(parent, pattern string) (dir string, remove func(), err error) {
 	return tempDir(s, parent, pattern)
 }
@@ -115,7 +115,7 @@ func tempDir(ctx context.Context, parent, pattern string) (dir string, remove fu
 	return dir, func() { removeAll(dir); done() }, err
 }
 
-// removeAll removes a folder into which somebody may still write.
+// removeAll removes a folder into which another process may still write.
 func removeAll(dir string) {
 	for range 10 {
 		if os.RemoveAll(dir) == nil {
@@ -136,14 +136,14 @@ func (s *session) print(v any, f func(w io.Writer)) error {
 	return e.Encode(v)
 }
 
-// errUsage marks an error that the way the command was called is to blame for.
+// errUsage marks an error in how the command was called.
 type errUsage struct{ error }
 
 func (e errUsage) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return errUsage{fmt.Errorf(format, args...)} }
 
-// remedy is what to do about a part that does not answer, where the command has not said it.
+// remedy suggests what to do about a part that does not respond, if the error does not.
 func remedy(err error) string {
 	away := errors.Is(err, objects.ErrUnavailable) || analytics.Unavailable(err)
 	if !away || strings.Contains(err.Error(), "forager doctor") {
@@ -152,7 +152,7 @@ func remedy(err error) string {
 	return " (forager up starts what is needed, forager doctor finds the fault)"
 }
 
-// errLeft is an interruption behind which something goes on.
+// errLeft is an interruption after which something continues.
 type errLeft struct {
 	error
 	what string
@@ -160,7 +160,7 @@ type errLeft struct {
 
 func (e errLeft) Unwrap() error { return e.error }
 
-// leaving says what goes on, or is to be done, where a command was interrupted; other errors stay as they are.
+// leaving describes what continues, or is to be done, after an interruption; other errors are returned unchanged.
 func leaving(err error, format string, args ...any) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
@@ -184,7 +184,7 @@ func main() {
 	os.Exit(run(progress.Keep(ctx, left), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the whole command but for the process around it.
+// run is the whole command, without the handling of the process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var c commands
 	exit := -1

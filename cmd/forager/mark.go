@@ -87,13 +87,13 @@ func (c *criticMark) Run(s *session) error {
 	})
 }
 
-// drawnPage is a page that somebody is to be asked about.
+// drawnPage is a page that the operator is to mark.
 type drawnPage struct {
 	URL   string `json:"url"`
 	Title string `json:"title"`
 }
 
-// ask asks about pages that were drawn, or takes the answers.
+// ask asks about drawn pages, or reads the replies.
 func (c *criticMark) ask(s *session, t *lesson) error {
 	if t.crawl == "" {
 		return usagef("--ask wants to know which crawl; %s is a critic", t.name)
@@ -113,7 +113,7 @@ func (c *criticMark) ask(s *session, t *lesson) error {
 	if err != nil {
 		return err
 	}
-	// What is known of a page that is drawn needs no question.
+	// Pages with a known mark need no question.
 	var yes, no []string
 	said := make(map[string]samples.Said)
 	for _, x := range samples.Apply(t.set, marks) {
@@ -151,9 +151,9 @@ func (c *criticMark) ask(s *session, t *lesson) error {
 	return t.keep(s, append(yes, more...), append(no, less...), true)
 }
 
-// draw chooses n pages of the crawl that were not drawn before: of either verdict as many as its share of the pages, but a
-// quarter at least. The order is that of a hash of the URLs, so that several draws together are a random sample of all pages
-// there are by then.
+// draw chooses n pages of the crawl that were not drawn before: of each verdict in proportion to its pages, but
+// a quarter at least. The order is that of a hash of the URLs, so that several draws together are a random
+// sample of all pages that exist by then.
 func (t *lesson) draw(ctx context.Context, marks []samples.Mark, n int) ([]drawnPage, error) {
 	before := []string{}
 	for _, m := range marks {
@@ -182,13 +182,13 @@ func (t *lesson) draw(ctx context.Context, marks []samples.Mark, n int) ([]drawn
 	}
 	off, on := shareOut(n, left[0], left[1])
 	drawn := append(pages[1][:on], pages[0][:off]...)
-	slices.SortFunc(drawn, func(a, b drawnPage) int { // so that the order tells nothing of the verdicts
+	slices.SortFunc(drawn, func(a, b drawnPage) int { // so that the order does not show the verdicts
 		return cmp.Compare(xxhash.Sum64String(a.URL), xxhash.Sum64String(b.URL))
 	})
 	return drawn, nil
 }
 
-// shareOut divides n among two parts by their sizes, a quarter to each at least; no part gives more than it has.
+// shareOut divides n between two parts by their sizes, a quarter to each at least; no part gives more than it has.
 func shareOut(n, a, b int) (ofA, ofB int) {
 	n = min(n, a+b)
 	if n == 0 {
@@ -200,7 +200,7 @@ func shareOut(n, a, b int) (ofA, ofB int) {
 	return ofA, n - ofA
 }
 
-// say keeps what is said of pages.
+// say stores marks of pages.
 func (t *lesson) say(ctx context.Context, yes, no []string, drawn bool) error {
 	for _, said := range []struct {
 		urls  []string
@@ -221,7 +221,7 @@ func (t *lesson) say(ctx context.Context, yes, no []string, drawn bool) error {
 	return nil
 }
 
-// keep is say, and tells what it comes to.
+// keep is say, and prints the result.
 func (t *lesson) keep(s *session, yes, no []string, drawn bool) error {
 	if err := t.say(s, yes, no, drawn); err != nil {
 		return err
@@ -249,16 +249,16 @@ func (t *lesson) keep(s *session, yes, no []string, drawn bool) error {
 	})
 }
 
-// lesson is what is needed to teach a critic.
+// lesson is what is needed to mark pages and train a critic on the marks.
 type lesson struct {
 	cfg   *pipeline.Config
 	b     *books
 	db    *analytics.DB
 	store *objects.Store
 	name  string // of the critic
-	crawl string // that the critic judges, where the user named one; else empty
+	crawl string // judged by the critic, if the user named one; otherwise empty
 	focus []string
-	// critic and the pages that it was trained on, where it was learnt from likes; else nil.
+	// critic and its training pages, if it was trained on likes; otherwise nil.
 	critic *likedCritic
 	set    []samples.Sample
 }
@@ -304,7 +304,7 @@ func (t *lesson) open(s *session, of string) error {
 	return err
 }
 
-// liked says that the critic was learnt from likes, or what to do otherwise.
+// liked is an error, with the remedy, if the critic was not trained on likes.
 func (t *lesson) liked() error {
 	if t.critic == nil {
 		return fmt.Errorf("critic %s was trained on examples with topics; train it again with what was marked by: %s", t.name, t.again())
@@ -317,7 +317,7 @@ func (t *lesson) close() {
 	t.b.close()
 }
 
-// again is the command that trains the critic again.
+// again returns the command that trains the critic again.
 func (t *lesson) again() string {
 	switch {
 	case t.critic == nil:
@@ -328,7 +328,7 @@ func (t *lesson) again() string {
 	return fmt.Sprintf("forager critic retrain %s --crawl %s --use", t.name, t.crawl)
 }
 
-// says is a mark without a page. The topic is the critic's or the crawl's own unless one is named.
+// says returns a mark without a page. The topic is that of the critic or the crawl unless one is named.
 func (t *lesson) says(right bool, topic string) (m samples.Mark, err error) {
 	if topic != "" {
 		if topic, err = taxonomy.ParseTopic(topic); err != nil {
@@ -352,13 +352,13 @@ func (t *lesson) says(right bool, topic string) (m samples.Mark, err error) {
 	return m, nil
 }
 
-// pages calls take with the pages that any crawl has fetched, of the URLs given, each once.
+// pages calls take with the pages, fetched by any crawl, of the given URLs, each once.
 func (t *lesson) pages(ctx context.Context, urls []string, take func(export.Page) error) error {
 	sel := export.Selection{Outcome: schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED), Among: urls}
 	return export.Each(ctx, t.db, t.store, sel, take)
 }
 
-// mark keeps what m says of pages. Pages that were not fetched are an error, and then nothing is kept.
+// mark stores a mark for pages. It is an error if pages were not fetched; then none is stored.
 func (t *lesson) mark(ctx context.Context, urls []string, m samples.Mark) (kept []string, err error) {
 	texts := make(map[string]string)
 	err = t.pages(ctx, urls, func(p export.Page) error {
@@ -443,7 +443,7 @@ func (c *criticRetrain) Run(s *session) error {
 	})
 }
 
-// fits says whether a crawl can go on with the critic.
+// fits reports whether a crawl can continue with the critic.
 func (t *lesson) fits(ctl *schemas.CrawlControl) error {
 	switch {
 	case len(ctl.GetFocus()) != 1 || ctl.GetFocus()[0] != t.critic.topic:

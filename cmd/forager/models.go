@@ -32,11 +32,11 @@ type modelsCommand struct {
 type modelLine struct {
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
-	// Pages that its crawl had delivered when it was made; of an apprentice.
+	// Pages that its crawl had delivered when it was made; for an apprentice.
 	Pages uint64    `json:"pages,omitempty"`
 	Bytes int64     `json:"bytes"`
 	Made  time.Time `json:"made"`
-	// InUse: its crawl ranks by it. Pinned: because an operator said so.
+	// InUse: its crawl ranks by it. Pinned: because an operator pinned it.
 	InUse     bool `json:"in_use"`
 	Pinned    bool `json:"pinned"`
 	Retrained bool `json:"retrained"`
@@ -122,8 +122,7 @@ func (b *books) modelLine(o objects.Object) modelLine {
 	return m
 }
 
-// judging says whether a critic judges a crawl that has not finished, or beside the one that does, or a guide
-// ranks one.
+// judging reports whether a critic judges a crawl that has not finished, also as a shadow, or a guide ranks one.
 func (b *books) judging(version string) bool {
 	return slices.ContainsFunc(b.crawls(), func(name string) bool {
 		ctl, _ := b.newest(name)
@@ -137,14 +136,14 @@ type modelsShow struct {
 	Often    uint64 `help:"Features must have come so often." default:"5"`
 }
 
-// apprenticeReport is what models show says of an apprentice.
+// apprenticeReport is the result of models show for an apprentice.
 type apprenticeReport struct {
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
-	// Learner is what learnt, with its settings.
+	// Learner is the learning algorithm, with its settings.
 	Learner string `json:"learner"`
 	Bytes   int    `json:"bytes"`
-	// Leaps it learned from; low and high by the cut of R(v), with the medians of R(v) there.
+	// Leaps that it was trained on; low and high by the cut of R(v), with the medians of R(v) there.
 	Leaps      uint64  `json:"leaps"`
 	Low        uint64  `json:"low"`
 	High       uint64  `json:"high"`
@@ -240,7 +239,7 @@ func printApprentice(w io.Writer, r *apprenticeReport, often uint64) {
 	}
 }
 
-// offset is a DOM offset for people.
+// offset formats a DOM offset.
 func offset(d int32) string {
 	if d == schemas.NoOffset {
 		return "page"
@@ -285,8 +284,7 @@ func showCritic(s *session, version string, data []byte) error {
 	})
 }
 
-// showOther shows a critic that was not trained on examples of several topics: what it was made of,
-// where that is text.
+// showOther shows a critic that was not trained on examples of several topics: its definition, if that is text.
 func showOther(s *session, version string, data []byte, by critic.Judge) error {
 	r := struct {
 		Version   string   `json:"version"`
@@ -355,7 +353,7 @@ func (c *modelsUse) Run(s *session) error {
 	if c.Wait > 0 {
 		ok, err := poll(s, c.Wait, func() (bool, error) {
 			st := b.status(c.Crawl)
-			// A crawl that learns may have a newer one by the time it says so.
+			// A crawl that learns may have a newer one by the time of its status.
 			if version == "" && b.published(st.GetModel()).GetPages() > b.published(want).GetPages() {
 				want = st.GetModel()
 			}

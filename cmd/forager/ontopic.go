@@ -15,31 +15,30 @@ import (
 	"forager/schemas"
 )
 
-// onTopic estimates how many pages of a crawl are on topic without taking its critic's word for it.
+// onTopic estimates how many pages of a crawl are on topic, independently of its critic.
 type onTopic struct {
 	harvest.Share
-	// From is what it is estimated from: "marks" of pages that were drawn at random, or "likes", the liked pages and the
+	// From is the basis of the estimate: "marks" of pages drawn at random, or "likes", the liked pages and the
 	// background that were held out when the critic was trained. The latter is an upper limit.
 	From string `json:"from"`
-	// Pages of the crawl, and of these those that were Marked after they were drawn.
+	// Pages of the crawl, and the drawn pages that were Marked.
 	Pages  int `json:"pages"`
 	Marked int `json:"marked"`
-	// Later pages were fetched after the last of them was marked.
+	// Later is the number of pages fetched after the last of them was marked.
 	Later int `json:"later"`
 }
 
-// verdicts is a number of pages that a critic takes for on topic, or not.
+// verdicts is a number of pages that a critic classifies as on topic, or not.
 type verdicts struct {
 	critic string
 	taken  bool
 	pages  int
 }
 
-// takenForOnTopic is the verdict by which pages are drawn and likes are recognised.
+// takenForOnTopic is the condition for drawing pages and for recognising likes.
 const takenForOnTopic = "relevance > 0.5"
 
-// estimate estimates how many of a crawl's pages are on topic; nil where there are neither marks of pages that were drawn
-// nor likes.
+// estimate estimates how many of a crawl's pages are on topic; nil if there are neither marks of drawn pages nor likes.
 func (b *books) estimate(ctx context.Context, cfg *pipeline.Config, db *analytics.DB, crawl string) (*onTopic, error) {
 	ctl, err := b.control(crawl)
 	if err != nil || ctl.GetCritic() == "" {
@@ -78,7 +77,7 @@ func (b *books) estimate(ctx context.Context, cfg *pipeline.Config, db *analytic
 	return byMarks(ctx, db, crawl, marks, all)
 }
 
-// byMarks is the estimate by marks of pages that were drawn from those of either verdict.
+// byMarks is the estimate from marks of pages drawn from both verdicts.
 func byMarks(ctx context.Context, db *analytics.DB, crawl string, marks []samples.Mark, all []verdicts) (*onTopic, error) {
 	right, urls, last := make(map[string]bool), []string{}, int64(0)
 	for _, m := range marks {
@@ -122,8 +121,8 @@ func at(taken bool) int {
 	return 0
 }
 
-// byLikes is the estimate by pages that were held out when the critic was trained; nil where its measures do not have
-// them. Versions of a critic are taken one by one; as they share their likes, their errors add up.
+// byLikes is the estimate from pages held out when the critic was trained; nil if its measures do not include
+// them. Versions of a critic are handled one by one; as they share their likes, their errors add up.
 func byLikes(all []verdicts, measures func(critic string) map[string]float64) *onTopic {
 	judged := make(map[string]*harvest.Counted)
 	x := &onTopic{From: "likes"}
@@ -144,8 +143,8 @@ func byLikes(all []verdicts, measures func(critic string) map[string]float64) *o
 			return nil
 		}
 		likes := harvest.Counted{Pages: m["liked"], Taken: m["liked"] * m["recall"]}
-		// Some of the background is on topic, too, and rightly taken for it: how many is only estimated, and too high
-		// rather than too low. The interval reaches from none to so many.
+		// Part of the background is on topic, and rightly classified so. That part is only estimated, rather
+		// too high than too low, so the interval reaches from none to all of it.
 		off := (1 - m["prior"]) * m["background"]
 		clean := harvest.Counted{Pages: off, Taken: min(off, max(0, m["background"]*(taken-m["prior"]*m["recall"])))}
 		most := harvest.Corrected(*c, likes, clean)
@@ -161,10 +160,10 @@ func byLikes(all []verdicts, measures func(critic string) map[string]float64) *o
 	return x
 }
 
-// stale is the share of pages fetched after the last mark from which on marks say little.
+// stale is the share of pages fetched after the last mark above which the marks are outdated.
 const stale = .1
 
-// text tells people of the estimate, and what would make a better one.
+// text prints the estimate, and how to improve it.
 func (x *onTopic) text(w io.Writer, crawl string) {
 	percent := func(p float64) float64 { return 100 * p }
 	switch {
@@ -185,7 +184,7 @@ func (x *onTopic) text(w io.Writer, crawl string) {
 	}
 }
 
-// tellHarvest tells people where the harvest of a crawl comes from, and what it is without its critic's word.
+// tellHarvest prints the origin of a crawl's harvest, and the estimate that is independent of its critic.
 func tellHarvest(w io.Writer, crawl, by string, x *onTopic) {
 	if by == "" {
 		return
@@ -194,7 +193,7 @@ func tellHarvest(w io.Writer, crawl, by string, x *onTopic) {
 	x.text(w, crawl)
 }
 
-// judge fills in what is known of the harvest of a crawl that has ended. Without ClickHouse it is only which critic judged.
+// judge fills in what is known of the harvest of a crawl that has ended. Without ClickHouse that is only the critic.
 func (x *standing) judge(s *session, cfg *pipeline.Config, b *books) {
 	if x.JudgedBy = b.judgedBy(x.Crawl); x.JudgedBy == "" {
 		return

@@ -13,7 +13,7 @@ import (
 	"forager/schemas"
 )
 
-// waitingFor says in one line what a crawl waits for because it does not answer; empty = nothing.
+// waitingFor describes in one line what a crawl waits for because it is unreachable; empty = nothing.
 func waitingFor(st *schemas.CrawlStatus) string {
 	var parts []string
 	if o := st.GetOutage(); o != nil {
@@ -45,7 +45,7 @@ func counted(n uint64, one, more string) string {
 	return fmt.Sprint(n, " ", more)
 }
 
-// clockTime is a time of the log, with its date where that is not today's.
+// clockTime is a time of the log, with its date if that is not today.
 func clockTime(ms int64) string {
 	t := time.UnixMilli(ms).UTC()
 	if t.Format(time.DateOnly) == time.Now().UTC().Format(time.DateOnly) {
@@ -72,8 +72,7 @@ func checkProxy(ctx context.Context, cfg *pipeline.Config) error {
 	return c.CheckProxy(ctx)
 }
 
-// checkResolver asks the resolver for the name servers of the root zone, which every resolver knows: that it has any answer is
-// enough.
+// checkResolver queries the name servers of the root zone, which every resolver has: any response will do.
 func checkResolver(ctx context.Context, r *net.Resolver) error {
 	_, err := r.LookupNS(ctx, ".")
 	var dns *net.DNSError
@@ -83,7 +82,7 @@ func checkResolver(ctx context.Context, r *net.Resolver) error {
 	return err
 }
 
-// checkNetwork looks at what fetch needs to reach the web.
+// checkNetwork checks what fetch needs to reach the web.
 func checkNetwork(ctx context.Context, cfg *pipeline.Config, add func(what, detail, fix string, err error)) {
 	if proxy := cfg.Stages.Fetch.Proxy; proxy != "" {
 		add("proxy", proxy+" takes connections", "start the proxy, or correct stages.fetch.proxy; crawls wait and go on by themselves", checkProxy(ctx, cfg))
@@ -92,7 +91,7 @@ func checkNetwork(ctx context.Context, cfg *pipeline.Config, add func(what, deta
 	add("resolver", "answers", "see /etc/resolv.conf and the network of this machine; crawls wait and go on by themselves", checkResolver(ctx, net.DefaultResolver))
 }
 
-// checkCrawls names the crawls whose network is away.
+// checkCrawls names the crawls whose network is unreachable.
 func checkCrawls(ctx context.Context, s *session, cfg *pipeline.Config, add func(what, detail, fix string, err error)) {
 	b, err := openBooks(ctx, s, cfg)
 	if err != nil {

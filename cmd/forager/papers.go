@@ -92,7 +92,7 @@ func (c *experimentPapers) Run(s *session) error {
 	return writeWhole(s, c.Out, func(w io.Writer) error { _, err := w.Write(page.Bytes()); return err })
 }
 
-// frozen are the worlds of the task file: its groups of tasks on which rankers may be judged.
+// frozen returns the worlds of the task file: its groups of tasks on which rankers may be compared.
 func (c *experimentPapers) frozen(s *session) ([]*papers.World, error) {
 	if c.Tasks == "" {
 		return nil, nil
@@ -155,7 +155,7 @@ func (c *experimentPapers) draws() []int {
 	return all
 }
 
-// synthetic is the world of the synthetic webs with cues.
+// synthetic returns the world of the synthetic webs with cues.
 func (c *experimentPapers) synthetic(cues string) (*papers.World, error) {
 	sim := &experimentSimwebCommand{Teacher: c.Teacher, Pages: c.Pages, Budget: c.Budget}
 	lessons, err := sim.web(c.Critic, cues)

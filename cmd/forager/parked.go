@@ -13,14 +13,14 @@ import (
 	"forager/schemas"
 )
 
-// parkingStages are the stages that park crawls, with their input: the first two those that lack something, the others
-// those for which the stage has failed.
+// parkingStages are the stages that park crawls, with their input: the first two park crawls with a missing
+// object, the others those for which the stage has failed.
 var parkingStages = []struct{ stage, topic string }{
 	{"critic-score", schemas.TopicPageParsed}, {"feature-extract", schemas.TopicPageJudged},
 	{"prioritize", schemas.TopicLinkFound}, {"apprentice-train", schemas.TopicLeapSettled}, {"distill", schemas.TopicLinkFound},
 }
 
-// parkedCrawl says that records of a crawl wait in a stage for something that is missing.
+// parkedCrawl is a crawl whose records wait in a stage for something that is missing.
 type parkedCrawl struct {
 	Stage string `json:"stage"`
 	stream.Parked
@@ -34,7 +34,7 @@ func (p parkedCrawl) String() string {
 	return fmt.Sprintf("%d pages of crawl %s wait in %s since %s for %s: %s", p.Records, p.Unit, p.Stage, p.Since.Format(time.RFC3339), p.Object, p.Cause)
 }
 
-// parkedCrawls lists the crawls that are parked.
+// parkedCrawls lists the parked crawls.
 func parkedCrawls(ctx context.Context, client *stream.Client) (list []parkedCrawl, err error) {
 	for _, s := range parkingStages {
 		parked, err := client.Parked(ctx, s.stage, s.topic)
@@ -48,13 +48,13 @@ func parkedCrawls(ctx context.Context, client *stream.Client) (list []parkedCraw
 	return list, nil
 }
 
-// leftAside reports whether a stage has left the crawl aside for a fault.
+// leftAside reports whether a stage has parked the crawl after a fault.
 func leftAside(ctx context.Context, client *stream.Client, crawl string) (bool, error) {
 	list, err := parkedCrawls(ctx, client)
 	return slices.ContainsFunc(list, func(p parkedCrawl) bool { return p.Unit == crawl && p.Object == "" }), err
 }
 
-// parkedNotes are those of a crawl, for its report.
+// parkedNotes returns the notes on a parked crawl for its report.
 func parkedNotes(ctx context.Context, client *stream.Client, crawl string) (notes []string, err error) {
 	list, err := parkedCrawls(ctx, client)
 	for _, p := range list {
@@ -65,7 +65,7 @@ func parkedNotes(ctx context.Context, client *stream.Client, crawl string) (note
 	return notes, err
 }
 
-// checkParked is an error that names the crawls that are parked.
+// checkParked is an error that names the parked crawls.
 func checkParked(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) (err error) {
 	client, err := stream.Dial(cfg.Kafka, cfg.Topics, log, nil)
 	if err != nil {

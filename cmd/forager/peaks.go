@@ -1,14 +1,14 @@
 package main
 
-// memoryPeaks say how much memory processes took at most, beside the bound that each was given.
+// memoryPeaks are the peak memory of processes and their limits.
 type memoryPeaks struct {
 	// PeakMemory is the largest resident size of a process so far, bytes, by its name ("fetch-0").
 	PeakMemory map[string]int64 `json:"peak_memory"`
-	// Limit is the setting memory_bytes of those that have one: a soft limit of what Go uses of it.
+	// Limit is the setting memory_bytes, where there is one: a soft limit for the part that Go uses.
 	Limit map[string]int64 `json:"memory_bytes"`
 }
 
-// memoryPeaks are those of every process under way.
+// memoryPeaks returns those of all running processes.
 func (b *bench) memoryPeaks() memoryPeaks {
 	m := memoryPeaks{PeakMemory: b.peakMemory(), Limit: make(map[string]int64)}
 	for name := range m.PeakMemory {
@@ -23,7 +23,7 @@ func (b *bench) memoryPeaks() memoryPeaks {
 	return m
 }
 
-// of returns the largest peak of a stage's processes, bytes, and what each of them may take; 0 = no bound.
+// of returns the largest peak of a stage's processes, bytes, and the limit of each; 0 = no limit.
 func (m memoryPeaks) of(stage string) (peak, limit int64) {
 	for name, bytes := range m.PeakMemory {
 		if stageOf(name) == stage {

@@ -15,10 +15,9 @@ import (
 	"forager/schemas"
 )
 
-// pinModel makes the crawl rank by a model, whatever newer ones come, and its frontier be scored
-// again; "" goes back to the newest that apprentice-train published. The model must be one of
-// this crawl: what another one learnt to expect are the relevances of other topics, or another
-// critic.
+// pinModel makes the crawl rank by a model, whatever newer ones are published, and score its frontier again; ""
+// returns to the newest that apprentice-train published. The model must be one of this crawl: another crawl's
+// model predicts relevance for other topics, or by another critic.
 func pinModel(ctx context.Context, b *books, store registry.Store, crawl, version string) (*schemas.CrawlControl, error) {
 	ctl, err := b.control(crawl)
 	if err != nil {
@@ -51,7 +50,7 @@ func pinModel(ctx context.Context, b *books, store registry.Store, crawl, versio
 	})
 }
 
-// pinnable says why no model can be pinned to the crawl.
+// pinnable is an error if no model can be pinned to the crawl.
 func (b *books) pinnable(ctl *schemas.CrawlControl) error {
 	if st := b.status(ctl.GetCrawl()); ended(st) {
 		return fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", ctl.GetCrawl(), st.GetEndReason())
@@ -75,7 +74,7 @@ func (b *books) ownModel(ctx context.Context, store registry.Store, ctl *schemas
 	return b.model(ctx, store, ctl, version)
 }
 
-// prior reads a model that training is to go on from by settings.
+// prior reads a model from which training by s is to continue.
 func (b *books) prior(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string, s apprentice.Settings) (apprentice.Learner, error) {
 	prior, err := b.model(ctx, store, ctl, version)
 	if err != nil {
@@ -87,9 +86,9 @@ func (b *books) prior(ctx context.Context, store registry.Store, ctl *schemas.Cr
 	return prior, nil
 }
 
-// model reads an apprentice model that the crawl can begin with: one of any crawl that was judged
-// by the same critic. Its announcement may be gone, since model.published keeps the newest of a
-// crawl; the digest in its name is what it is checked by.
+// model reads an apprentice model from which the crawl can start: one of any crawl that was judged by the same
+// critic. Its announcement may be gone, since model.published keeps the newest of a crawl; it is then checked
+// against the digest in its name.
 func (b *books) model(ctx context.Context, store registry.Store, ctl *schemas.CrawlControl, version string) (apprentice.Learner, error) {
 	critic := b.published(version).GetCritic()
 	if critic == "" {

@@ -17,8 +17,8 @@ import (
 	"forager/internal/platform/progress"
 )
 
-// process is one program that up started. Started (clock ticks since boot, field 22 of
-// /proc/PID/stat) tells it from a later process that got the same id.
+// process is a program that up started. Started (clock ticks since boot, field 22 of /proc/PID/stat)
+// distinguishes it from a later process with the same id.
 type process struct {
 	Name    string `json:"name"` // "fetch-0", "local"
 	PID     int    `json:"pid"`
@@ -31,13 +31,13 @@ type process struct {
 // processes is the list of programs that up started for one data folder.
 type processes struct {
 	file string
-	// ending is the context of a command that ends what it starts: should its own process end early, they are killed (package
-	// progress). nil = they stay.
+	// ending is the context of a command that ends what it starts: if its own process ends early, they are
+	// killed (package progress). nil = they continue.
 	ending context.Context
 	List   []process `json:"processes"`
 }
 
-// openProcesses reads the list below the data folder; none yet is an empty list.
+// openProcesses reads the list in the data folder; a missing one is an empty list.
 func openProcesses(data string) (*processes, error) {
 	p := &processes{file: filepath.Join(data, "run", "processes.json")}
 	b, err := os.ReadFile(p.file)
@@ -92,7 +92,7 @@ func procStat(pid int) (started, state string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	// The name in parentheses may hold blanks; fields are counted behind it.
+	// The name in parentheses may contain blanks; fields are counted after it.
 	_, rest, ok := strings.Cut(string(b), ") ")
 	fields := strings.Fields(rest)
 	if !ok || len(fields) < 20 {
@@ -101,8 +101,8 @@ func procStat(pid int) (started, state string, err error) {
 	return fields[19], fields[0], nil
 }
 
-// start runs a program in a session of its own, its output appended to a log file, and
-// notes it in the list. Environment variables in env are added to the caller's.
+// start runs a program in a session of its own, with its output appended to a log file, and adds it to the
+// list. Environment variables in env are added to the caller's.
 func (p *processes) start(name, logDir string, env []string, program string, args ...string) error {
 	path := filepath.Join(logDir, name+".log")
 	cmd, log, err := p.command(path, env, program, args...)
@@ -117,7 +117,7 @@ func (p *processes) start(name, logDir string, env []string, program string, arg
 	if err != nil {
 		return fmt.Errorf("%s ended at once; see %s", name, path)
 	}
-	// Reap it should it end while this command still runs.
+	// Reap it if it ends while this command still runs.
 	go cmd.Wait()
 	p.List = slices.DeleteFunc(p.List, func(x process) bool { return x.Name == name })
 	command, err := json.Marshal(append([]string{program}, args...))
@@ -126,7 +126,7 @@ func (p *processes) start(name, logDir string, env []string, program string, arg
 	}
 	p.List = append(p.List, process{Name: name, PID: cmd.Process.Pid, Started: started, Log: path, Command: string(command)})
 	if err := p.save(); err != nil {
-		// Nobody would find it to stop it.
+		// No later command could find it to stop it.
 		return errors.Join(fmt.Errorf("%s is not started: %w", name, err), cmd.Process.Kill())
 	}
 	return nil
@@ -158,8 +158,8 @@ func (p *processes) command(path string, env []string, program string, args ...s
 	return cmd, log, nil
 }
 
-// stop asks the named processes to end (SIGTERM), all at once, and waits for them; those
-// that are still there at the deadline are killed. It returns the names of the killed.
+// stop sends SIGTERM to the named processes, all at once, and waits for them; those that still run at the
+// deadline are killed. It returns the names of the killed.
 func (p *processes) stop(ctx context.Context, names []string, deadline time.Duration) ([]string, error) {
 	var waiting []process
 	for _, x := range p.List {
@@ -188,7 +188,7 @@ func (p *processes) stop(ctx context.Context, names []string, deadline time.Dura
 		}
 	}
 	p.List = slices.DeleteFunc(p.List, func(x process) bool { return slices.Contains(names, x.Name) })
-	if err := p.save(); err != nil { // they are told from others by their start, so that an old list does no harm
+	if err := p.save(); err != nil { // the start time identifies processes, so that an outdated list does no harm
 		return killed, fmt.Errorf("%s ended, but %w", strings.Join(names, ", "), err)
 	}
 	return killed, nil

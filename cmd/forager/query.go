@@ -122,14 +122,14 @@ func (c *queryCommand) Run(s *session) error {
 	return nil
 }
 
-// reads matches the begin of statements that read. ClickHouse refuses changes in its read-only mode, but not SYSTEM and KILL.
+// reads matches the beginning of statements that read. ClickHouse refuses changes in its read-only mode, but not SYSTEM and KILL.
 var reads = regexp.MustCompile(`(?is)^(\s|\(|--[^\n]*(\n|$)|#[^\n]*(\n|$)|/\*.*?\*/)*(SELECT|WITH|SHOW|DESC|DESCRIBE|EXPLAIN|EXISTS|VALUES|FROM)\b`)
 
 func errAway(err error) error {
 	return fmt.Errorf("ClickHouse does not answer (forager up starts what is needed, forager doctor finds the fault): %w", err)
 }
 
-// hasRows wants ClickHouse to have rows of a crawl: of a name that was mistyped every answer would be empty.
+// hasRows is an error if ClickHouse has no rows of a crawl: for a mistyped name every result would be empty.
 func hasRows(ctx context.Context, db *analytics.DB, crawl string) error {
 	var names []string
 	err := db.Each(ctx, "SELECT crawl FROM fetches_rows GROUP BY crawl ORDER BY crawl", nil, func(row []any) error {
@@ -147,7 +147,7 @@ func hasRows(ctx context.Context, db *analytics.DB, crawl string) error {
 	return nil
 }
 
-// allDocumented are the questions to the tables, then those to the archive.
+// allDocumented returns the documented queries of the tables, then those of the archive.
 func allDocumented() []tables.Query { return append(tables.Queries(), tables.ArchiveQueries()...) }
 
 func documented(name string) (tables.Query, bool) {

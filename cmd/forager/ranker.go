@@ -44,7 +44,7 @@ With a guide (forager guide): ` + strings.Join(crawlfile.Guides, ", ") + `, or a
   forager crawl ranker chemistry --no-shadow`
 }
 
-// switched is what crawl ranker prints.
+// switched is the result of crawl ranker.
 type switched struct {
 	Crawl   string   `json:"crawl"`
 	Ranker  string   `json:"ranker"`
@@ -76,7 +76,7 @@ func (x *switched) tell(w io.Writer) {
 	}
 }
 
-// switchRanker changes the policies of a crawl that has not finished; change may name guides, and its error is one of usage.
+// switchRanker changes the policies of a crawl that has not finished; change may name guides, and its error is a usage error.
 func (s *session) switchRanker(crawl string, change func(*schemas.CrawlControl) error) (*switched, error) {
 	b, store, err := s.openStore()
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *session) switchRanker(crawl string, change func(*schemas.CrawlControl) 
 	return &switched{Crawl: crawl, Ranker: crawlfile.NameOf(next), Before: crawlfile.NameOf(ctl), Shadows: policyNames(next.GetRankerShadows())}, nil
 }
 
-// ranked is the control record of a crawl that still has something to rank.
+// ranked returns the control record of a crawl that still has pages to rank.
 func (b *books) ranked(crawl string) (*schemas.CrawlControl, error) {
 	ctl, err := b.control(crawl)
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *books) ranked(crawl string) (*schemas.CrawlControl, error) {
 	return ctl, nil
 }
 
-// change puts the rankers that are asked for into a control record, guides by their names.
+// change puts the requested rankers into a control record, guides by their names.
 func (c *crawlRanker) change(ctl *schemas.CrawlControl) error {
 	shadows, raised := policyNames(ctl.GetRankerShadows()), schemas.Raises(ctl)
 	switch {
@@ -143,14 +143,14 @@ func (c *crawlRanker) change(ctl *schemas.CrawlControl) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range ranking.Policies { // a guide that stays orders what it did
+		for _, p := range ranking.Policies { // a guide that remains keeps its expansion
 			if i := slices.IndexFunc(ctl.GetPolicies(), func(old *schemas.Policy) bool { return old.GetName() == p.GetName() && p.GetGuide() != "" }); i >= 0 {
 				p.Expand = ctl.GetPolicies()[i].GetExpand()
 			}
 		}
 		ctl.Policies, ctl.Mixture = ranking.Policies, ranking.Mixture
 	}
-	if len(c.Shadow) == 0 { // one that leads from now on is none any more
+	if len(c.Shadow) == 0 { // a policy that now ranks is no longer a shadow
 		shadows = slices.DeleteFunc(shadows, func(name string) bool { return slices.Contains(policyNames(ctl.GetPolicies()), name) })
 	}
 	var err error
@@ -166,7 +166,7 @@ func (c *crawlRanker) change(ctl *schemas.CrawlControl) error {
 	return nil
 }
 
-// guides are those that are named, and those that the crawl has.
+// guides returns those that are named, and those of the crawl.
 func (c *crawlRanker) guides(ctl *schemas.CrawlControl) map[string]string {
 	all := make(map[string]string)
 	for _, p := range schemas.Orders(ctl) {

@@ -82,7 +82,7 @@ func (c *crawlCritic) Run(s *session) error {
 	})
 }
 
-// judging is by whom and for what a crawl's pages are judged, as people read it.
+// judging is the critic and the focus of a crawl, for display.
 type judging struct {
 	Crawl    string             `json:"crawl"`
 	Revision uint64             `json:"revision"`
@@ -93,7 +93,7 @@ type judging struct {
 	Bad      []string           `json:"bad"`
 }
 
-// remark changes how a running crawl is judged, once it is sure that it can be judged so.
+// remark changes how a running crawl is judged, after checking that it can be judged so.
 func remark(s *session, crawl string, change func(*schemas.CrawlControl) error) error {
 	b, store, err := s.openStore()
 	if err != nil {
@@ -115,7 +115,7 @@ func remark(s *session, crawl string, change func(*schemas.CrawlControl) error) 
 		if st := b.status(crawl); ended(st) {
 			return fmt.Errorf("crawl %q has finished (%s): there is nothing left to judge", crawl, st.GetEndReason())
 		}
-		if slices.Equal(next.Shadows, old.Shadows) { // a shadow that counts from now on is none any more
+		if slices.Equal(next.Shadows, old.Shadows) { // a shadow that now counts is no longer a shadow
 			version := next.GetCritic()
 			if m, err := b.critic(version); err == nil {
 				version = m.GetVersion()
@@ -154,7 +154,7 @@ func printJudging(w io.Writer, j judging) {
 	fmt.Fprintln(w)
 }
 
-// focusLine is a marking in a line.
+// focusLine is a focus in one line.
 func focusLine(focus []string, weights map[string]float64, bad []string) string {
 	var parts []string
 	for _, topic := range focus {

@@ -26,7 +26,7 @@ func (c *reportCommand) Help() string {
 the data is. Pages come from ClickHouse, the state from prioritize.`
 }
 
-// crawlReport is what report prints.
+// crawlReport is the result of report.
 type crawlReport struct {
 	standing
 	Critic   string             `json:"critic"`
@@ -37,14 +37,14 @@ type crawlReport struct {
 	Policies []string           `json:"policies"`
 	// Arms are the policies of a mixture.
 	Arms []armReport `json:"arms,omitempty"`
-	// Notes are sentences on what the crawl's settings come to.
+	// Notes are sentences on the effects of the crawl's settings.
 	Notes  []string `json:"notes,omitempty"`
 	Budget struct {
 		Pages    uint64 `json:"pages"`
 		Requests uint64 `json:"requests"`
 	} `json:"budget"`
 	Started time.Time `json:"started"`
-	// Curve has one point a tenth of the pages delivered.
+	// Curve has one point for each tenth of the delivered pages.
 	Curve   []curvePoint `json:"curve"`
 	Latency struct {
 		P50 uint32 `json:"p50_ms"`
@@ -56,15 +56,15 @@ type crawlReport struct {
 	Judged     []judgedBy     `json:"judged"`
 	Silent     []silentAbout  `json:"silent,omitempty"`
 	Shadows    []shadowReport `json:"shadows"`
-	// raising are the policies that raise what hubs link to.
+	// raising are the policies that boost what hubs link to.
 	raising []string
-	// Hubs is the last word of the distiller; nil where there is none.
+	// Hubs is the newest ranking of the distiller; nil if there is none.
 	Hubs  *hubsReport `json:"hubs,omitempty"`
 	Hosts uint64      `json:"hosts"`
 	Data  dataReport  `json:"data"`
 	// Rankers are the shadows of rankers.
 	Rankers []rankerReport `json:"ranker_shadows"`
-	// Behind are the records that ClickHouse has not been given yet.
+	// Behind is the number of records that ClickHouse has not received yet.
 	Behind int64           `json:"clickhouse_behind"`
 	Spans  map[string]span `json:"topics"`
 }
@@ -87,14 +87,14 @@ type modelReport struct {
 	Cut     float64 `json:"cut"`
 }
 
-// armReport is how a policy of a mixture has done.
+// armReport is the result of one policy of a mixture.
 type armReport struct {
 	Policy string `json:"policy"`
-	// Chosen requests, and the pages delivered among those with the mean of their R (calibrated).
+	// Chosen requests, and the pages delivered of these with their mean R (calibrated).
 	Chosen uint64  `json:"chosen"`
 	Pages  uint64  `json:"pages"`
 	Mean   float64 `json:"mean_relevance"`
-	// Expected is the mean that it is given for the next page, mostly by its last hundred.
+	// Expected is the mean predicted for the next page, mostly from its last hundred.
 	Expected float64 `json:"expected_relevance"`
 }
 
@@ -126,7 +126,7 @@ type dataReport struct {
 	Rows     map[string]uint64 `json:"clickhouse_rows"`
 }
 
-// span is where a crawl's records of a topic are.
+// span is the position of a crawl's records in a topic.
 type span struct {
 	Records uint64           `json:"records"`
 	First   map[uint32]int64 `json:"first_offset"`
@@ -195,8 +195,8 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *books, crawl strin
 	return r, r.ask(ctx, db, crawl)
 }
 
-// deliveredPage is a page in the order in which the shard applied it; pages of several shards are in
-// the order of their verdicts' time stamps.
+// deliveredPage is a page in the order in which the shard applied it; pages of several shards are ordered by
+// the time stamps of their verdicts.
 type deliveredPage struct {
 	url       string
 	relevance float64
@@ -233,7 +233,7 @@ func curve(pages []deliveredPage) []curvePoint {
 	return points
 }
 
-// ask fills in what ClickHouse knows.
+// ask fills in the results of ClickHouse.
 func (r *crawlReport) ask(ctx context.Context, db *analytics.DB, crawl string) error {
 	p := analytics.Params{"crawl": crawl}
 	err := db.Each(ctx, "SELECT model, pages, leaps, measures['cut'] FROM models WHERE crawl = {crawl:String} AND kind = 'apprentice' ORDER BY pages", p,
@@ -356,7 +356,7 @@ func printCounts(w io.Writer, head string, counts map[string]uint64) {
 // bar draws a share in [0,1].
 func bar(share float64) string { return strings.Repeat("█", int(math.Round(share*40))) }
 
-// size is a number of bytes for people.
+// size formats a number of bytes.
 func size(n uint64) string {
 	switch {
 	case n >= 1<<30:
@@ -367,7 +367,7 @@ func size(n uint64) string {
 	return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
 }
 
-// judge adds what ClickHouse and the ground's truth say of a run.
+// judge adds the measures from ClickHouse and from the ground truth to a run.
 func (d *demo) judge(run *demoRun) error {
 	db, err := analytics.Open(d.config.ClickHouse)
 	if err != nil {
@@ -399,7 +399,7 @@ func (d *demo) judge(run *demoRun) error {
 	return nil
 }
 
-// printDemo prints both runs side by side.
+// printDemo prints both runs next to one another.
 func printDemo(w io.Writer, r *demoReport, c *demoCommand) {
 	fmt.Fprintf(w, "%s, topic %s\n\n%-34s", r.Web, r.Topic, "")
 	for _, x := range r.Runs {
@@ -447,14 +447,14 @@ func printDemo(w io.Writer, r *demoReport, c *demoCommand) {
 	fmt.Fprintf(w, "  README.md: crawl your own topic on the live web\n")
 }
 
-// crawls are the names of all crawls, sorted.
+// crawls returns the names of all crawls, sorted.
 func (b *books) crawls() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Sorted(maps.Keys(b.controls))
 }
 
-// apprentice is the newest apprentice model that a crawl itself made, nil without one.
+// apprentice returns the newest apprentice model that a crawl itself made, nil without one.
 func (b *books) apprentice(crawl string) *schemas.ModelPublished {
 	b.mu.Lock()
 	defer b.mu.Unlock()

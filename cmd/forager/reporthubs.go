@@ -9,16 +9,16 @@ import (
 	"forager/internal/rank/rank"
 )
 
-// hubsReport is what the distiller said last of a crawl; of several shards each said it of itself.
+// hubsReport is the newest ranking of a crawl by the distiller; each shard has its own.
 type hubsReport struct {
-	// Pages delivered when it was ranked, and how many rankings found hubs.
+	// Pages delivered when it was computed, and the number of rankings with hubs.
 	Pages    uint64 `json:"pages"`
 	Rankings uint64 `json:"rankings"`
-	// Nodes and Edges that were ranked, and unvisited URLs that marked hubs linked to.
+	// Nodes and Edges of the graph, and unvisited URLs that marked hubs linked to.
 	Nodes  uint64 `json:"nodes"`
 	Edges  uint64 `json:"edges"`
 	Raised uint64 `json:"raised"`
-	// Fetched are pages that came first for their hubs, and Mean is the mean of their R.
+	// Fetched is the number of pages that were fetched first because of their hubs, Mean the mean of their R.
 	Fetched uint64  `json:"fetched"`
 	Mean    float64 `json:"mean_relevance"`
 	// Hubs and Authorities, best first, of each shard.
@@ -33,10 +33,10 @@ type rankedReport struct {
 	Marked    bool    `json:"marked"`
 }
 
-// mostRanked is the number of hubs and authorities of a report.
+// mostRanked is the number of hubs and authorities in a report.
 const mostRanked = 5
 
-// askHubs fills in what the distiller said.
+// askHubs fills in the rankings of the distiller.
 func (r *crawlReport) askHubs(ctx context.Context, db *analytics.DB, p analytics.Params) error {
 	var h hubsReport
 	err := db.Each(ctx, `SELECT kind, url, score, relevance, marked FROM hubs

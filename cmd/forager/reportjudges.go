@@ -12,40 +12,40 @@ import (
 type judgedBy struct {
 	Critic  string `json:"critic"`
 	Marking uint64 `json:"marking"`
-	// Degraded is why it judged in another's stead, "" where it is the crawl's own.
+	// Degraded is the reason why it judged as a fallback, "" if it is the crawl's own.
 	Degraded string  `json:"degraded,omitempty"`
 	Pages    uint64  `json:"pages"`
 	Harvest  float64 `json:"harvest"`
 }
 
-// shadowReport compares a critic that is not used with one that was, over the pages of both.
+// shadowReport compares a shadow critic with the one that was used, over the pages judged by both.
 type shadowReport struct {
 	Critic string `json:"critic"`
 	Used   string `json:"used"`
 	Pages  uint64 `json:"pages"`
-	// Failures are pages of which it said nothing.
+	// Failures are pages without a judgement of the shadow.
 	Failures uint64 `json:"failures"`
-	// Cut is the relevance from which on a page is on topic: the newest apprentice's, or one half.
+	// Cut is the relevance above which a page is on topic: the newest apprentice's, or one half.
 	Cut float64 `json:"cut"`
-	// Agreement is the share of pages that both or neither take for on topic.
+	// Agreement is the share of pages that both or neither classify as on topic.
 	Agreement float64 `json:"agreement"`
-	// OnTopic and OnTopicUsed are the shares of pages that either takes for on topic.
+	// OnTopic and OnTopicUsed are the shares of pages that each classifies as on topic.
 	OnTopic     float64 `json:"on_topic"`
 	OnTopicUsed float64 `json:"on_topic_used"`
-	// Difference is the mean of its relevance less the other's, Apart the mean of its size.
+	// Difference is the mean of the shadow's relevance minus the other's, Apart the mean of its absolute value.
 	Difference float64 `json:"mean_difference"`
 	Apart      float64 `json:"mean_absolute_difference"`
 }
 
-// silentAbout is a guide, or a source of backlinks, that did not answer.
+// silentAbout is a guide, or a source of backlinks, without a result for some pages.
 type silentAbout struct {
-	// Who is its version, Why the commonest reason.
+	// Who is its version, Why the most frequent reason.
 	Who   string `json:"who"`
 	Why   string `json:"why"`
 	Pages uint64 `json:"pages"`
 }
 
-// askJudges fills in who judged, what shadows said, and who said nothing.
+// askJudges fills in the critics, the judgements of shadows, and the guides without results.
 func (r *crawlReport) askJudges(ctx context.Context, db *analytics.DB, p analytics.Params) error {
 	err := db.Each(ctx, `SELECT critic, marking, degraded, count(), avg(relevance) FROM judgements
 		WHERE crawl = {crawl:String} AND outcome = 'delivered' GROUP BY critic, marking, degraded ORDER BY marking, degraded, critic`, p, func(row []any) error {
@@ -79,7 +79,7 @@ func (r *crawlReport) askJudges(ctx context.Context, db *analytics.DB, p analyti
 	})
 }
 
-// cut is the relevance from which on a page is on topic: the newest apprentice's, or one half.
+// cut is the relevance above which a page is on topic: the newest apprentice's, or one half.
 func (r *crawlReport) cut() float64 {
 	if n := len(r.Models); n > 0 {
 		return r.Models[n-1].Cut

@@ -11,15 +11,15 @@ import (
 	"forager/schemas"
 )
 
-// rankerReport compares a ranker that chooses nothing with those that did, over the pages that it placed.
+// rankerReport compares a shadow ranker with those that chose, over the pages that it ranked.
 type rankerReport struct {
 	Ranker string `json:"ranker"`
-	// Cut is the relevance from which on a page is on topic.
+	// Cut is the relevance above which a page is on topic.
 	Cut float64 `json:"cut"`
 	harvest.ShadowComparison
 }
 
-// askRankers fills in what shadows of rankers made of the pages.
+// askRankers fills in the positions given by shadow rankers.
 func (r *crawlReport) askRankers(ctx context.Context, db *analytics.DB, p analytics.Params) error {
 	var names []string
 	placed := make(map[string][]harvest.Placed)
@@ -47,7 +47,7 @@ func (r *crawlReport) askRankers(ctx context.Context, db *analytics.DB, p analyt
 	return nil
 }
 
-// shardNotes are sentences on what the rankers of a crawl know less of than they would with one shard.
+// shardNotes are sentences on what the rankers of a crawl lack compared with a crawl of one shard.
 func shardNotes(ctl *schemas.CrawlControl) (notes []string) {
 	n := schemas.ShardsOf(ctl)
 	if n == 1 {

@@ -72,7 +72,7 @@ func (c *crawlResume) Run(s *session) error {
 	})
 }
 
-// seeds are the canonical URLs that were given; none where there is no URL and no file.
+// seeds returns the canonical URLs that were given; none if there is no URL and no file.
 func (c *crawlResume) seeds() ([]string, error) {
 	if len(c.URLs) == 0 && c.File == "" {
 		return nil, nil
@@ -98,7 +98,7 @@ func (c *crawlResume) raise(ctl *schemas.CrawlControl) {
 	}
 }
 
-// refuse says why the crawl cannot go on with what was given.
+// refuse is the reason why the crawl cannot continue with what was given.
 func (c *crawlResume) refuse(ctl *schemas.CrawlControl, st *schemas.CrawlStatus, seeds int) error {
 	old, reason := ctl.GetBudget(), st.GetEndReason()
 	switch {
@@ -127,7 +127,7 @@ func (c *crawlResume) refuse(ctl *schemas.CrawlControl, st *schemas.CrawlStatus,
 	return nil
 }
 
-// send sends the seeds and the asks to try again, and returns their places.
+// send sends the seeds and the requests to try again, and returns their positions.
 func (c *crawlResume) send(s *session, b *books, ctl *schemas.CrawlControl, seeds []string) (sent []stream.Position, err error) {
 	if len(seeds) > 0 {
 		at, err := sendSeeds(s, b, c.Crawl, seeds)
@@ -151,7 +151,7 @@ func (c *crawlResume) send(s *session, b *books, ctl *schemas.CrawlControl, seed
 	return sent, nil
 }
 
-// await waits until prioritize has taken all that was sent, and a status came since.
+// await waits until prioritize has read all that was sent and has written a status since.
 func (c *crawlResume) await(s *session, b *books, before *schemas.CrawlStatus, sent []stream.Position) error {
 	last := make(map[int]int64)
 	for _, at := range sent {

@@ -61,7 +61,7 @@ goes on beside it. An interrupted retrain leaves nothing behind but, at most, an
 next one finds; run it again.`
 }
 
-// retrained is what the command says of a model.
+// retrained is the result of the command for a model.
 type retrained struct {
 	Version   string             `json:"version"`
 	Object    string             `json:"object,omitempty"`
@@ -121,7 +121,7 @@ func (c *retrainCommand) Run(s *session) error {
 	return c.keep(s, b, store, h, m, data)
 }
 
-// settings are what the flags ask for. What a running crawl could not use is refused at once.
+// settings returns what the flags select. Settings that a running crawl could not use are refused at once.
 func (c *retrainCommand) settings(b *books, ctl *schemas.CrawlControl) (retrain.Settings, error) {
 	learning := ctl.GetLearning()
 	recorded, err := linkfeature.SettingsOf(learning)
@@ -155,7 +155,7 @@ func (c *retrainCommand) settings(b *books, ctl *schemas.CrawlControl) (retrain.
 	return s, nil
 }
 
-// learner is what learns of features of some families: the crawl's own, or what the flags ask for.
+// learner returns the learner for features of some families: the crawl's own, or that of the flags.
 func (c *retrainCommand) learner(ctl *schemas.CrawlControl, families linkfeature.Families) (apprentice.Settings, error) {
 	s, err := apprentice.SettingsOf(ctl.GetLearning())
 	if err != nil {
@@ -195,7 +195,7 @@ func (c *retrainCommand) learner(ctl *schemas.CrawlControl, families linkfeature
 	return s, nil
 }
 
-// prior is what training goes on from.
+// prior returns the model from which training continues.
 func (c *retrainCommand) prior(ctx context.Context, b *books, store registry.Store, ctl *schemas.CrawlControl, settings apprentice.Settings) (apprentice.Learner, error) {
 	version := c.Prior
 	if version == "" {
@@ -211,7 +211,7 @@ func (c *retrainCommand) prior(ctx context.Context, b *books, store registry.Sto
 	return prior, nil
 }
 
-// replay gives the trainer the crawl's leaps and, where it wants them, pages.
+// replay passes the crawl's leaps to the trainer and, if it needs them, pages.
 func (c *retrainCommand) replay(s *session, b *books, h history, trainer *retrain.Trainer, settings *retrain.Settings) error {
 	begin, end, err := c.leaps(s, b, h)
 	if err != nil {
@@ -226,7 +226,7 @@ func (c *retrainCommand) replay(s *session, b *books, h history, trainer *retrai
 		}
 		leap := new(schemas.LeapSettled)
 		if err := proto.Unmarshal(r.Value, leap); err != nil {
-			return nil // apprentice-train turned it away
+			return nil // apprentice-train rejected it
 		}
 		done, err := trainer.Leap(r.Offset, leap)
 		if err != nil {
@@ -260,7 +260,7 @@ func (c *retrainCommand) replay(s *session, b *books, h history, trainer *retrai
 	return nil
 }
 
-// leaps is where the leaps of the crawl begin, and where the partition ends.
+// leaps returns the position of the crawl's first leap, and the end of the partition.
 func (c *retrainCommand) leaps(ctx context.Context, b *books, h history) (begin stream.Position, end int64, err error) {
 	n, err := b.client.Partitions(ctx, schemas.TopicLeapSettled)
 	if err != nil {
@@ -288,7 +288,7 @@ func (c *retrainCommand) leaps(ctx context.Context, b *books, h history) (begin 
 	return begin, end, nil
 }
 
-// notReached says why the boundary that was asked for did not come.
+// notReached explains why the requested boundary was not reached.
 func (c *retrainCommand) notReached(ctx context.Context, b *books, h history, partition int, pages uint64) error {
 	_, end, err := h.span(ctx, schemas.TopicLeapSettled, partition)
 	if err != nil {
@@ -305,7 +305,7 @@ func (c *retrainCommand) notReached(ctx context.Context, b *books, h history, pa
 	return fmt.Errorf("crawl %q has no boundary at %d pages; the last one before it is at %d (forager models list %s shows them)", c.Crawl, c.Through, pages, c.Crawl)
 }
 
-// pages gives the trainer the crawl's pages.
+// pages passes the crawl's pages to the trainer.
 func (c *retrainCommand) pages(ctx context.Context, b *books, h history, trainer *retrain.Trainer) error {
 	n, err := b.client.Partitions(ctx, schemas.TopicPageJudged)
 	if err != nil {
@@ -331,7 +331,7 @@ func (c *retrainCommand) pages(ctx context.Context, b *books, h history, trainer
 				return err
 			}
 			if of, ok := r.Headers[schemas.HeaderCrawl]; ok && of != c.Crawl {
-				return nil // spares decoding
+				return nil // avoids decoding
 			}
 			judged, parsed := new(schemas.PageJudged), new(schemas.PageParsed)
 			if err := proto.Unmarshal(r.Value, judged); err != nil || judged.GetCrawl() != c.Crawl || judged.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {
@@ -349,12 +349,12 @@ func (c *retrainCommand) pages(ctx context.Context, b *books, h history, trainer
 	return nil
 }
 
-// plain says that nothing but what live training did is asked for.
+// plain reports whether the settings are those of live training.
 func (c *retrainCommand) plain() bool {
 	return c.DMax == nil && c.Topics == "crawl" && len(c.Features) == 0 && c.Learner == "crawl" && c.Count == "crawl" && c.Smooth == nil && c.Rate == 0 && c.L1 == nil && c.L2 == nil && c.Prior == "" && c.Cut == 0 && !c.Recut
 }
 
-// keep does what was asked for with the model; announcing it, and pinning it, come last.
+// keep stores the model as the flags require; announcing and pinning it come last.
 func (c *retrainCommand) keep(s *session, b *books, store *objects.Store, h history, m *schemas.ModelPublished, data []byte) error {
 	said := retrained{Version: m.GetVersion(), From: h.name(), Pages: m.GetPages(), Through: m.GetTrainedThrough(), Leaps: m.GetLeaps(), Measures: m.GetMeasures()}
 	if a, ok := h.(*archiveHistory); ok {
@@ -419,7 +419,7 @@ func (r *retrained) text(w io.Writer, crawl string) {
 	}
 }
 
-// writeWhole writes a file that is there whole or, after an error, not at all or as it was.
+// writeWhole writes a file completely or, after an error, not at all; an existing file then remains.
 func writeWhole(ctx context.Context, path string, write func(io.Writer) error) error {
 	t, err := export.Create(ctx, path, true)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"forager/schemas"
 )
 
-// Two operators may change a crawl at the same moment. Both write the revision behind the one
-// that they have seen; the first of the two records counts (package controls). So every change
-// reads back what came before its own record: who finds another's there has lost, and is told.
+// Two operators may change a crawl at the same time. Both write the revision after the one that they have read;
+// the first of the two records counts (package controls). So every change reads back the records before its
+// own: if there is one of another operator, the change failed and an error is returned (docs/decisions/0500).
 
 // revise writes the next revision of a crawl's control record: the one in force, changed.
 func (b *books) revise(ctx context.Context, crawl string, change func(*schemas.CrawlControl)) (*schemas.CrawlControl, error) {
@@ -23,8 +23,8 @@ func (b *books) revise(ctx context.Context, crawl string, change func(*schemas.C
 	return b.reviseAs(ctx, next, seen)
 }
 
-// reviseAs writes next as the next revision of its crawl's control record; it was made of the one
-// that was the newest before the offset seen.
+// reviseAs writes next as the next revision of its crawl's control record; it was derived from the record that
+// was the newest before the offset seen.
 func (b *books) reviseAs(ctx context.Context, next *schemas.CrawlControl, seen int64) (*schemas.CrawlControl, error) {
 	crawl := next.GetCrawl()
 	next.Revision++
@@ -39,17 +39,16 @@ func (b *books) reviseAs(ctx context.Context, next *schemas.CrawlControl, seen i
 	return next, nil
 }
 
-// newest returns a crawl's newest control record, nil where there is none, and the offset in
-// crawl.control behind the last record that had been read then.
+// newest returns a crawl's newest control record, nil if there is none, and the offset in crawl.control after the last record read.
 func (b *books) newest(crawl string) (ctl *schemas.CrawlControl, seen int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.controls[crawl], b.next[schemas.TopicCrawlControl]
 }
 
-// place writes a control record that was made of what stood before the offset seen. It returns
-// the record that counts in its stead where somebody else was faster and wanted something else.
-// Then it repeats that one, as compaction would else keep the loser's, which stands last.
+// place writes a control record that was derived from the records before the offset seen. If another writer was
+// faster, it writes that writer's record again, as compaction would otherwise keep the later one, and returns
+// it, unless both want the same.
 func (b *books) place(ctx context.Context, ctl *schemas.CrawlControl, seen int64) (winner *schemas.CrawlControl, err error) {
 	for wanted := ctl; ; {
 		at, err := b.sendControl(ctx, ctl)
@@ -84,8 +83,8 @@ func (b *books) sendControl(ctx context.Context, ctl *schemas.CrawlControl) (off
 	return at.Offset, err
 }
 
-// faster looks for a record of the same crawl and of the same or a higher revision that stands
-// between what was seen and ctl's own place; nil = there is none.
+// faster returns the first record of the same crawl, and of the same or a higher revision, between seen and
+// ctl's own position; nil = there is none.
 func (b *books) faster(ctx context.Context, ctl *schemas.CrawlControl, seen, at int64) (first *schemas.CrawlControl, err error) {
 	begin, _, err := b.client.Offsets(ctx, schemas.TopicCrawlControl, 0)
 	if err != nil {
@@ -100,14 +99,14 @@ func (b *books) faster(ctx context.Context, ctl *schemas.CrawlControl, seen, at 
 			return fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err)
 		}
 		if other.GetRevision() >= ctl.GetRevision() && other.GetRevision() > first.GetRevision() && !proto.Equal(other, ctl) {
-			first = other // not a copy of ctl that a retry left, nor the same change
+			first = other // neither a copy of ctl from a retry nor the same change
 		}
 		return nil
 	})
 	return first, err
 }
 
-// stateName is what the operator wants of a crawl, in one word.
+// stateName is the desired state of a crawl, in one word.
 func stateName(ctl *schemas.CrawlControl) string {
 	return strings.ToLower(strings.TrimPrefix(ctl.GetState().String(), "CRAWL_STATE_"))
 }

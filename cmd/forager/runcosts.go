@@ -11,24 +11,24 @@ import (
 	"forager/internal/lab/experiment"
 )
 
-// runCosts say what the runs of an experiment cost, by variant.
+// runCosts is the cost of the runs of an experiment, by variant.
 type runCosts struct {
 	begun time.Duration // CPU time of the process before the first run
 	by    map[string]*runCost
 }
 
-// runCost is what one variant's runs cost.
+// runCost is the cost of one variant's runs.
 type runCost struct {
 	variant string
 	runs    int
 	fetches uint64 // requests that were charged
-	// cpu of the threads that made the runs; what the garbage collector takes beside them is in no variant's.
+	// cpu of the threads that made the runs; the garbage collector's is not included.
 	cpu time.Duration
 }
 
-// newRunCosts begins to count: what is made ready for all runs was made before.
+// newRunCosts begins to count, after the preparation that all runs share.
 func newRunCosts() *runCosts {
-	begun, _ := cpuTime(os.Getpid()) // where /proc is not to be had, print says nothing of it
+	begun, _ := cpuTime(os.Getpid()) // without /proc, print omits it
 	return &runCosts{begun, make(map[string]*runCost)}
 }
 
@@ -43,7 +43,7 @@ func (c *runCosts) add(r *experiment.Result, cpu time.Duration) {
 	of.cpu += cpu
 }
 
-// print writes a line of each variant, those that took the most CPU first, and one of all.
+// print writes a line for each variant, those with the most CPU time first, and one for all.
 func (c *runCosts) print(w io.Writer) {
 	if len(c.by) == 0 {
 		return
@@ -66,5 +66,5 @@ func (c *runCosts) print(w io.Writer) {
 	}
 }
 
-// rate is the number of fetches a second of one core.
+// rate is the number of fetches per second of one core.
 func (c *runCost) rate() float64 { return float64(c.fetches) / max(c.cpu.Seconds(), tick.Seconds()) }

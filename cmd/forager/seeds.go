@@ -73,7 +73,7 @@ func (c *crawlSeeds) Run(s *session) error {
 	})
 }
 
-// given are the URLs of the command line and of the file.
+// given returns the URLs of the command line and of the file.
 func (c *seedArgs) given(stdin io.Reader) ([]string, error) {
 	urls := c.URLs
 	if c.File != "" {
@@ -101,8 +101,7 @@ func (c *seedArgs) given(stdin io.Reader) ([]string, error) {
 	return urls, nil
 }
 
-// canonicalSeeds brings URLs into the form in which the frontier knows them, each once. The error
-// names every one that is no URL.
+// canonicalSeeds converts URLs to the canonical form that the frontier uses, each once. The error names every invalid one.
 func canonicalSeeds(raw []string) ([]string, error) {
 	var urls []string
 	var bad []error
@@ -119,7 +118,7 @@ func canonicalSeeds(raw []string) ([]string, error) {
 	return urls, errors.Join(bad...)
 }
 
-// goesOn says whether a crawl dispatches new entries of its frontier, now or when it is resumed.
+// goesOn reports whether a crawl dispatches new entries of its frontier, now or when it is resumed.
 func goesOn(ctl *schemas.CrawlControl, st *schemas.CrawlStatus) error {
 	crawl := ctl.GetCrawl()
 	switch {
@@ -133,7 +132,7 @@ func goesOn(ctl *schemas.CrawlControl, st *schemas.CrawlStatus) error {
 	return nil
 }
 
-// inScope names the seeds that the crawl would refuse.
+// inScope is an error that names the seeds that the crawl would refuse.
 func inScope(ctx context.Context, cfg *pipeline.Config, ctl *schemas.CrawlControl, seeds []string) error {
 	var list *scope.List
 	if key := ctl.GetScope().GetUrlList(); key != "" {
@@ -162,11 +161,10 @@ func inScope(ctx context.Context, cfg *pipeline.Config, ctl *schemas.CrawlContro
 	return errors.Join(bad...)
 }
 
-// maxSeedBytes bounds the URLs of one record, far below what a record may hold.
+// maxSeedBytes bounds the URLs of one record, far below the largest record.
 const maxSeedBytes = 1 << 20
 
-// sendSeeds sends the virtual pages whose links are the seeds, canonical URLs, and returns the
-// place of the last one.
+// sendSeeds sends the virtual pages whose links are the seeds, canonical URLs, and returns the position of the last one.
 func sendSeeds(ctx context.Context, b *books, crawl string, seeds []string) (at stream.Position, err error) {
 	headers := map[string]string{schemas.HeaderCrawl: crawl, schemas.HeaderShard: "0"}
 	for _, some := range portions(seeds, maxSeedBytes) {
@@ -178,7 +176,7 @@ func sendSeeds(ctx context.Context, b *books, crawl string, seeds []string) (at 
 	return at, nil
 }
 
-// portions cuts a list into runs of at most so many bytes, or of one entry; an empty list is one.
+// portions cuts a list into runs of at most that many bytes, or of one entry; an empty list is one run.
 func portions(list []string, most int) (runs [][]string) {
 	for begin, size, i := 0, 0, 0; ; i++ {
 		if i == len(list) {
@@ -190,7 +188,7 @@ func portions(list []string, most int) (runs [][]string) {
 	}
 }
 
-// taken waits until a crawl has read the record of link.found at a place.
+// taken waits until a crawl has read link.found up to these offsets, by partition.
 func (b *books) taken(ctx context.Context, crawl string, last map[int]int64, wait time.Duration) error {
 	ok, err := poll(ctx, wait, func() (bool, error) {
 		taken := b.status(crawl).GetSpans()[schemas.TopicLinkFound].GetLast()

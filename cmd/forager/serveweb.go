@@ -51,7 +51,7 @@ func (c *serveWebCommand) Run(s *session) error {
 	})
 }
 
-// openAccessLog opens a file to append to; without a path there is none.
+// openAccessLog opens a file for appending; without a path it returns nil.
 func openAccessLog(path string) (log io.Writer, closeLog func() error, err error) {
 	if path == "" {
 		return nil, func() error { return nil }, nil

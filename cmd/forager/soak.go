@@ -46,7 +46,7 @@ tenth to tenth. Smaller ones are full within the first tenth:
   forager soak --set stages.prioritize.frontier_bytes=33554432 --set stages.prioritize.cache_bytes=16777216`
 }
 
-// soakSample is everything that was seen at one moment.
+// soakSample is all measurements of one moment.
 type soakSample struct {
 	Seconds float64                `json:"seconds"` // since the crawl began
 	Pages   uint64                 `json:"pages"`
@@ -56,7 +56,7 @@ type soakSample struct {
 	By      map[string]processLoad `json:"processes"`
 }
 
-// processLoad is what one process takes.
+// processLoad is the load of one process.
 type processLoad struct {
 	Memory     int64   `json:"memory"` // resident, bytes
 	Files      int     `json:"files"`  // open
@@ -73,7 +73,7 @@ type soakReport struct {
 	Disk    []soakDisk   `json:"disk"`
 }
 
-// soakDisk is the size of the folders that grow, bytes, after so many pages.
+// soakDisk is the size of the folders that grow, bytes, after a number of pages.
 type soakDisk struct {
 	Pages uint64           `json:"pages"`
 	Sizes map[string]int64 `json:"sizes"`
@@ -94,7 +94,7 @@ func (c *soakCommand) Run(s *session) (err error) {
 	if err := d.clear(); err != nil {
 		return err
 	}
-	if d.ground, err = simGround(c.Pages); err != nil { // its critic knows the language of every web
+	if d.ground, err = simGround(c.Pages); err != nil { // its critic has the vocabulary of every web
 		return err
 	}
 	d.ground.seeds = web.Examples(d.ground.topic, 5)
@@ -114,7 +114,7 @@ func (c *soakCommand) Run(s *session) (err error) {
 	return s.print(report, func(w io.Writer) { printSoak(w, report) })
 }
 
-// settings are those of the pipeline file that have other values.
+// settings returns those of the pipeline file that differ from the default.
 func (c *soakCommand) settings() (list []setting, err error) {
 	for _, topic := range []string{schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged} {
 		list = append(list, setting{"5m", []string{"topics", topic, "retention"}})
@@ -129,7 +129,7 @@ func (c *soakCommand) settings() (list []setting, err error) {
 	return list, nil
 }
 
-// crawl makes the crawl and takes the samples.
+// crawl runs the crawl and takes the samples.
 func (c *soakCommand) crawl(b *bench) (*soakReport, error) {
 	published, err := publishCritic(b.s, b.config, b.books, "soak", b.ground.critic, nil)
 	if err != nil {
@@ -176,20 +176,20 @@ func (c *soakCommand) crawl(b *bench) (*soakReport, error) {
 	}
 }
 
-// end closes the report with what was seen last.
+// end completes the report with the last measurements.
 func (r *soakReport) end(b *bench, reason string) {
 	last := r.Samples[len(r.Samples)-1]
 	r.Pages, r.Seconds, r.EndReason = last.Pages, last.Seconds, reason
 	r.Disk = append(r.Disk, soakDisk{last.Pages, b.disk()})
 	r.memoryPeaks = b.memoryPeaks()
-	for name := range r.PeakMemory { // the kernel's peak is an estimate that can be below a size that was read
+	for name := range r.PeakMemory { // the kernel's peak is an estimate that can be below a value that was read
 		for _, x := range r.Samples {
 			r.PeakMemory[name] = max(r.PeakMemory[name], x.By[stageOf(name)].Memory)
 		}
 	}
 }
 
-// sample looks at every process.
+// sample measures every process.
 func (b *bench) sample(st *schemas.CrawlStatus) (soakSample, error) {
 	x := soakSample{
 		Pages: st.GetPages(), Latency: st.GetLatencyP50Ms(), Queued: st.GetQueued(),
@@ -221,7 +221,7 @@ func (b *bench) sample(st *schemas.CrawlStatus) (soakSample, error) {
 	return x, nil
 }
 
-// goroutines asks a process's metrics for their number.
+// goroutines reads their number from a process's metrics.
 func goroutines(address string) (int, error) {
 	resp, err := http.Get("http://" + address + "/metrics")
 	if err != nil {
@@ -240,14 +240,14 @@ func goroutines(address string) (int, error) {
 	return 0, fmt.Errorf("metrics of %s name no go_goroutines", address)
 }
 
-// disk is the size of the folders that grow.
+// disk returns the size of the folders that grow.
 func (b *bench) disk() map[string]int64 {
 	sizes := make(map[string]int64)
 	for _, parent := range []string{"local", "state"} {
 		dir := filepath.Join(b.config.Data, parent)
 		filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
-				return nil // a folder that cannot be read is gone meanwhile
+				return nil // a folder that cannot be read was removed meanwhile
 			}
 			below, err := filepath.Rel(dir, path)
 			folder, _, isBelow := strings.Cut(below, "/")

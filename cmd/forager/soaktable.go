@@ -7,30 +7,29 @@ import (
 	"slices"
 )
 
-// tenth is what the samples of a tenth of the pages come to.
+// tenth is a summary of the samples of a tenth of the pages.
 type tenth struct {
 	pages   uint64
 	seconds float64
 	latency float64
-	// Memory is the largest of the samples, else these are means over them; CPU is that of the tenth, in
-	// milliseconds a page.
+	// Memory is the largest of the samples, the other fields are means over them; CPU is that of the tenth, in milliseconds a page.
 	by map[string]processLoad
 	// memory is the largest of all processes together, bytes.
 	memory int64
 	// disk holds the sizes of folders at the end.
 	disk map[string]int64
-	// passing are the seconds in which entries were scored again, calm the others.
+	// passing are the seconds during a rescore pass, calm the others.
 	passing, calm stretch
 }
 
-// everything is the load of all processes together.
+// everything is the sum over all processes.
 func (t *tenth) everything() (sum processLoad) {
 	for _, load := range t.by {
 		sum.Files += load.Files
 		sum.Goroutines += load.Goroutines
 		sum.CPU += load.CPU
 	}
-	sum.Memory = t.memory // their largest are not of one moment
+	sum.Memory = t.memory // the largest of each are not of the same moment
 	return sum
 }
 
@@ -45,8 +44,7 @@ func (s stretch) rate() float64 { return float64(s.pages) / max(s.seconds, 1e-9)
 // each is CPU time a page, milliseconds.
 func (s stretch) each() float64 { return s.cpu * 1000 / float64(max(1, s.pages)) }
 
-// tenths divides the samples of a crawl by its pages. A sample belongs to the tenth in which its
-// last page lies.
+// tenths divides the samples of a crawl by its pages. A sample belongs to the tenth of its last page.
 func (r *soakReport) tenths() []tenth {
 	list := make([]tenth, 10)
 	last := soakSample{By: map[string]processLoad{}}
@@ -99,7 +97,7 @@ func (r *soakReport) tenths() []tenth {
 	return list
 }
 
-// tenthOf is the tenth, from 0, in which a page lies that is the last of so many.
+// tenthOf is the tenth, from 0, of the last of that many pages.
 func (r *soakReport) tenthOf(pages uint64) int {
 	if pages == 0 {
 		return 0
@@ -107,7 +105,7 @@ func (r *soakReport) tenthOf(pages uint64) int {
 	return int(min(9, (pages-1)*10/max(1, r.Pages)))
 }
 
-// printSoak prints a column for each tenth and the last over the first.
+// printSoak prints a column for each tenth, and the ratio of the last to the first.
 func printSoak(w io.Writer, r *soakReport) {
 	list := r.tenths()
 	fmt.Fprintf(w, "%d pages in %.0f s: %s\n\n%-34s", r.Pages, r.Seconds, r.EndReason, "tenth of the pages")
@@ -168,7 +166,7 @@ func printSoak(w io.Writer, r *soakReport) {
 
 func nothing(string) string { return "" }
 
-// bound is the largest memory that a process of the stage took, beside the bound that it has.
+// bound is the largest memory of a process of the stage, with its limit.
 func (r *soakReport) bound(stage string) string {
 	peak, limit := r.of(stage)
 	if limit == 0 {

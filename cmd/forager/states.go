@@ -114,8 +114,7 @@ func ended(st *schemas.CrawlStatus) bool {
 	return st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED
 }
 
-// steer tells a crawl which state it is to be in and waits until there says that it is, or that it
-// has finished meanwhile.
+// steer sets the state of a crawl and waits until there reports it, or until the crawl has finished.
 func steer(s *session, crawl string, state schemas.CrawlState, wait time.Duration, there func(*schemas.CrawlStatus) bool) error {
 	_, b, ctl, err := s.openCrawl(crawl)
 	if err != nil {
@@ -128,7 +127,7 @@ func steer(s *session, crawl string, state schemas.CrawlState, wait time.Duratio
 	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED && state != ctl.GetState():
 		return fmt.Errorf("crawl %q is being stopped, which is for good (forager crawl watch %s)", crawl, crawl)
 	}
-	again := false // a newer control record lets a stage try a crawl again that it has left aside
+	again := false // a newer control record lets a stage retry a crawl that it has parked
 	if state == schemas.CrawlState_CRAWL_STATE_RUNNING {
 		if again, err = leftAside(s, b.client, crawl); err != nil {
 			return err
@@ -155,7 +154,7 @@ func steer(s *session, crawl string, state schemas.CrawlState, wait time.Duratio
 	})
 }
 
-// await waits until there says that a crawl is as ctl wants it, or that it has finished.
+// await waits until there reports that a crawl is as ctl wants it, or until it has finished.
 func (b *books) await(ctx context.Context, ctl *schemas.CrawlControl, wait time.Duration, there func(*schemas.CrawlStatus) bool) error {
 	crawl := ctl.GetCrawl()
 	ok, err := poll(ctx, wait, func() (bool, error) {

@@ -30,11 +30,12 @@ type webCache struct {
 	NoCache bool   `help:"Parse webs anew, keep nothing."`
 }
 
-// softMemory is the memory from which garbage is collected more often, bytes. A web takes some 3 KB a page, and what is kept of
-// its pages is bounded; crawls take memory by their budgets. It is not a bound. GOMEMLIMIT takes its place.
+// softMemory is the memory from which garbage is collected more often, bytes. A web takes some 3 KB a page, the
+// data kept of its pages is bounded, and crawls take memory by their budgets. It is not a bound. GOMEMLIMIT
+// overrides it.
 const softMemory = 512 << 20
 
-// loader brings webs, and says how it did.
+// loader returns a loader of webs that prints a line for each web it opens.
 func (c *webCache) loader(to io.Writer) (experiment.Loader, error) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(softMemory)
@@ -147,7 +148,7 @@ func (c *experimentRun) Run(s *session) error {
 	return failedRuns(len(rep.Failed))
 }
 
-// failedRuns is the error of an experiment of which runs failed.
+// failedRuns is the error of an experiment with failed runs.
 func failedRuns(n int) error {
 	if n == 0 {
 		return nil
@@ -173,7 +174,7 @@ func (c *experimentReport) Run(s *session) error {
 	return s.print(rep, rep.Print)
 }
 
-// studyProgress tells how far a study is.
+// studyProgress shows the progress of a study.
 type studyProgress struct {
 	to   io.Writer
 	task *progress.Task

@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// superviseCommand is the process that forager up leaves behind. It starts programs that up started and that ended by
-// themselves again.
+// superviseCommand is the process that forager up leaves running. It restarts programs that up started and that ended by themselves.
 type superviseCommand struct{}
 
 func (c *superviseCommand) Run(s *session) error {
@@ -31,25 +30,25 @@ func (c *superviseCommand) Run(s *session) error {
 type supervision struct {
 	// Supervisor is the process.
 	Supervisor process `json:"supervisor"`
-	// Restarts are the programs that were started again, by name.
+	// Restarts are the programs that were restarted, by name.
 	Restarts map[string]restart `json:"restarts"`
 }
 
-// restart says how often a program ended by itself.
+// restart records how often a program ended by itself.
 type restart struct {
 	Count int `json:"count"`
-	// Failures are those without a minute of work between them; they set the pause before the next start.
+	// Failures are those without a minute of work between them; they determine the pause before the next start.
 	Failures int       `json:"failures"`
 	Last     time.Time `json:"last"`
 	// Line is the last line of its log then.
 	Line string `json:"line"`
-	// Next is when it is started again; zero = it was.
+	// Next is the time of the next start; zero = it was started.
 	Next time.Time `json:"next,omitzero"`
 }
 
 func supervisionFile(data string) string { return filepath.Join(data, "run", "supervisor.json") }
 
-// readSupervision returns nil where no supervisor was started.
+// readSupervision returns nil if no supervisor was started.
 func readSupervision(data string) (*supervision, error) {
 	b, err := os.ReadFile(supervisionFile(data))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,13 +76,13 @@ func (x *supervision) save(data string) error {
 	return os.Rename(path+".new", path)
 }
 
-// supervisor starts programs again, after a pause that doubles from first to longest while they do not run for steady.
+// supervisor restarts programs, after a pause that doubles from first to longest while they do not run for steady.
 type supervisor struct {
 	data                          string
 	first, longest, steady, every time.Duration
 }
 
-// run looks at the programs until ctx ends, or until another supervisor has taken over.
+// run checks the programs until ctx ends, or until another supervisor has taken over.
 func (v *supervisor) run(ctx context.Context) error {
 	started, _, err := procStat(os.Getpid())
 	if err != nil {
@@ -121,7 +120,7 @@ func (v *supervisor) run(ctx context.Context) error {
 	}
 }
 
-// look starts programs that ended, where it is time.
+// look restarts programs that ended, if their pause is over.
 func (v *supervisor) look(x *supervision) error {
 	list, err := openProcesses(v.data)
 	if err != nil {
@@ -164,7 +163,7 @@ func (v *supervisor) look(x *supervision) error {
 	return x.save(v.data)
 }
 
-// startSupervisor starts the process that starts programs again, instead of one that runs already.
+// startSupervisor starts the process that restarts programs, and replaces one that already runs.
 func (s *stack) startSupervisor(ctx context.Context) error {
 	if err := stopSupervisor(ctx, s.config.Data); err != nil {
 		return err
@@ -198,7 +197,7 @@ func (s *stack) startSupervisor(ctx context.Context) error {
 	}
 }
 
-// stopSupervisor ends the supervisor of a data folder, if there is one, so that nobody starts what is being stopped.
+// stopSupervisor ends the supervisor of a data folder, if there is one, so that nothing that is being stopped is restarted.
 func stopSupervisor(ctx context.Context, data string) error {
 	x, err := readSupervision(data)
 	if err != nil || x == nil {
@@ -224,7 +223,7 @@ func stopSupervisor(ctx context.Context, data string) error {
 	return nil
 }
 
-// of says how often a program was started again; "" = it was not.
+// of describes how often a program was restarted; "" = it was not.
 func (x *supervision) of(name string) string {
 	if x == nil || x.Restarts[name].Count+x.Restarts[name].Failures == 0 {
 		return ""
@@ -237,7 +236,7 @@ func (x *supervision) of(name string) string {
 	return text + ": " + oneLine(r.Line, 200)
 }
 
-// checkRestarts says which programs were started again, and is an error where one is down or keeps ending.
+// checkRestarts describes which programs were restarted, and is an error if one is down or keeps ending.
 func checkRestarts(data string, list *processes) (detail string, err error) {
 	x, err := readSupervision(data)
 	if err != nil {

@@ -22,7 +22,7 @@ type unreadableRecord struct {
 	topic, key string
 	offset     int64
 	cause      error
-	// readable is the newest readable record of the key that the topic still holds; nil = none.
+	// readable is the newest readable record of the key that the topic retains; nil = none.
 	readable *stream.Record
 }
 
@@ -30,7 +30,7 @@ func (u unreadableRecord) Error() string {
 	return fmt.Sprintf("%s offset %d (key %q): %v", u.topic, u.offset, u.key, u.cause)
 }
 
-// readFollowed decodes a record of a followed topic. The error says that it is none.
+// readFollowed decodes a record of a followed topic; the error is that it cannot be decoded.
 func readFollowed(r stream.Record) (proto.Message, error) {
 	if text, ok := r.Headers[schemas.HeaderVersion]; ok {
 		if v, err := strconv.Atoi(text); err != nil || v < 1 {
@@ -88,7 +88,7 @@ func unreadable(ctx context.Context, client *stream.Client) (list []unreadableRe
 	return list, nil
 }
 
-// repairUnreadable writes the newest readable record of each key once more, or removes the key where there is none.
+// repairUnreadable writes the newest readable record of each key again, or removes the key if there is none.
 func repairUnreadable(ctx context.Context, client *stream.Client, list []unreadableRecord) error {
 	outs := make([]stream.Out, len(list))
 	for i, u := range list {

@@ -24,9 +24,9 @@ var stageNames = []string{
 	"archive-parquet",
 }
 
-// stageInputs are the topics whose records wait for a stage. Topics that every process reads
-// by itself (crawl.control, model.published) are not among them. For archive-parquet records wait
-// by design, until they are worth a file: nobody waits for it.
+// stageInputs are the topics whose records wait for a stage. Topics that every process reads by itself
+// (crawl.control, model.published) are not included. For archive-parquet records wait by design, until they are
+// enough for a file: no command waits for it.
 var stageInputs = map[string][]string{
 	"fetch": {schemas.TopicFetchRequested}, "parse-dom": {schemas.TopicPageFetched},
 	"critic-score": {schemas.TopicPageParsed}, "feature-extract": {schemas.TopicPageJudged},
@@ -154,7 +154,7 @@ func (c *downCommand) Run(s *session) error {
 	return err
 }
 
-// stack is everything that runs for one pipeline file on this machine.
+// stack is all programs of one pipeline file on this machine.
 type stack struct {
 	configPath string
 	config     *pipeline.Config
@@ -221,8 +221,7 @@ func loopback(address string) bool {
 	return err == nil && pipeline.Loopback(host)
 }
 
-// startParts starts the embedded servers that are needed and waits until they answer. It
-// returns those it started.
+// startParts starts the embedded servers that are needed and waits until they respond. It returns those it started.
 func (s *stack) startParts(ctx context.Context, wait time.Duration) ([]part, error) {
 	all, err := parts(s.config)
 	if err != nil {
@@ -266,7 +265,7 @@ func (s *stack) startParts(ctx context.Context, wait time.Duration) ([]part, err
 	return need, nil
 }
 
-// ready asks a part a question that only a working one answers.
+// ready sends a part a request that succeeds only if it works.
 func (s *stack) ready(ctx context.Context, p part) bool {
 	if p.name != "clickhouse" {
 		return answers(p.address)
@@ -283,7 +282,7 @@ func (s *stack) ready(ctx context.Context, p part) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// replicas returns how often a stage is to be started.
+// replicas returns the number of processes of a stage.
 func replicas(cfg *pipeline.Config, stage string) int {
 	s := &cfg.Stages
 	switch stage {
@@ -309,8 +308,7 @@ func replicas(cfg *pipeline.Config, stage string) int {
 	return 0
 }
 
-// startStages starts the named stages, each as often as its settings say; those that run
-// already are left alone.
+// startStages starts the named stages, each with its number of replicas; those that run already are left unchanged.
 func (s *stack) startStages(names []string) error {
 	for _, name := range names {
 		for i := range replicas(s.config, name) {
@@ -346,8 +344,7 @@ func (s *stack) stop(ctx context.Context, wait time.Duration) ([]string, error) 
 	return append(killed, more...), errors.Join(err, other)
 }
 
-// ended names the processes that up started and that are no longer there, with the ends of
-// their logs.
+// ended is an error that names the processes that up started and that have ended, with the last lines of their logs.
 func (s *stack) ended() error {
 	var errs []error
 	for _, p := range s.processes.List {

@@ -75,7 +75,7 @@ func (c *verifyCommand) Run(s *session) error {
 	return nil
 }
 
-// setAside names tables of which ClickHouse set aside rows that nothing else has.
+// setAside names tables of which ClickHouse detached rows that are nowhere else.
 func setAside(ctx context.Context, cfg *pipeline.Config) string {
 	var tables []string
 	err := withTables(cfg, func(db *analytics.DB) error {
@@ -141,7 +141,7 @@ func (a *audition) run(ctx context.Context) (*audit.Result, error) {
 	return audit.Audit(ctx, live.Case, live, scratch{store})
 }
 
-// What an audit keeps of its folder in memory, bytes: blocks that were read, and a buffer of what is written.
+// Memory of an audit's store, bytes: cached blocks, and a write buffer.
 const (
 	verifyCache  = 16 << 20
 	verifyBuffer = 4 << 20
@@ -192,8 +192,9 @@ func (a *audition) open(ctx context.Context) (live *audit.Live, closeLive func()
 	return live, func() { db.Close() }, nil
 }
 
-// stopAt sets the offsets up to which a crawl that runs is audited, and waits until ClickHouse has the records before them. The
-// topics' ends are read against the stream: whatever a record follows from is before the ends that are read after its own.
+// stopAt sets the offsets up to which a running crawl is audited, and waits until ClickHouse has the records
+// before them. The ends of the topics are read against the direction of the stream: the causes of a record are
+// before the ends that are read after its own.
 func (a *audition) stopAt(ctx context.Context, live *audit.Live) error {
 	client := a.books.client
 	taken, err := client.Committed(ctx, "prioritize", schemas.TopicLinkFound)
@@ -216,7 +217,7 @@ func (a *audition) stopAt(ctx context.Context, live *audit.Live) error {
 		maps.Copy(live.Ends, ends)
 	}
 	loaded := maps.Clone(live.Ends)
-	delete(loaded, schemas.TopicPageParsed) // ClickHouse has it of page.judged
+	delete(loaded, schemas.TopicPageParsed) // ClickHouse has it in page.judged
 	_, err = a.books.settleTo(ctx, map[string]map[string][]int64{"load-clickhouse": loaded}, a.wait)
 	if err != nil {
 		return fmt.Errorf("%w after %s; does load-clickhouse run? (forager up starts it)", err, a.wait)
@@ -287,11 +288,12 @@ func (b *books) shardStatuses(crawl string) (all []*schemas.CrawlStatus, running
 	return all, running, nil
 }
 
-// settleRounds: behind the end of a crawl its last leaps become a model, and its last links hubs, of which rows are made.
+// settleRounds: after the end of a crawl its last leaps become a model and its last links hubs, which become rows.
 const settleRounds = 3
 
-// settle waits until every stage has read all that was waiting for it, and what came of that. Other crawls may go on
-// meanwhile; so fetch, where their requests wait for hosts, is not waited for: a crawl that has finished has none.
+// settle waits until every stage has read all its input and the resulting records. Other crawls may continue
+// meanwhile, so fetch, where their requests wait for hosts, is not waited for: a crawl that has finished has
+// none there.
 func (b *books) settle(ctx context.Context, within time.Duration) error {
 	began := time.Now()
 	for range settleRounds {
@@ -316,7 +318,7 @@ func (b *books) settle(ctx context.Context, within time.Duration) error {
 	return nil
 }
 
-// settleTo waits until every stage has read its topics up to ends, and says whether one had not.
+// settleTo waits until every stage has read its topics up to ends, and reports whether it had to wait.
 func (b *books) settleTo(ctx context.Context, ends map[string]map[string][]int64, within time.Duration) (waited bool, err error) {
 	var waiting []string
 	ok, err := poll(ctx, within, func() (bool, error) {

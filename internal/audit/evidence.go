@@ -23,20 +23,20 @@ type Evidence struct {
 	Verdicts []*schemas.LinkFound
 	Leaps    []*schemas.LeapSettled
 	Rankings []*schemas.HubRanked
-	// Unreadable are the ids, by topic, of records that cannot be decoded, in whose place there is above what the stage
-	// that could not read them answered.
+	// Unreadable are the ids, by topic, of records that cannot be decoded; their messages are what the stage
+	// that could not read them substituted.
 	Unreadable map[string][]schemas.ID
-	// Pages and Segments are what the store has, by request and by name.
+	// Pages and Segments are the contents of the store, by request and by name.
 	Pages    map[schemas.ID]StoredPage
 	Segments map[string]Segment
 	// Tables are ClickHouse's rows.
 	Tables Tables
 }
 
-// Tables are rows by the name of their table; a row is the texts of its columns.
+// Tables are rows by the name of their table; a row is its columns as text.
 type Tables map[string][][]string
 
-// Collect reads all that a source yields.
+// Collect reads everything that a source yields.
 func Collect(ctx context.Context, c Case, src Source) (*Evidence, error) {
 	e := &Evidence{Case: c, Unreadable: make(map[string][]schemas.ID), Pages: make(map[schemas.ID]StoredPage), Segments: make(map[string]Segment), Tables: make(Tables)}
 	for _, topic := range withHubs {
@@ -106,7 +106,7 @@ func (e *Evidence) Judge(store Store) (*Result, error) {
 	return Audit(context.Background(), e.Case, e, store)
 }
 
-// Way is as Topics say.
+// Way returns what Topics contain.
 func (e *Evidence) Way(_ context.Context, topic string) (Topic, error) {
 	for _, t := range e.Topics {
 		if t.Topic == topic {
@@ -116,7 +116,7 @@ func (e *Evidence) Way(_ context.Context, topic string) (Topic, error) {
 	return Topic{Topic: topic, Way: ByRecords}, nil
 }
 
-// Records yields the records of a topic; the place of each is its number.
+// Records yields the records of a topic; the place of each is its index.
 func (e *Evidence) Records(_ context.Context, topic string, f func(*Record) error) error {
 	var err error
 	place := uint64(0)
@@ -156,7 +156,7 @@ func yieldAll[R record](all []R, yield func(m proto.Message, id []byte, counted 
 	}
 }
 
-// Rows yields the rows of a table; the place of each is its number.
+// Rows yields the rows of a table; the place of each is its index.
 func (e *Evidence) Rows(_ context.Context, table Table, sample *Sample, f func(at Place, row []string) error) error {
 	for i, row := range e.Tables[table.Name] {
 		if !sample.has(rowID(row)) {

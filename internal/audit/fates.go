@@ -8,48 +8,48 @@ import (
 	"forager/schemas"
 )
 
-// maxHops and defaultAttempts are what every crawl keeps to (package frontier, CrawlControl).
+// maxHops and defaultAttempts are limits of every crawl (package frontier, CrawlControl).
 const (
 	maxHops         = 10
 	defaultAttempts = 3
 )
 
-// fate is what became of a URL: nothing yet, its end, or another URL in its place.
+// fate is the state of a URL: no outcome yet, a final outcome, or an alias of another URL.
 type fate struct {
 	tries uint32
-	// ends and reopened are the places of the verdicts that ended it and of the replays that began
-	// it again, in turn; last is its last request, failed that no stage could handle it.
+	// ends and reopened are the places of the verdicts that ended it and of the replays that reopened it,
+	// alternating; last is its last request; failed: a stage could not handle that request.
 	ends, reopened []uint64
 	last           schemas.ID
 	failed         bool
 	// outcome is that of its last request.
 	outcome schemas.Outcome
-	// alias is where it redirected to, since the place of a verdict.
+	// alias is the URL it redirected to, since the place of a verdict.
 	alias string
-	// depth is the hops from a seed, as far as the verdicts read so far say; known: they do.
+	// depth is the number of hops from a seed according to the verdicts read so far; known: there is one.
 	known bool
 	depth uint32
 	since uint64
 }
 
-// over says whether the URL was at its end when the n-th verdict was applied.
+// over reports whether the URL had ended when the n-th verdict was applied.
 func (f *fate) over(n uint64) bool {
 	ends, _ := slices.BinarySearch(f.ends, n)
 	reopened, _ := slices.BinarySearch(f.reopened, n)
 	return ends > reopened
 }
 
-// fates are what became of every URL, read from the verdicts in their order: those used last are in memory, with
-// what has not been written yet.
+// fates holds the fate of every URL, computed from the verdicts in their order: those used last, and those not
+// written yet, are in memory.
 type fates struct {
 	of    map[string]*fate
 	dirty map[string]bool
 }
 
-// mostFates is how many are in memory at once.
+// mostFates is the number of fates in memory.
 const mostFates = 20_000
 
-// fate is what is known of a URL; nil = nothing.
+// fate returns the fate of a URL; nil = none.
 func (j *judge) fate(url string) *fate {
 	f, ok := j.fates.of[url]
 	if ok {
@@ -65,7 +65,7 @@ func (j *judge) fate(url string) *fate {
 	return f
 }
 
-// change is fate for a change of it.
+// change returns the fate of a URL and marks it as changed.
 func (j *judge) change(url string) *fate {
 	f := j.fate(url)
 	if f == nil {
@@ -123,7 +123,7 @@ func decodeFate(b []byte) *fate {
 	return f
 }
 
-// readFates goes through the records of link.found in the order in which prioritize applied them.
+// readFates reads the records of link.found in the order in which prioritize applied them.
 func (j *judge) readFates() {
 	j.fates = &fates{of: make(map[string]*fate), dirty: make(map[string]bool)}
 	j.each(kindApplied).all(func(e entry) {
@@ -145,7 +145,7 @@ func (j *judge) readFates() {
 	j.writeFates()
 }
 
-// follow takes one verdict.
+// follow applies one verdict.
 func (j *judge) follow(r *schemas.FetchRequest, v *schemas.LinkFound, at uint64) {
 	url := r.GetUrl()
 	own := j.change(url)
@@ -178,7 +178,7 @@ func (j *judge) follow(r *schemas.FetchRequest, v *schemas.LinkFound, at uint64)
 	}
 }
 
-// replay takes an ask for another attempt; rows of it do not say of which request.
+// replay applies a record that requests another attempt; rows of such records do not contain the request.
 func (j *judge) replay(v *schemas.LinkFound, at uint64) {
 	own := j.fate(v.GetUrl())
 	if own == nil || !own.failed || !own.over(at) {
@@ -190,8 +190,8 @@ func (j *judge) replay(v *schemas.LinkFound, at uint64) {
 	}
 }
 
-// retry takes a request to try again what has failed in a shard. A URL that its host's cap keeps out may stay at its end;
-// nothing is missed then.
+// retry applies a record that retries failed URLs of a shard. A URL that is refused by its host's cap may
+// remain ended; that is not a difference.
 func (j *judge) retry(v *schemas.LinkFound, at uint64) {
 	j.writeFates()
 	j.each(kindFate).all(func(e entry) {
@@ -204,8 +204,8 @@ func (j *judge) retry(v *schemas.LinkFound, at uint64) {
 	})
 }
 
-// deadEnd says whether a redirect is not followed: there is no target, it is one too many, it
-// leads back, or it leads out of the crawl's scope.
+// deadEnd reports whether a redirect is not followed: it has no target, exceeds the number of hops, leads back,
+// or leaves the scope of the crawl.
 func (j *judge) deadEnd(r *schemas.FetchRequest, redirect string) bool {
 	if _, err := weburl.Parse(redirect); err != nil || r.GetHops() >= maxHops {
 		return true
@@ -219,13 +219,12 @@ func (j *judge) deadEnd(r *schemas.FetchRequest, redirect string) bool {
 		depth = f.depth
 	}
 	if !j.ordered() {
-		depth = 0 // what may be deeper was perhaps refused, and is not missed
+		depth = 0 // a deeper URL may have been refused
 	}
 	return target == r.GetUrl() || !known && j.Scope.Check(redirect, depth) != ""
 }
 
-// target follows redirects to the URL in whose place others stand. They close no circle: a redirect
-// that would is an end.
+// target follows redirects to the URL that is fetched in the end. They form no cycle: a redirect that would close one is an end.
 func (j *judge) target(url string) string {
 	for own := j.fate(url); own != nil && own.alias != ""; own = j.fate(url) {
 		url = own.alias
@@ -233,9 +232,9 @@ func (j *judge) target(url string) string {
 	return url
 }
 
-// settles says whether a link to the URL, found with the n-th verdict, must have been settled, and
-// where its redirects lead. A link waits for the end of its URL, or of the one that this redirects
-// to; where that had ended before the link was found, there is no leap under PAIRS_FORWARD.
+// settles reports whether a link to the URL, found with the n-th verdict, must have been settled, and where its
+// redirects lead. A link waits for the end of its URL, or of the one that this redirects to; if that ended
+// before the link was found, there is no leap under PAIRS_FORWARD.
 func (j *judge) settles(url string, n uint64, forward bool) (target string, settled bool) {
 	waited := false
 	for own := j.fate(url); own != nil; own = j.fate(url) {
@@ -256,7 +255,7 @@ func (j *judge) settles(url string, n uint64, forward bool) (target string, sett
 	return url, false
 }
 
-// deepen keeps the links of a record, and notes how far from the seeds they lead and which of them are refused.
+// deepen stores the links of a record, and notes their depth and which of them are refused.
 func (j *judge) deepen(id schemas.ID, v *schemas.LinkFound, r *schemas.FetchRequest, at uint64, counts bool) {
 	depth := uint32(0)
 	switch {
@@ -267,7 +266,7 @@ func (j *judge) deepen(id schemas.ID, v *schemas.LinkFound, r *schemas.FetchRequ
 		}
 		depth++
 	default:
-		depth = r.GetDepth() + 1 // as of its dispatch; a nearer link may have been found since
+		depth = r.GetDepth() + 1 // at its dispatch; a shorter path may have been found since
 	}
 	e := edge{u: v.GetUrl(), request: id, place: at, delivered: r != nil && v.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED, taken: counts}
 	j.linksOf(id, func(position uint32, url string) {
@@ -282,7 +281,7 @@ func (j *judge) deepen(id schemas.ID, v *schemas.LinkFound, r *schemas.FetchRequ
 			if j.Sample.has(leap[:]) {
 				j.put(keyOf(kindRefused, leap[:]), nil)
 			}
-		case j.Control.GetScope().GetMaxDepth() > 0: // else it does not matter
+		case j.Control.GetScope().GetMaxDepth() > 0: // otherwise it is irrelevant
 			j.nearer(j.target(url), depth)
 		}
 	})
@@ -295,8 +294,8 @@ func (j *judge) nearer(url string, depth uint32) {
 	}
 }
 
-// mayBeCapped says whether a link to the URL may have been refused for its host's cap, though the
-// URL was fetched later: its host reached its cap and came below it again as a request was deferred.
+// mayBeCapped reports whether a link to the URL may have been refused because of its host's cap although the
+// URL was fetched later: the host was at its cap until a request was deferred.
 func (j *judge) mayBeCapped(url string) bool {
 	return j.Control.GetScope().GetHostCap() > 0 && j.has(keyOf(kindCapped, []byte(weburl.Host(url))))
 }

@@ -6,8 +6,8 @@ import (
 	"forager/schemas"
 )
 
-// hubs checks the rankings that the topic holds: what they rank are pages of the crawl with the R of their verdicts, each once, in
-// the order of their scores, and of the hubs the first ones are marked.
+// hubs checks the rankings in the topic: the ranked pages are pages of the crawl with the R of their verdicts,
+// each once, ordered by score, and the first hubs are marked.
 func (j *judge) hubs() {
 	var pages uint64
 	for _, s := range j.Statuses {

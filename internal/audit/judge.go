@@ -13,32 +13,32 @@ import (
 	"forager/schemas"
 )
 
-// Result is what an audit found.
+// Result is the result of an audit.
 type Result struct {
 	Crawl string `json:"crawl"`
 	OK    bool   `json:"ok"`
-	// Figures in the order in which they were taken.
+	// Figures in the order in which they were computed.
 	Figures []Figure `json:"figures"`
-	// Ways say how each topic was checked.
+	// Ways describe how each topic was checked.
 	Ways []Topic `json:"ways"`
-	// Running: the crawl runs, and the audit is as of the ends of the topics that Ways name.
+	// Running: the crawl runs, and the audit covers the topics up to the ends in Ways.
 	Running bool `json:"running,omitempty"`
-	// Sampled is what was compared of pages, rows and leaps; nil = all.
+	// Sampled is the sample of pages, rows and leaps that was compared; nil = all.
 	Sampled *Sample `json:"sampled,omitempty"`
-	// Themselves are the tables whose contents were compared with themselves, as nothing else has them any more.
+	// Themselves are the tables that were compared with themselves, as no other copy of their contents is retained.
 	Themselves []string `json:"compared_with_themselves,omitempty"`
 	// Problems are the differences, each naming its record; at most MaxProblems, More are left out.
 	Problems []string `json:"problems,omitempty"`
 	More     int      `json:"more_problems,omitempty"`
 }
 
-// Figure is one number of an audit.
+// Figure is a number computed by an audit.
 type Figure struct {
 	Name  string `json:"name"`
 	Value int    `json:"value"`
 }
 
-// MaxProblems is the number of differences that are described.
+// MaxProblems is the largest number of differences that are described.
 const MaxProblems = 50
 
 func (r *Result) figure(name string, value int) {
@@ -62,7 +62,7 @@ func (r *Result) problem(format string, args ...any) {
 	}
 }
 
-// judge is an audit under way.
+// judge is the state of an audit.
 type judge struct {
 	Case
 	*Result
@@ -70,19 +70,19 @@ type judge struct {
 	src Source
 	kv  Store
 	err error // of the store
-	// written is how many bytes were written since the last commit.
+	// written is the number of bytes written since the last commit.
 	written int
-	// found counts records, and those that cannot be decoded, by topic; books is what ClickHouse has.
+	// found and unreadable count records by topic; books has ClickHouse's counts.
 	found, unreadable, books map[string]Count
 	distinct, copies, rows   map[string]int
 	void                     int
-	// tally is what the verdicts come to.
+	// tally is the recount of the verdicts.
 	tally tally
 	fates *fates
-	end   func() // of the task that is shown
+	end   func() // of the task whose progress is shown
 }
 
-// expectedReads is about how many records and rows are read.
+// expectedReads estimates the number of records and rows to read.
 func (j *judge) expectedReads() (n int64) {
 	for _, st := range j.Statuses {
 		n += int64(st.GetLinks())
@@ -100,7 +100,7 @@ type tally struct {
 	outcomes                                      map[string]uint64
 }
 
-// Audit compares what a source yields. store is empty, and is left as it is.
+// Audit compares the data of a source. store must be empty, and is left empty.
 func Audit(ctx context.Context, c Case, src Source, store Store) (*Result, error) {
 	j := &judge{
 		end: func() {}, Case: c, Result: &Result{Crawl: c.Control.GetCrawl(), OK: true, Sampled: c.Sample, Running: c.Taken != nil}, ctx: ctx, src: src, kv: store,
@@ -140,7 +140,7 @@ func Audit(ctx context.Context, c Case, src Source, store Store) (*Result, error
 	return j.Result, nil
 }
 
-// journeys follows every request to its verdict.
+// journeys checks that every request has a verdict, and each journey.
 func (j *judge) journeys() {
 	open := 0
 	j.each(kindRequest).all(func(e entry) {
@@ -176,7 +176,7 @@ func (j *judge) journeys() {
 	j.figure("requests without a verdict", open)
 }
 
-// journey follows a request that has a verdict.
+// journey checks the records of a request that has a verdict.
 func (j *judge) journey(id schemas.ID, r *schemas.FetchRequest, v *schemas.LinkFound) {
 	if v.GetUrl() != r.GetUrl() {
 		j.problem("request %s is for %s, its verdict is on %s", id, r.GetUrl(), v.GetUrl())
@@ -205,7 +205,7 @@ func (j *judge) journey(id schemas.ID, r *schemas.FetchRequest, v *schemas.LinkF
 	}
 }
 
-// delivered is the verdict on a delivered page; nil where there is none.
+// delivered returns the verdict on a delivered page; nil if there is none.
 func (j *judge) delivered(url string) *schemas.LinkFound {
 	id, ok := j.get(keyOf(kindDelivered, []byte(url)))
 	if !ok {
@@ -241,7 +241,7 @@ func (j *judge) recount() {
 	j.figure("replays asked for", asked)
 }
 
-// sameJudgement compares as much of two judgements as there is.
+// sameJudgement compares two judgements, as far as both are complete.
 func (j *judge) sameJudgement(found, judged *schemas.Judgement) bool {
 	if j.byCounts(schemas.TopicPageJudged) || j.byCounts(schemas.TopicLinkFound) {
 		return found.GetRaw() == judged.GetRaw() && found.GetTempered() == judged.GetTempered() && found.GetCalibrated() == judged.GetCalibrated() && found.GetBestIsFocus() == judged.GetBestIsFocus()
@@ -249,7 +249,7 @@ func (j *judge) sameJudgement(found, judged *schemas.Judgement) bool {
 	return proto.Equal(found, judged)
 }
 
-// follows says whether a later stage may say next of what an earlier one called before.
+// follows reports whether outcome next of a later stage is possible after outcome before of an earlier one.
 func follows(before, next schemas.Outcome) bool {
 	switch next {
 	case schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, schemas.Outcome_OUTCOME_FAILED_CRITIC_SCORE, schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT:
@@ -258,12 +258,12 @@ func follows(before, next schemas.Outcome) bool {
 	return before == next
 }
 
-// finished says whether every shard has ended.
+// finished reports whether every shard has ended.
 func (j *judge) finished() bool {
 	return !slices.ContainsFunc(j.Statuses, func(s *schemas.CrawlStatus) bool { return s.GetState() != schemas.ShardState_SHARD_STATE_FINISHED })
 }
 
-// sum adds up what the shards say of themselves.
+// sum adds up the statuses of the shards.
 func sum(shards []*schemas.CrawlStatus) *schemas.CrawlStatus {
 	all := &schemas.CrawlStatus{Outcomes: make(map[string]uint64)}
 	for _, s := range shards {
@@ -287,7 +287,7 @@ func (j *judge) status() {
 		return
 	}
 	if !j.finished() || j.Running {
-		return // its numbers move
+		return // its counts change
 	}
 	s := sum(j.Statuses)
 	t := &j.tally

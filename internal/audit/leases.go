@@ -7,14 +7,14 @@ import (
 	"forager/schemas"
 )
 
-// lease is what a shard may have in flight, as the notes between the shards say it.
+// lease is the number of requests that a shard may have in flight, according to the notes between the shards.
 //
-// Shard 0 shares the window out: its notes give every other shard a level, and these report to it what they may use and
-// have in flight (package shards). A level that is raised may be used at once; one that is lowered is given to another
-// shard only after the report that says that it was read. So each shard other than 0 keeps to the level of its newest
-// note; and what shard 0 has in flight, with what the others may have by their newest reports, keeps to the window.
-// A note between two records may have come before or after a dispatch that was chosen between them: the one that
-// permits more counts.
+// Shard 0 divides the window: its notes give every other shard a level, and these report to it what they may
+// use and have in flight (package shards). A raised level may be used at once; a lowered one is given to
+// another shard only after the report that it was read. So each shard other than 0 is bounded by the level of
+// its newest note; and the requests of shard 0 plus what the others may have, by their newest reports, are
+// bounded by the window. A note between two records may have arrived before or after a dispatch chosen between
+// them: the more permissive one counts.
 type lease struct {
 	j             *judge
 	shard, shards uint32
@@ -22,9 +22,9 @@ type lease struct {
 	ahead         *schemas.LinkFound // the next note, at place
 	place         uint64
 	any           bool
-	epoch         uint64 // highest of shard 0's
+	epoch         uint64 // highest epoch of shard 0
 	level         uint64 // of the newest note, for shards other than 0
-	// held is what each other shard may have in flight, by its newest report, for shard 0.
+	// held is the number of requests that each other shard may have in flight, by its newest report, for shard 0.
 	held map[uint32]uint64
 }
 
@@ -43,7 +43,7 @@ func (l *lease) advance() {
 	l.j.decode(e.value, l.ahead)
 }
 
-// reach reads the notes before a place.
+// reach applies the notes before a place.
 func (l *lease) reach(place uint64) {
 	for l.any && l.place < place {
 		l.level = l.after(l.ahead, l.level)
@@ -56,7 +56,7 @@ func (l *lease) reach(place uint64) {
 
 func heldBy(r *schemas.ShardReport) uint64 { return max(r.GetLease().GetWindow(), r.GetInFlight()) }
 
-// after is the level after a note; notes of owners that were replaced do not count.
+// after returns the level after a note; notes of replaced owners do not count.
 func (l *lease) after(v *schemas.LinkFound, level uint64) uint64 {
 	n := v.GetNote()
 	if n.GetLease() == nil || n.GetEpoch() < l.epoch {
@@ -69,7 +69,7 @@ func (l *lease) after(v *schemas.LinkFound, level uint64) uint64 {
 	return n.GetLease().GetWindow()
 }
 
-// check compares what was in flight with a dispatch with what was permitted.
+// check compares the requests in flight at a dispatch with the permitted number.
 func (l *lease) check(r *schemas.FetchRequest, flying int, ticks *cursor) {
 	window := l.j.window()
 	if l.shards <= 1 || flying > window {
@@ -78,7 +78,7 @@ func (l *lease) check(r *schemas.FetchRequest, flying int, ticks *cursor) {
 		}
 		return
 	}
-	next := uint64(math.MaxUint64) // where the next record is that was applied after the dispatch
+	next := uint64(math.MaxUint64) // place of the next record applied after the dispatch
 	if e, ok := ticks.peek(); ok {
 		next = binary.BigEndian.Uint64(e.key[len(e.key)-8:])
 	}
@@ -110,7 +110,7 @@ func (l *lease) check(r *schemas.FetchRequest, flying int, ticks *cursor) {
 	}
 }
 
-// between are the notes that were not read yet, up to a place.
+// between returns the notes that were not read yet, up to a place.
 func (l *lease) between(place uint64) (notes []*schemas.LinkFound) {
 	if !l.any || l.place >= place {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"forager/schemas"
 )
 
-// ledger checks every settled leap, and that every link is settled whose target has come to its
-// end, by itself or through redirects. Under PAIRS_FORWARD a link to a page that was final already
-// is no leap (package frontier). Leaps and links are read side by side in the order of their ids.
+// ledger checks every settled leap, and that every link is settled whose target has ended, itself or through
+// redirects. Under PAIRS_FORWARD a link to a page that was already final is no leap (package frontier). Leaps
+// and links are read together in the order of their ids.
 func (j *judge) ledger() {
 	boundaries := 0
 	leaps, links, refused := j.each(kindLeap), j.each(kindFound), j.each(kindRefused)
@@ -108,11 +108,11 @@ func (j *judge) leap(id schemas.ID, l *schemas.LeapSettled, isLink bool) {
 	}
 }
 
-// candidate keeps a link that has no leap, by its target.
+// candidate stores a link without a leap, by its target.
 func (j *judge) candidate(edges []edge) {
 	forward := j.Control.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD
 	if forward && !j.ordered() {
-		return // which came first, a link or its target's end?
+		return // the order of a link and its target's end is unknown
 	}
 	for _, e := range edges {
 		if e.delivered && e.taken && e.v != e.u {
@@ -121,8 +121,8 @@ func (j *judge) candidate(edges []edge) {
 	}
 }
 
-// unsettled counts and names the links without a leap that should have one. Candidates and what became of URLs are read side
-// by side: of most targets there is no verdict.
+// unsettled counts and names the links that should have a leap and have none. Candidates and fates are read
+// together: most targets have no verdict.
 func (j *judge) unsettled() (n int) {
 	forward := j.Control.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD
 	fates := j.each(kindFate)
@@ -155,7 +155,7 @@ type edge struct {
 	u, v    string
 	request schemas.ID
 	place   uint64
-	// delivered: u was. taken: prioritize had applied the verdict (Case.Taken).
+	// delivered: the page u was. taken: prioritize had applied the verdict (Case.Taken).
 	delivered, taken bool
 }
 
@@ -184,6 +184,5 @@ func edgeIn(value []byte) edge {
 	}
 }
 
-// ordered says whether the verdicts stand in the order in which they were applied: those of several
-// shards have none.
+// ordered reports whether the order in which verdicts were applied is known: those of several shards have none.
 func (j *judge) ordered() bool { return schemas.ShardsOf(j.Control) <= 1 }

@@ -7,7 +7,7 @@ import (
 	"forager/schemas"
 )
 
-// limits compares what was charged with what the crawl was allowed.
+// limits compares what was charged with the limits of the crawl.
 func (j *judge) limits() {
 	t := &j.tally
 	requests := t.requests + t.queries
@@ -30,8 +30,8 @@ func (j *judge) limits() {
 	j.figure("hosts", hosts)
 }
 
-// hosts compares the requests to each host with its cap, and notes the hosts that reached it and came below it again as a
-// request was deferred: links found meanwhile were refused where nothing had linked there before.
+// hosts compares the requests to each host with its cap, and notes the hosts that were at their cap until a
+// request was deferred: links found meanwhile were refused if no earlier link led to their URL.
 func (j *judge) hosts() (n int) {
 	most := int(j.Control.GetScope().GetHostCap())
 	var host []byte
@@ -65,8 +65,7 @@ func (j *judge) hosts() (n int) {
 	return n
 }
 
-// window is the most requests that may be in flight at once: what the control record sets, or the
-// bound of what prioritize may find by trying.
+// window is the largest permitted number of requests in flight: that of the control record, or the upper bound if prioritize adapts it.
 func (j *judge) window() int {
 	if w := j.Control.GetWindow(); w > 0 {
 		return int(w)
@@ -88,16 +87,16 @@ func (j *judge) hostWindow() int {
 	return 2
 }
 
-// flights recounts, for every dispatch, how many requests were in flight as it was chosen.
+// flights recounts, for every dispatch, the requests that were in flight when it was chosen.
 //
-// A dispatch says its ordinal in the shard and the shard's clock: how many records of link.found
-// the shard had applied. The n-th applied one is the n-th of its partition, first of its id. So
-// what was in flight is every dispatch of a lower ordinal that none of the first clock records
-// answers, also where the owner changed in between.
+// A dispatch contains its ordinal in the shard and the shard's clock: the number of records of link.found that
+// the shard had applied. The n-th applied record is the n-th of its partition, counting the first of each id.
+// So the requests in flight are the dispatches of a lower ordinal that none of the first clock records ends,
+// also if the owner changed in between.
 func (j *judge) flights() {
 	shards := schemas.ShardsOf(j.Control)
 	if shards > 1 && j.byCounts(schemas.TopicLinkFound) {
-		return // when links of other shards came is not known any more
+		return // when links of other shards arrived is no longer known
 	}
 	most, mostAtHost := 0, 0
 	for shard := range shards {
@@ -112,7 +111,7 @@ func (j *judge) flights() {
 	j.figure("of one host", mostAtHost)
 }
 
-// flightsOf recounts the flights of a shard's requests, and returns the most there were at once.
+// flightsOf recounts the requests in flight of a shard, and returns the maximum.
 func (j *judge) flightsOf(shard, shards uint32) (most, mostAtHost int) {
 	ticks := j.each(kindTick, be32(shard))
 	lease := newLease(j, shard, shards)
@@ -125,7 +124,7 @@ func (j *judge) flightsOf(shard, shards uint32) (most, mostAtHost int) {
 		id := schemas.ID(e.key[len(e.key)-len(schemas.ID{}):])
 		r := j.request(id)
 		if r == nil {
-			return most, mostAtHost // the store fails
+			return most, mostAtHost // the store failed
 		}
 		if last.GetOrdinal() == r.GetOrdinal() {
 			j.problem("%s and %s are both dispatch %d of shard %d", last.GetUrl(), r.GetUrl(), r.GetOrdinal(), shard)
@@ -134,7 +133,7 @@ func (j *judge) flightsOf(shard, shards uint32) (most, mostAtHost int) {
 		for ; clock < r.GetClock(); clock++ {
 			tick, ok := ticks.next()
 			if !ok {
-				if !j.Running { // what has come since the ends were read is not looked at
+				if !j.Running { // records after the ends are not read
 					j.problem("dispatch %d of shard %d was chosen after %d records of link.found, there are %d", r.GetOrdinal(), shard, r.GetClock(), clock)
 				}
 				return most, mostAtHost

@@ -18,35 +18,35 @@ import (
 	"forager/schemas"
 )
 
-// Broker is what is read of Kafka.
+// Broker is the part of stream.Client that an audit uses.
 type Broker interface {
 	Partitions(ctx context.Context, topic string) (int, error)
 	Offsets(ctx context.Context, topic string, partition int) (first, end int64, err error)
 	Read(ctx context.Context, topic string, partition int, from, to int64, f func(stream.Record) error) error
 }
 
-// Live is the Source of what Kafka, the object store and ClickHouse hold.
+// Live is the Source that reads Kafka, the object store and ClickHouse.
 type Live struct {
 	Case
 	Broker Broker
 	Store  *objects.Store
-	// Query runs a query of ClickHouse whose columns are texts.
+	// Query runs a query of ClickHouse whose columns are text.
 	Query func(ctx context.Context, sql string, params map[string]any, f func(row []string) error) error
 	// Ends are the offsets up to which topics are read, by partition; nil = to their ends.
 	Ends map[string][]int64
 
-	segment string // the last one that was read
+	segment string // the last one read
 	bytes   []byte
 }
 
-// Way looks whether the broker still holds all records of the crawl.
+// Way checks whether the broker still retains all records of the crawl.
 func (l *Live) Way(ctx context.Context, topic string) (Topic, error) {
 	t, err := l.wayOf(ctx, l.Broker, topic)
 	t.Ends = l.Ends[topic]
 	return t, err
 }
 
-// ReadScope makes the scope of a control record, with its URL list.
+// ReadScope returns the scope of a control record, with its URL list.
 func ReadScope(ctx context.Context, store *objects.Store, s *schemas.Scope) (*scope.Scope, error) {
 	var list *scope.List
 	if key := s.GetUrlList(); key != "" {
@@ -61,7 +61,7 @@ func ReadScope(ctx context.Context, store *objects.Store, s *schemas.Scope) (*sc
 	return scope.New(s, list)
 }
 
-// reading is one partition of a topic as it is read.
+// reading is the state of reading one partition of a topic.
 type reading struct {
 	crawl string
 	// epochs are the highest epochs of markers in the partition, by owner.
@@ -120,7 +120,7 @@ func (e *reading) take(r stream.Record) error {
 	m := schemas.Record(r.Topic)
 	err = proto.Unmarshal(r.Value, m)
 	out.Message = m
-	if r.Headers[schemas.HeaderFrom] != "" { // among shards: not counted
+	if r.Headers[schemas.HeaderFrom] != "" { // between shards: not counted
 		if err != nil {
 			return nil
 		}
@@ -130,18 +130,18 @@ func (e *reading) take(r stream.Record) error {
 	if err != nil {
 		request, herr := schemas.RequestFromHeaders(r.Headers)
 		if m = standIn(r.Topic, request); herr != nil || m == nil {
-			return nil // it answers for nothing; it is in dead.letter
+			return nil // it ends no request; it is in dead.letter
 		}
 		out.Message, out.Unreadable = m, true
 	}
 	return e.found(out)
 }
 
-// valid says whether a record of the decision log is a dispatch that counts, and whether it is one of a replaced owner.
+// valid reports whether a record of fetch.requested is a dispatch that counts, and whether it is one of a replaced owner.
 func (e *reading) valid(r stream.Record) (valid, void bool, err error) {
 	owner := r.Headers[schemas.HeaderOwner]
 	epoch, err := strconv.ParseUint(r.Headers[schemas.HeaderEpoch], 10, 64)
-	if r.Headers[schemas.HeaderID] == "" { // a claim or a marker
+	if r.Headers[schemas.HeaderID] == "" { // an owner claim or an epoch marker
 		if err == nil {
 			e.epochs[owner] = max(e.epochs[owner], epoch)
 		}
@@ -153,7 +153,7 @@ func (e *reading) valid(r stream.Record) (valid, void bool, err error) {
 	return epoch >= e.epochs[owner], epoch < e.epochs[owner], nil
 }
 
-// standIn is what the stage that reads a topic makes of a record that it cannot decode.
+// standIn returns what the stage that reads a topic makes of a record that it cannot decode.
 func standIn(topic string, r *schemas.FetchRequest) proto.Message {
 	switch topic {
 	case schemas.TopicPageFetched:
@@ -179,7 +179,7 @@ func (l *Live) Objects(ctx context.Context, f func(name string) error) error {
 	return nil
 }
 
-// Page reads a page of the segment that was read last, or by range from another one.
+// Page reads a page of the last segment, or of another one by range.
 func (l *Live) Page(ctx context.Context, f *schemas.PageFetched) StoredPage {
 	page, err := l.page(ctx, f)
 	page.Err = err
@@ -212,7 +212,7 @@ func (l *Live) page(ctx context.Context, f *schemas.PageFetched) (StoredPage, er
 	return StoredPage{URL: record.TargetURI, Digest: warc.Digest(answer.Body)}, nil
 }
 
-// Segment reads an object from end to end, and keeps its bytes for Page.
+// Segment reads a whole object, and keeps its bytes for Page.
 func (l *Live) Segment(ctx context.Context, name string) (Segment, error) {
 	l.segment, l.bytes = "", nil
 	b, err := l.Store.Get(ctx, name)

@@ -15,7 +15,7 @@ import (
 	"forager/schemas"
 )
 
-// load reads all topics and tables. Records that are not retained are made from ClickHouse's rows.
+// load reads all topics and tables. Records that are not retained are reconstructed from ClickHouse's rows.
 func (j *judge) load() error {
 	for _, topic := range withHubs {
 		way := Topic{Topic: topic, Way: ByRecords}
@@ -51,7 +51,7 @@ func (j *judge) load() error {
 	return j.err
 }
 
-// readFigures are how many records were read.
+// readFigures adds the numbers of records read.
 func (j *judge) readFigures() {
 	for _, topic := range slices.Concat(audited, []string{sentTopic, schemas.TopicHubRanked}) {
 		if topic == schemas.TopicPageParsed || topic == sentTopic && j.distinct[topic] == 0 {
@@ -63,10 +63,10 @@ func (j *judge) readFigures() {
 	j.figure("dispatches of replaced owners, void", j.void)
 }
 
-// sentTopic is what shards sent one another, in figures.
+// sentTopic is the name, in figures, of what shards sent to one another.
 const sentTopic = "links sent to other shards"
 
-// loadRows keeps the rows of a table, and makes records of them where the topic's are gone.
+// loadRows stores the rows of a table, and reconstructs the topic's records if they are not retained.
 func (j *judge) loadRows(table Table) error {
 	topic := ""
 	for t, name := range tableOf {
@@ -104,7 +104,7 @@ func (j *judge) loadRows(table Table) error {
 	})
 }
 
-// rowID is the id of a row, as far as it has one.
+// rowID is the id of a row, if it has one.
 func rowID(row []string) []byte {
 	text, _, _ := strings.Cut(row[0], " ")
 	id, err := schemas.ParseHex(text)
@@ -114,7 +114,7 @@ func rowID(row []string) []byte {
 	return id[:]
 }
 
-// pack and unpack put texts into a value.
+// pack encodes texts as one value, unpack decodes it.
 func pack(texts []string) []byte {
 	var b []byte
 	for _, t := range texts {
@@ -133,13 +133,13 @@ func unpack(b []byte) (texts []string) {
 	return texts
 }
 
-// record is what every audited record has.
+// record is implemented by every audited message.
 type record interface {
 	proto.Message
 	GetId() []byte
 }
 
-// take keeps a record: of an id the first.
+// take stores a record: the first of an id.
 func (j *judge) take(topic string, r *Record) {
 	if r.Void {
 		j.void++
@@ -188,7 +188,7 @@ func (j *judge) count(topic string, id schemas.ID) {
 	j.found[topic] = n
 }
 
-// keep writes a record, unless there is one of its id. Leaps are written all: their copies are told apart when they are read.
+// keep writes a record, unless there is one of its id. All copies of leaps are written; they are told apart when they are read.
 func (j *judge) keep(topic string, id schemas.ID, r *Record) (first bool) {
 	set := func(kind byte, value []byte) bool {
 		key := keyOf(kind, id[:])
@@ -256,7 +256,7 @@ func (j *judge) linksOf(id schemas.ID, f func(position uint32, url string)) {
 	j.each(kindLink, id[:]).all(func(e entry) { f(binary.BigEndian.Uint32(e.key[len(e.key)-4:]), string(e.value)) })
 }
 
-// dispatches checks ids and that attempts follow one another.
+// dispatches checks ids, and that attempts are consecutive.
 func (j *judge) dispatches() {
 	var url []byte
 	n, gap := uint32(0), uint32(0)
@@ -281,8 +281,7 @@ func (j *judge) dispatches() {
 	over()
 }
 
-// store compares delivered pages with what is in the object store: all of every object that the crawl names, or the
-// pages of the sample.
+// store compares delivered pages with the object store: every object that the crawl names in full, or the pages of the sample.
 func (j *judge) store() error {
 	read, records, segments := 0, 0, 0
 	var object []byte
@@ -328,7 +327,7 @@ func (j *judge) store() error {
 	return err
 }
 
-// page compares a delivered page with what was read by range.
+// page compares a delivered page with its record, read by range.
 func (j *judge) page(id schemas.ID) (ok bool) {
 	f := j.fetched(id)
 	if f == nil {

@@ -14,7 +14,7 @@ import (
 	"forager/schemas"
 )
 
-// outcomes by the names that ClickHouse has.
+// outcomes by their names in ClickHouse.
 var outcomes = func() map[string]schemas.Outcome {
 	m := make(map[string]schemas.Outcome)
 	for o := range schemas.Outcomes {
@@ -23,7 +23,7 @@ var outcomes = func() map[string]schemas.Outcome {
 	return m
 }()
 
-// row reads the texts of a row one after another.
+// row reads the columns of a row one after another.
 type row struct {
 	texts []string
 	at    int
@@ -76,7 +76,7 @@ func (r *row) outcome() schemas.Outcome {
 	return o
 }
 
-// shadows are what critics said that are not used, as shadowsOf has them.
+// shadows returns the judgements of shadow critics, in the form of shadowsOf.
 func (r *row) shadows() (all []*schemas.Shadow) {
 	for name, said := range r.said(5) {
 		failure, err := hex.DecodeString(said.texts[4])
@@ -91,7 +91,7 @@ func (r *row) shadows() (all []*schemas.Shadow) {
 	return all
 }
 
-// places are where rankers saw the target that are not used, as placesOf has them.
+// places returns the positions given by shadow rankers, in the form of placesOf.
 func (r *row) places() (all []*schemas.ShadowPlace) {
 	for name, said := range r.said(4) {
 		all = append(all, &schemas.ShadowPlace{Policy: name, Dropped: said.bool(), Tier: said.uint32(), Score: said.float(), Model: said.text()})
@@ -100,7 +100,7 @@ func (r *row) places() (all []*schemas.ShadowPlace) {
 	return all
 }
 
-// said are the shadows of a text, each with the n texts that it said.
+// said splits a text of shadows into one row of n columns for each.
 func (r *row) said(n int) iter.Seq2[string, *row] {
 	shadows := strings.Fields(r.text())
 	return func(yield func(string, *row) bool) {
@@ -118,14 +118,14 @@ func (r *row) said(n int) iter.Seq2[string, *row] {
 	}
 }
 
-// queries are those of backlinks, behind the number of links, which is not wanted.
+// queries returns those of backlinks, which follow the number of links, which is skipped.
 func (r *row) queries() *schemas.Backlinks {
 	r.text()
 	return &schemas.Backlinks{Queries: r.uint32()}
 }
 
-// messageOf makes a record of a topic from ClickHouse's row, as far as an audit looks at it. The links of link.found have
-// rows of their own.
+// messageOf reconstructs a record of a topic from ClickHouse's row, with the fields that an audit reads. The
+// links of link.found have separate rows.
 func messageOf(topic, crawl string, texts []string) (proto.Message, error) {
 	r := &row{texts: texts}
 	var m proto.Message

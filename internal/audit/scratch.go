@@ -10,18 +10,18 @@ import (
 	"forager/schemas"
 )
 
-// Store is where an audit keeps what it has read: an ordered map of byte strings. stream.Store on a disk is one, so
+// Store holds what an audit has read: an ordered map of byte strings. stream.Store implements it on disk, so
 // that the memory of an audit does not grow with the crawl.
 type Store interface {
 	Get(key []byte) (value []byte, ok bool, err error)
 	Set(key, value []byte) error
-	// Scan calls f for from ≤ key < to in ascending order while f wants more; f does not call the store.
+	// Scan calls f for from ≤ key < to in ascending order until f returns false; f does not call the store.
 	Scan(from, to []byte, f func(key, value []byte) (more bool, err error)) error
-	// Commit lets go of memory: what was written is no longer held back.
+	// Commit writes what is held in memory.
 	Commit() error
 }
 
-// Kinds of entries; each is the first byte of its key, and what follows it is said here.
+// Kinds of entries; each is the first byte of its key. The comments give the rest of the key, and the value.
 const (
 	kindRequest   = 'q' // id → FetchRequest
 	kindFetched   = 'f' // id → PageFetched
@@ -29,9 +29,9 @@ const (
 	kindJudged    = 'j' // id → PageJudged
 	kindVerdict   = 'v' // id → place, LinkFound without its links
 	kindLink      = 'r' // id of the verdict, place, position → URL
-	kindApplied   = 'a' // place → id of a verdict: the order in which prioritize took them
-	kindSent      = 's' // id → nothing: links that shards sent one another
-	kindTick      = 't' // shard, place → id of what moved the shard's clock
+	kindApplied   = 'a' // place → id of a verdict: the order in which prioritize applied them
+	kindSent      = 's' // id → nothing: links sent between shards
+	kindTick      = 't' // shard, place → id of the record that advanced the shard's clock
 	kindNote      = 'N' // shard, place → ShardNote
 	kindLeap      = 'l' // id, place → LeapSettled without its features
 	kindRanking   = 'h' // id → HubRanked
@@ -48,10 +48,10 @@ const (
 	kindRow       = 'R' // table, id, place, position → columns
 	kindExpected  = 'E' // table, id → columns
 	kindUnread    = 'X' // topic, id → nothing: records that cannot be decoded
-	kindSegment   = 'G' // object → nothing: it is named by a record of some crawl
+	kindSegment   = 'G' // object → nothing: a record of some crawl names it
 )
 
-// commitEvery is how many bytes are written between two commits.
+// commitEvery is the number of bytes written between two commits.
 const commitEvery = 2 << 20
 
 func keyOf(kind byte, parts ...[]byte) []byte {
@@ -69,10 +69,10 @@ func keyOf(kind byte, parts ...[]byte) []byte {
 func be64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// named is a text as a part of a key that other parts follow.
+// named is a text as part of a key, followed by other parts.
 func named(s string) []byte { return append([]byte(s), 0) }
 
-// put writes an entry. The first error of the store ends the audit; what is called after it does nothing.
+// put writes an entry. The first error of the store ends the audit; later calls do nothing.
 func (j *judge) put(key, value []byte) {
 	if j.err != nil {
 		return
@@ -102,7 +102,7 @@ func (j *judge) get(key []byte) (value []byte, ok bool) {
 
 func (j *judge) has(key []byte) bool { _, ok := j.get(key); return ok }
 
-// read reads a message; ok is false where there is none.
+// read reads a message; ok is false if there is none.
 func (j *judge) read(key []byte, m proto.Message) (ok bool) {
 	value, ok := j.get(key)
 	if ok {
@@ -125,7 +125,7 @@ func (j *judge) encode(m proto.Message) []byte {
 	return b
 }
 
-// request, fetched, judged and verdict read the first record of an id; nil where there is none.
+// request, fetched, judged and verdict return the first record of an id; nil if there is none.
 func (j *judge) request(id schemas.ID) *schemas.FetchRequest {
 	if m := new(schemas.FetchRequest); j.read(keyOf(kindRequest, id[:]), m) {
 		return m
@@ -147,7 +147,7 @@ func (j *judge) judged(id schemas.ID) *schemas.PageJudged {
 	return nil
 }
 
-// verdict reads a record of link.found other than what shards sent one another.
+// verdict returns a record of link.found, except those sent between shards.
 func (j *judge) verdict(id schemas.ID) *schemas.LinkFound {
 	value, ok := j.get(keyOf(kindVerdict, id[:]))
 	if !ok {
@@ -158,7 +158,7 @@ func (j *judge) verdict(id schemas.ID) *schemas.LinkFound {
 	return m
 }
 
-// answer is verdict of a request; nil for seeds and what asks for a replay.
+// answer is verdict of a request; nil for seeds and replays.
 func (j *judge) answer(id schemas.ID) *schemas.LinkFound {
 	if v := j.verdict(id); v != nil && !schemas.Virtual(v.GetOutcome()) {
 		return v
@@ -171,7 +171,7 @@ type entry struct{ key, value []byte }
 
 func (e *entry) id() schemas.ID { return schemas.ID(e.key) }
 
-// cursor goes through the entries of a kind in the order of their keys, while others are read and written.
+// cursor iterates over the entries of a kind in the order of their keys, while others are read and written.
 type cursor struct {
 	j        *judge
 	from, to []byte
@@ -180,16 +180,16 @@ type cursor struct {
 	over     bool
 }
 
-// Entries are read in batches of so many, or so many bytes.
+// Entries are read in batches of at most this number, or this number of bytes.
 const batchEntries, batchBytes = 512, 256 << 10
 
-// each is a cursor over the keys of a kind that begin with prefix.
+// each returns a cursor over the keys of a kind that begin with prefix.
 func (j *judge) each(kind byte, prefix ...[]byte) *cursor {
 	from := keyOf(kind, prefix...)
 	return &cursor{j: j, from: from, to: after(from), skip: 1}
 }
 
-// after is the least key that is larger than all that begin with prefix.
+// after returns the smallest key that is larger than all keys with the prefix.
 func after(prefix []byte) []byte {
 	to := bytes.Clone(prefix)
 	for i := len(to) - 1; ; i-- {
@@ -199,7 +199,7 @@ func after(prefix []byte) []byte {
 	}
 }
 
-// next returns the next entry, which is valid for good; ok is false at the end.
+// next returns the next entry, which remains valid; ok is false at the end.
 func (c *cursor) next() (e entry, ok bool) {
 	if len(c.entries) == 0 && !c.over {
 		c.fill()
@@ -211,7 +211,7 @@ func (c *cursor) next() (e entry, ok bool) {
 	return e, true
 }
 
-// peek returns the next entry and leaves it there.
+// peek returns the next entry without consuming it.
 func (c *cursor) peek() (e entry, ok bool) {
 	if len(c.entries) == 0 && !c.over {
 		c.fill()
@@ -222,8 +222,7 @@ func (c *cursor) peek() (e entry, ok bool) {
 	return c.entries[0], true
 }
 
-// upTo returns the entries ahead whose keys end with a place before this one, and leaves them there. It looks no further
-// than a batch.
+// upTo returns the next entries whose keys end with a place before this one, without consuming them, one batch at most.
 func (c *cursor) upTo(place uint64) []entry {
 	c.peek()
 	for i, e := range c.entries {

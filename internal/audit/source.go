@@ -10,28 +10,28 @@ import (
 	"forager/schemas"
 )
 
-// Case is what is to be audited.
+// Case is the crawl to audit.
 type Case struct {
 	Control *schemas.CrawlControl
-	// Scope is the control record's, with its URL list.
+	// Scope is that of the control record, with its URL list.
 	Scope *scope.Scope
 	// Statuses are the newest of the shards, by their number.
 	Statuses []*schemas.CrawlStatus
-	// Sample is what is compared of pages, rows and leaps; nil = all.
+	// Sample is the sample of pages, rows and leaps to compare; nil = all.
 	Sample *Sample
-	// Taken says of a crawl that runs whether prioritize had applied the record of link.found at a place before
-	// anything else was read; nil = all.
+	// Taken reports, for a running crawl, whether prioritize had applied the record of link.found at a place
+	// before anything else was read; nil = all.
 	Taken func(place uint64) bool
 }
 
-// Place is where a record is: its partition in the upper 16 bits, its offset below. Position is that among the links of
-// a record.
+// Place is the position of a record: its partition in the upper 16 bits, its offset below. Position is the
+// index of a link in its record.
 type Place struct {
 	At       uint64
 	Position uint32
 }
 
-// PlaceOf is the place of an offset of a partition.
+// PlaceOf returns the place of an offset of a partition.
 func PlaceOf(partition int, offset int64) uint64 { return uint64(partition)<<48 | uint64(offset) }
 
 // Record is a record of a topic.
@@ -40,20 +40,20 @@ type Record struct {
 	// Message is nil for page.parsed.
 	Message proto.Message
 	ID      schemas.ID
-	// Counted: the record counts in crawl.status. Unreadable: it cannot be decoded, and Message is what the stage that
-	// read it made of it. Void: it is a dispatch of an owner that had been replaced; nothing else is set.
+	// Counted: the record counts in crawl.status. Unreadable: it cannot be decoded, and Message is what the
+	// stage that read it substituted. Void: it is a dispatch of a replaced owner; no other field is set.
 	Counted, Unreadable, Void bool
 }
 
-// Source yields what the topics, the object store and ClickHouse hold of a crawl.
+// Source yields the data of a crawl in the topics, the object store and ClickHouse.
 type Source interface {
-	// Way says how a topic can be checked.
+	// Way returns how a topic can be checked.
 	Way(ctx context.Context, topic string) (Topic, error)
 	// Records calls f for the records of the crawl in a topic, by partition and offset.
 	Records(ctx context.Context, topic string, f func(*Record) error) error
-	// Rows calls f for the rows of a table, in any order; of sample only, where it is not nil.
+	// Rows calls f for the rows of a table, in any order; only those of sample, unless it is nil.
 	Rows(ctx context.Context, table Table, sample *Sample, f func(at Place, row []string) error) error
-	// Segment reads an object from end to end. Until the next call Page reads pages of it without asking for them again.
+	// Segment reads a whole object. Until the next call Page reads its pages from memory.
 	Segment(ctx context.Context, name string) (Segment, error)
 	// Page reads a page by range.
 	Page(ctx context.Context, f *schemas.PageFetched) StoredPage
@@ -61,30 +61,30 @@ type Source interface {
 	Objects(ctx context.Context, f func(name string) error) error
 }
 
-// StoredPage is a page as it was read by range.
+// StoredPage is a page read by range.
 type StoredPage struct {
 	// URL and Digest of the WARC record ("sha1:…" of the body as it was read).
 	URL, Digest string
 	Err         error
 }
 
-// Segment is an object read from end to end.
+// Segment is an object that was read completely.
 type Segment struct {
 	Records int
 	// Errs name the records that could not be read.
 	Errs []error
 }
 
-// Sample is a random part of all ids: those whose first 32 bits lie in a window. Ids are hashes, so that a record is in
-// the sample with probability Share, whatever it is.
+// Sample is a random subset of all ids: those whose first 32 bits are in a window. Ids are hashes, so every
+// record is in the sample with probability Share.
 type Sample struct {
-	Share float64 `json:"share"` // above 0, below 1
-	From  uint32  `json:"from"`  // where the window begins
+	Share float64 `json:"share"` // between 0 and 1, exclusive
+	From  uint32  `json:"from"`  // start of the window
 }
 
 func (s *Sample) width() uint32 { return uint32(s.Share * (1 << 32)) }
 
-// has reports whether an id is in the sample; a nil sample has all.
+// has reports whether an id is in the sample; a nil sample contains all.
 func (s *Sample) has(id []byte) bool {
 	return s == nil || len(id) < 4 || binary.BigEndian.Uint32(id)-s.From < s.width()
 }

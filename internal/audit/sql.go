@@ -9,14 +9,15 @@ import (
 	"forager/schemas"
 )
 
-// Rows of a table are read by ranges of its key of about rangeRows rows, as the embedded ClickHouse holds a result in memory:
-// of every boundaryEvery-th row, at random, the key is a boundary, and a range is some of these.
+// Rows of a table are read by ranges of its key of about rangeRows rows, as the embedded ClickHouse holds a
+// result in memory. The keys of a random sample of rows, one in boundaryEvery, are the boundaries; a range
+// spans several of them.
 const (
 	boundaryEvery = 4096
 	rangeRows     = 10 * boundaryEvery
 )
 
-// settings keep a query of an audit small.
+// settings limit the memory of an audit's queries.
 const settings = " SETTINGS max_threads = 1, max_block_size = 8192, max_bytes_before_external_group_by = 67108864"
 
 // Rows reads a table.
@@ -62,7 +63,7 @@ func whereOf(conditions []string) string {
 	return " WHERE " + strings.Join(conditions, " AND ")
 }
 
-// bounds are keys that part a table into ranges.
+// bounds returns keys that divide a table into ranges.
 func (l *Live) bounds(ctx context.Context, table Table, where []string, params map[string]any) (bounds []string, err error) {
 	if table.Key == nil {
 		return nil, nil
@@ -79,7 +80,7 @@ func (l *Live) bounds(ctx context.Context, table Table, where []string, params m
 	return bounds, err
 }
 
-// row gives a row to f, if its record was there when the ends of the topics were read.
+// row passes a row to f if its record is before the ends of the topics.
 func (l *Live) row(table Table, row []string, f func(at Place, row []string) error) error {
 	if table.Place[0] == "" {
 		return f(Place{}, row)
@@ -103,7 +104,7 @@ func (l *Live) row(table Table, row []string, f func(at Place, row []string) err
 	return f(Place{PlaceOf(partition, offset), uint32(position)}, row[:n:n])
 }
 
-// sql is the condition that a row's id is in the sample; empty = it always is.
+// sql is the condition that a row's id is in the sample; empty = every id.
 func (s *Sample) sql(table Table) string {
 	if s == nil || table.Key == nil {
 		return ""

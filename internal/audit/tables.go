@@ -11,25 +11,24 @@ import (
 	"forager/schemas"
 )
 
-// Table is a table or a view of ClickHouse as it is read: Columns are expressions that give texts, of which the first is
-// the id in hex. Numbers with a point are read by their bits.
+// Table is a table or a view of ClickHouse as it is read: Columns are expressions that give text; the first is
+// the id in hex. Floating-point numbers are read as their bits.
 type Table struct {
 	Name    string
 	Columns []string
-	// From is what is read.
+	// From is the source of the rows.
 	From string
-	// Place are the partition, the offset and the position of a row's record; empty = it has none.
+	// Place are the expressions for partition, offset and position of a row's record; empty = it has none.
 	Place [3]string
-	// Key is the column by whose ranges rows are read; empty = all rows at once.
+	// Key is the column by whose ranges rows are read; nil = all rows at once.
 	Key *Key
-	// EveryCrawl: the rows are those of all crawls, not of one.
+	// EveryCrawl: the rows of all crawls are read.
 	EveryCrawl bool
-	// Compacted: the topic keeps the newest record of a key only, so that there are rows for which there is no record any more.
+	// Compacted: the topic keeps only the newest record of a key, so that some rows have no record.
 	Compacted bool
 }
 
-// Key is a column that orders a table: Select gives its values as texts, Bound makes a value to compare of the parameter in
-// its place.
+// Key is a sorting column of a table: Select gives its values as text, Bound converts the parameter to a value to compare.
 type Key struct{ Column, Select, Bound string }
 
 var (
@@ -40,19 +39,19 @@ var (
 
 const hexID = "lower(hex(id))"
 
-// ofRow and ofView are where the rows of a table say the place of their records, and those of a view.
+// ofRow and ofView are the columns with the places of records, for tables and for views.
 var (
 	ofRow  = [3]string{"partition", "bitNot(precedence)", "0"}
 	ofView = [3]string{"partition", "offset", "0"}
 )
 
-// Named is the view of the segments that records of any crawl name, Books that of what ClickHouse has of each topic.
+// Named is the view of the segments that records of any crawl name, Books that of ClickHouse's counts by topic.
 var (
 	Named = Table{Name: "segments", From: "segments", Columns: []string{"object"}, EveryCrawl: true}
 	Books = Table{Name: "books", From: "books", Columns: []string{"topic", "toString(records)", "ids"}}
 )
 
-// Compared are the tables whose rows are compared with records, or stand in for them.
+// Compared are the tables whose rows are compared with records, or replace them.
 var Compared = []Table{
 	{Name: "requests", From: "requests", Place: ofView, Key: byHex, Columns: []string{
 		"id", "url", "host", "toString(attempt)", bitsOf("score"), "policy", "model", "toString(ordinal)", "toString(clock)",
@@ -81,7 +80,7 @@ var Compared = []Table{
 	}},
 }
 
-// tableOf names the view that has a row for each record of a topic, links aside.
+// tableOf names the view with a row for each record of a topic, apart from links.
 var tableOf = map[string]string{
 	schemas.TopicFetchRequested: "requests", schemas.TopicPageFetched: "fetches", schemas.TopicPageJudged: "judgements",
 	schemas.TopicLinkFound: "found", schemas.TopicLeapSettled: "leaps",
@@ -89,8 +88,8 @@ var tableOf = map[string]string{
 
 func bitsOf(column string) string { return "toString(reinterpretAsUInt64(" + column + "))" }
 
-// shadowsOf is what each shadow critic says, placesOf where each shadow ranker placed the target. Numbers with a point are
-// bits, and texts that may hold a blank are in hex.
+// shadowsOf is the judgements of shadow critics, placesOf the positions given by shadow rankers. Floating-point
+// numbers are bits; texts that may contain a blank are in hex.
 const (
 	shadowsOf = "arrayStringConcat(arrayMap((c, r, t, k, b, f) -> concat(c, '=', toString(reinterpretAsUInt64(r)), ',', " +
 		"toString(reinterpretAsUInt64(t)), ',', toString(reinterpretAsUInt64(k)), ',', toString(b), ',', lower(hex(f))), " +
@@ -162,7 +161,7 @@ func leapRow(l *schemas.LeapSettled) []string {
 	}
 }
 
-// hubRows are those of the pages of a ranking.
+// hubRows returns the rows of the pages of a ranking.
 func hubRows(h *schemas.HubRanked) (rows [][]string) {
 	add := func(kind string, pages []*schemas.RankedPage) {
 		for i, p := range pages {
@@ -177,13 +176,13 @@ func hubRows(h *schemas.HubRanked) (rows [][]string) {
 	return rows
 }
 
-// hexOf is an id as ClickHouse shows it; a missing one is all zeros there.
+// hexOf is an id as ClickHouse shows it, in which a missing one is all zeros.
 func hexOf(b []byte) string {
 	id, _ := schemas.ParseID(b)
 	return id.String()
 }
 
-// side yields rows in the order of their ids: those that records call for, or ClickHouse's.
+// side yields rows in the order of their ids: those expected from records, or ClickHouse's.
 type side struct {
 	next func() (id string, row func() []string, ok bool)
 	id   string
@@ -193,7 +192,7 @@ type side struct {
 
 func (s *side) step() { s.id, s.row, s.ok = s.next() }
 
-// expected are the rows that the records of a table call for, the first of an id.
+// expected returns the rows expected from the records of a table, the first of an id.
 func (j *judge) expected(table string) *side {
 	simple := func(kind byte, rowOf func(e entry) []string) *side {
 		c := j.each(kind)
@@ -246,7 +245,7 @@ func (j *judge) expected(table string) *side {
 	}}
 }
 
-// firsts yields the first entry of each id, unless it calls for no row.
+// firsts yields the first entry of each id, except those without a row.
 func (j *judge) firsts(kind byte, rowOf func(e entry) []string) *side {
 	c := j.each(kind)
 	var before []byte
@@ -280,8 +279,8 @@ func (j *judge) rowsOf(table string) *side {
 	}}
 }
 
-// tables compares ClickHouse's rows with the records, both ways. Rows that stand in for records
-// that are gone can only be doubled, or lack links; how many there must be is compared by counts.
+// tables compares ClickHouse's rows with the records, in both directions. Rows that replace records that are
+// not retained can only be duplicated or lack links; their number is compared by counts.
 func (j *judge) tables() {
 	for _, table := range Compared {
 		gone := j.table(table)
@@ -298,7 +297,7 @@ func (j *judge) tables() {
 	}
 }
 
-// topicOf is the topic whose records a table has.
+// topicOf returns the topic whose records a table contains.
 func topicOf(table string) string {
 	for topic, name := range tableOf {
 		if name == table {
@@ -315,7 +314,7 @@ func topicOf(table string) string {
 func (j *judge) table(table Table) (gone int) {
 	want, have := j.expected(table.Name), j.rowsOf(table.Name)
 	topic := topicOf(table.Name)
-	// The row of a link is with the first list of seeds that has it.
+	// The row of a link belongs to the first list of seeds that contains it.
 	rebuiltSeeds := table.Name == "found" && j.byCounts(topic)
 	before := ""
 	want.step()
@@ -355,7 +354,7 @@ func (j *judge) isUnreadable(topic, hex string) bool {
 	return err == nil && j.has(keyOf(kindUnread, named(topic), id[:]))
 }
 
-// retained says whether the ranking that a row is of is still in its topic.
+// retained reports whether the ranking of a row is still in its topic.
 func (j *judge) retained(row string) bool {
 	id, _, _ := strings.Cut(row, " ")
 	ranking, err := schemas.ParseHex(id)

@@ -16,16 +16,16 @@ type Way string
 const (
 	// ByRecords: all records of the crawl are retained; each was read and compared.
 	ByRecords Way = "records"
-	// ByCounts: some are gone. prioritize's count and XOR of the ids are compared with ClickHouse's,
-	// and ClickHouse's rows stand in for the records in every other check.
+	// ByCounts: some are not retained. prioritize's count and XOR of the ids are compared with ClickHouse's,
+	// and ClickHouse's rows replace the records in all other checks.
 	ByCounts Way = "counts"
 )
 
-// Topic is how one topic was checked.
+// Topic describes how a topic was checked.
 type Topic struct {
 	Topic string `json:"topic"`
 	Way   Way    `json:"way"`
-	// Gone says what is not retained, where Way is ByCounts.
+	// Gone names what is not retained, if Way is ByCounts.
 	Gone string `json:"gone,omitempty"`
 	// Ends are the offsets after the last records that were read, by partition, of a crawl that runs.
 	Ends []int64 `json:"ends,omitempty"`
@@ -40,7 +40,7 @@ var audited = []string{
 // withHubs are all topics that are read.
 var withHubs = append(slices.Clip(audited), schemas.TopicHubRanked)
 
-// Count is how many distinct ids there are, and their XOR.
+// Count is a number of distinct ids, and their XOR.
 type Count struct {
 	N   uint64
 	Xor schemas.ID
@@ -53,7 +53,7 @@ func (c *Count) add(n uint64, xor []byte) {
 
 func (c Count) String() string { return fmt.Sprintf("%d records (XOR %s)", c.N, c.Xor) }
 
-// spanOf sums what the shards say of a topic.
+// spanOf sums the positions that the shards report for a topic.
 func (e *Case) spanOf(topic string) (sum Count, first, last map[uint32]int64) {
 	first, last = make(map[uint32]int64), make(map[uint32]int64)
 	for _, st := range e.Statuses {
@@ -71,7 +71,7 @@ func (e *Case) spanOf(topic string) (sum Count, first, last map[uint32]int64) {
 	return sum, first, last
 }
 
-// wayOf looks whether the broker still holds every record of the crawl.
+// wayOf checks whether the broker still retains every record of the crawl.
 func (e *Case) wayOf(ctx context.Context, broker Broker, topic string) (Topic, error) {
 	_, first, last := e.spanOf(topic)
 	for _, p := range slices.Sorted(maps.Keys(first)) {
@@ -87,12 +87,12 @@ func (e *Case) wayOf(ctx context.Context, broker Broker, topic string) (Topic, e
 	return Topic{Topic: topic, Way: ByRecords}, nil
 }
 
-// byCounts says whether a topic's records are ClickHouse's rows.
+// byCounts reports whether a topic's records are replaced by ClickHouse's rows.
 func (j *judge) byCounts(topic string) bool {
 	return slices.ContainsFunc(j.Ways, func(t Topic) bool { return t.Topic == topic && t.Way == ByCounts })
 }
 
-// book takes a row of ClickHouse's books.
+// book adds a row of the view Books.
 func (j *judge) book(row []string) error {
 	n, err := strconv.ParseUint(row[1], 10, 64)
 	if err != nil {
@@ -106,8 +106,7 @@ func (j *judge) book(row []string) error {
 	return nil
 }
 
-// stored is the topic whose records ClickHouse has in place of a topic's: page.judged holds the
-// bytes of page.parsed.
+// stored returns the topic whose records ClickHouse has in place of a topic's: page.judged contains the bytes of page.parsed.
 func stored(topic string) string {
 	if topic == schemas.TopicPageParsed {
 		return schemas.TopicPageJudged
@@ -115,8 +114,8 @@ func stored(topic string) string {
 	return topic
 }
 
-// counts compares what prioritize, the topics and ClickHouse hold of each topic, of a crawl that has ended. What cannot be
-// decoded has a place in its topic and no row.
+// counts compares the counts of prioritize, the topics and ClickHouse for each topic of a crawl that has ended.
+// A record that cannot be decoded has a place in its topic and no row.
 func (j *judge) counts() {
 	if j.Running {
 		return

@@ -23,18 +23,18 @@ const (
 	URLs  Format = "urls"
 )
 
-// Selection says which pages.
+// Selection chooses pages.
 type Selection struct {
 	Crawl string
 	// Outcome of the request, as schemas.OutcomeName has it. Only delivered ones have bytes.
 	Outcome string
 	// Above is the least relevance R(u), raw.
 	Above float64
-	// Topic that the best topic of a page must be or lie below; empty = any.
+	// Topic that is the best topic of a page, or above it; empty = any.
 	Topic string
-	// Among are the URLs of the pages wanted, of all crawls where Crawl is empty, each page once; nil = any.
+	// Among are the URLs of the wanted pages, of all crawls if Crawl is empty, each page once; nil = any.
 	Among []string
-	// Sample is the number of pages that are drawn of all, by a hash of their URLs; 0 = all of them.
+	// Sample is the number of pages to draw, by a hash of their URLs; 0 = all of them.
 	Sample int
 }
 
@@ -45,19 +45,18 @@ type Options struct {
 	// Date is the WARC-Date of the file, Name its WARC-Filename.
 	Date time.Time
 	Name string
-	// Damaged is told of each page that cannot be read, which is then left out; nil = the first
-	// one ends the export.
+	// Damaged is called for each page that cannot be read, which is then left out; nil = the first one ends the export.
 	Damaged func(url string, err error)
 
-	texts bool // pages are wanted as their texts
+	texts bool // pages are written as their text
 }
 
-// Rows is what is asked for the pages; *analytics.DB.
+// Rows is the source of the rows; *analytics.DB implements it.
 type Rows interface {
 	Each(ctx context.Context, sql string, params analytics.Params, f func(row []any) error) error
 }
 
-// Store is where their bytes are; *objects.Store.
+// Store is the source of the bytes; *objects.Store implements it.
 type Store interface {
 	Range(ctx context.Context, key string, offset, length int64) ([]byte, error)
 }
@@ -88,7 +87,7 @@ const columns = "url, outcome, status, relevance, tempered, topics, posteriors, 
 func (s *Selection) query(format Format) (sql string, params analytics.Params) {
 	params = analytics.Params{"crawl": s.Crawl, "outcome": s.Outcome, "above": s.Above}
 	sql = " FROM pages WHERE (crawl = {crawl:String} OR {crawl:String} = '') AND outcome = {outcome:String} AND relevance >= {above:Float64}"
-	// Of a page that is being loaded there may be a verdict, and no word yet of where its bytes are.
+	// A page that is being loaded may have a verdict and no position of its bytes yet.
 	sql += " AND (outcome != 'delivered' OR object != '')"
 	if s.Topic != "" {
 		sql += " AND (topics[1] = {topic:String} OR startsWith(topics[1], concat({topic:String}, '/')))"
@@ -105,13 +104,13 @@ func (s *Selection) query(format Format) (sql string, params analytics.Params) {
 		return "SELECT " + columns + sql, params
 	}
 	sql += " ORDER BY shard, applied, id"
-	if format == URLs { // of attempts at one URL one is enough
+	if format == URLs { // of several attempts at one URL one is enough
 		return "SELECT url" + sql + " LIMIT 1 BY url", params
 	}
 	return "SELECT " + columns + sql, params
 }
 
-// Count is the number of pages that Write writes.
+// Count returns the number of pages that Write would write.
 func (s *Selection) Count(ctx context.Context, rows Rows, format Format) (n int64, err error) {
 	sql, params := s.query(format)
 	err = rows.Each(ctx, "SELECT count() FROM ("+sql+")", params, func(row []any) error {
@@ -132,17 +131,17 @@ func newPage(row []any) *page {
 	return p
 }
 
-// ErrDamaged: the store gave bytes that are not the page that was promised.
+// ErrDamaged: the stored bytes are not those of the page.
 var ErrDamaged = errors.New("stored page is damaged")
 
-// ahead is the number of pages that are read from the store at once, before they are written.
+// ahead is the number of pages that are read from the store concurrently, before they are written.
 const ahead = 8
 
 // maxRecord bounds the block of a stored page, bytes.
 const maxRecord = 256 << 20
 
-// Write writes the selected pages to w and returns how many there are. After an error so many are
-// whole in w, where nothing is compressed as a whole.
+// Write writes the selected pages to w and returns their number. After an error that many are complete in w,
+// unless the output is compressed as a whole.
 func Write(ctx context.Context, w io.Writer, rows Rows, store Store, sel Selection, o Options) (pages int, err error) {
 	if o.Format == WARC && sel.Outcome != "delivered" {
 		return 0, fmt.Errorf("only delivered pages have bytes, not those with outcome %q", sel.Outcome)
@@ -177,7 +176,7 @@ func Each(ctx context.Context, rows Rows, store Store, sel Selection, f func(Pag
 	return err
 }
 
-// each calls f with the selected pages and returns how many it took.
+// each calls f with the selected pages and returns how many it accepted.
 func each(ctx context.Context, rows Rows, store Store, sel *Selection, o *Options, f func(*page) error) (pages int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	queue := make(chan *page, ahead)
@@ -204,7 +203,7 @@ func each(ctx context.Context, rows Rows, store Store, sel *Selection, o *Option
 		pages++
 	}
 	cancel()
-	for range queue { // what was listed already
+	for range queue { // those that were listed already
 	}
 	if listErr := <-listed; err == nil {
 		err = listErr
@@ -212,7 +211,7 @@ func each(ctx context.Context, rows Rows, store Store, sel *Selection, o *Option
 	return pages, err
 }
 
-// list puts the selected pages into the queue, in order; each is read from the store meanwhile.
+// list puts the selected pages into the queue, in order; each is read from the store concurrently.
 func list(ctx context.Context, queue chan<- *page, rows Rows, store Store, sel *Selection, o *Options) error {
 	sql, params := sel.query(o.Format)
 	return rows.Each(ctx, sql, params, func(row []any) error {

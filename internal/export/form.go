@@ -17,7 +17,7 @@ import (
 // form writes pages in one format.
 type form interface {
 	page(*page) error
-	// end writes what stands behind the last page.
+	// end writes what follows the last page.
 	end() error
 }
 
@@ -36,7 +36,7 @@ func newForm(w io.Writer, sel *Selection, o *Options) (form, error) {
 	return l, nil
 }
 
-// warcFile is a row of records, each a gzip member or bare.
+// warcFile is a sequence of records, each a gzip member or uncompressed.
 type warcFile struct {
 	to   io.Writer
 	bare bool
@@ -63,7 +63,7 @@ func (f *warcFile) page(p *page) error { return f.member(p.record) }
 
 func (f *warcFile) end() error { return nil }
 
-// member writes a gzip member, or what it holds, at once.
+// member writes a gzip member, or its contents, in one call.
 func (f *warcFile) member(b []byte) error {
 	if f.bare {
 		z, err := gzip.NewReader(bytes.NewReader(b))
@@ -90,7 +90,7 @@ type line struct {
 	URL     string `json:"url"`
 	Outcome string `json:"outcome"`
 	Status  uint32 `json:"status"`
-	// Topics is the best one, Posteriors those of the best ones, tempered.
+	// Topics is the best one, Posteriors are those of the best ones, tempered.
 	Topics     []string           `json:"topics"`
 	Posteriors map[string]float64 `json:"posteriors,omitempty"`
 	// Relevance is R(u), raw.
@@ -105,7 +105,7 @@ type line struct {
 	Text      string    `json:"text"`
 }
 
-// prepare reads the text of a page; pages are prepared side by side, and written one after another.
+// prepare reads the text of a page; pages are prepared concurrently, and written one after another.
 func (p *page) prepare() {
 	p.text = dom.Text(p.answer.Body, p.answer.Header.Get("Content-Type"))
 	p.digest = warc.Digest(p.answer.Body)

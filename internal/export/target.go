@@ -13,23 +13,21 @@ import (
 	"forager/internal/platform/progress"
 )
 
-// Target is where an export goes: a file that appears under its name when it is whole, or a
-// stream.
+// Target is the destination of an export: a file that appears under its name when it is complete, or a stream (docs/decisions/0510).
 type Target struct {
 	to     io.Writer
 	buffer *bufio.Writer // of a file
 	file   *os.File
 	path   string // "" for a stream
 
-	replace bool // what bears that name
+	replace bool // an existing file
 	done    func()
 }
 
-// Stream is a target that cannot be taken back.
+// Stream returns a target that cannot be undone.
 func Stream(w io.Writer) *Target { return &Target{to: w} }
 
-// Create makes a target of a path. A file that is there already is an error, unless it is to be
-// replaced; a device or a pipe is a stream.
+// Create makes a target of a path. An existing file is an error, unless replace is set; a device or a pipe is a stream.
 func Create(ctx context.Context, path string, replace bool) (*Target, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -47,7 +45,7 @@ func Create(ctx context.Context, path string, replace bool) (*Target, error) {
 		return nil, errExists(path)
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // a link stays one
+		path = real // a symbolic link remains one
 	}
 	var f *os.File
 	done, err := progress.Leave(ctx, func() (func(), error) {
@@ -75,14 +73,13 @@ func errExists(path string) error {
 	return fmt.Errorf("%s exists already; --force replaces it", path)
 }
 
-// Streaming says that what was written stays, whatever happens.
+// Streaming reports whether written bytes cannot be undone.
 func (t *Target) Streaming() bool { return t.path == "" }
 
 // Write writes to the target.
 func (t *Target) Write(b []byte) (int, error) { return t.to.Write(b) }
 
-// Commit ends the target: a file gets its name once its bytes are on the disk. After an error
-// nothing of it is left.
+// Commit ends the target: a file gets its name once its bytes are on disk. After an error the file is removed.
 func (t *Target) Commit() error {
 	if t.Streaming() {
 		if t.file != nil {
@@ -107,8 +104,8 @@ func (t *Target) Commit() error {
 	return err
 }
 
-// name gives the file its name. What somebody else has written there since Create is replaced only where the target
-// may replace; a file system that knows no links cannot tell.
+// name gives the file its name. A file that was created there since Create is replaced only if replace is set,
+// or if the file system does not support links.
 func (t *Target) name() error {
 	if !t.replace {
 		switch err := os.Link(t.file.Name(), t.path); {
@@ -121,7 +118,7 @@ func (t *Target) name() error {
 	return os.Rename(t.file.Name(), t.path)
 }
 
-// Abort leaves nothing of a file.
+// Abort removes an incomplete file.
 func (t *Target) Abort() {
 	if t.file != nil {
 		t.file.Close()

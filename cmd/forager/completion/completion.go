@@ -8,22 +8,21 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Candidate is what may stand in place of the last word.
+// Candidate is a possible last word of a command line.
 type Candidate struct{ Word, Help string }
 
-// Files says that a file may: the shell completes it.
+// Files is the candidate for a file name, which the shell completes.
 var Files = Candidate{Word: ":files"}
 
-// Candidates says what may stand in place of the last of the words behind the command's name; it
-// may be empty. values gives those of an argument or a flag by its name, where they are known
-// ("crawl" …); nil for others.
+// Candidates returns the possible values of the last of the words after the command's name; that word may be
+// empty. values returns those of an argument or a flag by its name ("crawl" …), nil if they are unknown.
 func Candidates(app *kong.Application, words []string, values func(name string) []string) []Candidate {
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	node, arguments := app.Node, 0
 	var open *kong.Flag // takes the next word
-	flags := true       // none stand behind "--"
+	flags := true       // none follow "--"
 	for _, w := range words[:len(words)-1] {
 		switch {
 		case open != nil:
@@ -75,7 +74,7 @@ func prefixed(prefix string, all []Candidate) []Candidate {
 	return all
 }
 
-// command is the command of that name below node.
+// command returns the command of that name below node.
 func command(node *kong.Node, name string) *kong.Node {
 	for _, child := range node.Children {
 		if child.Name == name || slices.Contains(child.Aliases, name) {
@@ -85,7 +84,7 @@ func command(node *kong.Node, name string) *kong.Node {
 	return nil
 }
 
-// flagOf is the flag that a word names, of node or of a command above it.
+// flagOf returns the flag that a word names, of node or of a command above it.
 func flagOf(node *kong.Node, word string) *kong.Flag {
 	name, _, _ := strings.Cut(word, "=")
 	for ; node != nil; node = node.Parent {
@@ -118,7 +117,7 @@ func commands(node *kong.Node, begin string) (all []Candidate) {
 	return all
 }
 
-// valuesOf are the words that an argument or a flag may have.
+// valuesOf returns the possible values of an argument or a flag.
 func valuesOf(v *kong.Value, begin string, values func(string) []string) (all []Candidate) {
 	words := values(v.Name)
 	if v.Enum != "" {
@@ -129,14 +128,14 @@ func valuesOf(v *kong.Value, begin string, values func(string) []string) (all []
 			all = append(all, Candidate{Word: w})
 		}
 	}
-	// An argument that may be a file or something else has no such type, but that name.
+	// An argument that takes a file or something else has that name instead of such a type.
 	if words == nil && (v.Name == "file" || slices.Contains([]string{"path", "existingfile", "existingdir"}, v.Tag.Type)) {
 		return []Candidate{Files}
 	}
 	return all
 }
 
-// Print writes candidates as the scripts read them: a line each, its help behind a tab.
+// Print writes candidates in the form that the scripts read: one per line, with its help after a tab.
 func Print(all []Candidate) string {
 	var b strings.Builder
 	for _, c := range all {
@@ -146,10 +145,10 @@ func Print(all []Candidate) string {
 	return b.String()
 }
 
-// Shells that there is a Script for.
+// Shells lists the shells for which there is a Script.
 var Shells = []string{"bash", "zsh", "fish"}
 
-// Script is what a shell has to read once to complete forager.
+// Script returns the script that enables completion of forager in a shell.
 func Script(shell string) (string, error) {
 	s, ok := scripts[shell]
 	if !ok {
