@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// explore builds and runs the tests of packages, and returns how many have failed.
+// explore builds and runs the tests of packages, and returns the number of failed tests.
 func explore(ctx context.Context, seed uint64, lasts time.Duration, packages []string) (failed int, err error) {
 	dir, err := os.MkdirTemp("", "explore")
 	if err != nil {
@@ -60,7 +60,7 @@ func explore(ctx context.Context, seed uint64, lasts time.Duration, packages []s
 	return run(ctx, seed, time.Now().Add(lasts), tests)
 }
 
-// run runs tests in turn, several at once, until a time or until one has failed.
+// run runs the tests in turn, several concurrently, until a time or until one has failed.
 func run(ctx context.Context, seed uint64, until time.Time, tests []test) (failed int, err error) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -91,7 +91,7 @@ func run(ctx context.Context, seed uint64, until time.Time, tests []test) (faile
 	return failed, ctx.Err()
 }
 
-// What a run of a test draws.
+// The number of checks or schedules in a run of a test.
 const checks, schedules = 100, 40
 
 // run runs the test with a seed.
@@ -103,7 +103,7 @@ func (t *test) run(ctx context.Context, seed uint64) (output []byte, err error) 
 	return cmd.CombinedOutput()
 }
 
-// args are the arguments by which the test draws from a seed.
+// args returns the arguments that seed the test.
 func (t *test) args(seed uint64) []string {
 	if t.simulates {
 		return []string{fmt.Sprintf("-crash.first=%d", seed), fmt.Sprintf("-crash.seeds=%d", schedules)}
@@ -111,10 +111,10 @@ func (t *test) args(seed uint64) []string {
 	return []string{fmt.Sprintf("-rapid.seed=%d", seed), fmt.Sprintf("-rapid.checks=%d", checks), "-rapid.nofailfile"}
 }
 
-// rapid and crashtest print the seed that failed like this.
+// seedOf matches the seed in the failure messages of rapid and crashtest.
 var seedOf = regexp.MustCompile(`-(?:rapid|crash)\.seed=\d+`)
 
-// repeat is the command that repeats a failure: of the one check or schedule if the output names it.
+// repeat returns the command that repeats a failure: of the single check or schedule if the output names it.
 func (t *test) repeat(seed uint64, output []byte) string {
 	args := t.args(seed)
 	if at := seedOf.Find(output); at != nil {
@@ -123,7 +123,7 @@ func (t *test) repeat(seed uint64, output []byte) string {
 	return fmt.Sprintf("go test -count=1 -run '^%s$' %s %s", t.name, t.pkg, strings.Join(args, " "))
 }
 
-// build builds the test programs of packages in a folder and lists their property tests.
+// build builds the test programs of packages into a folder and lists their property tests.
 func build(ctx context.Context, dir string, packages []string) (tests []test, err error) {
 	if len(packages) == 0 {
 		packages = []string{"./..."}

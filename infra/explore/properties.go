@@ -19,22 +19,22 @@ const (
 // test is a property test.
 type test struct {
 	pkg, dir, name string
-	// simulates: it draws schedules of crashtest, not values of rapid.
+	// simulates: it draws schedules of crashtest instead of values of rapid.
 	simulates bool
 	// program is the test program of its package.
 	program string
 }
 
-// properties lists the tests of a package, in its folder, that lead to rapid.Check or crashtest.Seeds: which name the one or
-// the other, or a function of the package's tests that does.
+// properties lists the tests of a package, in its folder, that call rapid.Check or crashtest.Seeds, directly or
+// through other functions of the package's tests.
 func properties(pkg, dir string) (tests []test, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]map[string]bool) // by function: what it names
+	names := make(map[string]map[string]bool) // by function: the names it uses
 	for _, path := range files {
-		// Tests behind a build tag are not in the program.
+		// Tests with an unsatisfied build tag are not in the program.
 		if in, err := gobuild.Default.MatchFile(dir, filepath.Base(path)); err != nil {
 			return nil, err
 		} else if !in {
@@ -74,7 +74,7 @@ func properties(pkg, dir string) (tests []test, err error) {
 	return tests, nil
 }
 
-// leads says that a function names another one, or one that leads to it.
+// leads reports whether a function uses to, directly or indirectly.
 func leads(names map[string]map[string]bool, from, to string) bool {
 	visited := make(map[string]bool)
 	var visit func(name string) bool

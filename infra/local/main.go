@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	syscall.Umask(0o077) // what the parts write is the operator's alone
+	syscall.Umask(0o077) // files of the parts are accessible to the operator only
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)

@@ -27,11 +27,11 @@ type part struct {
 	name string
 	// addresses to listen on, host:port.
 	addresses []string
-	// elsewhere is why it is not served here; empty = it is.
+	// elsewhere is the reason why it is not served here; empty = it is served.
 	elsewhere string
 }
 
-// choose decides which parts are served: those wanted, or those with loopback addresses.
+// choose selects the parts to serve: the wanted ones, or those with loopback addresses.
 func choose(cfg *pipeline.Config, wanted []string) ([]part, error) {
 	all := []part{
 		{name: "clickhouse"}, {name: "s3"}, {name: "kafka", addresses: cfg.Kafka.Brokers},
@@ -74,10 +74,10 @@ func choose(cfg *pipeline.Config, wanted []string) ([]part, error) {
 	return all, nil
 }
 
-// leastGo is the least that is left of local.memory_bytes for the parts that are written in Go.
+// leastGo is the minimum of local.memory_bytes that remains for the parts written in Go.
 const leastGo = 64 << 20
 
-// share returns the settings of the process with what is left of its memory beside ClickHouse and its engine.
+// share returns the settings of the process with the memory that ClickHouse and its engine leave.
 func share(set pipeline.Local, plan []part) (pipeline.Process, error) {
 	served := slices.ContainsFunc(plan, func(p part) bool { return p.name == "clickhouse" && p.elsewhere == "" })
 	if !served || set.MemoryBytes == 0 || set.ClickHouseBytes == 0 {
@@ -138,7 +138,7 @@ func serve(ctx context.Context, cfg *pipeline.Config, plan []part, out io.Writer
 		}
 	}()
 	ended := make(<-chan struct{})
-	// ClickHouse goes first: S3 changes the working directory, where the engine is looked for.
+	// ClickHouse is started first: S3 changes the working directory, in which the engine is searched.
 	for _, p := range plan {
 		if p.elsewhere != "" {
 			fmt.Fprintf(out, "%-12s not served: %s\n", p.name, p.elsewhere)
@@ -186,8 +186,8 @@ func serve(ctx context.Context, cfg *pipeline.Config, plan []part, out io.Writer
 	}
 }
 
-// largestRequest is room for the largest record of any topic, twice, in bytes: records of a batch may be larger than they
-// are compressed.
+// largestRequest returns twice the size of the largest record of any topic, in bytes: uncompressed batches may
+// be larger than compressed ones.
 func largestRequest(cfg *pipeline.Config) int {
 	largest := 0
 	for _, t := range cfg.Topics {
@@ -196,7 +196,7 @@ func largestRequest(cfg *pipeline.Config) int {
 	return 2 * largest
 }
 
-// busy says what to do about an address that is taken.
+// busy adds the remedy to the error of an address in use.
 func busy(err error, field, address string) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w; if that is a server of your own, leave the part out of -parts, else change %s (%s)", err, field, address)
@@ -204,7 +204,7 @@ func busy(err error, field, address string) error {
 	return err
 }
 
-// stopAll stops the parts side by side.
+// stopAll stops the parts concurrently.
 func stopAll(stops []func() error) error {
 	errs := make([]error, len(stops))
 	var wg sync.WaitGroup
@@ -215,7 +215,7 @@ func stopAll(stops []func() error) error {
 	return errors.Join(errs...)
 }
 
-// lock makes sure that nobody else serves the folder.
+// lock ensures that no other process serves the folder.
 func lock(path string) (func(), error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

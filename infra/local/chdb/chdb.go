@@ -14,8 +14,8 @@ const Env = "FORAGER_LIBCHDB"
 
 const inModules = "node_modules/@chdb/lib-linux-x64-gnu/libchdb.so"
 
-// Find returns the absolute path of libchdb.so: what the variable Env names, or else the npm
-// package's file in a node_modules folder at or above the working directory or the program.
+// Find returns the absolute path of libchdb.so: the value of the variable Env, or else the npm package's file
+// in a node_modules folder at or above the working directory or the program.
 func Find() (string, error) {
 	if path := os.Getenv(Env); path != "" {
 		if _, err := os.Stat(path); err != nil {
@@ -50,7 +50,7 @@ func Find() (string, error) {
 // Param is the value of a query parameter, escaped like a TabSeparated field.
 type Param struct{ Name, Value string }
 
-// Result is the output of a query. Data is memory of the engine: it is gone after Free.
+// Result is the output of a query. Data is memory of the engine and invalid after Free.
 type Result struct {
 	Data []byte
 	// Seconds of execution; rows and bytes read from tables, rows written to tables.
@@ -60,7 +60,7 @@ type Result struct {
 	free                func()
 }
 
-// Free gives the memory back; call it exactly once.
+// Free releases the memory; call it exactly once.
 func (r *Result) Free() {
 	r.Data = nil
 	r.free()
@@ -68,7 +68,7 @@ func (r *Result) Free() {
 
 // Exception is an error of the engine.
 type Exception struct {
-	// Code is ClickHouse's number of the error; 0 where the message has none.
+	// Code is ClickHouse's error number; 0 if the message has none.
 	Code int
 	// Message is the engine's text, "Code: 60. DB::Exception: …".
 	Message string

@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readable are the folders and files of the system that the engine and glibc read: libraries, names of hosts, certificates,
-// time zones, and figures of the machine. There is no rule for /proc, where the engine gets along without: the process's
-// environment is below it.
+// readable are the files and folders of the system that the engine and glibc read: libraries, host names,
+// certificates, time zones, and properties of the machine. There is no rule for /proc, which the engine does
+// not need: it contains the environment of the process.
 var readable = []string{
 	"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage", "/usr/share/locale", "/dev/urandom", "/dev/random",
 	"/etc/ld.so.cache", "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services", "/etc/localtime", "/etc/timezone",
 	"/etc/ssl/certs", "/etc/ssl/cert.pem", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted",
 }
 
-// Rights of Landlock, of its version 2. Without REFER, which version 1 lacks, no file could be renamed into another folder.
+// Access rights of Landlock version 2. Without REFER, which version 1 lacks, no file could be renamed into another folder.
 const (
 	toRead      = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	ofFiles     = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
@@ -31,18 +31,19 @@ const (
 	leastKernel = "5.19"
 )
 
-// confinement is the set of rules for the threads of the engine; 0 = there is none.
+// confinement is the rule set for the threads of the engine; 0 = none.
 var confinement atomic.Int64
 
-// Confine restricts the engine, until the process ends, to files below dir and to what it needs of the system (Landlock). It
-// is called before the first Connect. Only threads of the engine are concerned: every call of it is made on a thread that is
-// restricted, and the threads that it starts inherit that. The error is errors.ErrUnsupported where the kernel cannot.
+// Confine restricts the engine, until the process ends, to files below dir and the files of the system that it
+// needs (Landlock). It is called before the first Connect. Only threads of the engine are affected: its calls
+// are made on restricted threads, and threads that it starts inherit the restriction. The error is
+// errors.ErrUnsupported if the kernel has no Landlock.
 func Confine(dir string) error {
 	library, err := Find()
 	if err != nil {
 		return err
 	}
-	program, err := os.Executable() // the engine ends the process where it cannot read it to describe an error
+	program, err := os.Executable() // the engine ends the process if it cannot read it to describe an error
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func Confine(dir string) error {
 	return nil
 }
 
-// permit adds a rule. What is not there, or is closed to this process, needs none.
+// permit adds a rule. Paths that do not exist, or that this process may not open, need none.
 func permit(rules int, path string, access uint64) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -105,7 +106,7 @@ func permit(rules int, path string, access uint64) error {
 	return nil
 }
 
-// restrict applies the rules to this thread.
+// restrict applies the rules to the current thread.
 func restrict(rules int64) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -116,11 +117,11 @@ func restrict(rules int64) error {
 	return nil
 }
 
-// calls are those of the engine under a confinement, for the threads that make them.
+// calls are sent to the restricted threads.
 var calls = make(chan func())
 
-// call makes a call of the engine on a thread that it may be made on. Under a confinement it is one of those that are never
-// used for anything else and never end; there are as many as calls were ever under way at once.
+// call makes a call of the engine. Under a confinement it is made on a thread that is used for nothing else and
+// never ends; there are as many as calls were ever in progress at once.
 func call(f func()) {
 	rules := confinement.Load()
 	if rules == 0 {
@@ -145,8 +146,8 @@ func call(f func()) {
 	<-ended
 }
 
-// onThread runs f on a thread that is used for nothing else, from which Go starts no other, and which ends with it. It is
-// not the first thread of the process: to tell where the stack of that one is, glibc reads /proc.
+// onThread runs f on a thread that is used for nothing else, from which Go starts no other, and which ends with
+// it. It is not the first thread of the process: glibc reads /proc to determine the stack of that one.
 func onThread(f func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != unix.Getpid() {

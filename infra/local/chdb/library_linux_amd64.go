@@ -11,7 +11,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// symbols are the C functions of libchdb that are used here.
+// symbols are the C functions of libchdb that this package uses.
 type symbols struct {
 	setSignalHandlers func(on int32)
 	connect           func(argc int32, argv unsafe.Pointer) unsafe.Pointer
@@ -63,17 +63,17 @@ var load = sync.OnceValues(func() (*symbols, error) {
 	return lib, nil
 })
 
-// Conn is one connection to the engine of this process. It runs one query at a time;
-// settings and the current database that a query sets stay until it is closed.
+// Conn is a connection to the engine of this process. It runs one query at a time; settings and the current
+// database set by a query persist until it is closed.
 type Conn struct {
 	lib *symbols
 	mu  sync.Mutex
 	ptr unsafe.Pointer // chdb_connection*
 }
 
-// Connect opens the database in dir. All connections of a process must name the same
-// folder; the first one opens it, closing the last one closes it. args are further
-// command-line arguments of the engine ("--config-file=…").
+// Connect opens the database in dir. All connections of a process must name the same folder; the first one
+// opens it, closing the last one closes it. args are further command-line arguments of the engine
+// ("--config-file=…").
 func Connect(dir string, args ...string) (*Conn, error) {
 	lib, err := load()
 	if err != nil {
@@ -94,7 +94,7 @@ func Connect(dir string, args ...string) (*Conn, error) {
 	return &Conn{lib: lib, ptr: ptr}, nil
 }
 
-// Close ends the connection; it waits for a query that is running.
+// Close ends the connection; it waits for a running query.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,9 +104,9 @@ func (c *Conn) Close() {
 	}
 }
 
-// Query runs one or more statements and returns the output of the last in the format that
-// the statement names, or else in format. params fill {name:Type} places, as text escaped
-// like a TabSeparated field. A failure of the engine is an *Exception.
+// Query runs one or more statements and returns the output of the last, in the format that the statement names,
+// or else in format. params are the values of {name:Type} parameters, escaped like a TabSeparated field. An
+// error of the engine is an *Exception.
 func (c *Conn) Query(sql, format string, params ...Param) (*Result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +117,7 @@ func (c *Conn) Query(sql, format string, params ...Param) (*Result, error) {
 	if err == nil {
 		return r, nil
 	}
-	// What the failed query had already put out would come with the next result.
+	// Otherwise the output of the failed query would precede the next result.
 	if rest, flushErr := c.query("SELECT 1", "Null", nil); flushErr == nil {
 		rest.Free()
 	}
@@ -162,7 +162,7 @@ func (c *Conn) query(sql, format string, params []Param) (*Result, error) {
 	return res, nil
 }
 
-// text returns s as C sees it; one byte more than its length, so that it is never nil.
+// text returns s as a C string; it has at least one byte, so that it is never nil.
 func text(s string) (unsafe.Pointer, uintptr) {
 	b := append([]byte(s), 0)
 	return unsafe.Pointer(&b[0]), uintptr(len(s))

@@ -8,16 +8,16 @@ import (
 	"runtime"
 )
 
-// Conn is one connection to the engine; on this platform there is none.
+// Conn is a connection to the engine, which this platform does not support.
 type Conn struct{}
 
-// Connect says that the engine cannot run here.
+// Connect returns an error: the engine cannot run on this platform.
 func Connect(dir string, args ...string) (*Conn, error) {
 	return nil, fmt.Errorf("the embedded ClickHouse engine runs on Linux x64 with glibc only, this is %s on %s: "+
 		"set clickhouse.url in pipeline.yaml to a server of your own", runtime.GOOS, runtime.GOARCH)
 }
 
-// Confine is not needed: the engine does not run here.
+// Confine returns errors.ErrUnsupported: the engine does not run on this platform.
 func Confine(dir string) error { return errors.ErrUnsupported }
 
 // Close does nothing.

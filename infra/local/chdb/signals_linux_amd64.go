@@ -25,9 +25,9 @@ const (
 	maskBytes  = 8
 )
 
-// keepSignals runs f and puts back every signal handler that f replaced, and the thread's
-// signal stack; it returns the signals concerned. With libchdb's handlers a nil dereference
-// in Go, which a recover would catch, ends the process.
+// keepSignals runs f and restores every signal handler that f replaced, and the thread's signal stack; it
+// returns the signals that f changed. With libchdb's handlers a nil dereference in Go, which a recover would
+// catch, ends the process.
 func keepSignals(f func()) (changed []int) {
 	var saved [lastSignal + 1]sigaction
 	for s := 1; s <= lastSignal; s++ {
@@ -45,8 +45,7 @@ func keepSignals(f func()) (changed []int) {
 	return changed
 }
 
-// keepSignalStack runs f on one thread (call) and puts back its signal stack: the engine gives
-// every thread that enters it one of its own.
+// keepSignalStack runs f on one thread (call) and restores its signal stack: the engine sets its own on every thread that enters it.
 func keepSignalStack(f func()) {
 	call(func() {
 		runtime.LockOSThread()
@@ -61,7 +60,7 @@ func keepSignalStack(f func()) {
 	})
 }
 
-// An error of these two means a signal that nobody may change: nothing to keep.
+// An error of these two means that the signal cannot be changed.
 
 func rtSigaction(signal int, act, old *sigaction) {
 	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(signal),

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// users is the configuration of the engine's one user. It may do what the tables of a crawl need, and reach nothing
-// outside the engine's folder: no table function, table engine or dictionary of another source, no backup, no SYSTEM
-// statement. Reading files in S3 below one address is the exception. Settings that name files or addresses cannot be
-// changed. system.stack_trace would end the process, whose signals belong to Go.
+// users is the configuration of the engine's only user. It has the rights that the tables of a crawl need, and
+// none outside the engine's folder: no table function, table engine or dictionary of another source, no backup,
+// no SYSTEM statement. The exception is reading files in S3 below one address. Settings that name files or
+// addresses are constant. system.stack_trace would end the process, whose signals are handled by Go.
 const users = `<clickhouse>
   <profiles><default><constraints>
 %s  </constraints></default></profiles>
@@ -30,14 +30,14 @@ const users = `<clickhouse>
 </clickhouse>
 `
 
-// constant are settings by which a query would have the engine read or write a file, or send a request.
+// constant are settings with which a query would make the engine read or write a file, or send a request.
 var constant = []string{
 	"format_schema", "format_schema_source", "output_format_schema",
 	"format_template_row", "format_template_resultset",
 	"format_avro_schema_registry_url",
 }
 
-// writeConfig writes the engine's configuration to its folder, which is made if need be, and returns the path.
+// writeConfig writes the engine's configuration to its folder, which is created if necessary, and returns the path.
 func writeConfig(dir string, set Settings) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
@@ -65,8 +65,8 @@ func writeConfig(dir string, set Settings) (string, error) {
 	return path, os.WriteFile(path, fmt.Appendf(nil, config, &escaped, set.MemoryBytes, keepFree), 0o600)
 }
 
-// denied is an error for a statement that the engine would run though it reaches outside its folder. The engine's own
-// access control decides all else.
+// denied is an error for a statement that the engine would run although it accesses files or services outside
+// its folder. The engine's own access control decides everything else.
 func denied(source string, tokens []token) error {
 	is := func(i int, what string) bool { return i >= 0 && i < len(tokens) && tokens[i].is(source, what) }
 	name := func(i int) string {
@@ -87,7 +87,7 @@ func denied(source string, tokens []token) error {
 		case is(i, ")"):
 			depth--
 		case depth == 0 && is(i, "SELECT"):
-			selects = true // what follows names no engine
+			selects = true // the rest names no engine
 		}
 		switch {
 		case i == 0 && is(i, "SYSTEM"):
@@ -113,16 +113,16 @@ func denied(source string, tokens []token) error {
 	return nil
 }
 
-// functions that the engine's access control does not know of, or asks too late: file, as a function of a value, reads any
-// file, and sqlite makes a file before it is refused.
+// functions that the engine's access control does not check, or too late: file, as a function of a value, reads
+// any file, and sqlite creates a file before it is refused.
 var functions = map[string]bool{"file": true, "sqlite": true, "catboostevaluate": true}
 
-// engines of tables and databases that keep what they have in the engine's folder, besides those of the MergeTree family.
+// engines of tables and databases, besides the MergeTree family, that store their data in the engine's folder.
 var engines = map[string]bool{
 	"memory": true, "log": true, "tinylog": true, "stripelog": true, "null": true, "set": true, "join": true, "buffer": true,
 	"merge": true, "view": true, "materializedview": true, "generaterandom": true,
 	"atomic": true, "ordinary": true,
 }
 
-// outside are settings of tables that lead to other folders and services.
+// outside are settings of tables that refer to other folders and services.
 var outside = map[string]bool{"disk": true, "storage_policy": true, "table_disk": true}

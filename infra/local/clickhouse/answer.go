@@ -9,7 +9,7 @@ import (
 	"forager/infra/local/chdb"
 )
 
-// statusOf is the HTTP status that a ClickHouse server answers an error with.
+// statusOf returns the HTTP status of a ClickHouse server for an error.
 func statusOf(code int) int {
 	switch code {
 	case 194: // REQUIRED_PASSWORD
@@ -17,7 +17,7 @@ func statusOf(code int) int {
 	case 192, 193, 497, 512, 516: // UNKNOWN_USER … AUTHENTICATION_FAILED, ACCESS_DENIED
 		return http.StatusForbidden
 	case 6, 8, 15, 25, 26, 27, 36, 37, 38, 41, 44, 53, 62, 72, 117, 123, 167, 168, 223, 321, 376, 427, 441, 675, 676:
-		return http.StatusBadRequest // what the client sent cannot be read, or makes no sense
+		return http.StatusBadRequest // the request cannot be parsed, or is invalid
 	case 46, 47, 50, 56, 60, 63, 73, 78, 81, 115, 152, 336, 511:
 		return http.StatusNotFound // UNKNOWN_…
 	case 229: // QUERY_IS_TOO_LARGE
@@ -34,7 +34,7 @@ func statusOf(code int) int {
 	return http.StatusInternalServerError
 }
 
-// fail answers with an error, as a server of this version does.
+// fail responds with an error, as a server of this version does.
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	var e *chdb.Exception
 	if !errors.As(err, &e) {
@@ -54,7 +54,7 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 	fmt.Fprintln(w, message)
 }
 
-// contentType is that of an output format.
+// contentType returns that of an output format.
 func contentType(format string) string {
 	f := strings.ToLower(format)
 	has := func(prefixes ...string) bool {

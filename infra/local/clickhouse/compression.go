@@ -15,8 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// plainBody undoes what the request says was done to its body: HTTP compression first, then
-// ClickHouse's own blocks (decompress=1).
+// plainBody decodes the body of a request: HTTP compression first, then ClickHouse's own blocks (decompress=1).
 func plainBody(r *http.Request, blocks bool) (io.Reader, error) {
 	var body io.Reader = r.Body
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
@@ -50,7 +49,7 @@ func plainBody(r *http.Request, blocks bool) (io.Reader, error) {
 	return body, nil
 }
 
-// blockReader ends cleanly where the last block does.
+// blockReader returns io.EOF after the last complete block.
 type blockReader struct{ r *compress.Reader }
 
 func (b *blockReader) Read(p []byte) (int, error) {
@@ -91,7 +90,7 @@ func writeBlocks(w io.Writer, data []byte, method string) error {
 	return nil
 }
 
-// httpEncoding chooses the first encoding of an Accept-Encoding header that is known here.
+// httpEncoding selects the first supported encoding of an Accept-Encoding header.
 func httpEncoding(accept string) string {
 	for part := range strings.SplitSeq(accept, ",") {
 		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")

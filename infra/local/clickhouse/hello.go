@@ -8,19 +8,17 @@ import (
 	"forager/infra/local/chdb"
 )
 
-// clickhouse-go opens a connection with this query and expects the answer in the framing of
-// the protocol version that it names in client_protocol_version; the engine writes Native
-// without that framing (revision 0). The answer therefore says revision 0, and from then on
-// the driver reads plain Native.
+// clickhouse-go opens a connection with this query and expects the response in the framing of the protocol
+// version in client_protocol_version; the engine writes Native without that framing (revision 0). The response
+// therefore contains revision 0, after which the driver reads plain Native.
 const helloQuery = "SELECT displayName(), version(), revision(), timezone()"
 
-// framedSince is the protocol version from which a column says whether it is serialized in a
-// way of its own.
+// framedSince is the protocol version from which a column has a flag for custom serialization.
 const framedSince = 54454
 
 func isHello(sql string) bool { return strings.TrimRight(strings.TrimSpace(sql), "; ") == helloQuery }
 
-// hello answers helloQuery for a client of this protocol version.
+// hello is the response to helloQuery for a client of this protocol version.
 func (s *Server) hello(protocol int) []byte {
 	var b proto.Buffer
 	if protocol > 0 {
@@ -47,7 +45,7 @@ func (s *Server) hello(protocol int) []byte {
 	return b.Buf
 }
 
-// checkProtocol refuses Native in a framing that the engine does not write.
+// checkProtocol refuses Native in a framing that the engine does not support.
 func checkProtocol(protocol int, format, agent string) *chdb.Exception {
 	if protocol == 0 || !strings.EqualFold(format, "Native") || strings.Contains(agent, "clickhouse-go/") {
 		return nil

@@ -25,8 +25,8 @@ func (t token) is(source, what string) bool {
 	return (t.kind == word || t.kind == symbol) && strings.EqualFold(source[t.start:t.end], what)
 }
 
-// next returns the token at or behind pos; ok is false at the end. Comments are passed over.
-// What is not closed ends with the source: the engine will say so.
+// next returns the first token at or after pos; ok is false at the end. Comments are skipped. An unclosed quote
+// or comment ends with the source: the engine will report it.
 func next(source string, pos int) (t token, ok bool) {
 	pos = skipSpace(source, pos)
 	if pos >= len(source) {
@@ -62,7 +62,7 @@ func next(source string, pos int) (t token, ok bool) {
 	return token{symbol, pos, pos + size}, true
 }
 
-// typographic quotes are as good as plain ones; nothing is escaped between them.
+// typographic quotes are equivalent to plain ones; nothing is escaped between them.
 var typographic = []struct {
 	open, close string
 	kind        tokenKind
@@ -97,8 +97,7 @@ func skipSpace(source string, pos int) int {
 	return pos
 }
 
-// closing returns the end of the quoted piece that begins at pos: quotes are doubled or
-// escaped by a backslash inside it.
+// closing returns the end of the quoted text that begins at pos: quotes are doubled or escaped by a backslash inside it.
 func closing(source string, pos int) int {
 	quote := source[pos]
 	for i := pos + 1; i < len(source); i++ {

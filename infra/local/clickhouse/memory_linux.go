@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryFile makes a file in memory, which the engine opens by /proc/self/fd.
+// memoryFile creates a file in memory, which the engine opens by /proc/self/fd.
 func memoryFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("rows", unix.MFD_CLOEXEC)
 	if err != nil {

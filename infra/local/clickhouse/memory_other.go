@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// memoryFile is never reached: the engine runs on Linux only.
+// memoryFile is never called: the engine runs on Linux only.
 func memoryFile() (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// keepFree is the room, in bytes, that the engine leaves on its disk.
+	// keepFree is the disk space, in bytes, that the engine leaves free.
 	keepFree = 64 << 20
-	// lookEvery is the pause between two looks at the room.
+	// lookEvery is the interval of checks of the free space.
 	lookEvery = 200 * time.Millisecond
-	// mendEvery is the pause between two checks while there is little room: the engine keeps what a part was
-	// merged from for eight minutes.
+	// mendEvery is the interval of checks of parts while there is little space: the engine keeps the source
+	// parts of a merge for eight minutes.
 	mendEvery = time.Minute
-	// quietWait is how long mending a table waits for statements to end; then they fail.
+	// quietWait is how long repairing a table waits for statements to end; then they fail.
 	quietWait = 30 * time.Second
 	// attachAgain is the pause between two attempts to attach a table.
 	attachAgain = 100 * time.Millisecond
 )
 
-// low says whether the disk has less room than the engine leaves.
+// low reports whether the disk has less free space than keepFree.
 func (s *Server) low() bool {
 	free, err := s.free()
 	return err == nil && free < keepFree
 }
 
-// watch mends what merges lost while there was little room, until ctx ends.
+// watch repairs what merges lost while there was little space, until ctx ends.
 func (s *Server) watch(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	// since there was too little room, and until when; due is when to look at the parts next.
+	// since and until delimit the time with too little space; due is the time of the next check of parts.
 	var since, until, due time.Time
 	for {
 		select {
@@ -68,9 +68,9 @@ func (s *Server) watch(ctx context.Context) {
 	}
 }
 
-// mend checks every part written since then, and loads a table anew that has a broken one: the engine then
-// sets the broken part aside and takes up again what it was merged from. It is done when no merge goes on
-// that began before until.
+// mend checks every part written since then, and reloads a table that has a broken one: the engine then
+// detaches the broken part and restores its source parts. It is done when no merge is running that began before
+// until.
 func (s *Server) mend(ctx context.Context, since, until time.Time) (done bool, err error) {
 	conn, err := chdb.Connect(s.dir, s.args...)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Server) reload(ctx context.Context, conn *chdb.Conn, table string) erro
 		return err
 	}
 	for {
-		// While something still uses what was detached, it cannot be attached.
+		// A table that is still in use after DETACH cannot be attached.
 		_, err := rows(conn, "ATTACH TABLE "+table)
 		if err == nil {
 			return nil
@@ -125,7 +125,7 @@ func (s *Server) reload(ctx context.Context, conn *chdb.Conn, table string) erro
 	}
 }
 
-// quiet takes the places of all statements, as far as they end within quietWait, and returns what gives them back.
+// quiet acquires the slots of all statements, as far as they end within quietWait, and returns a function that releases them.
 func (s *Server) quiet(ctx context.Context) (giveBack func()) {
 	ctx, cancel := context.WithTimeout(ctx, quietWait)
 	defer cancel()
@@ -146,7 +146,7 @@ func (s *Server) quiet(ctx context.Context) (giveBack func()) {
 	}
 }
 
-// rows are the fields of what a statement answers.
+// rows returns the fields of a statement's result.
 func rows(conn *chdb.Conn, sql string) ([][]string, error) {
 	r, err := conn.Query(sql, "TabSeparatedRaw")
 	if err != nil {
@@ -160,7 +160,7 @@ func rows(conn *chdb.Conn, sql string) ([][]string, error) {
 	return all, nil
 }
 
-// freeIn is the room in the file system of a folder.
+// freeIn returns the free space of a folder's file system.
 func freeIn(dir string) func() (uint64, error) {
 	return func() (uint64, error) { return disk.Free(dir) }
 }

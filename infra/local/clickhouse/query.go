@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// peekBytes of a body are looked at first: the head of an INSERT fits, as a rule.
+	// peekBytes of a body are examined first: usually the statement of an INSERT fits.
 	peekBytes = 64 << 10
-	// maxTextBytes is the longest statement, rows of an INSERT not counted.
+	// maxTextBytes is the longest statement, without rows of an INSERT.
 	maxTextBytes = 16 << 20
-	// maxRowsBytes is the most that the rows of one INSERT may take.
+	// maxRowsBytes is the largest size of the rows of one INSERT.
 	maxRowsBytes = 1 << 30
-	// killAgain is the pause between two attempts to kill a query that may not have begun.
+	// killAgain is the pause between two attempts to kill a query that may not have started.
 	killAgain = 100 * time.Millisecond
 )
 
-// request is what the URL and the headers ask for.
+// request is the content of the URL and the headers.
 type request struct {
 	id, database, format, session string
 	sessionTimeout                time.Duration
@@ -39,7 +39,7 @@ type request struct {
 	compress, decompress          bool
 	settings                      map[string]string
 	params                        []chdb.Param
-	encoding                      string // of the answer
+	encoding                      string // of the response
 }
 
 var (
@@ -47,7 +47,7 @@ var (
 	queryID     = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 )
 
-// readRequest reads everything but the statement.
+// readRequest reads everything except the statement.
 func readRequest(r *http.Request) (*request, error) {
 	q := &request{
 		id: r.Header.Get("X-ClickHouse-Query-Id"), database: r.Header.Get("X-ClickHouse-Database"),
@@ -58,7 +58,7 @@ func readRequest(r *http.Request) (*request, error) {
 		value := values.Get(name)
 		switch name {
 		case "query", "user", "password", "quota_key", "buffer_size", "wait_end_of_query", "stacktrace":
-			// read elsewhere, or without a meaning here
+			// read elsewhere, or ignored here
 		case "database":
 			q.database = value
 		case "default_format":
@@ -109,7 +109,7 @@ func readRequest(r *http.Request) (*request, error) {
 	return q, nil
 }
 
-// checkUser lets in the user default with the server's password.
+// checkUser accepts the user default with the server's password.
 func (s *Server) checkUser(r *http.Request) error {
 	user, password := r.Header.Get("X-ClickHouse-User"), r.Header.Get("X-ClickHouse-Key")
 	if u, p, ok := r.BasicAuth(); ok {
@@ -124,7 +124,7 @@ func (s *Server) checkUser(r *http.Request) error {
 	return refuse(516, "AUTHENTICATION_FAILED", "%s: Authentication failed: the embedded ClickHouse has the user default only, whose password is in DATA/secrets/clickhouse.json", user)
 }
 
-// query answers a request for /.
+// query handles a request for /.
 func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 	q, err := readRequest(r)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 	if rows != nil {
 		defer rows.Close()
 	}
-	if st == nil { // GET / asks whether the server is there
+	if st == nil { // GET / checks whether the server is up
 		io.WriteString(w, "Ok.\n")
 		return
 	}
@@ -175,15 +175,15 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 	}
 	defer result.Free()
 	if st.kind == insertRows && s.low() {
-		// The engine may take for written what was not: the client shall insert it again.
+		// The engine may report rows as written that were not: the client has to repeat the insert.
 		s.fail(w, refuse(243, "NOT_ENOUGH_SPACE", "The disk got full while the rows were inserted: insert them again when there is room"))
 		return
 	}
 	s.answer(w, q, format, result)
 }
 
-// readStatement reads the statement; the rows of an INSERT come as a file in memory. A nil
-// statement means that there is none to run.
+// readStatement reads the statement; the rows of an INSERT are returned as a file in memory. A nil statement
+// means that there is none to run.
 func readStatement(r *http.Request, decompress bool) (*statement, *os.File, error) {
 	source := r.URL.Query().Get("query")
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -237,8 +237,7 @@ func badBody(err error) error {
 	return refuse(271, "CANNOT_DECOMPRESS", "Cannot read the body: %v", err)
 }
 
-// hold writes the rows to a file in memory: rows inside the text of a statement are split at
-// blank lines by the engine.
+// hold writes the rows to a file in memory: the engine splits rows inside the text of a statement at blank lines.
 func hold(begin []byte, rest io.Reader, whole bool) (*os.File, error) {
 	f, err := memoryFile()
 	if err != nil {
@@ -262,7 +261,7 @@ func hold(begin []byte, rest io.Reader, whole bool) (*os.File, error) {
 	return f, nil
 }
 
-// run runs a statement on a connection of its own, or of its session, when there is a place.
+// run runs a statement on a connection of its own, or of its session, when there is a free slot.
 func (s *Server) run(ctx context.Context, q *request, k kind, sql string) (*chdb.Result, error) {
 	places := s.writes
 	if k == read {
@@ -304,7 +303,7 @@ func (s *Server) run(ctx context.Context, q *request, k kind, sql string) (*chdb
 			defer close(watched)
 			s.killWhenGone(ctx, q.id, ended)
 		}()
-		// Its connection must not outlive the request: the last one to be closed closes the folder.
+		// Its connection must not outlive the request: closing the last one closes the folder.
 		defer func() { close(ended); <-watched }()
 	}
 	return conn.Query(sql, q.formatOrDefault(), q.params...)
@@ -317,8 +316,7 @@ func (q *request) formatOrDefault() string {
 	return q.format
 }
 
-// prepare gives the connection the database and the settings of the request, and a fresh one
-// those of this server.
+// prepare sets the database and the settings of the request on the connection, and on a fresh one those of this server.
 func prepare(conn *chdb.Conn, q *request, fresh bool) error {
 	settings := map[string]string{}
 	if fresh {
@@ -352,7 +350,7 @@ func quote(s string, with byte) string {
 	return q + strings.NewReplacer(`\`, `\\`, q, `\`+q, "\x00", `\0`).Replace(s) + q
 }
 
-// killWhenGone kills the query when its client is gone before it ended.
+// killWhenGone kills the query if its client disconnects before it ends.
 func (s *Server) killWhenGone(ctx context.Context, id string, ended <-chan struct{}) {
 	select {
 	case <-ended:
@@ -365,7 +363,7 @@ func (s *Server) killWhenGone(ctx context.Context, id string, ended <-chan struc
 	}
 	defer conn.Close()
 	for {
-		// It may not have begun; then the next attempt finds it.
+		// It may not have started; then the next attempt finds it.
 		if r, err := conn.Query("KILL QUERY WHERE Settings['log_comment'] = "+quote(id, '\''), "Null"); err == nil {
 			r.Free()
 		}
@@ -399,7 +397,7 @@ func (s *Server) answer(w http.ResponseWriter, q *request, format string, r *chd
 			s.fail(w, err)
 			return
 		}
-		z.Write(r.Data) // an error means that the client is gone
+		z.Write(r.Data) // an error means that the client has disconnected
 		z.Close()
 	default:
 		h.Set("Content-Length", strconv.Itoa(len(r.Data)))

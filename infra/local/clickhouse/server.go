@@ -24,44 +24,45 @@ const (
 	maxResultBytes = 256 << 20
 	readsAtOnce    = 8
 	writesAtOnce   = 4
-	// closeWait is how long Close lets queries go on.
+	// closeWait is how long Close lets queries continue.
 	closeWait = 10 * time.Second
-	// maxConnections are open at most; more wait until one is closed.
+	// maxConnections is the number of open connections; more wait until one is closed.
 	maxConnections = 256
-	// maxHeaderBytes of a request, with a statement in its URL.
+	// maxHeaderBytes bounds the header of a request, with a statement in its URL.
 	maxHeaderBytes = 1 << 20
-	// headerTime is what a header may take to arrive, idleTime how long a connection is kept without a request, and
-	// bodyTime what a body, and an answer, may take.
+	// headerTime is the time for a header to arrive, idleTime that for which an idle connection is kept, and
+	// bodyTime that of a body, and of a response.
 	headerTime = 20 * time.Second
 	idleTime   = 2 * time.Minute
 	bodyTime   = 10 * time.Minute
 )
 
-// EngineBytes is the room that the engine takes beside Settings.MemoryBytes: the pages of its library that run.
+// EngineBytes is the memory that the engine takes in addition to Settings.MemoryBytes: the resident pages of its library.
 const EngineBytes = 192 << 20
 
 // Settings of the server; the zero value is that of tests.
 type Settings struct {
-	// MemoryBytes bounds what inserts, merges, queries and caches may take; what would need more is refused
+	// MemoryBytes bounds the memory of inserts, merges, queries and caches; what would need more is refused
 	// (MEMORY_LIMIT_EXCEEDED), and merges wait. 0 = half of the machine's memory.
 	MemoryBytes int64
-	// Password of the user default; empty = none is wanted.
+	// Password of the user default; empty = none is required.
 	Password string
-	// Archive is the address of a folder in S3, "http://host:port/bucket/folder", that queries may read with the function
-	// s3; empty = none.
+	// Archive is the address of a folder in S3, "http://host:port/bucket/folder", that queries may read with
+	// the function s3; empty = none.
 	Archive string
-	// Confine restricts the engine to its folder, until the process ends: one that serves no other folder later.
+	// Confine restricts the engine to its folder until the process ends, so that the process can serve no other folder later.
 	Confine bool
-	// Free is the room left on the disk, in bytes; nil asks the file system.
+	// Free returns the free space on the disk, in bytes; nil queries the file system.
 	Free func() (uint64, error)
-	// Log hears of parts that a full disk broke; nil is slog.Default().
+	// Log receives messages about parts broken by a full disk; nil is slog.Default().
 	Log *slog.Logger
 }
 
-// config keeps the engine small beside the other programs of one machine. Every column of a part that is
-// written has a buffer for each of its streams, so that the tables' arrays would take a hundred megabytes a
-// merge, most of it never filled: buffers begin small and end at 128 KiB. It begins no insert and no merge with
-// less than 64 MiB free: one that the full disk cuts off may leave a part without its marks.
+// config limits the resources of the engine, which shares the machine with other programs. Every stream of
+// every column of a part that is being written has a buffer. With the default size the array columns would take
+// a hundred megabytes a merge, mostly unused: buffers begin small and end at 128 KiB. No insert and no merge
+// starts with less than 64 MiB free, as one that fails on a full disk may leave a part without its marks
+// (docs/decisions/0520, 0521).
 const config = `<clickhouse>
   <users_config>%s</users_config>
   <user_scripts_path>/dev/null/none/</user_scripts_path>
@@ -100,17 +101,17 @@ type Server struct {
 	version, timezone string
 	http              *http.Server
 	ended             chan struct{}
-	reads, writes     chan struct{} // places
+	reads, writes     chan struct{} // slots
 	sessions          sessions
 	password          string
 	free              func() (uint64, error)
 	log               *slog.Logger
-	stopWatch         func() // returns when the watch has ended
+	stopWatch         func() // returns when watch has ended
 }
 
-// Start serves what the folder holds on address (host:port, loopback; port 0 takes a free
-// one); the folder is made if need be. It returns when clients can connect. ctx bounds the
-// start only. A process can serve one folder at a time.
+// Start serves the contents of the folder on address (host:port, loopback; port 0 selects a free one); the
+// folder is created if necessary. It returns when clients can connect. ctx bounds the start only. A process can
+// serve one folder at a time.
 func Start(ctx context.Context, dir, address string, set Settings) (*Server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -189,14 +190,13 @@ func (s *Server) open() (err error) {
 	return nil
 }
 
-// Address is host:port; URL is what clients take.
+// Address returns host:port.
 func (s *Server) Address() string { return s.address }
 
-// URL is the address with its scheme.
+// URL returns the address with its scheme.
 func (s *Server) URL() string { return "http://" + s.address }
 
-// Close lets queries go on for up to ten seconds, kills what then still runs and closes the
-// folder.
+// Close lets queries continue for up to ten seconds, kills those that still run and closes the folder.
 func (s *Server) Close() error {
 	s.stopWatch()
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
@@ -220,7 +220,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-ClickHouse-Server-Display-Name", displayName)
 	if err := fromBrowser(r); err != nil {
@@ -239,14 +239,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.fail(w, err)
 			return
 		}
-		// A body arrives before the statement runs.
+		// A body is read before the statement runs.
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 		s.query(w, r)
 	}
 }
 
-// fromBrowser is an error for a request that a web page made: any page could otherwise post
-// statements to this address.
+// fromBrowser is an error for a request that a web page made: otherwise any page could send statements to this address.
 func fromBrowser(r *http.Request) error {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "none" && site != "same-origin" {
 		return errors.New("the embedded ClickHouse takes no requests of web pages")

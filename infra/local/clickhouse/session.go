@@ -25,8 +25,8 @@ type session struct {
 	timer *time.Timer
 }
 
-// take returns the session's connection and what gives it back; open makes one for a new
-// session. mustExist is session_check=1.
+// take returns the session's connection and a function that releases it; open makes one for a new session.
+// mustExist is session_check=1.
 func (s *sessions) take(id string, timeout time.Duration, mustExist bool, open func() (*chdb.Conn, error)) (*chdb.Conn, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

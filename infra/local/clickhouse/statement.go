@@ -16,21 +16,20 @@ const (
 	kill            // KILL QUERY
 )
 
-// statement is a request's SQL, taken apart as far as the engine must not see it as it came.
+// statement is the parsed SQL of a request, as far as it must be changed for the engine.
 type statement struct {
 	kind kind
-	// sql is the statement without a closing semicolon; of insertRows, what stands before
-	// the place of FROM INFILE.
+	// sql is the statement without a closing semicolon; for insertRows, the part before FROM INFILE.
 	sql string
 	// settings is the SETTINGS clause of insertRows ("SETTINGS a = 1"); may be empty.
 	settings string
 	// format is that of the FORMAT clause (of the rows, for insertRows); empty = none.
 	format string
-	// data is where in the source the rows begin, for insertRows.
+	// data is the offset in the source at which the rows begin, for insertRows.
 	data int
 }
 
-// refuse makes an error of this server in the form of the engine's.
+// refuse returns an error of this server in the form of the engine's.
 func refuse(code int, name, format string, args ...any) *chdb.Exception {
 	return &chdb.Exception{Code: code, Message: fmt.Sprintf("Code: %d. DB::Exception: %s. (%s)", code, fmt.Sprintf(format, args...), name)}
 }
@@ -40,9 +39,8 @@ var readWords = map[string]bool{
 	"EXPLAIN": true, "EXISTS": true, "CHECK": true,
 }
 
-// parse takes source apart. It knows just enough of the language to find where rows begin,
-// which format is asked for and what an embedded engine must not be given; all else is the
-// engine's to judge.
+// parse parses source just far enough to find where rows begin, which format is requested and what an embedded
+// engine must not run; the engine checks everything else.
 func parse(source string) (statement, error) {
 	first, ok := next(source, 0)
 	if !ok {
@@ -91,7 +89,7 @@ func parse(source string) (statement, error) {
 	return s, nil
 }
 
-// parseInsert takes an INSERT apart whose rows come with it; ok is false for any other.
+// parseInsert parses an INSERT whose rows are in the request; ok is false for any other.
 func parseInsert(source string, first token) (s statement, ok bool, err error) {
 	t, ok := next(source, first.end)
 	if !ok || !t.is(source, "INTO") {
@@ -124,7 +122,7 @@ func parseInsert(source string, first token) (s statement, ok bool, err error) {
 				depth++
 			case ')', ']', '}':
 				depth--
-			case '.': // database.table: what follows is a name, whatever it is
+			case '.': // database.table: a name follows, whatever it is
 				if !advance() {
 					return s, false, nil
 				}
@@ -167,8 +165,7 @@ func insertOf(source string, settings, end int, format string, data int) stateme
 	return s
 }
 
-// behindFormat returns where rows begin behind "FORMAT name": a semicolon, blanks and one
-// line break belong to the statement.
+// behindFormat returns where rows begin after "FORMAT name": a semicolon, blanks and one line break belong to the statement.
 func behindFormat(source string, pos int) int {
 	at := func(set string) bool { return pos < len(source) && strings.IndexByte(set, source[pos]) >= 0 }
 	if at(";") {
@@ -186,8 +183,8 @@ func behindFormat(source string, pos int) int {
 	return pos
 }
 
-// killByClientID lets query_id = 'X' in KILL QUERY mean the id that the client gave, too: the
-// engine makes up ids of its own, and the client's stands in the setting log_comment.
+// killByClientID lets query_id = 'X' in KILL QUERY match the client's id, too: the engine assigns its own ids,
+// and the client's is in the setting log_comment.
 func killByClientID(sql string, tokens []token) string {
 	var b strings.Builder
 	from := 0

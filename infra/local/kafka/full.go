@@ -10,15 +10,14 @@ import (
 	"forager/internal/platform/disk"
 )
 
-// reserve is the room, in bytes, that the broker leaves on its disk: more than the requests under
-// way can write, and than the 64 MiB that the embedded ClickHouse keeps free, so that what the
-// broker took can be loaded.
+// reserve is the disk space, in bytes, that the broker leaves free: more than the requests in progress can
+// write, and more than the 64 MiB that the embedded ClickHouse leaves free, so that accepted records can be
+// loaded.
 const reserve = 80 << 20
 
-// refuseWhenFull lets the broker refuse, with errors that clients try again, whatever it would
-// have to write while its disk has less room than the reserve. kfake copes with a record batch
-// for which there is no room, but not with half an index entry or half a line of the groups'
-// log: what stands behind it is dropped at the next start.
+// refuseWhenFull makes the broker refuse, with errors that clients retry, all requests that write while its
+// disk has less free space than the reserve. kfake recovers from a record batch that does not fit, but not from
+// a partial index entry or a partial line of the groups' log: everything after it is dropped at the next start.
 func refuseWhenFull(c *kfake.Cluster, free func() (uint64, error), log *slog.Logger) {
 	g := &guard{free: free, log: log}
 	for _, key := range []kmsg.Key{kmsg.Produce, kmsg.OffsetCommit, kmsg.JoinGroup, kmsg.SyncGroup} {
@@ -39,8 +38,8 @@ type guard struct {
 	was  bool
 }
 
-// full says whether there is less room than the reserve, and logs when that changes. A disk
-// whose room cannot be read is taken for one that has enough.
+// full reports whether there is less free space than the reserve, and logs changes. A disk whose free space
+// cannot be read counts as having enough.
 func (g *guard) full() bool {
 	free, err := g.free()
 	is := err == nil && free < reserve
@@ -55,7 +54,7 @@ func (g *guard) full() bool {
 	return is
 }
 
-// refusal is the answer to a request that cannot be written down.
+// refusal returns the response to a request that cannot be written.
 func refusal(r kmsg.Request) kmsg.Response {
 	response := r.ResponseKind()
 	switch r := r.(type) {

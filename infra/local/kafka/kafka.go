@@ -20,15 +20,15 @@ const scram256 = "SCRAM-SHA-256"
 
 // Settings of the broker; the zero value is that of `forager up`.
 type Settings struct {
-	// CleanerMillis is the pause between two runs of retention and compaction; 0 = 15,000.
+	// CleanerMillis is the interval of retention and compaction; 0 = 15,000.
 	CleanerMillis int
 	// SegmentBytes closes a segment file; 0 = 16 MiB. Only closed segments are cleaned.
 	SegmentBytes int
 	// User and Password of clients, by SCRAM-SHA-256; empty = no authentication.
 	User, Password string
-	// MaxRequestBytes is the size of the largest request that is taken; 0 = 16 MiB.
+	// MaxRequestBytes is the size of the largest accepted request; 0 = 16 MiB.
 	MaxRequestBytes int
-	// Free is the room on the disk of the folder, bytes; nil = what the machine says.
+	// Free returns the free space of the folder's disk, bytes; nil queries the file system.
 	Free func() (uint64, error)
 	// Log of the broker's own warnings and errors; nil = none.
 	Log *slog.Logger
@@ -37,9 +37,9 @@ type Settings struct {
 // Broker is a running broker.
 type Broker struct{ cluster *kfake.Cluster }
 
-// Start serves on the addresses (host:port, loopback, one broker each; port 0 takes a free
-// one) what the folder holds; the folder is made if need be. It returns when clients can
-// connect. ctx bounds the start only.
+// Start serves the contents of the folder on the addresses (host:port, loopback, one broker each; port 0
+// selects a free one); the folder is created if necessary. It returns when clients can connect. ctx bounds the
+// start only.
 func Start(ctx context.Context, dir string, addresses []string, s Settings) (*Broker, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func Start(ctx context.Context, dir string, addresses []string, s Settings) (*Br
 		if err != nil {
 			return nil, fmt.Errorf("kafka: address %q: %w", a, err)
 		}
-		// kfake listens on, and tells clients, 127.0.0.1.
+		// kfake listens on 127.0.0.1, and advertises it to clients.
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.Equal(net.IPv4(127, 0, 0, 1))) {
 			return nil, fmt.Errorf("kafka: address %q: the embedded broker serves 127.0.0.1 only", a)
 		}
@@ -86,7 +86,7 @@ func Start(ctx context.Context, dir string, addresses []string, s Settings) (*Br
 	}
 	l := newLimits(s.MaxRequestBytes, s.User != "")
 	opts = append(opts, kfake.ListenFn(l.listen))
-	// Users are those of the settings: what an earlier run stored would take their place.
+	// The users are those of the settings: stored ones of an earlier run would take precedence.
 	if err := os.Remove(filepath.Join(dir, "sasl.json")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
@@ -111,11 +111,11 @@ func Start(ctx context.Context, dir string, addresses []string, s Settings) (*Br
 	return &Broker{c}, nil
 }
 
-// Addresses are those that clients connect to.
+// Addresses returns those that clients connect to.
 func (b *Broker) Addresses() []string { return b.cluster.ListenAddrs() }
 
-// Close stops serving and writes what a clean start needs. Without it, as after kill -9,
-// the next start recovers what was acknowledged.
+// Close stops serving and writes what a clean start needs. Without it, as after kill -9, the next start
+// recovers what was acknowledged.
 func (b *Broker) Close() { b.cluster.Close() }
 
 type logger struct{ log *slog.Logger }

@@ -12,23 +12,22 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Limits of what clients may do to the broker, which allocates what the size prefix of a request announces and crashes
-// on a request of an unknown kind.
+// Limits for clients of the broker, which allocates the size that a request announces and crashes on a request of an unknown kind.
 const (
-	// maxConnections at most are open; maxUnauthenticated of them have not authenticated yet.
+	// maxConnections bounds the open connections, maxUnauthenticated those that have not authenticated yet.
 	maxConnections     = 2048
 	maxUnauthenticated = 256
-	// unauthenticatedBytes is the size of the largest request before authentication, which may take authenticateTime.
+	// unauthenticatedBytes is the size of the largest request before authentication, authenticateTime the time for it.
 	unauthenticatedBytes = 16 << 10
 	authenticateTime     = 15 * time.Second
-	// transferTime is how long a request may take to arrive once it has begun, and a response to be accepted.
+	// transferTime is the time for a request to arrive once it has begun, and for a response to be accepted.
 	transferTime = 30 * time.Second
-	// Requests of more than largeBytes that are arriving may have largestAtOnce times the size of the largest together.
+	// Requests of more than largeBytes that are arriving share largestAtOnce times the size of the largest.
 	largeBytes    = 64 << 10
 	largestAtOnce = 4
 )
 
-// limits hold for all connections of a broker together.
+// limits are shared by all connections of a broker.
 type limits struct {
 	maxRequest int
 	sasl       bool
@@ -36,7 +35,7 @@ type limits struct {
 	mu                    sync.Mutex
 	open, unauthenticated int
 	arriving              int           // announced bytes of large requests that are arriving
-	changed               chan struct{} // closed when arriving becomes less
+	changed               chan struct{} // closed when arriving decreases
 }
 
 func newLimits(maxRequest int, sasl bool) *limits {
@@ -116,12 +115,12 @@ func (l *limits) release(size int) {
 }
 
 // conn checks requests by their first eight bytes: size, key and version. The broker reads the requests of a
-// connection one after the other, and answers each before it handles the next one.
+// connection one after another, and responds to each before it handles the next one.
 type conn struct {
 	net.Conn
 	limits *limits
 
-	// head is what was read of a request and not returned yet; left is the number of its bytes that are still to come.
+	// head is what was read of a request and not returned yet; left is the number of its bytes still to be read.
 	head []byte
 	left int
 
@@ -160,7 +159,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// begin reads the head of a request and decides whether it is accepted. Between requests a client may be idle.
+// begin reads the head of a request and checks it. Between requests a client may be idle.
 func (c *conn) begin() error {
 	head := make([]byte, 8)
 	c.limitRead(0)
@@ -194,7 +193,7 @@ func (c *conn) begin() error {
 	return nil
 }
 
-// limitRead sets the time that reading may take; 0 = no limit but that of authentication.
+// limitRead sets the time limit for reading; 0 = only that of authentication.
 func (c *conn) limitRead(wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,7 +225,7 @@ func (c *conn) check(id requestID, size int64) error {
 		}
 		c.pending = append(c.pending, id)
 	}
-	// A version of ApiVersions that is too new is answered with those that are supported.
+	// A too new version of ApiVersions gets a response with the supported ones.
 	if r := kmsg.RequestForKey(id.key); r == nil || id.version < 0 || id.version > r.MaxVersion() && kmsg.Key(id.key) != kmsg.ApiVersions {
 		return fmt.Errorf("%w: request %d of version %d is not known", errRefused, id.key, id.version)
 	}
@@ -236,8 +235,8 @@ func (c *conn) check(id requestID, size int64) error {
 	return nil
 }
 
-// Write sends a whole response. It learns from those to SASLAuthenticate when the client has authenticated: with the
-// second success of SCRAM, the only mechanism that has users here.
+// Write sends a whole response. From responses to SASLAuthenticate it recognises when the client has
+// authenticated: with the second success of SCRAM, the only mechanism with users here.
 func (c *conn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	if len(c.pending) > 0 {

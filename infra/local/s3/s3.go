@@ -22,11 +22,11 @@ import (
 
 // Settings of the endpoint.
 type Settings struct {
-	// AccessKey and SecretKey of the one user. Required.
+	// AccessKey and SecretKey of the only user. Required.
 	AccessKey, SecretKey string
 	// Region that clients sign for; empty = us-east-1.
 	Region string
-	// Buckets to make where they are missing; may be empty.
+	// Buckets to create if they are missing; may be empty.
 	Buckets []string
 }
 
@@ -44,9 +44,9 @@ const (
 	healthPath       = "/_health"
 )
 
-// Start serves the objects below dir on address (host:port, loopback; port 0 takes a free
-// one); the folder is made if need be. It returns when the endpoint answers. ctx bounds the
-// start only. It changes the working directory of the process.
+// Start serves the objects below dir on address (host:port, loopback; port 0 selects a free one); the folder is
+// created if necessary. It returns when the endpoint responds. ctx bounds the start only. It changes the
+// working directory of the process.
 func Start(ctx context.Context, dir, address string, s Settings) (*Endpoint, error) {
 	address, err := claim(address)
 	if err != nil {
@@ -93,16 +93,16 @@ func Start(ctx context.Context, dir, address string, s Settings) (*Endpoint, err
 	return e, nil
 }
 
-// How long a header and a body may take to arrive, and how long a connection is kept without a request. A header may have
-// 8 KiB, which the gateway decides.
+// Time limits for a header and a body to arrive, and for an idle connection. The gateway limits the header to 8 KiB.
 var (
 	headerTime = 20 * time.Second
 	bodyTime   = 10 * time.Minute
 	idleTime   = 2 * time.Minute
 )
 
-// bounded sets the times before the first connection is accepted. The gateway has neither a setting for them nor a way to
-// its HTTP server, which it makes after its options were applied; so the server is taken out of the gateway by the name of the field.
+// bounded sets the time limits before the first connection is accepted. The gateway has no setting for them and
+// does not expose its HTTP server, which it makes after applying its options; so the server is read from a
+// field of the gateway, by name (docs/decisions/0073).
 func bounded(gateway *s3api.S3ApiServer) {
 	s3api.WithOnListen(func() {
 		app := (*fiber.App)(reflect.ValueOf(gateway).Elem().FieldByName("app").UnsafePointer())
@@ -114,8 +114,8 @@ func bounded(gateway *s3api.S3ApiServer) {
 	})(gateway)
 }
 
-// claim checks that the address is a free loopback address and fills in a free port for 0:
-// the gateway does not say which one it took.
+// claim checks that the address is a free loopback address and replaces port 0 by a free port: the gateway does
+// not report the port it listens on.
 func claim(address string) (string, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
@@ -176,16 +176,16 @@ func (e *Endpoint) waitReady(ctx context.Context) error {
 	}
 }
 
-// Address is host:port; URL is what clients take as endpoint.
+// Address returns host:port.
 func (e *Endpoint) Address() string { return e.address }
 
-// URL is the endpoint with its scheme.
+// URL returns the address with its scheme, for clients.
 func (e *Endpoint) URL() string { return "http://" + e.address }
 
-// Ended is closed when the endpoint no longer serves, for whatever reason.
+// Ended returns a channel that is closed when the endpoint no longer serves.
 func (e *Endpoint) Ended() <-chan struct{} { return e.ended }
 
-// Close finishes the requests under way and stops.
+// Close finishes the requests in progress and stops.
 func (e *Endpoint) Close() error {
 	e.stop()
 	<-e.ended

@@ -35,8 +35,7 @@ type archiveDump struct {
 	Records []archivedMessage `json:"records"`
 }
 
-// archivedMessage is a record as the topic says it; Message and Parsed are null where the bytes
-// are no record.
+// archivedMessage is a record of a topic; Message and Parsed are null if the bytes cannot be decoded.
 type archivedMessage struct {
 	Topic     string            `json:"topic"`
 	Partition int               `json:"partition"`
@@ -49,9 +48,9 @@ type archivedMessage struct {
 	Parsed    json.RawMessage   `json:"parsed,omitempty"` // the page in page.judged
 }
 
-// dumpArchive writes files of the archive into a folder: with -web of records made from the pages
-// of a frozen web, in overlapping files; with -config those that the object store of a running
-// pipeline holds, against what its topics retain.
+// dumpArchive writes files of the archive into a folder: with -web of records made from the pages of a frozen
+// web, in overlapping files; with -config those in the object store of a running pipeline, with the records
+// that its topics retain.
 func dumpArchive(args []string) error {
 	flags := flag.NewFlagSet("archive", flag.ContinueOnError)
 	out := flags.String("out", "", "`folder` to write to")
@@ -73,7 +72,7 @@ func dumpArchive(args []string) error {
 	return writeJSON(dump)
 }
 
-// say adds a record as the topic says it.
+// say adds a record of a topic.
 func (d *archiveDump) say(r *archive.Record) error {
 	m := archivedMessage{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Time.UnixMilli(), Key: hex.EncodeToString(r.Key),
@@ -167,7 +166,7 @@ func makeArchive(web, folder string) (*archiveDump, error) {
 	return dump, nil
 }
 
-// recordsOf are records by topic that a page of a crawl would give.
+// recordsOf returns the records, by topic, of a crawl that fetches the page.
 func recordsOf(random *rand.Rand, stored answered) map[string][][]byte {
 	url := unnamed
 	if u, err := weburl.Parse(stored.url); err == nil {
@@ -177,7 +176,7 @@ func recordsOf(random *rand.Rand, stored answered) map[string][][]byte {
 	if err != nil {
 		return nil
 	}
-	if random.IntN(4) == 0 { // what few of these pages say
+	if random.IntN(4) == 0 { // fields that few of these pages have
 		page.Noindex, page.Cut, page.TokenizerOnly, page.Fingerprint = random.IntN(2) == 0, random.IntN(2) == 0, random.IntN(2) == 0, math.MaxUint64
 		page.Canonical, page.Language = url+"#ü", "de"
 	}
@@ -244,7 +243,7 @@ func recordsOf(random *rand.Rand, stored answered) map[string][][]byte {
 	return out
 }
 
-// copyArchive copies the archive of a running pipeline, and says what its topics retain.
+// copyArchive copies the archive of a running pipeline, and lists the records that its topics retain.
 func copyArchive(ctx context.Context, config, folder string) (*archiveDump, error) {
 	cfg, err := pipeline.Load(config)
 	if err != nil {
@@ -293,7 +292,7 @@ func copyArchive(ctx context.Context, config, folder string) (*archiveDump, erro
 	return dump, nil
 }
 
-// queryFiles asks ClickHouse's own engine: -dir is its database, the query's answer must be JSON.
+// queryFiles runs a query with ClickHouse's engine: -dir is its database, the query's result must be JSON.
 func queryFiles(args []string) error {
 	flags := flag.NewFlagSet("clickhouse", flag.ContinueOnError)
 	dir := flags.String("dir", "", "`folder` of the engine's database")

@@ -13,7 +13,7 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// article is an article of the taxonomy, by its main subject, the first part of its first topic.
+// article is an article of the taxonomy, labelled by its main subject, the first part of its first topic.
 type article struct {
 	url     string // canonical
 	subject string
@@ -73,7 +73,7 @@ func trainOn(articles []article, examples *critic.Examples) (m *critic.Model, la
 	return m, labels, critic.FoldsOf(urls, labels), nil
 }
 
-// bags counts words, which it numbers as they come.
+// bags counts words, which it numbers in order of occurrence.
 type bags struct {
 	number map[string]uint32
 	words  []string

@@ -13,7 +13,7 @@ import (
 	"forager/schemas"
 )
 
-// bayesDump is what naive Bayes under test makes of count matrices, and the matrices.
+// bayesDump is count matrices and the results of naive Bayes for them.
 type bayesDump struct {
 	Generated  []bayesCase       `json:"generated"`
 	Articles   *bayesArticles    `json:"articles,omitempty"`
@@ -21,7 +21,7 @@ type bayesDump struct {
 	Repeated   []repeatedLeaps   `json:"repeated"`
 }
 
-// bayesRows is a count matrix: row i has Columns[Starts[i]:Starts[i+1]] with Counts beside.
+// bayesRows is a count matrix: row i has Columns[Starts[i]:Starts[i+1]] with the same range of Counts.
 type bayesRows struct {
 	Starts  []int    `json:"starts"`
 	Columns []uint32 `json:"columns"`
@@ -44,8 +44,8 @@ type bayesCase struct {
 	Joint  [][]float64 `json:"joint"`
 }
 
-// bayesArticles is the taxonomy by main subject: every article judged by a model of the other
-// folds, and the raw posterior that a critic trained on all of them answers with.
+// bayesArticles is the taxonomy by main subject: every article classified by a model of the other folds, and
+// the raw posterior of a critic trained on all of them.
 type bayesArticles struct {
 	Rows      bayesRows   `json:"rows"`
 	Labels    []int       `json:"labels"`
@@ -61,7 +61,7 @@ type apprenticeLeaps struct {
 	Cut   float64   `json:"cut"`
 	Test  bayesRows `json:"test"`
 	High  []float64 `json:"high"`
-	// Proximal is what logistic regression makes of the same leaps in their order.
+	// Proximal is the result of logistic regression for the same leaps in their order.
 	Proximal proximalLeaps `json:"proximal"`
 }
 
@@ -114,7 +114,7 @@ func dumpBayes(args []string) error {
 	return writeJSON(out)
 }
 
-// generateBag draws up to most of the features, low numbers more often.
+// generateBag draws at most that many features, low numbers more often.
 func generateBag(random *rand.Rand, features, most int) *bayes.Bag {
 	b := new(bayes.Bag)
 	for f := range features {
@@ -143,7 +143,7 @@ func generateBayes(random *rand.Rand) (bayesCase, error) {
 	}
 	model := counts.Model()
 	for range 10 {
-		b := generateBag(random, features+3, 1+random.IntN(features)) // three features that training has not
+		b := generateBag(random, features+3, 1+random.IntN(features)) // three features do not occur in training
 		c.Test.add(b)
 		c.Joint = append(c.Joint, joint(model, b))
 	}
@@ -199,7 +199,7 @@ func generateLeaps(random *rand.Rand) (apprenticeLeaps, error) {
 	return l, nil
 }
 
-// proximal learns the leaps once more, by FTRL-proximal.
+// proximal trains on the leaps by FTRL-proximal.
 func (l *apprenticeLeaps) proximal(random *rand.Rand, lists [][]*schemas.Feature) (*apprentice.Model, error) {
 	p := &l.Proximal
 	p.Rate, p.L1, p.L2 = .01+random.Float64(), random.Float64(), 2*random.Float64()
@@ -227,15 +227,14 @@ func (l *apprenticeLeaps) proximal(random *rand.Rand, lists [][]*schemas.Feature
 	return m, nil
 }
 
-// repeatedLeaps are leaps that logistic regression without penalties learns again and again, and Pr(high) of
-// each that it comes to.
+// repeatedLeaps are leaps on which logistic regression without penalties is trained repeatedly, and Pr(high) of each in the end.
 type repeatedLeaps struct {
 	Train  bayesRows `json:"train"`
 	Labels []int     `json:"labels"`
 	High   []float64 `json:"high"`
 }
 
-// repeatLeaps draws leaps whose classes overlap, so that there are best weights, and learns them 300 times.
+// repeatLeaps draws leaps whose classes overlap, so that there are optimal weights, and trains on them 300 times.
 func repeatLeaps(random *rand.Rand) (repeatedLeaps, error) {
 	const leaps, features, times = 150, 6, 300
 	var l repeatedLeaps
@@ -282,7 +281,7 @@ func repeatLeaps(random *rand.Rand) (repeatedLeaps, error) {
 	return l, nil
 }
 
-// judgeArticles judges every article of the taxonomy by its main subject.
+// judgeArticles classifies every article of the taxonomy by its main subject.
 func judgeArticles(path string) (*bayesArticles, error) {
 	articles, err := readArticles(path)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"forager/internal/page/tfidf"
 )
 
-// cosineCase are documents as counts by word, those that make the corpus and those that are compared, and the cosine
-// of each of the latter to each other.
+// cosineCase are documents as counts by word, those of the corpus and those to compare, and the cosine of each pair of the latter.
 type cosineCase struct {
 	Corpus  [][]uint32  `json:"corpus"`
 	Texts   [][]uint32  `json:"texts"`

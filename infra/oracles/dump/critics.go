@@ -17,7 +17,7 @@ import (
 	"forager/schemas"
 )
 
-// criticsDump is what the methods of critics make of the same numbers as somebody else's.
+// criticsDump is the results of the critics' methods for the same numbers that another program uses.
 type criticsDump struct {
 	Trees    []treeCase     `json:"trees"`
 	Curves   []curveCase    `json:"curves"`
@@ -25,7 +25,7 @@ type criticsDump struct {
 	Articles []articleFold  `json:"articles"`
 }
 
-// treeCase is a critic of a tree: the documents that it was trained on, others, and what it says of these.
+// treeCase is a critic of a tree: its training documents, others, and its results for these.
 type treeCase struct {
 	Features  int         `json:"features"`
 	Words     []string    `json:"words"`
@@ -43,7 +43,7 @@ type treeNode struct {
 	Joint    [][]float64 `json:"joint"`
 }
 
-// curveCase is held-out pages of a class and the curve that was fitted to them.
+// curveCase is held-out pages of a class and the curve fitted to them.
 type curveCase struct {
 	Scores []float64 `json:"scores"`
 	Right  []bool    `json:"right"`
@@ -67,8 +67,7 @@ type logisticCase struct {
 	Bias     []float64   `json:"bias"`
 }
 
-// articleFold is an article of the taxonomy, its fold, and the class that a flat critic of the other folds
-// finds for it.
+// articleFold is an article of the taxonomy, its fold, and the class assigned by a flat critic of the other folds.
 type articleFold struct {
 	Fold  int    `json:"fold"`
 	Found string `json:"found"`
@@ -110,8 +109,8 @@ func dumpCritics(args []string) error {
 	return writeJSON(out)
 }
 
-// generateTree draws a taxonomy of up to three levels, pages whose words lean towards those of their
-// topic, and trains a tree on them.
+// generateTree draws a taxonomy of up to three levels and pages whose words tend to be those of their topic,
+// and trains a tree on them.
 func generateTree(random *rand.Rand) (treeCase, error) {
 	c := treeCase{Features: []int{0, 5, 20}[random.IntN(3)]}
 	var topics []string
@@ -192,7 +191,7 @@ func generateTree(random *rand.Rand) (treeCase, error) {
 	return c, nil
 }
 
-// generateCurve draws pages of a class from one of several truths.
+// generateCurve draws pages of a class from one of several distributions.
 func generateCurve(random *rand.Rand, i int) (curveCase, error) {
 	var c curveCase
 	truth := []func(x float64) float64{
@@ -256,7 +255,7 @@ func generateLogistic(random *rand.Rand) (logisticCase, error) {
 	return c, nil
 }
 
-// foundForArticles judges every article of the taxonomy, cut into words here, by its main subject.
+// foundForArticles classifies every article of the taxonomy, tokenized here, by its main subject.
 func foundForArticles(path string) ([]articleFold, error) {
 	articles, err := readArticles(path)
 	if err != nil {

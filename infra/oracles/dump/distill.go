@@ -8,7 +8,7 @@ import (
 	"forager/internal/rank/distill"
 )
 
-// distillCase is a web of pages, and what the distiller makes of it: by page, 0 where it is not listed.
+// distillCase is a web of pages and the distiller's scores, by page, 0 if it is not listed.
 type distillCase struct {
 	Sites       []uint32    `json:"sites"`
 	R           []float64   `json:"r"`
@@ -20,7 +20,7 @@ type distillCase struct {
 	Authorities []float64   `json:"authorities"`
 }
 
-// dumpDistill distils generated webs: once as the settings are, once until nothing changes.
+// dumpDistill distils generated webs: once with the default settings, once until convergence.
 func dumpDistill([]string) error {
 	random := rand.New(rand.NewPCG(1999, 5))
 	var cases []distillCase

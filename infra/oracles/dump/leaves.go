@@ -16,29 +16,28 @@ import (
 	"forager/schemas"
 )
 
-// unnamed stands for the URL of pages that were stored under a name that is none.
+// unnamed replaces the URL of pages that were stored under an invalid name.
 const unnamed = "http://unnamed.invalid/"
 
-// leafPage is what Forager reads in one page.
+// leafPage is the result of reading one page.
 type leafPage struct {
-	// URL is the record's target, as it stands there; Base that of the page.
+	// URL is the record's target, unchanged; Base is that of the page.
 	URL  string `json:"url"`
 	Base string `json:"base"`
-	// Compact and Paper are of the two leaf modes.
+	// Compact and Paper are those of the two leaf modes.
 	Compact numbering `json:"compact"`
 	Paper   numbering `json:"paper"`
-	// Flat says that the page was not read as a tree, or cut.
+	// Flat: the page was not parsed as a tree, or it was cut.
 	Flat bool `json:"flat"`
 }
 
 type numbering struct {
 	Leaves int `json:"leaves"`
-	// Links are rows of target, first and last leaf, position and whether it is not to be followed.
+	// Links are rows of target, first and last leaf, position and whether it is nofollow.
 	Links [][5]any `json:"links"`
 }
 
-// leaves writes the leaf counts and links of every page in a WARC file that was answered with
-// status 200, in the order of the file.
+// leaves writes the leaf counts and links of every page in a WARC file with status 200, in the order of the file.
 func leaves(args []string) error {
 	flags := flag.NewFlagSet("leaves", flag.ContinueOnError)
 	web := flags.String("web", "", "WARC `file`")
@@ -64,7 +63,7 @@ func leaves(args []string) error {
 	return writeJSON(pages)
 }
 
-// answered is a page as it is stored.
+// answered is a stored page.
 type answered struct {
 	url, contentType string
 	body             []byte
@@ -114,8 +113,8 @@ func (a answered) number() (leafPage, error) {
 	return page, nil
 }
 
-// resolve reads a JSON list of [URL of a page, href of its <base> or null, [href, …]] from a file
-// and writes the list of the lists of canonical targets, null for what leads nowhere.
+// resolve reads a JSON list of [URL of a page, href of its <base> or null, [href, …]] from a file and writes
+// the list of the lists of canonical targets, null for an href without one.
 func resolve(args []string) error {
 	flags := flag.NewFlagSet("resolve", flag.ContinueOnError)
 	in := flags.String("in", "", "JSON `file`")

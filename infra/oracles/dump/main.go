@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// writeJSON writes what a command has found.
+// writeJSON writes the result of a command.
 func writeJSON(what any) error {
 	w := bufio.NewWriter(os.Stdout)
 	if err := json.NewEncoder(w).Encode(what); err != nil {

@@ -8,7 +8,7 @@ import (
 	"forager/internal/classify/positive"
 )
 
-// positiveCase is a sample of positive–unlabelled learning, dense, and the model learnt from it.
+// positiveCase is a dense sample of positive–unlabelled learning, and the model trained on it.
 type positiveCase struct {
 	Positives  [][]float64 `json:"positives"`
 	Unlabelled [][]float64 `json:"unlabelled"`
@@ -24,7 +24,7 @@ type positiveCase struct {
 	Brier   float64         `json:"brier"`
 }
 
-// dumpPositive learns from generated pages.
+// dumpPositive trains on generated pages.
 func dumpPositive([]string) error {
 	const features = 30
 	random := rand.New(rand.NewPCG(2026, 21))

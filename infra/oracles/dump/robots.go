@@ -14,14 +14,14 @@ import (
 	"forager/internal/web/robots"
 )
 
-// robotsCase is one robots.txt with the answers of the matcher under test.
+// robotsCase is one robots.txt with the results of the matcher.
 type robotsCase struct {
 	// Name is "generated/N", or the file's name in the folder.
 	Name string `json:"name"`
 	// Text is set for generated files.
 	Text    string         `json:"text,omitempty"`
 	Answers []robotsAnswer `json:"answers"`
-	// Delays are the crawl delays in seconds by agent; null where there is none.
+	// Delays are the crawl delays in seconds by agent; null if there is none.
 	Delays map[string]*float64 `json:"delays"`
 }
 
@@ -31,7 +31,7 @@ type robotsAnswer struct {
 	Allowed bool   `json:"allowed"`
 }
 
-// dumpRobots answers for generated robots.txt files and for the files of a folder.
+// dumpRobots evaluates generated robots.txt files and the files of a folder.
 func dumpRobots(args []string) error {
 	flags := flag.NewFlagSet("robots", flag.ExitOnError)
 	folder := flags.String("files", "", "folder of real robots.txt files")
@@ -65,7 +65,7 @@ func dumpRobots(args []string) error {
 	return writeJSON(cases)
 }
 
-// answerRobots asks for paths near the patterns of a file, and for random ones.
+// answerRobots evaluates paths near the patterns of a file, and random ones.
 func answerRobots(text []byte, path func() string) robotsCase {
 	agents, paths := []string{"forager"}, []string{"/"}
 	for line := range strings.Lines(string(text)) {
@@ -104,7 +104,7 @@ func answerRobots(text []byte, path func() string) robotsCase {
 // isBlank: Python's URL functions drop some of these.
 func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\u2028' }
 
-// isToken: a product token as RFC 9309 §2.2.1 has it.
+// isToken reports whether s is a product token (RFC 9309 §2.2.1).
 func isToken(s string) bool {
 	return s != "" && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz-_") == ""
 }
@@ -123,7 +123,7 @@ var (
 	lineEnds = []string{"\n", "\n", "\n", "\n", "\r\n", "\r", "\v", "\u2028"}
 )
 
-// generateRobots writes a file of some lines, mostly well formed.
+// generateRobots writes a file of some lines, most of them well-formed.
 func generateRobots(random *rand.Rand) string {
 	var b strings.Builder
 	if random.IntN(10) == 0 {

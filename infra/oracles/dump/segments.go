@@ -33,7 +33,7 @@ import (
 	"forager/schemas"
 )
 
-// storedPage is one page in a segment, as the stage fetch would announce it.
+// storedPage is a page in a segment, with the fields of page.fetched.
 type storedPage struct {
 	Segment   string `json:"segment"` // file
 	Offset    int64  `json:"offset"`
@@ -46,7 +46,7 @@ type storedPage struct {
 	Truncated bool   `json:"truncated"`
 }
 
-// readRecord is one response record that Forager reads in a WARC file.
+// readRecord is one response record read from a WARC file.
 type readRecord struct {
 	Offset  int64  `json:"offset"`
 	URL     string `json:"url"`
@@ -54,8 +54,8 @@ type readRecord struct {
 	Payload string `json:"payload"`
 }
 
-// segments writes segments of hostile answers, fetched over HTTP as the stage fetch does, and of
-// the pages of a frozen web fetched through its proxy; with -read it lists the records of a file.
+// segments writes segments of hostile responses, fetched over HTTP as the stage fetch does, and of the pages of
+// a frozen web fetched through its proxy; with -read it lists the records of a file.
 func segments(args []string) error {
 	flags := flag.NewFlagSet("segments", flag.ContinueOnError)
 	out := flags.String("out", "", "`folder` for the segments")
@@ -140,7 +140,7 @@ type fetching struct {
 
 const maxBody = 1 << 20
 
-// fetch fetches the URLs and stores their answers, whatever they are.
+// fetch fetches the URLs and stores all responses.
 func (f *fetching) fetch(proxy string, urls []string) error {
 	client, err := webclient.New(webclient.Settings{
 		HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, Proxy: proxy, AllowPrivate: []string{"127.0.0.0/8"}, Connections: 8,
@@ -161,8 +161,8 @@ func (f *fetching) fetch(proxy string, urls []string) error {
 		began := time.Now()
 		answer, err := client.Get(ctx, webclient.Request{URL: u, UserAgent: "forager/1", MaxBody: maxBody})
 		for tries := 1; err != nil && tries < 5; tries++ {
-			// The server closes every connection after its answer without saying so: one that was
-			// kept may be gone. A crawl asks again later.
+			// The server closes every connection after its response without announcing it: a kept connection
+			// may be closed. A crawl retries later.
 			answer, err = client.Get(ctx, webclient.Request{URL: u, UserAgent: "forager/1", MaxBody: maxBody})
 		}
 		if err != nil {
@@ -189,7 +189,7 @@ func (f *fetching) fetch(proxy string, urls []string) error {
 	return errors.Join(f.failed...)
 }
 
-// hostile are answers by path, byte for byte. The connection is closed behind each.
+// hostile are responses by path, byte for byte. The connection is closed after each.
 var hostile = func() map[string]string {
 	everyByte := make([]byte, 256)
 	for i := range everyByte {
@@ -267,7 +267,7 @@ var hostile = func() map[string]string {
 	}
 }()
 
-// hostileServer listens and answers with the bytes of hostile.
+// hostileServer listens and responds with the bytes of hostile.
 func hostileServer() (net.Listener, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

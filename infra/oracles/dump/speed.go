@@ -24,7 +24,7 @@ type speedDump struct {
 	Vocabulary int     `json:"vocabulary"`
 }
 
-// dumpSpeed trains on the texts of a file, one JSON list [class, text] a line, and judges them.
+// dumpSpeed trains on the texts of a file, one JSON list [class, text] a line, and classifies them.
 func dumpSpeed(args []string) error {
 	flags := flag.NewFlagSet("speed", flag.ExitOnError)
 	path := flags.String("texts", "", "texts, one JSON list [class, text] a line")
@@ -92,7 +92,7 @@ func readTexts(path string) (texts [][]string, err error) {
 	return texts, lines.Err()
 }
 
-// cpuTime is what the process has used of the processors so far.
+// cpuTime returns the CPU time that the process has used so far.
 func cpuTime() (time.Duration, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
