@@ -5,15 +5,15 @@ import (
 	"unicode/utf16"
 )
 
-// answer is what the server sends for a URL once nothing keeps it from answering.
+// answer is the response of the server for a URL, before hazards of its host.
 type answer struct {
 	status      int
 	contentType string // "" = none
 	location    string
-	// body; filler more bytes of HTML follow it.
+	// body, followed by filler more bytes of HTML
 	body   []byte
 	filler int
-	// cut: the connection ends behind half of the body; hangUp: before anything was sent.
+	// cut: the connection ends after half of the body; hangUp: before anything was sent.
 	cut, hangUp bool
 }
 
@@ -22,7 +22,7 @@ const htmlType = "text/html; charset=utf-8"
 // hugeBody is the length of a page that is too large, bytes.
 const hugeBody = 5 << 20
 
-// answer makes the answer for a spot; buf is used for its body.
+// answer makes the response for a spot; buf is used for its body.
 func (w *Web) answer(s *spot, buf []byte) answer {
 	a := answer{status: 200, contentType: htmlType, body: buf[:0]}
 	switch s.kind {
@@ -56,7 +56,7 @@ func (w *Web) answerRobots(a *answer, s *spot) {
 	}
 }
 
-// location of a redirect, "" where it names none.
+// location returns the target of a redirect, "" if it has none.
 func (w *Web) location(s *spot) string {
 	id := s.page.id
 	switch s.kind {
@@ -100,43 +100,43 @@ func (w *Web) answerPage(a *answer, p *page) {
 	}
 }
 
-// file is content that is no page, or that does not look like one.
+// file is content that is not a page, or that does not look like one.
 type file struct {
 	contentType, start string
-	html               bool // a crawler should see that it is a page
+	html               bool // a crawler should recognise it as a page
 }
 
 var files = []file{
 	{"application/pdf", "%PDF-1.4\n", false},
 	{"image/png", "\x89PNG\r\n\x1a\n", false},
-	{"text/html", "%PDF-1.4\n", false}, // servers say so of everything
+	{"text/html", "%PDF-1.4\n", false}, // some servers use this type for everything
 	{"application/json", `{"page": "`, false},
 	{"text/css", "p {} /* ", false},
 	{"text/plain; charset=utf-8", "Not marked up.\n\n", false},
 	{"application/octet-stream", "PK\x03\x04", false},
-	{"text/plain", "", true}, // HTML under the type of a server's default
+	{"text/plain", "", true}, // HTML under the default type of a server
 	{"", "", true},
 }
 
 func (w *Web) file(id uint64) *file { return &files[w.hash(id, ofVariant)%uint64(len(files))] }
 
-// charset is how a page is encoded and what is said of it.
+// charset is the encoding of a page and its declarations.
 type charset struct {
 	contentType string
-	// meta replaces the encoding that the page's own <meta> names.
+	// meta replaces the encoding in the page's own <meta>.
 	meta string
-	// wide: UTF-16, little end first, with a byte order mark; narrow: one byte a character.
+	// wide: UTF-16, little-endian, with a byte order mark; narrow: one byte a character.
 	wide, narrow bool
-	// read is the encoding by which a browser reads the page (WHATWG name).
+	// read is the encoding that a browser uses for the page (WHATWG name).
 	read string
 }
 
 var charsets = []charset{
-	{"text/html; charset=ISO-8859-1", "utf-8", false, true, "windows-1252"}, // the header counts
+	{"text/html; charset=ISO-8859-1", "utf-8", false, true, "windows-1252"}, // the header takes precedence
 	{"text/html", "windows-1252", false, true, "windows-1252"},
-	{"text/html; charset=utf-8", "utf-8", false, true, "utf-8"}, // a lie: é is no UTF-8
+	{"text/html; charset=utf-8", "utf-8", false, true, "utf-8"}, // wrong: é is not valid UTF-8
 	{"text/html; charset=x-none", "utf-8", false, false, "utf-8"},
-	{"text/html; charset=windows-1252", "windows-1252", true, false, "utf-16le"}, // the mark counts
+	{"text/html; charset=windows-1252", "windows-1252", true, false, "utf-16le"}, // the mark takes precedence
 	{"text/html;charset=\"UTF8\"", "x-none", false, false, "utf-8"},
 }
 
@@ -144,7 +144,7 @@ func (w *Web) charset(id uint64) *charset {
 	return &charsets[w.hash(id, ofVariant)%uint64(len(charsets))]
 }
 
-// encode writes the page, which is ASCII, with some accents and in its encoding.
+// encode converts the page, which is ASCII, to its encoding, with some accents.
 func (c *charset) encode(body []byte) []byte {
 	const declared = `<meta charset="utf-8">`
 	out := make([]byte, 0, 2*len(body))
@@ -185,7 +185,7 @@ func (c *charset) encode(body []byte) []byte {
 	return out
 }
 
-// writeTrap writes one of the endless pages: about nothing, leading to more of them.
+// writeTrap writes one of the endless pages, which has no topic and links to more of them.
 func (w *Web) writeTrap(b []byte, s *spot) []byte {
 	seed := uint64(len(s.path))
 	for _, c := range []byte(s.path) {
@@ -211,8 +211,8 @@ func (w *Web) writeTrap(b []byte, s *spot) []byte {
 	return x.b
 }
 
-// Page returns the HTML of the page at a URL of the web. For a redirect it returns the URL it
-// leads to. ok is false for what is no page: 404s, errors, files.
+// Page returns the HTML of the page at a URL of the web. For a redirect it returns the URL it leads to. ok is
+// false for other URLs: 404s, errors, files.
 func (w *Web) Page(url string) (html, redirect string, ok bool) {
 	s, ok := w.locate(url)
 	if !ok {

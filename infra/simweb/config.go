@@ -8,24 +8,22 @@ import (
 	"time"
 )
 
-// FirstJudge is the first of the seeds on which rankers are judged; simweb was made and looked at with lower ones.
+// FirstJudge is the first of the seeds reserved for measuring rankers; simweb was designed with lower ones (docs/decisions/0530).
 const FirstJudge = 401
 
-// Cues says where around a link the words about its target stand.
+// Cues selects where around a link the words about its target are.
 type Cues int
 
 const (
-	// CuesPeaked: most in the anchor (DOM offset 0), fewer beside it, few two leaves away: what
-	// frozen webs show.
+	// CuesPeaked: most in the anchor (DOM offset 0), fewer next to it, few two leaves away: as in frozen webs.
 	CuesPeaked Cues = iota
-	// CuesUniform: within two leaves, about as much at each offset; anchors say no more than the
-	// text beside them.
+	// CuesUniform: within two leaves, about as much at each offset; anchors have no more than the text next to them.
 	CuesUniform
 	// CuesNone: nowhere.
 	CuesNone
 )
 
-// CuesByName are the settings as commands name them.
+// CuesByName are the settings by their names in commands.
 var CuesByName = map[string]Cues{"peaked": CuesPeaked, "uniform": CuesUniform, "absent": CuesNone}
 
 // Config describes a web.
@@ -36,23 +34,21 @@ type Config struct {
 	Pages uint64
 	// Branches of the topic tree and leaves of each, 2 to 200 topics in all.
 	Branches, Leaves int
-	// Locality is the probability that a link of a page's own (not of its navigation) is drawn
-	// for the page's topic.
+	// Locality is the probability that a link of a page's own (not of its navigation) is drawn for the page's topic.
 	Locality float64
-	// HubShare is the share of pages, besides those that head directories, that are lists of
-	// links about no topic of their own.
+	// HubShare is the share of pages, besides the heads of directories, that are lists of links without a topic of their own.
 	HubShare float64
-	// Dead and Alias are the shares of links that are 404s and redirects.
+	// Dead and Alias are the shares of links to 404s and redirects.
 	Dead, Alias float64
 	Cues        Cues
-	// TopicURLs puts the topic's name into the URLs of its pages. Labels can then be read from
-	// URLs: only for tests of rankers that are meant to do so.
+	// TopicURLs puts the topic's name into the URLs of its pages, so that labels follow from URLs: only for
+	// tests of rankers that read URLs.
 	TopicURLs bool
 	// Hazards; the zero value has none.
 	Hazards Hazards
 }
 
-// Default is the web of the demo: 10⁵ pages, 24 topics, no hazards.
+// Default returns the web of the demo: 10⁵ pages, 24 topics, no hazards.
 func Default(seed uint64) Config {
 	return Config{
 		Seed: seed, Language: 1, Pages: 100_000, Branches: 6, Leaves: 4,
@@ -60,26 +56,24 @@ func Default(seed uint64) Config {
 	}
 }
 
-// Hazards are what makes a web hostile, as shares in [0,1]: of hosts, of pages or of links.
+// Hazards make a web hostile; they are shares in [0,1] of hosts, of pages or of links.
 type Hazards struct {
-	// Of hosts: rules in robots.txt that keep a part of the pages from crawlers (some with a
-	// Crawl-delay); 429 with Retry-After to who comes first and to who comes back too early;
-	// answers that take Slow; answers that never come.
+	// Of hosts: rules in robots.txt that exclude a part of the pages (some with a Crawl-delay); 429 with
+	// Retry-After to the first request and to one that comes too early; responses after SlowFor; no responses.
 	Robots, Throttled, Slow, Stalled float64
-	// Of hosts: endless pages (months of a calendar, filters that add up, relative links that
-	// pile up).
+	// Of hosts: endless pages (months of a calendar, accumulating filters, accumulating relative links).
 	Calendars float64
-	// Of pages: 500 for ever; 503 the first time; no HTML; a character encoding other than
-	// declared, or an odd one; larger than 5 MB; cut short by a broken connection.
+	// Of pages: always 500; 503 the first time; not HTML; a character encoding other than declared, or an
+	// unusual one; larger than 5 MB; cut short by a broken connection.
 	Errors, Flaky, Files, Charsets, Huge, Cut float64
 	// Of links: chains of 2 to 9 redirects, chains that are too long, loops, redirects to nowhere.
 	Chains, Endless, Loops, Nowhere float64
-	// SlowFor is the time of a slow answer, StallFor how long a stalled one is held open at most,
-	// RetryAfter what 429 and 503 say, whole seconds; 0 = half a second, two minutes, 1 s.
+	// SlowFor is the delay of a slow response, StallFor how long a stalled one is held open at most, RetryAfter
+	// the value of Retry-After for 429 and 503, in whole seconds; 0 = half a second, two minutes, 1 s.
 	SlowFor, StallFor, RetryAfter time.Duration
 }
 
-// AllHazards has every hazard, each often enough to be met by a crawl of some hundred pages.
+// AllHazards returns every hazard, each frequent enough to occur in a crawl of some hundred pages.
 func AllHazards() Hazards {
 	return Hazards{
 		Robots: 0.3, Throttled: 0.06, Slow: 0.04, Stalled: 0.015, Calendars: 0.2,
@@ -88,7 +82,7 @@ func AllHazards() Hazards {
 	}
 }
 
-// shares are the hazards by the names that commands have for them.
+// shares returns the hazards by their names in commands.
 func (h *Hazards) shares() map[string]*float64 {
 	return map[string]*float64{
 		"robots": &h.Robots, "throttled": &h.Throttled, "slow": &h.Slow, "stalled": &h.Stalled, "calendars": &h.Calendars,
@@ -97,7 +91,7 @@ func (h *Hazards) shares() map[string]*float64 {
 	}
 }
 
-// Set switches a hazard on by its name, with its share in [0,1].
+// Set enables a hazard by its name, with its share in [0,1].
 func (h *Hazards) Set(name string, share float64) error {
 	shares := h.shares()
 	x, ok := shares[name]
@@ -108,7 +102,7 @@ func (h *Hazards) Set(name string, share float64) error {
 	return nil
 }
 
-// check refuses what makes no web, and fills in times.
+// check refuses invalid configurations, and fills in times.
 func (c *Config) check() error {
 	topics := c.Branches * c.Leaves
 	switch {

@@ -10,7 +10,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// purpose keeps apart what is drawn for the same page, host or link.
+// purpose distinguishes what is drawn for the same page, host or link.
 type purpose uint64
 
 const (

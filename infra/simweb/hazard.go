@@ -25,7 +25,7 @@ type choice struct {
 	share float64
 }
 
-// choose returns the name whose share u falls into, "" behind them all.
+// choose returns the name whose share contains u, "" if none does.
 func choose(u float64, choices ...choice) string {
 	for _, c := range choices {
 		if u < c.share {
@@ -36,7 +36,7 @@ func choose(u float64, choices ...choice) string {
 	return ""
 }
 
-// hostHazard is how a host answers.
+// hostHazard returns the hazard of a host.
 func (w *Web) hostHazard(h host) string {
 	z := &w.c.Hazards
 	if z.Throttled+z.Slow+z.Stalled == 0 {
@@ -45,7 +45,7 @@ func (w *Web) hostHazard(h host) string {
 	return choose(w.unit(h.lo, ofHostHazard), choice{HazardThrottled, z.Throttled}, choice{HazardSlow, z.Slow}, choice{HazardStalled, z.Stalled})
 }
 
-// pageHazard is what is wrong with a page.
+// pageHazard returns the hazard of a page.
 func (w *Web) pageHazard(id uint64) string {
 	z := &w.c.Hazards
 	if z.Errors+z.Flaky+z.Files+z.Charsets+z.Huge+z.Cut == 0 {
@@ -55,19 +55,19 @@ func (w *Web) pageHazard(id uint64) string {
 		choice{HazardCharset, z.Charsets}, choice{HazardHuge, z.Huge}, choice{HazardCut, z.Cut})
 }
 
-// safe: a page like any other, on a host like any other.
+// safe reports whether the page and its host have no hazards.
 func (w *Web) safe(p page) bool {
 	return w.hostHazard(p.host) == "" && w.pageHazard(p.id) == "" && !w.private(&p)
 }
 
-// robots is what a host's robots.txt is like.
+// robots is the kind of a host's robots.txt.
 type robots int
 
 const (
 	robotsNone robots = iota
 	// robotsPlain: one group for all, in odd case, with a byte order mark, CR LF and comments.
 	robotsPlain
-	// robotsGroups: another crawler may do nothing, all others as in plain.
+	// robotsGroups: one other crawler is excluded, all others as in plain.
 	robotsGroups
 	// robotsOpened: an Allow that is longer than the Disallow.
 	robotsOpened
@@ -89,25 +89,25 @@ func (w *Web) robotsOf(h host) robots {
 	return 1 + robots(w.hash(h.lo, ofRobots)&0xff)%(robotsKinds-1)
 }
 
-// privateShare is the share of a host's pages that its robots.txt speaks of.
+// privateShare is the share of a host's pages to which its robots.txt applies.
 const privateShare = 0.3
 
-// private: the page lies in the folder that robots.txt speaks of.
+// private reports whether the page is in the folder to which robots.txt applies.
 func (w *Web) private(p *page) bool {
 	return w.c.Hazards.Robots > 0 && !p.heads() && w.unit(p.id, ofPrivate) < privateShare && w.robotsOf(p.host) != robotsNone
 }
 
-// opened: the page is allowed although its folder is not.
+// opened reports whether the page is allowed although its folder is not.
 func (w *Web) opened(p *page) bool {
 	return w.robotsOf(p.host) == robotsOpened && w.hash(p.id, ofPrivate)&1 == 1
 }
 
-// disallowed: robots.txt keeps crawlers from the page.
+// disallowed reports whether robots.txt excludes crawlers from the page.
 func (w *Web) disallowed(p *page) bool {
 	return w.private(p) && w.robotsOf(p.host) != robotsForbidden && !w.opened(p)
 }
 
-// robotsText is the file of a host.
+// robotsText returns the robots.txt of a host.
 func robotsText(r robots) string {
 	switch r {
 	case robotsPlain:
@@ -124,7 +124,7 @@ func robotsText(r robots) string {
 	return "User-agent: *\nDisallow: /private/\n"
 }
 
-// trapKind is the sort of endless pages that a host has; isPage = none.
+// trapKind returns the kind of a host's endless pages; isPage = none.
 func (w *Web) trapKind(h host) kind {
 	if w.c.Hazards.Calendars == 0 || w.unit(h.lo, ofCalendar) >= w.c.Hazards.Calendars {
 		return isPage
@@ -132,10 +132,10 @@ func (w *Web) trapKind(h host) kind {
 	return []kind{isCalendar, isFilter, isPile}[w.hash(h.lo, ofCalendar)&0xff%3]
 }
 
-// trapEntry is the path at which a host's endless pages begin.
+// trapEntry is the path of a host's first endless page.
 var trapEntry = map[kind]string{isCalendar: "calendar/2026/11", isFilter: "browse?sort=new", isPile: "list/more"}
 
-// trapAt says whether the path is one of the endless pages, and sets their kind.
+// trapAt reports whether the path is one of the endless pages, and sets their kind.
 func (w *Web) trapAt(s *spot) bool {
 	k := w.trapKind(s.host)
 	ok := false
@@ -157,7 +157,7 @@ func (w *Web) trapAt(s *spot) bool {
 	return ok
 }
 
-// trapLinks are the paths that one of the endless pages leads to, all of them new.
+// trapLinks returns the paths that an endless page links to, all of them new.
 func trapLinks(k kind, path string) []string {
 	switch k {
 	case isCalendar:

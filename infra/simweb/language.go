@@ -2,10 +2,10 @@ package simweb
 
 import "math"
 
-// vocabulary is words with Zipf frequencies, drawn by one look into a table.
+// vocabulary is words with Zipf frequencies, drawn by one table look-up.
 type vocabulary struct {
 	words []string
-	table []uint16 // as long as a power of two
+	table []uint16 // the length is a power of two
 }
 
 func newVocabulary(words []string, flat float64, table int) *vocabulary {
@@ -19,20 +19,20 @@ func newVocabulary(words []string, flat float64, table int) *vocabulary {
 	return v
 }
 
-// word is the one that 32 random bits pick.
+// word returns the one that 32 random bits select.
 func (v *vocabulary) word(bits uint64) string {
 	return v.words[v.table[bits&uint64(len(v.table)-1)]]
 }
 
-// language is the vocabularies of a web: words are made of syllables and mean nothing.
+// language is the vocabularies of a web: words are random syllables.
 type language struct {
 	leaves     int
 	background *vocabulary
-	// titles is background without its commonest words, which titles and names do without.
+	// titles is background without its most frequent words, which titles and names do not use.
 	titles *vocabulary
 	branch []*vocabulary
 	leaf   []*vocabulary // by branch·leaves + leaf
-	cue    []*vocabulary // words that stand near links to a leaf topic, rare in its pages
+	cue    []*vocabulary // words near links to a leaf topic, rare in its pages
 	names  []string
 }
 
@@ -90,14 +90,13 @@ func (l *language) topicName(branch, leaf int) string {
 	return title(l.names[branch]) + "/" + title(l.names[len(l.branch)+branch*l.leaves+leaf])
 }
 
-// voice draws the words of one page: topical ones with the given chances (of 65,536), else
-// background.
+// voice draws the words of one page: topical ones with the given probabilities (of 65,536), otherwise background.
 type voice struct {
 	language       *language
 	topic, aside   int // −1 = none
 	leaf, branch   uint64
 	asideLeaf, cue uint64
-	// rest are all other words.
+	// rest is the vocabulary of all other words.
 	rest *vocabulary
 }
 

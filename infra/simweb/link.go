@@ -2,14 +2,14 @@ package simweb
 
 import "strconv"
 
-// link is one HREF of a page before it is written down.
+// link is one HREF of a page before it is written.
 type link struct {
 	kind kind
-	page page // target, redirects followed; of isMissing some page of the host
+	page page // target, redirects followed; for isMissing a page of the host
 	n    int  // hops of a redirect, or which of the dead links
 }
 
-// linkTo decides whether a link to a page is straight.
+// linkTo decides whether a link to a page is direct, dead or a redirect.
 func (w *Web) linkTo(s *stream, p page) link {
 	z := &w.c.Hazards
 	switch u := s.unit(); {
@@ -51,12 +51,12 @@ func (w *Web) appendLink(b []byte, l *link) []byte {
 	return w.appendURL(b, &l.page)
 }
 
-// anywhere is some page of the web: often the home page of its host, often one of few.
+// anywhere draws a page of the web: often the home page of its host, often one of few.
 func (w *Web) anywhere(s *stream) page {
 	return w.noticed(s, w.page(s.uintn(w.Size())))
 }
 
-// drawn is a page for a topic: of three tries the first that is about it.
+// drawn draws a page for a topic: of three tries the first with that topic.
 func (w *Web) drawn(s *stream, topic int) page {
 	lo, hi := w.starts[topic], w.starts[topic+1]
 	var p page
@@ -72,7 +72,7 @@ func (w *Web) drawn(s *stream, topic int) page {
 	return w.noticed(s, p)
 }
 
-// noticed is the page, or the home page of its host.
+// noticed returns the page, or the home page of its host.
 func (w *Web) noticed(s *stream, p page) page {
 	if s.unit() < 0.5 {
 		return w.page(p.host.lo)
@@ -108,7 +108,7 @@ func (w *Web) aimed(s *stream, from *page, aim int) page {
 	case aimAnywhere:
 		return w.anywhere(s)
 	}
-	// Half of what a page says of a topic lies on its own host, if it is there.
+	// Half of the links to a topic stay on the page's host, if it has that topic.
 	if s.next()&1 == 0 {
 		if p := w.nearby(s, from); p.topic == aim {
 			return p
@@ -117,7 +117,7 @@ func (w *Web) aimed(s *stream, from *page, aim int) page {
 	return w.drawn(s, aim)
 }
 
-// nearby is another page of the host, as a rule of the same directory.
+// nearby draws another page of the host, usually of the same directory.
 func (w *Web) nearby(s *stream, from *page) page {
 	lo, n := from.host.lo, from.host.size()
 	if s.unit() < 0.8 {
@@ -128,7 +128,7 @@ func (w *Web) nearby(s *stream, from *page) page {
 	return w.page(lo + min(uint64(u*u*u*float64(n)), n-1)) // the first ones more often
 }
 
-// head is the head of a directory of the page's host.
+// head returns the head of a directory of the page's host.
 func (w *Web) head(h host, d uint64) page {
 	return w.page(h.lo + min(d*directory, h.size()-1)/directory*directory)
 }

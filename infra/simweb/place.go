@@ -5,30 +5,30 @@ import (
 	"sort"
 )
 
-// A page's inner id says where it stands: the ids of a section are cut into hosts, those of a
-// host into directories of 16. The number in its URL is a permutation of the id.
+// A page's inner id determines its place: the ids of a section are divided into hosts, those of a host into
+// directories of 16. The number in its URL is a permutation of the id.
 
 // host is the ids [lo,hi) of one host.
 type host struct {
 	lo, hi  uint64
-	section int // topic, or the number of topics where topics mix
+	section int // topic, or the number of topics for the section of mixed topics
 }
 
 func (h host) size() uint64 { return h.hi - h.lo }
 
 const (
-	// smallestHost is not cut any more, pages.
+	// smallestHost is the size of hosts that are not divided further, pages.
 	smallestHost = 4
-	// stopCutting is the chance that a piece of a section becomes a host.
+	// stopCutting is the probability that a piece of a section becomes a host.
 	stopCutting = 0.38
 	// directory is the number of pages of a directory; its first page heads it.
 	directory = 16
-	// fanout is the number of directories below each.
+	// fanout is the number of subdirectories of each.
 	fanout = 6
 )
 
-// hostOf finds the host of a page: the section is cut in two at random places again and again
-// until chance stops it, which gives sizes of every order of magnitude.
+// hostOf finds the host of a page: the section is divided at random places again and again until a draw stops
+// it, which gives sizes of every order of magnitude.
 func (w *Web) hostOf(id uint64) host {
 	section := sort.Search(len(w.starts), func(i int) bool { return w.starts[i] > id }) - 1
 	h := host{w.starts[section], w.starts[section+1], section}
@@ -67,12 +67,12 @@ func (p *page) index() uint64 { return p.id - p.host.lo }
 
 func (p *page) directory() uint64 { return p.index() / directory }
 
-// heads: the page heads its directory; the first of a host is its home page.
+// heads reports whether the page heads its directory; the first of a host is its home page.
 func (p *page) heads() bool { return p.index()%directory == 0 }
 
 const (
-	// purity is the share of pages that are about what their directory is about, stray of those
-	// about some other topic; the rest is about none.
+	// purity is the share of pages about the topic of their directory, stray that of those about some other
+	// topic; the rest has none.
 	purity = 0.62
 	stray  = 0.08
 )
@@ -92,7 +92,7 @@ func (w *Web) page(id uint64) page {
 	return p
 }
 
-// about is the topic of the page's directory: its host's, or one of its own where topics mix.
+// about returns the topic of the page's directory: its host's, or one of its own in the section of mixed topics.
 func (w *Web) about(p *page) int {
 	if p.host.section < len(w.topics) {
 		return p.host.section
@@ -100,8 +100,7 @@ func (w *Web) about(p *page) int {
 	return int(w.hash(p.host.lo<<20^p.directory(), ofDirectoryTopic) % uint64(len(w.topics)))
 }
 
-// A permutation of [0, Size): a four-round Feistel network on the next even number of bits,
-// walked until it falls inside.
+// A permutation of [0, Size): a four-round Feistel network on the next even number of bits, repeated until the result is in the range.
 
 func (w *Web) setBits() { w.bits = (bits.Len64(w.Size()-1) + 1) / 2 }
 

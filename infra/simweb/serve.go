@@ -12,21 +12,20 @@ import (
 	"forager/internal/web/webarchive"
 )
 
-// Handler serves webs as an HTTP proxy does: requests carry absolute URLs, whose host names
-// (".s<seed>.sim") say which web is meant. Requests that are none of a proxy's are for the
-// server itself: see README.md.
+// Handler serves webs as an HTTP proxy: requests carry absolute URLs, whose host names (".s<seed>.sim") select
+// the web. Other requests are queries to the server itself: see README.md.
 func Handler(webs ...*Web) http.Handler { return NewServer(nil, webs...) }
 
-// Server serves webs. It remembers, for a while, who was told to come back later: nothing else.
+// Server serves webs. Its only state is which requests were refused for a while.
 type Server struct {
 	webs   []*Web
-	bySeed map[string]*Web // by the end of host names
+	bySeed map[string]*Web // by the suffix of host names
 	log    io.Writer
 	logMu  sync.Mutex
 	told   told
 }
 
-// access is a line of the access log: what was asked for, and what stands there.
+// access is a line of the access log: the request, and the truth of its URL.
 type access struct {
 	webarchive.Access
 	// Kind and Topic are those of the URL's Truth.
@@ -34,8 +33,7 @@ type access struct {
 	Topic string `json:"topic,omitempty"`
 }
 
-// NewServer serves webs; each request is written to log as one line of JSON (access), where log is
-// not nil.
+// NewServer serves webs; each request is written to log as one line of JSON (access), unless log is nil.
 func NewServer(log io.Writer, webs ...*Web) *Server {
 	s := &Server{webs: webs, bySeed: make(map[string]*Web, len(webs)), log: log}
 	for _, w := range webs {
@@ -69,7 +67,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	truth := w.truth(url)
 	line := access{webarchive.Access{Begin: time.Now(), Method: r.Method, URL: url, Host: name, UserAgent: r.UserAgent()}, truth.Kind, truth.Topic}
-	defer func() { // also where the connection is cut
+	defer func() { // also if the connection is cut
 		line.End = time.Now()
 		if b, err := json.Marshal(line); err == nil {
 			s.logMu.Lock()
@@ -80,7 +78,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	line.Status, line.Bytes = s.serve(rw, r, w, url)
 }
 
-// serve answers for a URL of a web and returns status and length; 0 where nothing was answered.
+// serve responds for a URL of a web and returns status and length; 0 if there was no response.
 func (s *Server) serve(rw http.ResponseWriter, r *http.Request, w *Web, url string) (status, length int) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.Error(rw, "GET and HEAD only", http.StatusMethodNotAllowed)
@@ -108,8 +106,7 @@ func (s *Server) serve(rw http.ResponseWriter, r *http.Request, w *Web, url stri
 	return a.status, send(rw, r, &a)
 }
 
-// hinder does what a host does before it answers. −1 = go on; else the status that was answered,
-// 0 where nothing was.
+// hinder applies the hazards that precede the response. −1 = continue; otherwise the status that was sent, 0 if none was.
 func (s *Server) hinder(rw http.ResponseWriter, r *http.Request, w *Web, at *spot, url string) int {
 	z := &w.c.Hazards
 	again := func(key string, status int) int {
@@ -153,10 +150,10 @@ func wait(r *http.Request, d time.Duration) {
 
 var filler = []byte(strings.Repeat("<p>and so on</p>\n", 2048))
 
-// send writes the answer and returns the length of its body.
+// send writes the response and returns the length of its body.
 func send(rw http.ResponseWriter, r *http.Request, a *answer) int {
 	h := rw.Header()
-	h["Content-Type"] = nil // nothing is guessed
+	h["Content-Type"] = nil // no sniffing
 	if a.contentType != "" {
 		h.Set("Content-Type", a.contentType)
 	}
@@ -166,7 +163,7 @@ func send(rw http.ResponseWriter, r *http.Request, a *answer) int {
 	if a.hangUp {
 		panic(http.ErrAbortHandler)
 	}
-	if !a.cut { // a body of a known length that is cut counts as a page
+	if !a.cut { // with a length, a body that is cut would count as a page
 		h.Set("Content-Length", strconv.Itoa(len(a.body)+a.filler))
 	}
 	rw.WriteHeader(a.status)
@@ -175,10 +172,10 @@ func send(rw http.ResponseWriter, r *http.Request, a *answer) int {
 	}
 	if a.cut {
 		rw.Write(a.body[:len(a.body)/2])
-		http.NewResponseController(rw).Flush() // or nothing would be seen of it
+		http.NewResponseController(rw).Flush() // otherwise the client would receive nothing
 		panic(http.ErrAbortHandler)
 	}
-	n, err := rw.Write(a.body) // who hangs up does not want it
+	n, err := rw.Write(a.body) // an error means that the client has disconnected
 	for left := a.filler; left > 0 && err == nil; {
 		var k int
 		k, err = rw.Write(filler[:min(left, len(filler))])
@@ -187,21 +184,19 @@ func send(rw http.ResponseWriter, r *http.Request, a *answer) int {
 	return n
 }
 
-// told remembers who was sent away, so that who comes back later is let in: a bounded number of
-// hosts and pages, the oldest forgotten first.
+// told remembers refused requests, so that later ones are accepted: a bounded number of hosts and pages, the oldest forgotten first.
 type told struct {
 	mu    sync.Mutex
-	until map[string]time.Time // from when on a key is let in
+	until map[string]time.Time // when a key is accepted
 	order []string
 }
 
 const (
-	// mostTold is the number of keys remembered.
+	// mostTold is the number of remembered keys.
 	mostTold = 4096
 )
 
-// first says that whoever asks for the key is to be sent away: because nobody has asked for it
-// yet, or too early.
+// first reports whether a request for the key is to be refused: because it is the first, or too early.
 func (t *told) first(key string, wait time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,19 +12,18 @@ import (
 )
 
 const (
-	// mostNumbers and mostExamples are told in one answer at most.
+	// mostNumbers and mostExamples bound one response.
 	mostNumbers  = 100_000
 	mostExamples = 10_000
-	// mostAsked is the length of a list of URLs, bytes.
+	// mostAsked is the largest list of URLs, bytes.
 	mostAsked = 64 << 20
 )
 
-// questions are the paths at which something is told.
+// questions are the paths of queries.
 var questions = []string{"/.truth", "/.truths", "/.topics", "/.urls", "/.examples"}
 
-// tell answers questions about the webs themselves: /.truth?url=, /.topics, /.urls?n=&from=,
-// /.truths?n=&from= (or URLs in the body, one a line), /.examples?topic=&n=; &seed= where there are
-// several webs.
+// tell handles queries about the webs: /.truth?url=, /.topics, /.urls?n=&from=, /.truths?n=&from= (or URLs in
+// the body, one a line), /.examples?topic=&n=; &seed= if there are several webs.
 func (s *Server) tell(rw http.ResponseWriter, r *http.Request) {
 	if !slices.Contains(questions, r.URL.Path) {
 		http.NotFound(rw, r)
@@ -41,8 +40,7 @@ func (s *Server) tell(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answerTo says what is to be told, one value or several. An error is what is wrong with the
-// question, or with the connection.
+// answerTo passes the response, one value or several, to say. An error describes what is wrong with the query, or with the connection.
 func (s *Server) answerTo(r *http.Request, say func(any) error) error {
 	q := r.URL.Query()
 	if r.URL.Path == "/.truths" && r.Method == http.MethodPost {
@@ -86,8 +84,8 @@ func (s *Server) answerTo(r *http.Request, say func(any) error) error {
 	return say(w.Topics())
 }
 
-// truths tells of URLs, one a line, all of which are read before the first answer: clients that send
-// everything first would wait for ever otherwise.
+// truths returns the truths of URLs, one a line, all of which are read before the first response: otherwise
+// clients that send everything first would wait for ever.
 func (s *Server) truths(body io.Reader, say func(any) error) error {
 	b, err := io.ReadAll(body)
 	if err != nil {
@@ -100,7 +98,7 @@ func (s *Server) truths(body io.Reader, say func(any) error) error {
 		}
 		w, err := s.asked(url, "")
 		if err != nil {
-			w = s.webs[0] // which says that there is no such host
+			w = s.webs[0] // its truth is that there is no such host
 		}
 		if err := say(w.Truth(url)); err != nil {
 			return err
@@ -121,7 +119,7 @@ func number(q url.Values, name string, preset uint64) (uint64, error) {
 	return n, nil
 }
 
-// asked finds the web of a question.
+// asked finds the web of a query.
 func (s *Server) asked(url, seed string) (*Web, error) {
 	if rest, ok := strings.CutPrefix(url, "http://"); ok {
 		name, _, _ := strings.Cut(rest, "/")

@@ -1,42 +1,39 @@
 package simweb
 
-// Truth is what is true of a URL. Outcomes are those of schemas.OutcomeName.
+// Truth is the ground truth of a URL. Outcomes are those of schemas.OutcomeName.
 type Truth struct {
 	URL string `json:"url"`
-	// Kind is what stands there: "page", "redirect", "trap" (one of the endless pages),
-	// "robots.txt", "missing" (404), "no host".
+	// Kind of the URL: "page", "redirect", "trap" (one of the endless pages), "robots.txt", "missing" (404), "no host".
 	Kind string `json:"kind"`
 	// Exists: the URL is a page of the web. Alias: it redirects.
 	Exists bool `json:"exists"`
 	Alias  bool `json:"alias"`
-	// Topic that the page, or the one behind the redirects, is about: one of Web.Topics, or
-	// Other. Empty for everything else.
+	// Topic of the page, or of the one after the redirects: one of Web.Topics, or Other. Empty for everything else.
 	Topic string `json:"topic,omitempty"`
-	// Hub: a page of links, about nothing itself.
+	// Hub: a page of links, without a topic of its own.
 	Hub bool `json:"hub,omitempty"`
-	// Host's and page's hazards; "" = none.
+	// Hazards of the host and of the page; "" = none.
 	HostHazard string `json:"host_hazard,omitempty"`
 	Hazard     string `json:"hazard,omitempty"`
-	// Outcome that a correct crawler must come to, its tries used up. Before is the outcome of the
-	// first try where the server asks for another.
+	// Outcome that a correct crawler must reach after all attempts. Before is the outcome of the first attempt,
+	// if the server asks for another.
 	Outcome string `json:"outcome"`
 	Before  string `json:"before,omitempty"`
-	// End is what becomes of the URL when its redirects, ten at most, are followed.
+	// End is the outcome of the URL when its redirects, ten at most, are followed.
 	End string `json:"end"`
-	// Redirect is where the server sends to, as in the header Location. Target is the page behind
-	// all redirects, empty where they lead nowhere, and Hops is their number.
+	// Redirect is the header Location. Target is the page after all redirects, empty if there is none, and Hops is their number.
 	Redirect string `json:"redirect,omitempty"`
 	Target   string `json:"target,omitempty"`
 	Hops     int    `json:"hops,omitempty"`
-	// Charset by which a page must be read, a WHATWG name.
+	// Charset in which a page must be read, a WHATWG name.
 	Charset string `json:"charset,omitempty"`
-	// Size of the body at least, bytes, where the page is larger than crawlers like to read.
+	// Size of the body at least, bytes, if the page is larger than crawlers accept.
 	Size int `json:"size,omitempty"`
-	// CrawlDelay in seconds that the host's robots.txt asks for.
+	// CrawlDelay in seconds, from the host's robots.txt.
 	CrawlDelay int `json:"crawl_delay,omitempty"`
 }
 
-// Outcomes of truths, as schemas.OutcomeName says them.
+// Outcomes of truths, by their names in schemas.OutcomeName.
 const (
 	delivered   = "delivered"
 	notHTML     = "not-html"
@@ -53,7 +50,7 @@ const (
 // mostRedirects is the number of redirects that a crawler follows in a row.
 const mostRedirects = 10
 
-// Truth tells what is true of a canonical URL.
+// Truth returns the ground truth of a canonical URL.
 func (w *Web) Truth(url string) Truth {
 	t := w.truth(url)
 	t.End = t.Outcome
@@ -71,7 +68,7 @@ func (w *Web) Truth(url string) Truth {
 	return t
 }
 
-// truth is all of it but the end.
+// truth returns all of it except End.
 func (w *Web) truth(url string) Truth {
 	t := Truth{URL: url, Kind: "no host", Outcome: serverError}
 	s, ok := w.locate(url)
@@ -96,7 +93,7 @@ func (w *Web) truth(url string) Truth {
 		t.Kind, t.Outcome = "missing", clientError
 	}
 	if t.Outcome == notAllowed {
-		return t // nobody asks the host
+		return t // the host is not contacted
 	}
 	switch t.HostHazard {
 	case HazardStalled:

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// kind is what stands at a URL.
+// kind is the kind of a URL.
 type kind int
 
 const (
 	isPage    kind = iota
 	isMissing      // 404 on a host of the web
-	isAlias        // a redirect, hops to go
+	isAlias        // a redirect, with hops to the page
 	isFar          // a redirect in a chain that is too long
 	isLoop         // a redirect in a circle
 	isNowhere      // a redirect without a usable target
@@ -22,19 +22,19 @@ const (
 	isMovedRobots
 )
 
-// spot is what a URL of the web names.
+// spot is the meaning of a URL of the web.
 type spot struct {
 	kind kind
 	host host
 	page page // of isPage and redirects: the page at the end
-	hops int  // redirects up to that page; place in the circle of isLoop
+	hops int  // redirects up to that page; position in the cycle for isLoop
 	path string
 }
 
 const (
-	// farHops is the length of chains that are too long; who follows at most ten gives up.
+	// farHops is the length of too long chains; a crawler that follows at most ten gives up.
 	farHops = 14
-	// mostHops is the length of the longest chain to be followed.
+	// mostHops is the length of the longest chain that is to be followed.
 	mostHops = 9
 	circle   = 3
 )
@@ -58,7 +58,7 @@ func (w *Web) url(id uint64) string {
 	return string(w.appendURL(nil, &p))
 }
 
-// appendURL writes the URL of a page: home pages stand at "/", the others under their number.
+// appendURL writes the URL of a page: "/" for home pages, the number for the others.
 func (w *Web) appendURL(b []byte, p *page) []byte {
 	b = w.appendOrigin(b, p.host)
 	if p.index() == 0 {
@@ -77,8 +77,7 @@ func (w *Web) appendURL(b []byte, p *page) []byte {
 	return append(b, ".html"...)
 }
 
-// appendAlias writes the URL of a redirect before a page: /go/HOPS/NUMBER. Redirects more than
-// one hop away from it stand on other hosts.
+// appendAlias writes the URL of a redirect to a page: /go/HOPS/NUMBER. Redirects more than one hop away from it are on other hosts.
 func (w *Web) appendAlias(b []byte, word string, hops int, id uint64) []byte {
 	b = w.appendOrigin(b, w.aliasHost(hops, id))
 	b = append(append(b, word...), '/')
@@ -97,7 +96,7 @@ func (w *Web) aliasHost(hops int, id uint64) host {
 // aliasWords are the first segments of redirects.
 var aliasWords = map[string]kind{"go": isAlias, "far": isFar, "loop": isLoop, "void": isNowhere}
 
-// locate finds what stands at a canonical URL; ok is false where there is no such host.
+// locate parses a canonical URL; ok is false if there is no such host.
 func (w *Web) locate(url string) (s spot, ok bool) {
 	rest, ok := strings.CutPrefix(url, "http://")
 	if !ok {
@@ -123,7 +122,7 @@ func (w *Web) locate(url string) (s spot, ok bool) {
 	return s, true
 }
 
-// named finds the host of a name.
+// named finds the host with a name.
 func (w *Web) named(h *host, name string) bool {
 	number, ok := strings.CutSuffix(name, ".s"+strconv.FormatUint(w.c.Seed, 10)+".sim")
 	if !ok || !strings.HasPrefix(number, "h") {
@@ -137,7 +136,7 @@ func (w *Web) named(h *host, name string) bool {
 	return h.lo == w.unscramble(n)
 }
 
-// number reads the number of a page or host, in its only spelling.
+// number parses the number of a page or host, in its only spelling.
 func (w *Web) number(s string) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(s, base, 64)
 	return n, err == nil && n < w.Size() && strconv.FormatUint(n, base) == s

@@ -2,18 +2,17 @@ package simweb
 
 import "math"
 
-// Web is a synthetic web; its methods may be called from many goroutines.
+// Web is a synthetic web; its methods are safe for concurrent use.
 type Web struct {
 	c        Config
 	topics   []string // leaf topics
 	language *language
-	// starts of the sections of inner ids: one a topic, then one of hosts where topics mix, then
-	// the number of pages.
+	// starts of the sections of inner ids: one a topic, then the one of mixed topics, then the number of pages.
 	starts []uint64
 	bits   int // half the bits of an id, for scramble
 }
 
-// mixedShare is the share of pages on hosts where topics mix.
+// mixedShare is the share of pages on hosts of mixed topics.
 const mixedShare = 0.3
 
 // New checks the configuration and returns its web.
@@ -31,8 +30,7 @@ func New(c Config) (*Web, error) {
 	return w, nil
 }
 
-// cutSections gives topics shares of pages that fall with the root of their rank, in an order
-// that the language draws.
+// cutSections gives topics shares of pages that decrease with the root of their rank, in an order that the language determines.
 func (w *Web) cutSections() {
 	weights := make([]float64, len(w.topics))
 	sum := 0.0
@@ -64,26 +62,26 @@ func permutation(n int, seed uint64) []int {
 	return p
 }
 
-// Config is what the web was made from.
+// Config returns the configuration of the web.
 func (w *Web) Config() Config { return w.c }
 
-// Topics are the leaf topics, "Branch/Leaf".
+// Topics returns the leaf topics, "Branch/Leaf".
 func (w *Web) Topics() []string { return w.topics }
 
 // Other is the topic of pages that are about none of Topics.
 const Other = "Other"
 
-// Size is the number of pages.
+// Size returns the number of pages.
 func (w *Web) Size() uint64 { return w.c.Pages }
 
-// URL of page number n, 0 ≤ n < Size: an order that says nothing about topics.
+// URL returns the URL of page number n, 0 ≤ n < Size; the order is independent of topics.
 func (w *Web) URL(n uint64) string { return w.url(w.unscramble(n)) }
 
-// Alias is the URL of a redirect to page number n.
+// Alias returns the URL of a redirect to page number n.
 func (w *Web) Alias(n uint64) string { return string(w.appendAlias(nil, "go", 1, w.unscramble(n))) }
 
-// Examples returns the URLs of n pages about a topic, or of Other, without hazards: the same
-// ones each time, from all hosts alike. Fewer where the web does not have so many.
+// Examples returns the URLs of n pages about a topic, or of Other, without hazards: always the same ones, from
+// all hosts uniformly; fewer if the web does not have that many.
 func (w *Web) Examples(topic string, n int) []string {
 	var urls []string
 	for k := uint64(0); k < w.Size() && len(urls) < n; k++ {

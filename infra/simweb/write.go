@@ -7,9 +7,9 @@ type writer struct {
 	b     []byte
 	page  *page
 	voice voice
-	// beside is the voice of words beside links, which are more to the point than those of texts.
+	// beside is the voice of words next to links, which are more topical than those of texts.
 	beside voice
-	// template of the host, and the words of its navigation.
+	// template of the host, and the vocabulary of its navigation.
 	template int
 	site     stream
 }
@@ -41,8 +41,8 @@ func (w *Web) write(b []byte, p *page) []byte {
 	return x.b
 }
 
-// voice of a page: how much of it is topical differs from page to page, and most pages touch
-// another topic on the way; hubs and pages about nothing touch one.
+// voice of a page: the share of topical words varies from page to page, and most pages have some of another
+// topic; hubs and pages about nothing have some of one.
 func (w *Web) voice(s *stream, p *page) voice {
 	v := voice{language: w.language, rest: w.language.background, topic: p.topic, aside: int(s.next() % uint64(len(w.topics)))}
 	u := s.unit()
@@ -96,8 +96,7 @@ func (x *writer) head() {
 	x.str("</title>\n<link rel=\"stylesheet\" href=\"/site.css\"><script>var a=1;</script></head>\n<body>\n")
 }
 
-// navigation has the same words on every page of a host and leads to the same heads of
-// directories.
+// navigation has the same words and the same links to heads of directories on every page of a host.
 func (x *writer) navigation() {
 	h := x.page.host
 	directories := (h.size() + directory - 1) / directory
@@ -163,7 +162,7 @@ func (x *writer) content() {
 		length -= n
 	}
 	if n := min(int(x.s.lognormal(linksMedian, linksSigma)), linksMost); n > 0 {
-		// Links of one aim stand together.
+		// Links of one aim are adjacent.
 		aim := x.w.aims(&x.s, x.page)
 		x.list(n, func() page {
 			if x.s.unit() > sameAim {
@@ -175,16 +174,16 @@ func (x *writer) content() {
 }
 
 const (
-	// Of a content page: words of its text, links of its list.
+	// For a content page: words of its text, links of its list.
 	textMedian, textSigma   = 110, 1.25
 	textMost                = 20_000
 	linksMedian, linksSigma = 8, 0.9
 	linksMost               = 200
-	// sameAim is the chance that a link of a list is drawn for what the one before it was.
+	// sameAim is the probability that a link of a list has the aim of the one before it.
 	sameAim = 0.85
 )
 
-// hub lists what lies below it, or links to a few topics section by section.
+// hub lists what is below it, or links to a few topics section by section.
 func (x *writer) hub() {
 	x.str("<p>")
 	x.text(5 + int(x.s.lognormal(20, 1)))
@@ -207,7 +206,7 @@ func (x *writer) hub() {
 	}
 }
 
-// listing leads to the pages of the directory and to the heads of those below it.
+// listing links to the pages of the directory and to the heads of those below it.
 func (x *writer) listing() {
 	h, first := x.page.host, x.page.index()
 	at := first
@@ -227,7 +226,7 @@ func (x *writer) listing() {
 	x.list(x.s.intn(4), func() page { return x.w.anywhere(&x.s) })
 }
 
-// list writes n links, all in one shape of markup.
+// list writes n links with the same markup.
 func (x *writer) list(n int, target func() page) {
 	if n == 0 {
 		return
@@ -242,14 +241,14 @@ func (x *writer) list(n int, target func() page) {
 	x.str(shape.end)
 }
 
-// inline is a link inside a paragraph.
+// inline writes a link inside a paragraph.
 func (x *writer) inline() {
 	l := x.w.linkTo(&x.s, x.w.aimed(&x.s, x.page, x.w.aims(&x.s, x.page)))
 	x.item(&l, &inlineShape)
 }
 
-// shape is the markup of a link and of the leaves around it, which stand at offsets −2 to +2:
-// what is put before and behind each leaf, and how many words it has, 0 = there is no such leaf.
+// shape is the markup of a link and of the leaves at offsets −2 to +2: what is written before and after each
+// leaf, and how many words it has, 0 = there is no such leaf.
 type shape struct {
 	begin, end    string
 	before, after [5]string
@@ -275,8 +274,7 @@ var inlineShape = shape{
 	before: [5]string{"", "", " ", "", ""}, after: [5]string{"", "", "</a> ", "", ""},
 }
 
-// cues are the chances of a word about the target at offsets −2 … +2. Anchors have few words, so
-// that one tells more there.
+// cues are the probabilities of a word about the target at offsets −2 … +2. Anchors have few words, so that one tells more there.
 var cues = [...][5]float64{
 	CuesPeaked:  {0.8, 0.8, 0.9, 0.7, 0.75},
 	CuesUniform: {0.8, 0.8, 0.2, 0.8, 0.8},
@@ -320,8 +318,8 @@ func (x *writer) anchor(l *link, sh *shape) {
 	x.str(sh.after[2])
 }
 
-// cue writes a word that tells of the target's topic, if there is one at the offset: half of
-// them are words of the topic, half belong to links only.
+// cue writes a word about the target's topic, if there is one at the offset: half of them are words of the
+// topic, half occur near links only.
 func (x *writer) cue(l *link, at int) bool {
 	chance := cues[x.w.c.Cues][at]
 	if l.page.topic < 0 || chance == 0 || x.s.unit() >= chance {

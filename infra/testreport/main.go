@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// report copies what matters from r to w and says whether all is well.
+// report copies the relevant output from r to w and reports whether all tests passed.
 func report(r io.Reader, w io.Writer) (bool, error) {
 	t := tally{w: w, output: make(map[test][]string)}
 	s := bufio.NewScanner(r)
@@ -39,7 +39,7 @@ func report(r io.Reader, w io.Writer) (bool, error) {
 	for s.Scan() {
 		var e event
 		if err := json.Unmarshal(s.Bytes(), &e); err != nil {
-			fmt.Fprintf(w, "%s\n", s.Bytes()) // what the go command itself has to say
+			fmt.Fprintf(w, "%s\n", s.Bytes()) // output of the go command itself
 			continue
 		}
 		t.take(&e)
@@ -50,16 +50,16 @@ func report(r io.Reader, w io.Writer) (bool, error) {
 	return t.end(), nil
 }
 
-// test names a test; without a name it is its package.
+// test identifies a test, or its package if the name is empty.
 type test struct{ pkg, name string }
 
-// tally is what has come so far.
+// tally is the results so far.
 type tally struct {
 	w                       io.Writer
 	passed, failed, skipped int
 	broken                  int               // packages that failed or were not built
 	output                  map[test][]string // of tests that have not ended
-	why                     strings.Builder   // what failed tests said themselves, for the end
+	why                     strings.Builder   // messages of the failed tests, for the end
 }
 
 func (t *tally) take(e *event) {
@@ -82,7 +82,7 @@ func (t *tally) take(e *event) {
 	}
 }
 
-// endTest counts a test, which wrote text.
+// endTest counts a test, whose output is text.
 func (t *tally) endTest(e *event, text string) {
 	switch e.Action {
 	case "pass":
@@ -100,7 +100,7 @@ func (t *tally) endTest(e *event, text string) {
 	}
 }
 
-// endPackage says how a package ended, and which of its tests did not.
+// endPackage reports how a package ended, and which of its tests did not.
 func (t *tally) endPackage(e *event, text string) {
 	switch e.Action {
 	case "pass":
@@ -120,7 +120,7 @@ func (t *tally) endPackage(e *event, text string) {
 	}
 }
 
-// end writes the summary and says whether all is well.
+// end writes the summary and reports whether all tests passed.
 func (t *tally) end() bool {
 	fmt.Fprint(t.w, t.why.String())
 	fmt.Fprintf(t.w, "%d passed, %d failed", t.passed, t.failed)
@@ -131,8 +131,7 @@ func (t *tally) end() bool {
 	return t.failed == 0 && t.broken == 0 && t.passed > 0
 }
 
-// unended lists the tests of a package that wrote something and are neither passed nor failed: its
-// time was up, or it crashed.
+// unended lists the tests of a package with output that neither passed nor failed: on a time-out or a crash.
 func (t *tally) unended(pkg string) []string {
 	var names []string
 	for of := range t.output {
@@ -144,7 +143,7 @@ func (t *tally) unended(pkg string) []string {
 	return names
 }
 
-// crash keeps the line that says why a test's process ended, if it is in the text.
+// crash keeps the line with the reason why a test's process ended, if it is in the text.
 func crash(text string) string {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
@@ -154,11 +153,11 @@ func crash(text string) string {
 	return ""
 }
 
-// saidLines and saidWidth bound what the end repeats of one failed test.
+// saidLines and saidWidth bound what is repeated of one failed test.
 const saidLines, saidWidth = 20, 400
 
-// said keeps the first lines that a test logged by itself, from the text of all it wrote: the
-// end of that text is often the log of a program that the test ran.
+// said keeps the first lines that a test logged, from its whole output: the end of that is often the log of a
+// program that the test ran.
 func said(text string) string {
 	var b strings.Builder
 	lines := 0
@@ -179,7 +178,7 @@ func said(text string) string {
 	return b.String()
 }
 
-// figures keeps what a passing test logged and drops the frame that go test puts around it.
+// figures keeps what a passing test logged, without the frame added by go test.
 func figures(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Committed is the figures of measured.json.
+// Committed is the contents of measured.json.
 type Committed struct {
 	// Frozen webs by name, and synthetic ones by setting: see Synthetic.
 	Frozen    map[string]Figures `json:"frozen"`
@@ -55,12 +55,11 @@ func Round(x float64) float64 {
 	return math.Round(x*unit) / unit
 }
 
-// factor is how far beyond the frozen webs a figure may lie.
+// factor is how far outside the range of frozen webs a figure may be.
 const factor = 2
 
-// Range is what a figure of a synthetic web may be: a factor of two below the smallest of the
-// frozen webs to a factor of two above the largest. ok is false where no frozen web has it, and
-// for the size of the sample.
+// Range is the permitted range of a figure of a synthetic web: from half the smallest value of the frozen webs
+// to twice the largest. ok is false if no frozen web has the figure, and for the size of the sample.
 func (c *Committed) Range(name string) (low, high float64, ok bool) {
 	if name == "pages" || name == "hosts" {
 		return 0, 0, false
@@ -78,8 +77,7 @@ func (c *Committed) Range(name string) (low, high float64, ok bool) {
 	return low / factor, high * factor, ok
 }
 
-// Outside lists the figures that lie outside of their range, one a line, and those that the
-// frozen webs have and f has not.
+// Outside lists the figures outside of their range, one a line, and those that the frozen webs have and f lacks.
 func (c *Committed) Outside(f Figures) []string {
 	var out []string
 	for _, name := range c.names() {
@@ -110,13 +108,13 @@ func (c *Committed) names() []string {
 	return names
 }
 
-// kinds of figures in the order of tables; a figure is of the last kind that it begins with.
+// kinds of figures in the order of tables; a figure is of the last kind that is its prefix.
 var kinds = []string{
 	"pages", "hosts", "pages a host", "largest host", "bytes", "tokens", "distinct", "leaves", "links,", "out-degree", "in-degree",
 	"links, same", "links within", "links across", "critic", "information gain",
 }
 
-// order puts figures of one kind together, and offsets from left to right.
+// order groups figures of one kind, with offsets in ascending order.
 func order(name string) int {
 	kind := 0
 	for i, k := range kinds {
@@ -129,7 +127,7 @@ func order(name string) int {
 	return 100*kind + d
 }
 
-// Table is all figures side by side, as Markdown.
+// Table returns all figures as a Markdown table.
 func (c *Committed) Table() string {
 	frozen, synthetic := sortedKeys(c.Frozen), sortedKeys(c.Synthetic)
 	var b strings.Builder
@@ -159,7 +157,7 @@ func (c *Committed) Table() string {
 	return b.String()
 }
 
-// plain is a number with about three digits, never as a power of ten.
+// plain formats a number with about three digits, without an exponent.
 func plain(x float64) string {
 	switch {
 	case x >= 100:

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// reach is the largest offset looked at.
+	// reach is the largest offset measured.
 	reach = 8
-	// mostLinks is the number of links of a web looked at, about.
+	// mostLinks is the approximate number of links sampled from a web.
 	mostLinks = 60_000
-	// rarest is the share of links at whose offset a term must stand to count by itself.
+	// rarest is the share of links at whose offset a term must occur to count by itself.
 	rarest = 1.0 / 4000
 )
 
-// Gain is the name of the figure of an offset.
+// Gain returns the name of the figure of an offset.
 func Gain(d int) string { return fmt.Sprintf("information gain at %+d, %%", d) }
 
-// instance is a link with its class and one drawn at random.
+// instance is a link with its class and a random one.
 type instance struct {
 	page, class, random int
 	edge                edge
@@ -68,8 +68,7 @@ func (g *graph) termsAt(x instance, d int, starts []uint32, f func(number uint32
 	}
 }
 
-// instances are links of which the hash of both ends says that they are looked at, with their
-// classes, and the same classes in random order.
+// instances returns links sampled by a hash of both ends, with their classes, and the same classes in random order.
 func (g *graph) instances() (list []instance, classes int) {
 	names := make(map[string]bool)
 	for _, l := range g.labels {
@@ -110,7 +109,7 @@ func (t *table) add(term string, class int) {
 	t.terms[term][class]++
 }
 
-// information is I(T; C) / H(C), terms that stand less often than least counted as one.
+// information is I(T; C) / H(C), with terms of less than the given frequency counted as one.
 func (t *table) information(least int32) float64 {
 	rare, all := make([]int32, t.classes), make([]int32, t.classes)
 	given, n := 0.0, 0.0 // Σ n(t)·H(C|t)
@@ -158,7 +157,7 @@ func entropy(counts []int32) float64 {
 	return h
 }
 
-// leavesAt are the leaves at an offset of a link.
+// leavesAt iterates over the leaves at an offset of a link.
 func leavesAt(e edge, d, leaves int) func(yield func(int) bool) {
 	first, last := int(e.first), int(e.last)
 	switch {

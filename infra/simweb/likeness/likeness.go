@@ -15,24 +15,23 @@ import (
 	"forager/schemas"
 )
 
-// Page of a web, as package dom reads it.
+// Page is a page of a web, as package dom reads it.
 type Page struct {
 	*schemas.Page
-	// Label is its topic by the web's own truth; "" where the web has none.
+	// Label is its topic by the ground truth; "" if the web has none.
 	Label string
 }
 
-// Web is a web to be measured.
+// Web is a web to measure.
 type Web struct {
 	Pages []Page
-	// Resolve follows redirects from a canonical URL; nil = there are none. What it returns
-	// need not be a page.
+	// Resolve follows redirects from a canonical URL; nil = there are none. The result need not be a page.
 	Resolve func(url string) string
-	// Texts: the pages are texts without markup, whose tokens alone say anything.
+	// Texts: the pages are texts without markup, of which only the tokens are measured.
 	Texts bool
 }
 
-// Figures by name. A figure that the web has no data for is missing.
+// Figures by name. A figure for which the web has no data is missing.
 type Figures map[string]float64
 
 // minLabel is the number of pages below which a label counts as "other".
@@ -40,7 +39,7 @@ const minLabel = 100
 
 const other = "other"
 
-// Measure measures a web; links and labels need all of its pages, texts any sample.
+// Measure measures a web; links and labels need all of its pages, for texts any sample will do.
 func Measure(w *Web) (Figures, error) {
 	f := Figures{"pages": float64(len(w.Pages))}
 	if len(w.Pages) == 0 {
@@ -58,7 +57,7 @@ func Measure(w *Web) (Figures, error) {
 	return f, right(f, w.Pages, g.labels)
 }
 
-// quantiles names the quantiles of a sample.
+// quantiles sets the figures of the quantiles of a sample.
 func quantiles(f Figures, name string, values []float64, at ...int) {
 	slices.Sort(values)
 	for _, p := range at {
@@ -118,7 +117,7 @@ func hosts(f Figures, pages []Page) {
 type graph struct {
 	pages  []Page
 	hosts  []string
-	labels []string // rare ones as "other"; all "" where the web has none
+	labels []string // rare ones as "other"; all "" if the web has none
 	links  [][]edge // by source
 	count  int
 }
@@ -172,17 +171,17 @@ func (g *graph) degrees(f Figures) {
 	quantiles(f, "out-degree", out, 10, 50, 90)
 	quantiles(f, "in-degree", in, 50, 90, 99)
 	var top, all float64
-	for i, n := range in { // quantiles has sorted it
+	for i, n := range in { // sorted by quantiles
 		all += n
 		if i >= len(in)-(len(in)+99)/100 {
 			top += n
 		}
 	}
 	f["in-degree, share of the top 1 %"] = top / all
-	delete(f, "in-degree, mean") // that of the out-degree
+	delete(f, "in-degree, mean") // equal to that of the out-degree
 }
 
-// locality counts links that keep host and label.
+// locality counts links that stay on their host, and on their topic.
 func (g *graph) locality(f Figures) {
 	share := make(map[string]float64)
 	for _, l := range g.labels {
@@ -218,9 +217,9 @@ func (g *graph) locality(f Figures) {
 	}
 }
 
-// right is how often a critic finds the labels of pages that it was not trained on.
+// right sets the share of pages whose label a critic trained on others finds.
 func right(f Figures, pages []Page, labels []string) error {
-	// As many as train quickly; which ones, says the hash of their URLs.
+	// As many as can be trained on quickly, selected by the hash of their URLs.
 	const most = 4000
 	at := make([]int, 0, len(pages))
 	for i := range pages {
@@ -266,7 +265,7 @@ func right(f Figures, pages []Page, labels []string) error {
 	return nil
 }
 
-// String is one figure a line, in the order of their names.
+// String returns one figure a line, in the order of their names.
 func (f Figures) String() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(f)) {
