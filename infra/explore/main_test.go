@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// TestAFailureIsFoundAndRepeats explores tests one of which fails once in many thousand checks. It is found, the others are
-// not reported, and the command that is printed fails in the same way.
+// TestAFailureIsFoundAndRepeats explores tests one of which fails once in many thousand checks. It is found,
+// the others are not reported, and the printed command fails in the same way.
 func TestAFailureIsFoundAndRepeats(t *testing.T) {
 	program := t.TempDir() + "/explore"
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	// Its time is over long before it ends if the failure is not found.
+	// Without the failure it would run until its time is over.
 	out, err := exec.Command(program, "-seconds", "300", "-seed", "1", "./testdata/wrong").CombinedOutput()
 	text := string(out)
 	if err == nil {

@@ -22,8 +22,9 @@ import (
 	"forager/internal/platform/pipeline"
 )
 
-// TestLogins starts the parts on a data folder that others can read, with a pipeline file that has the keys that were
-// published, and tries every part without a password, with a wrong one, with the published one and with its own.
+// TestLogins starts the parts on a data folder that others can read, with a pipeline file that has the
+// published keys, and tries every part without a password, with a wrong one, with the published one and with
+// its own.
 func TestLogins(t *testing.T) {
 	broker, objects, tables := address(t), address(t), address(t)
 	config := writeConfig(t, broker, "http://"+objects, "http://"+tables)
@@ -135,8 +136,8 @@ func tryClickHouse(t *testing.T, address, user, password string) error {
 	return nil
 }
 
-// TestTheEngineStaysInItsFolder has the engine evaluate text of which the statement's check sees nothing: it can open no file
-// of the operator's, while it does to its own tables what a crawl needs.
+// TestTheEngineStaysInItsFolder makes the engine evaluate text that the check of the statement does not see: it
+// can open none of the operator's files, while what a crawl needs from its own tables works.
 func TestTheEngineStaysInItsFolder(t *testing.T) {
 	broker, objects, tables := address(t), address(t), address(t)
 	config := writeConfig(t, broker, "http://"+objects, "http://"+tables)

@@ -20,7 +20,7 @@ import (
 	"forager/internal/platform/pipeline"
 )
 
-// TestMain serves as the program itself, too.
+// TestMain also serves as the program itself.
 func TestMain(m *testing.M) {
 	if args := os.Getenv("FORAGER_TEST_LOCAL"); args != "" {
 		os.Args = append(os.Args[:1], strings.Fields(args)...)
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// address is a loopback address that is free.
+// address returns a free loopback address.
 func address(t *testing.T) string {
 	t.Helper()
 	addresses, err := freeport.Addresses(1)
@@ -152,7 +152,7 @@ func TestServesAndStops(t *testing.T) {
 	if code, body := get(t, config, "http://"+tables+"/?query=SHOW+CREATE+DATABASE+kept"); code != 200 {
 		t.Errorf("after the restart ClickHouse answers %d %s", code, body)
 	}
-	// A second signal does not wait for anybody.
+	// A second signal stops it at once.
 	slow := make(chan struct{})
 	go func() {
 		defer close(slow)

@@ -37,7 +37,7 @@ func served(t *testing.T, log io.Writer, webs ...*Web) (address string, client *
 	}
 }
 
-// TestTheServerDoesWhatTheTruthSays asks for pages of every hazard, once and again.
+// TestTheServerDoesWhatTheTruthSays requests pages of every hazard, several times.
 func TestTheServerDoesWhatTheTruthSays(t *testing.T) {
 	w := hostile(t, func(c *Config) {
 		c.Pages, c.Seed = 5000, 7
@@ -104,7 +104,7 @@ func TestTheServerDoesWhatTheTruthSays(t *testing.T) {
 	}
 }
 
-// getter asks a client for URLs: status, body and header of the answer.
+// getter returns a function that requests URLs: status, body and header of the response.
 func getter(t *testing.T, client *http.Client) func(url string) (int, string, http.Header) {
 	return func(url string) (int, string, http.Header) {
 		t.Helper()
@@ -121,8 +121,8 @@ func getter(t *testing.T, client *http.Client) func(url string) (int, string, ht
 	}
 }
 
-// TestRobotsSayWhatTheTruthSays: each kind of robots.txt, read by package robots, keeps crawlers from the pages that are
-// said to be disallowed and from no others.
+// TestRobotsSayWhatTheTruthSays: each kind of robots.txt, read by package robots, excludes crawlers from the
+// pages whose truth is disallowed and from no others.
 func TestRobotsSayWhatTheTruthSays(t *testing.T) {
 	w := made(t, func(c *Config) { c.Pages, c.Hazards = 20_000, Hazards{Robots: 1} })
 	_, client := served(t, nil, w)
@@ -163,7 +163,7 @@ func TestRobotsSayWhatTheTruthSays(t *testing.T) {
 	}
 }
 
-// TestAnswersMeanWhatTheTruthSays: what every kind of file, of redirect and of error means by package answer.
+// TestAnswersMeanWhatTheTruthSays: the meaning, by package answer, of every kind of file, redirect and error.
 func TestAnswersMeanWhatTheTruthSays(t *testing.T) {
 	w := made(t, func(c *Config) {
 		c.Pages, c.Hazards = 20_000, Hazards{Files: 0.4, Errors: 0.2, Huge: 0.01, Cut: 0.2, Stalled: 0.5, Nowhere: 0.1, StallFor: time.Millisecond}
@@ -181,7 +181,7 @@ func TestAnswersMeanWhatTheTruthSays(t *testing.T) {
 		m := meaning.Of(u, a.status, a.location, a.contentType, a.body)
 		name := schemas.OutcomeName(m.Outcome)
 		if tr.HostHazard == HazardStalled || tr.Outcome == failed {
-			return // what is sent of it is not the whole answer
+			return // the response is incomplete
 		}
 		if name != tr.Outcome {
 			t.Errorf("%s: %d, %q, %q means %s, truth %+v", url, a.status, a.location, a.contentType, name, tr)
@@ -216,7 +216,7 @@ func TestAnswersMeanWhatTheTruthSays(t *testing.T) {
 	}
 }
 
-// TestConnectionsBreak: some before anything was sent, some amid the body; and of stalled hosts some send their header.
+// TestConnectionsBreak: some before anything was sent, some within the body; some stalled hosts send their header.
 func TestConnectionsBreak(t *testing.T) {
 	w := made(t, func(c *Config) {
 		c.Pages, c.Hazards = 5000, Hazards{Cut: 0.5, Stalled: 0.5, StallFor: 10 * time.Millisecond}
@@ -330,7 +330,7 @@ func TestTheServerIsAProxy(t *testing.T) {
 	}
 }
 
-// TestTruthsOfMany: labels of a whole web, and of a list of URLs from anywhere.
+// TestTruthsOfMany: labels of a whole web, and of a list of URLs of any web.
 func TestTruthsOfMany(t *testing.T) {
 	w, other := made(t, func(c *Config) { c.Pages = 3000 }), made(t, func(c *Config) { c.Seed = 2 })
 	address, _ := served(t, nil, w, other)
@@ -361,7 +361,7 @@ func TestTruthsOfMany(t *testing.T) {
 
 	urls := []string{other.URL(3), "http://elsewhere.example/", "no URL", w.Alias(5)}
 	want = []Truth{other.Truth(urls[0]), w.Truth(urls[1]), w.Truth(urls[2]), w.Truth(urls[3])}
-	for n := range uint64(20_000) { // much more than fits into buffers
+	for n := range uint64(20_000) { // much more than fits in buffers
 		urls, want = append(urls, other.URL(n)), append(want, other.Truth(other.URL(n)))
 	}
 	resp, err = http.Post(address+"/.truths", "text/plain", strings.NewReader(strings.Join(urls, "\r\n")+"\n\n"))

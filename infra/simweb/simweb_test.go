@@ -28,7 +28,7 @@ func made(t testing.TB, change func(*Config)) *Web {
 	return w
 }
 
-// hostile is a web with every hazard; times are short.
+// hostile is a web with every hazard and short times.
 func hostile(t testing.TB, change func(*Config)) *Web {
 	return made(t, func(c *Config) {
 		c.Pages, c.Hazards = 20_000, AllHazards()
@@ -109,7 +109,7 @@ func TestScrambleIsAPermutation(t *testing.T) {
 	}
 }
 
-// Hosts cut the ids into pieces without gaps, and every page of one finds the same.
+// Hosts divide the ids without gaps, and every page of one returns the same host.
 func TestHostsPartitionThePages(t *testing.T) {
 	w := made(t, func(c *Config) { c.Pages = 20_000 })
 	names := make(map[string]bool)
@@ -134,8 +134,7 @@ func TestHostsPartitionThePages(t *testing.T) {
 	}
 }
 
-// What a page links to exists, but for the share that is dead, and what is not a page answers
-// as the truth says.
+// Links of a page lead to pages, except for the dead share, and other URLs respond as their truth.
 func TestLinksLeadWhereTheTruthSays(t *testing.T) {
 	w := hostile(t, nil)
 	kinds := make(map[string]int)
@@ -150,7 +149,7 @@ func TestLinksLeadWhereTheTruthSays(t *testing.T) {
 			t.Fatalf("%s changes", u)
 		}
 		if w.Truth(u).Hazard != "" {
-			continue // in another encoding, or no HTML
+			continue // in another encoding, or not HTML
 		}
 		for _, l := range links(t, u, html) {
 			tr := w.Truth(l)
@@ -171,7 +170,7 @@ func TestLinksLeadWhereTheTruthSays(t *testing.T) {
 	}
 }
 
-// Chains of redirects end at their targets after as many hops as they say.
+// Chains of redirects end at their targets after the number of hops in their truth.
 func TestRedirectsAreFollowed(t *testing.T) {
 	w := hostile(t, nil)
 	rapid.Check(t, func(t *rapid.T) {
@@ -203,7 +202,7 @@ func TestRedirectsAreFollowed(t *testing.T) {
 	})
 }
 
-// Endless pages lead to further ones for ever.
+// Endless pages always link to further ones.
 func TestTrapsHaveNoEnd(t *testing.T) {
 	w := hostile(t, nil)
 	seen := make(map[kind]bool)
@@ -235,8 +234,8 @@ func TestTrapsHaveNoEnd(t *testing.T) {
 	}
 }
 
-// TestCharsetsAreReadAsBrowsersDo: package dom comes to the encoding that the truth names, and
-// where nothing lies, to the accents.
+// TestCharsetsAreReadAsBrowsersDo: package dom detects the encoding of the truth and, where the declaration is
+// right, reads the accents.
 func TestCharsetsAreReadAsBrowsersDo(t *testing.T) {
 	w := hostile(t, func(c *Config) { c.Hazards = Hazards{Charsets: 1} })
 	seen := make(map[*charset]bool)
@@ -275,8 +274,8 @@ func TestTwoSeedsShareWordsButNoPage(t *testing.T) {
 	}
 }
 
-// Labels cannot be read from URLs: the numbers of a topic's pages are spread evenly, and no name
-// of a topic stands in them, unless that is asked for.
+// Labels do not follow from URLs: the numbers of a topic's pages are uniform, and no name of a topic occurs in
+// them, unless that is set.
 func TestURLsDoNotTellTopics(t *testing.T) {
 	w := made(t, nil)
 	open := made(t, func(c *Config) { c.TopicURLs = true })
@@ -304,7 +303,7 @@ func TestURLsDoNotTellTopics(t *testing.T) {
 	}
 }
 
-// broken says whether a crawler can tell something to be wrong with the URL.
+// broken reports whether a crawler can see that the URL is wrong.
 func broken(t Truth) bool {
 	return t.Hazard != "" || t.HostHazard != "" || !slices.Contains([]string{"page", "missing"}, t.Kind)
 }
@@ -327,8 +326,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestAHundredMillionPagesNeedNoMemory visits pages all over a web of 10⁸ pages: what is held
-// does not grow, and a page costs as many allocations as in a web of 10⁴.
+// TestAHundredMillionPagesNeedNoMemory visits pages of a web of 10⁸ pages: memory does not grow, and a page
+// takes as many allocations as in a web of 10⁴.
 func TestAHundredMillionPagesNeedNoMemory(t *testing.T) {
 	visit := func(w *Web, from, n uint64) (allocations float64) {
 		buf := make([]byte, 0, 1<<20)
@@ -367,8 +366,7 @@ func TestAHundredMillionPagesNeedNoMemory(t *testing.T) {
 	runtime.KeepAlive(large)
 }
 
-// TestEachHazardStandsAlone switches them on one by one, by name: what is met then is of that kind
-// only, and without it nothing is.
+// TestEachHazardStandsAlone enables them one by one, by name: only hazards of that kind occur, and without it none.
 func TestEachHazardStandsAlone(t *testing.T) {
 	meets := func(h Hazards) map[string]bool {
 		w := made(t, func(c *Config) { c.Pages, c.Hazards, c.Dead, c.Alias = 5000, h, 0, 0 })
@@ -376,7 +374,7 @@ func TestEachHazardStandsAlone(t *testing.T) {
 		for n := range w.Size() {
 			tr := w.Truth(w.URL(n))
 			met[tr.Hazard+tr.HostHazard] = true
-			if n >= 300 || tr.Hazard == HazardCharset { // whose links are in its encoding
+			if n >= 300 || tr.Hazard == HazardCharset { // its links are in its encoding
 				continue
 			}
 			html, _, _ := w.Page(w.URL(n))
@@ -432,7 +430,7 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzTruth: whatever is asked, there is an answer, and it does not take long.
+// FuzzTruth: every query gets a response, in bounded time.
 func FuzzTruth(f *testing.F) {
 	w := hostile(f, nil)
 	for n := range uint64(20) {
@@ -450,7 +448,7 @@ func FuzzTruth(f *testing.F) {
 	})
 }
 
-// BenchmarkPage is what the server does for a page before it is sent.
+// BenchmarkPage measures the work of the server for a page before it is sent.
 func BenchmarkPage(b *testing.B) {
 	for name, change := range map[string]func(*Config){"100k": nil, "100M": func(c *Config) { c.Pages = 100_000_000 }} {
 		b.Run(name, func(b *testing.B) {

@@ -13,8 +13,7 @@ import (
 	"forager/schemas"
 )
 
-// TestASoundCrawlHasNoDifferences looks for false alarms: redirects, failures, depths, caps and
-// windows of every sort.
+// TestASoundCrawlHasNoDifferences looks for false alarms, with redirects, failures, depths, caps and windows.
 func TestASoundCrawlHasNoDifferences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		if r := judged(t, crawled(t)); !r.OK {
@@ -23,7 +22,7 @@ func TestASoundCrawlHasNoDifferences(t *testing.T) {
 	})
 }
 
-// TestEveryLeapIsMissed takes one leap away, also one through redirects, and wants its link named.
+// TestEveryLeapIsMissed removes one leap, also one through redirects; the audit must name its link.
 func TestEveryLeapIsMissed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := crawled(t)
@@ -35,10 +34,10 @@ func TestEveryLeapIsMissed(t *testing.T) {
 		e.Leaps = slices.DeleteFunc(e.Leaps, func(l *schemas.LeapSettled) bool { return l == gone })
 		target, known := fateOf(t, e, gone.GetV())
 		if target == gone.GetU() || mayBeCapped(e, gone.GetV()) {
-			return // such a link may have been none
+			return // such a link may not have been one
 		}
 		if !known && e.Control.GetScope().GetHostCap() > 0 {
-			return // a target that was never asked for may have met its host's cap, or be in the frontier
+			return // a target that was never requested may have met its host's cap, or be in the frontier
 		}
 		want := "from " + gone.GetU() + " to " + gone.GetV() + " was never settled"
 		if r := judged(t, e); !strings.Contains(problems(r), want) {
@@ -47,7 +46,7 @@ func TestEveryLeapIsMissed(t *testing.T) {
 	})
 }
 
-// TestRowsStandInForRecords makes the records anew from their rows.
+// TestRowsStandInForRecords reconstructs the records from their rows.
 func TestRowsStandInForRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := crawled(t)
@@ -92,8 +91,7 @@ func TestRowsStandInForRecords(t *testing.T) {
 	})
 }
 
-// TestARecordThatNobodyCanDecode stands in page.fetched: parse-dom has answered for it, and
-// ClickHouse has no row.
+// TestARecordThatNobodyCanDecode is in page.fetched: parse-dom has failed its request, and ClickHouse has no row.
 func TestARecordThatNobodyCanDecode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := crawled(t)
@@ -117,8 +115,8 @@ func TestARecordThatNobodyCanDecode(t *testing.T) {
 	})
 }
 
-// TestWhatIsSaidOfHubsAndShadows alters one thing of a ranking, or of what shadows said, and wants it named; rows of rankings
-// that the topic has no more are no difference.
+// TestWhatIsSaidOfHubsAndShadows alters one value of a ranking, or of a shadow; the audit must name it. Rows of
+// rankings that the topic no longer retains are no difference.
 func TestWhatIsSaidOfHubsAndShadows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := crawled(t)

@@ -16,8 +16,8 @@ import (
 	"forager/schemas"
 )
 
-// crawled is the evidence of a small crawl of a random web: the frontier decides, answers come in
-// any order. Nothing is away: whatever the audit says of it is wrong.
+// crawled is the evidence of a small crawl of a random web: the frontier decides, responses come in any order.
+// Everything is consistent: every difference that the audit reports is an error of the audit.
 func crawled(t *rapid.T) *Evidence {
 	c := newCrawl(t)
 	for range 10_000 {
@@ -53,7 +53,7 @@ func crawled(t *rapid.T) *Evidence {
 	return nil
 }
 
-// open is a scope that lets everything through.
+// open is a scope that contains everything.
 var open = func() *scope.Scope {
 	s, err := scope.New(new(schemas.Scope), nil)
 	if err != nil {
@@ -74,7 +74,7 @@ type crawl struct {
 	urls   []string
 }
 
-// webPage answers with its outcomes one after another, the last one for ever.
+// webPage responds with its outcomes one after another, and repeats the last one.
 type webPage struct {
 	outcomes []schemas.Outcome
 	target   string
@@ -145,7 +145,7 @@ func newCrawl(t *rapid.T) *crawl {
 	return c
 }
 
-// failed are the requests that no stage could handle and that nobody asked for again.
+// failed returns the requests that no stage could handle and that were not replayed.
 func (c *crawl) failed() []*schemas.FetchRequest {
 	asked := make(map[string]bool)
 	for _, v := range c.e.Verdicts {
@@ -161,13 +161,13 @@ func (c *crawl) failed() []*schemas.FetchRequest {
 	return failed
 }
 
-// replayOf asks for one more attempt at a request.
+// replayOf requests one more attempt at a request.
 func replayOf(r *schemas.FetchRequest) *schemas.LinkFound {
 	id := schemas.LeapID("c", "replay", hexOf(r.GetId()))
 	return &schemas.LinkFound{Id: id.Bytes(), Crawl: "c", Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_REPLAY, Replay: r.GetId()}
 }
 
-// answer makes the verdict on a request and the records that it came through.
+// answer makes the verdict on a request and the records of the stages before it.
 func (c *crawl) answer(r *schemas.FetchRequest) *schemas.LinkFound {
 	p := c.pages[r.GetUrl()]
 	outcome := p.outcomes[min(int(r.GetAttempt()), len(p.outcomes))-1]
@@ -205,7 +205,7 @@ func (c *crawl) apply(v *schemas.LinkFound) {
 	c.e.Leaps = append(c.e.Leaps, effects.Settled...)
 }
 
-// evidence adds what ClickHouse and crawl.status would say.
+// evidence adds the contents of ClickHouse and crawl.status.
 func (c *crawl) evidence() *Evidence {
 	st := c.shard.Status(c.now)
 	for _, topic := range []string{schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged} {
@@ -225,7 +225,7 @@ func (c *crawl) evidence() *Evidence {
 	return c.e
 }
 
-// rowsOf are the rows that ClickHouse has of the records.
+// rowsOf returns ClickHouse's rows of the records.
 func rowsOf(e *Evidence) Tables {
 	t := Tables{"books": e.Tables["books"]}
 	seen := make(map[string]bool)
@@ -276,7 +276,7 @@ func judged(t interface{ Fatal(...any) }, e *Evidence) *Result {
 	return r
 }
 
-// rank adds the rankings of hubs that the topic still holds.
+// rank adds the rankings of hubs that the topic retains.
 func (c *crawl) rank() {
 	g, err := distill.OpenGraph(frontier.NewMemory(), []byte("hubs"))
 	if err != nil {

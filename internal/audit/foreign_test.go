@@ -8,7 +8,7 @@ import (
 	"forager/schemas"
 )
 
-// FuzzTake: an audit reads topics that anybody may write to.
+// FuzzTake: an audit reads topics to which other programs may write.
 func FuzzTake(f *testing.F) {
 	f.Add(schemas.TopicFetchRequested, "c", "000102030405060708090a0b0c0d0e0f", "1", "0", []byte{})
 	f.Add(schemas.TopicPageFetched, "c", "000102030405060708090a0b0c0d0e0f", "1", "0", []byte{0xff})
@@ -31,7 +31,7 @@ func FuzzTake(f *testing.F) {
 	})
 }
 
-// FuzzRebuild: and rows of ClickHouse are anybody's too.
+// FuzzRebuild: the same for rows of ClickHouse.
 func FuzzRebuild(f *testing.F) {
 	f.Add(schemas.TopicPageFetched, "000102030405060708090a0b0c0d0e0f", "http://a.example/", "delivered", "200")
 	f.Add(schemas.TopicLinkFound, "", "0", "", "x")

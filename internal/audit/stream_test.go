@@ -16,12 +16,12 @@ import (
 	"forager/schemas"
 )
 
-// chain is a crawl of pages of which each links to the next one, and to many pages that are never fetched. Nothing of it is
-// in memory.
+// chain is a crawl of pages of which each links to the next one, and to many pages that are never fetched. It
+// is generated while it is read.
 type chain struct {
 	Case
 	pages, links int
-	// broken is a leap that ClickHouse has otherwise than the topic; -1 = none.
+	// broken is a leap that differs between ClickHouse and the topic; -1 = none.
 	broken int
 	peak   uint64 // of live heap, bytes
 	calls  int
@@ -63,7 +63,7 @@ func (c *chain) verdict(i int) *schemas.LinkFound {
 	return v
 }
 
-// leap is that from page i to the next one.
+// leap returns that from page i to the next one.
 func (c *chain) leap(i int) *schemas.LeapSettled {
 	u, v := c.judgement(i), c.judgement(i+1)
 	return &schemas.LeapSettled{
@@ -107,7 +107,7 @@ func newChain(t *testing.T, pages, links int) *chain {
 	return c
 }
 
-// look measures what is alive.
+// look measures the live heap.
 func (c *chain) look() {
 	if c.calls++; c.calls%500 == 0 {
 		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -237,7 +237,7 @@ func (c *chain) audit(t *testing.T) *Result {
 	return r
 }
 
-// TestMemoryDoesNotGrowWithPages audits a crawl, and one of ten times its pages.
+// TestMemoryDoesNotGrowWithPages audits a crawl, and one of ten times as many pages.
 func TestMemoryDoesNotGrowWithPages(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	peak := func(pages int) uint64 {
@@ -254,7 +254,7 @@ func TestMemoryDoesNotGrowWithPages(t *testing.T) {
 	}
 }
 
-// TestASampleFindsDamageAsOftenAsItSays damages one row, and audits by many samples.
+// TestASampleFindsDamageAsOftenAsItSays damages one row, and audits with many samples.
 func TestASampleFindsDamageAsOftenAsItSays(t *testing.T) {
 	const runs, share = 200, .3
 	found := 0

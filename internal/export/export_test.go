@@ -29,7 +29,7 @@ import (
 	"forager/schemas"
 )
 
-// shelf is a store of one segment, and the rows that lead into it.
+// shelf is a store of one segment, with the rows of its pages.
 type shelf struct {
 	segment bytes.Buffer
 	writer  *warc.Writer
@@ -37,7 +37,7 @@ type shelf struct {
 	bodies  []string
 	// away makes Range fail for the n-th page.
 	away   func(n int) error
-	out    atomic.Int32 // answers that were not taken yet
+	out    atomic.Int32 // responses that were not taken yet
 	most   atomic.Int32
 	listed int
 }
@@ -201,7 +201,7 @@ func TestURLsReadNothing(t *testing.T) {
 	}
 }
 
-// taker takes pages one by one.
+// taker accepts pages one by one.
 type taker struct {
 	s *shelf
 	t *testing.T
@@ -225,8 +225,7 @@ func TestFewPagesAreReadAhead(t *testing.T) {
 	}
 }
 
-// Pages that cannot be read end an export, or are left out and named; the rest is whole and in
-// order.
+// Pages that cannot be read end an export, or are left out and named; the rest is complete and in order.
 func TestDamagedPages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newShelf(rt, rapid.IntRange(1, 40).Draw(rt, "pages"))
@@ -284,7 +283,7 @@ func TestDamageIsSeen(t *testing.T) {
 		t.Errorf("%d pages, %v", n, err)
 	}
 	s = newShelf(t, 3)
-	s.rows[1][13], s.rows[1][14] = s.rows[2][13], s.rows[2][14] // another page's place
+	s.rows[1][13], s.rows[1][14] = s.rows[2][13], s.rows[2][14] // the position of another page
 	if n, err := Write(t.Context(), io.Discard, s, s, Selection{Crawl: "c", Outcome: "delivered"}, o); n != 1 || !errors.Is(err, ErrDamaged) {
 		t.Errorf("%d pages, %v", n, err)
 	}
@@ -373,7 +372,7 @@ func TestTarget(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	// Two at once: the second is told.
+	// Two at once: the second gets an error.
 	os.Remove(path)
 	first, second := create(false), create(false)
 	fmt.Fprint(first, "first")
@@ -388,7 +387,7 @@ func TestTarget(t *testing.T) {
 		t.Errorf("of two at once the file holds %q, %v", b, err)
 	}
 	left("out.urls")
-	// What a link points to is replaced, not the link.
+	// The target of a symbolic link is replaced, not the link.
 	real := path
 	path = filepath.Join(dir, "link.urls")
 	if err := os.Symlink("out.urls", path); err != nil {
@@ -404,7 +403,7 @@ func TestTarget(t *testing.T) {
 	}
 	left("link.urls", "out.urls")
 	path = real
-	// The folder goes away before the file is whole.
+	// The folder is removed before the file is complete.
 	target = create(true)
 	if err := os.Rename(dir, dir+"-gone"); err != nil {
 		t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// machinery are the rooms that know brokers, stores and processes. Every other room below
-// internal is pure: it knows schemas and other pure rooms only, so that the same thinking
-// runs in a stage, in a test and in an experiment.
+// machinery are the packages that know brokers, stores and processes. All other packages below internal are
+// pure: they import schemas and other pure packages only, so that the same code runs in a stage, in a test and
+// in an experiment.
 var machinery = []string{
 	"forager/internal/audit", "forager/internal/export", "forager/internal/stream",
 	"forager/internal/platform/analytics", "forager/internal/platform/boot", "forager/internal/platform/disk",
@@ -21,7 +21,7 @@ var machinery = []string{
 	"forager/internal/platform/samples", "forager/internal/platform/segment",
 }
 
-// clients are libraries with one owner each.
+// clients are libraries, each with the packages that may import it.
 var clients = map[string][]string{
 	"github.com/segmentio/kafka-go":          {"forager/internal/stream"},
 	"github.com/pierrec/lz4":                 {"forager/internal/stream"},
@@ -44,7 +44,7 @@ type pkg struct {
 	Deps       []string
 }
 
-// packages lists the module's packages as the build sees them, without their tests.
+// packages lists the module's packages, without their tests.
 func packages(t *testing.T) []pkg {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Imports,Deps", "forager/...")
@@ -143,8 +143,8 @@ func TestEveryClientLibraryHasOneOwner(t *testing.T) {
 	}
 }
 
-// TestTheModuleRequiresWhatItImports: every module that go.mod requires directly is imported, tests and build tags
-// included, and no other one is.
+// TestTheModuleRequiresWhatItImports: every module that go.mod requires directly is imported, including tests
+// and build tags, and no other one is.
 func TestTheModuleRequiresWhatItImports(t *testing.T) {
 	out, err := exec.Command("go", "mod", "edit", "-json").Output()
 	if err != nil {
@@ -180,7 +180,7 @@ func TestTheModuleRequiresWhatItImports(t *testing.T) {
 	}
 }
 
-// TestWhoDecodesTheRequest: a new field of the fetch request concerns these stages and no other (docs/decisions/0030).
+// TestWhoDecodesTheRequest: only these stages decode the fetch request (docs/decisions/0030).
 func TestWhoDecodesTheRequest(t *testing.T) {
 	allowed := []string{"fetch", "prioritize", "critic-score", "load-clickhouse"}
 	for _, path := range tracked(t) {

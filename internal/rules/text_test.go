@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// tracked lists the files git knows, relative to the top of the tree.
+// tracked lists the files that git tracks, relative to the root of the tree.
 func tracked(t *testing.T) []string {
 	t.Helper()
 	out, err := exec.Command("git", "-C", "../..", "ls-files", "-z").Output()
@@ -81,7 +81,7 @@ func TestFilesStaySmall(t *testing.T) {
 	}
 }
 
-// TestEveryRoomIsIntroduced wants a doc.go with a package comment in every folder of Go code.
+// TestEveryRoomIsIntroduced checks that every folder of Go code has a doc.go with a package comment.
 func TestEveryRoomIsIntroduced(t *testing.T) {
 	rooms := make(map[string]bool)
 	for _, path := range tracked(t) {
@@ -92,7 +92,7 @@ func TestEveryRoomIsIntroduced(t *testing.T) {
 	for room := range rooms {
 		b, err := os.ReadFile(filepath.Join("../..", room, "doc.go"))
 		if err != nil && room == "schemas/generate" {
-			continue // one file, its comment at the top
+			continue // one file, with its comment at the top
 		}
 		if err != nil {
 			t.Errorf("%s has no doc.go", room)
@@ -104,8 +104,8 @@ func TestEveryRoomIsIntroduced(t *testing.T) {
 	}
 }
 
-// TestEveryPackageIsListed holds internal/README.md against the packages beside it; packages that serve the tests of one other
-// package are left out.
+// TestEveryPackageIsListed compares internal/README.md with the packages; packages that serve the tests of one
+// other package are left out.
 func TestEveryPackageIsListed(t *testing.T) {
 	listed := make(map[string]int)
 	for _, path := range tracked(t) {

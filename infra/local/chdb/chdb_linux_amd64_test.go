@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain serves as the process of TestKilledProcessLosesNothing, too.
+// TestMain also serves as the process of TestKilledProcessLosesNothing.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("FORAGER_TEST_CHDB"); dir != "" {
 		if err := insertForEver(dir); err != nil {

@@ -10,7 +10,7 @@ import (
 	"forager/internal/lab/study"
 )
 
-// TestStudiesAreLoaded: the engine reads the files of a study, and the same rows from both.
+// TestStudiesAreLoaded: the engine reads both files of a study, with the same rows.
 func TestStudiesAreLoaded(t *testing.T) {
 	dir := t.TempDir()
 	rows := []study.Row{

@@ -11,7 +11,7 @@ import (
 	"forager/infra/local/clickhouse"
 )
 
-// outside are statements that reach files or services outside the engine's folder; SECRET, OUT and DIR are paths.
+// outside are statements that access files or services outside the engine's folder; SECRET, OUT and DIR are paths.
 var outside = []string{
 	`SELECT * FROM file('SECRET', 'LineAsString')`,
 	`DESCRIBE file('SECRET', 'CSV')`,
@@ -114,12 +114,12 @@ var outside = []string{
 	`SELECT catboostEvaluate('SECRET', 1)`,
 }
 
-// refusals are the codes of ACCESS_DENIED, SETTING_CONSTRAINT_VIOLATION, INTO_OUTFILE_NOT_ALLOWED, UNKNOWN_TYPE_OF_QUERY,
-// and UNSUPPORTED_METHOD, where there is no folder of programs.
+// refusals are the codes of ACCESS_DENIED, SETTING_CONSTRAINT_VIOLATION, INTO_OUTFILE_NOT_ALLOWED,
+// UNKNOWN_TYPE_OF_QUERY, and UNSUPPORTED_METHOD, if there is no folder of programs.
 var refusals = []string{"497", "452", "358", "78", "1"}
 
-// TestNothingOutside sends every statement that reaches outside, with the password, and finds that nothing was read or
-// written. Without the password even SELECT 1 is refused.
+// TestNothingOutside sends every statement that accesses something outside, with the password; nothing is read
+// or written. Without the password even SELECT 1 is refused.
 func TestNothingOutside(t *testing.T) {
 	s, err := clickhouse.Start(t.Context(), t.TempDir(), "127.0.0.1:0", clickhouse.Settings{Password: "pass", Archive: "http://127.0.0.1:2/forager/archive/v1"})
 	if err != nil {
@@ -166,7 +166,7 @@ func TestNothingOutside(t *testing.T) {
 	if r := ask(t, s, "POST", "", "SELECT count() FROM d.lines", key...); r.body != "0\n" {
 		t.Errorf("rows were read: %s", r.body)
 	}
-	// What a crawl's tables need.
+	// Statements that a crawl's tables need.
 	for _, sql := range []string{
 		"CREATE TABLE d.t (n UInt64, file String, disk String) ENGINE = ReplacingMergeTree(n) ORDER BY n SETTINGS index_granularity = 100",
 		"CREATE OR REPLACE VIEW d.v AS SELECT file, disk, engine FROM d.t LEFT JOIN system.tables ON name = file",

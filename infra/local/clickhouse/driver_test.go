@@ -11,7 +11,7 @@ import (
 	chgo "github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// TestDriver talks to the server as every other Go program would.
+// TestDriver uses the server with the Go driver.
 func TestDriver(t *testing.T) {
 	s := start(t, t.TempDir())
 	ctx := t.Context()

@@ -14,7 +14,7 @@ import (
 	"forager/infra/local/clickhouse"
 )
 
-// TestFullDiskIsMended: a merge that left empty files while the disk was full costs no row.
+// TestFullDiskIsMended: a merge that left empty files on a full disk loses no row.
 func TestFullDiskIsMended(t *testing.T) {
 	var free, looks atomic.Uint64
 	free.Store(math.MaxUint64)

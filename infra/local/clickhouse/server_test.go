@@ -273,7 +273,7 @@ func TestSessions(t *testing.T) {
 
 const slow = "SELECT sleepEachRow(0.1) FROM numbers(3000) SETTINGS max_block_size = 1"
 
-// background sends a statement and returns its answer when it is there.
+// background sends a statement and returns a channel of its response.
 func background(t *testing.T, s *clickhouse.Server, query, sql string) <-chan reply {
 	done := make(chan reply, 1)
 	go func() { done <- ask(t, s, "POST", query, sql) }()
@@ -296,7 +296,7 @@ func TestReadsDoNotWaitBehindInserts(t *testing.T) {
 	post(t, s, "CREATE TABLE t (n UInt8) ENGINE = MergeTree ORDER BY n")
 	var inserts []<-chan reply
 	var ids []string
-	for i := range 6 { // more than run at once
+	for i := range 6 { // more than may run at once
 		id := fmt.Sprintf("insert%d", i)
 		inserts = append(inserts, background(t, s, "?query_id="+id, "INSERT INTO t "+slow))
 		ids = append(ids, id)

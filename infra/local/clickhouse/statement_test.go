@@ -105,7 +105,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		// What the engine gets is one statement.
+		// The engine gets one statement.
 		for tok, ok := next(s.sql, 0); ok; tok, ok = next(s.sql, tok.end) {
 			if tok.is(s.sql, ";") {
 				t.Fatalf("%q is handed on as %q", source, s.sql)
@@ -114,7 +114,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzPlainBody: bodies that were compressed by nobody end in an error, and soon.
+// FuzzPlainBody: invalid compressed bodies end in an error, in bounded time.
 func FuzzPlainBody(f *testing.F) {
 	for _, encoding := range []string{"", "gzip", "deflate", "br", "zstd"} {
 		var b bytes.Buffer
@@ -141,7 +141,7 @@ func FuzzPlainBody(f *testing.F) {
 		if err != nil {
 			return
 		}
-		const most = 64 << 20 // a bomb is the caller's to bound
+		const most = 64 << 20 // the caller bounds the output
 		_, _ = io.Copy(io.Discard, io.LimitReader(plain, most))
 	})
 }

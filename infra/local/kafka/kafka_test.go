@@ -21,7 +21,7 @@ import (
 	"forager/infra/local/kafka"
 )
 
-// TestMain serves as the broker process of TestKilledBrokerLosesNothing, too.
+// TestMain also serves as the broker process of TestKilledBrokerLosesNothing.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("FORAGER_TEST_BROKER"); dir != "" {
 		b, err := kafka.Start(context.Background(), dir, []string{"127.0.0.1:0"}, kafka.Settings{})
@@ -61,7 +61,7 @@ func record(key, value string) kafkago.Record {
 	return kafkago.Record{Key: kafkago.NewBytes([]byte(key)), Value: kafkago.NewBytes([]byte(value))}
 }
 
-// offsets are the first offset and the offset behind the last record.
+// offsets returns the first offset and the offset after the last record.
 func offsets(t *testing.T, address string) (first, end int64) {
 	t.Helper()
 	c := &kafkago.Client{Addr: kafkago.TCP(address)}
@@ -100,7 +100,7 @@ func TestKilledBrokerLosesNothing(t *testing.T) {
 	cmd, address := start()
 	createTopic(t, address)
 	acknowledged := make(chan int64)
-	go func() { // writes until the broker is gone
+	go func() { // writes until the broker has ended
 		var n int64
 		for {
 			if err := produce(context.Background(), address, record("k", strconv.FormatInt(n, 10))); err != nil {
@@ -151,7 +151,7 @@ func TestRetentionAndCompactionRun(t *testing.T) {
 			if policy == "delete" {
 				done = first > 0
 			} else {
-				// The first record that is still there is no longer the first that was written.
+				// The first retained record is no longer the first that was written.
 				c := &kafkago.Client{Addr: kafkago.TCP(address)}
 				r, err := c.Fetch(ctx, &kafkago.FetchRequest{Topic: "t", Offset: first, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: 10 * time.Millisecond})
 				if err != nil {
@@ -204,8 +204,7 @@ func TestStartRefusesForeignAddresses(t *testing.T) {
 	}
 }
 
-// TestFullDisk refuses records and offsets while there is no room, for a real client to try again,
-// and takes them when there is.
+// TestFullDisk: records and offsets are refused while there is no space, so that a real client retries, and accepted when there is.
 func TestFullDisk(t *testing.T) {
 	var free atomic.Uint64
 	free.Store(1 << 30)

@@ -20,7 +20,7 @@ import (
 	"forager/infra/local/kafka"
 )
 
-// resident is the most memory that this process had, bytes.
+// resident is the peak resident size of this process, bytes.
 func resident(t *testing.T) int64 {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/status")
@@ -35,14 +35,14 @@ func resident(t *testing.T) int64 {
 	return kib << 10
 }
 
-// frame is the begin of a request: a size, which may be false, and what follows it.
+// frame is the beginning of a request: a size, which may be false, and what follows it.
 func frame(size uint32, key, version uint16, more ...byte) []byte {
 	b := binary.BigEndian.AppendUint32(nil, size)
 	b = binary.BigEndian.AppendUint16(b, key)
 	return append(binary.BigEndian.AppendUint16(b, version), more...)
 }
 
-// refused says whether the broker closes the connection.
+// refused reports whether the broker closes the connection.
 func refused(c net.Conn) error {
 	c.SetReadDeadline(time.Now().Add(time.Minute))
 	n, err := c.Read(make([]byte, 1))
@@ -53,8 +53,8 @@ func refused(c net.Conn) error {
 	return nil
 }
 
-// TestFalseSizes opens connections that announce large requests, and keeps them open. The memory that the process takes
-// more is what the limits permit, and clients with true requests are served all the while.
+// TestFalseSizes opens connections that announce large requests, and keeps them open. The additional memory of
+// the process is within the limits, and other clients are served meanwhile.
 func TestFalseSizes(t *testing.T) {
 	const largest = 4 << 20
 	for _, user := range []string{"", "forager"} {
@@ -93,7 +93,7 @@ func TestFalseSizes(t *testing.T) {
 		if _, err := client.Metadata(t.Context(), &kafkago.MetadataRequest{}); err != nil {
 			t.Errorf("user %q: a client is not served: %v", user, err)
 		}
-		// Four of the largest may be on their way, and as much is garbage; the client and the connections take some.
+		// Four of the largest may be arriving, and as much is garbage; the client and the connections take some.
 		if more := resident(t) - before; more > 2*4*largest+32<<20 {
 			t.Errorf("user %q: %d MiB more", user, more>>20)
 		}
@@ -133,7 +133,7 @@ func TestUnknownRequests(t *testing.T) {
 	}
 }
 
-// TestUnauthenticatedConnections are few, and what they may send is small; they do not keep others out for ever.
+// TestUnauthenticatedConnections: they are limited in number and size, and do not block others for ever.
 func TestUnauthenticatedConnections(t *testing.T) {
 	dir := t.TempDir()
 	start := func(password string) *kafka.Broker {
@@ -155,7 +155,7 @@ func TestUnauthenticatedConnections(t *testing.T) {
 	}
 	b := start("one")
 	b.Close()
-	b = start("two") // the first password is forgotten
+	b = start("two") // the first password is no longer valid
 	defer b.Close()
 	address := b.Addresses()[0]
 	if err := metadata(address, "two"); err != nil {
@@ -204,7 +204,7 @@ func TestUnauthenticatedConnections(t *testing.T) {
 	}
 }
 
-// TestSlowRequests lets a request arrive byte by byte, and a client be idle between two.
+// TestSlowRequests: a request may arrive byte by byte, and a client be idle between two.
 func TestSlowRequests(t *testing.T) {
 	b, err := kafka.Start(t.Context(), t.TempDir(), []string{"127.0.0.1:0"}, kafka.Settings{})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// SetTimes gives clients of endpoints that are started in the test so much time for a header, and between requests.
+// SetTimes sets the time limits of endpoints that are started in the test, for a header and between requests.
 func SetTimes(t *testing.T, header, idle time.Duration) {
 	oldHeader, oldIdle := headerTime, idleTime
 	t.Cleanup(func() { headerTime, idleTime = oldHeader, oldIdle })

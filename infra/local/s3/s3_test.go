@@ -18,7 +18,7 @@ import (
 	"forager/infra/local/s3"
 )
 
-// client returns a client and what closes its connections: the endpoint waits for open ones.
+// client returns a client and a function that closes its connections: the endpoint waits for open ones.
 func client(t *testing.T, e *s3.Endpoint) (*minio.Client, func()) {
 	t.Helper()
 	transport := new(http.Transport)
@@ -31,7 +31,7 @@ func client(t *testing.T, e *s3.Endpoint) (*minio.Client, func()) {
 
 func TestObjectsOutliveTheEndpoint(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
-	t.Chdir(t.TempDir()) // puts the working directory back at the end, too
+	t.Chdir(t.TempDir()) // also restores the working directory at the end
 	settings := s3.Settings{AccessKey: "forager", SecretKey: "forager-secret", Region: "us-east-1", Buckets: []string{"forager"}}
 	body := bytes.Repeat([]byte("0123456789"), 20_000)
 
@@ -112,8 +112,8 @@ func TestStartRefusesWhatItCannotServe(t *testing.T) {
 	}
 }
 
-// TestSlowClientsAreHungUpOn: a header that does not end and a connection without a request are given up, a body that
-// takes longer than a header may is not.
+// TestSlowClientsAreHungUpOn: connections with an endless header or without a request are closed; a body may
+// take longer than a header.
 func TestSlowClientsAreHungUpOn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const header = 500 * time.Millisecond
@@ -135,7 +135,7 @@ func TestSlowClientsAreHungUpOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop := make(chan struct{})
-		go func() { // a byte now and then makes no difference
+		go func() { // single bytes do not extend the time
 			defer close(stop)
 			for name == "half a header" {
 				if _, err := io.WriteString(conn, "x"); err != nil {
@@ -159,7 +159,7 @@ func TestSlowClientsAreHungUpOn(t *testing.T) {
 	}
 }
 
-// late is a reader that begins late.
+// late is a reader that starts after a delay.
 type late struct {
 	after time.Duration
 	io.Reader

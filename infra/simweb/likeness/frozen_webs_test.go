@@ -16,7 +16,7 @@ import (
 	"forager/schemas"
 )
 
-// labelled reads a web of the folder with its labels; label says what of a label is the topic.
+// labelled reads a web of the folder with its labels; label returns the topic of a label.
 func labelled(t testing.TB, name string, label func(string) string) *Web {
 	t.Helper()
 	labels := make(map[string]string)
@@ -85,8 +85,7 @@ func encyclopedia(t testing.TB, name string) *Web {
 	return web
 }
 
-// TestWebsFigures measures the frozen webs again, and the synthetic one with other cues: the
-// figures are those committed.
+// TestWebsFigures measures the frozen webs again, and the synthetic one with other cues: the figures are those committed.
 func TestWebsFigures(t *testing.T) {
 	c := committed(t)
 	for name, web := range map[string]func() *Web{

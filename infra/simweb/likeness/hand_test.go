@@ -7,7 +7,7 @@ import (
 	"forager/internal/page/dom"
 )
 
-// parsed is a page of a web made by hand.
+// parsed is a page of a hand-made web.
 func parsed(t testing.TB, url, label, body string) Page {
 	t.Helper()
 	p, err := dom.Parse([]byte(body), "text/html; charset=utf-8", url, dom.Settings{})
@@ -17,9 +17,9 @@ func parsed(t testing.TB, url, label, body string) Page {
 	return Page{p, label}
 }
 
-// TestFiguresByHand counts a web of 400 pages, whose figures can be told without a program: page
-// i of topic "even" or "odd" on one of two hosts links to page i+2 of its topic with the word
-// of the topic before the anchor, and to page 0.
+// TestFiguresByHand measures a web of 400 pages whose figures can be computed by hand: page i of topic "even"
+// or "odd" on one of two hosts links to page i+2 of its topic with the word of the topic before the anchor, and
+// to page 0.
 func TestFiguresByHand(t *testing.T) {
 	const n = 400
 	topics := []string{"even", "odd"}
@@ -44,8 +44,8 @@ func TestFiguresByHand(t *testing.T) {
 	// Seven leaves a page: the empty <head> is one.
 	half := 2 * float64(n) // links: two a page, but page n−2 names page 0 twice and page 0 itself
 	links := half - 2
-	// Links to page 0 from another host: those of b.test, less page n−2, whose first link it is
-	// already; of the links to i+2, those of 198, 199, 398 and 399.
+	// Links to page 0 from the other host: those of b.test, except page n−2, whose first link it is already; of
+	// the links to i+2, those of 198, 199, 398 and 399.
 	across := float64(n/2) - 1 + 4
 	// Same topic: links to i+2 all; those to page 0 of the even pages.
 	same := float64(n) + float64(n/2) - 2
@@ -60,8 +60,8 @@ func TestFiguresByHand(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, have, want)
 		}
 	}
-	// At −1 of the first link stands the topic, which is that of the target; nothing tells at +1
-	// ("y" or "out"), but that "out" follows the links to page 0, whose topic is even.
+	// At −1 of the first link is the topic, which is that of the target; at +1 nothing is informative ("y" or
+	// "out"), except that "out" follows the links to page 0, whose topic is even.
 	if have := f[Gain(-1)]; have < 40 || have > 100 {
 		t.Errorf("gain at −1 is %.1f %%", have)
 	}
@@ -70,8 +70,7 @@ func TestFiguresByHand(t *testing.T) {
 	}
 }
 
-// Of four equal classes, two terms that each stand with two of them tell one bit of two; in random
-// order nothing is left.
+// Of four equal classes, two terms that each occur with two of them give one bit of two; in random order none.
 func TestInformation(t *testing.T) {
 	x := newTable(4)
 	for class := range 4 {

@@ -16,9 +16,9 @@ var update = flag.Bool("update", false, "write the figures into measured.json an
 const (
 	measured = "../measured.json"
 	readme   = "../README.md"
-	// pages of the webs measured: as many as the frozen webs have, about.
+	// pages of the measured webs: about as many as the frozen webs have.
 	pages = 8000
-	// making is the seed by which simweb was brought near the frozen webs.
+	// making is the seed with which simweb was designed.
 	making = 101
 )
 
@@ -65,7 +65,7 @@ func committed(t testing.TB) *Committed {
 	return c
 }
 
-// same says whether two measurements are the same but for rounding.
+// same reports whether two measurements are the same except for rounding.
 func same(t testing.TB, name string, have, want Figures) {
 	t.Helper()
 	for figure, x := range have {
@@ -80,9 +80,8 @@ func same(t testing.TB, name string, have, want Figures) {
 	}
 }
 
-// TestSimwebIsLikeTheFrozenWebs measures the synthetic web, live: the figures are those
-// committed and lie within a factor of two of the frozen webs'; so do those of a seed that simweb
-// was not made with.
+// TestSimwebIsLikeTheFrozenWebs measures the synthetic web: the figures are those committed and within a factor
+// of two of the frozen webs'; so are those of another seed.
 func TestSimwebIsLikeTheFrozenWebs(t *testing.T) {
 	c := committed(t)
 	f := synthetic(t, making, simweb.CuesPeaked)
