@@ -31,8 +31,8 @@ func (w *words) word() string {
 	return "w" + strconv.FormatUint(w.zipf.Uint64()*2654435761%(1<<30), 36)
 }
 
-// archived are records of the three topics as a page of a crawl makes them: one each of page.judged
-// and link.found, and seven leaps of 50 features.
+// archived returns the records of the three topics for a page of a crawl: one each of page.judged and
+// link.found, and seven leaps of 50 features.
 func (w *words) archived(n int) []stream.Out {
 	url := func(n int) string { return fmt.Sprintf("http://h%d.example/%s/%d.html", n%97, w.word(), n) }
 	u := url(n)
@@ -85,9 +85,9 @@ func (w *words) archived(n int) []stream.Out {
 	return all
 }
 
-// BenchmarkArchive gives archive-parquet a backlog of 24,000 pages' records, about 300 MB, as a process on an embedded
-// broker and S3 server, and measures its CPU time and its largest resident size against memory_bytes. The
-// floor is decoding and compressing (zstd, fastest) the same records.
+// BenchmarkArchive gives archive-parquet a backlog of the records of 24,000 pages, about 300 MB, as a process
+// with an embedded broker and S3 server, and measures its CPU time and its peak resident size against
+// memory_bytes. The floor is decoding and compressing (zstd, fastest) the same records.
 func BenchmarkArchive(b *testing.B) {
 	const pages = 24_000
 	for b.Loop() {

@@ -20,8 +20,8 @@ import (
 	tables "forager/schemas/clickhouse"
 )
 
-// sameAsTopics compares the archive with the topics, record by record, and returns how many there
-// are by topic, and how many stand in two files. It waits until the archive has reached the ends that the topics have.
+// sameAsTopics compares the archive with the topics, record by record, and returns the number of records by
+// topic, and of those in two files. It waits until the archive has reached the current ends of the topics.
 func (r *rig) sameAsTopics(t *testing.T) (count map[string]int, doubles int) {
 	t.Helper()
 	store, err := objects.Open(r.cfg.S3)
@@ -72,8 +72,8 @@ func (r *rig) sameAsTopics(t *testing.T) (count map[string]int, doubles int) {
 	return count, h.report.Doubles
 }
 
-// TestTheArchive kills archive-parquet between two files and between upload and commit, then lets
-// two of it share the topics and kills one of them, and wants every record of the topics, once.
+// TestTheArchive kills archive-parquet between two files and between upload and commit, then kills one of two
+// that share the topics; every record of the topics must be in the archive once.
 func TestTheArchive(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
@@ -121,7 +121,7 @@ func TestTheArchive(t *testing.T) {
 	r.archiveQueries(t, count)
 }
 
-// archiveQueries runs every documented question to the archive, through ClickHouse's own reader.
+// archiveQueries runs every documented query of the archive, with ClickHouse's own reader.
 func (r *rig) archiveQueries(t *testing.T, count map[string]int) {
 	list := r.mustRun("query", "--list")
 	for _, q := range tables.ArchiveQueries() {

@@ -16,10 +16,10 @@ import (
 	"forager/schemas"
 )
 
-// layersRation is less than the targets that are met.
+// layersRation is less than the number of targets in the crawl.
 const layersRation = 7
 
-// layersWorld are crawls by a context graph of a synthetic web, with and without backlinks.
+// layersWorld is crawls by a context graph of a synthetic web, with and without backlinks.
 type layersWorld struct {
 	crawls  []string
 	guides  map[string]guide.Guide // by version
@@ -31,7 +31,7 @@ func (l *layersWorld) asks(crawl string) bool {
 	return crawl == "layers-backlinks" || crawl == "layers-pages"
 }
 
-// layers publishes a context graph, whose targets are pages about a topic, and who links to such pages.
+// layers publishes a context graph whose targets are pages about a topic, and a source of the links to such pages.
 func (r *rig) layers(w *simweb.Web, topic string) *layersWorld {
 	r.t.Helper()
 	out := &layersWorld{crawls: []string{"layers", "layers-backlinks", "layers-pages"}, named: map[string]string{"context-graph": "layers"}}
@@ -75,7 +75,7 @@ func (r *rig) layers(w *simweb.Web, topic string) *layersWorld {
 	return out
 }
 
-// simPage is a page of a synthetic web as parse-dom has it.
+// simPage is a page of a synthetic web as parse-dom returns it.
 func simPage(t testing.TB, w *simweb.Web, url string) *schemas.Page {
 	t.Helper()
 	html, _, ok := w.Page(url)
@@ -89,8 +89,8 @@ func simPage(t testing.TB, w *simweb.Web, url string) *schemas.Page {
 	return p
 }
 
-// asksForParents fails where a crawl did not spend its ration, or, where pages are ordered, fetched no page that was
-// found by a backlink: links of one score wait for those found before.
+// asksForParents fails if a crawl did not spend its ration, or, where pages are ordered, fetched no page found
+// by a backlink: links of one score wait for those found before.
 func (r *rig) asksForParents(crawl string) {
 	r.t.Helper()
 	queries, parents := uint32(0), make(map[string]bool)

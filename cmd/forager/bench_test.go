@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// benched runs the bench, small, and returns what it printed and wrote.
+// benched runs a small bench and returns what it printed and wrote.
 func benched(t *testing.T, args ...string) (string, *benchReport) {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,7 +45,7 @@ func benched(t *testing.T, args ...string) (string, *benchReport) {
 		if x.LatencyMS == 0 || x.IdleLatencyMS == 0 || x.LatencyP95MS < x.LatencyMS {
 			t.Errorf("%s: latency of the loop %d, %d, idle %d ms", x.Web, x.LatencyMS, x.LatencyP95MS, x.IdleLatencyMS)
 		}
-		// The floor fetches what the crawl fetched: every page, however often an alias led to it.
+		// The floor fetches the pages of the crawl: every page, as often as an alias led to it.
 		if x.Floor.Pages < int64(x.Pages) || x.Floor.Parse <= 0 || x.Ratio <= 1 {
 			t.Errorf("%s: %d pages, the floor has %+v", x.Web, x.Pages, x.Floor)
 		}

@@ -8,7 +8,7 @@ import (
 	"forager/internal/testkit/frozen"
 )
 
-// TestWebsBench runs the bench on a frozen web, with its dead links and without.
+// TestWebsBench runs the bench on a frozen web, with and without its dead links.
 func TestWebsBench(t *testing.T) {
 	_, report := benched(t, "--pages", "60", "--rankers", "soft-focus", "--web", frozen.Path(t, frozen.Webs, "webkb.warc.gz"),
 		"--task", "webkb-uni:course/texas", "--requests", "500", "--profiles")

@@ -32,7 +32,7 @@ func TestTheNewestStatusCounts(t *testing.T) {
 	}
 }
 
-// TestTakenWaitsForEveryPartition: the shards of a crawl lie in several partitions, and each must have taken its records.
+// TestTakenWaitsForEveryPartition: the shards of a crawl are in several partitions, each of which must have been read.
 func TestTakenWaitsForEveryPartition(t *testing.T) {
 	b := newTestBooks()
 	b.take(&schemas.CrawlControl{Crawl: "c", Revision: 1, Shards: 2})

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// bashCompletes asks bash itself, with the script of forager completion read, what completes a
-// command line.
+// bashCompletes returns the completions of a command line by bash itself, with the script of forager completion.
 func bashCompletes(t *testing.T, dir string, words ...string) []string {
 	t.Helper()
 	script := `source <(forager completion bash)
@@ -43,7 +42,7 @@ func TestBashCompletes(t *testing.T) {
 		{[]string{"crawl", "start", "chem"}, "chemistry.yaml"},
 		{[]string{"dead", "list", "--stage", "crit"}, "critic-score"},
 		{[]string{"completion", "f"}, "fish"},
-		{[]string{"crawl", "pause", "x"}, ""}, // nobody answers at the address of no pipeline file
+		{[]string{"crawl", "pause", "x"}, ""}, // a missing pipeline file names no broker
 	} {
 		if got := strings.Join(bashCompletes(t, dir, c.words...), " "); got != c.want {
 			t.Errorf("%q: %q, want %q", c.words, got, c.want)
@@ -51,7 +50,7 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
-// testComplete completes the names of crawls and models that the broker knows.
+// testComplete completes the names of crawls and models in the broker.
 func (r *rig) testComplete(t *testing.T) {
 	if got := bashCompletes(t, r.dir, "--config", r.path, "crawl", "pause", "s"); !slices.Equal(got, []string{"small"}) {
 		t.Errorf("crawl pause s: %q", got)

@@ -12,7 +12,7 @@ import (
 	"forager/internal/platform/progress"
 )
 
-// harmless reports whether a terminal shows b as text and obeys nothing of it.
+// harmless reports whether a terminal shows b as text without control sequences.
 func harmless(b []byte) bool {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
@@ -84,7 +84,7 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestProgressOnATerminal: a line of progress is written over, and taken away before text is printed.
+// TestProgressOnATerminal: a line of progress is overwritten, and removed before text is printed.
 func TestProgressOnATerminal(t *testing.T) {
 	var screen bytes.Buffer
 	c := newConsole(&screen)

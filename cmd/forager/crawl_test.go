@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// TestACrawlThroughEveryStage is the loop once, with the apprentice learning in it.
+// TestACrawlThroughEveryStage runs one crawl through all stages, with the apprentice.
 func TestACrawlThroughEveryStage(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
@@ -37,8 +37,8 @@ func TestACrawlThroughEveryStage(t *testing.T) {
 	r.retention("forgotten")
 }
 
-// TestKilledStages kills every stage at the points that matter while records wait, starts it
-// again, and wants a complete crawl, clean books, and duplicates that came and were dropped.
+// TestKilledStages kills every stage at critical points while records wait, restarts it, and checks that the
+// crawl is complete, the audit finds no difference, and duplicates occurred and were dropped.
 func TestKilledStages(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
@@ -57,7 +57,7 @@ func TestKilledStages(t *testing.T) {
 		r.start([]string{stage}, "FORAGER_FAILPOINT="+failpoints[stage])
 	}
 	r.begin(r.crawl(g, "killed", "apprentice", 300, func(ctl *schemas.CrawlControl) {
-		both := ranked(t, "apprentice+soft-focus-distilled", nil) // so that every stage has something to say
+		both := ranked(t, "apprentice+soft-focus-distilled", nil) // so that every stage has output
 		ctl.Policies, ctl.Mixture, ctl.Distiller = both.Policies, both.Mixture, &schemas.Distiller{Every: 10}
 	}))
 	for _, stage := range stageNames {
@@ -66,10 +66,10 @@ func TestKilledStages(t *testing.T) {
 		}
 		r.start([]string{stage})
 	}
-	// Once more, each in the middle of whatever it is doing.
+	// Again, each at an arbitrary moment.
 	for _, stage := range stageNames {
-		// Not while it joins: the embedded broker never gives up a member that dies between its
-		// join and its sync (a real one does after the session timeout).
+		// Not while it joins: the embedded broker never removes a member that dies between its join and its
+		// sync (a real one does after the session timeout).
 		r.until("killed", stage+" in its group", time.Minute, func(*schemas.CrawlStatus) bool { return r.joined(stage + "-0") })
 		if err := syscall.Kill(r.pid(stage+"-0"), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -92,8 +92,8 @@ func TestKilledStages(t *testing.T) {
 	}
 }
 
-// TestPartsAway starts the stages before there is a broker, a store and a ClickHouse, takes them
-// away in the middle, and wants a complete crawl.
+// TestPartsAway starts the stages before a broker, a store and a ClickHouse run, stops these in the middle, and
+// checks that the crawl is complete.
 func TestPartsAway(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)

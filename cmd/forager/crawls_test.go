@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// TestCrawls runs crawls one after another on the same parts and stages, which each leaves as it found them. The first one
-// wants no other crawl to have been there.
+// TestCrawls runs crawls one after another on the same parts and stages, whose state each leaves unchanged. The
+// first one must be the first crawl.
 func TestCrawls(t *testing.T) {
 	g, _ := simulated(t)
 	r := newRig(t, g.handler)
@@ -20,7 +20,7 @@ func TestCrawls(t *testing.T) {
 		{"a slow crawl slows nobody", r.slowCrawl},
 	} {
 		if !r.step(t, c.name, func(t *testing.T) { c.test(t, g) }) {
-			break // what it left may be anything
+			break // the state after a failure is undefined
 		}
 	}
 }

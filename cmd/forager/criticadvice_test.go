@@ -7,7 +7,7 @@ import (
 	"forager/internal/classify/critic"
 )
 
-// TestTrainingWarns: classes that are never recognised and a low accuracy are warned of, with the next step.
+// TestTrainingWarns: classes that are never recognised and a low accuracy cause warnings, with the next step.
 func TestTrainingWarns(t *testing.T) {
 	good := critic.ClassReport{Name: "A", Examples: 30, Recall: .9}
 	bad := []critic.ClassReport{{Name: "B"}, {Name: "C"}, {Name: "D"}, {Name: "E"}, {Name: "F"}, {Name: "G"}}
@@ -35,7 +35,7 @@ func TestTrainingWarns(t *testing.T) {
 	}
 }
 
-// TestHarvestNamesItsCritic: how a critic was made, and how far it was checked.
+// TestHarvestNamesItsCritic: how a critic was made, and how it was validated.
 func TestHarvestNamesItsCritic(t *testing.T) {
 	for want, measures := range map[string]map[string]float64{
 		"learned from 10 pages on topic":    {"liked": 10, "background": 150, "recall": .8},
@@ -49,12 +49,12 @@ func TestHarvestNamesItsCritic(t *testing.T) {
 	}
 }
 
-// TestOnTopicByLikes: harvest is not what the critic takes for on topic, where pages it has not seen show how often it errs.
+// TestOnTopicByLikes: the estimate is corrected by the errors of the critic on held-out pages.
 func TestOnTopicByLikes(t *testing.T) {
 	measures := map[string]float64{"liked": 60, "recall": .9, "background": 400, "background_taken": .3, "prior": .1}
 	all := []verdicts{{"law/1", true, 500}, {"law/1", false, 500}}
 	x := byLikes(all, func(string) map[string]float64 { return measures })
-	// A fifth to a third of the others are taken for on topic: (.5 − .23)/(.9 − .23) at most.
+	// A fifth to a third of the others are classified as on topic: (.5 − .23)/(.9 − .23) at most.
 	if x == nil || x.From != "likes" || x.Pages != 1000 || x.Share.Share < .35 || x.Share.Share > .45 || x.Low > .33 || x.High < .41 {
 		t.Errorf("%+v", x)
 	}
@@ -68,7 +68,7 @@ func TestOnTopicByLikes(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreSharedOut: by the sizes of the two parts, a quarter to each at least, and no more than there are.
+// TestQuestionsAreSharedOut: by the sizes of the two parts, a quarter to each at least, and no more than they have.
 func TestQuestionsAreSharedOut(t *testing.T) {
 	for _, c := range [][5]int{{20, 50, 50, 10, 10}, {20, 99, 1, 19, 1}, {20, 900, 100, 15, 5}, {20, 3, 900, 3, 17}, {20, 4, 5, 4, 5}, {7, 0, 0, 0, 0}, {5, 0, 9, 0, 5}, {1, 5, 5, 0, 1}} {
 		if a, b := shareOut(c[0], c[1], c[2]); a != c[3] || b != c[4] {

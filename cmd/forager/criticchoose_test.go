@@ -9,7 +9,7 @@ import (
 	"forager/internal/classify/critic"
 )
 
-// TestCriticIsChosen: the finest classes that can be told apart, and what judges them best; flags win.
+// TestCriticIsChosen: the finest classes that can be distinguished, and the best method on them; flags take precedence.
 func TestCriticIsChosen(t *testing.T) {
 	random := rand.New(rand.NewPCG(14, 3))
 	var e critic.Examples

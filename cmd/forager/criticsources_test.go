@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// crafts is a small taxonomy made for tests, as a folder tree: three topics that are large enough for
-// 6 examples a class, two that are not, and pages that are alike.
+// crafts is a small taxonomy as a folder tree: three topics that are large enough for 6 examples a class, two
+// that are not, and similar pages.
 func crafts(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,7 +45,7 @@ func crafts(t *testing.T) string {
 	return dir
 }
 
-// command calls a command that needs no pipeline.
+// command runs a command that needs no pipeline.
 func command(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -99,7 +99,7 @@ func TestCriticTaxonomy(t *testing.T) {
 	}
 }
 
-// TestImportOfPartsIsThatOfAll: files of an import, in any order and form, make the same file again.
+// TestImportOfPartsIsThatOfAll: importing the files of an import, in any order and form, gives the same file.
 func TestImportOfPartsIsThatOfAll(t *testing.T) {
 	dir, to := crafts(t), t.TempDir()
 	path := func(name string) string { return filepath.Join(to, name) }
@@ -127,7 +127,7 @@ func TestImportOfPartsIsThatOfAll(t *testing.T) {
 		t.Error("standard output has something else")
 	}
 
-	// Nothing is left of an import that fails.
+	// A failed import leaves nothing.
 	cut := read("sky.jsonl.gz")
 	if err := os.WriteFile(path("cut.jsonl.gz"), []byte(cut[:len(cut)/2]), 0o644); err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"forager/schemas"
 )
 
-// twoCrawls is a day with two crawls at once: one of them is rolled back to an
-// older model and then lets go of it; both are deleted in turn, and share segments.
+// twoCrawls is two concurrent crawls: one of them is rolled back to an older model and later unpinned; both are
+// deleted in turn, and share segments.
 func (r *rig) twoCrawls(t *testing.T, g *demoGround) {
 	learns := func(ctl *schemas.CrawlControl) {
 		ctl.Learning.SwitchPages, ctl.Learning.RefitPages = 30, 15
@@ -55,8 +55,7 @@ func (r *rig) twoCrawls(t *testing.T, g *demoGround) {
 	r.testDeleteShared(t)
 }
 
-// testRebuild lets a paused crawl be ranked by what it has met itself, and then by what it has met more; one that has
-// finished is left alone.
+// testRebuild makes a guide of a paused crawl's pages and ranks the crawl by it, twice; a crawl that has finished is unchanged.
 func (r *rig) testRebuild(crawl, over string) {
 	r.t.Helper()
 	for args, says := range map[string]string{
@@ -142,7 +141,7 @@ func (r *rig) testUseRefuses(t *testing.T) {
 	}
 }
 
-// testDeleteShared deletes two crawls that ran at once: what both need stays until both are gone.
+// testDeleteShared deletes two concurrent crawls: what both need remains until both are deleted.
 func (r *rig) testDeleteShared(t *testing.T) {
 	segments := func() int {
 		list, err := filepath.Glob(filepath.Join(r.cfg.Data, "local/s3/objects", r.cfg.S3.Bucket, "segments/*/*.warc.gz"))

@@ -15,8 +15,7 @@ import (
 	"forager/schemas"
 )
 
-// testDead lists the letters that garbage on page.fetched left, then lets a page be away while
-// parse-dom reads it, and replays the request.
+// testDead lists the letters of the garbage on page.fetched, then removes a page while parse-dom reads it, and replays the request.
 func (r *rig) testDead(t *testing.T, g *demoGround) {
 	garbled := r.deadLetters(t, "--crawl", "garbled")
 	nobodys := r.deadLetters(t, "--stage", "parse-dom")
@@ -76,8 +75,7 @@ func (r *rig) deadLetters(t *testing.T, args ...string) (list []letter) {
 	return list
 }
 
-// losePage takes the segment of a crawl's only page away until parse-dom has given the page up,
-// and returns the letter.
+// losePage removes the segment of a crawl's only page until parse-dom has failed the page, and returns the letter.
 func (r *rig) losePage(t *testing.T, g *demoGround) letter {
 	if _, err := r.stack.processes.stop(r.s, []string{"parse-dom-0"}, 10*time.Second); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,7 @@ import (
 	"forager/schemas"
 )
 
-// testDelete deletes a finished crawl and wants nothing of it to be left, and nothing of another
-// one to be missing.
+// testDelete deletes a finished crawl, and checks that nothing of it remains and nothing of another one is missing.
 func (r *rig) testDelete(t *testing.T, crawl, other string) {
 	bucket := filepath.Join(r.cfg.Data, "local/s3/objects", r.cfg.S3.Bucket)
 	segments := func() int {
@@ -82,8 +81,8 @@ func (r *rig) testDelete(t *testing.T, crawl, other string) {
 	r.fails(t, exitFailure, []string{"crawl", "start", file}, "exists already", "choose another")
 }
 
-// deletesGuides deletes a crawl that made guides of its pages, and wants them to go, and a guide of the same name to stay that it began
-// with.
+// deletesGuides deletes a crawl that made guides of its pages, and checks that these are deleted, and that a
+// guide of the same name with which it began remains.
 func (r *rig) deletesGuides(crawl string) {
 	r.t.Helper()
 	ctl, err := r.books.control(crawl)

@@ -24,12 +24,11 @@ import (
 // smallDisk is the size of the file system that TestEnduranceDisk fills.
 const smallDisk = 1 << 30
 
-// diskFolder names, in the process that has it, the folder of the small file system.
+// diskFolder is the environment variable that names the folder of the small file system in the child process.
 const diskFolder = "FORAGER_TEST_DISK"
 
-// TestEnduranceDisk runs a crawl in a file system of its own, in memory, which gets low and then full. It
-// runs itself in a mount namespace; root may make one, and so may users where the kernel gives
-// them namespaces.
+// TestEnduranceDisk runs a crawl in a file system in memory, whose free space gets low and then zero. It runs
+// itself in a mount namespace; root may create one, and other users if the kernel permits user namespaces.
 func TestEnduranceDisk(t *testing.T) {
 	if dir := os.Getenv(diskFolder); dir != "" {
 		onSmallDisk(t, dir)
@@ -60,19 +59,19 @@ func TestEnduranceDisk(t *testing.T) {
 	t.Fatalf("no file system can be mounted here, which this test needs (run it as root, or allow user namespaces): %v", errors.Join(failures...))
 }
 
-// clickHouseKeeps is the room that the embedded ClickHouse leaves.
+// clickHouseKeeps is the free space that the embedded ClickHouse requires.
 const clickHouseKeeps = 64 << 20
 
 const noMount = "the file system cannot be mounted"
 
-// ballast takes room on a disk.
+// ballast occupies disk space.
 type ballast struct {
 	t    *testing.T
 	dir  string
 	path string
 }
 
-// leave fills the disk until so many bytes are free.
+// leave fills the disk until that many bytes are free.
 func (b *ballast) leave(free uint64) {
 	b.t.Helper()
 	f, err := os.OpenFile(b.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -92,7 +91,7 @@ func (b *ballast) leave(free uint64) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		// Others write meanwhile, so there may be less room than there was just now.
+		// Other programs write meanwhile, so there may be less space than a moment ago.
 		err = syscall.Fallocate(int(f.Fd()), 0, info.Size(), int64(room-free))
 		if err != nil && !errors.Is(err, syscall.ENOSPC) {
 			b.t.Fatal(err)
@@ -100,7 +99,7 @@ func (b *ballast) leave(free uint64) {
 	}
 }
 
-// away gives the room back.
+// away frees the space.
 func (b *ballast) away() {
 	b.t.Helper()
 	if err := os.Remove(b.path); err != nil {
@@ -120,7 +119,7 @@ func onSmallDisk(t *testing.T, dir string) {
 	r.start(stageNames)
 	fill := &ballast{t, dir, filepath.Join(dir, "ballast")}
 
-	narrow := func(ctl *schemas.CrawlControl) { ctl.Window = 4 } // for it to last
+	narrow := func(ctl *schemas.CrawlControl) { ctl.Window = 4 } // so that it lasts
 	r.begin(r.crawl(g, "low", "apprentice", 600, narrow))
 	r.until("low", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 30 })
 	fill.leave(limit * 3 / 4)
@@ -141,7 +140,7 @@ func onSmallDisk(t *testing.T, dir string) {
 	}
 	r.verified("low")
 
-	// Nothing is paused for this one: the disk is full before anybody looks.
+	// This one is not paused: the disk is full before the free space is checked.
 	r.begin(r.crawl(g, "full", "apprentice", 500, narrow))
 	r.until("full", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 50 })
 	fill.leave(clickHouseKeeps - 1<<20)
@@ -149,7 +148,7 @@ func onSmallDisk(t *testing.T, dir string) {
 	fill.leave(0)
 	r.stuck("full")
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		fill.leave(0) // also what has been given back since
+		fill.leave(0) // including what was freed since
 	}
 	for _, p := range r.stack.processes.List {
 		if !p.alive() {
@@ -164,11 +163,11 @@ func onSmallDisk(t *testing.T, dir string) {
 	r.verified("full")
 }
 
-// restarted stops everything on the full disk, and starts it again, which takes some room for logs and lists, but not what there
-// must be for anybody to go on.
+// restarted stops everything on the full disk, and starts it again with some space for logs and lists, but less
+// than what stages require to continue.
 func (r *rig) restarted(t *testing.T, fill *ballast) {
 	r.t.Helper()
-	r.run("down", "--wait", "5s") // who waits for room to write is killed
+	r.run("down", "--wait", "5s") // processes that wait for space are killed
 	wait(t, "all have ended", func() bool { return !slices.ContainsFunc(r.stack.processes.List, process.alive) })
 	fill.leave(0)
 	up := []string{"up", "--bin", r.stack.bin}
@@ -191,8 +190,7 @@ func (r *rig) restarted(t *testing.T, fill *ballast) {
 	}
 }
 
-// refused wants store and ClickHouse to refuse what there is no room for, as something that
-// passes.
+// refused checks that store and ClickHouse refuse what does not fit, with a temporary error.
 func (r *rig) refused() {
 	r.t.Helper()
 	db, err := analytics.Open(r.cfg.ClickHouse)
@@ -217,12 +215,12 @@ func (r *rig) refused() {
 	}
 }
 
-// stuck waits until the disk lets nobody write: no room is left and the broker says so.
+// stuck waits until the disk is full and the broker reports it.
 func (r *rig) stuck(crawl string) {
 	r.t.Helper()
 	wait(r.t, "the broker refuses", func() bool {
 		at := r.books.status(crawl).GetAt()
-		time.Sleep(1500 * time.Millisecond) // statuses come once a second
+		time.Sleep(1500 * time.Millisecond) // statuses are written every second
 		return r.books.status(crawl).GetAt() == at
 	})
 }

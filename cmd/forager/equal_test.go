@@ -19,10 +19,9 @@ import (
 	"forager/schemas"
 )
 
-// TestEveryRankerCrawlsAsInExperiment crawls a synthetic web with every ranker of the crawl file
-// through all stages, one page at a time and with models awaited, and once more in this process:
-// the same pages in the same order, with the same judgements, scores and models. That distill is killed while it makes a guide of a
-// crawl's pages anew changes nothing.
+// TestEveryRankerCrawlsAsInExperiment crawls a synthetic web with every ranker of the crawl file through all
+// stages, one page at a time and waiting for models, and again in this process: pages, order, judgements,
+// scores and models are the same. Killing distill while it retrains a guide on a crawl's pages changes nothing.
 func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	t.Parallel()
 	g, w := simulated(t)
@@ -76,7 +75,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ranker, ranking := range rankings { // side by side: each waits for itself only
+	for ranker, ranking := range rankings { // concurrently: each waits only for itself
 		r.begin(r.crawl(g, ranker, crawlfile.Rankers[0], budget, func(ctl *schemas.CrawlControl) {
 			ctl.Policies, ctl.Mixture = ranking.Policies, ranking.Mixture
 			ctl.Window, ctl.HostWindow, ctl.Learning, ctl.Distiller = 1, 1, proto.CloneOf(learning), distiller
@@ -94,7 +93,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	}
 	r.start([]string{"distill"})
 	for _, ranker := range slices.Sorted(maps.Keys(rankings)) {
-		ranking := rankings[ranker] // versions stand in it for names now
+		ranking := rankings[ranker] // with versions in place of names
 		run := &experiment.Run{
 			Ground: ground, Seeds: g.seeds, Policies: ranking.Policies, Mixture: ranking.Mixture, Guides: guides,
 			Learning: learning, Distiller: distiller, Renewal: renewals[ranker], Keep: true,
@@ -142,10 +141,10 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	r.deletesGuides("layers-renewed")
 }
 
-// raisesHubs fails where no page of a crawl was fetched for the sake of a hub, or reports know nothing of it.
+// raisesHubs fails if no page of a crawl was fetched because of a hub, or if reports do not show it.
 func (r *rig) raisesHubs(crawl string) {
 	r.t.Helper()
-	r.verified(crawl) // ClickHouse has all there is
+	r.verified(crawl) // ClickHouse has all rows
 	first := len(slices.DeleteFunc(r.pages(crawl), func(p *answered) bool { return p.request.GetScore() != rank.RaisedScore }))
 	var report struct{ Hubs hubsReport }
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "report", crawl)), &report); err != nil {
@@ -163,7 +162,7 @@ func (r *rig) raisesHubs(crawl string) {
 	}
 }
 
-// renewsGuide fails where a crawl made other guides of its pages than the experiment, or none of its pages were scored by the last one.
+// renewsGuide fails if a crawl made other guides of its pages than the experiment, or if none of its pages were scored by the last one.
 func (r *rig) renewsGuide(crawl string, want *experiment.Crawl) {
 	r.t.Helper()
 	ctl, err := r.books.control(crawl)
@@ -182,7 +181,7 @@ func (r *rig) renewsGuide(crawl string, want *experiment.Crawl) {
 	}
 }
 
-// tellsLearners fails where records lack what rankers that learn in the frontier read, or have what nobody reads.
+// tellsLearners fails if records lack what rankers that learn in the frontier read, or have what no ranker reads.
 func (r *rig) tellsLearners() {
 	r.t.Helper()
 	for _, crawl := range []string{"interest", "tag-bandit", "soft-focus"} {
@@ -199,11 +198,11 @@ func (r *rig) tellsLearners() {
 	}
 }
 
-// shadowed is a crawl by soft focus that an apprentice, a guide and a count of links look at.
+// shadowed is a crawl by soft focus with an apprentice, a guide and a count of links as shadows.
 const shadowed = "soft-focus-shadowed"
 
-// shadowsTold: a crawl with shadows fetches the pages that it fetches without; the shadows learn, ask and count, ClickHouse
-// has what they say, and the report compares it.
+// shadowsTold: a crawl with shadows fetches the same pages as without; the shadows learn, query and count,
+// ClickHouse has their positions, and the report compares them.
 func (r *rig) shadowsTold(crawl string) {
 	r.t.Helper()
 	urls := func(of string) (list []string) {
@@ -236,7 +235,7 @@ func (r *rig) shadowsTold(crawl string) {
 	}
 }
 
-// followsPaths fails where no request of a crawl told a guide of its path.
+// followsPaths fails if no request of a crawl has a guide's path state.
 func (r *rig) followsPaths(crawl string) {
 	r.t.Helper()
 	told := func(p *answered) bool { return len(p.request.GetPathState()) > 0 }
@@ -245,19 +244,18 @@ func (r *rig) followsPaths(crawl string) {
 	}
 }
 
-// untilSettled waits for so many leaps: the last ones may come behind the status that says that the
-// crawl has finished.
+// untilSettled waits for that number of leaps: the last ones may follow the status of the finished crawl.
 func (r *rig) untilSettled(crawl string, leaps int) {
 	r.t.Helper()
 	for end := time.Now().Add(10 * time.Second); len(records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl)) < leaps; {
 		if time.Now().After(end) {
-			return // sameLeaps says what is missing
+			return // sameLeaps reports what is missing
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// cuesOf is the name of a web's cues.
+// cuesOf returns the name of a web's cues.
 func cuesOf(t *testing.T, w *simweb.Web) string {
 	t.Helper()
 	for name, cues := range simweb.CuesByName {
@@ -269,7 +267,7 @@ func cuesOf(t *testing.T, w *simweb.Web) string {
 	return ""
 }
 
-// records reads all records of a topic that concern a crawl, in the order of their partition.
+// records reads all records of a crawl in a topic, in the order of their partition.
 func records[M proto.Message](r *rig, topic, crawl string) []M {
 	r.t.Helper()
 	var out []M
@@ -300,14 +298,13 @@ func records[M proto.Message](r *rig, topic, crawl string) []M {
 	return out
 }
 
-// answered is a page that a pipeline crawl delivered: what link.found says of it and the
-// request it answers.
+// answered is a delivered page of a crawl in the pipeline: its link.found and its request.
 type answered struct {
 	*schemas.LinkFound
 	request schemas.FetchRequest
 }
 
-// pages are the delivered pages of a crawl in the order of its verdicts.
+// pages returns the delivered pages of a crawl in the order of its verdicts.
 func (r *rig) pages(crawl string) []*answered {
 	r.t.Helper()
 	var out []*answered
@@ -324,13 +321,13 @@ func (r *rig) pages(crawl string) []*answered {
 	return out
 }
 
-// samePages compares the pages, their order, their judgements and what they were chosen with.
+// samePages compares the pages, their order, their judgements and how they were chosen.
 func (r *rig) samePages(crawl string, want *experiment.Crawl) {
 	r.t.Helper()
 	type page struct {
 		url                  string
 		raw, tempered, score float64
-		modelPages           string // pages through which the model was trained; empty = no model
+		modelPages           string // number of pages when the model was trained; empty = no model
 	}
 	var got, wanted []page
 	for _, p := range r.pages(crawl) {
@@ -345,7 +342,7 @@ func (r *rig) samePages(crawl string, want *experiment.Crawl) {
 	for i := range min(len(got), len(wanted)) {
 		if got[i] != wanted[i] {
 			r.t.Errorf("%s: page %d of %d is\n%+v, in experiment\n%+v", crawl, i+1, len(wanted), got[i], wanted[i])
-			return // what follows follows from it
+			return // later differences follow from this one
 		}
 	}
 	if len(got) != len(wanted) {
@@ -354,7 +351,7 @@ func (r *rig) samePages(crawl string, want *experiment.Crawl) {
 	r.t.Logf("%s: %d pages equal in order, judgement, score and model", crawl, len(got))
 }
 
-// nameless is a copy of a leap without what names the crawl.
+// nameless is a copy of a leap without the name of the crawl.
 func nameless(l *schemas.LeapSettled) *schemas.LeapSettled {
 	l = proto.CloneOf(l)
 	l.Id, l.Request, l.Crawl = nil, nil, ""
@@ -365,15 +362,15 @@ func nameless(l *schemas.LeapSettled) *schemas.LeapSettled {
 	return l
 }
 
-// pagesThrough is the number of pages in a model's version, CRAWL/PAGES-DIGEST or experiment/PAGES.
+// pagesThrough returns the number of pages in a model's version, CRAWL/PAGES-DIGEST or experiment/PAGES.
 func pagesThrough(model string) string {
 	_, pages, _ := strings.Cut(model, "/")
 	pages, _, _ = strings.Cut(pages, "-")
 	return pages
 }
 
-// sameLeaps compares all leaps and boundaries, their order and every field of them: features,
-// relevance of both ends, score, whether they train.
+// sameLeaps compares all leaps and boundaries, their order and all fields: features, relevance of both ends,
+// score, whether they train.
 func (r *rig) sameLeaps(crawl string, want *experiment.Crawl) {
 	r.t.Helper()
 	got := records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl)
@@ -393,7 +390,7 @@ func (r *rig) sameLeaps(crawl string, want *experiment.Crawl) {
 	r.t.Logf("%s: %d leaps equal, %d features", crawl, len(got), features)
 }
 
-// differing names the fields in which two records differ, of lists the first element.
+// differing names the fields in which two records differ, and of lists the first differing element.
 func differing(a, b proto.Message) []string {
 	var names []string
 	fields := a.ProtoReflect().Descriptor().Fields()

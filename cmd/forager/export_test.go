@@ -17,7 +17,7 @@ import (
 	"forager/schemas"
 )
 
-// verdictsOf are the first verdicts on the requests of a crawl, in the order of the topic.
+// verdictsOf returns the first verdicts on the requests of a crawl, in the order of the topic.
 func (r *rig) verdictsOf(t *testing.T, crawl string) (all []*schemas.LinkFound) {
 	t.Helper()
 	known := make(map[string]bool)
@@ -32,7 +32,7 @@ func (r *rig) verdictsOf(t *testing.T, crawl string) (all []*schemas.LinkFound) 
 	return all
 }
 
-// testExport writes the pages of the small crawl and compares them with what the topics say.
+// testExport writes the pages of the small crawl and compares them with the topics.
 func (r *rig) testExport(t *testing.T) {
 	const crawl = "small"
 	want := func(ok func(*schemas.LinkFound) bool) (urls []string) {
@@ -103,8 +103,7 @@ func (r *rig) testExport(t *testing.T) {
 	r.testExportDamaged(t, crawl)
 }
 
-// testExportUnloaded exports while ClickHouse lacks one of the rows that a page is put together of: of a crawl that has finished
-// nothing is exported without it.
+// testExportUnloaded exports while ClickHouse lacks one of the rows of a page: the export of a crawl that has finished fails.
 func (r *rig) testExportUnloaded(t *testing.T, crawl string) {
 	db, err := analytics.Open(r.cfg.ClickHouse)
 	if err != nil {
@@ -135,7 +134,7 @@ func (r *rig) testExportUnloaded(t *testing.T, crawl string) {
 	}
 }
 
-// testExportDamaged exports while a segment is away: nothing, or all the rest.
+// testExportDamaged exports while a segment is missing: nothing, or everything else.
 func (r *rig) testExportDamaged(t *testing.T, crawl string) {
 	segments, err := filepath.Glob(filepath.Join(r.cfg.Data, "local/s3/objects", r.cfg.S3.Bucket, "segments/*/*.warc.gz"))
 	if err != nil {

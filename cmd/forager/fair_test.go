@@ -13,12 +13,12 @@ import (
 	"forager/schemas"
 )
 
-// stalling answers for hosts below .slow.test, each time after a while, and leaves all others to
-// next. Every page links to pages of other slow hosts.
+// stalling responds for hosts below .slow.test after a delay, and passes other requests to next. Every page
+// links to pages of other slow hosts.
 type stalling struct {
 	stall  time.Duration
 	next   http.Handler
-	stalls atomic.Int32 // under way
+	stalls atomic.Int32 // in progress
 }
 
 func (s *stalling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,8 +45,7 @@ func (s *stalling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// politeWeb has few hosts, each with many pages that link to all hosts, and notes from when to
-// when it was asked.
+// politeWeb has few hosts, each with many pages that link to all hosts, and records the times of its requests.
 type politeWeb struct {
 	hosts int
 	takes time.Duration
@@ -79,9 +78,10 @@ func (w *politeWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.asks[r.URL.Host] = append(w.asks[r.URL.Host], asked{begin, time.Now()})
 }
 
-// slowCrawl compares the rate of a crawl that the pauses of its hosts bound, and not the machine, with its rates while another
-// crawl has many more stalling hosts than fetch has slots, and while one waits for the service that judges its pages. A rate
-// that is halved each time fails; a machine that is busy for a while does not.
+// slowCrawl compares the rate of a crawl that is bounded by the pauses of its hosts, not by the machine, with
+// its rates while another crawl has many more stalling hosts than fetch has slots, and while one waits for the
+// service that judges its pages. It fails if the rate is halved each time; a machine that is busy for a while
+// does not cause that.
 func (r *rig) slowCrawl(t *testing.T, g *demoGround) {
 	const hosts, pages, tries = 20, 100, 3
 	polite := &politeWeb{hosts: hosts, asks: make(map[string][]asked)}

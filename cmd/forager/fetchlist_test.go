@@ -17,7 +17,7 @@ import (
 	"forager/schemas"
 )
 
-// listedHost is a host of a few pages beside a synthetic web.
+// listedHost is a host of a few pages, next to a synthetic web.
 const listedHost = "listed.example"
 
 func withListed(web http.Handler) http.Handler {

@@ -63,7 +63,7 @@ func neighbourhood(t *testing.T) (dir string, targets []string) {
 	return dir, targets
 }
 
-// said runs a command in a folder: $ stands for it.
+// said runs a command in a folder, for which $ stands.
 func said(t *testing.T, dir, args string) (stdout, stderr string, code int) {
 	var out, err bytes.Buffer
 	code = run(t.Context(), strings.Fields(strings.ReplaceAll(args, "$", dir+"/")), &out, &err)
@@ -83,7 +83,7 @@ func graphOf(t *testing.T, dir, args string) *graphShown {
 	return g
 }
 
-// TestLocalgraphOfThreeSources: the links of pages, of a file of URLs and of one of numbers make one graph.
+// TestLocalgraphOfThreeSources: the links of pages, of a file of URLs and of one of numbers give the same graph.
 func TestLocalgraphOfThreeSources(t *testing.T) {
 	dir, targets := neighbourhood(t)
 	of := graphOf(t, dir, "--warc $web.warc.gz --targets $targets.urls --examples 99")
@@ -128,7 +128,7 @@ func TestLocalgraphOfThreeSources(t *testing.T) {
 	}
 }
 
-// TestGuideTrain: every kind is trained on pages with their own links and with those of a file, alike.
+// TestGuideTrain: every kind gives the same guide with the pages' own links and with those of a file.
 func TestGuideTrain(t *testing.T) {
 	dir, _ := neighbourhood(t)
 	for _, kind := range localguide.Kinds {
@@ -192,7 +192,7 @@ func TestGuideTrainRefuses(t *testing.T) {
 	}
 }
 
-// TestGuideTrainRewards: what is learnt of a web is that of its targets, the same every time, and opens as the ranker that it is.
+// TestGuideTrainRewards: training is reproducible, uses the targets of the web, and the file opens as that ranker.
 func TestGuideTrainRewards(t *testing.T) {
 	dir, targets := neighbourhood(t)
 	var files [2][]byte

@@ -13,8 +13,8 @@ import (
 	"forager/internal/rank/backlink"
 )
 
-// hostGraph writes a graph of hosts as Common Crawl publishes it: folders of packed parts, lines of number and reversed name and of two
-// numbers, names without a leading www.
+// hostGraph writes a graph of hosts in the form of Common Crawl: folders of compressed parts, lines of number
+// and reversed name and of two numbers, names without a leading www.
 func hostGraph(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -64,7 +64,7 @@ func TestBacklinksOfAHostGraph(t *testing.T) {
 	for url, want := range map[string]string{
 		"https://www.example.org/": "[http://example.com/ http://shop.example.com/ http://a-b.example.org/]",
 		"http://a-b.example.org/":  "[http://example.com/ http://xn--bcher-kva.org/]",
-		"http://example.com/":      "[]", // of another host than that which was asked for
+		"http://example.com/":      "[]", // of another host than the requested one
 	} {
 		if parents, err := by.Parents(t.Context(), url); err != nil || fmt.Sprint(parents) != want {
 			t.Errorf("%s: %v, want %s (%v)", url, parents, want, err)

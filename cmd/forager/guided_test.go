@@ -23,8 +23,8 @@ import (
 	"forager/internal/rank/shark"
 )
 
-// ranksLinks is a service that scores a link by its place on the page, by the relevance of the page and
-// by how far the path has come, which it is told in the state.
+// ranksLinks is a service that scores a link by its position on the page, by the relevance of the page and by
+// the length of the path, which it keeps in the state.
 func ranksLinks(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Pages []struct {
@@ -50,7 +50,7 @@ func ranksLinks(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(map[string]any{"pages": pages})
 }
 
-// valued is a guide that learnt from pages of the web what its links are worth.
+// valued is a guide trained on pages of the web.
 func (r *rig) valued(g *demoGround, web *simweb.Web) *qvalue.Model {
 	r.t.Helper()
 	var lessons []qvalue.Lesson
@@ -179,7 +179,7 @@ func (r *rig) refusesGuides() {
 	}
 }
 
-// newestGuide is the newest version of a guide.
+// newestGuide returns the newest version of a guide.
 func newestGuide(r *rig, name string) string {
 	r.t.Helper()
 	if err := r.books.settle(r.s, time.Minute); err != nil {
@@ -192,7 +192,7 @@ func newestGuide(r *rig, name string) string {
 	return m.GetVersion()
 }
 
-// ranked is what a ranker sets whose guides have names.
+// ranked returns the settings of a ranker with named guides.
 func ranked(t *testing.T, name string, named map[string]string) *crawlfile.Ranking {
 	t.Helper()
 	used := make(map[string]string)

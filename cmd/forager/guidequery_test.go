@@ -12,7 +12,7 @@ import (
 	"forager/internal/rank/guides"
 )
 
-// TestGuideQuery: the words that speak most for a focus become a guide's file, once.
+// TestGuideQuery: the words with most weight for a focus become a guide's file, reproducibly.
 func TestGuideQuery(t *testing.T) {
 	dir := t.TempDir()
 	var examples critic.Examples

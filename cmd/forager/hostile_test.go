@@ -17,8 +17,8 @@ import (
 	"forager/schemas"
 )
 
-// Politeness of the crawl of the hostile web, and how much earlier than that a request may
-// seem to come: the server's clock reads a little later than fetch's at both ends.
+// Politeness of the crawl of the hostile web, and how much too early a request may seem: the server reads its
+// clock slightly later than fetch at both ends.
 const (
 	hostileDelay      = 100 * time.Millisecond
 	seemsEarly        = 60 * time.Millisecond
@@ -28,7 +28,7 @@ const (
 	hostileCap        = 8
 )
 
-// serverLog keeps the lines that a synthetic web's server writes.
+// serverLog collects the lines of a synthetic web's access log.
 type serverLog struct {
 	mu    sync.Mutex
 	lines []webarchive.Access
@@ -45,7 +45,7 @@ func (l *serverLog) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// byHost are the requests to each host in the order in which they began.
+// byHost returns the requests to each host in the order in which they began.
 func (l *serverLog) byHost() map[string][]webarchive.Access {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,9 +65,8 @@ func (l *serverLog) forget() {
 	l.lines = nil
 }
 
-// TestAHostileWeb crawls a synthetic web with every hazard, politely, and compares what became of
-// each URL with what is true of it, and the server's log with what robots.txt, Retry-After and
-// the pauses demand.
+// TestAHostileWeb crawls a synthetic web with every hazard, politely, and compares the outcome of each URL with
+// its truth, and the server's log with what robots.txt, Retry-After and the pauses require.
 func TestAHostileWeb(t *testing.T) {
 	w := hostileWeb(t)
 	g, _ := simulated(t)
@@ -93,7 +92,7 @@ func TestAHostileWeb(t *testing.T) {
 	o.traps(st)
 	polite(t, w, log)
 
-	// Without pauses the window of a host is the bound; robots.txt counts like before.
+	// Without pauses the window of a host is the bound; robots.txt counts as before.
 	hasty := r.crawl(g, "hasty", "unfocused", 150, func(ctl *schemas.CrawlControl) {
 		ctl.HostWindow, ctl.Window, ctl.MaxAttempts = 2, 200, hostileTries
 	})
@@ -118,7 +117,7 @@ func hostileWeb(t testing.TB) *simweb.Web {
 	return w
 }
 
-// hostileSeeds are some pages of every hazard, and as many without; the counts are by class.
+// hostileSeeds returns some pages of every hazard, and as many without; the counts are by class.
 func hostileSeeds(w *simweb.Web) (seeds []string, met map[string]int) {
 	met = make(map[string]int)
 	add := func(url string, most int) {
@@ -147,7 +146,7 @@ func hostileSeeds(w *simweb.Web) (seeds []string, met map[string]int) {
 	return seeds, met
 }
 
-// classOf names the hazard that a URL is of.
+// classOf returns the hazard of a URL.
 func classOf(tr *simweb.Truth) string {
 	switch {
 	case tr.Hazard != "":
@@ -163,13 +162,13 @@ func classOf(tr *simweb.Truth) string {
 	return tr.Kind
 }
 
-// outcomes are what became of each URL, tries in their order.
+// outcomes are the outcomes of each URL, in the order of attempts.
 type outcomes struct {
 	t        *testing.T
 	web      *simweb.Web
 	evidence *audit.Evidence
 	tries    map[string][]*schemas.PageFetched
-	hosts    map[string]int // requests, but those that came back to be put off
+	hosts    map[string]int // requests, except deferred ones
 }
 
 func newOutcomes(t *testing.T, w *simweb.Web, e *audit.Evidence) *outcomes {
@@ -192,8 +191,7 @@ func newOutcomes(t *testing.T, w *simweb.Web, e *audit.Evidence) *outcomes {
 	return o
 }
 
-// compare holds the outcomes of every URL against the truth, and wants all classes of the seeds
-// to have come to their end.
+// compare compares the outcomes of every URL with the truth, and checks that all classes of the seeds have ended.
 func (o *outcomes) compare(met map[string]int) {
 	ended := make(map[string]int)
 	for url, tries := range o.tries {
@@ -235,8 +233,7 @@ func canonicalURL(t testing.TB, raw string) string {
 	return u.String()
 }
 
-// leaps: what a settled link is said to have led to is where its redirects end. Those whose way
-// was cut short by the cap of a host end there.
+// leaps: the target of a settled link is the end of its redirects, or where the cap of a host ended them.
 func (o *outcomes) leaps() {
 	n := 0
 	for _, l := range o.evidence.Leaps {
@@ -260,7 +257,7 @@ func (o *outcomes) leaps() {
 	}
 }
 
-// capped says whether a host on the way of redirects has had all its requests.
+// capped reports whether a host among the redirects has reached its cap.
 func (o *outcomes) capped(url string) bool {
 	for range 10 {
 		tr := o.web.Truth(url)
@@ -274,7 +271,7 @@ func (o *outcomes) capped(url string) bool {
 	return false
 }
 
-// charsets: pages were read by the encoding that the truth names.
+// charsets: pages were read in the encoding of the truth.
 func (o *outcomes) charsets(r *rig) {
 	other := 0
 	for line := range strings.Lines(r.mustRun("query", "--format", "TSV", "SELECT url, charset FROM judgements WHERE crawl = 'hostile' AND outcome = 'delivered'")) {
@@ -295,7 +292,7 @@ func (o *outcomes) charsets(r *rig) {
 	}
 }
 
-// traps: the guards and the cap of hosts bound what is spent on pages without end.
+// traps: the guards and the cap of hosts bound the requests for endless pages.
 func (o *outcomes) traps(st *schemas.CrawlStatus) {
 	n := 0
 	for url := range o.tries {
@@ -323,7 +320,7 @@ func (o *outcomes) traps(st *schemas.CrawlStatus) {
 	}
 }
 
-// polite reads the server's log.
+// polite checks the server's log.
 func polite(t *testing.T, w *simweb.Web, log *serverLog) {
 	again, slowest := 0, 0
 	for host, list := range log.byHost() {
@@ -345,7 +342,7 @@ func polite(t *testing.T, w *simweb.Web, log *serverLog) {
 			pause := hostileDelay
 			switch {
 			case strings.HasSuffix(a.URL, "/robots-moved.txt"):
-				continue // a redirect of robots.txt is no request of its own
+				continue // a redirect of robots.txt is not a separate request
 			case before.Status == 429 || before.Status == 503:
 				pause = hostileRetryAfter
 				again++
@@ -355,7 +352,7 @@ func polite(t *testing.T, w *simweb.Web, log *serverLog) {
 			}
 			end := before.End
 			if gaveUp := before.Begin.Add(hostilePatience); before.Status == 0 && gaveUp.Before(end) {
-				end = gaveUp // the server heard of it later
+				end = gaveUp // the server noticed it later
 			}
 			if gap := a.Begin.Sub(end); gap < pause-seemsEarly {
 				t.Errorf("%s came %s after the end of %s (status %d), want a pause of %s", a.URL, gap, before.URL, before.Status, pause)
@@ -367,7 +364,7 @@ func polite(t *testing.T, w *simweb.Web, log *serverLog) {
 	}
 }
 
-// atOnce counts the requests that a host had under way together.
+// atOnce returns the largest number of concurrent requests to a host.
 func atOnce(t *testing.T, w *simweb.Web, log *serverLog, most int) {
 	together := 0
 	for host, list := range log.byHost() {

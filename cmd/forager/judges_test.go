@@ -18,7 +18,7 @@ import (
 	"forager/schemas"
 )
 
-// service is an HTTP predicate that says of every page what it is told to say.
+// service is an HTTP predicate with a settable response.
 type service struct {
 	topic string
 	takes time.Duration
@@ -65,8 +65,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(answer)
 }
 
-// judgedAnew marks the topics of a running crawl anew, lets another critic judge
-// beside its own, and one in its place that asks a service, which answers rubbish, late and not at all.
+// judgedAnew changes the focus of a running crawl, adds a shadow critic, and replaces its critic by one that
+// calls a service, which returns garbage, responds late and not at all.
 func (r *rig) judgedAnew(t *testing.T, g *demoGround) {
 	_, web := simulated(t)
 	s := &service{topic: g.topic}
@@ -162,7 +162,7 @@ func (r *rig) testRemarkRefuses(t *testing.T, topic, other string) {
 	}
 }
 
-// testJudgedAnew looks for what changed in the judgements of the crawls judged and hard.
+// testJudgedAnew checks the changes in the judgements of the crawls judged and hard.
 func (r *rig) testJudgedAnew(t *testing.T, topic, branch, other string) {
 	db, err := analytics.Open(r.cfg.ClickHouse)
 	if err != nil {
@@ -213,7 +213,7 @@ func (r *rig) testJudgedAnew(t *testing.T, topic, branch, other string) {
 	}
 }
 
-// testReportOfJudges compares the report with the rows it is made of.
+// testReportOfJudges compares the report with the rows it is computed from.
 func (r *rig) testReportOfJudges(t *testing.T) {
 	out := r.mustRun("report", "judged")
 	for _, want := range []string{"JUDGED BY", "in another's stead: timeout", "shadow ruled/", "they agree on"} {
@@ -227,7 +227,7 @@ func (r *rig) testReportOfJudges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range report.Shadows {
-		// The shadow gives each page 1, and the service .625: both take it for on topic.
+		// The shadow gives each page 1, and the service .625: both classify it as on topic.
 		asked := strings.HasPrefix(x.Used, "asked/")
 		if x.Pages == 0 || x.Failures != 0 || x.OnTopic != 1 || x.Agreement != x.OnTopicUsed || x.Cut != .5 || asked && (x.Agreement != 1 || math.Abs(x.Difference-.375) > 1e-9) || x.Apart != x.Difference {
 			t.Errorf("shadow %+v", x)

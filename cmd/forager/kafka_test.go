@@ -11,8 +11,8 @@ import (
 	"forager/schemas"
 )
 
-// TestKafkaTwoReplicas is TestEnduranceTwoReplicas on the Apache Kafka that FORAGER_KAFKA names, which it
-// wants for itself, too.
+// TestKafkaTwoReplicas is TestEnduranceTwoReplicas on the Apache Kafka that FORAGER_KAFKA names, which must
+// serve no other test at the same time.
 func TestKafkaTwoReplicas(t *testing.T) {
 	if os.Getenv("FORAGER_KAFKA") == "" {
 		t.Fatal("FORAGER_KAFKA names no broker; make test-kafka starts one")
@@ -20,9 +20,9 @@ func TestKafkaTwoReplicas(t *testing.T) {
 	twoReplicas(t, 140)
 }
 
-// TestKafkaCarriesACrawl is a whole crawl over the Apache Kafka that FORAGER_KAFKA names, with
-// two stages killed in the middle. The broker is used for this one crawl: topics and groups
-// have the names of the pipeline file.
+// TestKafkaCarriesACrawl runs a whole crawl over the Apache Kafka that FORAGER_KAFKA names, with two stages
+// killed in the middle. The broker must serve this crawl only: topics and groups have the names of the pipeline
+// file.
 func TestKafkaCarriesACrawl(t *testing.T) {
 	broker := os.Getenv("FORAGER_KAFKA")
 	if broker == "" {

@@ -15,8 +15,8 @@ import (
 	"forager/schemas"
 )
 
-// TestLike is the shortest way to a crawl and what follows: some pages that are on topic, nothing else;
-// the critic learns on while the crawl runs, is told what it got wrong, and finds more such pages.
+// TestLike starts a crawl from some pages that are on topic; its critic is trained again during the crawl and
+// with marks of its errors, and finds more such pages.
 func TestLike(t *testing.T) {
 	t.Parallel()
 	g, web := simulated(t)
@@ -50,7 +50,7 @@ func TestLike(t *testing.T) {
 		t.Errorf("%d likes, %d pages fetched for the critic, a budget of %d", got.Report.Liked, got.Fetched, got.Budget)
 	}
 	second := r.teachLiked(t, "liked", g.truth)
-	r.mustRun("critic", "mark", "liked", likes[2], "--wrong") // so that the next version is another one
+	r.mustRun("critic", "mark", "liked", likes[2], "--wrong") // so that the next version differs
 	third := r.watchLiked("liked", second)
 	r.verified("liked")
 	judged, on := r.judged("liked", g.truth)
@@ -67,8 +67,8 @@ func TestLike(t *testing.T) {
 	r.fails(t, exitFailure, args, `crawl "liked" exists already`)
 }
 
-// watchLiked follows the crawl to its end as --watch does, and returns the critics that it trained. The
-// crawl rests until it was given the first of them.
+// watchLiked follows the crawl to its end as --watch does, and returns the critics that it trained. The crawl
+// is paused until it has the first of them.
 func (r *rig) watchLiked(crawl, second string) []string {
 	r.t.Helper()
 	lesson, err := r.s.openLesson(crawl)
@@ -97,7 +97,7 @@ func (r *rig) watchLiked(crawl, second string) []string {
 	return result.Critics
 }
 
-// judged counts the pages of a crawl by critic, and says what share of them is on topic in truth.
+// judged counts the pages of a crawl by critic, and returns the share of them that is on topic by the truth.
 func (r *rig) judged(crawl string, truth func(string) bool) (by map[string]int, on float64) {
 	r.t.Helper()
 	db, err := analytics.Open(r.cfg.ClickHouse)
@@ -122,7 +122,7 @@ func (r *rig) judged(crawl string, truth func(string) bool) (by map[string]int, 
 	return by, on / all
 }
 
-// teachLiked marks pages, expands the examples, trains the critic again and lets the crawl use it.
+// teachLiked marks pages, expands the examples, trains the critic again and makes the crawl use it.
 func (r *rig) teachLiked(t *testing.T, crawl string, truth func(string) bool) (critic string) {
 	var found []proposal
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "critic", "expand", crawl, "-n", "12")), &found); err != nil {
@@ -153,7 +153,7 @@ func (r *rig) teachLiked(t *testing.T, crawl string, truth func(string) bool) (c
 	r.fails(t, exitUsage, []string{"critic", "mark", crawl, "http://nowhere.example/"}, "--right")
 	r.fails(t, exitFailure, []string{"critic", "mark", "nobody", "http://nowhere.example/", "--right"}, "neither a crawl nor a critic")
 
-	// What was judged right is said to be wrong: that outweighs the first word.
+	// Pages judged correctly are marked as wrong: the mark takes precedence.
 	first := strings.Fields(yes.String())[0]
 	r.mustRun("critic", "mark", crawl, first, "--wrong")
 	r.fails(t, exitUsage, []string{"critic", "retrain", crawl, "--use"}, "--crawl NAME")
@@ -189,7 +189,7 @@ func (r *rig) teachLiked(t *testing.T, crawl string, truth func(string) bool) (c
 	return again.Critic
 }
 
-// askAbout lets the crawl's pages be asked about, a few and then all: the estimate is what the answers come to.
+// askAbout marks drawn pages of the crawl, a few and then all: the estimate is that of the marks.
 func (r *rig) askAbout(t *testing.T, crawl string, truth func(string) bool) {
 	known := func() *onTopic {
 		t.Helper()

@@ -19,7 +19,7 @@ import (
 	"forager/schemas"
 )
 
-// copyOf is evidence that can be altered.
+// copyOf returns evidence that can be altered.
 func copyOf(e *audit.Evidence) *audit.Evidence {
 	c := *e
 	c.Control = proto.Clone(e.Control).(*schemas.CrawlControl)
@@ -48,7 +48,7 @@ func clones[M proto.Message](all []M) []M {
 	return out
 }
 
-// delivered is a verdict on a delivered page that has links.
+// delivered returns a verdict on a delivered page that has links.
 func delivered(t *testing.T, e *audit.Evidence) int {
 	t.Helper()
 	for i, v := range e.Verdicts {
@@ -60,7 +60,7 @@ func delivered(t *testing.T, e *audit.Evidence) int {
 	return 0
 }
 
-// leap is a leap that is no boundary and whose target was delivered.
+// leap returns a leap that is no boundary and whose target was delivered.
 func leap(t *testing.T, e *audit.Evidence) int {
 	t.Helper()
 	for i, l := range e.Leaps {
@@ -72,8 +72,7 @@ func leap(t *testing.T, e *audit.Evidence) int {
 	return 0
 }
 
-// forwardLeap is a leap whose target was dispatched when its link was known, and was delivered
-// without a redirect.
+// forwardLeap returns a leap whose target was dispatched when its link was known, and was delivered without a redirect.
 func forwardLeap(t *testing.T, e *audit.Evidence) int {
 	t.Helper()
 	for i, l := range e.Leaps {
@@ -88,14 +87,13 @@ func forwardLeap(t *testing.T, e *audit.Evidence) int {
 
 func without[M any](all []M, i int) []M { return append(append([]M(nil), all[:i]...), all[i+1:]...) }
 
-// auditMutations alters the evidence about a sound crawl, one thing at a time, and wants each
-// alteration to be named.
+// auditMutations alters the evidence of a sound crawl, one thing at a time, and checks that each alteration is named.
 func auditMutations(t *testing.T, e *audit.Evidence) {
 	if r := judged(t, e); !r.OK {
 		t.Fatalf("the crawl is not sound: %v", r.Problems)
 	}
 	for name, m := range map[string]struct {
-		alter func(t *testing.T, e *audit.Evidence) // what was done
+		alter func(t *testing.T, e *audit.Evidence) // the alteration
 		want  string                                // part of a problem that names it
 	}{
 		"verdict dropped":   {func(t *testing.T, e *audit.Evidence) { e.Verdicts = without(e.Verdicts, delivered(t, e)) }, "has no verdict in link.found"},
@@ -200,12 +198,12 @@ func auditMutations(t *testing.T, e *audit.Evidence) {
 	})
 }
 
-// lastOf is the dispatch that was chosen last.
+// lastOf returns the dispatch that was chosen last.
 func lastOf(all []*schemas.FetchRequest) *schemas.FetchRequest {
 	return slices.MaxFunc(all, func(a, b *schemas.FetchRequest) int { return cmp.Compare(a.GetOrdinal(), b.GetOrdinal()) })
 }
 
-// forget plays retention: it deletes all records of a topic.
+// forget simulates retention: it deletes all records of a topic.
 func (r *rig) forget(topics ...string) {
 	r.t.Helper()
 	login, err := r.cfg.Kafka.Login()
@@ -223,8 +221,8 @@ func (r *rig) forget(topics ...string) {
 	}
 }
 
-// retention takes records away topic after topic, and wants verify to go by counts, and to name
-// what it cannot see any more.
+// retention removes the records of one topic after another, and checks that verify compares counts, and names
+// what it can no longer check.
 func (r *rig) retention(crawl string) {
 	t := r.t
 	t.Helper()
@@ -269,8 +267,7 @@ func (r *rig) retention(crawl string) {
 	}
 }
 
-// garbage writes what nobody can decode behind the records of a crawl, under their headers: copies
-// of which the first counts, and letters.
+// garbage writes undecodable records after those of a crawl, with their headers: copies, of which the first counts, and letters.
 func (r *rig) garbage(e *audit.Evidence) {
 	r.t.Helper()
 	id := e.Requests[0]
@@ -290,7 +287,7 @@ func (r *rig) garbage(e *audit.Evidence) {
 	}
 }
 
-// damage does real harm, to the store and to ClickHouse, and wants verify to name it.
+// damage damages the store and ClickHouse, and checks that verify names it.
 func (r *rig) damage(crawl string) {
 	t := r.t
 	t.Helper()
@@ -321,7 +318,7 @@ func (r *rig) damage(crawl string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	// A row of a verdict on a page, away for good.
+	// A row of a verdict on a page, removed permanently.
 	var id string
 	err = db.Each(r.s, "SELECT id FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered' LIMIT 1",
 		analytics.Params{"crawl": crawl}, func(row []any) error { id = row[0].(string); return nil })
@@ -337,15 +334,15 @@ func (r *rig) damage(crawl string) {
 	r.reloads(crawl, db)
 }
 
-// reloads empties a part of a table, as a full disk does, and wants to be told of it, and everything to be there again once the topics
-// were loaded anew.
+// reloads empties a part of a table, as a full disk does, and checks that it is reported, and that all rows are
+// there again after the topics were loaded again.
 func (r *rig) reloads(crawl string, db *analytics.DB) {
 	t := r.t
 	t.Helper()
 	if err := db.Exec(r.s, "ALTER TABLE links_rows MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1", nil); err != nil {
 		t.Fatal(err)
 	}
-	var paths []string // of the largest part, and of those that it was merged from
+	var paths []string // of the largest part, and of its source parts
 	err := db.Each(r.s, "SELECT path FROM system.parts WHERE table = 'links_rows' ORDER BY active DESC, rows DESC", nil, func(row []any) error {
 		paths = append(paths, row[0].(string))
 		return nil
@@ -389,7 +386,7 @@ func (r *rig) reloads(crawl string, db *analytics.DB) {
 	r.verified(crawl)
 }
 
-// leaseMutations alters what the shards of a crawl said to one another of the window.
+// leaseMutations alters the notes between the shards of a crawl about the window.
 func (r *rig) leaseMutations(crawl string) {
 	t := r.t.(*testing.T)
 	e := r.evidence(crawl)

@@ -36,9 +36,9 @@ func (r *rig) file(name, content string) string {
 	return path
 }
 
-// fails calls the command, which must fail with the code, say all of want on stderr, and print no
-// stack. It takes seconds; a minute is what a busy machine may make of them, and less than what commands
-// wait for that wait for something.
+// fails runs the command, which must fail with the code, print all of want to stderr, and print no stack. It
+// takes seconds; the limit of a minute allows for a busy machine and is less than the waits of commands that
+// wait.
 func (r *rig) fails(t *testing.T, code int, args []string, want ...string) {
 	t.Helper()
 	begun := time.Now()
@@ -76,8 +76,8 @@ func crawlFile(name, critic, focus, seed string, more ...string) string {
 		"politeness: {delay: 0s, contact: you@example.org}\nhost_window: 4\n%s", name, critic, focus, seed, strings.Join(more, "\n"))
 }
 
-// TestOperator is the command as its user meets it, above all when things are not as they
-// should be. The subtests share one rig, and each finds what those before it left.
+// TestOperator uses the command as an operator does, mostly when something is wrong. The subtests share one
+// rig, and each starts from the state that the previous ones left.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
@@ -111,10 +111,10 @@ func TestOperator(t *testing.T) {
 		{"crawl stop", func(t *testing.T) { r.testStop(t, g) }},
 	} {
 		if !r.step(t, c.name, c.test) {
-			break // the next ones want what it leaves
+			break // the next ones need its state
 		}
 		if c.name == "setup" {
-			r.parts() // opens the books, for all that follow
+			r.parts() // opens the books, for all later ones
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (r *rig) testPartsAway(t *testing.T) {
 	}
 }
 
-// doctor returns the findings by what they are about.
+// doctor returns the findings by their subjects.
 func (r *rig) doctor(t *testing.T, code int) map[string]finding {
 	t.Helper()
 	stdout, stderr, got := r.run("--json", "doctor")
@@ -233,7 +233,7 @@ func (r *rig) testSetup(t *testing.T) {
 			t.Errorf("doctor after setup: %s: %+v", name, f)
 		}
 	}
-	// A file that wants page.parsed otherwise: told, not done.
+	// A file with other settings for page.parsed: reported, not applied.
 	good, err := os.ReadFile(r.path)
 	if err != nil {
 		t.Fatal(err)
@@ -309,7 +309,7 @@ func (r *rig) testCrawlStart(t *testing.T, g *demoGround) {
 	}
 }
 
-// testNoStages starts, watches and stops a crawl that nobody works at.
+// testNoStages starts, watches and stops a crawl while no stage runs.
 func (r *rig) testNoStages(t *testing.T, g *demoGround) {
 	r.mustRun("crawl", "start", r.file("idle.yaml", crawlFile("idle", "small", "Science", g.seeds[0])))
 	ctx, cancel := context.WithTimeout(r.s, 300*time.Millisecond)
@@ -323,7 +323,7 @@ func (r *rig) testNoStages(t *testing.T, g *demoGround) {
 	r.fails(t, exitFailure, []string{"crawl", "stop", "idle", "--wait", "200ms"}, "nobody has done so", "forager up")
 }
 
-// letters returns the dead letters that say they come of a stage.
+// letters returns the dead letters of a stage.
 func (r *rig) letters(t *testing.T, stage string) []*schemas.DeadLetter {
 	t.Helper()
 	var letters []*schemas.DeadLetter
@@ -339,7 +339,7 @@ func (r *rig) letters(t *testing.T, stage string) []*schemas.DeadLetter {
 	return letters
 }
 
-// all reads every record that a topic has now.
+// all reads every record that is in a topic now.
 func (r *rig) all(t *testing.T, topic string, f func(stream.Record)) {
 	t.Helper()
 	for p := range r.cfg.Topics[topic].Partitions {
@@ -363,7 +363,7 @@ func wait(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// testGarbage answers the requests of a crawl in fetch's place, with bytes that are no record.
+// testGarbage responds to the requests of a crawl in place of fetch, with undecodable bytes.
 func (r *rig) testGarbage(t *testing.T, g *demoGround) {
 	var others []string
 	for _, s := range stageNames {
@@ -414,7 +414,7 @@ func (r *rig) testGarbage(t *testing.T, g *demoGround) {
 		}
 	}
 	for _, s := range others {
-		r.pid(s + "-0") // none of them died of it
+		r.pid(s + "-0") // none of them ended because of it
 	}
 }
 
@@ -440,10 +440,10 @@ func (r *rig) testUpTwice(t *testing.T) {
 	}
 }
 
-// testHalfCritic publishes a critic of which half was stored: the command refuses it, and the
-// stage that is told to use it waits until it is whole.
+// testHalfCritic publishes a critic of which half was stored: the command refuses it, and the stage that is to
+// use it waits until it is complete.
 func (r *rig) testHalfCritic(t *testing.T, g *demoGround) {
-	// One that no stage has had before: a critic is known by its digest, whatever it is called.
+	// A new one: stages cache critics by digest, whatever their names.
 	web, err := simweb.New(simweb.Default(4))
 	if err != nil {
 		t.Fatal(err)
@@ -476,7 +476,7 @@ func (r *rig) testHalfCritic(t *testing.T, g *demoGround) {
 	r.fails(t, exitFailure, []string{"crawl", "start", r.file("half.yaml", crawlFile("half", "half", g.topic, g.seeds[0]))},
 		"critic "+half.GetVersion(), half.GetObject(), "digest")
 
-	// A crawl that began all the same.
+	// A crawl that was started nevertheless.
 	c := r.crawl(g, "half", "soft-focus", 10, nil)
 	c.Control.Critic, c.Control.Revision, c.Control.CreatedAt = half.GetVersion(), 1, time.Now().UnixMilli()
 	if _, err := r.books.send(r.s, schemas.TopicCrawlControl, "half", map[string]string{schemas.HeaderCrawl: "half"}, c.Control); err != nil {
@@ -551,7 +551,7 @@ func (r *rig) testQueries(t *testing.T) {
 		args := []string{"--json", "query", "--example", q.Name}
 		if q.OfCrawl {
 			args = append(args, "--crawl", "small")
-			r.mustRun("query", q.SQL, "--crawl", "nothing") // answers, though there is nothing to count
+			r.mustRun("query", q.SQL, "--crawl", "nothing") // succeeds without any rows
 		}
 		var result struct{ Data []json.RawMessage }
 		if err := json.Unmarshal([]byte(r.mustRun(args...)), &result); err != nil {
@@ -561,12 +561,12 @@ func (r *rig) testQueries(t *testing.T) {
 	}
 }
 
-// fullDisk is what standard output may be redirected to.
+// fullDisk is a device to which standard output may be redirected.
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// testServeWeb serves what the small crawl stored, once whole and once with damage.
+// testServeWeb serves what the small crawl stored, once undamaged and once with damage.
 func (r *rig) testServeWeb(t *testing.T) {
 	r.fails(t, exitFailure, []string{"serve-web", r.path}, r.path, "no readable HTTP answer")
 	segments, err := filepath.Glob(filepath.Join(r.cfg.Data, "local/s3/objects", r.cfg.S3.Bucket, "segments/*/*.warc.gz"))
@@ -612,7 +612,7 @@ func (r *rig) testServeWeb(t *testing.T) {
 	get(t, client, rest, http.StatusOK)
 }
 
-// onlyMember returns where a member begins whose URL no other one has, and the URL.
+// onlyMember returns the offset of a member with a unique URL, and the URL.
 func onlyMember(t *testing.T, web []byte) (at int64, url string) {
 	t.Helper()
 	offsets := make(map[string][]int64)
@@ -639,7 +639,7 @@ func onlyMember(t *testing.T, web []byte) (at int64, url string) {
 	return at, url
 }
 
-// get wants every URL to be answered with a status.
+// get checks that every URL gets a response with a status.
 func get(t *testing.T, client *http.Client, urls []string, status int) {
 	t.Helper()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -679,7 +679,7 @@ func (r *rig) testStop(t *testing.T, g *demoGround) {
 	}
 }
 
-// served runs serve-web until the test's end and returns the client that uses its proxy.
+// served runs serve-web until the test ends and returns a client that uses its proxy.
 func (r *rig) served(t *testing.T, args ...string) (client *http.Client, said *bytes.Buffer) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(r.s)

@@ -16,7 +16,7 @@ import (
 	"forager/schemas"
 )
 
-// absent is a web server at an address of its own, which can be away.
+// absent is a web server at its own address, which can be stopped.
 type absent struct {
 	t       *testing.T
 	handler http.Handler
@@ -24,7 +24,7 @@ type absent struct {
 	server  *httptest.Server
 }
 
-// newAbsent reserves a port of an address; nobody listens there yet.
+// newAbsent reserves a port of an address; no server listens there yet.
 func newAbsent(t *testing.T, address string, handler http.Handler) *absent {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
@@ -55,8 +55,9 @@ func (p *absent) leave() {
 	}
 }
 
-// TestAnOutageOfTheProxy starts a crawl while its proxy is away, takes the proxy away again in the middle, and then continues
-// the crawl after its end: with a larger budget, with further seeds, with failed URLs tried again, and from the topics alone.
+// TestAnOutageOfTheProxy starts a crawl while its proxy is down, stops the proxy again in the middle, and then
+// continues the crawl after its end: with a larger budget, with further seeds, with failed URLs, and with its
+// state rebuilt from the topics.
 func TestAnOutageOfTheProxy(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -129,7 +130,7 @@ func outageOfTheProxy(t *testing.T, shards uint32) {
 	}
 }
 
-// loseState ends prioritize, removes its state and starts it again.
+// loseState stops prioritize, removes its state and starts it again.
 func (r *rig) loseState(t *testing.T) {
 	t.Helper()
 	pid := r.pid("prioritize-0")
@@ -149,17 +150,17 @@ func (r *rig) loseState(t *testing.T) {
 	r.start([]string{"prioritize"})
 }
 
-// pages is a web of hosts, each with so many pages, which link to all others of their host and to the next host.
+// pages is a web of hosts, each with that many pages, which link to all others of their host and to the next host.
 type pages struct {
 	hosts []*absent
 	each  int
-	// fails: pages called /flaky are answered with an error.
+	// fails: pages called /flaky get an error.
 	fails atomic.Bool
 }
 
 func newPages(t *testing.T, hosts, each int) *pages {
 	w := &pages{each: each}
-	for i := range hosts { // networks of their own
+	for i := range hosts { // in different networks
 		w.hosts = append(w.hosts, newAbsent(t, fmt.Sprintf("127.77.%d.1", i+1), w.host(i)))
 	}
 	return w
@@ -186,9 +187,10 @@ func (w *pages) host(i int) http.Handler {
 	})
 }
 
-// TestHostsAway crawls hosts without a proxy. In one crawl six are away: their URLs are kept while the others go on, and
-// fetched when a host comes back before the crawl's patience is over; what was given up, and what failed, is tried again when
-// the operator asks for that. In the other crawl all hosts go away at once: it holds, is not charged, and goes on by itself.
+// TestHostsAway crawls hosts without a proxy. In one crawl six are down: their URLs are kept while the others
+// continue, and fetched when a host is up again before the crawl's patience ends; what was given up, and what
+// failed, is retried when the operator requests it. In the other crawl all hosts go down at once: it is
+// suspended, is not charged, and continues by itself.
 func TestHostsAway(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)

@@ -8,7 +8,7 @@ import (
 	"forager/internal/lab/papers"
 )
 
-// TestPapersOfASyntheticWebAreTheSame: made twice, the page has the same bytes, its figures too.
+// TestPapersOfASyntheticWebAreTheSame: the page is reproducible, including its figures.
 func TestPapersOfASyntheticWebAreTheSame(t *testing.T) {
 	c := &experimentPapers{SimSeeds: []uint64{401}, Teacher: 451, Critic: 452, Pages: 1000, Budget: 40}
 	make := func() string {

@@ -12,7 +12,7 @@ import (
 	"forager/internal/platform/progress"
 )
 
-// sleeper starts a process that somebody else might have started.
+// sleeper starts a process that is not of up.
 func sleeper(t *testing.T) process {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
@@ -27,7 +27,7 @@ func sleeper(t *testing.T) process {
 	return process{Name: "fetch-0", PID: cmd.Process.Pid, Started: started, Log: "fetch-0.log"}
 }
 
-// A process that got the id of one that up had started belongs to somebody else.
+// A process that got the id of one that up had started is not ended.
 func TestStopLeavesReusedIDsAlone(t *testing.T) {
 	other := sleeper(t)
 	stale := other
@@ -66,7 +66,7 @@ func TestStopEndsWhatWasStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	logs := filepath.Join(data, "logs")
-	// The second lets nobody end it: it has to be killed.
+	// The second ignores SIGTERM: it must be killed.
 	for name, script := range map[string]string{"docile": "echo up; exec sleep 600", "deaf": "trap '' TERM; echo up; while :; do sleep 0.05; done"} {
 		if err := p.start(name, logs, []string{"GREETING=hello"}, "sh", "-c", script); err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestStopEndsWhatWasStarted(t *testing.T) {
 	}
 }
 
-// TestProcessesWithoutAList: while the list cannot be written, nothing is started, and what runs can be stopped.
+// TestProcessesWithoutAList: while the list cannot be written, nothing is started, and running processes can be stopped.
 func TestProcessesWithoutAList(t *testing.T) {
 	data := t.TempDir()
 	p, err := openProcesses(data)
@@ -127,7 +127,8 @@ func TestDamagedProcessList(t *testing.T) {
 	}
 }
 
-// TestProcessesOfACommandThatEndsEarly kills what a command started that ends what it starts, also where it does not heed SIGTERM.
+// TestProcessesOfACommandThatEndsEarly: processes of a command that ends what it starts are killed when it
+// dies, also if they ignore SIGTERM.
 func TestProcessesOfACommandThatEndsEarly(t *testing.T) {
 	left, dir := new(progress.Leftovers), t.TempDir()
 	p, err := openProcesses(dir)

@@ -7,7 +7,7 @@ import (
 	"forager/schemas"
 )
 
-// TestADistillerThatComesLateIsMarked: dispatch must not wait for rankings of pages that the distiller has never seen.
+// TestADistillerThatComesLateIsMarked: dispatch must not wait for rankings of pages that the distiller has not read.
 func TestADistillerThatComesLateIsMarked(t *testing.T) {
 	for _, c := range []struct {
 		from, to string

@@ -19,9 +19,9 @@ import (
 	"forager/schemas"
 )
 
-// keepPause wants every host to have been asked one request at a time, with the pause between
-// the end of one and the begin of the next. A client can but begin before the server sees it and
-// end after the server did, so whoever keeps the pause is seen to keep it.
+// keepPause checks that every host got one request at a time, with the pause between the end of one and the
+// start of the next. A client starts before the server sees the request and ends after the server did, so a
+// pause that was kept is seen to be kept.
 func (w *politeWeb) keepPause(t *testing.T, pause time.Duration) {
 	t.Helper()
 	w.mu.Lock()
@@ -41,8 +41,7 @@ func (w *politeWeb) keepPause(t *testing.T, pause time.Duration) {
 	t.Logf("%d requests to %d hosts, the shortest pause %s", asks, len(w.asks), least)
 }
 
-// partitionsOf is the number of partitions that a process has been given by its group last; -1
-// before that.
+// partitionsOf returns the number of partitions last assigned to a process; -1 before that.
 func (r *rig) partitionsOf(process string) int {
 	r.t.Helper()
 	p, ok := r.stack.processes.running(process)
@@ -66,7 +65,7 @@ func (r *rig) partitionsOf(process string) int {
 	return n
 }
 
-// handled is the number of records that a process has read from its inputs, by its metrics.
+// handled returns the number of records that a process has read from its inputs, by its metrics.
 func (r *rig) handled(process string) (n int) {
 	r.t.Helper()
 	p, ok := r.stack.processes.running(process)
@@ -104,8 +103,8 @@ func (r *rig) handled(process string) (n int) {
 	return n
 }
 
-// inPartitions makes a name for a crawl whose records go to one of two halves of the partitions:
-// each replica of prioritize and of apprentice-train has a half.
+// inPartitions returns a name of a crawl whose records are in one of two halves of the partitions: each replica
+// of prioritize and of apprentice-train has a half.
 func inPartitions(name string, low bool, partitions int) string {
 	for i := 0; ; i++ {
 		candidate := fmt.Sprint(name, "-", i)
@@ -125,15 +124,15 @@ func (r *rig) everyStage(what string, ok func(stage string) bool) {
 	}
 }
 
-// replica is the name of a process.
+// replica returns the name of a process.
 func replica(stage string, n int) string { return fmt.Sprint(stage, "-", n) }
 
-// inHalves says that both replicas of a stage have partitions.
+// inHalves reports whether both replicas of a stage have partitions.
 func (r *rig) inHalves(stage string) bool {
 	return r.partitionsOf(replica(stage, 0)) > 0 && r.partitionsOf(replica(stage, 1)) > 0
 }
 
-// kill kills a process for good.
+// kill kills a process permanently.
 func (r *rig) kill(name string) {
 	r.t.Helper()
 	if err := syscall.Kill(r.pid(name), syscall.SIGKILL); err != nil {
@@ -145,11 +144,11 @@ func (r *rig) kill(name string) {
 	r.stack.processes.List = slices.DeleteFunc(r.stack.processes.List, func(p process) bool { return p.Name == name })
 }
 
-// twoReplicas runs two replicas of every stage on two crawls, and one of four shards, that share
-// the hosts of a polite web; hands the partitions of fetch over in order, kills one replica of each
-// stage while the crawls are in full swing, and wants the others to end all of them.
+// twoReplicas runs two replicas of every stage on two crawls, and one of four shards, that share the hosts of a
+// polite web; moves the partitions of fetch by an orderly stop, kills one replica of each stage while the
+// crawls run, and checks that the others end all of them.
 func twoReplicas(t *testing.T, budget uint64) {
-	const pause = 1200 * time.Millisecond // longer than a hand-over takes
+	const pause = 1200 * time.Millisecond // longer than a rebalance takes
 	g, _ := simulated(t)
 	web := &politeWeb{hosts: 40, takes: 30 * time.Millisecond, asks: make(map[string][]asked)}
 	r := newRig(t, web, "replicas: 1", "metrics: 127.0.0.1:0\n        replicas: 2")
@@ -164,7 +163,7 @@ func twoReplicas(t *testing.T, budget uint64) {
 	partitions := r.cfg.Topics[schemas.TopicLinkFound].Partitions
 	crawls := []string{inPartitions("soft", true, partitions), inPartitions("learning", false, partitions), "sharded"}
 	for i, ranker := range []string{"soft-focus", "apprentice", "soft-focus"} {
-		// Few are in flight, so that hosts are asked again and again for which nothing waits just now.
+		// Few are in flight, so that hosts are often requested for which no request waits.
 		c := r.crawl(g, crawls[i], ranker, budget, func(ctl *schemas.CrawlControl) {
 			ctl.Politeness.DelayMs, ctl.Window = uint32(pause.Milliseconds()), 16
 			if crawls[i] == "sharded" {
@@ -184,7 +183,7 @@ func twoReplicas(t *testing.T, budget uint64) {
 	}
 	underWay(budget / 8)
 
-	// A fetch goes in order and comes back: its partitions move within moments, twice.
+	// A fetch stops in order and starts again: its partitions move twice within moments.
 	if killed, err := r.stack.processes.stop(r.s, []string{"fetch-0"}, 20*time.Second); err != nil || len(killed) > 0 {
 		t.Fatalf("end fetch-0: killed %v, %v", killed, err)
 	}
@@ -220,7 +219,7 @@ func twoReplicas(t *testing.T, budget uint64) {
 	for _, name := range crawls {
 		r.verified(name)
 	}
-	// What was taken over of the topics that feed no other stage is whole, too.
+	// Topics that feed no other stage are complete, too.
 	r.sameAsTopics(t)
 	r.learnt(crawls[1], budget)
 	if said := r.retrain(crawls[1]); !said.Live || said.Pages != budget {

@@ -26,7 +26,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 		ctl   *schemas.CrawlControl
 		st    *schemas.CrawlStatus
 		seeds int
-		want  string // empty = it goes on
+		want  string // empty = it continues
 	}{
 		{"paused", crawlResume{}, running, going, 0, ""},
 		{"more pages while it runs", crawlResume{Pages: 300}, running, going, 0, ""},
@@ -54,10 +54,10 @@ func TestWhatCannotBeResumed(t *testing.T) {
 	}
 }
 
-// TestCheckResolver asks resolvers that are away, fail, and say that there is nothing.
+// TestCheckResolver queries resolvers that are down, fail, and return no records.
 func TestCheckResolver(t *testing.T) {
 	for name, test := range map[string]struct {
-		rcode byte // 255 = there is nobody
+		rcode byte // 255 = no server
 		ok    bool
 	}{"away": {255, false}, "SERVFAIL": {2, false}, "no such name": {3, true}} {
 		server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -89,7 +89,7 @@ func TestCheckResolver(t *testing.T) {
 	}
 }
 
-// TestWaitingFor reads as it should.
+// TestWaitingFor checks the texts.
 func TestWaitingFor(t *testing.T) {
 	st := &schemas.CrawlStatus{
 		Queued: 12, Outage: &schemas.Outage{Since: 1000, Cause: "the proxy cannot be reached: refused", NextProbe: 61_000},

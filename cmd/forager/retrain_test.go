@@ -24,8 +24,7 @@ import (
 	"forager/schemas"
 )
 
-// TestRetrain trains models of whole crawls again, from the topic and from the archive, in every
-// way there is, and when things are not as they should be.
+// TestRetrain trains models of whole crawls again, from the topic and from the archive, with all settings, and under faults.
 func TestRetrain(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
@@ -62,13 +61,13 @@ func TestRetrain(t *testing.T) {
 	r.testForgotten(t)
 }
 
-// operate lets a crawl that learns rank by something else for a while, and by an older model from then on:
-// what it learns, and what is learnt from its leaps again, is the same.
+// operate lets a learning crawl rank by another ranker for a while, and by an older model after that: live
+// training and retraining are unaffected.
 func (r *rig) operate(crawl string, web *gated) {
 	r.t.Helper()
 	does := func(command ...string) {
 		r.mustRun(command...)
-		r.mustRun("crawl", "pause", crawl) // paused, it has taken the record before
+		r.mustRun("crawl", "pause", crawl) // when it is paused, it has read the record before
 		r.until(crawl, "paused", time.Minute, func(st *schemas.CrawlStatus) bool {
 			return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED
 		})
@@ -89,7 +88,7 @@ func (r *rig) operate(crawl string, web *gated) {
 	}
 }
 
-// learnt waits for a crawl's own model of so many pages: it is announced some time after the
+// learnt waits for a crawl's own model of at least that number of pages: it is announced some time after the
 // page that made it due, often after the crawl's end.
 func (r *rig) learnt(crawl string, pages uint64) *schemas.ModelPublished {
 	r.t.Helper()
@@ -99,7 +98,7 @@ func (r *rig) learnt(crawl string, pages uint64) *schemas.ModelPublished {
 	return r.books.apprentice(crawl)
 }
 
-// liveModels are the objects that apprentice-train stored for a crawl, by pages.
+// liveModels returns the objects that apprentice-train stored for a crawl, by pages.
 func (r *rig) liveModels(t *testing.T, store *objects.Store, crawl string) map[uint64][]byte {
 	t.Helper()
 	models := make(map[uint64][]byte)
@@ -129,10 +128,10 @@ func (r *rig) retrain(args ...string) retrained {
 	return said
 }
 
-// testLiveModels: every model that live training published comes out again, bit for bit.
+// testLiveModels: retraining gives every model of live training, bit for bit.
 func (r *rig) testLiveModels(t *testing.T, store *objects.Store) {
 	models := r.liveModels(t, store, "live")
-	if len(models) != 7 || models[80] == nil { // 80 was due while soft focus ranked, and came with the first verdict after that
+	if len(models) != 7 || models[80] == nil { // 80 was due while soft focus ranked, and was made with the first verdict after that
 		t.Fatalf("models of %v pages were published", slices.Sorted(maps.Keys(models)))
 	}
 	file := filepath.Join(r.dir, "again.model")
@@ -161,7 +160,7 @@ func (r *rig) testLiveModels(t *testing.T, store *objects.Store) {
 	}
 }
 
-// learnsTrees: a crawl that learns from tag paths and trees has pages with such.
+// learnsTrees: the pages of a crawl that learns from tag paths and trees have them.
 func (r *rig) learnsTrees(t *testing.T, store *objects.Store) {
 	data, err := store.Get(r.s, r.books.apprentice("parted").GetObject())
 	if err != nil {
@@ -209,7 +208,7 @@ func (r *rig) testOtherSettings(t *testing.T, g *demoGround, store *objects.Stor
 	if m := r.books.apprentice("live"); m.GetRetrained() {
 		t.Errorf("the crawl's own newest model is said to be %v", m)
 	}
-	// A new crawl begins with it.
+	// A new crawl starts from it.
 	r.begin(r.crawl(g, "after", "apprentice", 60, func(c *schemas.CrawlControl) { c.Learning.Prior = again.Version; c.Learning.DMax = 8 }))
 	st := r.until("after", "finished", time.Minute, finished)
 	if st.GetModel() == "" {
@@ -220,7 +219,7 @@ func (r *rig) testOtherSettings(t *testing.T, g *demoGround, store *objects.Stor
 	}
 }
 
-// requests are the requests of a crawl, in each partition's order.
+// requests returns the requests of a crawl, in the order of each partition.
 func (r *rig) requests(t *testing.T, crawl string) []*schemas.FetchRequest {
 	t.Helper()
 	var all []*schemas.FetchRequest
@@ -245,7 +244,7 @@ func (r *rig) requests(t *testing.T, crawl string) []*schemas.FetchRequest {
 	return all
 }
 
-// firstModel is the model that ranked the first request of a crawl that was no seed.
+// firstModel returns the model that ranked the first request of a crawl that was not a seed.
 func (r *rig) firstModel(t *testing.T, crawl string) string {
 	t.Helper()
 	for _, m := range r.requests(t, crawl) {
@@ -256,8 +255,7 @@ func (r *rig) firstModel(t *testing.T, crawl string) string {
 	return "none"
 }
 
-// testUse: a paused crawl is given a retrained model; it ranks by it to its end, though learning
-// goes on beside it.
+// testUse: a paused crawl gets a retrained model and ranks by it to its end, while learning continues.
 func (r *rig) testUse(t *testing.T, g *demoGround) {
 	r.begin(r.crawl(g, "used", "apprentice", 300, nil))
 	r.until("used", "learning", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 60 })
@@ -369,7 +367,7 @@ func (r *rig) testRefusals(t *testing.T, g *demoGround) {
 	r.mustRun("crawl", "stop", "running")
 }
 
-// testLostFiles deletes and damages files of the archive under their names.
+// testLostFiles deletes and damages files of the archive.
 func (r *rig) testLostFiles(t *testing.T) {
 	partition := stream.PartitionOf([]byte("live"), r.cfg.Topics[schemas.TopicLeapSettled].Partitions)
 	pattern := filepath.Join(r.cfg.Data, "local", "s3", "objects", r.cfg.S3.Bucket, archive.Prefix(schemas.TopicLeapSettled), fmt.Sprint(partition), "*.parquet")
@@ -413,7 +411,7 @@ func (r *rig) testLostFiles(t *testing.T) {
 	}
 }
 
-// testForgotten: what the topics retain no more is in the archive, leaps and pages.
+// testForgotten: leaps and pages that the topics no longer retain are read from the archive.
 func (r *rig) testForgotten(t *testing.T) {
 	more := r.retrain("live", "--d-max", "8").Version
 	r.forget(schemas.TopicLeapSettled, schemas.TopicPageJudged)

@@ -11,8 +11,8 @@ import (
 	"forager/schemas"
 )
 
-// controlNow is what a stage that starts now takes for a crawl's control record: from all that
-// the topic holds, and from what compaction would leave of it.
+// controlNow returns the control record that a stage reads at its start: from all records of the topic, and
+// from those that compaction would leave.
 func (r *rig) controlNow(t *testing.T, crawl string) (whole, compacted *schemas.CrawlControl) {
 	t.Helper()
 	all, last := controls.New(), controls.New()
@@ -30,8 +30,7 @@ func (r *rig) controlNow(t *testing.T, crawl string) (whole, compacted *schemas.
 	return all.Look(crawl), last.Look(crawl)
 }
 
-// testTwoOperators lets two operators change the crawl idle, which nobody works at, on the same
-// view of it.
+// testTwoOperators lets two operators change the crawl idle, while no stage runs, from the same state.
 func (r *rig) testTwoOperators(t *testing.T) {
 	const crawl = "idle"
 	ctl, seen := r.books.newest(crawl)
@@ -62,7 +61,7 @@ func (r *rig) testTwoOperators(t *testing.T) {
 		t.Errorf("in force is window %d, after compaction %d, want 11", whole.GetWindow(), compacted.GetWindow())
 	}
 
-	// A crawl of a name that somebody took a moment ago.
+	// A crawl whose name another operator has just used.
 	other := proto.CloneOf(ctl)
 	other.Crawl, other.Revision, other.Window = "taken", 1, 44
 	if _, err := r.books.sendControl(r.s, other); err != nil {
@@ -78,7 +77,7 @@ func (r *rig) testTwoOperators(t *testing.T) {
 	}
 }
 
-// What a command says of a change that came too late is what counts now.
+// A command whose change came too late reports the one that counts.
 func TestLostRaceSaysWhatIsInForce(t *testing.T) {
 	for state, want := range map[schemas.CrawlState]string{
 		schemas.CrawlState_CRAWL_STATE_PAUSED: "paused", schemas.CrawlState_CRAWL_STATE_DELETED: "deleted",

@@ -24,8 +24,8 @@ import (
 	"forager/schemas"
 )
 
-// rig is everything that a crawl needs, in a folder and on ports of its own: the embedded
-// parts and the stages are the real processes.
+// rig is everything that a crawl needs, in its own folder and on its own ports: the embedded parts and the
+// stages are the real processes.
 type rig struct {
 	t     testing.TB
 	dir   string
@@ -52,7 +52,7 @@ func bin(t testing.TB) string {
 	return dir
 }
 
-// accessLog counts requests by host and remembers when they came.
+// accessLog counts requests by host and records their times.
 type accessLog struct {
 	mu      sync.Mutex
 	handler http.Handler
@@ -67,15 +67,14 @@ func (l *accessLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(w, r)
 }
 
-// serve lets another web answer from now on.
+// serve replaces the web.
 func (l *accessLog) serve(web http.Handler) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.handler = web
 }
 
-// newRig writes the pipeline file and starts the web; nothing else runs yet. change edits the
-// text of the pipeline file.
+// newRig writes the pipeline file and starts the web only. change edits the text of the pipeline file.
 func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), web: &accessLog{handler: web, times: make(map[string][]time.Time)}}
@@ -89,7 +88,7 @@ func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A killed member is noticed sooner, so that a test need not wait.
+	// A killed member is detected sooner, to shorten tests.
 	b = []byte(strings.NewReplacer(append([]string{"session_timeout: 10s", "session_timeout: 6s", "file_age: 1m", "file_age: 1s", "flush: 4s", "flush: 1s"}, change...)...).Replace(string(b)))
 	if broker := os.Getenv("FORAGER_KAFKA"); broker != "" {
 		b = []byte(realKafka(t, string(b), broker))
@@ -120,7 +119,7 @@ func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 	return r
 }
 
-// realKafka points the pipeline file to a broker that runs elsewhere.
+// realKafka sets the broker of the pipeline file to another one.
 func realKafka(t testing.TB, file, broker string) string {
 	i := strings.Index(file, "brokers:")
 	j := strings.Index(file[i:], "127.0.0.1:")
@@ -132,7 +131,7 @@ func realKafka(t testing.TB, file, broker string) string {
 	return file[:start] + broker + file[end:]
 }
 
-// lines writes what a command says into the test's log, not as a line of the test's own.
+// lines writes the output of a command to the log of the test.
 type lines struct{ t testing.TB }
 
 func (l *lines) Write(b []byte) (int, error) {
@@ -158,7 +157,7 @@ func (r *rig) parts() {
 	r.t.Cleanup(b.close)
 }
 
-// start starts stages; failpoints are name=value pairs for their environment.
+// start starts stages; failpoints are name=value pairs of their environment.
 func (r *rig) start(names []string, env ...string) {
 	r.t.Helper()
 	r.stack.env = env
@@ -186,7 +185,7 @@ func simulated(t testing.TB) (*demoGround, *simweb.Web) {
 	return &g, w
 }
 
-// step is a subtest on a rig that others use before and after it: what fails there ends the subtest.
+// step is a subtest on a rig that is shared with others: a failure ends the subtest.
 func (r *rig) step(t *testing.T, name string, test func(t *testing.T)) bool {
 	return t.Run(name, func(sub *testing.T) {
 		r.t = sub
@@ -195,7 +194,7 @@ func (r *rig) step(t *testing.T, name string, test func(t *testing.T)) bool {
 	})
 }
 
-// waits says whether the last that a process logged is that it waits for something.
+// waits reports whether the last line of a process's log is that it waits for something.
 func (r *rig) waits(name string) bool {
 	p, ok := r.stack.processes.running(name)
 	if !ok {
@@ -204,7 +203,7 @@ func (r *rig) waits(name string) bool {
 	return strings.Contains(lastLines(p.Log, 1), "msg=waiting")
 }
 
-// crawl is a crawl of the ground, ready to be started.
+// crawl returns a crawl of the ground, not started.
 func (r *rig) crawl(g *demoGround, name, ranker string, pages uint64, change func(*schemas.CrawlControl)) *crawlfile.Crawl {
 	r.t.Helper()
 	published, err := publishCritic(r.s, r.cfg, r.books, "test", g.critic, nil)
@@ -229,8 +228,8 @@ func (r *rig) begin(c *crawlfile.Crawl) {
 	}
 }
 
-// until waits for a condition on the crawl's status, while the crawl gets on: it fails when nothing has
-// happened to it for so long, however slow the machine is.
+// until waits for a condition on the crawl's status while the crawl makes progress: it fails after a time
+// without any, however slow the machine is.
 func (r *rig) until(crawl, what string, within time.Duration, ok func(*schemas.CrawlStatus) bool) *schemas.CrawlStatus {
 	r.t.Helper()
 	var reached string
@@ -257,7 +256,7 @@ func finished(st *schemas.CrawlStatus) bool {
 	return st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED
 }
 
-// verified waits until everything has been read and audits the crawl.
+// verified waits until all records have been read and audits the crawl.
 func (r *rig) verified(crawl string) *audit.Result {
 	r.t.Helper()
 	if err := r.books.settle(r.s, time.Minute); err != nil {
@@ -279,7 +278,7 @@ func (r *rig) verified(crawl string) *audit.Result {
 	return result
 }
 
-// evidence is all that an audit of a crawl that has ended reads, in memory.
+// evidence returns everything that an audit of a crawl that has ended reads, in memory.
 func (r *rig) evidence(crawl string) *audit.Evidence {
 	r.t.Helper()
 	statuses, _, err := r.books.shardStatuses(crawl)
@@ -298,7 +297,7 @@ func (r *rig) evidence(crawl string) *audit.Evidence {
 	return e
 }
 
-// memoryStore is a store of an audit in memory.
+// memoryStore is an audit's store in memory.
 type memoryStore struct{ frontier.Store }
 
 func (memoryStore) Commit() error { return nil }
@@ -312,7 +311,7 @@ func judged(t *testing.T, e *audit.Evidence) *audit.Result {
 	return r
 }
 
-// run calls the whole command as a user would and returns what it printed.
+// run runs the whole command in this process and returns what it printed.
 func (r *rig) run(args ...string) (stdout, stderr string, code int) {
 	var out, err bytes.Buffer
 	code = run(r.s, append([]string{"--config", r.path}, args...), &out, &err)
@@ -328,7 +327,7 @@ func (r *rig) mustRun(args ...string) string {
 	return out
 }
 
-// pid of a running process of the stack.
+// pid returns that of a running process of the stack.
 func (r *rig) pid(name string) int {
 	r.t.Helper()
 	p, ok := r.stack.processes.running(name)
@@ -350,7 +349,7 @@ func (r *rig) gone(name string, within time.Duration) error {
 	return fmt.Errorf("%s still runs after %s", name, within)
 }
 
-// joined says whether a stage has joined its consumer group since it was started last.
+// joined reports whether a stage has joined its consumer group since its last start.
 func (r *rig) joined(name string) bool {
 	p, ok := r.stack.processes.running(name)
 	if !ok {
@@ -363,8 +362,8 @@ func (r *rig) joined(name string) bool {
 	return bytes.LastIndex(b, []byte("msg=joined")) > bytes.LastIndex(b, []byte("msg=started"))
 }
 
-// gated is a web that answers as many requests as it was permitted, besides those for robots.txt, so that a crawl is still
-// under way when something happens to it; the others wait. With permits closed it answers all.
+// gated is a web that responds to a limited number of requests, besides those for robots.txt, so that a crawl
+// is still running at a certain point; the others wait. When permits is closed it responds to all.
 type gated struct {
 	handler http.Handler
 	permits chan struct{}

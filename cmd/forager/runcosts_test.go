@@ -8,7 +8,7 @@ import (
 	"forager/internal/lab/experiment"
 )
 
-// TestRunCosts: the dearest variant comes first, and the closing lines speak of all runs and of memory.
+// TestRunCosts: the most expensive variant is first, and the last lines are the totals of all runs and the memory.
 func TestRunCosts(t *testing.T) {
 	c := newRunCosts()
 	for range 2 {

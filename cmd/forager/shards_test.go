@@ -11,8 +11,8 @@ import (
 	"forager/schemas"
 )
 
-// fourShards crawls with four shards, one after another of which loses its owner: it
-// spends its budget to the last page, and every command adds the shards up.
+// fourShards crawls with four shards, one after another of which loses its owner: it spends its budget exactly,
+// and every command sums the shards.
 func (r *rig) fourShards(t *testing.T, g *demoGround) {
 	r.begin(r.crawl(g, "four", "apprentice", 400, func(c *schemas.CrawlControl) {
 		c.Shards = 4
@@ -68,8 +68,7 @@ func (r *rig) fourShards(t *testing.T, g *demoGround) {
 	}
 }
 
-// threeShards: a crawl of three shards is paused, goes on, gets more seeds, is stopped and deleted
-// like any other.
+// threeShards: a crawl of three shards is paused, resumed, gets more seeds, is stopped and deleted like any other.
 func (r *rig) threeShards(t *testing.T, g *demoGround) {
 	c := r.crawl(g, "three", "soft-focus", 50_000, func(c *schemas.CrawlControl) { c.Shards, c.Window = 3, 12 })
 	more := c.Seeds[1:]
@@ -99,7 +98,7 @@ func (r *rig) threeShards(t *testing.T, g *demoGround) {
 	}
 }
 
-// TestNotesOfShards: a report says what rankers know less of where each shard has learnt by itself.
+// TestNotesOfShards: a report notes what rankers lack if each shard learns by itself.
 func TestNotesOfShards(t *testing.T) {
 	ctl := &schemas.CrawlControl{
 		Learning: &schemas.Learning{Features: []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}},

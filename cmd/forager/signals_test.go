@@ -23,7 +23,7 @@ import (
 	"forager/internal/platform/pipeline"
 )
 
-// stopWithin is how long a command may take to end after a signal. The bound of a machine that is not busy is 2 s.
+// stopWithin is how long a command may take to end after a signal. On a machine that is not busy it is below 2 s.
 const stopWithin = 20 * time.Second
 
 // largeExamples are examples of many classes, on which training takes minutes.
@@ -61,14 +61,14 @@ func files(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// signalled is how a command comes to be in the midst of its work: with arguments for which it asks a broker, a store or
-// ClickHouse that never answers, computes for long, or says something and goes on. OUT stands for a folder of its own, IN for
-// one of examples.
+// signalled describes how to interrupt a command during its work: with arguments for which it waits for a
+// broker, a store or ClickHouse that never responds, computes for long, or prints something and continues. OUT
+// is an empty folder, IN one of examples.
 type signalled struct {
 	asks, computes, says string
-	// code is the exit code; without one it is exitFailure.
+	// code is the exit code; 0 = exitFailure.
 	code int
-	// brief is why a command needs no test.
+	// brief is the reason why a command needs no test.
 	brief string
 }
 
@@ -137,8 +137,8 @@ var signals = map[string]signalled{
 	"experiment report":  {brief: "reads one file"},
 }
 
-// TestCommandsEndAfterASignal sends a signal to every command that may take long, once it is under way, and wants it to end
-// soon, with a code that is not 0, and to leave nothing. A command that is not in the table fails.
+// TestCommandsEndAfterASignal sends a signal to every command that may take long, while it runs, and checks
+// that it ends soon, with a code other than 0, and leaves nothing. A command that is not in the table fails.
 func TestCommandsEndAfterASignal(t *testing.T) {
 	parser, err := kong.New(new(commands))
 	if err != nil {
@@ -175,7 +175,7 @@ func TestCommandsEndAfterASignal(t *testing.T) {
 	}
 }
 
-// signalInputs writes what commands read into a folder.
+// signalInputs writes the input of commands into a folder.
 func signalInputs(t *testing.T, in string) {
 	largeExamples(t, filepath.Join(in, "a.jsonl"))
 	smallWeb(t, in)
@@ -193,10 +193,10 @@ func signalInputs(t *testing.T, in string) {
 	}
 }
 
-// silent are addresses at which everybody is let in and nobody gets an answer.
+// silent are addresses that accept connections and never respond.
 type silent struct {
 	addresses [3]string
-	asked     chan struct{} // closed once somebody has come in
+	asked     chan struct{} // closed after the first connection
 }
 
 func newSilent(t *testing.T) *silent {
@@ -223,7 +223,7 @@ func newSilent(t *testing.T) *silent {
 	return s
 }
 
-// pipeline writes a pipeline file that names these addresses, with a data folder beside it.
+// pipeline writes a pipeline file with these addresses and a data folder next to it.
 func (s *silent) pipeline(t *testing.T) string {
 	dir := t.TempDir()
 	set := []setting{
@@ -294,13 +294,13 @@ func (c signalled) endsAfter(t *testing.T, program, in string, name []string, si
 	}
 	signalOnce(t, program, args, temp, &printed, underway, signal, code)
 	left := append(files(t, out), files(t, temp)...)
-	left = slices.DeleteFunc(left, func(file string) bool { return filepath.Base(file) == studyLog }) // from which a study goes on
+	left = slices.DeleteFunc(left, func(file string) bool { return filepath.Base(file) == studyLog }) // from which a study continues
 	if len(left) > 0 {
 		t.Errorf("it left %s", left)
 	}
 }
 
-// signalOnce starts a command, sends it a signal once it is under way, and wants it to end soon with a code.
+// signalOnce starts a command, sends it a signal while it runs, and checks that it ends soon with a code.
 func signalOnce(t *testing.T, program string, args []string, temp string, printed *printout, underway func(pid int) bool, signal syscall.Signal, code int) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -344,8 +344,8 @@ func signalOnce(t *testing.T, program string, args []string, temp string, printe
 	}
 }
 
-// TestDemosEndTheirProcesses interrupts a demo while its parts start, and a soak while its stages run: nothing that they
-// started goes on.
+// TestDemosEndTheirProcesses interrupts a demo while its parts start, and a soak while its stages run: all
+// processes that they started end.
 func TestDemosEndTheirProcesses(t *testing.T) {
 	for name, last := range map[string]string{"demo": "local", "bench": "local", "soak": "archive-parquet-0"} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestSoak runs a soak that is too short to tell anything, and wants everything to be in it.
+// TestSoak runs a very short soak, and checks that its report is complete.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -80,7 +80,7 @@ func TestTenths(t *testing.T) {
 			x.calm.pages != 80 || math.Abs(x.calm.rate()-10) > 1e-9 {
 			t.Errorf("tenth %d: %+v", i, x)
 		}
-		// The first has what the process took before the crawl, too.
+		// The first includes the CPU time before the crawl.
 		if want := 2.0; i > 0 && math.Abs(load.CPU-want) > 1e-9 {
 			t.Errorf("tenth %d: %g ms of CPU a page, want %g", i, load.CPU, want)
 		}
@@ -96,7 +96,7 @@ func TestTenths(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
 	}
-	printSoak(&out, &soakReport{}) // nothing was seen
+	printSoak(&out, &soakReport{}) // no samples
 	// Fewer samples than tenths.
 	if list := (&soakReport{Pages: 30, Samples: []soakSample{{Pages: 3}, {Pages: 30}}}).tenths(); list[0].pages != 3 || list[9].pages != 27 || list[5].pages != 0 {
 		t.Errorf("%+v", list)

@@ -14,10 +14,10 @@ import (
 	"forager/schemas"
 )
 
-// testPause pauses a running crawl, gives it seeds, and lets it go on.
+// testPause pauses a running crawl, gives it seeds, and resumes it.
 func (r *rig) testPause(t *testing.T, crawl string, g *demoGround) {
 	var x standing
-	for range 2 { // pausing what is paused is no error
+	for range 2 { // pausing a paused crawl is not an error
 		if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "pause", crawl)), &x); err != nil || x.State != "paused" || x.InFlight != 0 {
 			t.Fatalf("crawl pause: %v, %+v", err, x)
 		}
@@ -34,7 +34,7 @@ func (r *rig) testPause(t *testing.T, crawl string, g *demoGround) {
 	if st.GetDispatched() != before.GetDispatched() {
 		t.Errorf("%d requests were dispatched while the crawl was paused", st.GetDispatched()-before.GetDispatched())
 	}
-	r.mustRun("crawl", "seeds", crawl, g.seeds[0]+"none/1", g.seeds[0]+"none/2") // known ones change nothing
+	r.mustRun("crawl", "seeds", crawl, g.seeds[0]+"none/1", g.seeds[0]+"none/2") // known ones have no effect
 	if st := r.books.status(crawl); st.GetQueued() != before.GetQueued()+2 {
 		t.Errorf("%d entries wait, want %d", st.GetQueued(), before.GetQueued()+2)
 	}
@@ -64,7 +64,7 @@ func (r *rig) testPause(t *testing.T, crawl string, g *demoGround) {
 	r.testCtrlC(t, crawl)
 }
 
-// testCtrlC watches a crawl until Ctrl-C, which ends nothing but the watching.
+// testCtrlC interrupts crawl watch, which leaves the crawl running.
 func (r *rig) testCtrlC(t *testing.T, crawl string) {
 	ctx, cancel := context.WithCancel(r.s)
 	defer cancel()
@@ -75,7 +75,7 @@ func (r *rig) testCtrlC(t *testing.T, crawl string) {
 	}
 }
 
-// callsOff is standard error of somebody who presses Ctrl-C at the first line.
+// callsOff is a standard error that interrupts the command at the first line.
 type callsOff struct {
 	bytes.Buffer
 	cancel func()
@@ -86,7 +86,7 @@ func (c *callsOff) Write(b []byte) (int, error) {
 	return c.Buffer.Write(b)
 }
 
-// testSwitch lets the mixture rank a crawl that is paused.
+// testSwitch switches a paused crawl to the mixture.
 func (r *rig) testSwitch(t *testing.T, crawl string) {
 	if out := r.mustRun("crawl", "ranker", crawl, "mixture"); !strings.Contains(out, "is ranked by mixture, was by soft-focus") {
 		t.Errorf("crawl ranker: %q", out)

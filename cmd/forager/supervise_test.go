@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestTheSupervisorStartsProgramsAgain: a program that is killed comes back, one that ends at once is started less and
-// less often, and doctor's check names both with the last line of the log.
+// TestTheSupervisorStartsProgramsAgain: a program that is killed is restarted, one that ends at once is
+// restarted less and less often, and doctor's check names both with the last line of the log.
 func TestTheSupervisorStartsProgramsAgain(t *testing.T) {
 	data := t.TempDir()
 	p, err := openProcesses(data)
@@ -81,7 +81,7 @@ func TestTheSupervisorStartsProgramsAgain(t *testing.T) {
 	}
 }
 
-// TestASupervisorEndsWhenAnotherTakesOver, so that two never start the same program.
+// TestASupervisorEndsWhenAnotherTakesOver, so that no two start the same program.
 func TestASupervisorEndsWhenAnotherTakesOver(t *testing.T) {
 	data := t.TempDir()
 	v := &supervisor{data: data, first: time.Second, longest: time.Second, steady: time.Second, every: time.Millisecond}

@@ -15,8 +15,8 @@ import (
 	"forager/schemas"
 )
 
-// TestUnreadableRecordsAreNamedAndRepaired: records of other programs in the compacted topics stop no command, are
-// reported by doctor, and are replaced by what the key held before, or removed.
+// TestUnreadableRecordsAreNamedAndRepaired: records of other programs in the compacted topics stop no command,
+// are reported by doctor, and are replaced by the previous value of the key, or removed.
 func TestUnreadableRecordsAreNamedAndRepaired(t *testing.T) {
 	broker := streamtest.Embedded(t)
 	cfg := &pipeline.Config{Kafka: broker.Config(), Topics: make(map[string]pipeline.Topic)}

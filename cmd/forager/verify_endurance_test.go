@@ -21,7 +21,7 @@ import (
 	"forager/schemas"
 )
 
-// crowded is a web to each page of which so many links are added, in paragraphs of 20, to pages of a few.
+// crowded is a web to each page of which that many links are added, in paragraphs of 20, to a few pages.
 type crowded struct {
 	next  http.Handler
 	urls  []string
@@ -50,9 +50,9 @@ func (c *crowded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(body.Bytes())
 }
 
-// TestEnduranceVerifyAMillionLinks verifies a crawl of a million links, with memory as shipped, and one of a
-// quarter of the pages. Neither verify nor ClickHouse may need more memory for the former than a little more than for
-// the latter, and ClickHouse no more than it is given.
+// TestEnduranceVerifyAMillionLinks verifies a crawl of a million links, with the default memory, and one of a
+// quarter of the pages. For the former, verify and ClickHouse may need only slightly more memory than for the
+// latter, and ClickHouse no more than its limit.
 func TestEnduranceVerifyAMillionLinks(t *testing.T) {
 	const pages, links = 2000, 560
 	g, web := simulated(t)
@@ -102,8 +102,7 @@ func TestEnduranceVerifyAMillionLinks(t *testing.T) {
 	}
 }
 
-// verifyProcess runs forager verify as a process of its own, and returns the largest memory it took and what ClickHouse took
-// meanwhile, bytes.
+// verifyProcess runs forager verify as a separate process, and returns its peak memory and that of ClickHouse during the run, bytes.
 func (r *rig) verifyProcess(crawl string, db *analytics.DB) (verify, clickhouse int64) {
 	r.t.Helper()
 	cmd := exec.CommandContext(r.s, filepath.Join(bin(r.t), "forager"), "--config", r.path, "verify", crawl)

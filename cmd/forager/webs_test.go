@@ -36,9 +36,8 @@ func theWeb(t testing.TB, task string) *demoGround {
 	return g
 }
 
-// TestWebsPipelineEqualsExperiment crawls the same task twice, in one process and through every
-// stage over the broker, one page at a time and with models awaited: everything but what names
-// the crawl must be the same.
+// TestWebsPipelineEqualsExperiment crawls the same task twice, in one process and through every stage over the
+// broker, one page at a time and waiting for models: everything except the name of the crawl must be the same.
 func TestWebsPipelineEqualsExperiment(t *testing.T) {
 	const task = "webkb-uni:course/texas"
 	both := &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH, Sync: true}
@@ -62,7 +61,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		{"equal-mixture", "mixture", both},
 	}
 	g := theWeb(t, task)
-	// Read and trained once more, so that equal critics are no matter of course.
+	// Read and trained again, so that equal critics are a real test.
 	file, err := experiment.LoadTasks(frozen.Path(t, frozen.Webs, "tasks.json.gz"))
 	if err != nil {
 		t.Fatal(err)
@@ -78,11 +77,11 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 	}
 	ground := grounds[theTask]
 
-	// With one page in flight each waits for the end of its own segment.
+	// With one page in flight each page waits for the end of its segment.
 	r := newRig(t, g.handler, "segment_age: 250ms", "segment_age: 1ms")
 	r.parts()
 	r.start(stageNames)
-	for _, c := range crawls { // side by side: each waits for itself only
+	for _, c := range crawls { // concurrently: each waits only for itself
 		r.begin(r.crawl(g, c.name, c.ranker, theTask.Budget, func(ctl *schemas.CrawlControl) {
 			ctl.Window, ctl.HostWindow = 1, 1
 			ctl.Learning = proto.CloneOf(c.learning)
@@ -136,9 +135,8 @@ func (r *rig) sameCritic(crawl string, ground *experiment.Ground) {
 	}
 }
 
-// sameModels teaches an apprentice by the experiment's leaps and compares it with every model
-// that the crawl stored, byte by byte. (The topic may have forgotten the older ones: it is
-// compacted.)
+// sameModels trains an apprentice on the experiment's leaps and compares it with every model that the crawl
+// stored, byte by byte. (The topic is compacted and may lack the older ones.)
 func (r *rig) sameModels(crawl string, learning *schemas.Learning, want *experiment.Crawl) {
 	r.t.Helper()
 	store, err := objects.Open(r.cfg.S3)
@@ -172,7 +170,7 @@ func (r *rig) sameModels(crawl string, learning *schemas.Learning, want *experim
 			}
 		case leap.GetBoundary():
 			boundaries++
-			learner.Model() // the first one fixes the cut
+			learner.Model() // the first one determines the cut
 			sum := sha256.Sum256(learner.Marshal())
 			digest := hex.EncodeToString(sum[:])
 			key := fmt.Sprintf("%s%d-%s", folder, leap.GetPages(), digest[:12])
@@ -192,10 +190,9 @@ func (r *rig) sameModels(crawl string, learning *schemas.Learning, want *experim
 	r.t.Logf("%s: %d models, %d equal", crawl, len(stored), equal)
 }
 
-// TestWebsCrawlOfCourse crawls the whole frozen web for one topic through every stage, with as
-// many pages in flight as a crawl has by default.
+// TestWebsCrawlOfCourse crawls the whole frozen web for one topic through every stage, with the default number of pages in flight.
 func TestWebsCrawlOfCourse(t *testing.T) {
-	const pages = 600 // of the task's 2,066, for the sake of time
+	const pages = 600 // of the task's 2,066, to save time
 	g := theWeb(t, "webkb:course/cornell")
 	r := newRig(t, g.handler)
 	r.parts()
@@ -209,7 +206,7 @@ func TestWebsCrawlOfCourse(t *testing.T) {
 		seconds := time.Since(began).Seconds()
 		r.verified(crawl)
 		got := r.pages(crawl)
-		// A gate may end a crawl early; without one there are pages enough.
+		// A gate may end a crawl early; without one there are enough pages.
 		switch {
 		case uint64(len(got)) != st.GetPages():
 			t.Errorf("%s: %d pages in %s, %d in its status", crawl, len(got), schemas.TopicLinkFound, st.GetPages())

@@ -8,7 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// grammar is a small command line with a bit of everything.
+// grammar is a small command line with all kinds of arguments.
 type grammar struct {
 	Config string `short:"c" type:"path" help:"The file."`
 	JSON   bool   `name:"json"`
