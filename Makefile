@@ -5,18 +5,18 @@
 #   make test-webs     tests on frozen webs: FORAGER_WEBS, FORAGER_CASES, FORAGER_TAXONOMY name the folders
 #   make test-kafka    the stream runtime and a crawl on a real Apache Kafka (Java 17, Maven)
 #   make test-oracles  checks against programs that were not written here (Python 3.11)
-#   make test-race     the concurrent rooms under the race detector (a C compiler)
+#   make test-race     the concurrent packages under the race detector (a C compiler)
 #   make explore [SECONDS=120 FROM=n PACKAGES=./internal/frontier/shards]   the property tests and simulations for so long with other draws
 #                      than those of the targets above, which draw the same every time; a failure says how to repeat it
 #   make bench [WEB=file.warc.gz TASK=name CORES=2]   whole crawls at full speed: CPU, memory and latency of every
-#                      process; then benchmarks of the rooms, each as a ratio to a floor measured in the same run
+#                      process; then benchmarks of packages, each as a ratio to a floor measured in the same run
 #   make soak [PAGES=200000 CORES=2 SMALL=1]   a long crawl: rate, memory, open files and goroutines by tenths of its pages;
 #                      SMALL: with caches of the frontier that are full within the first tenth
 #   make bench-frontier [URLS=10000000 | HOSTS=1000000] [RANKER=mixture] [MEMORY=160]   what a URL costs in a frontier of a tenth of so many,
 #                      of all, and between, on disk, with so many MiB of memory for the frontier; re-scoring, a switch of
 #                      policies; peak memory (10 GB in TMPDIR, half an hour)
 #   make bench-import [BYTES=5000000000]   a made-up dump of a directory, imported: speed and peak memory (12 GB in TMPDIR)
-#   make bench-critic  a critic beside scikit-learn: training and scoring from raw text (FORAGER_TAXONOMY, Python 3.11)
+#   make bench-critic  a critic compared with scikit-learn: training and scoring from raw text (FORAGER_TAXONOMY, Python 3.11)
 #   make bench-others [ROUNDS=3 CORES=2]   what a page costs bare net/http, Scrapy with a naive Bayes, and a crawl, in turns
 #                      (FORAGER_WEBS, Python 3.11; half an hour)
 #   make papers [STUDY=build/all-rankers]   docs/papers.md: what four papers found, and what is found here (FORAGER_WEBS); the file in

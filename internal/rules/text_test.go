@@ -1,6 +1,10 @@
 package rules
 
 import (
+	"errors"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,6 +104,56 @@ func TestEveryRoomIsIntroduced(t *testing.T) {
 		}
 		if !regexp.MustCompile(`(?m)^// (Package|Command) \S+ `).Match(b) {
 			t.Errorf("%s/doc.go does not begin with \"Package …\" or \"Command …\"", room)
+		}
+	}
+}
+
+// TestPackageDocumentsAreShort: a doc.go describes the package as it is now. Decisions are in docs/decisions, dates in the
+// history, figures in neither.
+func TestPackageDocumentsAreShort(t *testing.T) {
+	date := regexp.MustCompile(`\b20[0-9]{2}-[0-9]{2}\b`)
+	for _, path := range tracked(t) {
+		if filepath.Base(path) != "doc.go" {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join("../..", path))
+		if err != nil {
+			continue // deleted and not yet committed
+		}
+		if n := strings.Count(string(b), "\n"); n > 80 {
+			t.Errorf("%s has %d lines, more than 80", path, n)
+		}
+		if d := date.Find(b); d != nil {
+			t.Errorf("%s has a date, %s", path, d)
+		}
+	}
+}
+
+// discouraged are words of comments that the documentation of Go or Kafka has other words for.
+var discouraged = regexp.MustCompile(`(?i)\b(whoever|nobody|says|rooms|lest|hence|stands (in|on|at|behind|beside))\b`)
+
+// TestCommentsUsePlainWords reads the comments of Go files. A name that a comment begins with is no word.
+func TestCommentsUsePlainWords(t *testing.T) {
+	name := regexp.MustCompile(`^(//|/\*)\s*\S+`)
+	for _, path := range tracked(t) {
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".pb.go") || path == "internal/rules/text_test.go" {
+			continue
+		}
+		files := token.NewFileSet()
+		f, err := parser.ParseFile(files, filepath.Join("../..", path), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted and not yet committed
+		}
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, group := range f.Comments {
+			for _, c := range group.List {
+				if word := discouraged.FindString(name.ReplaceAllString(c.Text, "")); word != "" {
+					t.Errorf("%s:%d: %q in a comment; use the term of the field", path, files.Position(c.Pos()).Line, word)
+				}
+			}
 		}
 	}
 }

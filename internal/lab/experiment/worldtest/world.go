@@ -28,7 +28,7 @@ type World struct {
 	NotCounted []string
 }
 
-// Answer is what stands at a URL.
+// Answer is the response of a URL.
 type Answer struct {
 	URL, Kind, Location, Body string
 	Status                    int
