@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 
@@ -141,13 +142,23 @@ func (j *judge) unsettled() (n int) {
 			return
 		}
 		target, settled := j.settles(e.v, e.place, forward)
-		if target == e.u || !settled || j.mayBeCapped(e.v) {
+		if target == e.u || !settled || j.mayBeCapped(e.v) || j.mayBeUnderWay(e, target) {
 			return
 		}
 		n++
 		j.problem("the link from %s to %s was never settled, though the target is final", e.u, e.v)
 	})
 	return n
+}
+
+// mayBeUnderWay reports whether a link of a running crawl may be in a record between two shards: the shard that settles it
+// may have applied its target's verdict, and not yet the record that contains the link.
+func (j *judge) mayBeUnderWay(e edge, target string) bool {
+	shards := schemas.ShardsOf(j.Control)
+	if j.Taken == nil || shards <= 1 {
+		return false
+	}
+	return target != e.v || schemas.ShardOf(weburl.Host(e.u), shards) != schemas.ShardOf(weburl.Host(e.v), shards)
 }
 
 // edge is a link as it was found.

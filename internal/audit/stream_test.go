@@ -13,6 +13,7 @@ import (
 
 	"forager/internal/stream"
 	"forager/internal/web/scope"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 
@@ -23,9 +24,11 @@ type chain struct {
 	pages, links int
 	// broken is a leap that differs between ClickHouse and the topic; -1 = none.
 	broken int
-	peak   uint64 // of live heap, bytes
-	calls  int
-	rows   int
+	// open are leaps that are not settled.
+	open  map[int]bool
+	peak  uint64 // of live heap, bytes
+	calls int
+	rows  int
 }
 
 func (c *chain) url(i int) string { return fmt.Sprintf("http://h%d.example/%d", i%50, i) }
@@ -144,7 +147,7 @@ func (c *chain) Records(_ context.Context, topic string, f func(*Record) error) 
 		case schemas.TopicLinkFound:
 			err = give(i, c.verdict(i))
 		case schemas.TopicLeapSettled:
-			if i+1 < c.pages {
+			if i+1 < c.pages && !c.open[i] {
 				err = give(i, c.leap(i))
 			}
 		}
@@ -193,7 +196,7 @@ func (c *chain) Rows(_ context.Context, table Table, sample *Sample, f func(at P
 			err = give(fetchRow(c.fetched(i)))
 		case table.Name == "judgements":
 			err = give(judgementRow(c.judged(i)))
-		case table.Name == "leaps" && i+1 < c.pages:
+		case table.Name == "leaps" && i+1 < c.pages && !c.open[i]:
 			l := c.leap(i)
 			if i == c.broken {
 				l.Score++
@@ -235,6 +238,39 @@ func (c *chain) audit(t *testing.T) *Result {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// TestLinksBetweenShardsMayBeUnderWay: in a running crawl of several shards a link to another shard may wait to be settled,
+// a link within a shard may not.
+func TestLinksBetweenShardsMayBeUnderWay(t *testing.T) {
+	const shards = 4
+	c := newChain(t, 60, 0)
+	c.Control.Shards, c.open = shards, make(map[int]bool)
+	c.Taken = func(uint64) bool { return true }
+	shard := func(i int) uint32 { return schemas.ShardOf(weburl.Host(c.url(i)), shards) }
+	within := -1
+	for i := range c.pages - 1 {
+		if shard(i) != shard(i+1) {
+			c.open[i] = true
+		} else {
+			within = i
+		}
+	}
+	if len(c.open) < 10 || within < 0 {
+		t.Fatalf("%d links between shards, link %d within one", len(c.open), within)
+	}
+	if r := c.audit(t); strings.Contains(problems(r), "never settled") {
+		t.Errorf("between shards: %s", problems(r))
+	}
+	c.open[within] = true
+	want := "the link from " + c.url(within) + " to " + c.url(within+1) + " was never settled"
+	if r := c.audit(t); strings.Count(problems(r), "never settled") != 1 || !strings.Contains(problems(r), want) {
+		t.Errorf("within a shard: no %q in %s", want, problems(r))
+	}
+	c.Taken = nil
+	if r := c.audit(t); strings.Count(problems(r), "never settled")+int(r.More) < 10 {
+		t.Errorf("of a finished crawl: %s", problems(r))
+	}
 }
 
 // TestMemoryDoesNotGrowWithPages audits a crawl, and one of ten times as many pages.
