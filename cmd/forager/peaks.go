@@ -12,7 +12,7 @@ type memoryPeaks struct {
 func (b *bench) memoryPeaks() memoryPeaks {
 	m := memoryPeaks{PeakMemory: b.peakMemory(), Limit: make(map[string]int64)}
 	for name := range m.PeakMemory {
-		limit := b.config.Stages.Process(stageOf(name)).MemoryBytes
+		limit := b.config.Stages.Common(stageOf(name)).MemoryBytes
 		if name == "local" {
 			limit = b.config.Local.MemoryBytes
 		}

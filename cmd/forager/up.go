@@ -282,36 +282,10 @@ func (s *stack) ready(ctx context.Context, p part) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// replicas returns the number of processes of a stage.
-func replicas(cfg *pipeline.Config, stage string) int {
-	s := &cfg.Stages
-	switch stage {
-	case "fetch":
-		return s.Fetch.Replicas
-	case "parse-dom":
-		return s.ParseDOM.Replicas
-	case "critic-score":
-		return s.CriticScore.Replicas
-	case "feature-extract":
-		return s.FeatureExtract.Replicas
-	case "prioritize":
-		return s.Prioritize.Replicas
-	case "apprentice-train":
-		return s.ApprenticeTrain.Replicas
-	case "distill":
-		return s.Distill.Replicas
-	case "load-clickhouse":
-		return s.LoadClickHouse.Replicas
-	case "archive-parquet":
-		return s.ArchiveParquet.Replicas
-	}
-	return 0
-}
-
 // startStages starts the named stages, each with its number of replicas; those that run already are left unchanged.
 func (s *stack) startStages(names []string) error {
 	for _, name := range names {
-		for i := range replicas(s.config, name) {
+		for i := range s.config.Stages.Common(name).Replicas {
 			id := name + "-" + strconv.Itoa(i)
 			if _, ok := s.processes.running(id); ok {
 				continue

@@ -129,7 +129,7 @@ func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int,
 	info.Set(1)
 	env.Metrics.MustRegister(info)
 
-	settings := cfg.Stages.Process(stage)
+	settings := cfg.Stages.Common(stage).Process
 	var err error
 	if settings.Metrics, err = metricsAddr(settings.Metrics, stage, replica); err != nil {
 		return err

@@ -272,7 +272,7 @@ func TestEachReplicaHasItsPort(t *testing.T) {
 	if _, err := metricsAddr("127.0.0.1:http", "fetch", 0); err == nil {
 		t.Error("a port that is a name was taken")
 	}
-	if got := new(pipeline.Stages).Process("no-such-stage"); got != (pipeline.Process{}) {
+	if got := new(pipeline.Stages).Common("no-such-stage"); got != (pipeline.Common{}) {
 		t.Errorf("a stage that is not in the file: %+v", got)
 	}
 }

@@ -108,13 +108,13 @@ type Stages struct {
 	ArchiveParquet  ArchiveParquet  `yaml:"archive-parquet"`
 }
 
-// Process returns the settings of a stage's process; the zero value for an unknown stage.
-func (s *Stages) Process(stage string) Process {
-	return map[string]Process{
-		"fetch": s.Fetch.Process, "parse-dom": s.ParseDOM.Process, "critic-score": s.CriticScore.Process,
-		"feature-extract": s.FeatureExtract.Process, "prioritize": s.Prioritize.Process,
-		"apprentice-train": s.ApprenticeTrain.Process, "distill": s.Distill.Process, "load-clickhouse": s.LoadClickHouse.Process,
-		"archive-parquet": s.ArchiveParquet.Process,
+// Common returns the common settings of a stage; the zero value for an unknown stage.
+func (s *Stages) Common(stage string) Common {
+	return map[string]Common{
+		"fetch": s.Fetch.Common, "parse-dom": s.ParseDOM.Common, "critic-score": s.CriticScore.Common,
+		"feature-extract": s.FeatureExtract.Common, "prioritize": s.Prioritize.Common,
+		"apprentice-train": s.ApprenticeTrain.Common, "distill": s.Distill.Common, "load-clickhouse": s.LoadClickHouse.Common,
+		"archive-parquet": s.ArchiveParquet.Common,
 	}[stage]
 }
 
